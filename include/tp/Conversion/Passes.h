@@ -1,0 +1,21 @@
+//===- Passes.h - per-rank IR to code ---------------------------*- C++ -*-===//
+//
+// The passes that lead from a per-rank program to an artifact, documented in
+// Passes.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_CONVERSION_PASSES_H
+#define TP_CONVERSION_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::tp {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "tp/Conversion/Passes.h.inc"
+
+} // namespace mlir::tp
+
+#endif // TP_CONVERSION_PASSES_H

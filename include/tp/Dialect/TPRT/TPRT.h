@@ -1,0 +1,27 @@
+//===- TPRT.h - the tprt dialect --------------------------------*- C++ -*-===//
+
+#ifndef TP_DIALECT_TPRT_TPRT_H
+#define TP_DIALECT_TPRT_TPRT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::tprt {
+
+/// The status that a program returns.
+struct StatusResource : SideEffects::Resource::Base<StatusResource> {
+  StringRef getName() final { return "tprt.status"; }
+};
+
+} // namespace mlir::tprt
+
+#include "tp/Dialect/TPRT/TPRTDialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "tp/Dialect/TPRT/TPRTOps.h.inc"
+
+#endif // TP_DIALECT_TPRT_TPRT_H
