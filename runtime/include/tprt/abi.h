@@ -1,7 +1,8 @@
 //===- abi.h - C ABI between generated programs and the runtime -*- C -*-===//
 //
-// What an artifact's shared object imports from libtprt, and the one function that it exports. docs/Artifact.md is
-// the contract; a change here is a change of TPRT_ABI_VERSION.
+// What an artifact's shared object imports from libtprt, and the one function
+// that it exports. docs/Artifact.md is the contract; a change here is a change
+// of TPRT_ABI_VERSION.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,17 +23,18 @@
 extern "C" {
 #endif
 
-/// State of one rank: its communicator, its counters, its error. Owned by the runtime, opaque to the program.
+/// State of one rank: its communicator, its counters, its error. Owned by the
+/// runtime, opaque to the program.
 typedef struct tprt_rank tprt_rank;
 
-/// Status of a runtime call. The program returns the first one that isn't TPRT_OK at once; the text of the error stays
-/// in the rank.
+/// Status of a runtime call. The program returns the first one that isn't
+/// TPRT_OK at once; the text of the error stays in the rank.
 enum tprt_status {
   TPRT_OK = 0,
   TPRT_INDEX_OUT_OF_RANGE = 1, ///< reported by tprt_index_error
   TPRT_INVALID_ARGUMENT = 2,   ///< the program and its manifest don't agree
-  TPRT_ABORTED = 3,            ///< another rank failed, or the ranks made no progress
-  TPRT_INTERNAL = 4,           ///< out of memory and the like
+  TPRT_ABORTED = 3,  ///< another rank failed, or the ranks made no progress
+  TPRT_INTERNAL = 4, ///< out of memory and the like
 };
 
 /// Element types, as numbered in tprt_gemm_args::dtype.
@@ -46,8 +48,9 @@ enum tprt_dtype {
   TPRT_I1 = 6, ///< one byte, 0 or 1
 };
 
-/// A batched matrix product. All sizes and strides count elements. A is m x k, B is k x n, C is m x n; of
-/// (a_row, a_col) one is 1, of (b_row, b_col) one is 1, C's column stride is 1. A batch stride of 0 broadcasts A or B.
+/// A batched matrix product. All sizes and strides count elements. A is m x k,
+/// B is k x n, C is m x n; of (a_row, a_col) one is 1, of (b_row, b_col) one is
+/// 1, C's column stride is 1. A batch stride of 0 broadcasts A or B.
 typedef struct tprt_gemm_args {
   int32_t dtype;      ///< TPRT_F32 .. TPRT_BF16, of A, B, C and bias
   int32_t accumulate; ///< non-zero: add to what C holds
@@ -58,24 +61,33 @@ typedef struct tprt_gemm_args {
   int64_t c_row, c_b0, c_b1;
 } tprt_gemm_args;
 
-/// Runs collective `id` of the manifest: reads the local operand at `src`, writes the local result at `dst`. They
-/// don't overlap, except that src == dst is allowed where operand and result shapes are equal. Returns when this
+/// Runs collective `id` of the manifest: reads the local operand at `src`,
+/// writes the local result at `dst`. They don't overlap, except that src == dst
+/// is allowed where operand and result shapes are equal. Returns when this
 /// rank's `dst` is complete and `src` may be overwritten.
-TPRT_API int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src, void *dst);
+TPRT_API int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
+                                 void *dst);
 
-/// C[b0,b1] = A[b0,b1] * B[b0,b1] (+ C when accumulate) (+ bias), for b0 < batch0, b1 < batch1. `bias` is null or
-/// holds n elements, added to each row. f16 and bf16 accumulate in f32 and round once.
-TPRT_API int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args, const void *a, const void *b, void *c,
+/// C[b0,b1] = A[b0,b1] * B[b0,b1] (+ C when accumulate) (+ bias), for b0 <
+/// batch0, b1 < batch1. `bias` is null or holds n elements, added to each row.
+/// f16 and bf16 accumulate in f32 and round once.
+TPRT_API int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args,
+                           const void *a, const void *b, void *c,
                            const void *bias);
 
-/// Reports an index outside of [0, bound). `what` is NUL-terminated text ("FQN: op") that lives in the artifact.
-/// Returns TPRT_INDEX_OUT_OF_RANGE.
-TPRT_API int32_t tprt_index_error(tprt_rank *ctx, const char *what, int64_t index, int64_t bound);
+/// Reports an index outside of [0, bound). `what` is NUL-terminated text ("FQN:
+/// op") that lives in the artifact. Returns TPRT_INDEX_OUT_OF_RANGE.
+TPRT_API int32_t tprt_index_error(tprt_rank *ctx, const char *what,
+                                  int64_t index, int64_t bound);
 
-/// The entry point that an artifact exports as `tpx_main`: straight-line code that allocates nothing. The pointers
-/// follow the manifest's order, each to this rank's dense row-major local block, aligned to 64 bytes. Inputs and
-/// parameters are never written. `arena` points to `arena_bytes` bytes, aligned to 64, contents undefined.
-typedef int32_t (*tpx_main_fn)(tprt_rank *ctx, int64_t rank, const void *const *inputs, const void *const *parameters,
+/// The entry point that an artifact exports as `tpx_main`: straight-line code
+/// that allocates nothing. The pointers follow the manifest's order, each to
+/// this rank's dense row-major local block, aligned to 64 bytes. Inputs and
+/// parameters are never written. `arena` points to `arena_bytes` bytes, aligned
+/// to 64, contents undefined.
+typedef int32_t (*tpx_main_fn)(tprt_rank *ctx, int64_t rank,
+                               const void *const *inputs,
+                               const void *const *parameters,
                                void *const *outputs, void *arena);
 
 #ifdef __cplusplus

@@ -1,0 +1,61 @@
+//===- Artifact.h - A compiled program, loaded -------------------*- C++
+//-*-===//
+
+#ifndef TPRT_ARTIFACT_H
+#define TPRT_ARTIFACT_H
+
+#include "tprt/Manifest.h"
+
+#include <memory>
+#include <string>
+
+namespace tprt {
+
+/// The two parts of a container, checked but not loaded.
+struct ArtifactParts {
+  std::string_view manifest;
+  std::string_view sharedObject;
+};
+
+/// True when the file at `path` begins with the container's magic. False for
+/// files that can't be read.
+TPRT_API bool isArtifact(const std::string &path);
+
+/// Checks magic, version, sizes and checksum of a container's bytes. Throws an
+/// input error that begins with `path`.
+TPRT_API ArtifactParts checkContainer(std::string_view bytes,
+                                      const std::string &path);
+
+/// The container of a manifest and a shared object.
+TPRT_API std::string makeContainer(std::string_view manifest,
+                                   std::string_view sharedObject);
+
+/// A program ready to be called. Its code stays loaded as long as this lives.
+class TPRT_API Artifact {
+public:
+  /// Throws an input error: not an artifact, another version, corrupt, made for
+  /// another machine, or not loadable.
+  static std::shared_ptr<const Artifact> load(const std::string &path);
+  ~Artifact();
+  Artifact(const Artifact &) = delete;
+  Artifact &operator=(const Artifact &) = delete;
+
+  const Manifest &getManifest() const { return manifest; }
+  tpx_main_fn getEntry() const { return entry; }
+
+private:
+  Artifact() = default;
+
+  Manifest manifest;
+  int descriptor = -1;
+  void *handle = nullptr;
+  tpx_main_fn entry = nullptr;
+};
+
+/// Reads the manifest alone, without loading code: for another machine's
+/// artifacts too.
+TPRT_API Manifest readManifest(const std::string &path);
+
+} // namespace tprt
+
+#endif // TPRT_ARTIFACT_H

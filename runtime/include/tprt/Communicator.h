@@ -1,0 +1,77 @@
+//===- Communicator.h - How ranks exchange data ------------------*- C++
+//-*-===//
+//
+// The one interface between a running program and a backend. A backend is a
+// class derived from Communicator and a CommunicatorFactory; the session, the
+// counters and the programs don't know which one runs. docs/Runtime.md shows
+// how to add one (MPI, NCCL).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COMMUNICATOR_H
+#define TPRT_COMMUNICATOR_H
+
+#include "tprt/Manifest.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+namespace tprt {
+
+/// Thrown in the ranks that leave because another one failed; what() is the
+/// failure.
+class TPRT_API AbortedError : public Error {
+public:
+  explicit AbortedError(const std::string &reason)
+      : Error(ErrorKind::Execution, reason) {}
+};
+
+/// One rank's end of the communication. Used by this rank's thread only, except
+/// abort().
+class TPRT_API Communicator {
+public:
+  virtual ~Communicator();
+
+  virtual int64_t getRank() const = 0;
+
+  /// Runs collective `id`: reads the operand at `src`, writes the result at
+  /// `dst`; src == dst is allowed where their shapes are equal. On return `dst`
+  /// is complete and `src` may be overwritten. Returns the bytes received from
+  /// other ranks, counted where they are copied. Throws AbortedError.
+  virtual int64_t run(int64_t id, const std::byte *src, std::byte *dst) = 0;
+
+  /// Waits for all ranks of the world. Throws AbortedError.
+  virtual void barrier() = 0;
+
+  /// Makes all ranks leave their waits, now and later, with an AbortedError of
+  /// this reason. The first reason wins.
+  virtual void abort(const std::string &reason) = 0;
+
+  /// Says that this rank calls nothing more: whoever waits for it later has an
+  /// error at once.
+  virtual void finish() = 0;
+};
+
+struct CommunicatorOptions {
+  /// How long a rank may wait for the others before the job is ended with a
+  /// report of who waits where. Zero: forever.
+  std::chrono::milliseconds timeout{120'000};
+};
+
+/// Makes the communicators of the ranks that this process hosts. The manifest
+/// outlives them.
+using CommunicatorFactory =
+    std::function<std::vector<std::unique_ptr<Communicator>>(
+        const Manifest &, const CommunicatorOptions &)>;
+
+/// The `local` backend: all ranks are threads of this process and read each
+/// other's operands in place. Reductions run in group order, so every rank gets
+/// the same bits in every run.
+TPRT_API std::vector<std::unique_ptr<Communicator>>
+makeLocalCommunicators(const Manifest &manifest,
+                       const CommunicatorOptions &options);
+
+} // namespace tprt
+
+#endif // TPRT_COMMUNICATOR_H

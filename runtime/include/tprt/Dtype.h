@@ -1,0 +1,89 @@
+//===- Dtype.h - Element types and their conversions -------------*- C++
+//-*-===//
+
+#ifndef TPRT_DTYPE_H
+#define TPRT_DTYPE_H
+
+#include "tprt/Error.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tprt {
+
+/// Element types, numbered as in the C ABI.
+enum class Dtype : int32_t {
+  F32 = TPRT_F32,
+  F64 = TPRT_F64,
+  F16 = TPRT_F16,
+  BF16 = TPRT_BF16,
+  I64 = TPRT_I64,
+  I32 = TPRT_I32,
+  I1 = TPRT_I1
+};
+inline constexpr int32_t numDtypes = 7;
+
+/// Size of one element in bytes.
+constexpr int64_t byteWidth(Dtype dtype) {
+  switch (dtype) {
+  case Dtype::F64:
+  case Dtype::I64:
+    return 8;
+  case Dtype::F32:
+  case Dtype::I32:
+    return 4;
+  case Dtype::F16:
+  case Dtype::BF16:
+    return 2;
+  case Dtype::I1:
+    return 1;
+  }
+  return 0;
+}
+
+constexpr bool isFloat(Dtype dtype) {
+  return dtype == Dtype::F32 || dtype == Dtype::F64 || dtype == Dtype::F16 ||
+         dtype == Dtype::BF16;
+}
+
+/// The name in manifests and diagnostics: "f32", "i1", …
+TPRT_API std::string_view toString(Dtype dtype);
+TPRT_API std::optional<Dtype> parseDtype(std::string_view name);
+
+/// The type of an f16 element: IEEE binary16, with the compiler's conversions.
+using Half = _Float16;
+
+/// A bf16 element: the upper half of an f32.
+struct BFloat16 {
+  uint16_t bits;
+
+  BFloat16() = default;
+  /// Rounds to nearest, ties to even; a NaN stays a (quiet) NaN.
+  explicit BFloat16(float value) {
+    uint32_t word = std::bit_cast<uint32_t>(value);
+    uint32_t rounded = word + 0x7fff + ((word >> 16) & 1);
+    bool isNaN = (word & 0x7fffffff) > 0x7f800000;
+    bits = static_cast<uint16_t>((isNaN ? word | 0x400000 : rounded) >> 16);
+  }
+  explicit operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
+  explicit operator double() const { return static_cast<float>(*this); }
+};
+
+/// Converts `count` elements of f16 or bf16 at `src` to f32.
+TPRT_API void convertToF32(Dtype dtype, const void *src, float *dst,
+                           size_t count);
+/// Rounds `count` f32 elements to f16 or bf16 (nearest, ties to even).
+TPRT_API void convertFromF32(Dtype dtype, const float *src, void *dst,
+                             size_t count);
+
+/// Element `index` at `data` as a double (i64 beyond 2^53 rounds).
+TPRT_API double loadAsDouble(Dtype dtype, const void *data, size_t index);
+
+} // namespace tprt
+
+#endif // TPRT_DTYPE_H

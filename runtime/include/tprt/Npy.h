@@ -1,0 +1,36 @@
+//===- Npy.h - NumPy's .npy files --------------------------------*- C++
+//-*-===//
+//
+// Little-endian, C-order arrays of versions 1 to 3. The element types map to f2
+// f4 f8 i8 i4 b1. NumPy has no bf16: it is written as the raw two-byte type
+// '<V2', which np.load(...).view(ml_dtypes.bfloat16) or torch's
+// view(torch.bfloat16) turn back.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_NPY_H
+#define TPRT_NPY_H
+
+#include "tprt/Tensor.h"
+
+#include <string>
+
+namespace tprt {
+
+/// Maps a .npy file. A two-byte void type ('V2') reads as bf16. Throws an input
+/// error that names the file and what is wrong: foreign magic, truncated or
+/// trailing data, big-endian, Fortran order, an element type without a
+/// counterpart.
+TPRT_API Tensor readNpy(const std::string &path);
+
+/// Writes aside, then renames; throws an input error when the path can't be
+/// written.
+TPRT_API void writeNpy(const std::string &path, const Tensor &tensor);
+
+/// `tensor` as `dtype`: bf16 is also accepted as f32 and rounded. Any other
+/// difference is returned unchanged, for the caller to report.
+TPRT_API Tensor adaptToDtype(Tensor tensor, Dtype dtype);
+
+} // namespace tprt
+
+#endif // TPRT_NPY_H

@@ -1,0 +1,49 @@
+//===- Safetensors.h - Reading .safetensors files ----------------*- C++
+//-*-===//
+//
+//   u64 size of the header | JSON header | tensor data
+//
+// The header maps names to {"dtype", "shape", "data_offsets": [begin, end)},
+// offsets counted from the end of the header.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SAFETENSORS_H
+#define TPRT_SAFETENSORS_H
+
+#include "tprt/Tensor.h"
+
+#include <map>
+#include <string>
+
+namespace tprt {
+
+/// One entry of a file. A type that programs don't compute with (U8, F8_E4M3,
+/// …) has no `dtype` and no data.
+struct SafetensorsEntry {
+  std::string dtypeName; ///< as spelled in the file, e.g. "F32"
+  Tensor tensor;
+  bool isSupported = true;
+};
+
+/// The tensors of one file, mapped: nothing is read until a block is.
+class TPRT_API Safetensors {
+public:
+  /// Throws an input error that names the file, the tensor and the offence:
+  /// truncated file, malformed JSON, unknown dtype, offsets out of range,
+  /// overlapping, or not fitting to shape and dtype.
+  static Safetensors open(const std::string &path);
+
+  const std::map<std::string, SafetensorsEntry> &getEntries() const {
+    return entries;
+  }
+  const std::string &getPath() const { return path; }
+
+private:
+  std::string path;
+  std::map<std::string, SafetensorsEntry> entries;
+};
+
+} // namespace tprt
+
+#endif // TPRT_SAFETENSORS_H

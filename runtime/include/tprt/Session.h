@@ -1,0 +1,93 @@
+//===- Session.h - Running a program on its ranks ----------------*- C++
+//-*-===//
+//
+//   auto artifact = tprt::Artifact::load("model.tpx");
+//   tprt::Session session(artifact, weights);
+//   tprt::RunResult result = session.run(inputs);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SESSION_H
+#define TPRT_SESSION_H
+
+#include "tprt/Artifact.h"
+#include "tprt/Communicator.h"
+#include "tprt/Tensor.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tprt {
+
+using TensorMap = std::map<std::string, Tensor>;
+
+/// What one rank did in collective `id`, within one run.
+struct CollectiveCount {
+  int64_t calls = 0;
+  int64_t bytes = 0; ///< received from other ranks, counted at the copies
+
+  bool operator==(const CollectiveCount &) const = default;
+};
+
+struct RunOptions {
+  int64_t warmup = 0; ///< runs before the measured ones
+  int64_t repeat = 1; ///< measured runs
+};
+
+struct RunResult {
+  TensorMap outputs;           ///< of the last run, global
+  std::vector<double> seconds; ///< per measured run: from the first rank's
+                               ///< start to the last rank's end
+  std::vector<std::vector<CollectiveCount>>
+      counts; ///< [rank][id], of the last run
+};
+
+struct SessionOptions {
+  CommunicatorOptions communicator;
+  CommunicatorFactory makeCommunicators = makeLocalCommunicators;
+};
+
+/// All problems of a set of named tensors against what is wanted, one per line:
+/// missing, unknown, wrong type or shape. `kind` is "input", "weight", … Empty
+/// when all is well. bf16 wanted and f32 given is accepted.
+TPRT_API std::string checkTensors(const std::vector<TensorInfo> &wanted,
+                                  const TensorMap &given, std::string_view kind,
+                                  bool allowUnused);
+
+/// A program with its weights cut for the ranks. Reusable: run() may be called
+/// again with other inputs, by one thread at a time. After a failed run too.
+class TPRT_API Session {
+public:
+  /// Slices `weights` (by FQN; unused ones are ignored): a block that is
+  /// contiguous and aligned is used where it is, others are copied once,
+  /// however many ranks share them. Throws an input error listing every missing
+  /// or wrong weight.
+  Session(std::shared_ptr<const Artifact> artifact, const TensorMap &weights,
+          SessionOptions options = {});
+  ~Session();
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  const Manifest &getManifest() const;
+
+  /// Throws an input error listing every missing, unknown or wrong input; an
+  /// execution error when a rank fails, naming the rank, and the collective and
+  /// module it was in.
+  RunResult run(const TensorMap &inputs, const RunOptions &options = {});
+
+  /// Bytes of the parameters that each rank reads: its blocks, no more.
+  std::vector<int64_t> getWeightBytesByRank() const;
+  /// Bytes of parameters that had to be copied out of where they were; the rest
+  /// is read in place.
+  int64_t getCopiedWeightBytes() const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace tprt
+
+#endif // TPRT_SESSION_H

@@ -1,0 +1,72 @@
+//===- Tensor.h - A dense tensor in host memory ------------------*- C++
+//-*-===//
+
+#ifndef TPRT_TENSOR_H
+#define TPRT_TENSOR_H
+
+#include "tprt/Dtype.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tprt {
+
+using Shape = std::vector<int64_t>;
+
+/// Every local block, arena and owned tensor starts at a multiple of this.
+inline constexpr size_t blockAlignment = 64;
+
+/// Product of the dimensions; nullopt when one is negative or the product
+/// (times 8 bytes) exceeds int64_t.
+TPRT_API std::optional<int64_t> checkedNumElements(const Shape &shape);
+
+/// Product of the dimensions of a shape that has been checked.
+TPRT_API int64_t numElements(const Shape &shape);
+
+/// "2x64xf32", or "f32" for a scalar.
+TPRT_API std::string typeString(Dtype dtype, const Shape &shape);
+
+/// Uninitialised memory of `bytes` bytes, aligned to blockAlignment. Throws an
+/// execution error when there is none.
+TPRT_API std::shared_ptr<std::byte> allocateAligned(int64_t bytes);
+
+/// A dense, row-major, read-only tensor. `data` keeps alive whatever holds the
+/// elements: a mapped file or a buffer.
+struct Tensor {
+  Dtype dtype = Dtype::F32;
+  Shape shape;
+  std::shared_ptr<const std::byte> data;
+
+  int64_t getNumElements() const { return numElements(shape); }
+  int64_t getNumBytes() const { return getNumElements() * byteWidth(dtype); }
+  std::string getTypeString() const { return typeString(dtype, shape); }
+};
+
+/// A box within a tensor: per dimension the first index and the size.
+struct Block {
+  Shape offset;
+  Shape size;
+
+  bool operator==(const Block &) const = default;
+};
+
+/// Where the block starts, in elements, when it is one contiguous run of a
+/// tensor of `shape`; else nullopt.
+TPRT_API std::optional<int64_t> contiguousOffset(const Shape &shape,
+                                                 const Block &block);
+
+/// Copies `block` of the row-major tensor at `src` (of `shape`) to the dense
+/// buffer `dst`.
+TPRT_API void readBlock(const Shape &shape, const Block &block,
+                        int64_t elementBytes, const std::byte *src,
+                        std::byte *dst);
+/// The converse: copies the dense buffer `src` to `block` of the tensor at
+/// `dst`.
+TPRT_API void writeBlock(const Shape &shape, const Block &block,
+                         int64_t elementBytes, const std::byte *src,
+                         std::byte *dst);
+
+} // namespace tprt
+
+#endif // TPRT_TENSOR_H

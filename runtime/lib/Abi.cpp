@@ -1,0 +1,66 @@
+//===- Abi.cpp - The C functions that programs call ----------------------===//
+//
+// Exceptions end here: each call keeps the error's text in the rank and returns
+// a status.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rank.h"
+
+#include <new>
+
+using namespace tprt;
+
+static int32_t fail(tprt_rank &rank, int32_t status, const char *message) {
+  if (rank.error.empty())
+    rank.error = message;
+  return status;
+}
+
+/// Runs `body`, and turns what it throws into a status.
+template <typename Body>
+static int32_t guarded(tprt_rank &rank, Body body) noexcept {
+  try {
+    body();
+    return TPRT_OK;
+  } catch (const AbortedError &error) {
+    rank.isAborted = true;
+    return fail(rank, TPRT_ABORTED, error.what());
+  } catch (const Error &error) {
+    return fail(rank, TPRT_INVALID_ARGUMENT, error.what());
+  } catch (const std::exception &error) {
+    return fail(rank, TPRT_INTERNAL, error.what());
+  }
+}
+
+int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
+                        void *dst) {
+  return guarded(*ctx, [&] {
+    int64_t count = ctx->counts.size();
+    if (id < 0 || id >= count)
+      throw executionError("the program runs collective " + std::to_string(id) +
+                           ", but its manifest lists " + std::to_string(count));
+    ctx->lastCollective = id;
+    ctx->isInCollective = true;
+    int64_t bytes = ctx->communicator.run(
+        id, static_cast<const std::byte *>(src), static_cast<std::byte *>(dst));
+    ctx->isInCollective = false;
+    ++ctx->counts[id].calls;
+    ctx->counts[id].bytes += bytes;
+  });
+}
+
+int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args, const void *a,
+                  const void *b, void *c, const void *bias) {
+  return guarded(*ctx, [&] { gemm(*args, a, b, c, bias, ctx->scratch); });
+}
+
+int32_t tprt_index_error(tprt_rank *ctx, const char *what, int64_t index,
+                         int64_t bound) {
+  guarded(*ctx, [&] {
+    throw executionError(std::string(what) + ": index " +
+                         std::to_string(index) + " is out of range [0, " +
+                         std::to_string(bound) + ")");
+  });
+  return TPRT_INDEX_OUT_OF_RANGE;
+}

@@ -1,0 +1,94 @@
+//===- File.cpp - Mapped input files, atomically written output files ----===//
+
+#include "tprt/File.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+using namespace tprt;
+
+static Error systemError(const std::string &action, const std::string &path) {
+  return inputError("cannot " + action + " '" + path +
+                    "': " + std::strerror(errno));
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    throw systemError("open", path);
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    throw inputError("'" + path + "' is not a regular file");
+  }
+  size_t size = status.st_size;
+  void *data = nullptr;
+  if (size > 0)
+    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  ::close(descriptor);
+  if (data == MAP_FAILED)
+    throw systemError("map", path);
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, static_cast<const std::byte *>(data), size));
+}
+
+MappedFile::~MappedFile() {
+  if (size > 0)
+    ::munmap(const_cast<std::byte *>(data), size);
+}
+
+OutputFile::OutputFile(std::string path)
+    : path(std::move(path)), temporaryPath(this->path + ".tmp-XXXXXX") {
+  descriptor = ::mkostemp(temporaryPath.data(), O_CLOEXEC);
+  if (descriptor < 0) {
+    temporaryPath.clear();
+    throw systemError("create", this->path);
+  }
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(descriptor, 0666 & ~mask);
+}
+
+OutputFile::OutputFile(OutputFile &&other) noexcept
+    : path(std::move(other.path)),
+      temporaryPath(std::exchange(other.temporaryPath, {})),
+      descriptor(std::exchange(other.descriptor, -1)) {}
+
+OutputFile::~OutputFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+  if (!temporaryPath.empty())
+    ::unlink(temporaryPath.c_str());
+}
+
+void OutputFile::fail(const std::string &action) {
+  throw systemError(action, path);
+}
+
+void OutputFile::write(const void *data, size_t bytes) {
+  const char *cursor = static_cast<const char *>(data);
+  while (bytes > 0) {
+    ssize_t written = ::write(descriptor, cursor, bytes);
+    if (written < 0) {
+      if (errno == EINTR)
+        continue;
+      fail("write");
+    }
+    cursor += written;
+    bytes -= written;
+  }
+}
+
+void OutputFile::commit() {
+  int closed = ::close(std::exchange(descriptor, -1));
+  if (closed != 0)
+    fail("write");
+  if (::rename(temporaryPath.c_str(), path.c_str()) != 0)
+    fail("create");
+  temporaryPath.clear();
+}

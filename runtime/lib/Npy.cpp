@@ -1,0 +1,259 @@
+//===- Npy.cpp - NumPy's .npy files --------------------------------------===//
+
+#include "tprt/Npy.h"
+
+#include "tprt/File.h"
+
+#include <charconv>
+#include <cstring>
+
+using namespace tprt;
+
+static constexpr std::string_view magic("\x93NUMPY", 6);
+
+namespace {
+
+/// Reads the header, a Python dict literal such as
+///   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 64), }
+class HeaderParser {
+public:
+  HeaderParser(std::string_view text, const std::string &path)
+      : text(text), path(path) {}
+
+  void parse() {
+    expect('{');
+    while (!consume('}')) {
+      std::string_view key = parseString();
+      expect(':');
+      if (key == "descr")
+        descr = parseDescr();
+      else if (key == "fortran_order")
+        isFortranOrder = parseBool();
+      else if (key == "shape")
+        parseShape();
+      else
+        fail("unknown key '" + std::string(key) + "'");
+      if (!consume(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skipSpace();
+    if (!text.empty())
+      fail("text after the dictionary");
+    if (descr.empty() || !hasShape)
+      fail("missing 'descr' or 'shape'");
+  }
+
+  std::string descr;
+  bool isFortranOrder = false;
+  Shape shape;
+
+private:
+  [[noreturn]] void fail(const std::string &why) {
+    throw inputError("'" + path + "': malformed .npy header: " + why);
+  }
+  void skipSpace() {
+    while (!text.empty() && (text[0] == ' ' || text[0] == '\n'))
+      text.remove_prefix(1);
+  }
+  bool consume(char c) {
+    skipSpace();
+    if (text.empty() || text[0] != c)
+      return false;
+    text.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) {
+    if (!consume(c))
+      fail(std::string("expected '") + c + "'");
+  }
+  bool consumeWord(std::string_view word) {
+    skipSpace();
+    if (!text.starts_with(word))
+      return false;
+    text.remove_prefix(word.size());
+    return true;
+  }
+  std::string_view parseString() {
+    skipSpace();
+    char quote = text.empty() ? 0 : text[0];
+    if (quote != '\'' && quote != '"')
+      fail("expected a string");
+    size_t end = text.find(quote, 1);
+    if (end == std::string_view::npos)
+      fail("unterminated string");
+    std::string_view value = text.substr(1, end - 1);
+    text.remove_prefix(end + 1);
+    return value;
+  }
+  std::string parseDescr() {
+    skipSpace();
+    if (text.starts_with('['))
+      throw inputError("'" + path +
+                       "': structured arrays are not supported; save one "
+                       "array of a plain type");
+    return std::string(parseString());
+  }
+  bool parseBool() {
+    if (consumeWord("True"))
+      return true;
+    if (!consumeWord("False"))
+      fail("expected True or False");
+    return false;
+  }
+  void parseShape() {
+    hasShape = true;
+    shape.clear();
+    expect('(');
+    while (!consume(')')) {
+      skipSpace();
+      int64_t size = 0;
+      auto [end, error] =
+          std::from_chars(text.data(), text.data() + text.size(), size);
+      if (error != std::errc() || size < 0)
+        fail("expected a dimension");
+      text.remove_prefix(end - text.data());
+      consumeWord("L");
+      shape.push_back(size);
+      if (!consume(',')) {
+        expect(')');
+        break;
+      }
+    }
+  }
+
+  std::string_view text;
+  const std::string &path;
+  bool hasShape = false;
+};
+
+struct TypeCode {
+  std::string_view code; // without the byte order
+  Dtype dtype;
+};
+
+} // namespace
+
+static constexpr TypeCode typeCodes[] = {
+    {"f4", Dtype::F32},  {"f8", Dtype::F64}, {"f2", Dtype::F16},
+    {"V2", Dtype::BF16}, {"i8", Dtype::I64}, {"i4", Dtype::I32},
+    {"b1", Dtype::I1},
+};
+
+static Dtype parseTypeCode(const std::string &descr, const std::string &path) {
+  if (descr[0] == '>')
+    throw inputError("'" + path + "' is big-endian ('" + descr +
+                     "'), expected little-endian: save "
+                     "a.astype(a.dtype.newbyteorder('<'))");
+  std::string_view code(descr);
+  code.remove_prefix(code.find_first_not_of("<|=") == std::string_view::npos
+                         ? code.size()
+                         : code.find_first_not_of("<|="));
+  for (const TypeCode &known : typeCodes)
+    if (known.code == code)
+      return known.dtype;
+  throw inputError(
+      "'" + path + "' has elements of type '" + descr +
+      "', expected one of f4, f8, f2, V2 (bf16), i8, i4, b1 (little-endian)");
+}
+
+Tensor tprt::readNpy(const std::string &path) {
+  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  std::span<const std::byte> bytes = file->getBytes();
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()),
+                        bytes.size());
+  if (!text.starts_with(magic))
+    throw inputError("'" + path + "' is not a .npy file");
+  auto truncated = [&] {
+    return inputError("'" + path + "' is truncated: " +
+                      std::to_string(bytes.size()) + " bytes");
+  };
+  if (bytes.size() < 8)
+    throw truncated();
+  int major = static_cast<int>(bytes[6]);
+  if (major < 1 || major > 3)
+    throw inputError("'" + path + "' has .npy version " +
+                     std::to_string(major) + ", expected 1, 2 or 3");
+  size_t lengthBytes = major == 1 ? 2 : 4;
+  size_t headerStart = 8 + lengthBytes;
+  if (bytes.size() < headerStart)
+    throw truncated();
+  size_t headerSize = 0;
+  for (size_t i = 0; i < lengthBytes; ++i)
+    headerSize |= static_cast<size_t>(bytes[8 + i]) << (8 * i);
+  if (bytes.size() - headerStart < headerSize)
+    throw truncated();
+
+  HeaderParser header(text.substr(headerStart, headerSize), path);
+  header.parse();
+  Tensor tensor;
+  tensor.dtype = parseTypeCode(header.descr, path);
+  tensor.shape = header.shape;
+  // Both orders are the same where at most one dimension isn't 1.
+  int64_t numReal = 0;
+  for (int64_t size : tensor.shape)
+    numReal += size != 1;
+  if (header.isFortranOrder && numReal > 1)
+    throw inputError("'" + path +
+                     "' is in Fortran order, expected C order: save "
+                     "np.ascontiguousarray(a)");
+  std::optional<int64_t> count = checkedNumElements(tensor.shape);
+  if (!count)
+    throw inputError("'" + path + "': shape " + tensor.getTypeString() +
+                     " is too large");
+  size_t dataStart = headerStart + headerSize;
+  size_t found = bytes.size() - dataStart;
+  size_t required = *count * byteWidth(tensor.dtype);
+  if (found != required)
+    throw inputError("'" + path + "' holds " + std::to_string(found) +
+                     " bytes of data, expected " + std::to_string(required) +
+                     " for " + tensor.getTypeString());
+  tensor.data = {file, bytes.data() + dataStart};
+  return tensor;
+}
+
+static std::string makeHeader(const Tensor &tensor) {
+  std::string descr;
+  for (const TypeCode &known : typeCodes)
+    if (known.dtype == tensor.dtype)
+      descr = known.code;
+  descr.insert(0, tensor.dtype == Dtype::I1 ? "|" : "<");
+  std::string dict =
+      "{'descr': '" + descr + "', 'fortran_order': False, " + "'shape': (";
+  for (int64_t size : tensor.shape)
+    dict += std::to_string(size) + ", ";
+  dict += "), }";
+  // The data start at a multiple of 64; the header ends with a newline.
+  size_t prefix = magic.size() + 4;
+  size_t total = (prefix + dict.size() + 1 + blockAlignment - 1) /
+                 blockAlignment * blockAlignment;
+  dict.append(total - prefix - dict.size() - 1, ' ');
+  dict += '\n';
+  std::string header(magic);
+  header += std::string("\x01\x00", 2);
+  header += static_cast<char>(dict.size() & 0xff);
+  header += static_cast<char>(dict.size() >> 8);
+  return header + dict;
+}
+
+void tprt::writeNpy(const std::string &path, const Tensor &tensor) {
+  OutputFile file(path);
+  file.write(makeHeader(tensor));
+  file.write(tensor.data.get(), tensor.getNumBytes());
+  file.commit();
+}
+
+Tensor tprt::adaptToDtype(Tensor tensor, Dtype dtype) {
+  if (dtype != Dtype::BF16 || tensor.dtype != Dtype::F32)
+    return tensor;
+  Tensor result{dtype, tensor.shape, nullptr};
+  std::shared_ptr<std::byte> data = allocateAligned(result.getNumBytes());
+  // A mapped file gives no alignment guarantee beyond its own header's.
+  std::shared_ptr<std::byte> aligned = allocateAligned(tensor.getNumBytes());
+  std::memcpy(aligned.get(), tensor.data.get(), tensor.getNumBytes());
+  convertFromF32(dtype, reinterpret_cast<const float *>(aligned.get()),
+                 data.get(), result.getNumElements());
+  result.data = data;
+  return result;
+}

@@ -1,0 +1,29 @@
+//===- Rank.h - State of one running rank ------------------------*- C++
+//-*-===//
+
+#ifndef TPRT_LIB_RANK_H
+#define TPRT_LIB_RANK_H
+
+#include "Gemm.h"
+#include "tprt/Communicator.h"
+#include "tprt/Session.h"
+
+/// What the program's first argument points to. Each rank's thread has its own.
+struct tprt_rank {
+  tprt_rank(const tprt::Manifest &manifest, tprt::Communicator &communicator)
+      : manifest(manifest), communicator(communicator),
+        counts(manifest.collectives.size()) {}
+
+  const tprt::Manifest &manifest;
+  tprt::Communicator &communicator;
+  std::vector<tprt::CollectiveCount> counts; ///< by collective, of this run
+  int64_t lastCollective = -1; ///< the one that is running or ran last
+  bool isInCollective = false;
+  tprt::GemmScratch scratch;
+
+  // The first failure: set before the status that reports it is returned.
+  std::string error;
+  bool isAborted = false; ///< the failure is another rank's
+};
+
+#endif // TPRT_LIB_RANK_H

@@ -1,0 +1,122 @@
+//===- Reduce.cpp - Elementwise reduction of several operands ------------===//
+
+#include "Reduce.h"
+
+#include "Multiversion.h"
+
+#include <algorithm>
+#include <type_traits>
+
+using namespace tprt;
+
+// Elements are reduced by blocks whose accumulators stay in the first-level
+// cache: every operand is read once, the destination written once.
+static constexpr int64_t blockSize = 1024;
+
+template <typename T>
+TPRT_INLINE T combine(Reduction reduction, T a, T b) {
+  switch (reduction) {
+  case Reduction::Max:
+    return (a > b || a != a) ? a : b;
+  case Reduction::Min:
+    return (a < b || a != a) ? a : b;
+  case Reduction::Product:
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<uint64_t>(a) *
+                            static_cast<uint64_t>(b));
+    else
+      return a * b;
+  case Reduction::Sum:
+  case Reduction::Avg:
+    break;
+  }
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
+}
+
+/// One reduction as a compile-time constant, so that the loop vectorises.
+template <Reduction reduction, typename T, typename Acc>
+TPRT_INLINE void accumulate(Acc *acc, const T *operand, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    acc[i] = combine(reduction, acc[i], static_cast<Acc>(operand[i]));
+}
+
+template <typename T, typename Acc>
+TPRT_INLINE void reduceBlocks(Reduction reduction, const std::byte *const *srcs,
+                              int64_t numOperands, std::byte *dst,
+                              int64_t count) {
+  alignas(64) Acc acc[blockSize];
+  for (int64_t start = 0; start < count; start += blockSize) {
+    int64_t size = std::min(blockSize, count - start);
+    const T *first = reinterpret_cast<const T *>(srcs[0]) + start;
+    for (int64_t i = 0; i < size; ++i)
+      acc[i] = static_cast<Acc>(first[i]);
+    for (int64_t j = 1; j < numOperands; ++j) {
+      const T *operand = reinterpret_cast<const T *>(srcs[j]) + start;
+      switch (reduction) {
+      case Reduction::Sum:
+      case Reduction::Avg:
+        accumulate<Reduction::Sum>(acc, operand, size);
+        break;
+      case Reduction::Max:
+        accumulate<Reduction::Max>(acc, operand, size);
+        break;
+      case Reduction::Min:
+        accumulate<Reduction::Min>(acc, operand, size);
+        break;
+      case Reduction::Product:
+        accumulate<Reduction::Product>(acc, operand, size);
+        break;
+      }
+    }
+    if (reduction == Reduction::Avg)
+      for (int64_t i = 0; i < size; ++i)
+        acc[i] /= static_cast<Acc>(numOperands);
+    T *result = reinterpret_cast<T *>(dst) + start;
+    for (int64_t i = 0; i < size; ++i)
+      result[i] = static_cast<T>(acc[i]);
+  }
+}
+
+// Function multiversioning doesn't take templates: one function per type.
+#define TPRT_REDUCE(NAME, T, ACC)                                              \
+  TPRT_MULTIVERSION static void NAME(                                          \
+      Reduction reduction, const std::byte *const *srcs, int64_t numOperands,  \
+      std::byte *dst, int64_t count) {                                         \
+    reduceBlocks<T, ACC>(reduction, srcs, numOperands, dst, count);            \
+  }
+TPRT_REDUCE(reduceF32, float, float)
+TPRT_REDUCE(reduceF64, double, double)
+TPRT_REDUCE(reduceF16, Half, float)
+TPRT_REDUCE(reduceBF16, BFloat16, float)
+TPRT_REDUCE(reduceI64, int64_t, int64_t)
+TPRT_REDUCE(reduceI32, int32_t, int32_t)
+TPRT_REDUCE(reduceI1, uint8_t, uint8_t)
+#undef TPRT_REDUCE
+
+void tprt::reduce(Reduction reduction, Dtype dtype,
+                  const std::vector<const std::byte *> &operands,
+                  std::byte *dst, int64_t count) {
+  auto *kernel = [&] {
+    switch (dtype) {
+    case Dtype::F32:
+      return reduceF32;
+    case Dtype::F64:
+      return reduceF64;
+    case Dtype::F16:
+      return reduceF16;
+    case Dtype::BF16:
+      return reduceBF16;
+    case Dtype::I64:
+      return reduceI64;
+    case Dtype::I32:
+      return reduceI32;
+    case Dtype::I1:
+      return reduceI1;
+    }
+    return reduceF32;
+  }();
+  kernel(reduction, operands.data(), operands.size(), dst, count);
+}

@@ -1,0 +1,126 @@
+//===- Report.cpp - What a program is, and what a run did ----------------===//
+
+#include "tprt/Report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+using namespace tprt;
+using json = nlohmann::ordered_json;
+
+std::string_view tprt::getVersion() { return TPRT_VERSION; }
+
+/// "  ids  2x64xi64  Shard(0)" for each tensor, columns aligned.
+static std::string listTensors(const char *title,
+                               const std::vector<TensorInfo> &tensors) {
+  std::string text = title;
+  text += " (" + std::to_string(tensors.size()) + "):\n";
+  size_t nameWidth = 0, typeWidth = 0;
+  for (const TensorInfo &info : tensors) {
+    nameWidth = std::max(nameWidth, info.name.size());
+    typeWidth = std::max(typeWidth, info.getTypeString().size());
+  }
+  for (const TensorInfo &info : tensors) {
+    std::string type = info.getTypeString();
+    text += "  " + info.name + std::string(nameWidth - info.name.size(), ' ') +
+            "  " + type;
+    std::string separator(typeWidth - type.size() + 2, ' ');
+    for (const std::string &placement : info.placements) {
+      text += separator + placement;
+      separator = ", ";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string tprt::describe(const Manifest &manifest) {
+  std::string text = "producer: " + manifest.producer +
+                     "\ntarget: " + manifest.triple +
+                     "\nmesh: " + manifest.meshName + " (";
+  for (size_t i = 0; i < manifest.axes.size(); ++i)
+    text += (i ? ", " : "") + manifest.axes[i].name + " = " +
+            std::to_string(manifest.axes[i].size);
+  text += "), " + std::to_string(manifest.worldSize) + " ranks\n";
+  text += "arena: " + std::to_string(manifest.arenaBytes) + " bytes\n";
+  text += listTensors("inputs", manifest.inputs);
+  text += listTensors("parameters", manifest.parameters);
+  text += listTensors("outputs", manifest.outputs);
+  text +=
+      "collectives (" + std::to_string(manifest.collectives.size()) + "):\n";
+  for (size_t id = 0; id < manifest.collectives.size(); ++id) {
+    const Collective &collective = manifest.collectives[id];
+    auto most = std::max_element(collective.bytesByRank.begin(),
+                                 collective.bytesByRank.end());
+    text += "  " + std::to_string(id) + "  " +
+            std::string(toString(collective.kind)) + "  " +
+            typeString(collective.dtype, collective.operandShape) + " -> " +
+            typeString(collective.dtype, collective.resultShape) + "  " +
+            std::to_string(*most) + " bytes per rank";
+    if (!collective.fqn.empty())
+      text += "  " + collective.fqn;
+    if (!collective.reason.empty())
+      text += "  (" + collective.reason + ")";
+    text += "\n";
+  }
+  return text;
+}
+
+static json summarizeSeconds(const std::vector<double> &seconds) {
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  size_t middle = sorted.size() / 2;
+  double median = sorted.size() % 2 ? sorted[middle]
+                                    : (sorted[middle - 1] + sorted[middle]) / 2;
+  return {{"median", median},
+          {"min", sorted.front()},
+          {"max", sorted.back()},
+          {"runs", seconds}};
+}
+
+std::string tprt::makeRunReport(const std::string &artifactPath,
+                                const Session &session, const RunResult &result,
+                                const RunOptions &options) {
+  const Manifest &manifest = session.getManifest();
+  std::vector<int64_t> weightBytes = session.getWeightBytesByRank();
+  json ranks = json::array();
+  CollectiveCount total;
+  for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
+    json collectives = json::array();
+    CollectiveCount rankTotal;
+    for (size_t id = 0; id < manifest.collectives.size(); ++id) {
+      const Collective &collective = manifest.collectives[id];
+      const CollectiveCount &count = result.counts[rank][id];
+      collectives.push_back({{"id", id},
+                             {"kind", toString(collective.kind)},
+                             {"fqn", collective.fqn},
+                             {"calls", count.calls},
+                             {"bytes", count.bytes}});
+      rankTotal.calls += count.calls;
+      rankTotal.bytes += count.bytes;
+    }
+    ranks.push_back({{"rank", rank},
+                     {"weight_bytes", weightBytes[rank]},
+                     {"calls", rankTotal.calls},
+                     {"bytes", rankTotal.bytes},
+                     {"collectives", collectives}});
+    total.calls += rankTotal.calls;
+    total.bytes += rankTotal.bytes;
+  }
+  json report = {
+      {"schema", 1},
+      {"tool", "tp-run " + std::string(getVersion())},
+      {"artifact", artifactPath},
+      {"backend", "local"},
+      {"world_size", manifest.worldSize},
+      {"warmup", options.warmup},
+      {"repeat", options.repeat},
+      {"seconds", summarizeSeconds(result.seconds)},
+      {"arena_bytes", manifest.arenaBytes},
+      {"copied_weight_bytes", session.getCopiedWeightBytes()},
+      {"total", {{"calls", total.calls}, {"bytes", total.bytes}}},
+      {"ranks", ranks},
+  };
+  return report.dump(2) + "\n";
+}
