@@ -15,7 +15,7 @@ import torch
 
 import decoder
 import tp_tools
-from gpt2 import model as gpt2
+from gpt2 import hugging_face, model as gpt2
 from llama import model as llama
 from minilm import model as minilm
 
@@ -39,10 +39,10 @@ def minilm_case(attention):
                 "minilm/plan.yaml")
 
 
-def gpt2_case(script):
+def gpt2_case(plan, script=False, module=gpt2):
     config = gpt2.Config()
-    return Case(lambda: gpt2.build(config), lambda: decoder.token_ids(config.vocab_size),
-                "gpt2/plan.yaml", script)
+    return Case(lambda: module.build(config), lambda: decoder.token_ids(config.vocab_size),
+                f"gpt2/{plan}.yaml", script)
 
 
 def llama_case(plan, script, **options):
@@ -56,8 +56,9 @@ RANKS = [1, 2, 3, 4, 6, 12]
 CASES = {
     "minilm-eager": minilm_case("eager"),
     "minilm-sdpa": minilm_case("sdpa"),
-    "gpt2-traced": gpt2_case(script=False),
-    "gpt2-scripted": gpt2_case(script=True),
+    "gpt2-traced": gpt2_case("plan"),
+    "gpt2-scripted": gpt2_case("plan", script=True),
+    "gpt2-hugging-face": gpt2_case("embedding", module=hugging_face),
     "llama-tp-scripted": llama_case("tp", script=True),
     "llama-sp-scripted": llama_case("sp", script=True),
     "llama-tp-traced": llama_case("tp", script=False),

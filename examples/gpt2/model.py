@@ -81,20 +81,6 @@ class GPT2(nn.Module):
         return self.lm_head(self.ln_f(x))
 
 
-class HiddenStates(nn.Module):
-    """GPT-2 as Hugging Face transformers writes it: fused c_attn, Conv1D."""
-
-    def __init__(self, config: Config):
-        super().__init__()
-        from transformers import GPT2Config, GPT2Model
-        self.gpt2 = GPT2Model(GPT2Config(
-            vocab_size=config.vocab_size, n_positions=config.max_seq_len, n_embd=config.dim,
-            n_layer=config.n_layers, n_head=config.n_heads, use_cache=False))
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.gpt2(input_ids=ids, use_cache=False).last_hidden_state
-
-
 def build(config: Config = Config(), seed: int = 0) -> GPT2:
     """A decoder with random weights, the same for the same seed."""
     torch.manual_seed(seed)
