@@ -1,0 +1,80 @@
+# Finds MLIR 22 and defines the functions that every folder of the project uses.
+#
+# All of MLIR and LLVM is linked as the two shared libraries, MLIR and LLVM: a
+# static MLIR archive beside them would bring a second copy of their globals.
+
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "tp-mlir needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
+endif()
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+set(TP_SANITIZE "" CACHE STRING "Sanitizers for all of the project's code, as -fsanitize= takes them")
+option(TP_WERROR "Treat warnings as errors" OFF)
+
+# Flags of a target of ours. MLIR is built without exceptions; so is our code,
+# but for the folders that talk to libraries which throw.
+function(tp_compile_options target)
+  cmake_parse_arguments(ARG "EXCEPTIONS" "" "" ${ARGN})
+  target_include_directories(${target} PUBLIC
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
+    $<$<BOOL:${TP_WERROR}>:-Werror>)
+  if(NOT ARG_EXCEPTIONS)
+    target_compile_options(${target} PRIVATE -fno-exceptions)
+  endif()
+  if(TP_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${TP_SANITIZE} -fno-omit-frame-pointer
+                                            -fno-sanitize=vptr)
+    target_link_options(${target} PUBLIC -fsanitize=${TP_SANITIZE})
+  endif()
+endfunction()
+
+# tp_add_library(name sources… [EXCEPTIONS] [DEPENDS targets…] [LINK libs…])
+# A static library; what links it links MLIR and LLVM.
+function(tp_add_library name)
+  cmake_parse_arguments(ARG "EXCEPTIONS" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  if(ARG_EXCEPTIONS)
+    tp_compile_options(${name} EXCEPTIONS)
+  else()
+    tp_compile_options(${name})
+  endif()
+  add_dependencies(${name} tp-headers ${ARG_DEPENDS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
+endfunction()
+
+# tp_add_tool(name sources… [EXCEPTIONS] [LINK libs…])
+function(tp_add_tool name)
+  cmake_parse_arguments(ARG "EXCEPTIONS" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  if(ARG_EXCEPTIONS)
+    tp_compile_options(${name} EXCEPTIONS)
+  else()
+    tp_compile_options(${name})
+  endif()
+  add_dependencies(${name} tp-headers)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
+  install(TARGETS ${name})
+endfunction()
+
+# tp_tablegen(file.td  OUTPUT.inc -gen-flag …): pairs of output and flag. All
+# generated headers are one target, tp-headers.
+function(tp_tablegen td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  set(args ${ARGN})
+  while(args)
+    list(POP_FRONT args output flags)
+    separate_arguments(flags)
+    mlir_tablegen(${output} ${flags} EXTRA_INCLUDES ${PROJECT_SOURCE_DIR}/include ${MLIR_INCLUDE_DIRS})
+  endwhile()
+  set(name ${CMAKE_CURRENT_SOURCE_DIR}/${td})
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${name})
+  string(REGEX REPLACE "[/.]" "-" name ${name})
+  add_custom_target(${name} DEPENDS ${TABLEGEN_OUTPUT})
+  add_dependencies(tp-headers ${name})
+endfunction()

@@ -1,0 +1,24 @@
+//===- NN.h - the nn dialect ------------------------------------*- C++ -*-===//
+
+#ifndef TP_DIALECT_NN_NN_H
+#define TP_DIALECT_NN_NN_H
+
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Traits.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "tp/Dialect/NN/NNEnums.h.inc"
+
+#include "tp/Dialect/NN/NNDialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "tp/Dialect/NN/NNOps.h.inc"
+
+#endif // TP_DIALECT_NN_NN_H

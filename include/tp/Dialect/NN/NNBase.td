@@ -1,0 +1,41 @@
+//===- NNBase.td - what all nn ops share -------------------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_NN_NNBASE_TD
+#define TP_DIALECT_NN_NNBASE_TD
+
+include "tp/Dialect/NN/NNDialect.td"
+include "tp/Interfaces/ShardingRuleOpInterface.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def NN_Float : AnyTypeOf<[F16, BF16, F32, F64]>;
+def NN_Int : AnyTypeOf<[I32, I64]>;
+def NN_Bool : AnyTypeOf<[I1]>;
+def NN_Element : AnyTypeOf<[F16, BF16, F32, F64, I32, I64, I1]>;
+
+def NN_Tensor : StaticShapeTensorOf<[F16, BF16, F32, F64, I32, I64, I1]>;
+def NN_FloatTensor : StaticShapeTensorOf<[F16, BF16, F32, F64]>;
+def NN_NumericTensor : StaticShapeTensorOf<[F16, BF16, F32, F64, I32, I64]>;
+def NN_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
+def NN_BoolTensor : StaticShapeTensorOf<[I1]>;
+
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, traits>;
+
+/// An op with a sharding rule. `rule` is a C++ expression of type
+/// tp::ShardingRule, with the op as `*this`. `partitioned = 1`: the op defines
+/// partition() itself.
+class NN_RuleOp<string mnemonic, string ruleExpr, list<Trait> traits = [],
+                bit partitioned = 0>
+    : NN_Op<mnemonic, traits # [Pure,
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface,
+          !if(partitioned, ["partition"], []<string>)>]> {
+  string rule = ruleExpr;
+  code ruleDefinition = "::mlir::tp::ShardingRule $cppClass::getShardingRule() {\n"
+    "  using ::mlir::tp::ShardingRule;\n  return " # rule # ";\n}\n";
+  let extraClassDefinition = ruleDefinition;
+}
+
+#endif // TP_DIALECT_NN_NNBASE_TD

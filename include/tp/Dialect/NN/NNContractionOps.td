@@ -1,0 +1,95 @@
+//===- NNContractionOps.td - linear, matmul, attention -----*- tablegen -*-===//
+
+#ifndef TP_DIALECT_NN_NNCONTRACTIONOPS_TD
+#define TP_DIALECT_NN_NNCONTRACTIONOPS_TD
+
+include "tp/Dialect/NN/NNBase.td"
+
+def NN_LinearOp : NN_RuleOp<"linear",
+    "ShardingRule::einsum(*this, \"(b.. k, n k) -> (b.. n)\").linear({{0}, {1}})"> {
+  let summary = "x · weightᵀ";
+  let description = [{
+    PyTorch's `linear` without the bias (importers add it with `nn.add`, so that a sum over ranks
+    never counts it twice). Splitting `k` gives Partial(sum): row-parallel; splitting `n` is
+    column-parallel.
+
+    ```mlir
+    %1 = nn.linear %x, %w : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
+    ```
+
+    **Constraints:** (C1) x is (b…, k), weight (n, k), the result (b…, n); (C2) one element type.
+  }];
+  let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$weight);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def NN_MatmulOp : NN_RuleOp<"matmul",
+    "ShardingRule::einsum(*this, \"(b.. m k, b.. k n) -> (b.. m n)\").linear({{0}, {1}})"> {
+  let summary = "Matrix product, batch dimensions broadcast";
+  let description = [{
+    Both operands have at least two dimensions; leading dimensions broadcast as in NumPy.
+
+    ```mlir
+    %2 = nn.matmul %0, %1 : (tensor<2x4x8x16xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x8x8xf32>
+    ```
+
+    **Constraints:** (C1) (b…, m, k) · (b…, k, n) = (b…, m, n); (C2) one element type.
+  }];
+  let arguments = (ins NN_NumericTensor:$lhs, NN_NumericTensor:$rhs);
+  let results = (outs NN_NumericTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
+  let summary = "Scaled dot-product attention";
+  let description = [{
+    `softmax(query · keyᵀ * scale + mask) · value` over the last two dimensions, PyTorch's
+    `scaled_dot_product_attention` with dropout 0. A boolean mask keeps where true; a row that keeps nothing is
+    NaN, as in PyTorch's math backend. `causal` keeps j ≤ i. With four dimensions and fewer
+    key/value heads than query heads, query head i uses key head i / (heads / key heads) (grouped-query
+    attention). Batch and heads can be split; sequence and head dimension stay whole.
+
+    ```mlir
+    %r = nn.attention %q, %k, %v mask %m scale 0.125
+       : (tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>, tensor<2x1x64x64xi1>) -> tensor<2x12x64x32xf32>
+    %s = nn.attention causal %q, %k, %v scale 0.125 : (…)
+    ```
+
+    **Constraints:** (C1) query (b…, h, t, d), key (b…, hk, s, d), value (b…, hk, s, e), result (b…, h, t, e), hk divides
+    h; (C2) mask broadcasts to (b…, h, t, s) and is i1 or of query's type; (C3) causal excludes a mask.
+  }];
+  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value,
+                       Optional<NN_Tensor>:$mask, F64Attr:$scale, UnitProp:$causal);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    (`causal` $causal^)? $query `,` $key `,` $value (`mask` $mask^)? `scale` $scale attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = "::mlir::tp::ShardingRule getAttentionRule();";
+}
+
+def NN_EmbeddingOp : NN_RuleOp<"embedding", "ShardingRule::einsum(*this, \"(i.., v d) -> (i.. d)\")",
+                               [], 1> {
+  let summary = "Look rows of a table up";
+  let description = [{
+    Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) is a masked lookup: each rank
+    gives the rows that it holds, and zeros otherwise, which is Partial(sum). An index out of
+    range is an error at run time.
+
+    ```mlir
+    %1 = nn.embedding %ids, %table : (tensor<2x8xi64>, tensor<100x16xf32>) -> tensor<2x8x16xf32>
+    ```
+
+    **Constraints:** (C1) weight is (v, d), the result (i…, d); (C2) the result has weight's element type.
+  }];
+  let arguments = (ins NN_IndexTensor:$indices, NN_Tensor:$weight);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$indices `,` $weight attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif // TP_DIALECT_NN_NNCONTRACTIONOPS_TD

@@ -1,0 +1,55 @@
+//===- NNLossOps.td - losses -------------------------------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_NN_NNLOSSOPS_TD
+#define TP_DIALECT_NN_NNLOSSOPS_TD
+
+include "tp/Dialect/NN/NNBase.td"
+
+def NN_LossReduction : I32EnumAttr<"LossReduction", "how a loss is reduced", [
+    I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Mean", 1, "mean">,
+    I32EnumAttrCase<"Sum", 2, "sum">]> {
+  let cppNamespace = "::mlir::nn";
+  let genSpecializedAttr = 0;
+}
+
+class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string extraFormat = "">
+    : NN_RuleOp<mnemonic, "getLossRule()"> {
+  let summary = what;
+  let arguments = !con((ins NN_FloatTensor:$input, NN_IndexTensor:$target,
+                            Optional<NN_FloatTensor>:$weight,
+                            EnumProp<NN_LossReduction>:$reduction, I64Attr:$ignore_index), extra);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$reduction $input `,` $target (`weight` $weight^)? `ignore` $ignore_index " #
+    extraFormat # " attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = "::mlir::tp::ShardingRule getLossRule();";
+}
+
+def NN_CrossEntropyOp : NN_ClassLossOp<"cross_entropy", "Cross-entropy with class indices",
+    (ins F64Attr:$label_smoothing), "`smoothing` $label_smoothing"> {
+  let description = [{
+    PyTorch's `cross_entropy` of logits (n, c, d…) or (c) and target (n, d…) or (); `mean` divides by the
+    weights of the targets that aren't ignored. The class dimension stays whole; with reduction `none`, the others can be split.
+
+    ```mlir
+    %l = nn.cross_entropy mean %logits, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
+    ```
+
+    **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the result is the target's shape for
+    `none`, a scalar else; (C3) weight has one entry per class; (C4) 0 ≤ smoothing ≤ 1.
+  }];
+}
+
+def NN_NLLLossOp : NN_ClassLossOp<"nll_loss", "Negative log-likelihood with class indices"> {
+  let description = [{
+    PyTorch's `nll_loss` of log-probabilities; as `nn.cross_entropy` without the log-softmax.
+
+    ```mlir
+    %l = nn.nll_loss mean %logp, %t ignore -100 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
+    ```
+
+    **Constraints:** (C1) to (C3) of `nn.cross_entropy`.
+  }];
+}
+
+#endif // TP_DIALECT_NN_NNLOSSOPS_TD

@@ -1,0 +1,13 @@
+//===- NNOps.td - all nn ops -------------------------------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_NN_NNOPS_TD
+#define TP_DIALECT_NN_NNOPS_TD
+
+include "tp/Dialect/NN/NNStructureOps.td"
+include "tp/Dialect/NN/NNElementwiseOps.td"
+include "tp/Dialect/NN/NNContractionOps.td"
+include "tp/Dialect/NN/NNNormalizationOps.td"
+include "tp/Dialect/NN/NNShapeOps.td"
+include "tp/Dialect/NN/NNLossOps.td"
+
+#endif // TP_DIALECT_NN_NNOPS_TD

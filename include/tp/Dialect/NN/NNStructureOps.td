@@ -1,0 +1,111 @@
+//===- NNStructureOps.td - modules, parameters, constants --*- tablegen -*-===//
+
+#ifndef TP_DIALECT_NN_NNSTRUCTUREOPS_TD
+#define TP_DIALECT_NN_NNSTRUCTUREOPS_TD
+
+include "tp/Dialect/NN/NNBase.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def NN_ModuleOp : NN_Op<"module", [SingleBlockImplicitTerminator<"YieldOp">,
+                                   RecursiveMemoryEffects]> {
+  let summary = "A call of a module of the model";
+  let description = [{
+    One call of the `nn.Module` with this FQN and class: its tensor inputs come in as block
+    arguments, its tensor outputs leave through `nn.yield`. `arg_names` are the names of the
+    inputs in the class's `forward`, `arg_positions` their positions there (non-tensor
+    arguments leave gaps). The root module has FQN `""`. Modules nest as in the model. Ops
+    may use values from above (parameters of an enclosing module, say).
+
+    ```mlir
+    %r = nn.module "mlp.net1" class "Linear" (%x as "input" at 0) {
+    ^bb0(%input: tensor<8x10xf32>):
+      %w = nn.parameter "mlp.net1.weight" : tensor<16x10xf32>
+      %y = nn.linear %input, %w : (tensor<8x10xf32>, tensor<16x10xf32>) -> tensor<8x16xf32>
+      nn.yield %y : tensor<8x16xf32>
+    } : (tensor<8x10xf32>) -> tensor<8x16xf32>
+    ```
+
+    **Constraints:** (C1) block arguments have the operands' types; (C2) `nn.yield`'s operands
+    have the results' types; (C3) as many names and positions as operands.
+  }];
+  let arguments = (ins StrAttr:$fqn, StrAttr:$class_name,
+                       Variadic<NN_Tensor>:$inputs, StrArrayAttr:$arg_names,
+                       DenseI64ArrayAttr:$arg_positions);
+  let results = (outs Variadic<NN_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$fqn, "::llvm::StringRef":$className,
+                   "::mlir::ValueRange":$inputs, "::llvm::ArrayRef<::llvm::StringRef>":$argNames,
+                   "::llvm::ArrayRef<int64_t>":$argPositions, "::mlir::TypeRange":$resultTypes)>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBodyBlock() { return &getBody().front(); }
+  }];
+}
+
+def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ModuleOp">]> {
+  let summary = "Return from a module";
+  let description = [{ Terminates `nn.module`; the operands are the module's outputs. }];
+  let arguments = (ins Variadic<NN_Tensor>:$operands);
+  let builders = [OpBuilder<(ins), [{ }]>];
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)"> {
+  let summary = "A parameter or buffer of the model";
+  let description = [{
+    The tensor that the weights file holds under `fqn`. A parameter that several modules share
+    (tied weights) has one FQN. Several ops may name the same FQN. After partitioning the type is
+    this rank's block, `tp.sharding` its placement and `tp.global_type` the whole's type.
+
+    ```mlir
+    %w = nn.parameter "layers.0.wq.weight" : tensor<16x16xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$fqn);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$fqn attr-dict `:` type($result)";
+}
+
+def NN_ConstantOp : NN_RuleOp<"constant", "getSplatRule()",
+    [ConstantLike, AllTypesMatch<["value", "result"]>], 1> {
+  let summary = "A small constant tensor";
+  let description = [{
+    A splat can be split along any dimension; any other constant is whole on every rank.
+
+    ```mlir
+    %0 = nn.constant dense<1.0> : tensor<2x4xf32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "attr-dict $value";
+  let hasFolder = 1;
+  let extraClassDeclaration = "::mlir::tp::ShardingRule getSplatRule();";
+  let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{
+    build($_builder, $_state, value.getType(), value);
+  }]>];
+}
+
+def NN_IotaOp : NN_RuleOp<"iota", "ShardingRule::elementwise(*this).wholeResultDim(getDim())"> {
+  let summary = "Numbers that grow along one dimension";
+  let description = [{
+    Element i along `dim` is `start + i * step`, in the result's element type (PyTorch's arange,
+    broadcast over the other dimensions).
+
+    ```mlir
+    %0 = nn.iota dim 0 start 0.0 step 1.0 : tensor<64xi64>
+    ```
+
+    **Constraints:** (C1) `dim` is a dimension of the result.
+  }];
+  let arguments = (ins I64Attr:$dim, F64Attr:$start, F64Attr:$step);
+  let results = (outs NN_NumericTensor:$result);
+  let assemblyFormat = "`dim` $dim `start` $start `step` $step attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // TP_DIALECT_NN_NNSTRUCTUREOPS_TD

@@ -1,0 +1,66 @@
+//===- TP.h - the tp dialect ------------------------------------*- C++ -*-===//
+
+#ifndef TP_DIALECT_TP_TP_H
+#define TP_DIALECT_TP_TP_H
+
+#include "tp/Dialect/TP/TPEnums.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "tp/Dialect/TP/TPDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "tp/Dialect/TP/TPAttrs.h.inc"
+
+namespace mlir::tp {
+/// Orders collectives among themselves; see TP_CommResource.
+struct CommResource
+    : public SideEffects::Resource::Base<CommResource> {
+  StringRef getName() final { return "tp.comm"; }
+};
+} // namespace mlir::tp
+
+#include "tp/Dialect/TP/TPInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "tp/Dialect/TP/TPOps.h.inc"
+
+namespace mlir::tp {
+
+/// Names of the discardable attributes.
+constexpr StringLiteral kShardingAttr = "tp.sharding";
+constexpr StringLiteral kShardingsAttr = "tp.shardings";
+constexpr StringLiteral kFqnAttr = "tp.fqn";
+constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
+constexpr StringLiteral kNameAttr = "tp.name";
+
+/// The type of one rank's block of a tensor of type `global` placed by
+/// `sharding`. Fails, with the reason given to `emitError`, where a dimension
+/// doesn't divide by the ranks that split it.
+FailureOr<RankedTensorType>
+getLocalType(RankedTensorType global, ShardingAttr sharding, MeshOp mesh,
+             function_ref<InFlightDiagnostic()> emitError);
+
+/// Verifies the constraints of `#tp.sharding` for a tensor of type `type`.
+LogicalResult verifySharding(ShardingAttr sharding, Type type, Operation *from,
+                             function_ref<InFlightDiagnostic()> emitError);
+
+/// DTensor's spelling, one entry per mesh dimension:
+/// "(Shard(0), Replicate, Partial(sum))".
+std::string printPlacements(ShardingAttr sharding, MeshOp mesh);
+/// The same as a list of strings.
+SmallVector<std::string> getPlacements(ShardingAttr sharding, MeshOp mesh);
+
+/// Looks the mesh of `sharding` up from `from`; null when there is none.
+MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
+
+} // namespace mlir::tp
+
+#endif // TP_DIALECT_TP_TP_H

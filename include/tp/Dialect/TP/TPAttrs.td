@@ -1,0 +1,104 @@
+//===- TPAttrs.td - placements -----------------------------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_TP_TPATTRS_TD
+#define TP_DIALECT_TP_TPATTRS_TD
+
+include "tp/Dialect/TP/TPDialect.td"
+include "tp/Dialect/TP/TPEnums.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class TP_Attr<string name, string attrMnemonic> : AttrDef<TP_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis"> {
+  let summary = "a mesh dimension, or part of one";
+  let description = [{
+    `tp` is the whole mesh dimension called `tp`. `tp:(p)s` is the part of size `s`
+    whose major neighbours have size `p`: of `tp = 8`, `tp:(1)2` is the major half,
+    `tp:(2)4` the rest, and both together are `tp` again.
+
+    **Constraints:** `p ≥ 1`, `s ≥ 2`; `p·s` divides the size of the mesh dimension.
+    A whole dimension has `preSize = 0` and `size = 0`.
+  }];
+  let parameters = (ins StringRefParameter<"mesh dimension">:$name,
+                        DefaultValuedParameter<"int64_t", "0">:$preSize,
+                        DefaultValuedParameter<"int64_t", "0">:$size);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [
+    AttrBuilder<(ins "::llvm::StringRef":$name), [{
+      return $_get($_ctxt, name, int64_t(0), int64_t(0));
+    }]>];
+  let extraClassDeclaration = [{
+    bool isWhole() const { return getSize() == 0; }
+    void printAxis(::llvm::raw_ostream &os) const;
+  }];
+}
+
+def TP_AxisListAttr : TP_Attr<"AxisList", "axes"> {
+  let summary = "mesh dimensions, major to minor";
+  let description = [{
+    Printed as `{dp, tp}`. The axes that split one tensor dimension, or that span a
+    collective's group.
+  }];
+  let parameters = (ins ArrayRefParameter<"AxisRefAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    bool empty() const { return getAxes().empty(); }
+    size_t size() const { return getAxes().size(); }
+    auto begin() const { return getAxes().begin(); }
+    auto end() const { return getAxes().end(); }
+    void printAxes(::llvm::raw_ostream &os) const;
+    static ::mlir::FailureOr<AxisListAttr> parseAxes(::mlir::AsmParser &parser);
+  }];
+}
+
+def TP_PartialAttr : TP_Attr<"Partial", "partial"> {
+  let summary = "a pending reduction over one mesh dimension";
+  let parameters = (ins "AxisRefAttr":$axis, EnumParameter<TP_ReductionKind>:$kind);
+  let assemblyFormat = "`<` $axis `,` $kind `>`";
+}
+
+def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
+  let summary = "where a tensor lives on a mesh";
+  let description = [{
+    For each tensor dimension the mesh dimensions that split it, major to minor, and
+    the mesh dimensions over which the value is still a partial reduction. Mesh
+    dimensions that appear nowhere replicate it. This is DTensor's list of placements,
+    with the nesting order made explicit:
+
+    ```mlir
+    tp.mesh @mesh(dp = 2, tp = 4)
+    #tp.sharding<@mesh, [{dp}, {tp} ]>                    // (Shard(0), Shard(1))
+    #tp.sharding<@mesh, [{tp, dp}, {} ]>                   // both split dimension 0, tp major
+    #tp.sharding<@mesh, [{}, {} ], partial = {tp: sum}>    // (Replicate, Partial(sum))
+    #tp.sharding<@mesh, [{tp:(1)2}, {} ]>                  // the major half of tp
+    ```
+
+    **Constraints:**
+    - (C1) one list per dimension of the tensor;
+    - (C2) every axis names a dimension of the mesh;
+    - (C3) no mesh dimension, or part of one, appears twice;
+    - (C4) parts satisfy the constraints of `axis`.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
+                        ArrayRefParameter<"AxisListAttr">:$dims,
+                        OptionalArrayRefParameter<"PartialAttr">:$partial);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getDims().size(); }
+    bool isReplicated() const;
+    bool isPartial() const { return !getPartial().empty(); }
+    static ShardingAttr getReplicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
+    /// The dimension that `axis` splits, if any.
+    std::optional<int64_t> getShardedDim(::llvm::StringRef axis) const;
+    std::optional<ReductionKind> getPartialKind(::llvm::StringRef axis) const;
+    /// The same without any axis called `axis`.
+    ShardingAttr without(::llvm::StringRef axis) const;
+    ShardingAttr withShard(AxisRefAttr axis, int64_t dim) const;
+    ShardingAttr withPartial(AxisRefAttr axis, ReductionKind kind) const;
+    ShardingAttr withoutPartial() const;
+  }];
+}
+
+#endif // TP_DIALECT_TP_TPATTRS_TD

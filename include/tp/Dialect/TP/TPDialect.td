@@ -1,0 +1,38 @@
+//===- TPDialect.td - the tp dialect -----------------------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_TP_TPDIALECT_TD
+#define TP_DIALECT_TP_TPDIALECT_TD
+
+include "mlir/IR/DialectBase.td"
+
+def TP_Dialect : Dialect {
+  let name = "tp";
+  let cppNamespace = "::mlir::tp";
+  let summary = "DeviceMesh, placements, redistribution and collectives";
+  let description = [{
+    The dialect says *where* tensors live. A `tp.mesh` names the dimensions of a
+    grid of ranks; a `#tp.sharding` places a value on it; `tp.redistribute` changes
+    a value's placement; the collectives are what remains of it in a per-rank
+    program.
+
+    Three discardable attributes annotate ops of any dialect:
+
+    | attribute | on | meaning |
+    |---|---|---|
+    | `tp.sharding` | a function argument or result, or an op with one result | the value's placement |
+    | `tp.shardings` | an op with several results | an array, one `#tp.sharding` per result |
+    | `tp.fqn` | any op | FQN of the `nn.module` that the op comes from |
+    | `tp.global_type` | per-rank function arguments, results, `nn.parameter` | the type before partitioning |
+    | `tp.name` | function arguments and results | the name that users know the tensor by |
+
+    The IR before `tp-partition` keeps global semantics: erasing every sharding and
+    every `tp.redistribute` leaves the original model.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{ void registerAttributes(); }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+}
+
+#endif // TP_DIALECT_TP_TPDIALECT_TD

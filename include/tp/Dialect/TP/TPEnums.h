@@ -1,0 +1,11 @@
+//===- TPEnums.h - tp enumerations ------------------------------*- C++ -*-===//
+
+#ifndef TP_DIALECT_TP_TPENUMS_H
+#define TP_DIALECT_TP_TPENUMS_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/DialectImplementation.h"
+
+#include "tp/Dialect/TP/TPEnums.h.inc"
+
+#endif // TP_DIALECT_TP_TPENUMS_H

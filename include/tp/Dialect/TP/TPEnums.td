@@ -1,0 +1,20 @@
+//===- TPEnums.td - tp enumerations ------------------------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_TP_TPENUMS_TD
+#define TP_DIALECT_TP_TPENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+
+def TP_ReductionKind : I32EnumAttr<"ReductionKind",
+    "how the per-rank parts of a Partial value combine", [
+      I32EnumAttrCase<"Sum", 0, "sum">,
+      I32EnumAttrCase<"Avg", 1, "avg">,
+      I32EnumAttrCase<"Max", 2, "max">,
+      I32EnumAttrCase<"Min", 3, "min">,
+      I32EnumAttrCase<"Product", 4, "product">,
+    ]> {
+  let cppNamespace = "::mlir::tp";
+  let genSpecializedAttr = 0;
+}
+
+#endif // TP_DIALECT_TP_TPENUMS_TD

@@ -1,0 +1,40 @@
+//===- TPInterfaces.td - what all collectives share --------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_TP_TPINTERFACES_TD
+#define TP_DIALECT_TP_TPINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::mlir::tp";
+  let description = [{
+    Data movement between ranks. One rank's program holds the op once; the group is
+    formed by the ranks that differ in `getAxes()` only, ordered by their index along
+    those axes, the first axis major.
+  }];
+  let methods = [
+    InterfaceMethod<"The kind as reports and artifacts name it.",
+      "::llvm::StringRef", "getCollectiveKind", (ins), [{
+        return $_op->getName().stripDialect();
+      }]>,
+    InterfaceMethod<"The mesh.", "::mlir::FlatSymbolRefAttr", "getMeshAttr">,
+    InterfaceMethod<"Mesh dimensions that span a group, major to minor.",
+      "::mlir::tp::AxisListAttr", "getAxes">,
+    InterfaceMethod<"The FQN of the module that asked for it.",
+      "::llvm::StringRef", "getOriginFqn", (ins), [{
+        auto attr = $_op->template getAttrOfType<::mlir::StringAttr>("fqn");
+        return attr ? attr.getValue() : ::llvm::StringRef();
+      }]>,
+    InterfaceMethod<"The plan entry or op that asked for it.",
+      "::llvm::StringRef", "getOriginReason", (ins), [{
+        auto attr = $_op->template getAttrOfType<::mlir::StringAttr>("reason");
+        return attr ? attr.getValue() : ::llvm::StringRef();
+      }]>,
+    InterfaceMethod<[{
+      Bytes that the rank at `position` of a group of `n` receives from others
+      (docs/Artifact.md has the formulas).
+    }], "int64_t", "getReceivedBytes", (ins "int64_t":$position, "int64_t":$n)>,
+  ];
+}
+
+#endif // TP_DIALECT_TP_TPINTERFACES_TD

@@ -1,0 +1,242 @@
+//===- TPOps.td - mesh, redistribution, collectives --------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_TP_TPOPS_TD
+#define TP_DIALECT_TP_TPOPS_TD
+
+include "tp/Dialect/TP/TPAttrs.td"
+include "tp/Dialect/TP/TPInterfaces.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class TP_Op<string mnemonic, list<Trait> traits = []>
+    : Op<TP_Dialect, mnemonic, traits>;
+
+/// The order of collectives is part of a program's meaning: every rank must issue
+/// the same ones in the same order. All of them read and write this resource.
+def TP_CommResource : Resource<"::mlir::tp::CommResource">;
+
+//===----------------------------------------------------------------------===//
+// Global level
+//===----------------------------------------------------------------------===//
+
+def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
+  let summary = "A named grid of ranks";
+  let description = [{
+    Names the dimensions of a DeviceMesh and their sizes. Ranks are numbered row-major:
+    the last dimension varies fastest.
+
+    ```mlir
+    tp.mesh @mesh(dp = 2, tp = 4)     // rank = 4 * dp + tp
+    ```
+
+    **Constraints:** (C1) at least one dimension; (C2) names are unique; (C3) sizes are
+    at least 1.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$axis_names,
+                       DenseI64ArrayAttr:$axis_sizes);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    size_t getNumAxes() { return getAxisSizes().size(); }
+    ::llvm::StringRef getAxisName(size_t i);
+    /// Index of a mesh dimension by name.
+    std::optional<unsigned> getAxisIndex(::llvm::StringRef name);
+    /// Size of a mesh dimension, or of a part of one; the name must exist.
+    int64_t getAxisSize(AxisRefAttr axis);
+    int64_t getAxesSize(::llvm::ArrayRef<AxisRefAttr> axes);
+    int64_t getNumRanks();
+    /// Index of `rank` along `axes`, the first major.
+    int64_t getIndexAlong(int64_t rank, ::llvm::ArrayRef<AxisRefAttr> axes);
+    /// The groups that `axes` span: ranks ordered by their index along them.
+    ::llvm::SmallVector<::llvm::SmallVector<int64_t>>
+    getGroups(::llvm::ArrayRef<AxisRefAttr> axes);
+  }];
+}
+
+def TP_RedistributeOp : TP_Op<"redistribute", [
+    Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "Change a value's placement";
+  let description = [{
+    The result is the input, placed as `sharding` says. Before partitioning this is the
+    identity on the global value; `tp-partition` turns it into the collectives that
+    lead from the input's placement to the result's. `fqn` and `reason` say which
+    module and which plan entry or op asked for it.
+
+    ```mlir
+    %1 = tp.redistribute %0 to <@mesh, [{}, {}, {} ]>
+         {fqn = "mlp.net2", reason = "plan.yaml:4:9: RowwiseParallel output_layouts Replicate"}
+         : tensor<2x8x16xf32>
+    ```
+
+    A value can't become Partial by a redistribution, and a Partial can't change its
+    reduction: as in DTensor, such a target is an error at partitioning.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
+                       OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `to` $sharding attr-dict `:` type($input)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Per-rank level
+//===----------------------------------------------------------------------===//
+
+class TP_PerRankOp<string mnemonic, list<Trait> traits = []>
+    : TP_Op<mnemonic, traits> {
+  dag base = (ins FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes);
+}
+
+class TP_CollectiveOp<string mnemonic, list<Trait> traits = []>
+    : TP_PerRankOp<mnemonic, traits # [
+        DeclareOpInterfaceMethods<TP_CollectiveOpInterface, ["getReceivedBytes"]>,
+        MemoryEffects<[MemRead<TP_CommResource>, MemWrite<TP_CommResource>]>]> {
+  dag provenance = (ins OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason,
+                        OptionalAttr<I64Attr>:$bytes);
+  let results = (outs AnyRankedTensor:$result);
+  let hasVerifier = 1;
+  code baseDescription = [{
+
+    `bytes` is what the rank that receives most receives; `fqn` and `reason` say who
+    asked for the collective.
+
+    **Constraints:** (C1) the mesh exists and has the axes; (C2) operand and result have
+    the same element type; (C3) the shapes are related as described above.
+  }];
+}
+
+def TP_AllGatherOp : TP_CollectiveOp<"all_gather"> {
+  let summary = "Concatenate the group's blocks on every rank";
+  let description = [{
+    The result is the concatenation of the group's operands along `dim`.
+
+    ```mlir
+    %1 = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x16xf32>
+    ```
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$dim), base, provenance);
+  let assemblyFormat = [{
+    $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
+def TP_ReduceScatterOp : TP_CollectiveOp<"reduce_scatter"> {
+  let summary = "Reduce over the group, keep this rank's block";
+  let description = [{
+    The operands are reduced with `kind`; rank i of the group keeps block i along `dim`.
+
+    ```mlir
+    %1 = tp.reduce_scatter sum %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x4xf32>
+    ```
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input, EnumProp<TP_ReductionKind>:$kind,
+                            I64Attr:$dim), base, provenance);
+  let assemblyFormat = [{
+    $kind $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
+def TP_AllReduceOp : TP_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Reduce over the group, on every rank";
+  let description = [{
+    The operands are reduced with `kind`; every rank gets the result.
+
+    ```mlir
+    %1 = tp.all_reduce sum %0 over @mesh {tp} : tensor<8x16xf32>
+    ```
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input, EnumProp<TP_ReductionKind>:$kind),
+                       base, provenance);
+  let assemblyFormat = [{
+    $kind $input `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
+  }];
+}
+
+def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
+  let summary = "Move the split from one dimension to another";
+  let description = [{
+    The operand is cut into as many blocks along `split_dim` as the group has ranks;
+    block j goes to rank j, which concatenates what it gets along `concat_dim`.
+
+    ```mlir
+    %1 = tp.all_to_all %0 split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
+    ```
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$split_dim,
+                            I64Attr:$concat_dim), base, provenance);
+  let assemblyFormat = [{
+    $input `split` $split_dim `concat` $concat_dim `over` $mesh custom<Axes>($axes) attr-dict
+    `:` type($input) `->` type($result)
+  }];
+}
+
+def TP_PermuteOp : TP_CollectiveOp<"permute", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Exchange blocks within the group";
+  let description = [{
+    The result of rank i of the group is the operand of rank `source[i]`.
+
+    ```mlir
+    %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<8x4xf32>
+    ```
+
+    **Constraints:** (C4) `source` has one entry per rank of the group, each in range.
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input, DenseI64ArrayAttr:$source),
+                       base, provenance);
+  let assemblyFormat = [{
+    $input `from` $source `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
+  }];
+}
+
+def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Give one rank's block to the whole group";
+  let description = [{
+    The result on every rank is the operand of rank `root` of the group.
+
+    ```mlir
+    %1 = tp.broadcast %0 root 0 over @mesh {tp} : tensor<8x4xf32>
+    ```
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$root), base, provenance);
+  let assemblyFormat = [{
+    $input `root` $root `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
+  }];
+}
+
+def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
+  let summary = "Keep this rank's block of a replicated value";
+  let description = [{
+    Block i along `dim` for the rank whose index along `axes` is i. No communication.
+
+    ```mlir
+    %1 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x4xf32>
+    ```
+  }];
+  let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$dim), base);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def TP_ShardIndexOp : TP_PerRankOp<"shard_index", [Pure]> {
+  let summary = "This rank's index along mesh dimensions";
+  let description = [{
+    A scalar: the rank's index along `axes`, the first major. A masked lookup in a table
+    that is split by rows, say, needs it to know which rows it holds.
+
+    ```mlir
+    %0 = tp.shard_index over @mesh {tp} : tensor<i64>
+    ```
+  }];
+  let arguments = base;
+  let results = (outs 0DTensorOf<[I64]>:$result);
+  let assemblyFormat = "`over` $mesh custom<Axes>($axes) attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // TP_DIALECT_TP_TPOPS_TD

@@ -1,0 +1,45 @@
+//===- ShardingRuleOpInterface.h - Sharding rules of ops --------*- C++ -*-===//
+
+#ifndef TP_INTERFACES_SHARDINGRULEOPINTERFACE_H
+#define TP_INTERFACES_SHARDINGRULEOPINTERFACE_H
+
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ShardingRule.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::tp {
+
+/// How one op runs over the mesh: for each factor of its rule the mesh axes that
+/// split it, major to minor, and per linear set the axes over which the op
+/// passes a Partial through.
+struct OpSplit {
+  MeshOp mesh;
+  SmallVector<SmallVector<AxisRefAttr>> factorAxes;
+  /// (index into ShardingRule::linearSets, axis)
+  SmallVector<std::pair<unsigned, AxisRefAttr>> linearAxes;
+
+  bool isReplicated() const;
+  /// All axes that the op is split or linear over.
+  SmallVector<AxisRefAttr> usedAxes() const;
+};
+
+/// The placement of an operand that `split` asks for; null when the tensor has a
+/// dimension made of several factors that `split` can't express.
+ShardingAttr getOperandSharding(const ShardingRule &rule, const OpSplit &split,
+                                unsigned operand);
+/// The placement of a result that `split` gives.
+ShardingAttr getResultSharding(const ShardingRule &rule, const OpSplit &split,
+                               unsigned result);
+
+/// Clones `op` with new operands and result types, attributes kept.
+FailureOr<SmallVector<Value>> clonePartitioned(Operation *op,
+                                               OpBuilder &builder,
+                                               ValueRange operands,
+                                               TypeRange resultTypes);
+
+} // namespace mlir::tp
+
+#include "tp/Interfaces/ShardingRuleOpInterface.h.inc"
+
+#endif // TP_INTERFACES_SHARDINGRULEOPINTERFACE_H

@@ -1,0 +1,335 @@
+//===- NNRules.cpp - rules that einsum alone can't say, partition hooks ---===//
+
+#include "tp/Dialect/NN/NN.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace mlir::nn;
+using tp::DimFactors;
+using tp::FactorKind;
+using tp::LinearSet;
+using tp::OpSplit;
+using tp::ReductionKind;
+using tp::ShardingRule;
+using tp::TensorFactors;
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+ShardingRule ConstantOp::getSplatRule() {
+  auto dense = dyn_cast<DenseElementsAttr>(getValue());
+  return dense && dense.isSplat() ? ShardingRule::elementwise(*this)
+                                  : ShardingRule::replicated(*this);
+}
+
+/// A cast is linear where no rounding depends on the whole sum.
+ShardingRule CastOp::getCastRule() {
+  ShardingRule rule = ShardingRule::elementwise(*this);
+  auto from = dyn_cast<FloatType>(getInput().getType().getElementType());
+  auto to = dyn_cast<FloatType>(getType().getElementType());
+  if (from && to && to.getFPMantissaWidth() >= from.getFPMantissaWidth() &&
+      to.getWidth() > from.getWidth())
+    rule.linear({LinearSet{0}});
+  return rule;
+}
+
+ShardingRule AttentionOp::getAttentionRule() {
+  bool grouped = getQuery().getType().getRank() >= 4;
+  StringRef spec =
+      grouped ? "(b.. [h g] t d, b.. h s d, b.. h s e) -> (b.. [h g] t e)"
+              : "(b.. t d, b.. s d, b.. s e) -> (b.. t e)";
+  SmallVector<bool> present(3, true);
+  // The mask is bound by hand: it broadcasts over the product of h and g.
+  Value mask = getMask();
+  ShardingRule rule = ShardingRule::einsum(*this, spec, present);
+  for (StringRef name : {"t", "s", "d", "e"})
+    rule.whole(name);
+  if (!mask)
+    return rule;
+  TensorFactors scores = rule.results[0];
+  scores.back() = rule.operands[1][rule.operands[1].size() - 2];
+  auto type = cast<RankedTensorType>(mask.getType());
+  TensorFactors dims(type.getRank());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    size_t aligned = scores.size() - type.getRank() + dim;
+    int64_t size = 1;
+    for (unsigned factor : scores[aligned])
+      size *= rule.factors[factor].size;
+    if (type.getDimSize(dim) == size)
+      dims[dim] = scores[aligned];
+  }
+  rule.operands.push_back(dims);
+  return rule;
+}
+
+template <typename OpT>
+static ShardingRule getTrailingNormRule(OpT op) {
+  ShardingRule rule = ShardingRule::elementwise(op);
+  int64_t rank = op.getType().getRank();
+  for (int64_t dim = rank - op.getNormalized(); dim < rank; ++dim)
+    rule.wholeResultDim(dim);
+  return rule;
+}
+
+ShardingRule LayerNormOp::getNormRule() { return getTrailingNormRule(*this); }
+ShardingRule RMSNormOp::getNormRule() { return getTrailingNormRule(*this); }
+
+/// Operand factors one per dimension; `dropped` are the reduced dimensions.
+static ShardingRule getReductionRule(Operation *op, ArrayRef<int64_t> dropped,
+                                     bool keepdim, FactorKind kind,
+                                     ReductionKind reduction) {
+  ShardingRule rule;
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  TensorFactors operand, result;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    unsigned factor = rule.factors.size();
+    bool drop = llvm::is_contained(dropped, dim);
+    rule.factors.push_back({type.getDimSize(dim),
+                            drop ? kind : FactorKind::Parallel, reduction});
+    operand.push_back({factor});
+    if (!drop)
+      result.push_back({factor});
+    else if (keepdim)
+      result.emplace_back();
+  }
+  rule.operands.push_back(operand);
+  rule.results.push_back(result);
+  return rule;
+}
+
+ShardingRule ReduceOp::getReduceRule() {
+  ReductionKind kind = ReductionKind::Sum;
+  switch (getKind()) {
+  case ReduceKind::Sum:
+  case ReduceKind::Mean:
+    break;
+  case ReduceKind::Max:
+    kind = ReductionKind::Max;
+    break;
+  case ReduceKind::Min:
+    kind = ReductionKind::Min;
+    break;
+  case ReduceKind::Product:
+    kind = ReductionKind::Product;
+    break;
+  }
+  ShardingRule rule = getReductionRule(*this, getDims(), getKeepdim(),
+                                       FactorKind::Reduction, kind);
+  bool isFloat = isa<FloatType>(getType().getElementType());
+  if (getKind() == ReduceKind::Sum ||
+      (getKind() == ReduceKind::Mean && isFloat))
+    rule.linear({LinearSet{0}});
+  return rule;
+}
+
+ShardingRule ArgMaxOp::getArgMaxRule() {
+  return getReductionRule(*this, {static_cast<int64_t>(getDim())}, getKeepdim(),
+                          FactorKind::Whole, ReductionKind::Max);
+}
+
+ShardingRule TransposeOp::getTransposeRule() {
+  ShardingRule rule;
+  TensorFactors operand(getInput().getType().getRank()), result;
+  for (auto [dim, from] : llvm::enumerate(getPermutation())) {
+    unsigned factor = rule.factors.size();
+    rule.factors.push_back({getType().getDimSize(dim)});
+    operand[from].push_back(factor);
+    result.push_back({factor});
+  }
+  rule.operands.push_back(operand);
+  rule.results.push_back(result);
+  return rule.linear({LinearSet{0}});
+}
+
+/// One factor per dimension on both sides, but for `dim`, which corresponds to
+/// nothing: it must be whole.
+static ShardingRule getAllButRule(Operation *op, int64_t dim) {
+  ShardingRule rule;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  TensorFactors dims(type.getRank());
+  for (int64_t d = 0; d < type.getRank(); ++d) {
+    if (d == dim)
+      continue;
+    dims[d].push_back(rule.factors.size());
+    rule.factors.push_back({type.getDimSize(d)});
+  }
+  rule.operands.assign(op->getNumOperands(), dims);
+  rule.results.push_back(dims);
+  return rule;
+}
+
+ShardingRule SliceOp::getSliceRule() {
+  ShardingRule rule = getAllButRule(*this, getDim());
+  return rule.linear({LinearSet{0}});
+}
+
+ShardingRule ConcatOp::getConcatRule() {
+  ShardingRule rule = getAllButRule(*this, getDim());
+  LinearSet all = llvm::to_vector<2>(llvm::seq<unsigned>(0, getNumOperands()));
+  return rule.linear({all});
+}
+
+ShardingRule GatherOp::getGatherRule() {
+  ShardingRule rule = getAllButRule(*this, getDim());
+  auto input = getInput().getType();
+  // Where the index is smaller than the input, positions don't correspond.
+  for (int64_t dim = 0; dim < input.getRank(); ++dim)
+    if (input.getDimSize(dim) != getType().getDimSize(dim))
+      rule.wholeResultDim(dim);
+  // Along the gathered dimension, index and result do correspond.
+  unsigned along = rule.factors.size();
+  rule.factors.push_back({getType().getDimSize(getDim())});
+  rule.operands[1][getDim()].push_back(along);
+  rule.results[0][getDim()].push_back(along);
+  return rule.linear({LinearSet{0}});
+}
+
+ShardingRule IndexSelectOp::getIndexSelectRule() {
+  ShardingRule rule = getAllButRule(*this, getDim());
+  unsigned along = rule.factors.size();
+  rule.factors.push_back({getType().getDimSize(getDim())});
+  rule.operands[1] = {{along}};
+  rule.results[0][getDim()].push_back(along);
+  return rule.linear({LinearSet{0}});
+}
+
+/// input (n, c, d…), target (n, d…), weight (c): the class dimension is whole; a
+/// reduced loss of `mean` counts targets globally, so that only `none` and
+/// `sum` split.
+template <typename OpT>
+static ShardingRule getClassLossRule(OpT op) {
+  ShardingRule rule;
+  auto input = op.getInput().getType();
+  TensorFactors inputDims(input.getRank()), targetDims;
+  int64_t classDim = input.getRank() == 1 ? 0 : 1;
+  FactorKind kind = op.getReduction() == LossReduction::None
+                        ? FactorKind::Parallel
+                    : op.getReduction() == LossReduction::Sum
+                        ? FactorKind::Reduction
+                        : FactorKind::Whole;
+  for (int64_t dim = 0; dim < input.getRank(); ++dim) {
+    unsigned factor = rule.factors.size();
+    rule.factors.push_back({input.getDimSize(dim),
+                            dim == classDim ? FactorKind::Whole : kind});
+    inputDims[dim].push_back(factor);
+    if (dim != classDim)
+      targetDims.push_back({factor});
+  }
+  rule.operands = {inputDims, targetDims};
+  if (op.getWeight())
+    rule.operands.push_back({inputDims[classDim]});
+  rule.results.push_back(op.getReduction() == LossReduction::None
+                             ? targetDims
+                             : TensorFactors());
+  return rule;
+}
+
+ShardingRule CrossEntropyOp::getLossRule() { return getClassLossRule(*this); }
+ShardingRule NLLLossOp::getLossRule() { return getClassLossRule(*this); }
+
+//===----------------------------------------------------------------------===//
+// Partition hooks
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> ConstantOp::partition(OpBuilder &builder,
+                                                    ValueRange, TypeRange types,
+                                                    const OpSplit &) {
+  auto type = cast<RankedTensorType>(types[0]);
+  if (type == getType())
+    return SmallVector<Value>{
+        ConstantOp::create(builder, getLoc(), getValue())};
+  auto splat = cast<DenseElementsAttr>(getValue());
+  return SmallVector<Value>{
+      ConstantOp::create(builder, getLoc(), splat.resizeSplat(type))};
+}
+
+/// The count of a mean is global: the local sum divided by it is the Partial.
+FailureOr<SmallVector<Value>> ReduceOp::partition(OpBuilder &builder,
+                                                  ValueRange operands,
+                                                  TypeRange types,
+                                                  const OpSplit &split) {
+  auto local = cast<RankedTensorType>(operands[0].getType());
+  if (getKind() != ReduceKind::Mean || local == getInput().getType())
+    return tp::clonePartitioned(*this, builder, operands, types);
+  auto count = [&](RankedTensorType type) {
+    int64_t product = 1;
+    for (int64_t dim : getDims())
+      product *= type.getDimSize(dim);
+    return product;
+  };
+  if (count(local) == count(getInput().getType()))
+    return tp::clonePartitioned(*this, builder, operands, types);
+  auto type = cast<RankedTensorType>(types[0]);
+  auto sum = ReduceOp::create(builder, getLoc(), type, ReduceKind::Sum,
+                              operands[0], getDims(), getKeepdim());
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  auto n = ConstantOp::create(
+      builder, getLoc(),
+      DenseElementsAttr::get(
+          scalar, ArrayRef<Attribute>{builder.getFloatAttr(
+                      type.getElementType(),
+                      static_cast<double>(count(getInput().getType())))}));
+  return SmallVector<Value>{DivOp::create(builder, getLoc(), type, sum, n)};
+}
+
+/// Rows split: index relative to this rank's first row; a row that another rank
+/// holds is looked up as row 0 and then zeroed.
+FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
+                                                     ValueRange operands,
+                                                     TypeRange types,
+                                                     const OpSplit &split) {
+  Value weight = operands[1], indices = operands[0];
+  int64_t rows = cast<RankedTensorType>(weight.getType()).getDimSize(0);
+  if (rows == getWeight().getType().getDimSize(0))
+    return tp::clonePartitioned(*this, builder, operands, types);
+
+  Location loc = getLoc();
+  ShardingRule rule = getShardingRule();
+  ArrayRef<tp::AxisRefAttr> axes = split.factorAxes[rule.operands[1][0][0]];
+  MLIRContext *context = builder.getContext();
+  tp::MeshOp mesh = split.mesh;
+  auto indexType = cast<RankedTensorType>(indices.getType());
+  auto resultType = cast<RankedTensorType>(types[0]);
+  Type element = indexType.getElementType();
+  auto scalar = RankedTensorType::get({}, element);
+  auto constant = [&](int64_t value) -> Value {
+    return ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            scalar,
+            ArrayRef<Attribute>{builder.getIntegerAttr(element, value)}));
+  };
+  Value block = tp::ShardIndexOp::create(
+      builder, loc, RankedTensorType::get({}, builder.getI64Type()),
+      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+      tp::AxisListAttr::get(context, axes));
+  if (!element.isInteger(64))
+    block = CastOp::create(builder, loc, scalar, block);
+  Value first = MulOp::create(builder, loc, scalar, block, constant(rows));
+  Value relative = SubOp::create(builder, loc, indexType, indices, first);
+  auto maskType = indexType.clone(builder.getI1Type());
+  Value notBelow = CompareOp::create(builder, loc, maskType,
+                                     ComparePredicate::GE, relative,
+                                     constant(0));
+  Value notAbove = CompareOp::create(builder, loc, maskType,
+                                     ComparePredicate::LT, relative,
+                                     constant(rows));
+  Value mine = LogicalAndOp::create(builder, loc, maskType, notBelow, notAbove);
+  Value safe =
+      WhereOp::create(builder, loc, indexType, mine, relative, constant(0));
+  Value found = EmbeddingOp::create(builder, loc, resultType, safe, weight);
+  SmallVector<int64_t> column(indexType.getShape());
+  column.push_back(1);
+  Value mask = ReshapeOp::create(
+      builder, loc, RankedTensorType::get(column, builder.getI1Type()), mine);
+  auto zeroType = RankedTensorType::get({}, resultType.getElementType());
+  Value zero = ConstantOp::create(
+      builder, loc,
+      cast<ElementsAttr>(builder.getZeroAttr(zeroType)));
+  return SmallVector<Value>{
+      WhereOp::create(builder, loc, resultType, mask, found, zero)};
+}

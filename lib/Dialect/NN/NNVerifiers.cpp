@@ -1,0 +1,372 @@
+//===- NNVerifiers.cpp - constraints of the nn ops ------------------------===//
+//
+// Each verify() checks the constraints that the op's description numbers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/NN/NN.h"
+#include "mlir/Dialect/Traits.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::nn;
+
+static LogicalResult verifyDim(Operation *op, int64_t dim,
+                               RankedTensorType type) {
+  if (dim >= 0 && dim < type.getRank())
+    return success();
+  return op->emitOpError() << "dimension " << dim << " is out of range for "
+                           << type;
+}
+
+static LogicalResult verifyShape(Operation *op, RankedTensorType found,
+                                 ArrayRef<int64_t> expected) {
+  if (found.getShape() == expected)
+    return success();
+  return op->emitOpError()
+         << "result should be "
+         << RankedTensorType::get(expected, found.getElementType())
+         << ", found " << found;
+}
+
+static LogicalResult verifySameElement(Operation *op) {
+  Type element = getElementTypeOrSelf(op->getResult(0));
+  for (Value operand : op->getOperands())
+    if (getElementTypeOrSelf(operand) != element)
+      return op->emitOpError() << "operands and result must have one element "
+                                  "type, found "
+                               << operand.getType() << " and "
+                               << op->getResult(0).getType();
+  return success();
+}
+
+LogicalResult IotaOp::verify() { return verifyDim(*this, getDim(), getType()); }
+
+LogicalResult WhereOp::verify() {
+  Type element = getType().getElementType();
+  if (getLhs().getType().getElementType() != element ||
+      getRhs().getType().getElementType() != element)
+    return emitOpError("both values must have the result's element type");
+  return success();
+}
+
+LogicalResult LinearOp::verify() {
+  auto input = getInput().getType(), weight = getWeight().getType();
+  if (input.getRank() < 1 || weight.getRank() != 2 ||
+      input.getShape().back() != weight.getDimSize(1))
+    return emitOpError() << "needs (b…, k) and (n, k), found " << input
+                         << " and " << weight;
+  SmallVector<int64_t> shape(input.getShape());
+  shape.back() = weight.getDimSize(0);
+  if (failed(verifyShape(*this, getType(), shape)))
+    return failure();
+  return verifySameElement(*this);
+}
+
+LogicalResult MatmulOp::verify() {
+  auto lhs = getLhs().getType(), rhs = getRhs().getType();
+  if (lhs.getRank() < 2 || rhs.getRank() < 2 ||
+      lhs.getShape().back() != rhs.getDimSize(rhs.getRank() - 2))
+    return emitOpError() << "needs (b…, m, k) and (b…, k, n), found " << lhs
+                         << " and " << rhs;
+  SmallVector<int64_t> shape;
+  if (!OpTrait::util::getBroadcastedShape(lhs.getShape().drop_back(2),
+                                          rhs.getShape().drop_back(2), shape))
+    return emitOpError() << "batch dimensions of " << lhs << " and " << rhs
+                         << " don't broadcast";
+  shape.push_back(lhs.getDimSize(lhs.getRank() - 2));
+  shape.push_back(rhs.getShape().back());
+  if (failed(verifyShape(*this, getType(), shape)))
+    return failure();
+  return verifySameElement(*this);
+}
+
+LogicalResult AttentionOp::verify() {
+  auto query = getQuery().getType(), key = getKey().getType(),
+       value = getValue().getType();
+  int64_t rank = query.getRank();
+  auto mismatch = [&]() {
+    return emitOpError() << "needs query (b…, h, t, d), key (b…, hk, s, d) and "
+                            "value (b…, hk, s, e) with hk dividing h, found "
+                         << query << ", " << key << " and " << value;
+  };
+  if (rank < 3 || key.getRank() != rank || value.getRank() != rank)
+    return mismatch();
+  int64_t batches = rank >= 4 ? rank - 3 : rank - 2;
+  if (key.getShape().take_front(batches) !=
+          query.getShape().take_front(batches) ||
+      key.getShape().drop_back() != value.getShape().drop_back() ||
+      key.getShape().back() != query.getShape().back())
+    return mismatch();
+  if (rank >= 4) {
+    int64_t heads = query.getDimSize(rank - 3);
+    int64_t keyHeads = key.getDimSize(rank - 3);
+    if (heads != keyHeads && (keyHeads == 0 || heads % keyHeads))
+      return mismatch();
+  }
+  SmallVector<int64_t> shape(query.getShape());
+  shape.back() = value.getShape().back();
+  if (failed(verifyShape(*this, getType(), shape)))
+    return failure();
+  Type element = getType().getElementType();
+  if (query.getElementType() != element || key.getElementType() != element ||
+      value.getElementType() != element)
+    return emitOpError("query, key, value and result must have one element type");
+  if (Value mask = getMask()) {
+    auto maskType = cast<RankedTensorType>(mask.getType());
+    if (getCausal())
+      return emitOpError("takes either 'causal' or a mask");
+    if (maskType.getElementType() != element &&
+        !maskType.getElementType().isInteger(1))
+      return emitOpError() << "mask must be i1 or " << element << ", found "
+                           << maskType;
+    SmallVector<int64_t> scores(query.getShape());
+    scores.back() = key.getDimSize(rank - 2);
+    SmallVector<int64_t> joined;
+    if (maskType.getRank() > rank ||
+        !OpTrait::util::getBroadcastedShape(maskType.getShape(), scores,
+                                            joined) ||
+        joined != scores)
+      return emitOpError() << "mask " << maskType
+                           << " doesn't broadcast to the scores' shape "
+                           << RankedTensorType::get(scores, element);
+  }
+  return success();
+}
+
+LogicalResult EmbeddingOp::verify() {
+  auto weight = getWeight().getType();
+  if (weight.getRank() != 2)
+    return emitOpError() << "weight must have two dimensions, found " << weight;
+  SmallVector<int64_t> shape(getIndices().getType().getShape());
+  shape.push_back(weight.getDimSize(1));
+  if (failed(verifyShape(*this, getType(), shape)))
+    return failure();
+  if (weight.getElementType() != getType().getElementType())
+    return emitOpError("result must have the weight's element type");
+  return success();
+}
+
+template <typename OpT>
+static LogicalResult verifyNorm(OpT op, ArrayRef<Value> parameters) {
+  auto input = op.getInput().getType();
+  int64_t normalized = op.getNormalized();
+  if (normalized < 1 || normalized > input.getRank())
+    return op.emitOpError() << "can't normalise " << normalized
+                            << " dimensions of " << input;
+  if (op.getType() != input)
+    return op.emitOpError() << "result should be " << input << ", found "
+                            << op.getType();
+  for (Value parameter : parameters) {
+    if (!parameter)
+      continue;
+    auto type = cast<RankedTensorType>(parameter.getType());
+    if (type.getShape() != input.getShape().take_back(normalized))
+      return op.emitOpError()
+             << "weight and bias must have the shape of the normalised "
+                "dimensions of "
+             << input << ", found " << type;
+  }
+  return success();
+}
+
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, {getWeight(), getBias()});
+}
+LogicalResult RMSNormOp::verify() { return verifyNorm(*this, {getWeight()}); }
+
+LogicalResult SoftmaxOp::verify() {
+  return verifyDim(*this, getDim(), getType());
+}
+LogicalResult LogSoftmaxOp::verify() {
+  return verifyDim(*this, getDim(), getType());
+}
+
+static LogicalResult verifyReduced(Operation *op, RankedTensorType input,
+                                   RankedTensorType result,
+                                   ArrayRef<int64_t> dims, bool keepdim) {
+  SmallVector<int64_t> shape;
+  int64_t last = -1;
+  for (int64_t dim : dims) {
+    if (failed(verifyDim(op, dim, input)))
+      return failure();
+    if (dim <= last)
+      return op->emitOpError("dims must be distinct and ascending");
+    last = dim;
+  }
+  for (int64_t dim = 0; dim < input.getRank(); ++dim) {
+    if (!llvm::is_contained(dims, dim))
+      shape.push_back(input.getDimSize(dim));
+    else if (keepdim)
+      shape.push_back(1);
+  }
+  return verifyShape(op, result, shape);
+}
+
+LogicalResult ReduceOp::verify() {
+  if (getType().getElementType() != getInput().getType().getElementType())
+    return emitOpError("result must have the input's element type");
+  return verifyReduced(*this, getInput().getType(), getType(), getDims(),
+                       getKeepdim());
+}
+
+LogicalResult ArgMaxOp::verify() {
+  return verifyReduced(*this, getInput().getType(),
+                       cast<RankedTensorType>(getType()),
+                       {static_cast<int64_t>(getDim())}, getKeepdim());
+}
+
+LogicalResult ReshapeOp::verify() {
+  auto from = getInput().getType(), to = getType();
+  if (from.getNumElements() != to.getNumElements())
+    return emitOpError() << "input has " << from.getNumElements()
+                         << " elements, result " << to.getNumElements();
+  if (from.getElementType() != to.getElementType())
+    return emitOpError("input and result must have one element type");
+  return success();
+}
+
+LogicalResult TransposeOp::verify() {
+  auto from = getInput().getType();
+  ArrayRef<int64_t> permutation = getPermutation();
+  if (static_cast<int64_t>(permutation.size()) != from.getRank())
+    return emitOpError() << "permutation has " << permutation.size()
+                         << " entries, the input " << from.getRank()
+                         << " dimensions";
+  SmallVector<bool> seen(permutation.size(), false);
+  SmallVector<int64_t> shape;
+  for (int64_t dim : permutation) {
+    if (dim < 0 || dim >= from.getRank() || seen[dim])
+      return emitOpError("permutation must name each dimension once");
+    seen[dim] = true;
+    shape.push_back(from.getDimSize(dim));
+  }
+  if (from.getElementType() != getType().getElementType())
+    return emitOpError("input and result must have one element type");
+  return verifyShape(*this, getType(), shape);
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto from = getInput().getType(), to = getType();
+  if (from.getElementType() != to.getElementType())
+    return emitOpError("input and result must have one element type");
+  bool fits = from.getRank() <= to.getRank();
+  for (int64_t dim = 0; fits && dim < from.getRank(); ++dim) {
+    int64_t target = to.getDimSize(to.getRank() - from.getRank() + dim);
+    fits = from.getDimSize(dim) == 1 || from.getDimSize(dim) == target;
+  }
+  if (!fits)
+    return emitOpError() << from << " doesn't broadcast to " << to;
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  auto from = getInput().getType(), to = getType();
+  int64_t dim = getDim(), start = getStart(), step = getStep();
+  if (failed(verifyDim(*this, dim, from)))
+    return failure();
+  if (to.getRank() != from.getRank() ||
+      to.getElementType() != from.getElementType())
+    return emitOpError() << "input " << from << " and result " << to
+                         << " must differ in dimension " << dim << " only";
+  int64_t count = to.getDimSize(dim);
+  if (start < 0 || step < 1 ||
+      (count > 0 && start + (count - 1) * step >= from.getDimSize(dim)))
+    return emitOpError() << "range of " << count << " elements from " << start
+                         << " by " << step << " leaves dimension " << dim
+                         << " of size " << from.getDimSize(dim);
+  SmallVector<int64_t> shape(from.getShape());
+  shape[dim] = count;
+  return verifyShape(*this, to, shape);
+}
+
+LogicalResult ConcatOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("needs at least one operand");
+  int64_t dim = getDim();
+  if (failed(verifyDim(*this, dim, getType())))
+    return failure();
+  SmallVector<int64_t> shape(
+      cast<RankedTensorType>(getInputs()[0].getType()).getShape());
+  if (static_cast<int64_t>(shape.size()) != getType().getRank())
+    return emitOpError("operands and result must have one rank");
+  shape[dim] = 0;
+  for (Value input : getInputs()) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (type.getRank() != getType().getRank())
+      return emitOpError("operands and result must have one rank");
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (d != dim && type.getDimSize(d) != shape[d])
+        return emitOpError() << "operands must agree in all dimensions but "
+                             << dim;
+    shape[dim] += type.getDimSize(dim);
+  }
+  if (failed(verifyShape(*this, getType(), shape)))
+    return failure();
+  return verifySameElement(*this);
+}
+
+LogicalResult GatherOp::verify() {
+  auto input = getInput().getType(), index = getIndex().getType();
+  if (failed(verifyDim(*this, getDim(), input)))
+    return failure();
+  if (index.getRank() != input.getRank())
+    return emitOpError() << "input " << input << " and index " << index
+                         << " must have one rank";
+  for (int64_t dim = 0; dim < input.getRank(); ++dim)
+    if (dim != static_cast<int64_t>(getDim()) &&
+        index.getDimSize(dim) > input.getDimSize(dim))
+      return emitOpError() << "index " << index << " is larger than input "
+                           << input << " in dimension " << dim;
+  if (getType().getElementType() != input.getElementType())
+    return emitOpError("result must have the input's element type");
+  return verifyShape(*this, getType(), index.getShape());
+}
+
+LogicalResult IndexSelectOp::verify() {
+  auto input = getInput().getType(), index = getIndex().getType();
+  if (failed(verifyDim(*this, getDim(), input)))
+    return failure();
+  if (index.getRank() != 1)
+    return emitOpError() << "index must have one dimension, found " << index;
+  if (getType().getElementType() != input.getElementType())
+    return emitOpError("result must have the input's element type");
+  SmallVector<int64_t> shape(input.getShape());
+  shape[getDim()] = index.getDimSize(0);
+  return verifyShape(*this, getType(), shape);
+}
+
+template <typename OpT>
+static LogicalResult verifyClassLoss(OpT op) {
+  auto input = op.getInput().getType(), target = op.getTarget().getType();
+  if (input.getRank() < 1)
+    return op.emitOpError("needs logits with a class dimension");
+  int64_t classDim = input.getRank() == 1 ? 0 : 1;
+  SmallVector<int64_t> shape(input.getShape());
+  shape.erase(shape.begin() + classDim);
+  if (target.getShape() != ArrayRef<int64_t>(shape))
+    return op.emitOpError() << "target should have the shape of "
+                            << RankedTensorType::get(shape,
+                                                     target.getElementType())
+                            << ", found " << target;
+  if (op.getWeight()) {
+    auto weight = cast<RankedTensorType>(op.getWeight().getType());
+    if (weight.getRank() != 1 ||
+        weight.getDimSize(0) != input.getDimSize(classDim))
+      return op.emitOpError() << "weight should have one entry per class ("
+                              << input.getDimSize(classDim) << "), found "
+                              << weight;
+  }
+  if (op.getReduction() != LossReduction::None)
+    shape.clear();
+  return verifyShape(op, op.getType(), shape);
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  double smoothing = getLabelSmoothing().convertToDouble();
+  if (!(smoothing >= 0 && smoothing <= 1))
+    return emitOpError("label smoothing must be between 0 and 1");
+  return verifyClassLoss(*this);
+}
+LogicalResult NLLLossOp::verify() { return verifyClassLoss(*this); }

@@ -1,0 +1,344 @@
+//===- TPAttrs.cpp - placements -------------------------------------------===//
+
+#include "tp/Dialect/TP/TP.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using llvm::isAlnum;
+using llvm::isDigit;
+
+#include "tp/Dialect/TP/TPEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "tp/Dialect/TP/TPAttrs.cpp.inc"
+
+void TPDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "tp/Dialect/TP/TPAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// AxisRefAttr: tp, tp:(1)2
+//===----------------------------------------------------------------------===//
+
+static FailureOr<AxisRefAttr> parseAxis(AsmParser &parser) {
+  std::string name;
+  int64_t preSize = 0, size = 0;
+  SMLoc loc = parser.getCurrentLocation();
+  if (failed(parser.parseKeywordOrString(&name)))
+    return failure();
+  if (succeeded(parser.parseOptionalColon())) {
+    if (parser.parseLParen() || parser.parseInteger(preSize) ||
+        parser.parseRParen() || parser.parseInteger(size))
+      return failure();
+    if (preSize < 1 || size < 2)
+      return parser.emitError(loc) << "part ':(" << preSize << ")" << size
+                                   << "' of mesh dimension '" << name
+                                   << "' needs a size of at least 2 and a "
+                                      "pre-size of at least 1";
+  }
+  return AxisRefAttr::get(parser.getContext(), name, preSize, size);
+}
+
+void AxisRefAttr::printAxis(raw_ostream &os) const {
+  StringRef name = getName();
+  bool bare = !name.empty() && !isDigit(name[0]) &&
+              llvm::all_of(name, [](char c) { return isAlnum(c) || c == '_'; });
+  if (bare) {
+    os << name;
+  } else {
+    os << '"';
+    llvm::printEscapedString(name, os);
+    os << '"';
+  }
+  if (!isWhole())
+    os << ":(" << getPreSize() << ")" << getSize();
+}
+
+void AxisRefAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printAxis(printer.getStream());
+  printer << ">";
+}
+
+Attribute AxisRefAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<AxisRefAttr> axis = parseAxis(parser);
+  if (failed(axis) || parser.parseGreater())
+    return {};
+  return *axis;
+}
+
+//===----------------------------------------------------------------------===//
+// AxisListAttr: {dp, tp}
+//===----------------------------------------------------------------------===//
+
+FailureOr<AxisListAttr> AxisListAttr::parseAxes(AsmParser &parser) {
+  SmallVector<AxisRefAttr> axes;
+  auto parseOne = [&]() -> ParseResult {
+    FailureOr<AxisRefAttr> axis = parseAxis(parser);
+    if (failed(axis))
+      return failure();
+    axes.push_back(*axis);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseOne))
+    return failure();
+  return AxisListAttr::get(parser.getContext(), axes);
+}
+
+void AxisListAttr::printAxes(raw_ostream &os) const {
+  os << "{";
+  llvm::interleaveComma(getAxes(), os,
+                        [&](AxisRefAttr axis) { axis.printAxis(os); });
+  os << "}";
+}
+
+void AxisListAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printAxes(printer.getStream());
+  printer << ">";
+}
+
+Attribute AxisListAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<AxisListAttr> axes = parseAxes(parser);
+  if (failed(axes) || parser.parseGreater())
+    return {};
+  return *axes;
+}
+
+//===----------------------------------------------------------------------===//
+// ShardingAttr: <@mesh, [{dp}, {tp}], partial = {x: sum}>
+//===----------------------------------------------------------------------===//
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SmallVector<AxisListAttr> dims;
+  SmallVector<PartialAttr> partial;
+  auto parseDim = [&]() -> ParseResult {
+    FailureOr<AxisListAttr> axes = AxisListAttr::parseAxes(parser);
+    if (failed(axes))
+      return failure();
+    dims.push_back(*axes);
+    return success();
+  };
+  auto parsePartial = [&]() -> ParseResult {
+    FailureOr<AxisRefAttr> axis = parseAxis(parser);
+    StringRef keyword;
+    if (failed(axis) || parser.parseColon())
+      return failure();
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return failure();
+    std::optional<ReductionKind> kind = symbolizeReductionKind(keyword);
+    if (!kind)
+      return parser.emitError(loc)
+             << "unknown reduction '" << keyword
+             << "'; one of sum, avg, max, min, product is expected";
+    partial.push_back(PartialAttr::get(parser.getContext(), *axis, *kind));
+    return success();
+  };
+  if (parser.parseLess() || parser.parseAttribute(mesh) ||
+      parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    if (parser.parseKeyword("partial") || parser.parseEqual() ||
+        parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
+                                       parsePartial))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return ShardingAttr::get(parser.getContext(), mesh, dims, partial);
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getMesh() << ", [";
+  raw_ostream &os = printer.getStream();
+  llvm::interleaveComma(getDims(), os,
+                        [&](AxisListAttr axes) { axes.printAxes(os); });
+  os << "]";
+  if (isPartial()) {
+    os << ", partial = {";
+    llvm::interleaveComma(getPartial(), os, [&](PartialAttr partial) {
+      partial.getAxis().printAxis(os);
+      os << ": " << stringifyReductionKind(partial.getKind());
+    });
+    os << "}";
+  }
+  printer << ">";
+}
+
+bool ShardingAttr::isReplicated() const {
+  return !isPartial() && llvm::all_of(getDims(), [](AxisListAttr axes) {
+    return axes.empty();
+  });
+}
+
+ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank) {
+  MLIRContext *context = mesh.getContext();
+  SmallVector<AxisListAttr> dims(rank, AxisListAttr::get(context, {}));
+  return get(context, mesh, dims, {});
+}
+
+std::optional<int64_t> ShardingAttr::getShardedDim(StringRef axis) const {
+  for (auto [dim, axes] : llvm::enumerate(getDims()))
+    if (llvm::any_of(axes, [&](AxisRefAttr a) { return a.getName() == axis; }))
+      return dim;
+  return std::nullopt;
+}
+
+std::optional<ReductionKind> ShardingAttr::getPartialKind(StringRef axis) const {
+  for (PartialAttr partial : getPartial())
+    if (partial.getAxis().getName() == axis)
+      return partial.getKind();
+  return std::nullopt;
+}
+
+ShardingAttr ShardingAttr::without(StringRef axis) const {
+  SmallVector<AxisListAttr> dims;
+  for (AxisListAttr axes : getDims()) {
+    SmallVector<AxisRefAttr> kept(llvm::make_filter_range(
+        axes, [&](AxisRefAttr a) { return a.getName() != axis; }));
+    dims.push_back(AxisListAttr::get(getContext(), kept));
+  }
+  SmallVector<PartialAttr> partial(
+      llvm::make_filter_range(getPartial(), [&](PartialAttr p) {
+        return p.getAxis().getName() != axis;
+      }));
+  return get(getContext(), getMesh(), dims, partial);
+}
+
+ShardingAttr ShardingAttr::withShard(AxisRefAttr axis, int64_t dim) const {
+  SmallVector<AxisListAttr> dims(getDims());
+  SmallVector<AxisRefAttr> axes(dims[dim].getAxes());
+  axes.push_back(axis);
+  dims[dim] = AxisListAttr::get(getContext(), axes);
+  return get(getContext(), getMesh(), dims, getPartial());
+}
+
+ShardingAttr ShardingAttr::withPartial(AxisRefAttr axis,
+                                       ReductionKind kind) const {
+  SmallVector<PartialAttr> partial(getPartial());
+  partial.push_back(PartialAttr::get(getContext(), axis, kind));
+  return get(getContext(), getMesh(), getDims(), partial);
+}
+
+ShardingAttr ShardingAttr::withoutPartial() const {
+  return get(getContext(), getMesh(), getDims(), {});
+}
+
+//===----------------------------------------------------------------------===//
+// What a sharding means for a tensor
+//===----------------------------------------------------------------------===//
+
+MeshOp tp::lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
+  return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
+}
+
+LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
+                                 Operation *from,
+                                 function_ref<InFlightDiagnostic()> emitError) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return emitError() << "a sharding needs a ranked tensor, found " << type;
+  MeshOp mesh = lookupMesh(from, sharding.getMesh());
+  if (!mesh)
+    return emitError() << "no tp.mesh called '" << sharding.getMesh().getValue()
+                       << "'";
+  if (sharding.getRank() != tensor.getRank())
+    return emitError() << "sharding has " << sharding.getRank()
+                       << " dimension lists, the tensor "
+                       << tensor << " has " << tensor.getRank()
+                       << " dimensions";
+  // The parts of each mesh dimension that are taken, as [begin, end) in units
+  // of pre-sizes: part (p)s covers the divisors from p to p*s.
+  SmallVector<std::pair<AxisRefAttr, std::pair<int64_t, int64_t>>> taken;
+  auto visit = [&](AxisRefAttr axis) -> LogicalResult {
+    std::optional<unsigned> index = mesh.getAxisIndex(axis.getName());
+    if (!index) {
+      InFlightDiagnostic diag = emitError()
+                                << "mesh '" << mesh.getSymName()
+                                << "' has no dimension '" << axis.getName()
+                                << "'; it has ";
+      for (size_t i = 0; i < mesh.getNumAxes(); ++i)
+        diag << (i ? ", '" : "'") << mesh.getAxisName(i) << "'";
+      return diag;
+    }
+    int64_t whole = mesh.getAxisSizes()[*index];
+    std::pair<int64_t, int64_t> range = {1, whole};
+    if (!axis.isWhole()) {
+      range = {axis.getPreSize(), axis.getPreSize() * axis.getSize()};
+      if (whole % range.second)
+        return emitError() << "part ':(" << axis.getPreSize() << ")"
+                           << axis.getSize() << "' doesn't divide mesh dimension '"
+                           << axis.getName() << "' of size " << whole;
+    }
+    for (auto &[other, otherRange] : taken)
+      if (other.getName() == axis.getName() &&
+          (range.first < otherRange.second || range.second == range.first) &&
+          (otherRange.first < range.second ||
+           otherRange.first == otherRange.second))
+        return emitError() << "mesh dimension '" << axis.getName()
+                           << "' appears twice";
+    taken.push_back({axis, range});
+    return success();
+  };
+  for (AxisListAttr axes : sharding.getDims())
+    for (AxisRefAttr axis : axes)
+      if (failed(visit(axis)))
+        return failure();
+  for (PartialAttr partial : sharding.getPartial())
+    if (failed(visit(partial.getAxis())))
+      return failure();
+  return success();
+}
+
+FailureOr<RankedTensorType>
+tp::getLocalType(RankedTensorType global, ShardingAttr sharding, MeshOp mesh,
+                 function_ref<InFlightDiagnostic()> emitError) {
+  SmallVector<int64_t> shape(global.getShape());
+  for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
+    int64_t ranks = mesh.getAxesSize(axes.getAxes());
+    if (shape[dim] % ranks) {
+      std::string names;
+      llvm::raw_string_ostream os(names);
+      llvm::interleaveComma(axes, os, [&](AxisRefAttr a) { a.printAxis(os); });
+      emitError() << "dimension " << dim << " has size " << shape[dim]
+                  << ", not divisible by mesh dimension '" << names
+                  << "' of size " << ranks;
+      return failure();
+    }
+    shape[dim] /= ranks;
+  }
+  return RankedTensorType::get(shape, global.getElementType());
+}
+
+SmallVector<std::string> tp::getPlacements(ShardingAttr sharding, MeshOp mesh) {
+  SmallVector<std::string> placements;
+  for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
+    StringRef axis = mesh.getAxisName(i);
+    if (auto dim = sharding.getShardedDim(axis))
+      placements.push_back("Shard(" + std::to_string(*dim) + ")");
+    else if (auto kind = sharding.getPartialKind(axis))
+      placements.push_back("Partial(" + stringifyReductionKind(*kind).str() +
+                           ")");
+    else
+      placements.push_back("Replicate");
+  }
+  return placements;
+}
+
+std::string tp::printPlacements(ShardingAttr sharding, MeshOp mesh) {
+  return "(" + llvm::join(getPlacements(sharding, mesh), ", ") + ")";
+}

@@ -1,0 +1,113 @@
+//===- TPDialect.cpp - the tp dialect -------------------------------------===//
+
+#include "tp/Dialect/TP/TP.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+#include "tp/Dialect/TP/TPDialect.cpp.inc"
+
+namespace {
+struct TPInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
+void TPDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "tp/Dialect/TP/TPOps.cpp.inc"
+      >();
+  addInterfaces<TPInlinerInterface>();
+}
+
+static InFlightDiagnostic emitAttrError(Operation *op, NamedAttribute attr) {
+  return op->emitOpError() << "attribute '" << attr.getName().getValue()
+                           << "': ";
+}
+
+LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attr) {
+  StringRef name = attr.getName();
+  auto emit = [&]() { return emitAttrError(op, attr); };
+  if (name == kFqnAttr || name == kNameAttr) {
+    if (!isa<StringAttr>(attr.getValue()))
+      return emit() << "a string is expected, found " << attr.getValue();
+    return success();
+  }
+  if (name == kGlobalTypeAttr) {
+    auto type = dyn_cast<TypeAttr>(attr.getValue());
+    if (!type || !isa<RankedTensorType>(type.getValue()))
+      return emit() << "a ranked tensor type is expected, found "
+                    << attr.getValue();
+    return success();
+  }
+  if (name == kShardingAttr) {
+    auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
+    if (!sharding)
+      return emit() << "a #tp.sharding is expected, found " << attr.getValue();
+    if (op->getNumResults() != 1)
+      return emit() << "belongs on an op with one result; an op with "
+                    << op->getNumResults() << " takes 'tp.shardings'";
+    return verifySharding(sharding, op->getResult(0).getType(), op, emit);
+  }
+  if (name == kShardingsAttr) {
+    auto list = dyn_cast<ArrayAttr>(attr.getValue());
+    if (!list || list.size() != op->getNumResults())
+      return emit() << "an array of " << op->getNumResults()
+                    << " shardings is expected, one per result";
+    for (auto [value, result] : llvm::zip(list, op->getResults())) {
+      auto sharding = dyn_cast<ShardingAttr>(value);
+      if (!sharding)
+        return emit() << "a #tp.sharding is expected, found " << value;
+      if (failed(verifySharding(sharding, result.getType(), op, emit)))
+        return failure();
+    }
+    return success();
+  }
+  return emit() << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
+                   "'tp.fqn', 'tp.global_type' and 'tp.name'";
+}
+
+static LogicalResult verifyInterfaceAttr(Operation *op, Type type,
+                                         NamedAttribute attr) {
+  auto emit = [&]() { return emitAttrError(op, attr); };
+  StringRef name = attr.getName();
+  if (name == kShardingAttr) {
+    auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
+    if (!sharding)
+      return emit() << "a #tp.sharding is expected, found " << attr.getValue();
+    return verifySharding(sharding, type, op, emit);
+  }
+  if (name == kNameAttr && isa<StringAttr>(attr.getValue()))
+    return success();
+  if (name == kGlobalTypeAttr && isa<TypeAttr>(attr.getValue()))
+    return success();
+  return emit() << "not an attribute of a function argument or result, or of "
+                   "the wrong kind: "
+                << attr.getValue();
+}
+
+LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                  unsigned argument,
+                                                  NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return emitAttrError(op, attr) << "belongs on a function";
+  return verifyInterfaceAttr(op, function.getArgumentTypes()[argument], attr);
+}
+
+LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                     unsigned result,
+                                                     NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return emitAttrError(op, attr) << "belongs on a function";
+  return verifyInterfaceAttr(op, function.getResultTypes()[result], attr);
+}

@@ -1,0 +1,334 @@
+//===- ShardingRule.cpp - How an op's dimensions correspond ---------------===//
+
+#include "tp/Interfaces/ShardingRule.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+//===----------------------------------------------------------------------===//
+// Einsum
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One item of a tensor's spec: a name, a group `name..`, a product `[a b]`, or
+/// `1` (no names).
+struct DimSpec {
+  SmallVector<StringRef, 2> names;
+  bool group = false;
+};
+using TensorSpec = SmallVector<DimSpec, 4>;
+
+/// Gives each name a factor; a group's k-th dimension from the right is the
+/// factor "name<k>".
+class EinsumBuilder {
+public:
+  ShardingRule rule;
+
+  unsigned getFactor(const Twine &name, int64_t size) {
+    auto [it, inserted] = ids.try_emplace(name.str(), rule.factors.size());
+    if (inserted) {
+      rule.factors.push_back({size});
+      rule.names.push_back(it->first().str());
+    }
+    return it->second;
+  }
+
+  TensorFactors bind(const TensorSpec &spec, ArrayRef<int64_t> shape) {
+    TensorFactors dims(shape.size());
+    size_t groupSize = shape.size() + 1 - spec.size();
+    size_t dim = 0;
+    for (const DimSpec &item : spec) {
+      if (!item.group) {
+        bindDim(item, shape[dim], dims[dim]);
+        ++dim;
+        continue;
+      }
+      for (size_t k = groupSize; k-- > 0; ++dim) {
+        // A dimension of size 1 corresponds to nothing where another tensor
+        // has a larger one: the caller binds the larger one first.
+        std::string name = (item.names[0] + Twine(k)).str();
+        auto it = ids.find(name);
+        if (shape[dim] == 1 && it != ids.end() &&
+            rule.factors[it->second].size != 1)
+          continue;
+        dims[dim].push_back(getFactor(name, shape[dim]));
+      }
+    }
+    return dims;
+  }
+
+  /// Larger group dimensions and single names first, so that broadcasting and
+  /// products find them.
+  void declare(const TensorSpec &spec, ArrayRef<int64_t> shape) {
+    size_t groupSize = shape.size() + 1 - spec.size();
+    size_t dim = 0;
+    for (const DimSpec &item : spec) {
+      if (item.group) {
+        for (size_t k = groupSize; k-- > 0; ++dim)
+          if (shape[dim] != 1)
+            getFactor(item.names[0] + Twine(k), shape[dim]);
+        continue;
+      }
+      if (item.names.size() == 1)
+        getFactor(item.names[0], shape[dim]);
+      ++dim;
+    }
+  }
+
+private:
+  void bindDim(const DimSpec &item, int64_t size, DimFactors &factors) {
+    // Every name of a product but one is known from another tensor.
+    int64_t known = 1;
+    for (StringRef name : item.names)
+      if (auto it = ids.find(name); it != ids.end() && item.names.size() > 1)
+        known *= rule.factors[it->second].size;
+    for (StringRef name : item.names)
+      factors.push_back(
+          getFactor(name, item.names.size() == 1 ? size : size / known));
+  }
+
+  llvm::StringMap<unsigned> ids;
+};
+} // namespace
+
+static TensorSpec parseTensorSpec(StringRef text) {
+  TensorSpec spec;
+  SmallVector<StringRef> tokens;
+  text.split(tokens, ' ', -1, /*KeepEmpty=*/false);
+  bool inProduct = false;
+  for (StringRef token : tokens) {
+    bool open = token.consume_front("["), close = token.consume_back("]");
+    if (!inProduct)
+      spec.emplace_back();
+    inProduct = (inProduct || open) && !close;
+    if (token == "1")
+      continue;
+    spec.back().group = token.consume_back("..");
+    spec.back().names.push_back(token);
+  }
+  return spec;
+}
+
+static SmallVector<TensorSpec> parseTensorSpecs(StringRef text) {
+  text = text.trim();
+  text.consume_front("(");
+  text.consume_back(")");
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  return llvm::map_to_vector(parts,
+                             [](StringRef p) { return parseTensorSpec(p); });
+}
+
+ShardingRule ShardingRule::einsum(Operation *op, StringRef spec,
+                                  ArrayRef<bool> present) {
+  auto [left, right] = spec.split("->");
+  SmallVector<TensorSpec> operandSpecs = parseTensorSpecs(left);
+  SmallVector<TensorSpec> resultSpecs = parseTensorSpecs(right);
+  if (!present.empty()) {
+    SmallVector<TensorSpec> kept;
+    for (auto [tensor, there] : llvm::zip(operandSpecs, present))
+      if (there)
+        kept.push_back(tensor);
+    operandSpecs = kept;
+  }
+
+  EinsumBuilder builder;
+  // Results first: their factors then come in the order of their dimensions.
+  for (auto [tensor, result] : llvm::zip(resultSpecs, op->getResults()))
+    builder.declare(tensor, getShape(result));
+  for (auto [tensor, operand] : llvm::zip(operandSpecs, op->getOperands()))
+    builder.declare(tensor, getShape(operand));
+
+  ShardingRule &rule = builder.rule;
+  for (auto [tensor, operand] : llvm::zip(operandSpecs, op->getOperands()))
+    rule.operands.push_back(builder.bind(tensor, getShape(operand)));
+  for (auto [tensor, result] : llvm::zip(resultSpecs, op->getResults()))
+    rule.results.push_back(builder.bind(tensor, getShape(result)));
+
+  llvm::SmallBitVector inResult(rule.factors.size());
+  for (const TensorFactors &tensor : rule.results)
+    for (const DimFactors &dim : tensor)
+      for (unsigned factor : dim)
+        inResult.set(factor);
+  for (auto [index, factor] : llvm::enumerate(rule.factors))
+    if (!inResult.test(index))
+      factor.kind = FactorKind::Reduction;
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise, reshape, replicated
+//===----------------------------------------------------------------------===//
+
+ShardingRule ShardingRule::elementwise(Operation *op) {
+  ShardingRule rule;
+  ArrayRef<int64_t> shape = getShape(op->getResult(0));
+  TensorFactors whole;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    rule.factors.push_back({size});
+    whole.push_back({static_cast<unsigned>(dim)});
+  }
+  for (Value operand : op->getOperands()) {
+    ArrayRef<int64_t> own = getShape(operand);
+    TensorFactors dims(own.size());
+    for (size_t dim = 0; dim < own.size(); ++dim) {
+      size_t aligned = shape.size() - own.size() + dim;
+      if (own[dim] == shape[aligned])
+        dims[dim].push_back(aligned);
+    }
+    rule.operands.push_back(std::move(dims));
+  }
+  rule.results.assign(op->getNumResults(), whole);
+  return rule;
+}
+
+ShardingRule ShardingRule::replicated(Operation *op) {
+  ShardingRule rule;
+  for (Value operand : op->getOperands())
+    rule.operands.emplace_back(getShape(operand).size());
+  for (Value result : op->getResults())
+    rule.results.emplace_back(getShape(result).size());
+  return rule;
+}
+
+/// Walks both shapes from the right; where the products of the dimensions taken
+/// so far agree, a group closes. Within a group the factors are the common
+/// refinement: the greatest common divisor is peeled off the minor sides.
+ShardingRule ShardingRule::reshape(Operation *op) {
+  ShardingRule rule;
+  ArrayRef<int64_t> from = getShape(op->getOperand(0));
+  ArrayRef<int64_t> to = getShape(op->getResult(0));
+  TensorFactors fromDims(from.size()), toDims(to.size());
+  rule.operands.push_back(std::move(fromDims));
+  rule.results.push_back(std::move(toDims));
+  if (llvm::is_contained(from, 0) || llvm::is_contained(to, 0))
+    return rule;
+
+  auto addFactor = [&](int64_t size, size_t fromDim, size_t toDim) {
+    unsigned factor = rule.factors.size();
+    rule.factors.push_back({size});
+    // Built from the right: the newest factor is the most major one.
+    auto &left = rule.operands[0][fromDim];
+    auto &right = rule.results[0][toDim];
+    left.insert(left.begin(), factor);
+    right.insert(right.begin(), factor);
+  };
+  size_t i = from.size(), j = to.size();
+  int64_t leftRest = 1, rightRest = 1;
+  while (true) {
+    while (leftRest == 1 && i > 0)
+      leftRest = from[--i];
+    while (rightRest == 1 && j > 0)
+      rightRest = to[--j];
+    if (leftRest == 1 || rightRest == 1)
+      break;
+    int64_t common = std::gcd(leftRest, rightRest);
+    // Dimensions that share no factor with what faces them correspond to
+    // nothing from here on.
+    if (common == 1)
+      break;
+    // The smaller side is used up whole where it divides the other.
+    if (leftRest % common == 0 && rightRest % common == 0)
+      addFactor(common, i, j);
+    leftRest /= common;
+    rightRest /= common;
+    if (leftRest != 1 && rightRest != 1)
+      break;
+  }
+  // A dimension whose factors don't make its size up can't be split.
+  auto complete = [&](TensorFactors &dims, ArrayRef<int64_t> shape) {
+    for (auto [dim, factors] : llvm::enumerate(dims)) {
+      int64_t product = 1;
+      for (unsigned factor : factors)
+        product *= rule.factors[factor].size;
+      if (product != shape[dim])
+        for (unsigned factor : factors)
+          rule.factors[factor].kind = FactorKind::Whole;
+    }
+  };
+  complete(rule.operands[0], from);
+  complete(rule.results[0], to);
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Modifiers
+//===----------------------------------------------------------------------===//
+
+ShardingRule &ShardingRule::wholeResultDim(int64_t dim) {
+  for (unsigned factor : results[0][dim])
+    factors[factor].kind = FactorKind::Whole;
+  return *this;
+}
+
+ShardingRule &ShardingRule::wholeOperandDim(unsigned operand, int64_t dim) {
+  for (unsigned factor : operands[operand][dim])
+    factors[factor].kind = FactorKind::Whole;
+  return *this;
+}
+
+ShardingRule &ShardingRule::whole(StringRef name) {
+  for (auto [index, factor] : llvm::enumerate(names))
+    if (factor == name)
+      factors[index].kind = FactorKind::Whole;
+  return *this;
+}
+
+ShardingRule &ShardingRule::linear(ArrayRef<LinearSet> sets) {
+  llvm::append_range(linearSets, sets);
+  return *this;
+}
+
+void ShardingRule::print(raw_ostream &os) const {
+  auto printTensors = [&](ArrayRef<TensorFactors> tensors) {
+    os << "(";
+    llvm::interleaveComma(tensors, os, [&](const TensorFactors &dims) {
+      os << "[";
+      llvm::interleaveComma(dims, os, [&](const DimFactors &factors) {
+        if (factors.empty())
+          os << "_";
+        llvm::interleave(factors, os, "*");
+      });
+      os << "]";
+    });
+    os << ")";
+  };
+  printTensors(operands);
+  os << " -> ";
+  printTensors(results);
+  os << " {";
+  llvm::interleaveComma(llvm::enumerate(factors), os, [&](auto item) {
+    os << item.index() << "=" << item.value().size;
+  });
+  os << "}";
+  auto printKind = [&](StringRef label, FactorKind kind) {
+    SmallVector<unsigned> ids;
+    for (auto [index, factor] : llvm::enumerate(factors))
+      if (factor.kind == kind)
+        ids.push_back(index);
+    if (ids.empty())
+      return;
+    os << " " << label << "={";
+    llvm::interleaveComma(ids, os);
+    os << "}";
+  };
+  printKind("reduction", FactorKind::Reduction);
+  printKind("whole", FactorKind::Whole);
+  if (linearSets.empty())
+    return;
+  os << " linear={";
+  llvm::interleaveComma(linearSets, os, [&](const LinearSet &set) {
+    os << "{";
+    llvm::interleaveComma(set, os);
+    os << "}";
+  });
+  os << "}";
+}
