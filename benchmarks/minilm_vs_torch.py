@@ -58,9 +58,9 @@ def time_torch(encoder, inputs, runs):
 
 
 def time_ranks(artifact, runs):
-    """Median seconds of `runs` runs, as tp-run measures them after its warm-up."""
+    """Median seconds of `runs` runs, as tp-run measures them, after two that don't count."""
     path = artifact.folder / "run.json"
-    artifact.run("--repeat", str(runs), "--json", path)
+    artifact.run("--warmup", "2", "--repeat", str(runs), "--json", path)
     return json.loads(path.read_text())["seconds"]["median"]
 
 
