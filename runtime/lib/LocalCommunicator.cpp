@@ -57,7 +57,7 @@ public:
     return groupOf[id * manifest.worldSize + rank];
   }
 
-  void wait(Group &group, int64_t rank);
+  void wait(Group &group);
   void abort(const std::string &reason);
   void checkAborted();
 
@@ -144,7 +144,7 @@ std::string World::describeRanks() {
   return text;
 }
 
-void World::wait(Group &group, int64_t rank) {
+void World::wait(Group &group) {
   group.barrier.wait([&](std::chrono::steady_clock::duration waited,
                          auto isOver) {
     checkAborted();
@@ -179,7 +179,7 @@ struct Participant {
 
   size_t getGroupSize() const { return group.ranks.size(); }
   State &getPeer(size_t p) { return world.getState(group.ranks[p]); }
-  void meet() { world.wait(group, rank); }
+  void meet() { world.wait(group); }
 
   /// Copies a box of peer p's operand.
   void copyFrom(size_t p, const Shape &size, const Shape &readOffset,
@@ -302,7 +302,7 @@ void LocalCommunicator::barrier() {
   world->checkAborted();
   State &state = world->getState(rank);
   state.activity = inBarrier;
-  world->wait(world->getWorldGroup(), rank);
+  world->wait(world->getWorldGroup());
   state.activity = computing;
 }
 

@@ -2,8 +2,6 @@
 
 #include "tprt/Npy.h"
 
-#include "tprt/File.h"
-
 #include <charconv>
 #include <cstring>
 
@@ -237,10 +235,14 @@ static std::string makeHeader(const Tensor &tensor) {
   return header + dict;
 }
 
-void tprt::writeNpy(const std::string &path, const Tensor &tensor) {
-  OutputFile file(path);
+void tprt::writeNpy(OutputFile &file, const Tensor &tensor) {
   file.write(makeHeader(tensor));
   file.write(tensor.data.get(), tensor.getNumBytes());
+}
+
+void tprt::writeNpy(const std::string &path, const Tensor &tensor) {
+  OutputFile file(path);
+  writeNpy(file, tensor);
   file.commit();
 }
 

@@ -11,6 +11,7 @@
 #ifndef TPRT_NPY_H
 #define TPRT_NPY_H
 
+#include "tprt/File.h"
 #include "tprt/Tensor.h"
 
 #include <string>
@@ -26,6 +27,8 @@ TPRT_API Tensor readNpy(const std::string &path);
 /// Writes aside, then renames; throws an input error when the path can't be
 /// written.
 TPRT_API void writeNpy(const std::string &path, const Tensor &tensor);
+/// Appends header and data to `file`, which the caller commits.
+TPRT_API void writeNpy(OutputFile &file, const Tensor &tensor);
 
 /// `tensor` as `dtype`: bf16 is also accepted as f32 and rounded. Any other
 /// difference is returned unchanged, for the caller to report.
