@@ -1,0 +1,59 @@
+//===- Pattern.h - which modules a plan entry means -------------*- C++ -*-===//
+//
+// Patterns are matched as PyTorch's parallelize_module does: pattern and FQN
+// are split at dots and compared token by token with Python's fnmatch. So `*`
+// never crosses a dot, and a pattern matches only modules as deep as itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_PLAN_PATTERN_H
+#define TP_PLAN_PATTERN_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <map>
+#include <string>
+
+namespace mlir::tp::plan {
+
+/// Python's fnmatch.fnmatchcase: `*`, `?`, `[seq]`, `[!seq]`; a bracket that
+/// is never closed and a backslash stand for themselves.
+bool matchToken(StringRef pattern, StringRef token);
+
+/// Whether `pattern` means the module `fqn`. The empty pattern is the root,
+/// whose FQN is empty.
+bool matchFqn(StringRef pattern, StringRef fqn);
+
+/// The candidate closest to `name` in spelling, or an empty string when none
+/// is close enough to be what was meant.
+StringRef findNearest(StringRef name, ArrayRef<StringRef> candidates);
+
+/// "; did you mean 'x'?" for the nearest candidate, or an empty string.
+std::string suggestNearest(StringRef name, ArrayRef<StringRef> candidates);
+
+/// The tree of a model's modules, as their FQNs spell it.
+class ModuleTree {
+public:
+  /// Adds a module that the model calls, and the modules that contain it.
+  void addModule(StringRef fqn);
+  void addParameter(StringRef fqn) { parameters.push_back(fqn.str()); }
+
+  /// Why `pattern` matches no called module, and what it may have meant.
+  std::string explainMismatch(StringRef pattern) const;
+
+private:
+  struct Node {
+    /// Containers such as nn.ModuleList are never called themselves.
+    bool called = false;
+    std::map<std::string, Node> children;
+  };
+
+  Node root;
+  std::vector<std::string> modules;
+  std::vector<std::string> parameters;
+};
+
+} // namespace mlir::tp::plan
+
+#endif // TP_PLAN_PATTERN_H

@@ -1,0 +1,85 @@
+//===- PlanFile.h - the text of a parallelize plan --------------*- C++ -*-===//
+//
+// What a plan file says, each piece with its place in the file, before anything
+// is known about styles or about the model. docs/Plans.md describes the format.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_PLAN_PLANFILE_H
+#define TP_PLAN_PLANFILE_H
+
+#include "mlir/IR/Location.h"
+#include "mlir/Support/LLVM.h"
+#include <string>
+#include <vector>
+
+namespace mlir::tp::plan {
+
+/// A YAML value and where it stands.
+struct PlanValue {
+  enum class Kind { Null, Scalar, List, Map };
+
+  explicit PlanValue(FileLineColLoc loc) : loc(loc) {}
+
+  Kind kind = Kind::Null;
+  FileLineColLoc loc;
+  /// Of a scalar; quotes are gone.
+  std::string text;
+  /// A quoted scalar is a string, whatever it looks like.
+  bool quoted = false;
+  /// The items of a list; the keys and values of a map, in turn.
+  std::vector<PlanValue> items;
+
+  bool isNull() const { return kind == Kind::Null; }
+  bool isScalar() const { return kind == Kind::Scalar; }
+  bool isList() const { return kind == Kind::List; }
+  bool isMap() const { return kind == Kind::Map; }
+  size_t getNumFields() const { return items.size() / 2; }
+  const PlanValue &getKey(size_t i) const { return items[2 * i]; }
+  const PlanValue &getField(size_t i) const { return items[2 * i + 1]; }
+
+  /// What an error calls it: "the text 'x'", "a list", …
+  std::string describe() const;
+};
+
+struct MeshAxis {
+  std::string name;
+  /// Number of ranks along it, at least 1.
+  int64_t size;
+};
+
+struct PlanArgument {
+  std::string name;
+  FileLineColLoc loc;
+  PlanValue value;
+};
+
+/// One line of a plan: the modules that `pattern` matches get `style`.
+struct PlanEntry {
+  std::string pattern;
+  FileLineColLoc loc;
+  std::string style;
+  FileLineColLoc styleLoc;
+  std::vector<PlanArgument> arguments;
+};
+
+struct PlanFile {
+  /// Major to minor; empty when the file has no valid mesh.
+  std::vector<MeshAxis> mesh;
+  /// Index in `mesh` of the dimension that the entries parallelize over.
+  size_t axis = 0;
+  std::vector<PlanEntry> entries;
+};
+
+/// Parses `text`, YAML or JSON, which stands in the file `path`. Emits an error
+/// at its line and column for everything that is wrong, and fails when there
+/// was any; `plan` then holds what could be understood.
+LogicalResult parsePlan(StringRef text, StringRef path, MLIRContext *context,
+                        PlanFile &plan);
+
+/// The same for the file at `path`.
+LogicalResult readPlan(StringRef path, MLIRContext *context, PlanFile &plan);
+
+} // namespace mlir::tp::plan
+
+#endif // TP_PLAN_PLANFILE_H

@@ -1,0 +1,20 @@
+//===- Passes.h - the passes of tp-mlir -------------------------*- C++ -*-===//
+
+#ifndef TP_TRANSFORMS_PASSES_H
+#define TP_TRANSFORMS_PASSES_H
+
+#include "tp/Dialect/TP/TP.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::tp {
+
+#define GEN_PASS_DECL
+#include "tp/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "tp/Transforms/Passes.h.inc"
+
+} // namespace mlir::tp
+
+#endif // TP_TRANSFORMS_PASSES_H

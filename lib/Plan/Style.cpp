@@ -1,0 +1,244 @@
+//===- Style.cpp - parallel styles ----------------------------------------===//
+
+#include "tp/Plan/Style.h"
+#include "Styles/Styles.h"
+#include "mlir/IR/Diagnostics.h"
+#include "tp/Plan/Pattern.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+//===----------------------------------------------------------------------===//
+// Registry
+//===----------------------------------------------------------------------===//
+
+Style::~Style() = default;
+
+static std::vector<std::unique_ptr<Style>> &getStyles() {
+  static std::vector<std::unique_ptr<Style>> styles = [] {
+    std::vector<std::unique_ptr<Style>> builtin;
+    builtin.push_back(createColwiseParallel());
+    builtin.push_back(createRowwiseParallel());
+    builtin.push_back(createSequenceParallel());
+    builtin.push_back(createPrepareModuleInput());
+    builtin.push_back(createPrepareModuleOutput());
+    builtin.push_back(createPrepareModuleInputOutput());
+    return builtin;
+  }();
+  return styles;
+}
+
+void plan::registerStyle(std::unique_ptr<Style> style) {
+  getStyles().push_back(std::move(style));
+}
+
+const Style *plan::lookupStyle(StringRef name) {
+  for (const std::unique_ptr<Style> &style : getStyles())
+    if (style->getName() == name)
+      return style.get();
+  return nullptr;
+}
+
+SmallVector<StringRef> plan::getStyleNames() {
+  return llvm::map_to_vector(
+      getStyles(), [](const auto &style) { return style->getName(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+static std::optional<bool> parseBool(const PlanValue &value) {
+  if (!value.isScalar() || value.quoted)
+    return std::nullopt;
+  if (value.text == "true" || value.text == "True")
+    return true;
+  if (value.text == "false" || value.text == "False")
+    return false;
+  return std::nullopt;
+}
+
+/// Reads a placement or null into `layout`.
+static LogicalResult readLayout(const PlanValue &value, const Twine &argument,
+                                Layout &layout) {
+  layout = std::nullopt;
+  if (value.isNull())
+    return success();
+  std::string error;
+  if (value.isScalar())
+    layout = parsePlacement(value.text, error);
+  else
+    error = "a placement is expected here, found " + value.describe();
+  if (layout)
+    return success();
+  return emitError(value.loc, argument + ": " + error);
+}
+
+/// Reads a value that isn't null by the type of its argument.
+static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
+                               Argument &result) {
+  using Type = ArgumentSpec::Type;
+  auto expected = [&](StringRef what) {
+    return emitError(value.loc) << spec.name << " must be " << what
+                                << ", found " << value.describe();
+  };
+  switch (spec.type) {
+  case Type::Bool: {
+    std::optional<bool> boolean = parseBool(value);
+    if (!boolean)
+      return expected("true or false");
+    result.boolean = *boolean;
+    return success();
+  }
+  case Type::Int:
+    if (!value.isScalar() || value.quoted ||
+        StringRef(value.text).getAsInteger(10, result.integer))
+      return expected("an integer");
+    return success();
+  case Type::Layout:
+  case Type::Layouts: {
+    if (value.isMap())
+      return expected(spec.type == Type::Layout
+                          ? "a placement"
+                          : "a placement, or a list of placements and nulls");
+    if (!value.isList())
+      return readLayout(value, spec.name, result.layouts.emplace_back());
+    if (spec.type == Type::Layout)
+      return expected("one placement");
+    bool valid = true;
+    for (const PlanValue &item : value.items)
+      valid &=
+          succeeded(readLayout(item, spec.name, result.layouts.emplace_back()));
+    return success(valid);
+  }
+  case Type::KeywordLayouts: {
+    if (!value.isMap())
+      return expected("a map of argument names to placements");
+    bool valid = true;
+    for (size_t i = 0; i < value.getNumFields(); ++i) {
+      auto &[name, layout] = result.keywordLayouts.emplace_back();
+      name = value.getKey(i).text;
+      valid &= succeeded(
+          readLayout(value.getField(i), spec.name + " of " + name, layout));
+    }
+    return success(valid);
+  }
+  }
+  llvm_unreachable("all types are handled");
+}
+
+static PlanValue getDefault(const ArgumentSpec &spec, FileLineColLoc loc) {
+  PlanValue value(loc);
+  value.kind = PlanValue::Kind::Scalar;
+  value.text = spec.defaultText.str();
+  return value;
+}
+
+LogicalResult Arguments::read(const PlanEntry &entry,
+                              ArrayRef<ArgumentSpec> specs) {
+  bool valid = true;
+  SmallVector<StringRef> names;
+  for (const ArgumentSpec &spec : specs)
+    names.push_back(spec.name);
+  for (const PlanArgument &argument : entry.arguments) {
+    if (llvm::is_contained(names, argument.name))
+      continue;
+    valid = false;
+    std::string hint = suggestNearest(argument.name, names);
+    if (hint.empty())
+      hint = "; its arguments are " + llvm::join(names, ", ");
+    emitError(argument.loc)
+        << entry.style << " has no argument '" << argument.name << "'" << hint;
+  }
+  for (const ArgumentSpec &spec : specs) {
+    Argument &argument = values.try_emplace(spec.name, entryLoc).first->second;
+    auto written = llvm::find_if(entry.arguments, [&](const auto &candidate) {
+      return candidate.name == spec.name;
+    });
+    // As in PyTorch, null stands for the default.
+    if (written != entry.arguments.end() && !written->value.isNull()) {
+      argument.loc = written->loc;
+      argument.given = true;
+      valid &= succeeded(readValue(written->value, spec, argument));
+    } else if (!spec.defaultText.empty()) {
+      valid &= succeeded(readValue(getDefault(spec, entryLoc), spec, argument));
+    } else if (spec.required) {
+      valid = false;
+      emitError(entry.styleLoc)
+          << entry.style << " needs the argument '" << spec.name << "'";
+    }
+  }
+  return success(valid);
+}
+
+//===----------------------------------------------------------------------===//
+// Requests
+//===----------------------------------------------------------------------===//
+
+std::string ModuleRequests::describeModule() {
+  StringRef fqn = module.getFqn();
+  return fqn.empty() ? "the root module" : ("'" + fqn + "'").str();
+}
+
+std::optional<Placement> ModuleRequests::resolve(Placement placement, Type type,
+                                                 const Twine &tensor,
+                                                 FileLineColLoc loc) {
+  if (!placement.isShard())
+    return placement;
+  auto tensorType = cast<RankedTensorType>(type);
+  int64_t rank = tensorType.getRank();
+  int64_t dim = placement.dim < 0 ? placement.dim + rank : placement.dim;
+  if (dim < 0 || dim >= rank) {
+    reportError(loc, placement.str() + " is out of range for " + tensor +
+                         ", which has " + Twine(rank) +
+                         (rank == 1 ? " dimension" : " dimensions"));
+    return std::nullopt;
+  }
+  int64_t size = tensorType.getDimSize(dim);
+  if (size % axis.size != 0) {
+    reportError(loc, "dimension " + Twine(dim) + " of " + tensor +
+                         " has size " + Twine(size) +
+                         ", not divisible by mesh dimension '" + axis.name +
+                         "' of size " + Twine(axis.size));
+    return std::nullopt;
+  }
+  return Placement::shard(dim);
+}
+
+void ModuleRequests::addStep(SmallVectorImpl<LayoutStep> &steps,
+                             Placement placement, Type type,
+                             const Twine &tensor, StringRef argument,
+                             FileLineColLoc loc) {
+  std::optional<Placement> resolved = resolve(placement, type, tensor, loc);
+  if (!resolved)
+    return;
+  // The reason spells the placement as the plan does.
+  StringRef file = llvm::sys::path::filename(loc.getFilename().getValue());
+  steps.push_back({*resolved, (file + ":" + Twine(loc.getLine()) + ":" +
+                               Twine(loc.getColumn()) + ": " + style + " " +
+                               argument + " " + placement.str())
+                                  .str()});
+}
+
+void ModuleRequests::placeParameter(nn::ParameterOp parameter,
+                                    Placement placement, FileLineColLoc loc) {
+  if (std::optional<Placement> resolved = resolve(
+          placement, parameter.getType(), "'" + parameter.getFqn() + "'", loc))
+    parameters.push_back({parameter, *resolved});
+}
+
+void ModuleRequests::layoutInput(unsigned index, Placement placement,
+                                 StringRef argument, FileLineColLoc loc) {
+  StringRef name = cast<StringAttr>(module.getArgNames()[index]).getValue();
+  addStep(inputs[index], placement, module.getInputs()[index].getType(),
+          "input '" + name + "' of " + describeModule(), argument, loc);
+}
+
+void ModuleRequests::layoutOutput(unsigned index, Placement placement,
+                                  StringRef argument, FileLineColLoc loc) {
+  addStep(outputs[index], placement, module.getResult(index).getType(),
+          "output " + Twine(index) + " of " + describeModule(), argument, loc);
+}

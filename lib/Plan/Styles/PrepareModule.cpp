@@ -1,0 +1,313 @@
+//===- PrepareModule.cpp - PrepareModuleInput, -Output, -InputOutput ------===//
+//
+// These leave the parameters alone and say how tensors enter and leave a
+// module: first the layout in which they are declared to come, then the one
+// they are desired in.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Styles.h"
+#include "mlir/IR/Diagnostics.h"
+#include "tp/Plan/Pattern.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+using ArgumentType = ArgumentSpec::Type;
+
+/// PyTorch can't make a value Partial, nor can we.
+static LogicalResult verifyPair(const Argument &desiredArgument,
+                                StringRef desiredName, StringRef declaredName,
+                                const Twine &where, Layout declared,
+                                Layout desired) {
+  if (desired && !declared)
+    return emitError(desiredArgument.loc)
+           << desiredName << " has " << desired->str() << " " << where.str()
+           << ", where " << declaredName
+           << " has null, which leaves the tensor alone";
+  if (desired && desired->isPartial() && desired != declared)
+    return emitError(desiredArgument.loc)
+           << desiredName << " has " << desired->str() << " " << where.str()
+           << ", but no value can be redistributed to Partial";
+  return success();
+}
+
+/// Checks that two lists of layouts, declared and desired, fit together.
+static LogicalResult verifyLists(const Arguments &arguments,
+                                 StringRef declaredName,
+                                 StringRef desiredName) {
+  const Argument &declared = arguments[declaredName];
+  const Argument &desired = arguments[desiredName];
+  if (!declared.given && !desired.given)
+    return success();
+  if (declared.given != desired.given)
+    return emitError((declared.given ? declared : desired).loc)
+           << (declared.given ? declaredName : desiredName) << " needs "
+           << (declared.given ? desiredName : declaredName) << " beside it";
+  if (declared.layouts.size() != desired.layouts.size())
+    return emitError(desired.loc)
+           << declaredName << " and " << desiredName
+           << " must have the same length, found " << declared.layouts.size()
+           << " and " << desired.layouts.size();
+  bool valid = true;
+  for (size_t i = 0; i < declared.layouts.size(); ++i)
+    valid &= succeeded(verifyPair(desired, desiredName, declaredName,
+                                  "at position " + Twine(i),
+                                  declared.layouts[i], desired.layouts[i]));
+  return success(valid);
+}
+
+static Layout findKeyword(const Argument &argument, StringRef name) {
+  for (auto &[keyword, layout] : argument.keywordLayouts)
+    if (keyword == name)
+      return layout;
+  return std::nullopt;
+}
+
+/// The same for layouts by name.
+static LogicalResult verifyKeywords(const Arguments &arguments) {
+  const StringRef declaredName = "input_kwarg_layouts";
+  const StringRef desiredName = "desired_input_kwarg_layouts";
+  const Argument &declared = arguments[declaredName];
+  const Argument &desired = arguments[desiredName];
+  if (!declared.given && !desired.given)
+    return success();
+  if (declared.given != desired.given)
+    return emitError((declared.given ? declared : desired).loc)
+           << (declared.given ? declaredName : desiredName) << " needs "
+           << (declared.given ? desiredName : declaredName) << " beside it";
+  bool valid = true;
+  for (auto &[name, layout] : desired.keywordLayouts)
+    valid &= succeeded(verifyPair(desired, desiredName, declaredName,
+                                  "for '" + name + "'",
+                                  findKeyword(declared, name), layout));
+  for (auto &[name, layout] : declared.keywordLayouts) {
+    if (llvm::is_contained(llvm::make_first_range(desired.keywordLayouts),
+                           name))
+      continue;
+    emitError(desired.loc) << desiredName << " lacks '" << name << "', which "
+                           << declaredName << " has";
+    valid = false;
+  }
+  return success(valid);
+}
+
+/// "'x' at 0, 'mask' at 2"
+static std::string describeInputs(nn::ModuleOp module) {
+  std::string text;
+  for (auto [name, position] :
+       llvm::zip(module.getArgNames().getAsRange<StringAttr>(),
+                 module.getArgPositions()))
+    text += (text.empty() ? "'" : ", '") + name.str() + "' at " +
+            std::to_string(position);
+  return text.empty() ? "none" : text;
+}
+
+static void applyStep(ModuleRequests &requests, unsigned index, bool isInput,
+                      Layout declared, StringRef declaredName,
+                      FileLineColLoc declaredLoc, Layout desired,
+                      StringRef desiredName, FileLineColLoc desiredLoc) {
+  auto layout =
+      isInput ? &ModuleRequests::layoutInput : &ModuleRequests::layoutOutput;
+  if (declared)
+    (requests.*layout)(index, *declared, declaredName, declaredLoc);
+  if (declared && desired && desired != declared)
+    (requests.*layout)(index, *desired, desiredName, desiredLoc);
+}
+
+static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
+  nn::ModuleOp module = requests.getModule();
+  const Argument &declared = arguments["input_layouts"];
+  const Argument &desired = arguments["desired_input_layouts"];
+  const Argument &declaredKeywords = arguments["input_kwarg_layouts"];
+  const Argument &desiredKeywords = arguments["desired_input_kwarg_layouts"];
+
+  SmallVector<StringRef> names;
+  for (StringAttr name : module.getArgNames().getAsRange<StringAttr>())
+    names.push_back(name.getValue());
+  auto isKeyword = [&](StringRef name) {
+    return llvm::is_contained(
+        llvm::make_first_range(declaredKeywords.keywordLayouts), name);
+  };
+
+  if (declared.given) {
+    // Positions count all arguments of forward; those that aren't tensors must
+    // be null. Arguments that are laid out by name need no position.
+    ArrayRef<int64_t> positions = module.getArgPositions();
+    size_t needed = 0;
+    for (auto [name, position] : llvm::zip(names, positions))
+      if (!isKeyword(name))
+        needed = std::max<size_t>(needed, position + 1);
+    if (declared.layouts.size() < needed)
+      return requests.reportError(
+          declared.loc,
+          "input_layouts has " + Twine(declared.layouts.size()) +
+              (declared.layouts.size() == 1 ? " entry" : " entries") +
+              ", but " + requests.describeModule() + " has the tensor inputs " +
+              describeInputs(module) + "; write null for one to leave alone");
+    for (auto [position, layout] : llvm::enumerate(declared.layouts)) {
+      auto it = llvm::find(positions, static_cast<int64_t>(position));
+      if (it == positions.end()) {
+        if (layout)
+          requests.reportError(
+              declared.loc,
+              "input_layouts has " + layout->str() + " at position " +
+                  Twine(position) + ", which is no tensor input of " +
+                  requests.describeModule() +
+                  "; its tensor inputs: " + describeInputs(module));
+        continue;
+      }
+      unsigned index = it - positions.begin();
+      if (layout && isKeyword(names[index])) {
+        requests.reportError(declaredKeywords.loc,
+                             "input '" + names[index] + "' of " +
+                                 requests.describeModule() +
+                                 " has a layout by position as well");
+        continue;
+      }
+      applyStep(requests, index, /*isInput=*/true, layout, "input_layouts",
+                declared.loc, desired.layouts[position],
+                "desired_input_layouts", desired.loc);
+    }
+  }
+
+  for (auto &[name, layout] : declaredKeywords.keywordLayouts) {
+    auto *it = llvm::find(names, name);
+    if (it == names.end()) {
+      std::string hint = suggestNearest(name, names);
+      requests.reportError(
+          declaredKeywords.loc,
+          requests.describeModule() + " has no tensor input '" + name + "'" +
+              (hint.empty() ? "; its tensor inputs: " + describeInputs(module)
+                            : hint));
+      continue;
+    }
+    applyStep(requests, it - names.begin(), /*isInput=*/true, layout,
+              "input_kwarg_layouts", declaredKeywords.loc,
+              findKeyword(desiredKeywords, name), "desired_input_kwarg_layouts",
+              desiredKeywords.loc);
+  }
+}
+
+static void applyOutputs(const Arguments &arguments, ModuleRequests &requests) {
+  nn::ModuleOp module = requests.getModule();
+  const Argument &declared = arguments["output_layouts"];
+  const Argument &desired = arguments["desired_output_layouts"];
+  if (declared.layouts.size() != module.getNumResults())
+    return requests.reportError(
+        declared.loc,
+        "output_layouts has " + Twine(declared.layouts.size()) +
+            (declared.layouts.size() == 1 ? " entry" : " entries") + ", but " +
+            requests.describeModule() + " has " +
+            Twine(module.getNumResults()) + " tensor output" +
+            (module.getNumResults() == 1 ? "" : "s"));
+  for (unsigned i = 0; i < module.getNumResults(); ++i)
+    applyStep(requests, i, /*isInput=*/false, declared.layouts[i],
+              "output_layouts", declared.loc, desired.layouts[i],
+              "desired_output_layouts", desired.loc);
+}
+
+static LogicalResult verifyInputs(const Arguments &arguments, StringRef style) {
+  bool valid = succeeded(
+      verifyLists(arguments, "input_layouts", "desired_input_layouts"));
+  valid &= succeeded(verifyKeywords(arguments));
+  for (StringRef name : {"input_layouts", "desired_input_layouts",
+                         "input_kwarg_layouts", "desired_input_kwarg_layouts"})
+    if (arguments[name].given)
+      return success(valid);
+  return emitError(arguments.getEntryLoc())
+         << style << " needs input_layouts or input_kwarg_layouts";
+}
+
+namespace {
+
+class PrepareModuleInput final : public Style {
+public:
+  StringRef getName() const override { return "PrepareModuleInput"; }
+  ArrayRef<ArgumentSpec> getArguments() const override {
+    static const ArgumentSpec specs[] = {
+        {"input_layouts", ArgumentType::Layouts},
+        {"desired_input_layouts", ArgumentType::Layouts},
+        {"input_kwarg_layouts", ArgumentType::KeywordLayouts},
+        {"desired_input_kwarg_layouts", ArgumentType::KeywordLayouts},
+        {"use_local_output", ArgumentType::Bool, "false"},
+    };
+    return specs;
+  }
+  unsigned getAspects() const override { return Inputs; }
+  LogicalResult verify(const Arguments &arguments) const override {
+    return verifyInputs(arguments, getName());
+  }
+  void apply(const Arguments &arguments,
+             ModuleRequests &requests) const override {
+    applyInputs(arguments, requests);
+  }
+};
+
+class PrepareModuleOutput final : public Style {
+public:
+  StringRef getName() const override { return "PrepareModuleOutput"; }
+  ArrayRef<ArgumentSpec> getArguments() const override {
+    static const ArgumentSpec specs[] = {
+        {"output_layouts", ArgumentType::Layouts, "", /*required=*/true},
+        {"desired_output_layouts", ArgumentType::Layouts, "",
+         /*required=*/true},
+        {"use_local_output", ArgumentType::Bool, "true"},
+    };
+    return specs;
+  }
+  unsigned getAspects() const override { return Outputs; }
+  LogicalResult verify(const Arguments &arguments) const override {
+    return verifyLists(arguments, "output_layouts", "desired_output_layouts");
+  }
+  void apply(const Arguments &arguments,
+             ModuleRequests &requests) const override {
+    applyOutputs(arguments, requests);
+  }
+};
+
+class PrepareModuleInputOutput final : public Style {
+public:
+  StringRef getName() const override { return "PrepareModuleInputOutput"; }
+  ArrayRef<ArgumentSpec> getArguments() const override {
+    static const ArgumentSpec specs[] = {
+        {"input_layouts", ArgumentType::Layouts},
+        {"desired_input_layouts", ArgumentType::Layouts},
+        {"input_kwarg_layouts", ArgumentType::KeywordLayouts},
+        {"desired_input_kwarg_layouts", ArgumentType::KeywordLayouts},
+        {"use_local_input", ArgumentType::Bool, "false"},
+        {"output_layouts", ArgumentType::Layouts, "", /*required=*/true},
+        {"desired_output_layouts", ArgumentType::Layouts, "",
+         /*required=*/true},
+        {"use_local_output", ArgumentType::Bool, "true"},
+    };
+    return specs;
+  }
+  unsigned getAspects() const override { return Inputs | Outputs; }
+  LogicalResult verify(const Arguments &arguments) const override {
+    bool valid = succeeded(verifyInputs(arguments, getName()));
+    valid &= succeeded(
+        verifyLists(arguments, "output_layouts", "desired_output_layouts"));
+    return success(valid);
+  }
+  void apply(const Arguments &arguments,
+             ModuleRequests &requests) const override {
+    applyInputs(arguments, requests);
+    applyOutputs(arguments, requests);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Style> plan::createPrepareModuleInput() {
+  return std::make_unique<PrepareModuleInput>();
+}
+
+std::unique_ptr<Style> plan::createPrepareModuleOutput() {
+  return std::make_unique<PrepareModuleOutput>();
+}
+
+std::unique_ptr<Style> plan::createPrepareModuleInputOutput() {
+  return std::make_unique<PrepareModuleInputOutput>();
+}
