@@ -51,3 +51,76 @@ CheckIndexOp::bufferize(RewriterBase &rewriter,
   rewriter.modifyOpInPlace(*this, [&] { getIndicesMutable().assign(*buffer); });
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// CollectiveOp
+//===----------------------------------------------------------------------===//
+
+bool CollectiveOp::bufferizesToMemoryRead(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand != &getOutputMutable() || !getInput();
+}
+
+bool CollectiveOp::bufferizesToMemoryWrite(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand == &getOutputMutable();
+}
+
+bufferization::AliasingValueList
+CollectiveOp::getAliasingValues(OpOperand &operand,
+                                const bufferization::AnalysisState &) {
+  if (&operand != &getOutputMutable())
+    return {};
+  return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
+}
+
+LogicalResult
+CollectiveOp::bufferize(RewriterBase &rewriter,
+                        const bufferization::BufferizationOptions &options,
+                        bufferization::BufferizationState &state) {
+  Value input;
+  if (getInput()) {
+    FailureOr<Value> buffer = getBuffer(rewriter, getInput(), options, state);
+    if (failed(buffer))
+      return failure();
+    input = *buffer;
+  }
+  FailureOr<Value> output = getBuffer(rewriter, getOutput(), options, state);
+  if (failed(output))
+    return failure();
+  CollectiveOp::create(rewriter, getLoc(), TypeRange(), getIdAttr(), input,
+                       *output);
+  bufferization::replaceOpWithBufferizedValues(rewriter, *this, *output);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GemmOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult GemmOp::verify() {
+  auto elementOf = [](Value v) {
+    return cast<MemRefType>(v.getType()).getElementType();
+  };
+  if (elementOf(getA()) != elementOf(getC()) ||
+      elementOf(getB()) != elementOf(getC()) ||
+      (getBias() && elementOf(getBias()) != elementOf(getC())))
+    return emitOpError("needs one element type");
+  if (getSizes().size() != 3 || getBatch().size() != 2 ||
+      getAStrides().size() != 4 || getBStrides().size() != 4 ||
+      getCStrides().size() != 3)
+    return emitOpError("needs 3 sizes, 2 batch sizes, 4 strides of A, 4 of B "
+                       "and 3 of C");
+  auto isMatrix = [](ArrayRef<int64_t> strides, int64_t rows, int64_t cols) {
+    return (strides[1] == 1 && strides[0] >= cols) ||
+           (strides[0] == 1 && strides[1] >= rows);
+  };
+  int64_t m = getSizes()[0], n = getSizes()[1], k = getSizes()[2];
+  if (!isMatrix(getAStrides(), m, k))
+    return emitOpError("A is no matrix with a unit stride: strides ")
+           << getAStrides() << " for " << m << "x" << k;
+  if (!isMatrix(getBStrides(), k, n))
+    return emitOpError("B is no matrix with a unit stride: strides ")
+           << getBStrides() << " for " << k << "x" << n;
+  return success();
+}

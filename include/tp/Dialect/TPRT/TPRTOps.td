@@ -6,6 +6,7 @@
 include "tp/Dialect/TPRT/TPRTDialect.td"
 include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
 include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class TPRT_Op<string mnemonic, list<Trait> traits = []>
@@ -43,6 +44,66 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
   let assemblyFormat = [{
     $indices `below` $bound (`except` $ignored^)? `what` $what attr-dict `:` type($indices)
   }];
+}
+
+def TPRT_Buffer : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef]>;
+
+def TPRT_StridedBuffer : StridedMemRefRankOf<[F32, F64, F16, BF16], [0, 1, 2, 3, 4, 5, 6, 7, 8]>;
+
+def TPRT_CollectiveOp : TPRT_Op<"collective", [
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<BufferizableOpInterface, [
+      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
+  let summary = "Run a collective of the artifact's manifest";
+  let description = [{
+    Collective `id` of the module's `tprt.manifest`: reads `input`, writes `output`. Without an
+    input it runs in place: `output` holds the operand.
+
+    ```mlir
+    %1 = tprt.collective 0 %0 : tensor<8x4xf32> into %init : tensor<8x16xf32> -> tensor<8x16xf32>
+    %2 = tprt.collective 1 into %1 : tensor<8x16xf32> -> tensor<8x16xf32>
+    tprt.collective 0 %a : memref<8x4xf32> into %b : memref<8x16xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$id, Arg<Optional<TPRT_Buffer>, "the operand", [MemRead]>:$input,
+                       Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = [{
+    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+def TPRT_GemmOp : TPRT_Op<"gemm", [MemoryEffects<[MemWrite<TPRT_StatusResource>]>]> {
+  let summary = "Multiply batches of matrices";
+  let description = [{
+    `C[i,j] = A[i,j] · B[i,j] (+ C[i,j]) (+ bias)` for `i < batch[0]`, `j < batch[1]`. A is m×k, B is
+    k×n, C is m×n. Strides count elements from each buffer's first one: `a` and `b` list row,
+    column and the two batches; `c` lists row and the two batches, its column stride is 1.
+
+    ```mlir
+    tprt.gemm %a, %b into %c bias %v sizes [1024, 384, 64] batch [1, 1]
+      a [64, 1, 0, 0] b [1, 64, 0, 0] c [384, 0, 0]
+      : memref<8x128x64xf32>, memref<384x64xf32>, memref<8x128x384xf32>, memref<384xf32>
+    ```
+
+    **Constraints:** (C1) one element type, floating point; (C2) of a's row and column stride one is
+    1, of b's likewise, and the other is at least the size of the dimension with stride 1.
+  }];
+  let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a, Arg<TPRT_StridedBuffer, "B", [MemRead]>:$b,
+                       Arg<TPRT_StridedBuffer, "C", [MemRead, MemWrite]>:$c,
+                       Arg<Optional<TPRT_StridedBuffer>, "added to each row of C", [MemRead]>:$bias,
+                       UnitAttr:$accumulate, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$batch,
+                       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
+                       DenseI64ArrayAttr:$c_strides);
+  let assemblyFormat = [{
+    $a `,` $b `into` $c (`bias` $bias^)? (`accumulate` $accumulate^)? `sizes` $sizes `batch` $batch
+    `a` $a_strides `b` $b_strides `c` $c_strides attr-dict
+    `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)?
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // TP_DIALECT_TPRT_TPRTOPS_TD
