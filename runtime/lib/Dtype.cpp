@@ -25,7 +25,7 @@ std::optional<Dtype> tprt::parseDtype(std::string_view name) {
 template <typename From, typename To>
 TPRT_INLINE void convert(const From *src, To *dst, size_t count) {
   for (size_t i = 0; i < count; ++i)
-    dst[i] = static_cast<To>(src[i]);
+    dst[i] = castElement<To>(src[i]);
 }
 
 TPRT_MULTIVERSION static void halfToF32(const Half *src, float *dst,
@@ -66,7 +66,7 @@ static double loadElement(const void *data, size_t index) {
   T value; // a mapped file doesn't align its elements
   std::memcpy(&value, static_cast<const std::byte *>(data) + index * sizeof(T),
               sizeof(T));
-  return static_cast<double>(value);
+  return castElement<double>(value);
 }
 
 double tprt::loadAsDouble(Dtype dtype, const void *data, size_t index) {

@@ -26,7 +26,7 @@ static size_t editDistance(std::string_view from, std::string_view to) {
 std::string tprt::nearestName(std::string_view name,
                               const std::vector<std::string> &known) {
   std::string best;
-  size_t bestDistance = std::max<size_t>(name.size() / 3, 1) + 1;
+  size_t bestDistance = (name.size() + 2) / 3 + 1;
   for (const std::string &candidate : known) {
     size_t distance = editDistance(name, candidate);
     if (distance < bestDistance) {

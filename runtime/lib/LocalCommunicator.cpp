@@ -33,6 +33,7 @@ struct alignas(64) State {
   int64_t id = 0;
   std::atomic<int64_t> activity{computing};
   std::atomic<int64_t> lastDone{-1};
+  std::atomic<int64_t> numBarriers{0}; ///< entered so far
 };
 
 /// Ranks that communicate with each other.
@@ -57,7 +58,7 @@ public:
     return groupOf[id * manifest.worldSize + rank];
   }
 
-  void wait(Group &group);
+  void wait(Group &group, int64_t rank);
   void abort(const std::string &reason);
   void checkAborted();
 
@@ -67,7 +68,7 @@ private:
   const Manifest &manifest;
   const std::chrono::milliseconds timeout;
   std::deque<State> states;
-  std::deque<Group> groups; // the whole world first
+  std::deque<Group> groups; // the barrier of all ranks first
   std::vector<Group *> groupOf;
 
   std::atomic<bool> isAborted{false};
@@ -96,7 +97,7 @@ World::World(const Manifest &manifest, const CommunicatorOptions &options)
   std::vector<int64_t> everyone(manifest.worldSize);
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
     everyone[rank] = rank;
-  getOrMakeGroup(everyone);
+  groups.emplace_back(everyone, spins); // shared with no collective
 
   groupOf.resize(manifest.collectives.size() * manifest.worldSize);
   for (size_t id = 0; id < manifest.collectives.size(); ++id)
@@ -144,17 +145,22 @@ std::string World::describeRanks() {
   return text;
 }
 
-void World::wait(Group &group) {
+void World::wait(Group &group, int64_t rank) {
   group.barrier.wait([&](std::chrono::steady_clock::duration waited,
                          auto isOver) {
     checkAborted();
-    // A rank that has ended won't arrive any more; it may have arrived before.
-    for (int64_t other : group.ranks)
-      if (states[other].activity.load() == finished && !isOver()) {
-        abort("rank " + std::to_string(other) +
-              " has ended while others wait for it: " + describeRanks());
-        checkAborted();
-      }
+    // A rank that has ended, or passed on to a barrier, won't arrive any more;
+    // unless it has done so before.
+    for (int64_t other : group.ranks) {
+      State &state = states[other];
+      bool isGone = state.activity.load() == finished ||
+                    state.numBarriers.load() > states[rank].numBarriers.load();
+      if (!isGone || isOver())
+        continue;
+      abort("rank " + std::to_string(other) +
+            " has ended while others wait for it: " + describeRanks());
+      checkAborted();
+    }
     if (timeout.count() > 0 && waited > timeout) {
       char seconds[32];
       std::snprintf(seconds, sizeof(seconds), "%g", timeout.count() / 1000.0);
@@ -179,7 +185,7 @@ struct Participant {
 
   size_t getGroupSize() const { return group.ranks.size(); }
   State &getPeer(size_t p) { return world.getState(group.ranks[p]); }
-  void meet() { world.wait(group); }
+  void meet() { world.wait(group, rank); }
 
   /// Copies a box of peer p's operand.
   void copyFrom(size_t p, const Shape &size, const Shape &readOffset,
@@ -302,7 +308,8 @@ void LocalCommunicator::barrier() {
   world->checkAborted();
   State &state = world->getState(rank);
   state.activity = inBarrier;
-  world->wait(world->getWorldGroup());
+  ++state.numBarriers;
+  world->wait(world->getWorldGroup(), rank);
   state.activity = computing;
 }
 

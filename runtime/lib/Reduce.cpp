@@ -40,7 +40,7 @@ TPRT_INLINE T combine(Reduction reduction, T a, T b) {
 template <Reduction reduction, typename T, typename Acc>
 TPRT_INLINE void accumulate(Acc *acc, const T *operand, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
-    acc[i] = combine(reduction, acc[i], static_cast<Acc>(operand[i]));
+    acc[i] = combine(reduction, acc[i], castElement<Acc>(operand[i]));
 }
 
 template <typename T, typename Acc>
@@ -52,7 +52,7 @@ TPRT_INLINE void reduceBlocks(Reduction reduction, const std::byte *const *srcs,
     int64_t size = std::min(blockSize, count - start);
     const T *first = reinterpret_cast<const T *>(srcs[0]) + start;
     for (int64_t i = 0; i < size; ++i)
-      acc[i] = static_cast<Acc>(first[i]);
+      acc[i] = castElement<Acc>(first[i]);
     for (int64_t j = 1; j < numOperands; ++j) {
       const T *operand = reinterpret_cast<const T *>(srcs[j]) + start;
       switch (reduction) {
@@ -76,7 +76,7 @@ TPRT_INLINE void reduceBlocks(Reduction reduction, const std::byte *const *srcs,
         acc[i] /= static_cast<Acc>(numOperands);
     T *result = reinterpret_cast<T *>(dst) + start;
     for (int64_t i = 0; i < size; ++i)
-      result[i] = static_cast<T>(acc[i]);
+      result[i] = castElement<T>(acc[i]);
   }
 }
 

@@ -132,7 +132,7 @@ struct Execution {
   std::mutex failureMutex;
   std::string failure;
 
-  void runRank(Communicator &communicator);
+  void runRank(Communicator &communicator, bool keepsTime);
   void runOnce(tprt_rank &rank);
   void noteFailure(const std::string &message) {
     std::lock_guard<std::mutex> lock(failureMutex);
@@ -170,7 +170,7 @@ static std::string describeFailure(const tprt_rank &rank) {
   return text;
 }
 
-void Execution::runRank(Communicator &communicator) {
+void Execution::runRank(Communicator &communicator, bool keepsTime) {
   int64_t id = communicator.getRank();
   tprt_rank rank(artifact.getManifest(), communicator);
   try {
@@ -180,7 +180,7 @@ void Execution::runRank(Communicator &communicator) {
       Clock::time_point start = Clock::now();
       runOnce(rank);
       communicator.barrier();
-      if (id == 0 && i >= options.warmup)
+      if (keepsTime && i >= options.warmup)
         result.seconds.push_back(
             std::chrono::duration<double>(Clock::now() - start).count());
     }
@@ -203,7 +203,7 @@ struct Session::Impl {
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
   void allocate();
-  void gatherOutputs(RunResult &result);
+  void gatherOutputs(const std::vector<int64_t> &ranks, RunResult &result);
 };
 
 void Session::Impl::allocate() {
@@ -219,13 +219,14 @@ void Session::Impl::allocate() {
   }
 }
 
-void Session::Impl::gatherOutputs(RunResult &result) {
+void Session::Impl::gatherOutputs(const std::vector<int64_t> &ranks,
+                                  RunResult &result) {
   const Manifest &manifest = getManifest();
   for (size_t i = 0; i < manifest.outputs.size(); ++i) {
     const TensorInfo &info = manifest.outputs[i];
     Tensor tensor{info.dtype, info.shape, nullptr};
     std::shared_ptr<std::byte> data = allocateAligned(tensor.getNumBytes());
-    for (int64_t rank = manifest.worldSize; rank-- > 0;)
+    for (int64_t rank : ranks)
       writeBlock(info.shape, info.shards[rank], byteWidth(info.dtype),
                  memory[rank].outputs[i].get(), data.get());
     tensor.data = data;
@@ -274,14 +275,20 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
                       {}};
   std::vector<std::unique_ptr<Communicator>> communicators =
       impl->options.makeCommunicators(manifest, impl->options.communicator);
+  std::vector<int64_t> ranks;
   std::vector<std::thread> threads;
-  for (const std::unique_ptr<Communicator> &communicator : communicators)
-    threads.emplace_back([&] { execution.runRank(*communicator); });
+  for (const std::unique_ptr<Communicator> &communicator : communicators) {
+    bool keepsTime = ranks.empty();
+    ranks.push_back(communicator->getRank());
+    threads.emplace_back([&execution, &communicator, keepsTime] {
+      execution.runRank(*communicator, keepsTime);
+    });
+  }
   for (std::thread &thread : threads)
     thread.join();
   if (!execution.failure.empty())
     throw executionError(execution.failure);
-  impl->gatherOutputs(result);
+  impl->gatherOutputs(ranks, result);
   return result;
 }
 

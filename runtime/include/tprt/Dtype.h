@@ -6,11 +6,11 @@
 
 #include "tprt/Error.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace tprt {
 
@@ -60,19 +60,32 @@ using Half = _Float16;
 struct BFloat16 {
   uint16_t bits;
 
-  BFloat16() = default;
   /// Rounds to nearest, ties to even; a NaN stays a (quiet) NaN.
-  explicit BFloat16(float value) {
-    uint32_t word = std::bit_cast<uint32_t>(value);
+  __attribute__((always_inline)) static BFloat16 round(float value) {
+    uint32_t word = __builtin_bit_cast(uint32_t, value);
     uint32_t rounded = word + 0x7fff + ((word >> 16) & 1);
     bool isNaN = (word & 0x7fffffff) > 0x7f800000;
-    bits = static_cast<uint16_t>((isNaN ? word | 0x400000 : rounded) >> 16);
+    return {static_cast<uint16_t>((isNaN ? word | 0x400000 : rounded) >> 16)};
   }
-  explicit operator float() const {
-    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  __attribute__((always_inline)) float widen() const {
+    return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
   }
-  explicit operator double() const { return static_cast<float>(*this); }
 };
+
+/// static_cast between element types, BFloat16 included. Inlined always, so
+/// that loops over it vectorise for whatever instruction set they are compiled
+/// for.
+template <typename To, typename From>
+__attribute__((always_inline)) inline To castElement(From value) {
+  if constexpr (std::is_same_v<To, From>)
+    return value;
+  else if constexpr (std::is_same_v<From, BFloat16>)
+    return static_cast<To>(value.widen());
+  else if constexpr (std::is_same_v<To, BFloat16>)
+    return BFloat16::round(static_cast<float>(value));
+  else
+    return static_cast<To>(value);
+}
 
 /// Converts `count` elements of f16 or bf16 at `src` to f32.
 TPRT_API void convertToF32(Dtype dtype, const void *src, float *dst,

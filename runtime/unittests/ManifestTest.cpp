@@ -1,0 +1,161 @@
+//===- ManifestTest.cpp --------------------------------------------------===//
+
+#include "tprt/Manifest.h"
+
+#include "TestUtils.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace tprt;
+using namespace tprt::test;
+using nlohmann::json;
+
+static json makeValid() {
+  return json::parse(R"json({
+    "schema": 1, "producer": "tp-mlir 0.1.0", "entry": "tpx_main",
+    "target": {"triple": "x86_64-pc-linux-gnu", "cpu": "x86-64", "features": ["+sse2"]},
+    "mesh": {"name": "mesh", "axes": [{"name": "dp", "size": 1}, {"name": "tp", "size": 2}]},
+    "world_size": 2, "arena_bytes": 64,
+    "inputs": [{"name": "x", "dtype": "f32", "shape": [2, 4], "placements": ["Replicate", "Shard(1)"],
+                "shards": [[[0, 2], [0, 2]], [[0, 2], [2, 2]]]}],
+    "parameters": [{"name": "s", "dtype": "bf16", "shape": [], "shards": [[], []]}],
+    "outputs": [{"name": "y", "dtype": "f32", "shape": [2], "shards": [[[0, 2]], [[0, 2]]]}],
+    "collectives": [
+      {"kind": "all_gather", "dtype": "f32", "operand_shape": [2, 2], "result_shape": [2, 4], "dim": 1,
+       "groups": [[0, 1]], "bytes_by_rank": [16, 16], "fqn": "mlp", "reason": "plan.yaml:3:5"},
+      {"kind": "reduce_scatter", "reduction": "avg", "dtype": "f32", "operand_shape": [4], "result_shape": [2],
+       "dim": 0, "groups": [[0, 1]], "bytes_by_rank": [8, 8]},
+      {"kind": "all_reduce", "reduction": "max", "dtype": "i1", "operand_shape": [], "result_shape": [],
+       "groups": [[0, 1]], "bytes_by_rank": [1, 1]},
+      {"kind": "all_to_all", "dtype": "f16", "operand_shape": [2, 2], "result_shape": [1, 4],
+       "split_dim": 0, "concat_dim": 1, "groups": [[0, 1]], "bytes_by_rank": [4, 4]},
+      {"kind": "permute", "dtype": "f64", "operand_shape": [1], "result_shape": [1], "source": [1, 0],
+       "groups": [[0, 1]], "bytes_by_rank": [8, 8]},
+      {"kind": "broadcast", "dtype": "i64", "operand_shape": [1], "result_shape": [1], "root": 1,
+       "groups": [[0, 1]], "bytes_by_rank": [8, 0]}]
+})json");
+}
+
+TEST(Manifest, ParsesEveryMember) {
+  Manifest manifest = Manifest::parse(makeValid().dump());
+  EXPECT_EQ(manifest.entry, "tpx_main");
+  EXPECT_EQ(manifest.worldSize, 2);
+  EXPECT_EQ(manifest.axes.size(), 2u);
+  EXPECT_EQ(manifest.features, std::vector<std::string>{"+sse2"});
+  ASSERT_EQ(manifest.inputs.size(), 1u);
+  EXPECT_EQ(manifest.inputs[0].getTypeString(), "2x4xf32");
+  EXPECT_EQ(manifest.inputs[0].shards[1], (Block{{0, 2}, {2, 2}}));
+  EXPECT_EQ(manifest.inputs[0].getShardBytes(1), 16);
+  EXPECT_EQ(manifest.parameters[0].getShardBytes(0), 2);
+  ASSERT_EQ(manifest.collectives.size(), 6u);
+  EXPECT_EQ(manifest.collectives[0].kind, CollectiveKind::AllGather);
+  EXPECT_EQ(manifest.collectives[0].dim, 1);
+  EXPECT_EQ(manifest.collectives[1].reduction, Reduction::Avg);
+  EXPECT_EQ(manifest.collectives[3].concatDim, 1);
+  EXPECT_EQ(manifest.collectives[4].source, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(manifest.collectives[5].root, 1);
+  EXPECT_EQ(describe(manifest.collectives[0], 0),
+            "collective 0 (all_gather of 'mlp')");
+}
+
+TEST(Manifest, MalformedJson) {
+  EXPECT_TRUE(contains(errorOf([] { Manifest::parse("{"); }),
+                       "manifest: malformed JSON"));
+  EXPECT_TRUE(
+      contains(errorOf([] { Manifest::parse("[]"); }), "expected an object"));
+}
+
+TEST(Manifest, EveryMissingMemberIsNamed) {
+  json valid = makeValid();
+  for (const auto &[key, value] : valid.items()) {
+    json broken = valid;
+    broken.erase(key);
+    EXPECT_TRUE(contains(errorOf([&] { Manifest::parse(broken.dump()); }),
+                         "missing '" + key + "'"));
+  }
+}
+
+struct Edit {
+  const char *name;
+  const char *pointer; ///< JSON pointer of the member
+  const char *value;
+  const char *error;
+};
+
+class ManifestInvalid : public testing::TestWithParam<Edit> {};
+
+TEST_P(ManifestInvalid, IsRejected) {
+  json broken = makeValid();
+  broken[json::json_pointer(GetParam().pointer)] =
+      json::parse(GetParam().value);
+  EXPECT_TRUE(contains(errorOf([&] { Manifest::parse(broken.dump()); }),
+                       GetParam().error));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Manifest, ManifestInvalid,
+    testing::Values(
+        Edit{"schema", "/schema", "2", "schema 2, expected 1"},
+        Edit{"world", "/world_size", "3",
+             "world_size: found 3, but the mesh's axes hold 2 ranks"},
+        Edit{"world_zero", "/world_size", "0", "world_size: found 0"},
+        Edit{"axis_zero", "/mesh/axes/1/size", "0",
+             "mesh.axes[1].size: found 0"},
+        Edit{"entry", "/entry", "1", "entry: expected a string, found 1"},
+        Edit{"features", "/target/features", "\"+avx\"",
+             "target.features: expected an array"},
+        Edit{"arena", "/arena_bytes", "-1", "arena_bytes: found -1"},
+        Edit{"arena_huge", "/arena_bytes", "18446744073709551615",
+             "arena_bytes: found 18446744073709551615"},
+        Edit{"arena_float", "/arena_bytes", "1.5", "expected an integer"},
+        Edit{"dtype", "/inputs/0/dtype", "\"f31\"",
+             "inputs[0].dtype: unknown dtype 'f31'"},
+        Edit{"shape", "/inputs/0/shape", "[4611686018427387904, 4]",
+             "inputs[0].shape: shape [4611686018427387904,4] is too large"},
+        Edit{"shards", "/inputs/0/shards", "[[[0, 2], [0, 2]]]",
+             "inputs[0].shards: has 1 entries, expected one for each of 2"},
+        Edit{"shard_rank", "/inputs/0/shards/0", "[[0, 2]]",
+             "inputs[0].shards[0]: has 1 dimensions, expected 2"},
+        Edit{"shard_range", "/inputs/0/shards/1/1", "[3, 2]",
+             "inputs[0].shards[1][1]: [3, 2] exceeds the dimension's size 4"},
+        Edit{"shard_pair", "/inputs/0/shards/1/1", "[3]",
+             "expected [offset, size]"},
+        Edit{"output_hole", "/outputs/0/shards", "[[[0, 1]], [[0, 1]]]",
+             "the shards of output 'y' cover 1 elements of 2"},
+        Edit{
+            "twice", "/inputs/1",
+            R"({"name": "x", "dtype": "f32", "shape": [], "shards": [[], []]})",
+            "inputs[1]: 'x' is listed twice"},
+        Edit{"kind", "/collectives/0/kind", "\"gather\"",
+             "collectives[0].kind: found 'gather', expected one of"},
+        Edit{"reduction", "/collectives/1/reduction", "\"mean\"",
+             "collectives[1].reduction: found 'mean', expected one of"},
+        Edit{"bool_sum", "/collectives/2/reduction", "\"sum\"",
+             "i1 has max, min and product, found 'sum'"},
+        Edit{"dim", "/collectives/0/dim", "2",
+             "collectives[0].dim: found 2, expected 0 to 1"},
+        Edit{"result", "/collectives/0/result_shape", "[4, 2]",
+             "found [4,2], expected [2,4] for all_gather of [2,2] over 2"},
+        Edit{"scatter", "/collectives/1/operand_shape", "[3]",
+             "operand dimension 0 of size 3 can't be cut into 2 equal blocks"},
+        Edit{"reduce_shape", "/collectives/2/result_shape", "[1]",
+             "found [1], expected [] for all_reduce"},
+        Edit{"root", "/collectives/5/root", "2",
+             "collectives[5].root: found 2, expected 0 to 1"},
+        Edit{"source", "/collectives/4/source", "[0]",
+             "collectives[4].source: has 1 entries, expected the group's size"},
+        Edit{"source_range", "/collectives/4/source/0", "2",
+             "collectives[4].source[0]: found 2"},
+        Edit{"no_group", "/collectives/0/groups", "[]",
+             "collectives[0].groups: is empty"},
+        Edit{"empty_group", "/collectives/0/groups/0", "[]",
+             "collectives[0].groups[0]: is empty"},
+        Edit{"group_rank", "/collectives/0/groups/0/1", "2",
+             "collectives[0].groups[0][1]: found 2, expected 0 to 1"},
+        Edit{"group_twice", "/collectives/0/groups", "[[0], [0]]",
+             "collectives[0].groups[1]: rank 0 is in two groups"},
+        Edit{"group_sizes", "/collectives/2/groups", "[[0, 1], [1]]",
+             "has another size than the first group"},
+        Edit{"bytes", "/collectives/0/bytes_by_rank", "[16]",
+             "has 1 entries, expected 2"}),
+    [](const auto &info) { return info.param.name; });

@@ -1,0 +1,181 @@
+//===- SessionTest.cpp - The toy program from load to report -------------===//
+
+#include "tprt/Session.h"
+
+#include "TestUtils.h"
+#include "tprt/Report.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace tprt;
+using namespace tprt::test;
+using nlohmann::json;
+
+/// Inputs/toy.json, for another entry point: y = x * w + b over 2 ranks.
+static json makeManifest(const std::string &entry) {
+  json manifest = json::parse(readFile(TOY_MANIFEST));
+  manifest["entry"] = entry;
+#if defined(__x86_64__)
+  manifest["target"]["triple"] = "x86_64-pc-linux-gnu";
+#else
+  manifest["target"]["triple"] = "aarch64-linux-gnu";
+#endif
+  return manifest;
+}
+
+static std::shared_ptr<const Artifact>
+loadToy(const std::string &entry = "tpx_main") {
+  TemporaryDirectory directory;
+  return Artifact::load(
+      directory.write("toy.tpx", makeContainer(makeManifest(entry).dump(),
+                                               readFile(TOY_PROGRAM))));
+}
+
+static TensorMap makeInputs() {
+  return {
+      {"x", makeTensor<float>(Dtype::F32, {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})}};
+}
+static TensorMap makeWeights() {
+  return {{"w", makeTensor<float>(Dtype::F32, {4, 3},
+                                  {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1})},
+          {"b", makeTensor<float>(Dtype::F32, {3}, {10, 20, 30})}};
+}
+
+TEST(Session, RunsTheToyProgram) {
+  Session session(loadToy(), makeWeights());
+  RunResult result = session.run(makeInputs(), {.warmup = 1, .repeat = 3});
+  EXPECT_EQ(getElements<float>(result.outputs.at("y")),
+            (std::vector<float>{15, 26, 37, 23, 34, 45}));
+  EXPECT_EQ(result.seconds.size(), 3u);
+  // Of the last run alone.
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(result.counts[rank][0], (CollectiveCount{1, 24}));
+    EXPECT_EQ(result.counts[rank][1], (CollectiveCount{0, 0}));
+  }
+}
+
+TEST(Session, RunsAgainWithOtherInputs) {
+  Session session(loadToy(), makeWeights());
+  session.run(makeInputs());
+  TensorMap zeros = {
+      {"x", makeTensor<float>(Dtype::F32, {2, 4}, std::vector<float>(8))}};
+  EXPECT_EQ(getElements<float>(session.run(zeros).outputs.at("y")),
+            (std::vector<float>{10, 20, 30, 10, 20, 30}));
+}
+
+TEST(Session, ReadsOnlyItsSlices) {
+  Session session(loadToy(), makeWeights());
+  // Two rows of w and all of b.
+  EXPECT_EQ(session.getWeightBytesByRank(),
+            (std::vector<int64_t>{24 + 12, 24 + 12}));
+  // Rank 0's rows and b lie aligned where they are; rank 1's rows do not.
+  EXPECT_EQ(session.getCopiedWeightBytes(), 24);
+}
+
+TEST(Session, ReplicatedWeightsAreNeverCopiedTwice) {
+  TensorMap weights = makeWeights();
+  auto buffer = allocateAligned(64);
+  std::memcpy(buffer.get() + 4, weights["b"].data.get(), 12);
+  weights["b"].data = {buffer, buffer.get() + 4}; // off the alignment
+  Session session(loadToy(), weights);
+  EXPECT_EQ(session.getCopiedWeightBytes(), 24 + 12);
+  EXPECT_EQ(getElements<float>(session.run(makeInputs()).outputs.at("y")),
+            (std::vector<float>{15, 26, 37, 23, 34, 45}));
+}
+
+TEST(Session, AllWeightProblemsAtOnce) {
+  TensorMap weights;
+  weights["w"] = makeTensor<float>(Dtype::F32, {3, 4}, std::vector<float>(12));
+  weights["bb"] = makeTensor<float>(Dtype::F32, {3}, {1, 2, 3});
+  EXPECT_EQ(errorOf([&] { Session(loadToy(), weights); }),
+            "weight 'w' has type 3x4xf32, expected 4x3xf32\n"
+            "missing weight 'b' of type 3xf32 (did you mean 'bb'?)");
+  EXPECT_EQ(checkTensors(loadToy()->getManifest().parameters, weights, "weight",
+                         /*allowUnused=*/false),
+            "weight 'w' has type 3x4xf32, expected 4x3xf32\n"
+            "missing weight 'b' of type 3xf32 (did you mean 'bb'?)\n"
+            "unknown weight 'bb', expected 'w', 'b' (did you mean 'b'?)");
+}
+
+TEST(Session, AllInputProblemsAtOnce) {
+  Session session(loadToy(), makeWeights());
+  TensorMap inputs = {{"x", makeTensor<double>(Dtype::F64, {1}, {1})},
+                      {"mask", makeTensor<uint8_t>(Dtype::I1, {1}, {1})}};
+  EXPECT_EQ(errorOf([&] { session.run(inputs); }),
+            "input 'x' has type 1xf64, expected 2x4xf32\n"
+            "unknown input 'mask', expected 'x'");
+}
+
+/// What run() says when the ranks of this entry point fail.
+static std::string failureOf(const std::string &entry,
+                             SessionOptions options = {}) {
+  Session session(loadToy(entry), makeWeights(), options);
+  try {
+    session.run(makeInputs());
+  } catch (const Error &error) {
+    EXPECT_EQ(error.getKind(), ErrorKind::Execution);
+    return error.what();
+  }
+  ADD_FAILURE() << "expected an error";
+  return "";
+}
+
+TEST(Session, FailuresNameRankCollectiveAndModule) {
+  EXPECT_EQ(failureOf("fail_index"),
+            "rank 1 failed after collective 0 (all_reduce of 'mlp.down'): "
+            "embeddings.word: embedding: index 30522 is out of range "
+            "[0, 30522)");
+  EXPECT_EQ(failureOf("fail_status"),
+            "rank 0 failed: the program returned status 77");
+  EXPECT_TRUE(contains(failureOf("fail_unknown_collective"),
+                       "the program runs collective 99, but its manifest "
+                       "lists 2"));
+  EXPECT_TRUE(
+      contains(failureOf("fail_order"), "the ranks' programs don't match"));
+  EXPECT_TRUE(
+      contains(failureOf("fail_early_end"), "rank 0 waits in collective 0"));
+  EXPECT_TRUE(contains(failureOf("fail_gemm"),
+                       "tprt_gemm: dtype is not f32, f64, f16 or bf16"));
+}
+
+TEST(Session, Timeout) {
+  SessionOptions options;
+  options.communicator.timeout = std::chrono::milliseconds(100);
+  EXPECT_EQ(failureOf("fail_hang", options),
+            "no progress for 0.1 s: rank 0 waits in collective 0 (all_reduce "
+            "of 'mlp.down'); rank 1 computes");
+}
+
+TEST(Session, RunsAfterAFailure) {
+  Session session(loadToy("fail_status"), makeWeights());
+  for (int repeat = 0; repeat < 3; ++repeat)
+    EXPECT_THROW(session.run(makeInputs()), Error);
+}
+
+TEST(Report, CountsByRankAndCollective) {
+  Session session(loadToy(), makeWeights());
+  RunOptions options{.warmup = 0, .repeat = 2};
+  RunResult result = session.run(makeInputs(), options);
+  result.seconds = {3, 1};
+  json report = json::parse(makeRunReport("toy.tpx", session, result, options));
+  EXPECT_EQ(report["schema"], 1);
+  EXPECT_EQ(report["world_size"], 2);
+  EXPECT_EQ(report["arena_bytes"], 64);
+  EXPECT_EQ(report["seconds"]["median"], 2);
+  EXPECT_EQ(report["seconds"]["min"], 1);
+  EXPECT_EQ(report["seconds"]["max"], 3);
+  EXPECT_EQ(report["total"]["bytes"], 48);
+  EXPECT_EQ(report["ranks"][1]["weight_bytes"], 36);
+  EXPECT_EQ(report["ranks"][1]["collectives"][0],
+            json::parse(R"({"id": 0, "kind": "all_reduce", "fqn": "mlp.down",
+                            "calls": 1, "bytes": 24})"));
+}
+
+TEST(Report, DescribesTheProgram) {
+  std::string text = describe(loadToy()->getManifest());
+  EXPECT_TRUE(contains(text, "mesh: mesh (tp = 2), 2 ranks"));
+  EXPECT_TRUE(contains(text, "  x  2x4xf32  Shard(1)\n"));
+  EXPECT_TRUE(contains(text, "  b  3xf32    Replicate\n"));
+  EXPECT_TRUE(contains(text, "  0  all_reduce  2x3xf32 -> 2x3xf32  24 bytes "
+                             "per rank  mlp.down\n"));
+}

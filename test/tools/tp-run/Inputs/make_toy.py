@@ -1,0 +1,105 @@
+"""Makes the files that the tests of tp-run use, without tp-compile and NumPy.
+
+usage: make_toy.py DIRECTORY
+
+Writes toy.tpx, the hand-written program y = x * w + b over two ranks of the
+runtime's unit tests, its weights and inputs, and one faulty variant of each.
+"""
+
+import json
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "..", "..", "..", "..", "runtime")
+TOY = os.path.join(SOURCE, "unittests", "Inputs")
+
+
+def container(manifest, shared_object, abi=1):
+    text = json.dumps(manifest).encode()
+    crc = zlib.crc32(text + shared_object)
+    header = b"TPMLIRX\0" + struct.pack("<IIQQII", abi, 0, len(text),
+                                        len(shared_object), crc, 0)
+    return header + text + shared_object
+
+
+def npy(code, shape, values):
+    dims = "".join(f"{size}, " for size in shape)
+    header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': ({dims}), }}"
+    header = header.ljust(117) + "\n"
+    kind = {"<f4": "f", "<f8": "d"}[code]
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) +
+            header.encode() + struct.pack(f"<{len(values)}{kind}", *values))
+
+
+def safetensors(tensors):
+    header, data = {}, b""
+    for name, (shape, values) in tensors.items():
+        block = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(block)]}
+        data += block
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def find_compiler():
+    for name in (os.environ.get("CC", ""), "clang-22", "clang", "cc", "gcc"):
+        if name and shutil.which(name):
+            return name
+    sys.exit("make_toy.py: no C compiler")
+
+
+def main(directory):
+    os.makedirs(directory, exist_ok=True)
+
+    def write(name, data):
+        with open(os.path.join(directory, name), "wb") as file:
+            file.write(data)
+
+    shared = os.path.join(directory, "toy.so")
+    subprocess.run([find_compiler(), "-O1", "-fPIC", "-shared", "-I",
+                    os.path.join(SOURCE, "include"),
+                    os.path.join(TOY, "toy.c"), "-o", shared], check=True)
+    with open(shared, "rb") as file:
+        code = file.read()
+    with open(os.path.join(TOY, "toy.json")) as file:
+        manifest = json.load(file)
+    manifest["target"]["triple"] = platform.machine() + "-linux-gnu"
+
+    toy = container(manifest, code)
+    write("toy.tpx", toy)
+    write("truncated.tpx", toy[:100])
+    write("corrupt.tpx", toy[:-1] + bytes([toy[-1] ^ 1]))
+    write("version.tpx", container(manifest, code, abi=2))
+    write("foreign.tpx", b"PK\3\4, an archive of another kind")
+    write("fail.tpx", container(dict(manifest, entry="fail_index"), code))
+    write("hang.tpx", container(dict(manifest, entry="fail_hang"), code))
+    second = dict(manifest["outputs"][0], name="z")
+    write("two.tpx", container(
+        dict(manifest, outputs=manifest["outputs"] + [second]), code))
+
+    x, y = [1, 2, 3, 4, 5, 6, 7, 8], [15, 26, 37, 23, 34, 45]
+    w, b = [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1], [10, 20, 30]
+    write("x.npy", npy("<f4", [2, 4], x))
+    write("x_f8.npy", npy("<f8", [2, 4], x))
+    write("x_shape.npy", npy("<f4", [4, 2], x))
+    write("x_truncated.npy", npy("<f4", [2, 4], x)[:-1])
+    write("y.npy", npy("<f4", [2, 3], y))
+    write("y_close.npy", npy("<f4", [2, 3], [15.001] + y[1:]))
+    write("y_nan.npy", npy("<f4", [2, 3], y[:5] + [float("nan")]))
+    write("y_shape.npy", npy("<f4", [6], y))
+    good = {"w": ([4, 3], w), "b": ([3], b)}
+    write("w.safetensors", safetensors(good))
+    write("w_more.safetensors", safetensors({**good, "extra": ([1], [0])}))
+    write("w_wrong.safetensors", safetensors({"w": ([3, 4], w), "bias": ([3], b)}))
+    write("w_truncated.safetensors", safetensors(good)[:-4])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
