@@ -128,7 +128,7 @@ def print_collectives(report):
     rows = Counter()
     for item in report["collectives"]:
         fqn = re.sub(r"\b\d+\b", "*", item["fqn"])
-        rows[item["kind"], item["bytes"], fqn, item["reason"]] += 1
+        rows[item["kind"], item["bytes_per_rank"], fqn, item["reason"]] += 1
     print(f"{'count':>5}  {'kind':<14} {'bytes/rank':>10}  module: reason")
     for (kind, size, fqn, reason), count in rows.items():
         print(f"{count:>5}  {kind:<14} {size:>10}  {fqn}: {reason}")
