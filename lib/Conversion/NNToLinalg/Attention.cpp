@@ -1,0 +1,146 @@
+//===- Attention.cpp - nn.attention ---------------------------------------===//
+//
+// scores = query · keyᵀ; the masked, scaled softmax of its rows; times value.
+// Everything between the two contractions works on rows of scores, in the type
+// in which bodies compute.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Builders.h"
+#include "Patterns.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "tp/Dialect/NN/NN.h"
+
+using namespace mlir;
+using namespace mlir::tp::nnlinalg;
+
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+namespace {
+/// Grouped-query attention splits the head dimension of query, mask and result
+/// into (key heads, group); key and value are shared by the group.
+struct Grouping {
+  explicit Grouping(nn::AttentionOp op) {
+    ArrayRef<int64_t> query = getTensorType(op.getQuery()).getShape();
+    ArrayRef<int64_t> key = getTensorType(op.getKey()).getShape();
+    if (query.size() < 3)
+      return;
+    keyHeads = key[key.size() - 3];
+    int64_t heads = query[query.size() - 3];
+    if (keyHeads != 0 && heads != keyHeads)
+      group = heads / keyHeads;
+  }
+
+  bool isGrouped() const { return group != 1; }
+
+  /// `shape`, the heads of which are third from the end, with heads split.
+  SmallVector<int64_t> split(ArrayRef<int64_t> shape) const {
+    SmallVector<int64_t> result(shape);
+    if (!isGrouped() || shape.size() < 3)
+      return result;
+    size_t headDim = shape.size() - 3;
+    if (shape[headDim] == 1) {
+      result.insert(result.begin() + headDim, 1);
+      return result;
+    }
+    result[headDim] = group;
+    result.insert(result.begin() + headDim, keyHeads);
+    return result;
+  }
+
+  int64_t keyHeads = 1;
+  int64_t group = 1;
+};
+
+struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = getTensorType(op.getResult());
+    Type computeType = getComputeType(type.getElementType());
+    Grouping grouping(op);
+
+    auto splitHeads = [&](Value value) {
+      return buildReshape(b, value,
+                          grouping.split(getTensorType(value).getShape()));
+    };
+    Value query = splitHeads(op.getQuery());
+    SmallVector<int64_t> scoreShape(getTensorType(query).getShape());
+    int64_t keyLength =
+        *std::prev(getTensorType(op.getKey()).getShape().end(), 2);
+    scoreShape.back() = keyLength;
+
+    // The loops are (lead…, row, column, sum).
+    unsigned numLead = scoreShape.size() - 2;
+    unsigned row = numLead, column = numLead + 1, sum = numLead + 2;
+    auto getMap = [&](unsigned first, unsigned second, bool isShared) {
+      SmallVector<unsigned> loops;
+      for (unsigned i = 0; i < numLead; ++i)
+        if (!isShared || !grouping.isGrouped() || i + 1 != numLead)
+          loops.push_back(i);
+      loops.append({first, second});
+      return AffineMap::getMultiDimMapWithTargets(numLead + 3, loops,
+                                                  op.getContext());
+    };
+    Value scores = buildContraction(b, {query, getMap(row, sum, false)},
+                                    {op.getKey(), getMap(column, sum, true)},
+                                    scoreShape, getMap(row, column, false));
+    scores = buildMaskedScores(
+        b, op, scores, op.getMask() ? splitHeads(op.getMask()) : Value());
+    Value weights = buildSoftmax(b, scores, scoreShape.size() - 1, computeType);
+
+    SmallVector<int64_t> resultShape = grouping.split(type.getShape());
+    Value value = buildCast(b, op.getValue(), computeType);
+    Value result = buildContraction(b, {weights, getMap(row, sum, false)},
+                                    {value, getMap(sum, column, true)},
+                                    resultShape, getMap(row, column, false));
+    result = buildCast(b, result, type.getElementType());
+    rewriter.replaceOp(op, buildReshape(b, result, type.getShape()));
+    return success();
+  }
+
+private:
+  /// scores * scale, + mask or -inf where it is false, -inf right of the
+  /// diagonal if causal.
+  static Value buildMaskedScores(ImplicitLocOpBuilder &b, nn::AttentionOp op,
+                                 Value scores, Value mask) {
+    RankedTensorType type = getTensorType(scores);
+    SmallVector<Value> inputs = {scores};
+    if (mask)
+      inputs.push_back(mask);
+    return buildElementwise(
+        b, type, inputs, [&](ImplicitLocOpBuilder &b, ArrayRef<Value> args) {
+          Type elementType = type.getElementType();
+          Value scale =
+              getScalar(b, elementType, op.getScale().convertToDouble());
+          Value score = arith::MulFOp::create(b, args[0], scale);
+          Value keep;
+          if (mask && !args[1].getType().isInteger(1))
+            score = arith::AddFOp::create(b, score, args[1]);
+          else if (mask)
+            keep = args[1];
+          if (op.getCausal()) {
+            Value row = linalg::IndexOp::create(b, type.getRank() - 2);
+            Value column = linalg::IndexOp::create(b, type.getRank() - 1);
+            keep = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, column,
+                                         row);
+          }
+          if (!keep)
+            return score;
+          Value lowest = getLowest(b, elementType);
+          return arith::SelectOp::create(b, keep, score, lowest).getResult();
+        });
+  }
+};
+} // namespace
+
+void mlir::tp::nnlinalg::populateAttentionPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add<AttentionPattern>(patterns.getContext());
+}

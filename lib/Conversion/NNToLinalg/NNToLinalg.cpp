@@ -1,0 +1,67 @@
+//===- NNToLinalg.cpp - the pass convert-nn-to-linalg ---------------------===//
+
+#include "Patterns.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CONVERTNNTOLINALG
+#include "tp/Conversion/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+/// Every nn op has one pattern, and no pattern makes nn ops: one walk,
+/// producers first, converts them all. Seen from a consumer, its producers are
+/// linalg ops already, so that it can look through their reshapes.
+struct ConvertNNToLinalg : tp::impl::ConvertNNToLinalgBase<ConvertNNToLinalg> {
+  void runOnOperation() override {
+    if (failed(checkModulesAreInlined()))
+      return signalPassFailure();
+
+    RewritePatternSet patterns(&getContext());
+    nnlinalg::populateElementwisePatterns(patterns);
+    nnlinalg::populateContractionPatterns(patterns);
+    nnlinalg::populateAttentionPatterns(patterns);
+    nnlinalg::populateNormalizationPatterns(patterns);
+    nnlinalg::populateReductionPatterns(patterns);
+    nnlinalg::populateShapePatterns(patterns);
+    nnlinalg::populateLookupPatterns(patterns);
+    nnlinalg::populateLossPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    eraseDeadOps();
+  }
+
+private:
+  LogicalResult checkModulesAreInlined() {
+    WalkResult result = getOperation()->walk([](nn::ModuleOp op) {
+      op.emitOpError() << "'" << op.getFqn()
+                       << "' has to be inlined before lowering ('tp-partition' "
+                          "inlines modules)";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  /// Constants and reshapes that their users have looked through.
+  void eraseDeadOps() {
+    getOperation()->walk<WalkOrder::PostOrder, ReverseIterator>(
+        [](Operation *op) {
+          if (isOpTriviallyDead(op))
+            op->erase();
+        });
+  }
+};
+} // namespace

@@ -1,0 +1,23 @@
+//===- Patterns.h - patterns of convert-nn-to-linalg ------------*- C++ -*-===//
+
+#ifndef TP_LIB_CONVERSION_NNTOLINALG_PATTERNS_H
+#define TP_LIB_CONVERSION_NNTOLINALG_PATTERNS_H
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::tp::nnlinalg {
+
+/// One function a file, each with the patterns of one family of ops. Every
+/// pattern matches every op of its kind.
+void populateElementwisePatterns(RewritePatternSet &patterns);
+void populateContractionPatterns(RewritePatternSet &patterns);
+void populateAttentionPatterns(RewritePatternSet &patterns);
+void populateNormalizationPatterns(RewritePatternSet &patterns);
+void populateReductionPatterns(RewritePatternSet &patterns);
+void populateShapePatterns(RewritePatternSet &patterns);
+void populateLookupPatterns(RewritePatternSet &patterns);
+void populateLossPatterns(RewritePatternSet &patterns);
+
+} // namespace mlir::tp::nnlinalg
+
+#endif // TP_LIB_CONVERSION_NNTOLINALG_PATTERNS_H

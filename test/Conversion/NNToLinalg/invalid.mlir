@@ -1,0 +1,11 @@
+// RUN: tp-opt %s --convert-nn-to-linalg --verify-diagnostics
+
+func.func @module(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'mlp.act' has to be inlined before lowering ('tp-partition' inlines modules)}}
+  %0 = nn.module "mlp.act" class "ReLU" (%x as "input" at 0) {
+  ^bb0(%input: tensor<4xf32>):
+    %1 = nn.relu %input : tensor<4xf32>
+    nn.yield %1 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
