@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 
 namespace tprt {
 
@@ -34,7 +35,11 @@ public:
     for (uint32_t i = 0; i < spins; ++i) {
       if (phase.load(std::memory_order_acquire) != current)
         return;
-      relax();
+      // The one we wait for may stand behind us in the queue for this core.
+      if (i % 64 == 63)
+        std::this_thread::yield();
+      else
+        relax();
     }
     auto isOver = [&] {
       return phase.load(std::memory_order_seq_cst) != current;

@@ -132,8 +132,11 @@ TEST(Session, FailuresNameRankCollectiveAndModule) {
                        "lists 2"));
   EXPECT_TRUE(
       contains(failureOf("fail_order"), "the ranks' programs don't match"));
-  EXPECT_TRUE(
-      contains(failureOf("fail_early_end"), "rank 0 waits in collective 0"));
+  // Rank 1 waits for the end of the run, which is no collective.
+  EXPECT_EQ(failureOf("fail_early_end"),
+            "rank 1 has ended while others wait for it: rank 0 waits in "
+            "collective 0 (all_reduce of 'mlp.down'); rank 1 waits for the "
+            "run's start or end");
   EXPECT_TRUE(contains(failureOf("fail_gemm"),
                        "tprt_gemm: dtype is not f32, f64, f16 or bf16"));
 }
