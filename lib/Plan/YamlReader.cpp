@@ -1,0 +1,164 @@
+//===- YamlReader.cpp - YAML and JSON with places -------------------------===//
+
+#include "YamlReader.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/YAMLParser.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+namespace yaml = llvm::yaml;
+
+namespace {
+
+/// Reads YAML into PlanValues. Of YAML it takes what JSON has, in either
+/// spelling: no anchors, aliases or tags, one document.
+class YamlReader {
+public:
+  YamlReader(StringRef text, StringRef path, MLIRContext *context)
+      : path(StringAttr::get(context, path)), stream(text, sources, false) {
+    sources.setDiagHandler(
+        [](const llvm::SMDiagnostic &diagnostic, void *reader) {
+          static_cast<YamlReader *>(reader)->reportSyntax(diagnostic);
+        },
+        this);
+  }
+
+  /// The document; nothing when the file is malformed, which was reported.
+  std::optional<PlanValue> read() {
+    auto document = stream.begin();
+    std::optional<PlanValue> value;
+    if (document != stream.end())
+      if (yaml::Node *node = document->getRoot())
+        value = convert(*node, getLocation(1, 1), 0);
+    if (!failed && !stream.failed() && value && ++document != stream.end())
+      if (yaml::Node *node = document->getRoot())
+        if (!isa<yaml::NullNode>(node))
+          report(getLocation(*node),
+                 "a plan is one document, but another one begins here");
+    if (failed || stream.failed())
+      return std::nullopt;
+    return value ? value : PlanValue(getLocation(1, 1));
+  }
+
+private:
+  FileLineColLoc getLocation(unsigned line, unsigned column) {
+    return FileLineColLoc::get(path, line, column);
+  }
+  FileLineColLoc getLocation(SMLoc loc) {
+    auto [line, column] = sources.getLineAndColumn(loc);
+    return getLocation(line, column);
+  }
+  FileLineColLoc getLocation(const yaml::Node &node) {
+    return getLocation(node.getSourceRange().Start);
+  }
+
+  std::nullopt_t report(FileLineColLoc loc, const Twine &message) {
+    failed = true;
+    emitError(loc, message);
+    return std::nullopt;
+  }
+
+  /// LLVM's messages are sentences; ours aren't.
+  void reportSyntax(const llvm::SMDiagnostic &diagnostic) {
+    // What follows the first syntax error are its consequences.
+    if (failed)
+      return;
+    std::string message = diagnostic.getMessage().rtrim(".!").str();
+    if (!message.empty())
+      message[0] = llvm::toLower(message[0]);
+    report(getLocation(std::max(diagnostic.getLineNo(), 1),
+                       diagnostic.getColumnNo() + 1),
+           "malformed YAML: " + message);
+  }
+
+  /// `fallback` is the place of a value that isn't written at all.
+  std::optional<PlanValue> convert(yaml::Node &node, FileLineColLoc fallback,
+                                   unsigned depth) {
+    // Plans are four levels deep; the bound keeps hostile files off the stack.
+    constexpr unsigned kMaxDepth = 16;
+    if (depth > kMaxDepth)
+      return report(getLocation(node),
+                    "values are nested too deeply for a plan");
+    if (isa<yaml::NullNode>(node))
+      return PlanValue(fallback);
+
+    // LLVM has no exact place for collections; their key's serves.
+    bool isCollection = isa<yaml::SequenceNode, yaml::MappingNode>(node);
+    PlanValue value(isCollection ? fallback : getLocation(node));
+    SmallString<32> storage;
+    if (auto *scalar = dyn_cast<yaml::ScalarNode>(&node)) {
+      StringRef raw = scalar->getRawValue();
+      value.quoted = raw.starts_with("'") || raw.starts_with("\"");
+      value.text = scalar->getValue(storage).str();
+      bool null = value.text == "null" || value.text == "~" ||
+                  value.text == "None" || value.text.empty();
+      if (value.quoted || !null)
+        value.kind = PlanValue::Kind::Scalar;
+      return value;
+    }
+    if (auto *block = dyn_cast<yaml::BlockScalarNode>(&node)) {
+      value.kind = PlanValue::Kind::Scalar;
+      value.quoted = true;
+      value.text = block->getValue().rtrim().str();
+      return value;
+    }
+    if (auto *sequence = dyn_cast<yaml::SequenceNode>(&node)) {
+      value.kind = PlanValue::Kind::List;
+      for (yaml::Node &item : *sequence) {
+        std::optional<PlanValue> converted =
+            convert(item, value.loc, depth + 1);
+        if (!converted)
+          return std::nullopt;
+        value.items.push_back(std::move(*converted));
+      }
+      return value;
+    }
+    if (auto *mapping = dyn_cast<yaml::MappingNode>(&node)) {
+      value.kind = PlanValue::Kind::Map;
+      for (yaml::KeyValueNode &pair : *mapping) {
+        yaml::Node *keyNode = pair.getKey();
+        if (!keyNode || failed)
+          return std::nullopt;
+        std::optional<PlanValue> key = convert(*keyNode, value.loc, depth + 1);
+        yaml::Node *fieldNode = key ? pair.getValue() : nullptr;
+        if (!fieldNode)
+          return std::nullopt;
+        std::optional<PlanValue> field =
+            convert(*fieldNode, key->loc, depth + 1);
+        if (!field)
+          return std::nullopt;
+        if (!key->isScalar())
+          return report(getLocation(*keyNode),
+                        "a key must be a text, found " + key->describe());
+        value.items.push_back(std::move(*key));
+        value.items.push_back(std::move(*field));
+      }
+      return value;
+    }
+    // The range of an alias ends where it should begin; its name is in place.
+    if (auto *alias = dyn_cast<yaml::AliasNode>(&node))
+      return report(
+          getLocation(SMLoc::getFromPointer(alias->getName().data() - 1)),
+          "'*" + alias->getName() +
+              "' is a YAML alias, which plans don't have; put quotes around a "
+              "pattern that begins with '*'");
+    return report(value.loc, "this kind of YAML value has no place in a plan");
+  }
+
+  StringAttr path;
+  llvm::SourceMgr sources;
+  yaml::Stream stream;
+  bool failed = false;
+};
+
+} // namespace
+
+std::optional<PlanValue> plan::readYaml(StringRef text, StringRef path,
+                                        MLIRContext *context) {
+  return YamlReader(text, path, context).read();
+}
