@@ -68,4 +68,273 @@ def FoldTransposeIntoContraction : Pass<"fold-transpose-into-contraction"> {
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// Per-rank program to runtime ops
+//===----------------------------------------------------------------------===//
+
+def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
+  let summary = "Give @main the signature of an artifact's entry";
+  let description = [{
+    A per-rank program takes tensors, names its parameters and returns tensors. An artifact's entry gets
+    its rank and one buffer for every input, parameter and output. This pass turns one into the other, and describes the
+    buffers in the module's attribute `tprt.manifest` (docs/Artifact.md), from `tp.name`, `tp.sharding` and
+    `tp.global_type`.
+
+    ```mlir
+    func.func @main(%x: tensor<8x4xf32> {tp.name = "x"}) -> tensor<8x2xf32> {
+      %w = nn.parameter "w" : tensor<2x4xf32>
+      …
+      return %y : tensor<8x2xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<8x4xf32> {tprt.role = "input"},
+                    %w: memref<2x4xf32> {tprt.role = "parameter"}, %out: memref<8x2xf32> {tprt.role = "output"}) {
+      %0 = bufferization.to_tensor %x restrict : …
+      %1 = bufferization.to_tensor %w restrict : …
+      …
+      bufferization.materialize_in_destination %y in restrict writable %out : …
+      return
+    }
+    ```
+
+    Parameters with one FQN and placement become one argument. Fails where there is no `@main`, where the program still has global
+    shapes (a sharding without `tp.global_type`, a `tp.redistribute`), and where ranks differ in their local shapes.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
+  let summary = "Turn collectives into runtime calls and rank queries into arithmetic";
+  let description = [{
+    Each collective becomes `tprt.collective` with the next id, and an entry in the `collectives` of
+    `tprt.manifest`. It runs in place where operand and result have one type and nothing else uses the operand.
+    `tp.shard_index` becomes arithmetic on the entry's rank, `tp.local_slice` a slice at that offset.
+
+    ```mlir
+    %1 = tp.all_reduce sum %0 over @mesh {tp} : tensor<8x16xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = tprt.collective 0 into %0 : tensor<8x16xf32> -> tensor<8x16xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::tprt::TPRTDialect"];
+}
+
+def CheckLowered : Pass<"tp-check-lowered", "::mlir::ModuleOp"> {
+  let summary = "Fail where ops are left that code generation doesn't know";
+  let description = [{
+    Lists all ops of `@main` that aren't runtime, linalg, tensor, arith or math ops, each at its location, before the
+    passes that follow would stumble over the first. The IR doesn't change.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors: fusion
+//===----------------------------------------------------------------------===//
+
+def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse elementwise ops where that repeats no work worth naming";
+  let description = [{
+    Fuses the producer of an operand into the op that reads it where each element is still computed once, or where
+    computing it again costs next to nothing (copies, casts, comparisons of indices). Contractions take in copies only:
+    they become GEMM calls. A bias added to a contraction's only use becomes the contraction's initial value.
+
+    ```mlir
+    %0 = linalg.generic … ins(%a, %w) outs(%zeros) { mulf, addf }     // contraction
+    %1 = linalg.generic … ins(%0, %bias) { addf }
+    %2 = linalg.generic … ins(%x) { exp }
+    %3 = linalg.generic … ins(%2) { negf }
+    ```
+
+    becomes
+
+    ```mlir
+    %init = linalg.generic … ins(%bias) { yield }
+    %1 = linalg.generic … ins(%a, %w) outs(%init) { mulf, addf }
+    %3 = linalg.generic … ins(%x) { exp, negf }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
+  let summary = "Give each op its own initial value";
+  let description = [{
+    CSE merges equal `tensor.empty` and `linalg.fill` ops; bufferization then has to copy the value for every op that
+    overwrites it. This pass clones them, one per use, right before the op that uses it.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers: GEMM, kernels, arena
+//===----------------------------------------------------------------------===//
+
+def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp"> {
+  let summary = "Turn contractions into GEMM calls";
+  let description = [{
+    A `linalg.generic` that adds up products of two operands is a GEMM where its loops, seen through the strides of
+    the buffers, are rows, columns, a summed dimension and batches: loops that walk memory as one are merged first.
+    Where C is written column by column, C^T = B^T·A^T is computed instead. More than two batch dimensions
+    become loops around the call. An initial zero is dropped, an initial bias becomes the call's, any other is added to.
+
+    ```mlir
+    linalg.generic {indexing_maps = [(b, m, n, k) -> (b, m, k), (b, m, n, k) -> (n, k), (b, m, n, k) -> (b, m, n)], …}
+      ins(%x, %w : memref<8x128x64xf32>, memref<384x64xf32>) outs(%y : memref<8x128x384xf32>) { mulf, addf }
+    ```
+
+    becomes
+
+    ```mlir
+    tprt.gemm %x, %w into %y accumulate sizes [1024, 384, 64] batch [1, 1]
+      a [64, 1, 0, 0] b [1, 64, 0, 0] c [384, 0, 0] : …
+    ```
+
+    Integer contractions, and those whose strides GEMM can't express, stay loops.
+  }];
+  let statistics = [
+    Statistic<"numGemms", "gemms", "Contractions turned into GEMM calls">,
+    Statistic<"numLoops", "loops", "Contractions left as loops">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect"];
+}
+
+def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
+  let summary = "Run chains of ops row by row";
+  let description = [{
+    Softmax, normalisations and losses are chains of elementwise ops and reductions over rows. Run one op at a time, each
+    row goes through memory many times. This pass puts consecutive ops into one nest of loops over the leading parallel
+    dimensions they have in common. Two ops may share the nest if, in every buffer that one of them writes and the other
+    touches, both see nothing but the row of the current iteration.
+
+    ```mlir
+    linalg.generic … {parallel, reduction} ins(%x : memref<8x16xf32>) outs(%max : memref<8xf32>)
+    linalg.generic … {parallel, parallel} ins(%x, %max) outs(%e : memref<8x16xf32>)
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %i = 0 to 8 {
+      linalg.generic … {reduction} ins(%x[%i, :]) outs(%max_row : memref<f32>)
+      linalg.generic … {parallel} ins(%x[%i, :], %max_row) outs(%e[%i, :])
+    }
+    ```
+
+    A buffer that only these ops use shrinks to one row.
+  }];
+  let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def OutlineKernels : Pass<"tp-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Move loops into kernels, equal ones into one";
+  let description = [{
+    Each linalg op, and each nest of loops over linalg ops, in `@main` becomes a call of a private function. A model repeats its
+    layers, so most calls share a kernel and it is compiled once. Kernels take whole buffers, which don't overlap; views are
+    taken inside. Buffers of at most 64 KiB that only the kernel uses become its stack.
+
+    ```mlir
+    linalg.generic … ins(%a : memref<8xf32>) outs(%b : memref<8xf32>) {…}
+    linalg.generic … ins(%c : memref<8xf32>) outs(%d : memref<8xf32>) {…}   // the same
+    ```
+
+    becomes
+
+    ```mlir
+    func.call @kernel_0(%a, %b) : …
+    func.call @kernel_0(%c, %d) : …
+    ```
+  }];
+  let statistics = [Statistic<"numKernels", "kernels", "Distinct kernels">,
+                    Statistic<"numCalls", "calls", "Calls of kernels">];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def PlanArena : Pass<"tp-plan-arena", "::mlir::ModuleOp"> {
+  let summary = "Place all buffers in one arena";
+  let description = [{
+    Every `memref.alloc` of `@main` lives from its first to its last use. Buffers that live at the same time get
+    disjoint ranges of one arena, multiples of 64 bytes; the largest are placed first, each into the tightest gap it fits.
+    `@main` gets the arena as its last argument, and `tprt.manifest` its size as `arena_bytes`.
+
+    ```mlir
+    %0 = memref.alloc() : memref<8x16xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = memref.view %arena[%c512][] : memref<4096xi8> to memref<8x16xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numBuffers", "buffers", "Buffers in the arena">,
+    Statistic<"arenaBytes", "arena-bytes", "Size of the arena">,
+    Statistic<"liveBytes", "live-bytes", "Most bytes that live at one time: no arena is smaller">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+def LowerKernels : Pass<"tp-lower-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Turn linalg ops on buffers into loops that vectorise";
+  let description = [{
+    The innermost loop is the one along which most operands are contiguous; the loops around it keep their order, reductions
+    inside of parallel loops. exp, log, tanh and erf in f32 become polynomials, so that LLVM vectorises the loops around
+    them; other functions stay calls of the C library.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ConvertTPRTToCalls : Pass<"convert-tprt-to-calls", "::mlir::ModuleOp"> {
+  let summary = "Call the runtime's C functions";
+  let description = [{
+    `@main` gets the runtime's context as its first argument and returns a status. Each tprt op becomes a call of its C function
+    (docs/Artifact.md); where the status isn't 0, `@main` returns it at once.
+
+    ```mlir
+    tprt.collective 3 into %0 : memref<8x16xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %s = func.call @tprt_collective(%ctx, %c3, %p, %p) : (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr) -> i32
+    %failed = arith.cmpi ne, %s, %c0 : i32
+    cf.cond_br %failed, ^exit(%s : i32), ^next
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def ConvertProgramToLLVM : Pass<"convert-program-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Lower a program to the LLVM dialect";
+  let description = [{
+    Lowers what is left (func, cf, arith, math, memref) to the LLVM dialect, buffers as bare pointers, and adds the exported entry
+    `tpx_main`, which reads the pointers out of its tables and calls `@main`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // TP_CONVERSION_PASSES_TD

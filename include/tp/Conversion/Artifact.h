@@ -1,0 +1,44 @@
+//===- Artifact.h - per-rank IR to one file ---------------------*- C++ -*-===//
+//
+// The embedder's way in: what tp-compile does, as a function.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_CONVERSION_ARTIFACT_H
+#define TP_CONVERSION_ARTIFACT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir::tp {
+
+/// What compileToArtifact writes.
+enum class Emit {
+  Artifact, ///< the container of docs/Artifact.md
+  MLIR,     ///< the LLVM dialect, as text
+  LLVM,     ///< optimised LLVM IR, as text
+  Object,   ///< an ELF relocatable object
+  Manifest, ///< the artifact's manifest alone
+};
+
+struct CompileOptions {
+  /// A CPU that LLVM knows by name, or "native".
+  std::string targetCPU = "native";
+  /// 0 to 3, as for clang.
+  unsigned optLevel = 3;
+  Emit emit = Emit::Artifact;
+  /// Called on the pass manager before it runs.
+  std::function<LogicalResult(PassManager &)> configure;
+};
+
+/// Compiles `module`, a program of nn and tp ops over one rank's shapes, and
+/// appends the result to `output`. The module is lowered in place; its context
+/// needs registerCodeGeneration. Diagnostics go to the context's handler; the
+/// error only says which step failed.
+llvm::Error compileToArtifact(ModuleOp module, const CompileOptions &options,
+                              llvm::raw_ostream &output);
+
+} // namespace mlir::tp
+
+#endif // TP_CONVERSION_ARTIFACT_H

@@ -1,0 +1,44 @@
+//===- Manifest.h - what a program says about itself ------------*- C++ -*-===//
+//
+// While a program is lowered, the module's attribute `tprt.manifest` collects
+// what the artifact's manifest will say (docs/Artifact.md), and each argument
+// of
+// `@main` has a role.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_CONVERSION_MANIFEST_H
+#define TP_CONVERSION_MANIFEST_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+
+namespace mlir::tp {
+
+/// DictionaryAttr on the module.
+constexpr StringLiteral kManifestAttr = "tprt.manifest";
+/// StringAttr on the arguments of `@main`: a Role.
+constexpr StringLiteral kRoleAttr = "tprt.role";
+
+/// What an argument of `@main` is. They come in this order; there may be any
+/// number of inputs, parameters and outputs, and one of each of the others.
+enum class Role { Context, Rank, Input, Parameter, Output, Arena };
+
+StringRef stringifyRole(Role role);
+
+/// The arguments of `main` with `role`, in order.
+SmallVector<BlockArgument> getArguments(func::FuncOp main, Role role);
+
+/// The module's manifest; empty where it has none yet.
+DictionaryAttr getManifest(ModuleOp module);
+
+/// Sets one entry of the module's manifest.
+void setManifestEntry(ModuleOp module, StringRef name, Attribute value);
+
+/// The JSON form of strings, integers, arrays and dictionaries.
+llvm::json::Value toJSON(Attribute attr);
+
+} // namespace mlir::tp
+
+#endif // TP_CONVERSION_MANIFEST_H

@@ -1,0 +1,42 @@
+//===- CheckLowered.cpp - ops that code generation doesn't know -----------===//
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CHECKLOWERED
+#include "tp/Conversion/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+
+namespace {
+
+class CheckLowered : public tp::impl::CheckLoweredBase<CheckLowered> {
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main)
+      return;
+    main.walk([&](Operation *op) {
+      if (isa<func::FuncOp, func::ReturnOp>(op))
+        return;
+      if (isa_and_present<
+              arith::ArithDialect, bufferization::BufferizationDialect,
+              linalg::LinalgDialect, math::MathDialect, scf::SCFDialect,
+              tensor::TensorDialect, tprt::TPRTDialect>(op->getDialect()))
+        return;
+      op->emitError("'") << op->getName() << "' can't be compiled: no lowering";
+      signalPassFailure();
+    });
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace

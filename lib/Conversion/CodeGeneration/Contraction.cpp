@@ -1,0 +1,36 @@
+//===- Contraction.cpp - sums of products ---------------------------------===//
+
+#include "Contraction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+bool tp::isContraction(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
+      op.getNumReductionLoops() == 0)
+    return false;
+  for (AffineMap map : op.getIndexingMapsArray())
+    if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
+      return false;
+  Block &body = op.getRegion().front();
+  if (body.getOperations().size() != 3)
+    return false;
+  Operation *mul = &body.front(), *add = mul->getNextNode();
+  if (!isa<arith::MulFOp, arith::MulIOp>(mul) ||
+      !isa<arith::AddFOp, arith::AddIOp>(add))
+    return false;
+  auto isPair = [](Operation *op, Value x, Value y) {
+    return (op->getOperand(0) == x && op->getOperand(1) == y) ||
+           (op->getOperand(0) == y && op->getOperand(1) == x);
+  };
+  return isPair(mul, body.getArgument(0), body.getArgument(1)) &&
+         isPair(add, mul->getResult(0), body.getArgument(2)) &&
+         body.getTerminator()->getOperand(0) == add->getResult(0);
+}
+
+bool tp::isDataMovement(linalg::GenericOp op) {
+  Block &body = op.getRegion().front();
+  return op.getNumDpsInputs() == 1 && op.getNumDpsInits() == 1 &&
+         op.getNumReductionLoops() == 0 && body.getOperations().size() == 1 &&
+         body.getTerminator()->getOperand(0) == body.getArgument(0);
+}

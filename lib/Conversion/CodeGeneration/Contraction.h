@@ -1,0 +1,19 @@
+//===- Contraction.h - sums of products -------------------------*- C++ -*-===//
+
+#ifndef TP_LIB_CONVERSION_CODEGENERATION_CONTRACTION_H
+#define TP_LIB_CONVERSION_CODEGENERATION_CONTRACTION_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::tp {
+
+/// Whether `op` adds products of its two inputs to its output, element types
+/// unchanged, and reads and writes whole dimensions: C[…] += A[…] * B[…].
+bool isContraction(linalg::GenericOp op);
+
+/// Whether `op` yields its one input: a copy, transpose or broadcast.
+bool isDataMovement(linalg::GenericOp op);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_CONVERSION_CODEGENERATION_CONTRACTION_H

@@ -1,0 +1,114 @@
+//===- LowerKernels.cpp - loops in kernels --------------------------------===//
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "tp/Conversion/Passes.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_LOWERKERNELS
+#include "tp/Conversion/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+
+namespace {
+
+/// How many operands are contiguous along each loop.
+SmallVector<unsigned> countContiguous(linalg::GenericOp op) {
+  SmallVector<unsigned> counts(op.getNumLoops(), 0);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (!type || failed(type.getStridesAndOffset(strides, offset)))
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && stride == 1)
+        ++counts[dim.getPosition()];
+  }
+  return counts;
+}
+
+/// The order in which to nest the loops of `op`.
+SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
+  SmallVector<unsigned> counts = countContiguous(op);
+  unsigned innermost = 0;
+  SmallVector<unsigned> order;
+  auto append = [&](utils::IteratorType kind) {
+    for (auto [d, iterator] : llvm::enumerate(op.getIteratorTypesArray()))
+      if (iterator == kind)
+        order.push_back(d);
+  };
+  append(utils::IteratorType::parallel);
+  append(utils::IteratorType::reduction);
+  if (order.empty())
+    return order;
+  innermost = order.front();
+  for (unsigned d : order)
+    if (counts[d] >= counts[innermost])
+      innermost = d;
+  llvm::erase(order, innermost);
+  order.push_back(innermost);
+  return order;
+}
+
+class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    IRRewriter rewriter(context);
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    for (linalg::LinalgOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      FailureOr<linalg::GenericOp> generic =
+          isa<linalg::GenericOp>(op) ? cast<linalg::GenericOp>(op)
+                                     : linalg::generalizeNamedOp(rewriter, op);
+      if (failed(generic))
+        return signalPassFailure();
+      rewriter.setInsertionPoint(*generic);
+      SmallVector<unsigned> order = getLoopOrder(*generic);
+      if (!llvm::is_sorted(order))
+        generic = linalg::interchangeGenericOp(rewriter, *generic, order);
+      if (failed(generic) ||
+          failed(linalg::linalgOpToLoops(rewriter, *generic)))
+        return signalPassFailure();
+      rewriter.eraseOp(*generic);
+    }
+
+    RewritePatternSet patterns(context);
+    memref::populateFoldMemRefAliasOpPatterns(patterns);
+    auto isApproximated = [](StringRef name) {
+      return name == math::ExpOp::getOperationName() ||
+             name == math::LogOp::getOperationName() ||
+             name == math::TanhOp::getOperationName() ||
+             name == math::ErfOp::getOperationName();
+    };
+    populateMathPolynomialApproximationPatterns(patterns, isApproximated);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+
+    // Subviews that are left, and the affine index arithmetic of both.
+    RewritePatternSet expand(context);
+    memref::populateExpandStridedMetadataPatterns(expand);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(expand))))
+      return signalPassFailure();
+    RewritePatternSet affine(context);
+    populateAffineToStdConversionPatterns(affine);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(affine))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,66 @@
+//===- Manifest.cpp - what a program says about itself --------------------===//
+
+#include "tp/Conversion/Manifest.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+StringRef tp::stringifyRole(Role role) {
+  switch (role) {
+  case Role::Context:
+    return "context";
+  case Role::Rank:
+    return "rank";
+  case Role::Input:
+    return "input";
+  case Role::Parameter:
+    return "parameter";
+  case Role::Output:
+    return "output";
+  case Role::Arena:
+    return "arena";
+  }
+  llvm_unreachable("unknown role");
+}
+
+SmallVector<BlockArgument> tp::getArguments(func::FuncOp main, Role role) {
+  SmallVector<BlockArgument> arguments;
+  for (BlockArgument arg : main.getArguments()) {
+    auto attr =
+        main.getArgAttrOfType<StringAttr>(arg.getArgNumber(), kRoleAttr);
+    if (attr && attr.getValue() == stringifyRole(role))
+      arguments.push_back(arg);
+  }
+  return arguments;
+}
+
+DictionaryAttr tp::getManifest(ModuleOp module) {
+  if (auto manifest = module->getAttrOfType<DictionaryAttr>(kManifestAttr))
+    return manifest;
+  return DictionaryAttr::get(module.getContext());
+}
+
+void tp::setManifestEntry(ModuleOp module, StringRef name, Attribute value) {
+  NamedAttrList manifest(getManifest(module));
+  manifest.set(name, value);
+  module->setAttr(kManifestAttr, manifest.getDictionary(module.getContext()));
+}
+
+llvm::json::Value tp::toJSON(Attribute attr) {
+  if (auto string = dyn_cast<StringAttr>(attr))
+    return llvm::json::fixUTF8(string.getValue());
+  if (auto integer = dyn_cast<IntegerAttr>(attr))
+    return integer.getInt();
+  if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attr))
+    return llvm::json::Array(numbers.asArrayRef());
+  if (auto array = dyn_cast<ArrayAttr>(attr)) {
+    llvm::json::Array elements;
+    for (Attribute element : array)
+      elements.push_back(toJSON(element));
+    return elements;
+  }
+  llvm::json::Object object;
+  for (NamedAttribute entry : cast<DictionaryAttr>(attr))
+    object[entry.getName().getValue()] = toJSON(entry.getValue());
+  return object;
+}

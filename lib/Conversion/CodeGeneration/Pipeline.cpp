@@ -1,0 +1,95 @@
+//===- Pipeline.cpp - per-rank program to LLVM dialect --------------------===//
+
+#include "tp/Conversion/Pipeline.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/Passes.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
+  auto cleanUp = [&] {
+    pm.addPass(createCanonicalizerPass());
+    pm.addPass(createCSEPass());
+  };
+  // nn and tp ops → linalg and runtime ops.
+  pm.addPass(createInlineModules());
+  cleanUp();
+  pm.addPass(createFormEntry());
+  pm.addPass(createConvertNNToLinalg());
+  pm.addPass(createConvertTPToTPRT());
+  pm.addPass(createCheckLowered());
+  pm.addPass(createSymbolDCEPass());
+  cleanUp();
+
+  // Fusion.
+  pm.addPass(createFoldTransposeIntoContraction());
+  cleanUp();
+  pm.addNestedPass<func::FuncOp>(createFuseElementwise());
+  cleanUp();
+
+  // Buffers. No CSE in between: it would share initial values again.
+  pm.addNestedPass<func::FuncOp>(createSplitSharedInits());
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.allowReturnAllocsFromLoops = false;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  cleanUp();
+
+  // Kernels and arena.
+  pm.addNestedPass<func::FuncOp>(createConvertLinalgToGemm());
+  pm.addNestedPass<func::FuncOp>(createFuseRows());
+  cleanUp();
+  pm.addPass(createOutlineKernels());
+  pm.addPass(createPlanArena());
+
+  // Code.
+  pm.addNestedPass<func::FuncOp>(createLowerKernels());
+  pm.addPass(createConvertTPRTToCalls());
+  cleanUp();
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertProgramToLLVM());
+  cleanUp();
+}
+
+void tp::registerLowerToLLVMPipeline() {
+  PassPipelineRegistration<>("tp-lower-to-llvm",
+                             "Lower a per-rank program to the LLVM dialect",
+                             buildLowerToLLVMPipeline);
+}
+
+void tp::registerCodeGeneration(DialectRegistry &registry) {
+  registry
+      .insert<TPDialect, nn::NNDialect, tprt::TPRTDialect, arith::ArithDialect,
+              bufferization::BufferizationDialect, cf::ControlFlowDialect,
+              func::FuncDialect, linalg::LinalgDialect, memref::MemRefDialect,
+              scf::SCFDialect, tensor::TensorDialect>();
+  arith::registerBufferizableOpInterfaceExternalModels(registry);
+  linalg::registerAllDialectInterfaceImplementations(registry);
+  scf::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerSubsetOpInterfaceExternalModels(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}

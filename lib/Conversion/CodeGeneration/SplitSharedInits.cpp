@@ -1,0 +1,44 @@
+//===- SplitSharedInits.cpp - one initial value per op --------------------===//
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Conversion/Passes.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_SPLITSHAREDINITS
+#include "tp/Conversion/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+
+namespace {
+
+class SplitSharedInits
+    : public tp::impl::SplitSharedInitsBase<SplitSharedInits> {
+  void runOnOperation() override {
+    SmallVector<DestinationStyleOpInterface> ops;
+    getOperation().walk(
+        [&](DestinationStyleOpInterface op) { ops.push_back(op); });
+    // Backwards, so that a fill's own init is split after the fill is.
+    OpBuilder builder(&getContext());
+    for (DestinationStyleOpInterface op : llvm::reverse(ops))
+      split(builder, op);
+  }
+
+  void split(OpBuilder &builder, DestinationStyleOpInterface op) {
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      Operation *producer = init.get().getDefiningOp();
+      if (!isa_and_present<tensor::EmptyOp, linalg::FillOp>(producer) ||
+          producer->hasOneUse())
+        continue;
+      builder.setInsertionPoint(op);
+      Operation *clone = builder.clone(*producer);
+      init.set(clone->getResult(0));
+      if (auto fill = dyn_cast<linalg::FillOp>(clone))
+        split(builder, cast<DestinationStyleOpInterface>(clone));
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,305 @@
+//===- TPRTToCalls.cpp - calls of the runtime -----------------------------===//
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+#include "tp/Conversion/Manifest.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CONVERTTPRTTOCALLS
+#include "tp/Conversion/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// tprt_dtype of runtime/include/tprt/abi.h.
+int32_t getDtypeNumber(Type type) {
+  if (type.isF32())
+    return 0;
+  if (type.isF64())
+    return 1;
+  return type.isF16() ? 2 : 3;
+}
+
+class ConvertTPRTToCalls
+    : public tp::impl::ConvertTPRTToCallsBase<ConvertTPRTToCalls> {
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main)
+      return;
+    MLIRContext *ctx = &getContext();
+    OpBuilder b(ctx);
+    ptr = LLVM::LLVMPointerType::get(ctx);
+    i32 = b.getI32Type();
+    i64 = b.getI64Type();
+    (void)main.insertArgument(
+        0, ptr,
+        b.getDictionaryAttr(b.getNamedAttr(
+            kRoleAttr, b.getStringAttr(stringifyRole(Role::Context)))),
+        main.getLoc());
+    context = main.getArgument(0);
+
+    // Status of all; loops around GEMM calls carry theirs out.
+    SmallVector<Operation *> ops;
+    main.walk([&](Operation *op) {
+      if (isa_and_present<tprt::TPRTDialect>(op->getDialect()))
+        ops.push_back(op);
+    });
+    Block *exit = new Block;
+    exit->addArgument(i32, main.getLoc());
+    for (Operation *op : ops) {
+      b.setInsertionPoint(op);
+      Value status;
+      if (auto gemm = dyn_cast<tprt::GemmOp>(op))
+        status = lower(b, gemm);
+      else if (auto collective = dyn_cast<tprt::CollectiveOp>(op))
+        status = lower(b, collective);
+      else
+        status = lower(b, cast<tprt::CheckIndexOp>(op));
+      op->erase();
+      status = carryOut(b, status);
+      returnUnlessZero(b, status, exit);
+    }
+    finish(b, main, exit);
+  }
+
+  Value constant(OpBuilder &b, Location loc, Type type, int64_t value) {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+  }
+
+  Value getPointer(OpBuilder &b, Value buffer) {
+    Location loc = buffer.getLoc();
+    auto type = cast<MemRefType>(buffer.getType());
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    Value address =
+        memref::ExtractAlignedPointerAsIndexOp::create(b, loc, buffer);
+    if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0) {
+      Value elements;
+      if (ShapedType::isDynamic(offset))
+        elements = memref::ExtractStridedMetadataOp::create(b, loc, buffer)
+                       .getOffset();
+      else
+        elements = arith::ConstantIndexOp::create(b, loc, offset);
+      Value size = arith::ConstantIndexOp::create(
+          b, loc, type.getElementType().getIntOrFloatBitWidth() / 8);
+      address = arith::AddIOp::create(
+          b, loc, address, arith::MulIOp::create(b, loc, elements, size));
+    }
+    Value integer = arith::IndexCastOp::create(b, loc, i64, address);
+    return LLVM::IntToPtrOp::create(b, loc, ptr, integer);
+  }
+
+  Value call(OpBuilder &b, Location loc, StringRef callee,
+             ValueRange arguments) {
+    ModuleOp module = getOperation();
+    auto function = module.lookupSymbol<func::FuncOp>(callee);
+    if (!function) {
+      OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+      function = func::FuncOp::create(
+          atEnd, loc, callee, b.getFunctionType(arguments.getTypes(), i32));
+      function.setPrivate();
+    }
+    return func::CallOp::create(b, loc, function, arguments).getResult(0);
+  }
+
+  /// The address of a constant, shared by all that are equal.
+  Value getConstantAddress(OpBuilder &b, Location loc, StringRef prefix,
+                           Type type, Attribute value,
+                           function_ref<void(OpBuilder &)> buildBody = {}) {
+    LLVM::GlobalOp &global = constants[{type, value}];
+    if (!global) {
+      OpBuilder atStart = OpBuilder::atBlockBegin(getOperation().getBody());
+      global = LLVM::GlobalOp::create(
+          atStart, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+          (prefix + Twine(constants.size())).str(),
+          buildBody ? Attribute() : value, /*alignment=*/8);
+      if (buildBody) {
+        OpBuilder body(&global.getInitializerRegion().emplaceBlock(),
+                       global.getInitializerRegion().front().begin());
+        buildBody(body);
+      }
+    }
+    return LLVM::AddressOfOp::create(b, loc, global);
+  }
+
+  Value lower(OpBuilder &b, tprt::CollectiveOp op) {
+    Location loc = op.getLoc();
+    Value output = getPointer(b, op.getOutput());
+    Value input = op.getInput() ? getPointer(b, op.getInput()) : output;
+    return call(b, loc, "tprt_collective",
+                {context, constant(b, loc, i32, op.getId()), input, output});
+  }
+
+  Value lower(OpBuilder &b, tprt::GemmOp op) {
+    Location loc = op.getLoc();
+    SmallVector<int64_t> fields;
+    llvm::append_range(fields, op.getBatch());
+    llvm::append_range(fields, op.getSizes());
+    llvm::append_range(fields, op.getAStrides());
+    llvm::append_range(fields, op.getBStrides());
+    llvm::append_range(fields, op.getCStrides());
+    Type element = cast<MemRefType>(op.getC().getType()).getElementType();
+    int32_t head[] = {getDtypeNumber(element), op.getAccumulate() ? 1 : 0};
+
+    // tprt_gemm_args: two i32, then i64s.
+    auto headType = LLVM::LLVMArrayType::get(i32, 2);
+    auto fieldsType = LLVM::LLVMArrayType::get(i64, fields.size());
+    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                                 {headType, fieldsType});
+    Attribute headAttr = b.getI32TensorAttr(head),
+              fieldsAttr = b.getI64TensorAttr(fields);
+    Value args = getConstantAddress(
+        b, loc, "gemm_args_", type, b.getArrayAttr({headAttr, fieldsAttr}),
+        [&](OpBuilder &body) {
+          Value value = LLVM::UndefOp::create(body, loc, type);
+          value = LLVM::InsertValueOp::create(
+              body, loc, value,
+              LLVM::ConstantOp::create(body, loc, headType, headAttr),
+              ArrayRef<int64_t>{0});
+          value = LLVM::InsertValueOp::create(
+              body, loc, value,
+              LLVM::ConstantOp::create(body, loc, fieldsType, fieldsAttr),
+              ArrayRef<int64_t>{1});
+          LLVM::ReturnOp::create(body, loc, value);
+        });
+    Value bias = op.getBias() ? getPointer(b, op.getBias())
+                              : LLVM::ZeroOp::create(b, loc, ptr).getResult();
+    return call(b, loc, "tprt_gemm",
+                {context, args, getPointer(b, op.getA()),
+                 getPointer(b, op.getB()), getPointer(b, op.getC()), bias});
+  }
+
+  /// Looks for the first index out of range, then reports it. Loops don't end
+  /// early, so the last index is looked at first.
+  Value lower(OpBuilder &b, tprt::CheckIndexOp op) {
+    Location loc = op.getLoc();
+    auto type = cast<MemRefType>(op.getIndices().getType());
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    Value bound = constant(b, loc, i64, op.getBound());
+    // An index that is in range stands for "none found".
+    SmallVector<Value> found{constant(b, loc, i64, 0),
+                             constant(b, loc, b.getI1Type(), 0)};
+    SmallVector<Value> ivs;
+    SmallVector<scf::ForOp> loops;
+    OpBuilder inner = b;
+    for (int64_t size : type.getShape()) {
+      Value last = arith::ConstantIndexOp::create(inner, loc, size - 1);
+      Value end = arith::ConstantIndexOp::create(inner, loc, size);
+      auto loop = scf::ForOp::create(
+          inner, loc, zero, end, one,
+          loops.empty() ? ValueRange(found) : loops.back().getRegionIterArgs());
+      if (!loops.empty())
+        scf::YieldOp::create(inner, loc, loop.getResults());
+      inner.setInsertionPointToStart(loop.getBody());
+      ivs.push_back(
+          arith::SubIOp::create(inner, loc, last, loop.getInductionVar()));
+      loops.push_back(loop);
+    }
+    Value before0 = loops.empty() ? found[0] : loops.back().getRegionIterArg(0);
+    Value before1 = loops.empty() ? found[1] : loops.back().getRegionIterArg(1);
+    Value index = memref::LoadOp::create(inner, loc, op.getIndices(), ivs);
+    if (type.getElementType() != i64)
+      index = arith::ExtSIOp::create(inner, loc, i64, index);
+    Value isBad = arith::CmpIOp::create(
+        inner, loc, arith::CmpIPredicate::uge, index,
+        bound); // negative indices are large as unsigned numbers
+    if (op.getIgnored()) {
+      Value ignored = constant(inner, loc, i64, *op.getIgnored());
+      Value counts = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::ne,
+                                           index, ignored);
+      isBad = arith::AndIOp::create(inner, loc, isBad, counts);
+    }
+    SmallVector<Value> after{
+        arith::SelectOp::create(inner, loc, isBad, index, before0),
+        arith::OrIOp::create(inner, loc, isBad, before1)};
+    if (!loops.empty()) {
+      scf::YieldOp::create(inner, loc, after);
+      after.assign(loops.front().result_begin(), loops.front().result_end());
+      b.setInsertionPointAfter(loops.front());
+    }
+
+    auto report = scf::IfOp::create(b, loc, i32, after[1], /*withElse=*/true);
+    OpBuilder then = report.getThenBodyBuilder();
+    std::string text = op.getWhat().str();
+    text.push_back('\0');
+    Value what =
+        getConstantAddress(then, loc, "what_",
+                           LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
+                           b.getStringAttr(text));
+    Value status =
+        call(then, loc, "tprt_index_error", {context, what, after[0], bound});
+    scf::YieldOp::create(then, loc, status);
+    OpBuilder otherwise = report.getElseBodyBuilder();
+    scf::YieldOp::create(otherwise, loc, constant(otherwise, loc, i32, 0));
+    return report.getResult(0);
+  }
+
+  /// Hands the status of a call inside of loops out of them: the first one that
+  /// isn't 0 becomes a result of the loops.
+  Value carryOut(OpBuilder &b, Value status) {
+    b.setInsertionPointAfter(status.getDefiningOp());
+    while (auto loop =
+               dyn_cast<scf::ForOp>(status.getDefiningOp()->getParentOp())) {
+      OpBuilder outside(loop);
+      Value zero = constant(outside, loop.getLoc(), i32, 0);
+      IRRewriter rewriter(b.getContext());
+      auto newLoop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+          rewriter, zero, /*replaceInitOperandUsesInLoop=*/false,
+          [&](OpBuilder &yieldBuilder, Location loc,
+              ArrayRef<BlockArgument> args) {
+            Value isFirst = arith::CmpIOp::create(
+                yieldBuilder, loc, arith::CmpIPredicate::eq, args.front(),
+                constant(yieldBuilder, loc, i32, 0));
+            return SmallVector<Value>{arith::SelectOp::create(
+                yieldBuilder, loc, isFirst, status, args.front())};
+          }));
+      status = newLoop.getResults().back();
+      b.setInsertionPointAfter(newLoop);
+    }
+    return status;
+  }
+
+  void returnUnlessZero(OpBuilder &b, Value status, Block *exit) {
+    Location loc = status.getLoc();
+    Block *block = b.getInsertionBlock();
+    Value zero = constant(b, loc, i32, 0);
+    Value failed =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, status, zero);
+    Block *next = block->splitBlock(b.getInsertionPoint());
+    b.setInsertionPointToEnd(block);
+    cf::CondBranchOp::create(b, loc, failed, exit, ValueRange{status}, next,
+                             ValueRange());
+  }
+
+  void finish(OpBuilder &b, func::FuncOp main, Block *exit) {
+    main.getBody().push_back(exit);
+    SmallVector<func::ReturnOp> returns(
+        main.getBody().getOps<func::ReturnOp>());
+    for (func::ReturnOp op : returns) {
+      b.setInsertionPoint(op);
+      cf::BranchOp::create(b, op.getLoc(), exit,
+                           constant(b, op.getLoc(), i32, 0));
+      op.erase();
+    }
+    b.setInsertionPointToEnd(exit);
+    func::ReturnOp::create(b, main.getLoc(), exit->getArgument(0));
+    main.setType(b.getFunctionType(main.getArgumentTypes(), i32));
+  }
+
+  Type ptr, i32, i64;
+  Value context;
+  DenseMap<std::pair<Type, Attribute>, LLVM::GlobalOp> constants;
+};
+
+} // namespace

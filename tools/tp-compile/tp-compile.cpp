@@ -1,0 +1,117 @@
+//===- tp-compile.cpp - per-rank IR to one artifact -----------------------===//
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "tp/Conversion/Artifact.h"
+#include "tp/Conversion/Pipeline.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("tp-compile options");
+static cl::opt<std::string> input(cl::Positional, cl::desc("<ranks.mlir>"),
+                                  cl::init("-"), cl::cat(category));
+static cl::opt<std::string>
+    outputPath("o", cl::desc("Where to write; '-' is standard output"),
+               cl::value_desc("file"), cl::Required, cl::cat(category));
+static cl::opt<std::string>
+    targetCPU("target-cpu", cl::desc("CPU to compile for, 'native' by default"),
+              cl::value_desc("name"), cl::init("native"), cl::cat(category));
+static cl::opt<unsigned> optLevel("O", cl::desc("Optimisation level, 0 to 3"),
+                                  cl::Prefix, cl::init(3), cl::cat(category));
+static cl::opt<Emit> emitKind(
+    "emit", cl::desc("What to write"), cl::init(Emit::Artifact),
+    cl::values(clEnumValN(Emit::Artifact, "tpx", "the artifact (default)"),
+               clEnumValN(Emit::Manifest, "manifest", "its manifest, JSON"),
+               clEnumValN(Emit::MLIR, "mlir", "the LLVM dialect"),
+               clEnumValN(Emit::LLVM, "llvm", "optimised LLVM IR"),
+               clEnumValN(Emit::Object, "obj", "a relocatable object")),
+    cl::cat(category));
+
+static int fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "tp-compile") << message << '\n';
+  return 1;
+}
+
+/// Writes beside `path`, then renames: a failure leaves no output behind.
+static llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
+  if (path == "-") {
+    llvm::outs() << bytes;
+    return llvm::Error::success();
+  }
+  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+    os << bytes;
+    return llvm::Error::success();
+  });
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerAsmPrinterCLOptions();
+  registerMLIRContextCLOptions();
+  registerPassManagerCLOptions();
+  registerDefaultTimingManagerCLOptions();
+  cl::HideUnrelatedOptions(category);
+  std::string errors;
+  llvm::raw_string_ostream errorStream(errors);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Compiles a per-rank program to one artifact for tp-run.\n\n"
+          "  tp-opt model.mlir --tp-parallelize=\"plan=plan.yaml\" -o "
+          "ranks.mlir\n"
+          "  tp-compile ranks.mlir -o model.tpx\n\n"
+          "Exit codes: 0 done, 1 the program can't be compiled, 2 wrong "
+          "usage.\n",
+          &errorStream)) {
+    llvm::errs() << errors;
+    return 2;
+  }
+  if (optLevel > 3) {
+    fail("-O takes 0 to 3, not " + llvm::Twine(optLevel));
+    return 2;
+  }
+
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
+  if (!file)
+    return fail(message);
+  DialectRegistry registry;
+  registerCodeGeneration(registry);
+  MLIRContext context(registry);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  SourceMgrDiagnosticHandler diagnostics(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return 1;
+
+  DefaultTimingManager timing;
+  applyDefaultTimingManagerCLOptions(timing);
+  TimingScope scope = timing.getRootScope();
+  CompileOptions options;
+  options.targetCPU = targetCPU;
+  options.optLevel = optLevel;
+  options.emit = emitKind;
+  options.configure = [&](PassManager &pm) {
+    pm.enableTiming(scope);
+    return applyPassManagerCLOptions(pm);
+  };
+  std::string bytes;
+  llvm::raw_string_ostream os(bytes);
+  if (llvm::Error error = compileToArtifact(*module, options, os))
+    return fail(llvm::toString(std::move(error)));
+  if (llvm::Error error = writeFile(outputPath, bytes))
+    return fail("can't write '" + outputPath +
+                "': " + llvm::toString(std::move(error)));
+  return 0;
+}
