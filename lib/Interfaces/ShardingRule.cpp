@@ -291,13 +291,11 @@ void ShardingRule::print(raw_ostream &os) const {
   auto printTensors = [&](ArrayRef<TensorFactors> tensors) {
     os << "(";
     llvm::interleaveComma(tensors, os, [&](const TensorFactors &dims) {
-      os << "[";
-      llvm::interleaveComma(dims, os, [&](const DimFactors &factors) {
-        if (factors.empty())
-          os << "_";
+      for (const DimFactors &factors : dims) {
+        os << (factors.empty() ? "[_" : "[");
         llvm::interleave(factors, os, "*");
-      });
-      os << "]";
+        os << "]";
+      }
     });
     os << ")";
   };

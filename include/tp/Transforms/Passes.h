@@ -3,7 +3,9 @@
 #ifndef TP_TRANSFORMS_PASSES_H
 #define TP_TRANSFORMS_PASSES_H
 
+#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -72,4 +72,140 @@ def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tp::TPDialect"];
 }
 
+def InlineModules : Pass<"nn-inline-modules"> {
+  let summary = "Flatten the module tree";
+  let description = [{
+    Moves the bodies of `nn.module` ops into their parents. Each op keeps the FQN of its module as
+    `tp.fqn`.
+
+    ```mlir
+    %r = nn.module "mlp.act" class "ReLU" (%x as "input" at 0) {
+    ^bb0(%input: tensor<8x16xf32>):
+      %y = nn.relu %input : tensor<8x16xf32>
+      nn.yield %y : tensor<8x16xf32>
+    } : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %r = nn.relu %x {tp.fqn = "mlp.act"} : tensor<8x16xf32>
+    ```
+  }];
+}
+
+def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
+  let summary = "Give every value a placement";
+  let description = [{
+    Propagates what is fixed (`tp.sharding` on arguments, results, parameters and other ops, and
+    every `tp.redistribute`) through the ops' sharding rules, until each value has a placement. Where an operand
+    isn't placed as its op needs it, a `tp.redistribute` is inserted, which says so. Modules are
+    inlined first (`nn-inline-modules`), as everything from here on is about values.
+
+    Over each mesh dimension an op takes the split that moves the fewest bytes: what its operands need
+    to get there, and what the result then costs where a later redistribution is known to want it elsewhere. Candidates are the
+    factors that an operand is already split along or that are wanted, the linear sets, and no split. A parameter stays as it
+    is placed, wherever something else can move instead. Arguments and results without `tp.sharding` are replicated.
+
+    ```mlir
+    %w = nn.parameter "net2.weight" {tp.fqn = "net2", tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<10x16xf32>
+    %y = nn.linear %x, %w {tp.fqn = "net2"} : (tensor<8x16xf32>, tensor<10x16xf32>) -> tensor<8x10xf32>
+    return %y : tensor<8x10xf32>
+    ```
+
+    with `%x` split along dimension 1 becomes
+
+    ```mlir
+    %w = nn.parameter "net2.weight" {…} : tensor<10x16xf32>
+    %y = nn.linear %x, %w {tp.fqn = "net2", tp.sharding = #tp.sharding<@mesh, [{}, {} ], partial = {tp: sum}>} : …
+    %z = tp.redistribute %y to <@mesh, [{}, {} ]> {fqn = "", reason = "result 0 of the function is (Replicate)"} : tensor<8x10xf32>
+    return %z : tensor<8x10xf32>
+    ```
+
+    Fails on an op without a sharding rule, on control flow between blocks, and where a fixed placement can't be
+    reached (nothing becomes Partial by a redistribution).
+  }];
+  let dependentDialects = ["::mlir::tp::TPDialect"];
+}
+
+def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
+  let summary = "Turn a sharded program into one rank's program";
+  let description = [{
+    Each type becomes the type of one rank's block, each op its local form (the op's own partition hook), each
+    `tp.redistribute` the collectives that lead from one placement to the other. The placements of each op are
+    checked against its sharding rule on the way. Function arguments and results and parameters keep their
+    placement (`tp.sharding`) and their whole's type (`tp.global_type`).
+
+    ```mlir
+    %w = nn.parameter "net2.weight" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<10x16xf32>
+    %y = nn.linear %x, %w {tp.sharding = #tp.sharding<@mesh, [{}, {} ], partial = {tp: sum}>} : …
+    %z = tp.redistribute %y to <@mesh, [{}, {} ]> {fqn = "net2", reason = "…"} : tensor<8x10xf32>
+    ```
+
+    becomes, for `tp = 2`,
+
+    ```mlir
+    %w = nn.parameter "net2.weight" {tp.global_type = tensor<10x16xf32>, tp.sharding = …} : tensor<10x8xf32>
+    %y = nn.linear %x, %w : (tensor<8x8xf32>, tensor<10x8xf32>) -> tensor<8x10xf32>
+    %z = tp.all_reduce sum %y over @mesh {tp} {bytes = 320 : i64, fqn = "net2", reason = "…"} : tensor<8x10xf32>
+    ```
+
+    Fails where a value has no placement, an op's placements break its rule, a size doesn't divide by the
+    ranks that split it, or the program is partitioned already.
+  }];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+}
+
+def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::func::FuncOp"> {
+  let summary = "Remove, share and cheapen collectives";
+  let description = [{
+    - an `all_reduce` of which only this rank's slice is used becomes a `reduce_scatter`;
+    - a gather of a slice, and a slice of a gather, over the same mesh dimensions and dimension, are gone;
+    - equal collectives on one operand are done once;
+    - a collective whose result nothing uses is dropped, by all ranks alike.
+
+    ```mlir
+    %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<8x16xf32>
+    %1 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = tp.reduce_scatter sum %x dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x8xf32>
+    ```
+
+    The order of what remains is kept, so that it stays the same on every rank.
+  }];
+  let statistics = [
+    Statistic<"numShared", "shared", "Collectives replaced by an equal earlier one">,
+    Statistic<"numUnused", "unused", "Collectives dropped because nothing uses their result">,
+  ];
+  let dependentDialects = ["::mlir::tp::TPDialect"];
+}
+
+def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
+  let summary = "List the collectives and parameters of a per-rank program";
+  let description = [{
+    Emits one remark per collective (category `tp-report`: kind, mesh dimension, bytes per rank, FQN, reason), and writes
+    all of it to `file` as JSON (docs/Report.md). The program isn't changed.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "", "Path of the JSON file; none is written when empty">,
+  ];
+}
+
+def PrintShardingRules : Pass<"tp-print-sharding-rules"> {
+  let summary = "Show each op's sharding rule";
+  let description = [{
+    Emits a remark per op with a rule. Each tensor is a list of dimensions, each dimension the factors that it is made
+    of (`_`: none); sizes, and the factors that reduce or must stay whole, follow:
+
+    ```mlir
+    // remark: ([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2} linear={{0}, {1}}
+    %y = nn.linear %x, %w : (tensor<8x16xf32>, tensor<10x16xf32>) -> tensor<8x10xf32>
+    ```
+  }];
+}
+
 #endif // TP_TRANSFORMS_PASSES_TD

@@ -350,3 +350,18 @@ int64_t BroadcastOp::getReceivedBytes(int64_t position, int64_t) {
   return position == static_cast<int64_t>(getRoot()) ? 0
                                                      : getNumBytes(getInput());
 }
+
+SmallVector<int64_t> tp::getReceivedBytesByRank(CollectiveOpInterface op,
+                                                MeshOp mesh) {
+  SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
+  for (const auto &group : mesh.getGroups(op.getAxes().getAxes()))
+    for (auto [position, rank] : llvm::enumerate(group))
+      bytes[rank] = op.getReceivedBytes(position, group.size());
+  return bytes;
+}
+
+void tp::setCollectiveBytes(CollectiveOpInterface op, MeshOp mesh) {
+  SmallVector<int64_t> bytes = getReceivedBytesByRank(op, mesh);
+  op->setAttr("bytes", IntegerAttr::get(IntegerType::get(op.getContext(), 64),
+                                        *llvm::max_element(bytes)));
+}

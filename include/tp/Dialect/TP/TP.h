@@ -58,6 +58,12 @@ std::string printPlacements(ShardingAttr sharding, MeshOp mesh);
 /// The same as a list of strings.
 SmallVector<std::string> getPlacements(ShardingAttr sharding, MeshOp mesh);
 
+/// Bytes that each rank receives from others in `op`, by rank.
+SmallVector<int64_t> getReceivedBytesByRank(CollectiveOpInterface op,
+                                            MeshOp mesh);
+/// Sets `bytes` of `op`: what the rank that receives most receives.
+void setCollectiveBytes(CollectiveOpInterface op, MeshOp mesh);
+
 /// Looks the mesh of `sharding` up from `from`; null when there is none.
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
 

@@ -1,0 +1,26 @@
+//===- SplitInference.h - Which split explains an op's placements -*- C++ -*-===//
+
+#ifndef TP_ANALYSIS_SPLITINFERENCE_H
+#define TP_ANALYSIS_SPLITINFERENCE_H
+
+#include "tp/Interfaces/ShardingRuleOpInterface.h"
+
+namespace mlir::tp {
+
+/// Finds, for each mesh dimension, the factor or linear set that the op is split
+/// along, such that its rule gives exactly these placements. Emits an error on
+/// `op` and fails where there is none: the placements break the op's rule.
+FailureOr<OpSplit> inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
+                              ArrayRef<ShardingAttr> operands,
+                              ArrayRef<ShardingAttr> results);
+
+/// An empty split (replicated over every mesh dimension).
+OpSplit getReplicatedSplit(const ShardingRule &rule, MeshOp mesh);
+
+/// Whether `axis` may split `factor` further, evenly.
+bool canSplit(const ShardingRule &rule, const OpSplit &split, unsigned factor,
+              AxisRefAttr axis);
+
+} // namespace mlir::tp
+
+#endif // TP_ANALYSIS_SPLITINFERENCE_H

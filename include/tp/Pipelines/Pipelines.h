@@ -1,0 +1,46 @@
+//===- Pipelines.h - The named pipelines, registration ----------*- C++ -*-===//
+//
+// What tools and embedders call: everything that there is to register, and the
+// pipelines that lead from a model to its ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_PIPELINES_PIPELINES_H
+#define TP_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace mlir::tp {
+
+struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
+  PassOptions::Option<std::string> plan{
+      *this, "plan",
+      llvm::cl::desc("Path of the parallelize plan, YAML or JSON; without one, "
+                     "the mesh and placements in the IR are used"),
+      llvm::cl::init("")};
+  PassOptions::Option<std::string> report{
+      *this, "report",
+      llvm::cl::desc("Path of the JSON report of collectives and parameters "
+                     "(docs/Report.md); none is written when empty"),
+      llvm::cl::init("")};
+};
+
+/// Adds tp-apply-plan (with a plan), tp-propagate, tp-partition,
+/// tp-optimize-collectives and tp-report: from Model IR to per-rank IR.
+void buildParallelizePipeline(OpPassManager &pm,
+                              const ParallelizeOptions &options);
+
+/// The project's dialects and the upstream ones that its passes produce.
+void registerDialects(DialectRegistry &registry);
+
+/// All passes and pipelines of the project, for textual pipelines.
+void registerPassesAndPipelines();
+
+} // namespace mlir::tp
+
+#endif // TP_PIPELINES_PIPELINES_H

@@ -1,0 +1,34 @@
+//===- Utils.h - What several passes need -----------------------*- C++ -*-===//
+
+#ifndef TP_TRANSFORMS_UTILS_H
+#define TP_TRANSFORMS_UTILS_H
+
+#include "tp/Dialect/TP/TP.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::tp {
+
+/// Moves the bodies of all nn.module ops under `root` into their parents; each
+/// op that moves keeps the module's FQN as `tp.fqn`.
+void inlineModules(Operation *root);
+
+/// The one mesh of `module`; fails with an error where there are several, gives
+/// null where there is none.
+FailureOr<MeshOp> getMesh(ModuleOp module);
+
+/// The FQN that an op comes from; "" where it is not known.
+StringRef getFqn(Operation *op);
+
+/// The sharding that an argument or result attribute gives; null without one.
+ShardingAttr getArgSharding(FunctionOpInterface function, unsigned index);
+ShardingAttr getResultSharding(FunctionOpInterface function, unsigned index);
+
+/// The shardings that `tp.sharding` or `tp.shardings` gives to the op's results;
+/// empty where the op has neither.
+SmallVector<ShardingAttr> getResultShardings(Operation *op);
+void setResultShardings(Operation *op, ArrayRef<ShardingAttr> shardings);
+
+} // namespace mlir::tp
+
+#endif // TP_TRANSFORMS_UTILS_H

@@ -1,0 +1,125 @@
+//===- SplitInference.cpp - Which split explains an op's placements -------===//
+
+#include "tp/Analysis/SplitInference.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+OpSplit tp::getReplicatedSplit(const ShardingRule &rule, MeshOp mesh) {
+  OpSplit split;
+  split.mesh = mesh;
+  split.factorAxes.resize(rule.factors.size());
+  return split;
+}
+
+bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
+                  unsigned factor, AxisRefAttr axis) {
+  if (rule.factors[factor].kind == FactorKind::Whole)
+    return false;
+  MeshOp mesh = split.mesh;
+  int64_t ranks =
+      mesh.getAxesSize(split.factorAxes[factor]) * mesh.getAxisSize(axis);
+  return rule.factors[factor].size % ranks == 0;
+}
+
+/// All axes that operands and results mention, each once, in an order in which
+/// an axis follows those that are major to it on the same dimension.
+static SmallVector<AxisRefAttr> collectAxes(ArrayRef<ShardingAttr> operands,
+                                            ArrayRef<ShardingAttr> results) {
+  SmallVector<AxisRefAttr> axes;
+  auto add = [&](AxisRefAttr axis) {
+    if (!llvm::is_contained(axes, axis))
+      axes.push_back(axis);
+  };
+  for (ShardingAttr sharding :
+       llvm::concat<const ShardingAttr>(operands, results)) {
+    for (AxisListAttr list : sharding.getDims())
+      llvm::for_each(list, add);
+    for (PartialAttr partial : sharding.getPartial())
+      add(partial.getAxis());
+  }
+  return axes;
+}
+
+/// Whether `sharding` holds `axis` exactly on the dimensions that have `factor`.
+static bool agrees(ShardingAttr sharding, AxisRefAttr axis,
+                   const TensorFactors &tensor,
+                   std::optional<unsigned> factor) {
+  for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
+    bool has = llvm::is_contained(axes.getAxes(), axis);
+    bool expected = factor && llvm::is_contained(tensor[dim], *factor);
+    if (has != expected)
+      return false;
+  }
+  return true;
+}
+
+FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
+                                  ArrayRef<ShardingAttr> operands,
+                                  ArrayRef<ShardingAttr> results) {
+  ShardingRule rule = op.getShardingRule();
+  OpSplit split = getReplicatedSplit(rule, mesh);
+
+  auto isPartial = [](ShardingAttr sharding, AxisRefAttr axis) {
+    return sharding.getPartialKind(axis.getName()).has_value();
+  };
+  auto dimsAgree = [&](AxisRefAttr axis, std::optional<unsigned> factor) {
+    for (auto [sharding, tensor] : llvm::zip(operands, rule.operands))
+      if (!agrees(sharding, axis, tensor, factor))
+        return false;
+    for (auto [sharding, tensor] : llvm::zip(results, rule.results))
+      if (!agrees(sharding, axis, tensor, factor))
+        return false;
+    return true;
+  };
+
+  for (AxisRefAttr axis : collectAxes(operands, results)) {
+    bool anyPartial = llvm::any_of(operands, [&](ShardingAttr sharding) {
+      return isPartial(sharding, axis);
+    });
+    bool found = false;
+    for (unsigned factor = 0; factor < rule.factors.size() && !found; ++factor)
+      if (!anyPartial && canSplit(rule, split, factor, axis) &&
+          dimsAgree(axis, factor)) {
+        split.factorAxes[factor].push_back(axis);
+        found = true;
+      }
+    for (unsigned set = 0; set < rule.linearSets.size() && !found; ++set) {
+      bool same = llvm::all_of(llvm::enumerate(operands), [&](auto item) {
+        return isPartial(item.value(), axis) ==
+               llvm::is_contained(rule.linearSets[set], item.index());
+      });
+      if (same && anyPartial && dimsAgree(axis, std::nullopt)) {
+        split.linearAxes.push_back({set, axis});
+        found = true;
+      }
+    }
+  }
+
+  auto describe = [&](ArrayRef<ShardingAttr> shardings) {
+    std::string text;
+    for (ShardingAttr sharding : shardings)
+      text += (text.empty() ? "" : ", ") + printPlacements(sharding, mesh);
+    return text;
+  };
+  auto check = [&](ArrayRef<ShardingAttr> given, auto getExpected) {
+    for (auto [index, sharding] : llvm::enumerate(given))
+      if (getExpected(rule, split, index) != sharding)
+        return false;
+    return true;
+  };
+  if (!check(operands, getOperandSharding) ||
+      !check(results, getResultSharding)) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    rule.print(os);
+    InFlightDiagnostic diag =
+        op->emitError() << "placements break the sharding rule of '"
+                        << op->getName() << "': " << describe(operands)
+                        << " -> " << describe(results);
+    diag.attachNote() << "the rule is " << text;
+    return diag;
+  }
+  return split;
+}

@@ -1,0 +1,39 @@
+//===- Pipelines.cpp - The named pipelines, registration ------------------===//
+
+#include "tp/Pipelines/Pipelines.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+void tp::buildParallelizePipeline(OpPassManager &pm,
+                                  const ParallelizeOptions &options) {
+  if (!options.plan.empty())
+    pm.addPass(createApplyPlan({options.plan}));
+  pm.addPass(createPropagate());
+  pm.addPass(createPartition());
+  pm.addNestedPass<func::FuncOp>(createOptimizeCollectives());
+  pm.addPass(createReport({options.report}));
+}
+
+void tp::registerDialects(DialectRegistry &registry) {
+  registry.insert<TPDialect, nn::NNDialect, tprt::TPRTDialect,
+                  func::FuncDialect>();
+}
+
+void tp::registerPassesAndPipelines() {
+  registerTPPasses();
+  registerTPConversionPasses();
+  PassPipelineRegistration<ParallelizeOptions>(
+      "tp-parallelize",
+      "Turn a model into one rank's program: apply the plan, propagate, "
+      "partition, optimise the collectives, report",
+      buildParallelizePipeline);
+}

@@ -1,0 +1,26 @@
+//===- PrintShardingRules.cpp - Show each op's rule -----------------------===//
+
+#include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "tp/Transforms/Passes.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_PRINTSHARDINGRULES
+#include "tp/Transforms/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+struct PrintShardingRules : tp::impl::PrintShardingRulesBase<PrintShardingRules> {
+  void runOnOperation() override {
+    getOperation()->walk([](ShardingRuleOpInterface op) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      op.getShardingRule().print(os);
+      op->emitRemark() << text;
+    });
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

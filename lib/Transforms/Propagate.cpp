@@ -1,0 +1,367 @@
+//===- Propagate.cpp - Give every value a placement -----------------------===//
+//
+// What the plan (or the IR) fixes flows through the sharding rules. A backward
+// sweep first collects what later redistributions want of a value; the forward
+// sweep then decides each op, with the placements of its operands known: over
+// each mesh dimension it takes the split of least communication, counting what
+// its operands need and what the wish for its result would cost. A placement
+// that no operand has and nobody wishes for is never invented.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Analysis/Redistribution.h"
+#include "tp/Analysis/SplitInference.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_PROPAGATE
+#include "tp/Transforms/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+double getNumBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return static_cast<double>(tensor.getNumElements()) *
+         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+}
+
+/// How much dearer it is to move a value whose placement is fixed at its source
+/// than any other: it would move again on every run.
+constexpr double kPinnedFactor = 1e6;
+
+/// Whether `value` comes from an op without operands that has a placement.
+bool isPinned(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands())
+    return false;
+  auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr);
+  return sharding && !sharding.isReplicated();
+}
+
+class FunctionPropagator {
+public:
+  FunctionPropagator(func::FuncOp function, MeshOp mesh)
+      : function(function), mesh(mesh),
+        meshRef(FlatSymbolRefAttr::get(mesh.getSymNameAttr())) {}
+
+  LogicalResult run();
+
+private:
+  void collectWishes(Block &block);
+  void wish(Value value, ShardingAttr sharding);
+
+  LogicalResult visit(Operation *op);
+  LogicalResult visitRuleOp(ShardingRuleOpInterface op);
+  OpSplit chooseSplit(ShardingRuleOpInterface op, const ShardingRule &rule);
+  std::optional<RedistributionCost> getCost(Operation *op,
+                                            const ShardingRule &rule,
+                                            const OpSplit &split,
+                                            StringRef axis);
+
+  /// `value` placed as `sharding`, for `user`; a redistribution is shared by
+  /// all users that need the same.
+  Value getPlaced(Value value, ShardingAttr sharding, Operation *user,
+                  const Twine &reason);
+  ShardingAttr getReplicated(Type type) {
+    return ShardingAttr::getReplicated(meshRef,
+                                       cast<RankedTensorType>(type).getRank());
+  }
+
+  func::FuncOp function;
+  MeshOp mesh;
+  FlatSymbolRefAttr meshRef;
+  DenseMap<Value, ShardingAttr> shardings;
+  DenseMap<Value, ShardingAttr> wishes;
+  DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Backward: wishes
+//===----------------------------------------------------------------------===//
+
+void FunctionPropagator::wish(Value value, ShardingAttr sharding) {
+  // The earliest user speaks: the sweep runs backward, so the last word stays.
+  wishes[value] = sharding;
+}
+
+/// A wish for a result becomes one for the operands, along parallel factors.
+void FunctionPropagator::collectWishes(Block &block) {
+  for (Operation &op : llvm::reverse(block)) {
+    if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
+      wish(redistribute.getInput(), redistribute.getSharding());
+      continue;
+    }
+    auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruleOp || op.getNumResults() != 1)
+      continue;
+    ShardingAttr wanted = wishes.lookup(op.getResult(0));
+    if (!wanted)
+      continue;
+    ShardingRule rule = ruleOp.getShardingRule();
+    OpSplit split = getReplicatedSplit(rule, mesh);
+    for (auto [dim, axes] : llvm::enumerate(wanted.getDims()))
+      for (AxisRefAttr axis : axes)
+        for (unsigned factor : rule.results[0][dim])
+          if (canSplit(rule, split, factor, axis)) {
+            split.factorAxes[factor].push_back(axis);
+            break;
+          }
+    if (split.isReplicated())
+      continue;
+    for (unsigned i = 0; i < op.getNumOperands(); ++i)
+      if (ShardingAttr sharding = getOperandSharding(rule, split, i))
+        if (!sharding.isReplicated())
+          wish(op.getOperand(i), sharding);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Forward: decisions
+//===----------------------------------------------------------------------===//
+
+std::optional<RedistributionCost>
+FunctionPropagator::getCost(Operation *op, const ShardingRule &rule,
+                            const OpSplit &split, StringRef axis) {
+  RedistributionCost cost;
+  double pending = 0, growth = 0;
+  int64_t size = mesh.getAxisSizes()[*mesh.getAxisIndex(axis)];
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    ShardingAttr needed = getOperandSharding(rule, split, index);
+    if (!needed)
+      return std::nullopt;
+    auto own = getAxisCost(shardings.at(operand), needed, axis, size,
+                           getNumBytes(operand.getType()));
+    if (!own)
+      return std::nullopt;
+    // A parameter stays as the plan places it, wherever anything else can move.
+    if (isPinned(operand))
+      own->bytes *= kPinnedFactor;
+    cost += *own;
+    if (needed.getPartialKind(axis))
+      pending += getNumBytes(operand.getType());
+  }
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    ShardingAttr given = getResultSharding(rule, split, index);
+    if (!given)
+      return std::nullopt;
+    if (pending > 0)
+      growth += getNumBytes(result.getType());
+    if (ShardingAttr wanted = wishes.lookup(result))
+      if (auto own = getAxisCost(given, wanted, axis, size,
+                                 getNumBytes(result.getType())))
+        cost += *own;
+  }
+  // A Partial that passes through is reduced later: what that grows by counts.
+  if (growth > pending)
+    cost.bytes += 2 * (growth - pending) * (size - 1) / size;
+  return cost;
+}
+
+OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
+                                        const ShardingRule &rule) {
+  OpSplit chosen = getReplicatedSplit(rule, mesh);
+  for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
+    StringRef name = mesh.getAxisName(i);
+    AxisRefAttr axis = AxisRefAttr::get(op.getContext(), name);
+
+    // Factors that an operand is split along already, or that are wished for.
+    llvm::SmallSetVector<unsigned, 4> factors;
+    auto addFactors = [&](ShardingAttr sharding, const TensorFactors &tensor) {
+      if (auto dim = sharding.getShardedDim(name))
+        factors.insert(tensor[*dim].begin(), tensor[*dim].end());
+    };
+    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+      addFactors(shardings.at(operand), tensor);
+    for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
+      if (ShardingAttr wanted = wishes.lookup(result))
+        addFactors(wanted, tensor);
+
+    // Linear sets first, then factors, then replicated: of equal cost, the one
+    // that leaves the least to compute wins.
+    SmallVector<OpSplit> candidates;
+    for (unsigned set = 0; set < rule.linearSets.size(); ++set) {
+      candidates.push_back(chosen);
+      candidates.back().linearAxes.push_back({set, axis});
+    }
+    for (unsigned factor : factors) {
+      if (!canSplit(rule, chosen, factor, axis))
+        continue;
+      candidates.push_back(chosen);
+      candidates.back().factorAxes[factor].push_back(axis);
+    }
+    candidates.push_back(chosen);
+
+    std::optional<RedistributionCost> best;
+    for (OpSplit &candidate : candidates) {
+      auto cost = getCost(op, rule, candidate, name);
+      if (cost && (!best || *cost < *best)) {
+        best = cost;
+        chosen = std::move(candidate);
+      }
+    }
+  }
+  return chosen;
+}
+
+Value FunctionPropagator::getPlaced(Value value, ShardingAttr sharding,
+                                    Operation *user, const Twine &reason) {
+  if (shardings.at(value) == sharding)
+    return value;
+  Value &result = placed[{value, sharding}];
+  if (!result) {
+    OpBuilder builder(user);
+    result = RedistributeOp::create(
+        builder, user->getLoc(), value.getType(), value, sharding,
+        builder.getStringAttr(getFqn(user)), builder.getStringAttr(reason));
+    shardings[result] = sharding;
+  }
+  return result;
+}
+
+LogicalResult FunctionPropagator::visitRuleOp(ShardingRuleOpInterface op) {
+  ShardingRule rule = op.getShardingRule();
+  SmallVector<ShardingAttr> fixed = getResultShardings(op);
+  if (!fixed.empty() && op->getNumOperands() == 0) {
+    for (auto [result, sharding] : llvm::zip(op->getResults(), fixed))
+      shardings[result] = sharding;
+    return success();
+  }
+  OpSplit split = chooseSplit(op, rule);
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    ShardingAttr needed = getOperandSharding(rule, split, index);
+    operand.set(getPlaced(operand.get(), needed, op,
+                          op->getName().getStringRef() + " needs operand " +
+                              Twine(index) + " as " +
+                              printPlacements(needed, mesh)));
+  }
+  SmallVector<ShardingAttr> results;
+  for (unsigned i = 0; i < op->getNumResults(); ++i) {
+    results.push_back(tp::getResultSharding(rule, split, i));
+    shardings[op->getResult(i)] = results.back();
+  }
+  if (fixed.empty()) {
+    setResultShardings(op, results);
+    return success();
+  }
+  // The IR fixes the results: what the rule gives is redistributed to it.
+  setResultShardings(op, results);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  for (auto [result, sharding] : llvm::zip(op->getResults(), fixed)) {
+    if (shardings[result] == sharding)
+      continue;
+    auto redistribute = RedistributeOp::create(
+        builder, op->getLoc(), result.getType(), result, sharding,
+        builder.getStringAttr(getFqn(op)),
+        builder.getStringAttr("tp.sharding on " +
+                              op->getName().getStringRef()));
+    result.replaceAllUsesExcept(redistribute, redistribute);
+    shardings[redistribute] = sharding;
+  }
+  return success();
+}
+
+LogicalResult FunctionPropagator::visit(Operation *op) {
+  if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
+    Value input = redistribute.getInput();
+    ShardingAttr from = shardings.at(input), to = redistribute.getSharding();
+    if (from == to) {
+      redistribute.replaceAllUsesWith(input);
+      redistribute.erase();
+      return success();
+    }
+    if (failed(planRedistribution(from, to, mesh,
+                                  [&]() { return redistribute.emitError(); })))
+      return failure();
+    shardings[redistribute] = to;
+    return success();
+  }
+  if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op))
+    return visitRuleOp(ruleOp);
+  if (auto returnOp = dyn_cast<func::ReturnOp>(op)) {
+    for (OpOperand &operand : returnOp->getOpOperands()) {
+      unsigned index = operand.getOperandNumber();
+      ShardingAttr wanted = tp::getResultSharding(function, index);
+      if (!wanted) {
+        wanted = getReplicated(operand.get().getType());
+        function.setResultAttr(index, kShardingAttr, wanted);
+      }
+      ShardingAttr from = shardings.at(operand.get());
+      if (from != wanted &&
+          failed(planRedistribution(from, wanted, mesh,
+                                    [&]() { return op->emitError(); })))
+        return failure();
+      operand.set(getPlaced(operand.get(), wanted, op,
+                            "result " + Twine(index) + " of the function is " +
+                                printPlacements(wanted, mesh)));
+    }
+    return success();
+  }
+  return op->emitError() << "'" << op->getName()
+                         << "' has no sharding rule; it needs "
+                            "ShardingRuleOpInterface to be parallelised";
+}
+
+LogicalResult FunctionPropagator::run() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError(
+        "only functions of one block can be parallelised");
+  Block &block = function.getBody().front();
+  for (BlockArgument argument : block.getArguments()) {
+    if (!isa<RankedTensorType>(argument.getType()))
+      return function.emitError() << "argument " << argument.getArgNumber()
+                                  << " is not a ranked tensor";
+    unsigned index = argument.getArgNumber();
+    if (function.getArgAttr(index, kGlobalTypeAttr))
+      return function.emitError("is partitioned already");
+    ShardingAttr sharding = getArgSharding(function, index);
+    if (!sharding) {
+      sharding = getReplicated(argument.getType());
+      function.setArgAttr(index, kShardingAttr, sharding);
+    }
+    shardings[argument] = sharding;
+  }
+  for (Operation &op : block) {
+    if (isa<RedistributeOp, ShardingRuleOpInterface, func::ReturnOp>(op))
+      continue;
+    return visit(&op);
+  }
+  collectWishes(block);
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (failed(visit(&op)))
+      return failure();
+  return success();
+}
+
+namespace {
+struct Propagate : tp::impl::PropagateBase<Propagate> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<MeshOp> mesh = getMesh(module);
+    if (failed(mesh))
+      return signalPassFailure();
+    if (!*mesh) {
+      module.emitError("no tp.mesh to propagate placements over; "
+                       "tp-apply-plan makes one from a plan");
+      return signalPassFailure();
+    }
+    inlineModules(module);
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() &&
+          failed(FunctionPropagator(function, *mesh).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

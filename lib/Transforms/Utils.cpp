@@ -1,0 +1,57 @@
+//===- Utils.cpp - What several passes need -------------------------------===//
+
+#include "tp/Transforms/Utils.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+FailureOr<MeshOp> tp::getMesh(ModuleOp module) {
+  MeshOp mesh;
+  for (MeshOp other : module.getOps<MeshOp>()) {
+    if (mesh) {
+      InFlightDiagnostic diag =
+          other.emitError("a program is parallelised over one mesh");
+      diag.attachNote(mesh.getLoc()) << "the other one is here";
+      return diag;
+    }
+    mesh = other;
+  }
+  return mesh;
+}
+
+StringRef tp::getFqn(Operation *op) {
+  if (auto redistribute = dyn_cast<RedistributeOp>(op))
+    return redistribute.getFqn().value_or("");
+  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
+  return fqn ? fqn.getValue() : StringRef();
+}
+
+ShardingAttr tp::getArgSharding(FunctionOpInterface function, unsigned index) {
+  return function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
+}
+
+ShardingAttr tp::getResultSharding(FunctionOpInterface function,
+                                   unsigned index) {
+  return function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
+}
+
+SmallVector<ShardingAttr> tp::getResultShardings(Operation *op) {
+  if (auto redistribute = dyn_cast<RedistributeOp>(op))
+    return {redistribute.getSharding()};
+  if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr))
+    return {sharding};
+  SmallVector<ShardingAttr> shardings;
+  if (auto list = op->getAttrOfType<ArrayAttr>(kShardingsAttr))
+    llvm::append_range(shardings, list.getAsRange<ShardingAttr>());
+  return shardings;
+}
+
+void tp::setResultShardings(Operation *op, ArrayRef<ShardingAttr> shardings) {
+  if (shardings.size() == 1) {
+    op->setAttr(kShardingAttr, shardings.front());
+    return;
+  }
+  SmallVector<Attribute> list(shardings.begin(), shardings.end());
+  op->setAttr(kShardingsAttr, ArrayAttr::get(op->getContext(), list));
+}

@@ -1,0 +1,173 @@
+// RUN: tp-opt %s --split-input-file --verify-diagnostics
+
+func.func @module_types(%x: tensor<8xf32>) {
+  // expected-error@+1 {{block arguments must have the operands' types}}
+  nn.module "m" class "M" (%x as "x" at 0) {
+  ^bb0(%y: tensor<4xf32>):
+    nn.yield
+  } : (tensor<8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @yield_types(%x: tensor<8xf32>) {
+  // expected-error@+1 {{'nn.yield' must have the results' types}}
+  %r = nn.module "m" class "M" (%x as "x" at 0) {
+  ^bb0(%y: tensor<8xf32>):
+    nn.yield
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @linear(%x: tensor<8x10xf32>, %w: tensor<16x12xf32>) {
+  // expected-error@+1 {{needs (b…, k) and (n, k), found 'tensor<8x10xf32>' and 'tensor<16x12xf32>'}}
+  %0 = nn.linear %x, %w : (tensor<8x10xf32>, tensor<16x12xf32>) -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @linear_result(%x: tensor<8x10xf32>, %w: tensor<16x10xf32>) {
+  // expected-error@+1 {{result should be 'tensor<8x16xf32>', found 'tensor<8x10xf32>'}}
+  %0 = nn.linear %x, %w : (tensor<8x10xf32>, tensor<16x10xf32>) -> tensor<8x10xf32>
+  return
+}
+
+// -----
+
+func.func @linear_element(%x: tensor<8x10xf32>, %w: tensor<16x10xf16>) {
+  // expected-error@+1 {{operands and result must have one element type, found 'tensor<16x10xf16>' and 'tensor<8x16xf32>'}}
+  %0 = nn.linear %x, %w : (tensor<8x10xf32>, tensor<16x10xf16>) -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<2x8x10xf32>, %b: tensor<3x10x4xf32>) {
+  // expected-error@+1 {{batch dimensions of 'tensor<2x8x10xf32>' and 'tensor<3x10x4xf32>' don't broadcast}}
+  %0 = nn.matmul %a, %b : (tensor<2x8x10xf32>, tensor<3x10x4xf32>) -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+func.func @heads(%q: tensor<2x4x8x16xf32>, %k: tensor<2x3x8x16xf32>) {
+  // expected-error@+1 {{with hk dividing h}}
+  %0 = nn.attention %q, %k, %k scale 1.0 : (tensor<2x4x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>) -> tensor<2x4x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @mask(%q: tensor<2x4x8x16xf32>, %m: tensor<8x4xi1>) {
+  // expected-error@+1 {{mask 'tensor<8x4xi1>' doesn't broadcast to the scores' shape 'tensor<2x4x8x8xf32>'}}
+  %0 = nn.attention %q, %q, %q mask %m scale 1.0 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<8x4xi1>) -> tensor<2x4x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @norm(%x: tensor<2x8xf32>, %w: tensor<4xf32>) {
+  // expected-error@+1 {{weight and bias must have the shape of the normalised dimensions of 'tensor<2x8xf32>', found 'tensor<4xf32>'}}
+  %0 = nn.rms_norm %x weight %w over 1 eps 1.0e-5 : (tensor<2x8xf32>, tensor<4xf32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @norm_dims(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{can't normalise 3 dimensions of 'tensor<2x8xf32>'}}
+  %0 = nn.layer_norm %x over 3 eps 1.0e-5 : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @softmax(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{dimension 2 is out of range for 'tensor<2x8xf32>'}}
+  %0 = nn.softmax %x dim 2 : tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @reduce(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{dims must be distinct and ascending}}
+  %0 = nn.reduce sum %x dims [1, 0] : tensor<2x8xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @reshape(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{input has 16 elements, result 15}}
+  %0 = nn.reshape %x : tensor<2x8xf32> -> tensor<3x5xf32>
+  return
+}
+
+// -----
+
+func.func @transpose(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{permutation must name each dimension once}}
+  %0 = nn.transpose %x [0, 0] : tensor<2x8xf32> -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{doesn't broadcast to 'tensor<3x8xf32>'}}
+  %0 = nn.broadcast %x : tensor<2x8xf32> -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{range of 4 elements from 5 by 1 leaves dimension 1 of size 8}}
+  %0 = nn.slice %x dim 1 start 5 step 1 : tensor<2x8xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%x: tensor<2x8xf32>, %y: tensor<3x8xf32>) {
+  // expected-error@+1 {{operands must agree in all dimensions but 1}}
+  %0 = nn.concat %x, %y dim 1 : (tensor<2x8xf32>, tensor<3x8xf32>) -> tensor<2x16xf32>
+  return
+}
+
+// -----
+
+func.func @gather(%x: tensor<2x8xf32>, %i: tensor<3x3xi64>) {
+  // expected-error@+1 {{is larger than input 'tensor<2x8xf32>' in dimension 0}}
+  %0 = nn.gather %x, %i dim 1 : (tensor<2x8xf32>, tensor<3x3xi64>) -> tensor<3x3xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%x: tensor<8x16xf32>, %t: tensor<4xi64>) {
+  // expected-error@+1 {{target should have the shape of 'tensor<8xi64>', found 'tensor<4xi64>'}}
+  %0 = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<4xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @smoothing(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
+  // expected-error@+1 {{label smoothing must be between 0 and 1}}
+  %0 = nn.cross_entropy mean %x, %t ignore -100 smoothing 1.5 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @elementwise(%x: tensor<2x8xf32>, %y: tensor<3x8xf32>) {
+  // expected-error@+1 {{op operands don't have broadcast-compatible shapes}}
+  %0 = nn.add %x, %y : (tensor<2x8xf32>, tensor<3x8xf32>) -> tensor<2x8xf32>
+  return
+}

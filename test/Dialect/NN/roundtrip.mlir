@@ -1,0 +1,165 @@
+// RUN: tp-opt %s --verify-roundtrip | FileCheck %s
+// RUN: tp-opt %s --mlir-print-op-generic | tp-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @structure
+func.func @structure(%x: tensor<8x10xf32>) -> tensor<8x16xf32> {
+  // CHECK: nn.module "mlp" class "MLP" (%{{.*}} as "input" at 0) {
+  // CHECK-NEXT: ^bb0(%[[X:.*]]: tensor<8x10xf32>):
+  // CHECK: nn.parameter "mlp.weight" : tensor<16x10xf32>
+  // CHECK: nn.yield %{{.*}} : tensor<8x16xf32>
+  // CHECK: } : (tensor<8x10xf32>) -> tensor<8x16xf32>
+  %r = nn.module "mlp" class "MLP" (%x as "input" at 0) {
+  ^bb0(%input: tensor<8x10xf32>):
+    %w = nn.parameter "mlp.weight" : tensor<16x10xf32>
+    %y = nn.linear %input, %w : (tensor<8x10xf32>, tensor<16x10xf32>) -> tensor<8x16xf32>
+    nn.yield %y : tensor<8x16xf32>
+  } : (tensor<8x10xf32>) -> tensor<8x16xf32>
+  // CHECK: nn.module "" class "Empty" () {
+  // CHECK: } : () -> ()
+  nn.module "" class "Empty" () {
+  } : () -> ()
+  // CHECK: nn.constant dense<1.000000e+00> : tensor<2x4xf32>
+  %c = nn.constant dense<1.0> : tensor<2x4xf32>
+  // CHECK: nn.iota dim 0 start 0.000000e+00 step 1.000000e+00 : tensor<64xi64>
+  %i = nn.iota dim 0 start 0.0 step 1.0 : tensor<64xi64>
+  return %r : tensor<8x16xf32>
+}
+
+// CHECK-LABEL: func.func @elementwise
+func.func @elementwise(%x: tensor<2x4xf32>, %v: tensor<4xf32>, %b: tensor<2x4xi1>) {
+  // CHECK: nn.neg %{{.*}} : tensor<2x4xf32>
+  %0 = nn.neg %x : tensor<2x4xf32>
+  // CHECK: nn.abs
+  %1 = nn.abs %x : tensor<2x4xf32>
+  // CHECK: nn.exp
+  %2 = nn.exp %x : tensor<2x4xf32>
+  // CHECK: nn.log
+  %3 = nn.log %x : tensor<2x4xf32>
+  // CHECK: nn.sqrt
+  %4 = nn.sqrt %x : tensor<2x4xf32>
+  // CHECK: nn.rsqrt
+  %5 = nn.rsqrt %x : tensor<2x4xf32>
+  // CHECK: nn.reciprocal
+  %6 = nn.reciprocal %x : tensor<2x4xf32>
+  // CHECK: nn.sin
+  %7 = nn.sin %x : tensor<2x4xf32>
+  // CHECK: nn.cos
+  %8 = nn.cos %x : tensor<2x4xf32>
+  // CHECK: nn.tanh
+  %9 = nn.tanh %x : tensor<2x4xf32>
+  // CHECK: nn.erf
+  %10 = nn.erf %x : tensor<2x4xf32>
+  // CHECK: nn.sigmoid
+  %11 = nn.sigmoid %x : tensor<2x4xf32>
+  // CHECK: nn.silu
+  %12 = nn.silu %x : tensor<2x4xf32>
+  // CHECK: nn.relu
+  %13 = nn.relu %x : tensor<2x4xf32>
+  // CHECK: nn.floor
+  %14 = nn.floor %x : tensor<2x4xf32>
+  // CHECK: nn.ceil
+  %15 = nn.ceil %x : tensor<2x4xf32>
+  // CHECK: nn.logical_not %{{.*}} : tensor<2x4xi1>
+  %16 = nn.logical_not %b : tensor<2x4xi1>
+  // CHECK: nn.gelu %{{.*}} : tensor<2x4xf32>
+  %17 = nn.gelu %x : tensor<2x4xf32>
+  // CHECK: nn.gelu tanh %{{.*}} : tensor<2x4xf32>
+  %18 = nn.gelu tanh %x : tensor<2x4xf32>
+  // CHECK: nn.cast %{{.*}} : tensor<2x4xi1> -> tensor<2x4xf32>
+  %19 = nn.cast %b : tensor<2x4xi1> -> tensor<2x4xf32>
+  // CHECK: nn.add %{{.*}}, %{{.*}} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %20 = nn.add %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.sub
+  %21 = nn.sub %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.mul
+  %22 = nn.mul %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.div
+  %23 = nn.div %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.floor_div
+  %24 = nn.floor_div %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.remainder
+  %25 = nn.remainder %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.pow
+  %26 = nn.pow %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.maximum
+  %27 = nn.maximum %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.minimum
+  %28 = nn.minimum %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.logical_and
+  %29 = nn.logical_and %b, %b : (tensor<2x4xi1>, tensor<2x4xi1>) -> tensor<2x4xi1>
+  // CHECK: nn.logical_or
+  %30 = nn.logical_or %b, %b : (tensor<2x4xi1>, tensor<2x4xi1>) -> tensor<2x4xi1>
+  // CHECK: nn.logical_xor
+  %31 = nn.logical_xor %b, %b : (tensor<2x4xi1>, tensor<2x4xi1>) -> tensor<2x4xi1>
+  // CHECK: nn.compare le %{{.*}}, %{{.*}} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xi1>
+  %32 = nn.compare le %x, %v : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xi1>
+  // CHECK: nn.where %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4xi1>, tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %33 = nn.where %b, %x, %v : (tensor<2x4xi1>, tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @contractions
+func.func @contractions(%x: tensor<2x8x16xf32>, %w: tensor<32x16xf32>, %q: tensor<2x4x8x16xf32>, %k: tensor<2x2x8x16xf32>,
+                        %m: tensor<8x8xi1>, %ids: tensor<2x8xi64>) {
+  // CHECK: nn.linear %{{.*}}, %{{.*}} : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
+  %0 = nn.linear %x, %w : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
+  %t = nn.transpose %x [0, 2, 1] : tensor<2x8x16xf32> -> tensor<2x16x8xf32>
+  // CHECK: nn.matmul %{{.*}}, %{{.*}} : (tensor<2x8x16xf32>, tensor<2x16x8xf32>) -> tensor<2x8x8xf32>
+  %1 = nn.matmul %x, %t : (tensor<2x8x16xf32>, tensor<2x16x8xf32>) -> tensor<2x8x8xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} scale 2.500000e-01 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<8x8xi1>) -> tensor<2x4x8x16xf32>
+  %2 = nn.attention %q, %k, %k mask %m scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<8x8xi1>) -> tensor<2x4x8x16xf32>
+  // CHECK: nn.attention causal %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01
+  %3 = nn.attention causal %q, %k, %k scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>) -> tensor<2x4x8x16xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} : (tensor<2x8xi64>, tensor<32x16xf32>) -> tensor<2x8x16xf32>
+  %4 = nn.embedding %ids, %w : (tensor<2x8xi64>, tensor<32x16xf32>) -> tensor<2x8x16xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @normalizations
+func.func @normalizations(%x: tensor<2x8x16xf32>, %w: tensor<16xf32>) {
+  // CHECK: nn.layer_norm %{{.*}} weight %{{.*}} bias %{{.*}} over 1 eps 1.000000e-05 : (tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
+  %0 = nn.layer_norm %x weight %w bias %w over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
+  // CHECK: nn.layer_norm %{{.*}} over 2 eps 1.000000e-05 : (tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  %1 = nn.layer_norm %x over 2 eps 1.0e-5 : (tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  // CHECK: nn.rms_norm %{{.*}} weight %{{.*}} over 1 eps 1.000000e-05
+  %2 = nn.rms_norm %x weight %w over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
+  // CHECK: nn.softmax %{{.*}} dim 2 : tensor<2x8x16xf32>
+  %3 = nn.softmax %x dim 2 : tensor<2x8x16xf32>
+  // CHECK: nn.log_softmax %{{.*}} dim 1 : tensor<2x8x16xf32>
+  %4 = nn.log_softmax %x dim 1 : tensor<2x8x16xf32>
+  // CHECK: nn.reduce mean %{{.*}} dims [0, 2] keepdim : tensor<2x8x16xf32> -> tensor<1x8x1xf32>
+  %5 = nn.reduce mean %x dims [0, 2] keepdim : tensor<2x8x16xf32> -> tensor<1x8x1xf32>
+  // CHECK: nn.reduce max %{{.*}} dims [1] : tensor<2x8x16xf32> -> tensor<2x16xf32>
+  %6 = nn.reduce max %x dims [1] : tensor<2x8x16xf32> -> tensor<2x16xf32>
+  // CHECK: nn.argmax %{{.*}} dim 2 : tensor<2x8x16xf32> -> tensor<2x8xi64>
+  %7 = nn.argmax %x dim 2 : tensor<2x8x16xf32> -> tensor<2x8xi64>
+  return
+}
+
+// CHECK-LABEL: func.func @shapes
+func.func @shapes(%x: tensor<2x8x16xf32>, %i: tensor<2x3x16xi64>, %j: tensor<3xi64>) {
+  // CHECK: nn.reshape %{{.*}} : tensor<2x8x16xf32> -> tensor<16x16xf32>
+  %0 = nn.reshape %x : tensor<2x8x16xf32> -> tensor<16x16xf32>
+  // CHECK: nn.transpose %{{.*}} [2, 0, 1] : tensor<2x8x16xf32> -> tensor<16x2x8xf32>
+  %1 = nn.transpose %x [2, 0, 1] : tensor<2x8x16xf32> -> tensor<16x2x8xf32>
+  // CHECK: nn.broadcast %{{.*}} : tensor<2x8x16xf32> -> tensor<3x2x8x16xf32>
+  %2 = nn.broadcast %x : tensor<2x8x16xf32> -> tensor<3x2x8x16xf32>
+  // CHECK: nn.slice %{{.*}} dim 1 start 1 step 2 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
+  %3 = nn.slice %x dim 1 start 1 step 2 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
+  // CHECK: nn.concat %{{.*}}, %{{.*}} dim 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x12x16xf32>
+  %4 = nn.concat %x, %3 dim 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x12x16xf32>
+  // CHECK: nn.gather %{{.*}}, %{{.*}} dim 1 : (tensor<2x8x16xf32>, tensor<2x3x16xi64>) -> tensor<2x3x16xf32>
+  %5 = nn.gather %x, %i dim 1 : (tensor<2x8x16xf32>, tensor<2x3x16xi64>) -> tensor<2x3x16xf32>
+  // CHECK: nn.index_select %{{.*}}, %{{.*}} dim 1 : (tensor<2x8x16xf32>, tensor<3xi64>) -> tensor<2x3x16xf32>
+  %6 = nn.index_select %x, %j dim 1 : (tensor<2x8x16xf32>, tensor<3xi64>) -> tensor<2x3x16xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @losses
+func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>, %w: tensor<16xf32>) {
+  // CHECK: nn.cross_entropy mean %{{.*}}, %{{.*}} weight %{{.*}} ignore -100 smoothing 1.000000e-01 : (tensor<8x16xf32>, tensor<8xi64>, tensor<16xf32>) -> tensor<f32>
+  %0 = nn.cross_entropy mean %x, %t weight %w ignore -100 smoothing 0.1 : (tensor<8x16xf32>, tensor<8xi64>, tensor<16xf32>) -> tensor<f32>
+  // CHECK: nn.nll_loss none %{{.*}}, %{{.*}} ignore -100 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8xf32>
+  %1 = nn.nll_loss none %x, %t ignore -100 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8xf32>
+  return
+}

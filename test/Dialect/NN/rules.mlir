@@ -1,0 +1,64 @@
+// RUN: tp-opt %s --tp-print-sharding-rules --verify-diagnostics
+
+func.func @elementwise(%x: tensor<2x4xf32>, %row: tensor<1x4xf32>, %s: tensor<f32>) {
+  // expected-remark@+1 {{([0][1]) -> ([0][1]) {0=2, 1=4}}}
+  %0 = nn.exp %x : tensor<2x4xf32>
+  // expected-remark@+1 {{([0][1], [_][1]) -> ([0][1]) {0=2, 1=4} linear={{0, 1}}}}
+  %1 = nn.add %x, %row : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  // expected-remark@+1 {{([0][1], ) -> ([0][1]) {0=2, 1=4} linear={{0}, {1}}}}
+  %2 = nn.mul %x, %s : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  // expected-remark@+1 {{([0][1]) -> ([0][1]) {0=2, 1=4} whole={1}}}
+  %3 = nn.softmax %x dim 1 : tensor<2x4xf32>
+  return
+}
+
+func.func @contractions(%x: tensor<2x8x16xf32>, %w: tensor<32x16xf32>, %q: tensor<2x4x8x16xf32>, %k: tensor<2x2x8x16xf32>,
+                        %m: tensor<2x1x8x8xi1>, %ids: tensor<2x8xi64>) {
+  // expected-remark@+1 {{([0][1][3], [2][3]) -> ([0][1][2]) {0=2, 1=8, 2=32, 3=16} reduction={3} linear={{0}, {1}}}}
+  %0 = nn.linear %x, %w : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
+  // Query heads are key heads (factor 4, major) times the group.
+  // expected-remark@+1 {{([0][3*5][1][6], [0][3][4][6], [0][3][4][2], [0][_][1][4]) -> ([0][3*5][1][2])}}
+  %1 = nn.attention %q, %k, %k mask %m scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x1x8x8xi1>) -> tensor<2x4x8x16xf32>
+  // expected-remark@+1 {{([0][1], [3][2]) -> ([0][1][2]) {0=2, 1=8, 2=16, 3=32} reduction={3}}}
+  %2 = nn.embedding %ids, %w : (tensor<2x8xi64>, tensor<32x16xf32>) -> tensor<2x8x16xf32>
+  return
+}
+
+func.func @reductions(%x: tensor<2x8x16xf32>) {
+  // expected-remark@+1 {{([0][1][2]) -> ([0][1][_]) {0=2, 1=8, 2=16} reduction={2} linear={{0}}}}
+  %0 = nn.reduce mean %x dims [2] keepdim : tensor<2x8x16xf32> -> tensor<2x8x1xf32>
+  // expected-remark@+1 {{([0][1][2]) -> ([0][2]) {0=2, 1=8, 2=16} reduction={1}}}
+  %1 = nn.reduce max %x dims [1] : tensor<2x8x16xf32> -> tensor<2x16xf32>
+  // expected-remark@+1 {{([0][1][2]) -> ([0][1]) {0=2, 1=8, 2=16} whole={2}}}
+  %2 = nn.argmax %x dim 2 : tensor<2x8x16xf32> -> tensor<2x8xi64>
+  return
+}
+
+func.func @shapes(%x: tensor<2x8x16xf32>, %i: tensor<2x3x16xi64>, %j: tensor<3xi64>) {
+  // A split: the dimension's major factor carries a sharding through.
+  // expected-remark@+1 {{([3][2][1*0]) -> ([3][2][1][0]) {0=4, 1=4, 2=8, 3=2} linear={{0}}}}
+  %0 = nn.reshape %x : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
+  // expected-remark@+1 {{([2][1][0]) -> ([2*1][0]) {0=16, 1=8, 2=2} linear={{0}}}}
+  %1 = nn.reshape %x : tensor<2x8x16xf32> -> tensor<16x16xf32>
+  // expected-remark@+1 {{([1][2][0]) -> ([0][1][2]) {0=16, 1=2, 2=8} linear={{0}}}}
+  %2 = nn.transpose %x [2, 0, 1] : tensor<2x8x16xf32> -> tensor<16x2x8xf32>
+  // expected-remark@+1 {{([0][_][1]) -> ([0][_][1]) {0=2, 1=16} linear={{0}}}}
+  %3 = nn.slice %x dim 1 start 0 step 2 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
+  // expected-remark@+1 {{([0][_][1], [0][_][1]) -> ([0][_][1]) {0=2, 1=16} linear={{0, 1}}}}
+  %4 = nn.concat %x, %3 dim 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x12x16xf32>
+  // expected-remark@+1 {{([0][_][1], [0][2][1]) -> ([0][2][1]) {0=2, 1=16, 2=3} linear={{0}}}}
+  %5 = nn.gather %x, %i dim 1 : (tensor<2x8x16xf32>, tensor<2x3x16xi64>) -> tensor<2x3x16xf32>
+  // expected-remark@+1 {{([0][_][1], [2]) -> ([0][2][1]) {0=2, 1=16, 2=3} linear={{0}}}}
+  %6 = nn.index_select %x, %j dim 1 : (tensor<2x8x16xf32>, tensor<3xi64>) -> tensor<2x3x16xf32>
+  return
+}
+
+func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
+  // expected-remark@+1 {{([0][1], [0]) -> ([0]) {0=8, 1=16} whole={1}}}
+  %0 = nn.cross_entropy none %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8xf32>
+  // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} reduction={0} whole={1}}}
+  %1 = nn.cross_entropy sum %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
+  // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} whole={0, 1}}}
+  %2 = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
+  return
+}

@@ -1,0 +1,42 @@
+// RUN: tp-opt %s --verify-roundtrip | FileCheck %s
+// RUN: tp-opt %s --mlir-print-op-generic | tp-opt | FileCheck %s
+
+// CHECK: tp.mesh @mesh(dp = 2, tp = 4)
+tp.mesh @mesh(dp = 2, tp = 4)
+// CHECK: tp.mesh @odd("my-axis" = 3)
+tp.mesh @odd("my-axis" = 3)
+
+// CHECK-LABEL: func.func @shardings
+// CHECK-SAME: %{{.*}}: tensor<8x8xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{dp}, {tp}]>}
+// CHECK-SAME: -> (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp, dp}, {}]>})
+func.func @shardings(%x: tensor<8x8xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{dp}, {tp}]>})
+    -> (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp, dp}, {}]>}) {
+  // CHECK: tp.redistribute %{{.*}} to <@mesh, [{}, {}], partial = {tp: sum, dp: max}> : tensor<8x8xf32>
+  %0 = tp.redistribute %x to <@mesh, [{}, {}], partial = {tp: sum, dp: max}> : tensor<8x8xf32>
+  // CHECK: tp.redistribute %{{.*}} to <@mesh, [{tp:(1)2}, {tp:(2)2}]> {fqn = "mlp", reason = "plan.yaml:3:1: why"} : tensor<8x8xf32>
+  %1 = tp.redistribute %0 to <@mesh, [{tp:(1)2}, {tp:(2)2}]> {fqn = "mlp", reason = "plan.yaml:3:1: why"} : tensor<8x8xf32>
+  // CHECK: tp.redistribute %{{.*}} to <@odd, [{"my-axis"}, {}]> : tensor<8x8xf32>
+  %2 = tp.redistribute %x to <@odd, [{"my-axis"}, {}]> : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// CHECK-LABEL: func.func @collectives
+func.func @collectives(%x: tensor<8x4xf32>) {
+  // CHECK: tp.all_gather %{{.*}} dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x16xf32>
+  %0 = tp.all_gather %x dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x16xf32>
+  // CHECK: tp.reduce_scatter max %{{.*}} dim 0 over @mesh {dp, tp} : tensor<8x4xf32> -> tensor<1x4xf32>
+  %1 = tp.reduce_scatter max %x dim 0 over @mesh {dp, tp} : tensor<8x4xf32> -> tensor<1x4xf32>
+  // CHECK: tp.all_reduce sum %{{.*}} over @mesh {tp} {bytes = 96 : i64, fqn = "a.b", reason = "r"} : tensor<8x4xf32>
+  %2 = tp.all_reduce sum %x over @mesh {tp} {bytes = 96 : i64, fqn = "a.b", reason = "r"} : tensor<8x4xf32>
+  // CHECK: tp.all_to_all %{{.*}} split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
+  %3 = tp.all_to_all %x split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
+  // CHECK: tp.permute %{{.*}} from [1, 2, 3, 0] over @mesh {tp} : tensor<8x4xf32>
+  %4 = tp.permute %x from [1, 2, 3, 0] over @mesh {tp} : tensor<8x4xf32>
+  // CHECK: tp.broadcast %{{.*}} root 3 over @mesh {tp} : tensor<8x4xf32>
+  %5 = tp.broadcast %x root 3 over @mesh {tp} : tensor<8x4xf32>
+  // CHECK: tp.local_slice %{{.*}} dim 0 over @mesh {tp:(1)2} : tensor<8x4xf32> -> tensor<4x4xf32>
+  %6 = tp.local_slice %x dim 0 over @mesh {tp:(1)2} : tensor<8x4xf32> -> tensor<4x4xf32>
+  // CHECK: tp.shard_index over @mesh {dp, tp} : tensor<i64>
+  %7 = tp.shard_index over @mesh {dp, tp} : tensor<i64>
+  return
+}

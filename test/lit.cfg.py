@@ -1,0 +1,29 @@
+"""The lit suite: IR tests with FileCheck, and the tools' command lines."""
+
+import os
+
+import lit.formats
+
+config.name = "tp-mlir"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "CMakeLists.txt"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.tp_binary_dir, "test")
+
+path = [os.path.join(config.tp_binary_dir, "bin"), config.llvm_tools_dir]
+config.environment["PATH"] = os.pathsep.join(path + [config.environment["PATH"]])
+# Compiled artifacts of tp-run's cache belong to this build.
+config.environment["TP_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%examples", os.path.join(config.tp_source_dir, "examples")))
+
+for tool in ("tp-import", "tp-opt", "tp-compile", "tp-run"):
+    if os.path.exists(os.path.join(path[0], tool)):
+        config.available_features.add(tool)
+if config.sanitize:
+    config.available_features.add("sanitized")
