@@ -90,7 +90,7 @@ public:
   /// einsum names of the factors, for messages; empty where a rule has none.
   SmallVector<std::string> names;
 
-  /// Prints `(0 1, 2 1) -> (0 2) {sizes} reduction={1} whole={} linear={{0}}`.
+  /// Prints `([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2}`.
   void print(raw_ostream &os) const;
 };
 
