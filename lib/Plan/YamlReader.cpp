@@ -38,7 +38,7 @@ public:
     if (!failed && !stream.failed() && value && ++document != stream.end())
       if (yaml::Node *node = document->getRoot())
         if (!isa<yaml::NullNode>(node))
-          report(getLocation(*node),
+          report(getLocation(*node, getLocation(1, 1)),
                  "a plan is one document, but another one begins here");
     if (failed || stream.failed())
       return std::nullopt;
@@ -49,12 +49,15 @@ private:
   FileLineColLoc getLocation(unsigned line, unsigned column) {
     return FileLineColLoc::get(path, line, column);
   }
-  FileLineColLoc getLocation(SMLoc loc) {
+  /// In malformed text, LLVM's nodes may have a place outside of it.
+  FileLineColLoc getLocation(SMLoc loc, FileLineColLoc fallback) {
+    if (!loc.isValid() || !sources.FindBufferContainingLoc(loc))
+      return fallback;
     auto [line, column] = sources.getLineAndColumn(loc);
     return getLocation(line, column);
   }
-  FileLineColLoc getLocation(const yaml::Node &node) {
-    return getLocation(node.getSourceRange().Start);
+  FileLineColLoc getLocation(const yaml::Node &node, FileLineColLoc fallback) {
+    return getLocation(node.getSourceRange().Start, fallback);
   }
 
   std::nullopt_t report(FileLineColLoc loc, const Twine &message) {
@@ -82,14 +85,14 @@ private:
     // Plans are four levels deep; the bound keeps hostile files off the stack.
     constexpr unsigned kMaxDepth = 16;
     if (depth > kMaxDepth)
-      return report(getLocation(node),
+      return report(getLocation(node, fallback),
                     "values are nested too deeply for a plan");
     if (isa<yaml::NullNode>(node))
       return PlanValue(fallback);
 
     // LLVM has no exact place for collections; their key's serves.
     bool isCollection = isa<yaml::SequenceNode, yaml::MappingNode>(node);
-    PlanValue value(isCollection ? fallback : getLocation(node));
+    PlanValue value(isCollection ? fallback : getLocation(node, fallback));
     SmallString<32> storage;
     if (auto *scalar = dyn_cast<yaml::ScalarNode>(&node)) {
       StringRef raw = scalar->getRawValue();
@@ -133,7 +136,7 @@ private:
         if (!field)
           return std::nullopt;
         if (!key->isScalar())
-          return report(getLocation(*keyNode),
+          return report(getLocation(*keyNode, value.loc),
                         "a key must be a text, found " + key->describe());
         value.items.push_back(std::move(*key));
         value.items.push_back(std::move(*field));
@@ -143,7 +146,8 @@ private:
     // The range of an alias ends where it should begin; its name is in place.
     if (auto *alias = dyn_cast<yaml::AliasNode>(&node))
       return report(
-          getLocation(SMLoc::getFromPointer(alias->getName().data() - 1)),
+          getLocation(SMLoc::getFromPointer(alias->getName().data() - 1),
+                      fallback),
           "'*" + alias->getName() +
               "' is a YAML alias, which plans don't have; put quotes around a "
               "pattern that begins with '*'");
