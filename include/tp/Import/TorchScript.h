@@ -1,0 +1,38 @@
+//===- TorchScript.h - import a TorchScript archive -------------*- C++ -*-===//
+
+#ifndef TP_IMPORT_TORCHSCRIPT_H
+#define TP_IMPORT_TORCHSCRIPT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "tp/Import/InputSpec.h"
+#include "tp/Import/Safetensors.h"
+#include "llvm/Support/raw_ostream.h"
+#include <vector>
+
+namespace mlir::tp {
+
+/// A model as MLIR, and the tensors that its `nn.parameter` ops name.
+struct ImportedModel {
+  OwningOpRef<ModuleOp> module;
+  std::vector<WeightTensor> weights;
+};
+
+/// Imports the TorchScript archive at `path` (written by `torch.jit.save`, from
+/// a scripted or traced module), specialised to the given inputs: a module with
+/// one function `main`, whose body is the root `nn.module`. Shapes are static
+/// and everything that depends on shapes alone is folded.
+///
+/// Inputs are matched to `forward`'s arguments by name; if none of the
+/// names is an argument's, by position, with a note on `notes`.
+///
+/// The error is one text for the user: a file that is no TorchScript archive,
+/// inputs that don't fit, shapes that don't fit, or the list of everything in
+/// the model that isn't supported. Loads the nn, func and tp dialects.
+llvm::Expected<ImportedModel>
+importTorchScript(MLIRContext *context, llvm::StringRef path,
+                  llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes);
+
+} // namespace mlir::tp
+
+#endif // TP_IMPORT_TORCHSCRIPT_H

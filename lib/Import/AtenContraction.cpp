@@ -1,0 +1,297 @@
+//===- AtenContraction.cpp - products, attention, embedding
+//-----------------===//
+
+#include "AtenCall.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// If `v` is the transpose of its last two dimensions of a parameter (n, k),
+/// that parameter: `x @ w.t()` is a Linear and stays one, so that the styles
+/// for Linear apply.
+static Value transposedParameter(Value v) {
+  auto transpose = v.getDefiningOp<nn::TransposeOp>();
+  if (!transpose || transpose.getPermutation() != ArrayRef<int64_t>{1, 0} ||
+      !transpose.getInput().getDefiningOp<nn::ParameterOp>())
+    return Value();
+  return transpose.getInput();
+}
+
+static Value multiply(NNBuilder &b, Value lhs, Value rhs) {
+  if (Value weight = transposedParameter(rhs); weight && b.isFloat(lhs))
+    return b.linear(lhs, weight);
+  return b.matmul(lhs, rhs);
+}
+
+/// PyTorch's matmul: a one-dimensional operand is a row at the left, a column
+/// at the right, and its dimension disappears.
+static LogicalResult product(AtenCall &call, NNBuilder &b, Value lhs,
+                             Value rhs) {
+  Type type = call.resultElement();
+  lhs = b.cast(lhs, type);
+  rhs = b.cast(rhs, type);
+  if (b.rank(lhs) == 1)
+    lhs = b.reshape(lhs, {1, b.shape(lhs)[0]});
+  if (b.rank(rhs) == 1)
+    rhs = b.reshape(rhs, {b.shape(rhs)[0], 1});
+  return call.result(b.reshape(multiply(b, lhs, rhs), call.resultShape()));
+}
+
+static LogicalResult matmul(AtenCall &call, NNBuilder &b) {
+  return product(call, b, call.tensor("self"), call.tensor("other"));
+}
+
+static LogicalResult matrixMultiply(AtenCall &call, NNBuilder &b) {
+  return product(call, b, call.tensor("self"), call.tensor("mat2"));
+}
+
+static LogicalResult matrixVector(AtenCall &call, NNBuilder &b) {
+  return product(call, b, call.tensor("self"), call.tensor("vec"));
+}
+
+static LogicalResult dot(AtenCall &call, NNBuilder &b) {
+  return product(call, b, call.tensor("self"), call.tensor("tensor"));
+}
+
+static LogicalResult outer(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value column = b.cast(call.tensor("self"), type);
+  column = b.reshape(column, {b.shape(column)[0], 1});
+  return call.result(b.mul(column, b.cast(call.tensor("vec2"), type)));
+}
+
+static LogicalResult linear(AtenCall &call, NNBuilder &b) {
+  Value input = call.tensor("input"), weight = call.tensor("weight");
+  if (b.rank(weight) != 2)
+    return call.unsupported("with a one-dimensional weight");
+  // nn.linear wants a row; a vector is a batch of one.
+  bool isVector = b.rank(input) == 1;
+  Value rows = isVector ? b.reshape(input, {1, b.shape(input)[0]}) : input;
+  Value result = b.reshape(b.linear(rows, weight), call.resultShape());
+  if (call.has("bias"))
+    result = b.add(result, call.tensor("bias"));
+  return call.result(result);
+}
+
+/// beta * self + alpha * (first @ second).
+static LogicalResult addProduct(AtenCall &call, NNBuilder &b, Value first,
+                                Value second) {
+  auto scaled = [&](Value v, StringRef name) {
+    return call.scalar(name) == 1.0
+               ? v
+               : b.mul(v, b.scalar(b.element(v), call.scalar(name)));
+  };
+  Value result = scaled(multiply(b, first, second), "alpha");
+  if (call.scalar("beta") == 0.0)
+    return call.result(result);
+  return call.result(b.add(result, scaled(call.tensor("self"), "beta")));
+}
+
+static LogicalResult addmm(AtenCall &call, NNBuilder &b) {
+  return addProduct(call, b, call.tensor("mat1"), call.tensor("mat2"));
+}
+
+static LogicalResult baddbmm(AtenCall &call, NNBuilder &b) {
+  return addProduct(call, b, call.tensor("batch1"), call.tensor("batch2"));
+}
+
+static LogicalResult attention(AtenCall &call, NNBuilder &b) {
+  Value query = call.tensor("query"), key = call.tensor("key"),
+        value = call.tensor("value");
+  if (call.real("dropout_p") != 0)
+    return call.unsupported("with dropout");
+  int64_t rank = b.rank(query);
+  if (rank < 3)
+    return call.unsupported("of fewer than three dimensions");
+  double scale = call.has("scale")
+                     ? call.real("scale")
+                     : 1.0 / std::sqrt(double(b.shape(query).back()));
+  bool causal = call.flag("is_causal");
+  Value mask;
+  if (call.has("attn_mask")) {
+    bool square = b.shape(query)[rank - 2] == b.shape(key)[rank - 2];
+    if (square && call.isCausalMask("attn_mask")) {
+      causal = true;
+    } else {
+      mask = call.tensor("attn_mask");
+      if (!b.isBool(mask))
+        mask = b.cast(mask, b.element(query));
+    }
+  }
+
+  // nn.attention has batch and heads; three dimensions are one head.
+  auto withHead = [&](Value v) {
+    if (rank != 3)
+      return v;
+    auto shape = b.shape(v);
+    return b.reshape(v, {shape[0], 1, shape[1], shape[2]});
+  };
+  if (mask && rank == 3 && b.rank(mask) == 3)
+    mask = withHead(mask);
+  query = withHead(query), key = withHead(key), value = withHead(value);
+
+  // PyTorch broadcasts the leading dimensions; nn.attention shares heads alone.
+  llvm::SmallVector<int64_t> lead(b.shape(query).drop_back(2));
+  for (Value v : {key, value}) {
+    llvm::SmallVector<int64_t> both;
+    auto other = llvm::to_vector(b.shape(v).drop_back(2));
+    if (call.flag("enable_gqa"))
+      other.back() = lead.back();
+    if (!OpTrait::util::getBroadcastedShape(lead, other, both))
+      return call.unsupported("with heads that don't broadcast");
+    lead = both;
+  }
+  auto expand = [&](Value v, bool shareHeads) {
+    llvm::SmallVector<int64_t> shape(lead);
+    if (shareHeads)
+      shape.back() = b.shape(v)[b.rank(v) - 3];
+    llvm::append_range(shape, b.shape(v).take_back(2));
+    return b.broadcast(v, shape);
+  };
+  bool shareHeads = call.flag("enable_gqa");
+  query = expand(query, false);
+  key = expand(key, shareHeads);
+  value = expand(value, shareHeads);
+
+  llvm::SmallVector<int64_t> shape(lead);
+  shape.push_back(b.shape(query)[b.rank(query) - 2]);
+  shape.push_back(b.shape(value).back());
+  Value result = nn::AttentionOp::create(
+      b.builder, b.loc, RankedTensorType::get(shape, b.element(query)), query,
+      key, value, mask, b.builder.getF64FloatAttr(scale), causal);
+  return call.result(b.reshape(result, call.resultShape()));
+}
+
+static LogicalResult embedding(AtenCall &call, NNBuilder &b) {
+  return call.result(
+      nn::EmbeddingOp::create(b.builder, b.loc, call.resultType(),
+                              call.tensor("indices"), call.tensor("weight")));
+}
+
+//===----------------------------------------------------------------------===//
+// einsum
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One operand of an einsum: a value and a letter per dimension.
+struct Lettered {
+  Value value;
+  std::string letters;
+};
+} // namespace
+
+/// Sums the letters away that `keep` doesn't have.
+static Lettered sumOut(NNBuilder &b, Lettered term, StringRef keep) {
+  llvm::SmallVector<int64_t> dims;
+  std::string rest;
+  for (auto [dim, letter] : llvm::enumerate(term.letters)) {
+    if (keep.contains(letter))
+      rest += letter;
+    else
+      dims.push_back(dim);
+  }
+  if (dims.empty())
+    return term;
+  return {b.reduce(nn::ReduceKind::Sum, term.value, dims, false), rest};
+}
+
+static Value permuteTo(NNBuilder &b, Lettered term, StringRef order) {
+  auto permutation = llvm::map_to_vector(
+      order, [&](char letter) { return int64_t(term.letters.find(letter)); });
+  return b.transpose(term.value, permutation);
+}
+
+/// Contracts two operands to the letters of `keep`, as one batched matmul.
+static Lettered contract(NNBuilder &b, Lettered lhs, Lettered rhs,
+                         StringRef keep) {
+  lhs = sumOut(b, lhs, (keep + rhs.letters).str());
+  rhs = sumOut(b, rhs, (keep + lhs.letters).str());
+  std::string batch, rows, inner, columns;
+  for (char letter : lhs.letters) {
+    if (!StringRef(rhs.letters).contains(letter))
+      rows += letter;
+    else if (keep.contains(letter))
+      batch += letter;
+    else
+      inner += letter;
+  }
+  for (char letter : rhs.letters)
+    if (!StringRef(lhs.letters).contains(letter))
+      columns += letter;
+
+  auto sizes = [&](Lettered &term, StringRef letters) {
+    return llvm::map_to_vector(letters, [&](char letter) {
+      return b.shape(term.value)[term.letters.find(letter)];
+    });
+  };
+  auto count = [](ArrayRef<int64_t> sizes) {
+    int64_t product = 1;
+    for (int64_t size : sizes)
+      product *= size;
+    return product;
+  };
+  auto batchSizes = sizes(lhs, batch), rowSizes = sizes(lhs, rows),
+       innerSizes = sizes(lhs, inner), columnSizes = sizes(rhs, columns);
+  auto matrix = [&](Lettered &term, const std::string &order,
+                    ArrayRef<int64_t> first, ArrayRef<int64_t> second) {
+    llvm::SmallVector<int64_t> shape(batchSizes);
+    shape.push_back(count(first));
+    shape.push_back(count(second));
+    return b.reshape(permuteTo(b, term, order), shape);
+  };
+  Value result =
+      b.matmul(matrix(lhs, batch + rows + inner, rowSizes, innerSizes),
+               matrix(rhs, batch + inner + columns, innerSizes, columnSizes));
+  llvm::SmallVector<int64_t> shape(batchSizes);
+  llvm::append_range(shape, rowSizes);
+  llvm::append_range(shape, columnSizes);
+  return {b.reshape(result, shape), batch + rows + columns};
+}
+
+static LogicalResult einsum(AtenCall &call, NNBuilder &b) {
+  std::string equation = call.string("equation");
+  llvm::erase(equation, ' ');
+  auto [inputs, output] = StringRef(equation).split("->");
+  bool explicitOutput = StringRef(equation).contains("->");
+  if (StringRef(equation).contains('.') || !explicitOutput)
+    return call.unsupported("with equation '" + llvm::Twine(equation) +
+                            "', expected letters and '->' alone");
+  llvm::SmallVector<StringRef> parts;
+  inputs.split(parts, ',');
+  llvm::SmallVector<Lettered> terms;
+  for (auto [value, part] : llvm::zip_equal(call.tensors("tensors"), parts)) {
+    for (size_t i = 0; i < part.size(); ++i)
+      if (part.find(part[i]) != i)
+        return call.unsupported("with the repeated letter '" +
+                                llvm::Twine(part[i]) + "'");
+    terms.push_back({b.cast(value, call.resultElement()), part.str()});
+  }
+  Lettered left = terms.front();
+  for (size_t i = 1; i < terms.size(); ++i) {
+    std::string keep = output.str();
+    for (size_t j = i + 1; j < terms.size(); ++j)
+      keep += terms[j].letters;
+    left = contract(b, left, terms[i], keep);
+  }
+  left = sumOut(b, left, output);
+  return call.result(permuteTo(b, left, output));
+}
+
+void mlir::tp::addContractionOps(AtenTable &table) {
+  table["linear"] = linear;
+  table["matmul"] = matmul;
+  table["linalg_matmul"] = matmul;
+  table["__matmul__"] = matmul;
+  table["mm"] = matrixMultiply;
+  table["bmm"] = matrixMultiply;
+  table["mv"] = matrixVector;
+  table["dot"] = dot;
+  table["outer"] = outer;
+  table["ger"] = outer;
+  table["addmm"] = addmm;
+  table["baddbmm"] = baddbmm;
+  table["einsum"] = einsum;
+  table["scaled_dot_product_attention"] = attention;
+  table["embedding"] = embedding;
+}

@@ -1,0 +1,426 @@
+//===- AtenElementwise.cpp - pointwise ops
+//----------------------------------===//
+
+#include "AtenCall.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::tp;
+using nn::ComparePredicate;
+
+//===----------------------------------------------------------------------===//
+// One operand
+//===----------------------------------------------------------------------===//
+
+template <typename Op>
+static LogicalResult unary(AtenCall &call, NNBuilder &b) {
+  Value self = b.cast(call.tensor("self"), call.resultElement());
+  return call.result(b.unary<Op>(self));
+}
+
+/// neg, abs, relu of a float tensor; round-like ops leave integers alone.
+template <typename Op>
+static LogicalResult roundLike(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  return call.result(b.isFloat(self) ? b.unary<Op>(self) : self);
+}
+
+static LogicalResult trunc(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  if (!b.isFloat(self))
+    return call.result(self);
+  Value zero = b.scalar(b.element(self), Scalar::of(int64_t(0)));
+  return call.result(b.where(b.compare(ComparePredicate::LT, self, zero),
+                             b.unary<nn::CeilOp>(self),
+                             b.unary<nn::FloorOp>(self)));
+}
+
+static LogicalResult gelu(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  bool tanh = call.string("approximate") == "tanh";
+  return call.result(
+      nn::GeluOp::create(b.builder, b.loc, self.getType(), self, tanh));
+}
+
+static LogicalResult square(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  return call.result(b.mul(self, self));
+}
+
+static LogicalResult logicalNot(AtenCall &call, NNBuilder &b) {
+  Value self = b.cast(call.tensor("self"), b.builder.getI1Type());
+  return call.result(b.unary<nn::LogicalNotOp>(self));
+}
+
+static LogicalResult bitwiseNot(AtenCall &call, NNBuilder &b) {
+  if (!call.resultElement().isInteger(1))
+    return call.unsupported("of integers");
+  return logicalNot(call, b);
+}
+
+static LogicalResult isNaN(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  return call.result(b.compare(ComparePredicate::NE, self, self));
+}
+
+static LogicalResult isInf(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  if (!b.isFloat(self))
+    return call.result(
+        b.splat(b.shape(self), b.builder.getI1Type(), Scalar::of(int64_t(0))));
+  return call.result(
+      b.compare(ComparePredicate::EQ, b.unary<nn::AbsOp>(self),
+                b.scalar(b.element(self), Scalar::of(HUGE_VAL))));
+}
+
+static LogicalResult leakyRelu(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  Type type = b.element(self);
+  Value slope = b.scalar(type, call.scalar("negative_slope"));
+  Value positive = b.compare(ComparePredicate::GT, self,
+                             b.scalar(type, Scalar::of(int64_t(0))));
+  return call.result(b.where(positive, self, b.mul(self, slope)));
+}
+
+/// log(1 + exp(βx)) / β, x itself above the threshold.
+static LogicalResult softplus(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  Type type = b.element(self);
+  Value beta = b.scalar(type, call.scalar("beta"));
+  Value scaled = b.mul(self, beta);
+  Value soft =
+      b.div(b.unary<nn::LogOp>(b.add(b.unary<nn::ExpOp>(scaled),
+                                     b.scalar(type, Scalar::of(int64_t(1))))),
+            beta);
+  Value above = b.compare(ComparePredicate::GT, scaled,
+                          b.scalar(type, call.scalar("threshold")));
+  return call.result(b.where(above, self, soft));
+}
+
+static LogicalResult glu(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  int64_t dim = call.dim("dim", b.rank(self));
+  int64_t half = b.shape(self)[dim] / 2;
+  Value gate = b.unary<nn::SigmoidOp>(b.slice(self, dim, half, half));
+  return call.result(b.mul(b.slice(self, dim, 0, half), gate));
+}
+
+static LogicalResult logSigmoid(AtenCall &call, NNBuilder &b) {
+  // -(max(-x, 0) + log(1 + exp(-|x|))) is stable on both sides.
+  Value self = call.tensor("self");
+  Type type = b.element(self);
+  Value tail = b.unary<nn::LogOp>(
+      b.add(b.unary<nn::ExpOp>(b.unary<nn::NegOp>(b.unary<nn::AbsOp>(self))),
+            b.scalar(type, Scalar::of(int64_t(1)))));
+  Value head = b.unary<nn::ReluOp>(b.unary<nn::NegOp>(self));
+  return call.result(b.unary<nn::NegOp>(b.add(head, tail)));
+}
+
+//===----------------------------------------------------------------------===//
+// Two operands
+//===----------------------------------------------------------------------===//
+
+template <typename Op>
+static LogicalResult binary(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  return call.result(b.binary<Op>(operand(call, b, "self", type),
+                                  operand(call, b, "other", type)));
+}
+
+static Value scaledBy(AtenCall &call, NNBuilder &b, StringRef name, Value v) {
+  if (!call.has(name) || call.scalar(name) == 1.0)
+    return v;
+  return b.mul(v, b.scalar(b.element(v), call.scalar(name)));
+}
+
+static LogicalResult add(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value self = operand(call, b, "self", type);
+  Value other = operand(call, b, "other", type);
+  if (type.isInteger(1))
+    return call.result(b.binary<nn::LogicalOrOp>(self, other));
+  return call.result(b.add(self, scaledBy(call, b, "alpha", other)));
+}
+
+static LogicalResult sub(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value other = scaledBy(call, b, "alpha", operand(call, b, "other", type));
+  return call.result(b.sub(operand(call, b, "self", type), other));
+}
+
+static LogicalResult rsub(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value self = scaledBy(call, b, "alpha", operand(call, b, "self", type));
+  return call.result(b.sub(operand(call, b, "other", type), self));
+}
+
+static LogicalResult mul(AtenCall &call, NNBuilder &b) {
+  if (call.resultElement().isInteger(1))
+    return binary<nn::LogicalAndOp>(call, b);
+  return binary<nn::MulOp>(call, b);
+}
+
+static LogicalResult div(AtenCall &call, NNBuilder &b) {
+  std::string rounding = call.string("rounding_mode");
+  if (rounding == "floor")
+    return binary<nn::FloorDivOp>(call, b);
+  Type type = call.resultElement();
+  Value quotient =
+      b.div(operand(call, b, "self", type), operand(call, b, "other", type));
+  if (rounding != "trunc" || !isa<FloatType>(type))
+    return call.result(quotient);
+  Value zero = b.scalar(type, Scalar::of(int64_t(0)));
+  return call.result(b.where(b.compare(ComparePredicate::LT, quotient, zero),
+                             b.unary<nn::CeilOp>(quotient),
+                             b.unary<nn::FloorOp>(quotient)));
+}
+
+/// Small constant exponents as PyTorch's own kernels compute them.
+static Value powConstant(NNBuilder &b, Value base, double exponent) {
+  bool isFloat = b.isFloat(base);
+  if (exponent == 1)
+    return base;
+  if (exponent == 2)
+    return b.mul(base, base);
+  if (exponent == 3)
+    return b.mul(b.mul(base, base), base);
+  if (isFloat && exponent == 0.5)
+    return b.unary<nn::SqrtOp>(base);
+  if (isFloat && exponent == -0.5)
+    return b.unary<nn::RsqrtOp>(base);
+  if (isFloat && exponent == -1)
+    return b.unary<nn::ReciprocalOp>(base);
+  if (isFloat && exponent == -2)
+    return b.unary<nn::ReciprocalOp>(b.mul(base, base));
+  return Value();
+}
+
+static LogicalResult pow(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value base = operand(call, b, "self", type);
+  if (!call.isTensor("exponent"))
+    if (Value simple = powConstant(b, base, call.real("exponent")))
+      return call.result(b.broadcast(simple, call.resultShape()));
+  return call.result(
+      b.binary<nn::PowOp>(base, operand(call, b, "exponent", type)));
+}
+
+template <ComparePredicate predicate>
+static LogicalResult compare(AtenCall &call, NNBuilder &b) {
+  Type type = call.promote({"self", "other"});
+  return call.result(b.compare(predicate, operand(call, b, "self", type),
+                               operand(call, b, "other", type)));
+}
+
+template <typename Op>
+static LogicalResult logical(AtenCall &call, NNBuilder &b) {
+  Type type = b.builder.getI1Type();
+  return call.result(b.binary<Op>(operand(call, b, "self", type),
+                                  operand(call, b, "other", type)));
+}
+
+template <typename Op>
+static LogicalResult bitwise(AtenCall &call, NNBuilder &b) {
+  if (!call.resultElement().isInteger(1))
+    return call.unsupported("of integers");
+  return logical<Op>(call, b);
+}
+
+//===----------------------------------------------------------------------===//
+// Three operands
+//===----------------------------------------------------------------------===//
+
+static LogicalResult clamp(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value v = operand(call, b, "self", type);
+  if (call.has("min"))
+    v = b.binary<nn::MaximumOp>(v, operand(call, b, "min", type));
+  if (call.has("max"))
+    v = b.binary<nn::MinimumOp>(v, operand(call, b, "max", type));
+  return call.result(v);
+}
+
+static LogicalResult hardtanh(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value v = operand(call, b, "self", type);
+  v = b.binary<nn::MaximumOp>(v, operand(call, b, "min_val", type));
+  return call.result(
+      b.binary<nn::MinimumOp>(v, operand(call, b, "max_val", type)));
+}
+
+static LogicalResult where(AtenCall &call, NNBuilder &b) {
+  if (!call.has("self"))
+    return call.unsupported("with a condition alone: the number of results "
+                            "depends on the data");
+  Type type = call.resultElement();
+  Value condition = b.cast(call.tensor("condition"), b.builder.getI1Type());
+  return call.result(b.where(condition, operand(call, b, "self", type),
+                             operand(call, b, "other", type)));
+}
+
+static LogicalResult maskedFill(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value mask = b.cast(call.tensor("mask"), b.builder.getI1Type());
+  return call.result(b.where(mask, operand(call, b, "value", type),
+                             operand(call, b, "self", type)));
+}
+
+static LogicalResult fill(AtenCall &call, NNBuilder &b) {
+  return call.result(b.broadcast(
+      operand(call, b, "value", call.resultElement()), call.resultShape()));
+}
+
+static LogicalResult zero(AtenCall &call, NNBuilder &b) {
+  return call.result(b.splat(call.resultShape(), call.resultElement(),
+                             Scalar::of(int64_t(0))));
+}
+
+template <bool divide>
+static LogicalResult addcmul(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value first = operand(call, b, "tensor1", type);
+  Value second = operand(call, b, "tensor2", type);
+  Value product = divide ? b.div(first, second) : b.mul(first, second);
+  return call.result(b.add(operand(call, b, "self", type),
+                           scaledBy(call, b, "value", product)));
+}
+
+static LogicalResult lerp(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value self = operand(call, b, "self", type);
+  Value way = b.sub(operand(call, b, "end", type), self);
+  return call.result(b.add(self, b.mul(operand(call, b, "weight", type), way)));
+}
+
+static LogicalResult nanToNum(AtenCall &call, NNBuilder &b) {
+  Value v = call.tensor("self");
+  auto type = dyn_cast<FloatType>(b.element(v));
+  if (!type)
+    return call.result(v);
+  double largest =
+      llvm::APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+  auto replacement = [&](StringRef name, double otherwise) {
+    return b.scalar(type,
+                    call.has(name) ? call.scalar(name) : Scalar::of(otherwise));
+  };
+  auto equals = [&](double value) {
+    return b.compare(ComparePredicate::EQ, v,
+                     b.scalar(type, Scalar::of(value)));
+  };
+  Value isNaN = b.compare(ComparePredicate::NE, v, v);
+  Value isHigh = equals(HUGE_VAL), isLow = equals(-HUGE_VAL);
+  Value result = b.where(isNaN, replacement("nan", 0), v);
+  result = b.where(isHigh, replacement("posinf", largest), result);
+  return call.result(b.where(isLow, replacement("neginf", -largest), result));
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions and copies
+//===----------------------------------------------------------------------===//
+
+static LogicalResult convert(AtenCall &call, NNBuilder &b) {
+  return call.result(b.cast(call.tensor("self"), call.resultElement()));
+}
+
+static LogicalResult copy(AtenCall &call, NNBuilder &b) {
+  Value source = b.cast(call.tensor("src"), call.resultElement());
+  return call.result(b.broadcast(source, call.resultShape()));
+}
+
+static LogicalResult dropout(AtenCall &call, NNBuilder &b) {
+  // PyTorch gives the input itself in eval mode; only training comes here.
+  return call.unsupported("in training mode: call eval() on the module before "
+                          "saving it");
+}
+
+void mlir::tp::addElementwiseOps(AtenTable &table) {
+  table["neg"] = unary<nn::NegOp>;
+  table["abs"] = unary<nn::AbsOp>;
+  table["relu"] = unary<nn::ReluOp>;
+  table["exp"] = unary<nn::ExpOp>;
+  table["log"] = unary<nn::LogOp>;
+  table["sqrt"] = unary<nn::SqrtOp>;
+  table["rsqrt"] = unary<nn::RsqrtOp>;
+  table["reciprocal"] = unary<nn::ReciprocalOp>;
+  table["sin"] = unary<nn::SinOp>;
+  table["cos"] = unary<nn::CosOp>;
+  table["tanh"] = unary<nn::TanhOp>;
+  table["erf"] = unary<nn::ErfOp>;
+  table["sigmoid"] = unary<nn::SigmoidOp>;
+  table["silu"] = unary<nn::SiluOp>;
+  table["floor"] = roundLike<nn::FloorOp>;
+  table["ceil"] = roundLike<nn::CeilOp>;
+  table["trunc"] = trunc;
+  table["gelu"] = gelu;
+  table["square"] = square;
+  table["logical_not"] = logicalNot;
+  table["bitwise_not"] = bitwiseNot;
+  table["isnan"] = isNaN;
+  table["isinf"] = isInf;
+  table["leaky_relu"] = leakyRelu;
+  table["softplus"] = softplus;
+  table["glu"] = glu;
+  table["log_sigmoid"] = logSigmoid;
+
+  table["add"] = add;
+  table["sub"] = sub;
+  table["subtract"] = sub;
+  table["rsub"] = rsub;
+  table["mul"] = mul;
+  table["multiply"] = mul;
+  table["div"] = div;
+  table["divide"] = div;
+  table["true_divide"] = div;
+  table["floor_divide"] = binary<nn::FloorDivOp>;
+  table["remainder"] = binary<nn::RemainderOp>;
+  table["pow"] = pow;
+  table["maximum"] = binary<nn::MaximumOp>;
+  table["minimum"] = binary<nn::MinimumOp>;
+  table["eq"] = compare<ComparePredicate::EQ>;
+  table["ne"] = compare<ComparePredicate::NE>;
+  table["not_equal"] = compare<ComparePredicate::NE>;
+  table["lt"] = compare<ComparePredicate::LT>;
+  table["less"] = compare<ComparePredicate::LT>;
+  table["le"] = compare<ComparePredicate::LE>;
+  table["less_equal"] = compare<ComparePredicate::LE>;
+  table["gt"] = compare<ComparePredicate::GT>;
+  table["greater"] = compare<ComparePredicate::GT>;
+  table["ge"] = compare<ComparePredicate::GE>;
+  table["greater_equal"] = compare<ComparePredicate::GE>;
+  table["logical_and"] = logical<nn::LogicalAndOp>;
+  table["logical_or"] = logical<nn::LogicalOrOp>;
+  table["logical_xor"] = logical<nn::LogicalXorOp>;
+  table["bitwise_and"] = bitwise<nn::LogicalAndOp>;
+  table["bitwise_or"] = bitwise<nn::LogicalOrOp>;
+  table["bitwise_xor"] = bitwise<nn::LogicalXorOp>;
+  table["__and__"] = bitwise<nn::LogicalAndOp>;
+  table["__or__"] = bitwise<nn::LogicalOrOp>;
+  table["__xor__"] = bitwise<nn::LogicalXorOp>;
+
+  table["clamp"] = clamp;
+  table["clamp_min"] = clamp;
+  table["clamp_max"] = clamp;
+  table["clip"] = clamp;
+  table["hardtanh"] = hardtanh;
+  table["where"] = where;
+  table["masked_fill"] = maskedFill;
+  table["fill"] = fill;
+  table["zero"] = zero;
+  table["addcmul"] = addcmul<false>;
+  table["addcdiv"] = addcmul<true>;
+  table["lerp"] = lerp;
+  table["nan_to_num"] = nanToNum;
+
+  table["to"] = convert;
+  table["_to_copy"] = convert;
+  table["type_as"] = convert;
+  table["clone"] = convert;
+  table["contiguous"] = convert;
+  table["detach"] = convert;
+  table["alias"] = convert;
+  table["lift_fresh"] = convert;
+  table["copy"] = copy;
+  table["dropout"] = dropout;
+  table["alpha_dropout"] = dropout;
+  table["feature_dropout"] = dropout;
+}

@@ -1,0 +1,176 @@
+//===- AtenIndex.cpp - gather, index_select, indexing by tensors
+//------------===//
+
+#include "AtenCall.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+static LogicalResult gather(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self"), index = call.tensor("index");
+  if (b.rank(self) == 0 || b.rank(index) == 0)
+    return call.unsupported("of a scalar");
+  int64_t dim = call.dim("dim", b.rank(self));
+  return call.result(nn::GatherOp::create(b.builder, b.loc, call.resultType(),
+                                          self, index,
+                                          b.builder.getI64IntegerAttr(dim)));
+}
+
+static Value indexSelect(NNBuilder &b, Value v, int64_t dim, Value index) {
+  llvm::SmallVector<int64_t> shape(b.shape(v));
+  shape[dim] = b.shape(index)[0];
+  return nn::IndexSelectOp::create(b.builder, b.loc,
+                                   RankedTensorType::get(shape, b.element(v)),
+                                   v, index, b.builder.getI64IntegerAttr(dim));
+}
+
+static LogicalResult indexSelectOp(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self"), index = call.tensor("index");
+  if (b.rank(self) == 0)
+    return call.unsupported("of a scalar");
+  index = b.reshape(index, {b.type(index).getNumElements()});
+  return call.result(
+      indexSelect(b, self, call.dim("dim", b.rank(self)), index));
+}
+
+//===----------------------------------------------------------------------===//
+// x[index, …]
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// x[i0, i1, …] where tensors stand at consecutive dimensions from `first` on.
+struct TensorIndexing {
+  Value source;
+  int64_t first;
+  llvm::SmallVector<Value> indices;
+  llvm::SmallVector<std::optional<ConstantIndex>> constants;
+  /// The indices' common shape, which replaces the indexed dimensions.
+  llvm::SmallVector<int64_t> shape;
+};
+} // namespace
+
+/// The dimension of the common shape along which a constant index varies, if
+/// there is at most one such; -1 if it is one number.
+static std::optional<int64_t> onlyDim(const ConstantIndex &index,
+                                      int64_t commonRank) {
+  int64_t found = -1;
+  for (auto [dim, size] : llvm::enumerate(index.shape)) {
+    if (size == 1)
+      continue;
+    if (found >= 0)
+      return std::nullopt;
+    found = commonRank - int64_t(index.shape.size()) + int64_t(dim);
+  }
+  return found;
+}
+
+/// Constant indices that each vary along a dimension of their own, in order,
+/// as masks of transformers are written: x[b[:, None], k[None, :]]. That is
+/// a slice or a pick per dimension, which keeps the dimensions apart (and so
+/// splittable).
+static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
+  int64_t rank = indexing.shape.size(), previous = -1;
+  for (const auto &constant : indexing.constants) {
+    if (!constant)
+      return Value();
+    auto dim = onlyDim(*constant, rank);
+    if (!dim || (*dim >= 0 && *dim <= previous))
+      return Value();
+    previous = std::max(previous, *dim);
+  }
+  Value v = indexing.source;
+  for (auto [i, constant] : llvm::enumerate(indexing.constants)) {
+    int64_t dim = indexing.first + i, size = b.shape(v)[dim];
+    auto values = llvm::map_to_vector(constant->values, [&](int64_t value) {
+      return value < 0 ? value + size : value;
+    });
+    if (values.empty())
+      return Value();
+    bool isRange = true;
+    for (size_t j = 1; j < values.size(); ++j)
+      isRange &= values[j] == values[0] + int64_t(j);
+    if (isRange) {
+      v = b.slice(v, dim, values[0], values.size());
+      continue;
+    }
+    auto type =
+        RankedTensorType::get({int64_t(values.size())}, b.builder.getI64Type());
+    Value order = nn::ConstantOp::create(
+        b.builder, b.loc, type,
+        DenseElementsAttr::get(type, ArrayRef<int64_t>(values)));
+    v = indexSelect(b, v, dim, order);
+  }
+  return v;
+}
+
+/// Any indices: the indexed dimensions are merged into one, and each index
+/// tuple into a position in it.
+static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
+  Value v = indexing.source;
+  auto shape = llvm::to_vector(b.shape(v));
+  Type type = b.element(indexing.indices.front());
+  auto constant = [&](int64_t value) {
+    return b.scalar(type, Scalar::of(value));
+  };
+  Value position;
+  int64_t merged = 1;
+  for (size_t i = 0; i < indexing.indices.size(); ++i) {
+    int64_t size = shape[indexing.first + i];
+    Value index = b.cast(indexing.indices[i], type);
+    // Negative indices count from the end.
+    const auto &known = indexing.constants[i];
+    if (!known ||
+        llvm::any_of(known->values, [](int64_t v) { return v < 0; })) {
+      Value negative = b.compare(nn::ComparePredicate::LT, index, constant(0));
+      index = b.where(negative, b.add(index, constant(size)), index);
+    }
+    position = position ? b.add(b.mul(position, constant(size)), index) : index;
+    merged *= size;
+  }
+  position = b.broadcast(position, indexing.shape);
+  position = b.reshape(position, {b.type(position).getNumElements()});
+
+  llvm::SmallVector<int64_t> flat(shape.begin(),
+                                  shape.begin() + indexing.first);
+  flat.push_back(merged);
+  flat.append(shape.begin() + indexing.first + indexing.indices.size(),
+              shape.end());
+  return indexSelect(b, b.reshape(v, flat), indexing.first, position);
+}
+
+static LogicalResult index(AtenCall &call, NNBuilder &b) {
+  TensorIndexing indexing;
+  indexing.source = call.tensor("self");
+  indexing.first = -1;
+  bool ended = false;
+  for (auto [dim, entry] : llvm::enumerate(call.tensors("indices"))) {
+    if (!entry) {
+      ended |= indexing.first >= 0;
+      continue;
+    }
+    if (b.isBool(entry))
+      return call.unsupported("by a boolean mask: the number of results "
+                              "depends on the data");
+    if (ended)
+      return call.unsupported("by tensors that aren't next to each other");
+    if (indexing.first < 0)
+      indexing.first = dim;
+    indexing.indices.push_back(entry);
+    indexing.constants.push_back(call.constantIndex("indices", dim));
+    llvm::SmallVector<int64_t> both;
+    OpTrait::util::getBroadcastedShape(indexing.shape, b.shape(entry), both);
+    indexing.shape = both;
+  }
+  if (indexing.indices.empty())
+    return call.result(indexing.source);
+  Value v = indexSeparately(b, indexing);
+  if (!v)
+    v = indexMerged(b, indexing);
+  return call.result(b.reshape(v, call.resultShape()));
+}
+
+void mlir::tp::addIndexOps(AtenTable &table) {
+  table["gather"] = gather;
+  table["index_select"] = indexSelectOp;
+  table["index"] = index;
+}

@@ -1,0 +1,306 @@
+//===- AtenReduction.cpp - norms, softmax, reductions
+//-----------------------===//
+
+#include "AtenCall.h"
+#include <cmath>
+#include <string>
+
+using namespace mlir;
+using namespace mlir::tp;
+using nn::ComparePredicate;
+using nn::ReduceKind;
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+static int64_t countOf(NNBuilder &b, Value v, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim = 0; dim < b.rank(v); ++dim)
+    if (dims.empty() || llvm::is_contained(dims, dim))
+      count *= b.shape(v)[dim];
+  return count;
+}
+
+/// The result of a reduction, in the op's own result shape: PyTorch also
+/// reduces a scalar along "dimension 0".
+static LogicalResult reduced(AtenCall &call, NNBuilder &b, Value v,
+                             unsigned i = 0) {
+  v = b.cast(v, call.resultElement(i));
+  call.setResult(i, b.reshape(v, call.resultShape(i)));
+  return success();
+}
+
+static llvm::SmallVector<int64_t> dimsOf(AtenCall &call, NNBuilder &b,
+                                         Value v) {
+  if (b.rank(v) == 0)
+    return {};
+  return call.dims("dim", b.rank(v));
+}
+
+template <ReduceKind kind>
+static LogicalResult reduce(AtenCall &call, NNBuilder &b) {
+  // Sums, means and products are taken in the result's type.
+  Value self = b.cast(call.tensor("self"), call.resultElement());
+  if (b.isBool(self))
+    self = b.cast(self, b.builder.getI32Type());
+  return reduced(
+      call, b,
+      b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
+}
+
+/// max and min: over everything, along a dimension with the positions, or of
+/// two tensors.
+template <ReduceKind kind, typename Op>
+static LogicalResult extremum(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  if (call.has("other")) {
+    Type type = call.resultElement();
+    return call.result(b.binary<Op>(operand(call, b, "self", type),
+                                    operand(call, b, "other", type)));
+  }
+  if (!call.has("dim"))
+    return reduced(call, b, b.reduce(kind, self, {}, false));
+  if (b.rank(self) == 0)
+    return call.unsupported("along a dimension of a scalar");
+  int64_t dim = call.dim("dim", b.rank(self));
+  bool keepdim = call.flag("keepdim");
+  call.setResult(0, b.reduce(kind, self, {dim}, keepdim));
+  Value searched = kind == ReduceKind::Max ? self : b.unary<nn::NegOp>(self);
+  call.setResult(
+      1, nn::ArgMaxOp::create(b.builder, b.loc, call.resultType(1), searched,
+                              b.builder.getI64IntegerAttr(dim), keepdim));
+  return success();
+}
+
+template <bool smallest>
+static LogicalResult argExtremum(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  if (smallest)
+    self = b.unary<nn::NegOp>(self);
+  int64_t dim = 0;
+  if (call.has("dim") && b.rank(self) > 0)
+    dim = call.dim("dim", b.rank(self));
+  else
+    self = b.reshape(self, {b.type(self).getNumElements()});
+  auto shape = llvm::to_vector(b.shape(self));
+  shape.erase(shape.begin() + dim);
+  Value result = nn::ArgMaxOp::create(
+      b.builder, b.loc, RankedTensorType::get(shape, b.builder.getI64Type()),
+      self, b.builder.getI64IntegerAttr(dim), /*keepdim=*/false);
+  return reduced(call, b, result);
+}
+
+/// any: something isn't 0; all: nothing is 0.
+template <ReduceKind kind>
+static LogicalResult truth(AtenCall &call, NNBuilder &b) {
+  Value self = b.cast(call.tensor("self"), b.builder.getI1Type());
+  self = b.cast(self, b.builder.getI32Type());
+  return reduced(
+      call, b,
+      b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
+}
+
+/// mean((x - mean(x))²), with n - correction in place of n.
+static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
+                              bool withMean) {
+  Value self = call.tensor("self");
+  auto dims = dimsOf(call, b, self);
+  bool keepdim = call.flag("keepdim");
+  double correction = 1;
+  if (call.has("correction"))
+    correction = call.real("correction");
+  else if (call.has("unbiased"))
+    correction = call.flag("unbiased");
+  int64_t count = countOf(b, self, dims);
+
+  Value mean = b.reduce(ReduceKind::Mean, self, dims, true);
+  Value centred = b.sub(self, mean);
+  Value squares = b.mul(centred, centred);
+  Value result;
+  if (correction == 0) {
+    result = b.reduce(ReduceKind::Mean, squares, dims, keepdim);
+  } else {
+    double divisor = std::max(0.0, double(count) - correction);
+    result = b.reduce(ReduceKind::Sum, squares, dims, keepdim);
+    result = b.div(result, b.scalar(b.element(self), Scalar::of(divisor)));
+  }
+  if (root)
+    result = b.unary<nn::SqrtOp>(result);
+  if (withMean && failed(reduced(call, b, mean, 1)))
+    return failure();
+  return reduced(call, b, result);
+}
+
+template <bool root, bool withMean>
+static LogicalResult varianceOp(AtenCall &call, NNBuilder &b) {
+  return variance(call, b, root, withMean);
+}
+
+/// (Σ |x|^p)^(1/p) for p = 1, 2, ∞ and -∞.
+template <char orderName>
+static LogicalResult vectorNorm(AtenCall &call, NNBuilder &b) {
+  StringRef name = orderName == 'p' ? "p" : "ord";
+  double order = call.has(name) ? call.real(name) : 2;
+  Value self = b.cast(call.tensor("self"), call.resultElement());
+  auto dims = dimsOf(call, b, self);
+  bool keepdim = call.flag("keepdim");
+  if (order == 2) {
+    Value sum = b.reduce(ReduceKind::Sum, b.mul(self, self), dims, keepdim);
+    return reduced(call, b, b.unary<nn::SqrtOp>(sum));
+  }
+  Value size = b.unary<nn::AbsOp>(self);
+  if (order == 1)
+    return reduced(call, b, b.reduce(ReduceKind::Sum, size, dims, keepdim));
+  if (order == HUGE_VAL)
+    return reduced(call, b, b.reduce(ReduceKind::Max, size, dims, keepdim));
+  if (order == -HUGE_VAL)
+    return reduced(call, b, b.reduce(ReduceKind::Min, size, dims, keepdim));
+  return call.unsupported("of order " + std::to_string(order) +
+                          ", expected 1, 2, inf or -inf");
+}
+
+static LogicalResult logSumExp(AtenCall &call, NNBuilder &b) {
+  Value self = b.cast(call.tensor("self"), call.resultElement());
+  auto dims = dimsOf(call, b, self);
+  Value largest = b.reduce(ReduceKind::Max, self, dims, true);
+  Value sum = b.reduce(ReduceKind::Sum,
+                       b.unary<nn::ExpOp>(b.sub(self, largest)), dims, true);
+  return reduced(call, b, b.add(b.unary<nn::LogOp>(sum), largest));
+}
+
+/// A product with a triangle of ones, along the last dimension.
+static LogicalResult cumulativeSum(AtenCall &call, NNBuilder &b) {
+  Type type = call.resultElement();
+  Value self = b.cast(call.tensor("self"), type);
+  int64_t rank = b.rank(self);
+  if (rank == 0)
+    return call.result(self);
+  int64_t dim = call.dim("dim", rank);
+  int64_t size = b.shape(self)[dim];
+  Value v = b.swap(self, dim, rank - 1);
+  auto swapped = llvm::to_vector(b.shape(v));
+  if (rank == 1)
+    v = b.reshape(v, {1, size});
+  // result[j] sums the elements i ≤ j.
+  Value ones = b.cast(b.triangle(size, size, 0, /*upper=*/true), type);
+  v = b.reshape(b.matmul(v, ones), swapped);
+  return call.result(b.swap(v, dim, rank - 1));
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax and norms
+//===----------------------------------------------------------------------===//
+
+template <bool logarithm>
+static LogicalResult softmax(AtenCall &call, NNBuilder &b) {
+  Value self = b.cast(call.tensor("self"), call.resultElement());
+  // Of one number: PyTorch takes it as a vector.
+  Value v = b.rank(self) == 0 ? b.reshape(self, {1}) : self;
+  int64_t dim = call.dim("dim", b.rank(v));
+  v = logarithm ? b.logSoftmax(v, dim) : b.softmax(v, dim);
+  return call.result(b.reshape(v, call.resultShape()));
+}
+
+static LogicalResult layerNorm(AtenCall &call, NNBuilder &b) {
+  Value input = call.tensor("input");
+  int64_t normalized = call.integers("normalized_shape").size();
+  call.setResult(
+      0, nn::LayerNormOp::create(b.builder, b.loc, input.getType(), input,
+                                 call.tensor("weight"), call.tensor("bias"),
+                                 b.builder.getI64IntegerAttr(normalized),
+                                 b.builder.getF64FloatAttr(call.real("eps"))));
+  return success();
+}
+
+static LogicalResult rmsNorm(AtenCall &call, NNBuilder &b) {
+  Value input = call.tensor("input");
+  int64_t normalized = call.integers("normalized_shape").size();
+  double eps;
+  if (call.has("eps")) {
+    eps = call.real("eps");
+  } else {
+    // PyTorch's default: the machine epsilon of the element type.
+    auto type = cast<FloatType>(b.element(input));
+    llvm::APFloat one(type.getFloatSemantics(), 1), next(one);
+    next.next(/*nextDown=*/false);
+    eps = next.convertToDouble() - one.convertToDouble();
+  }
+  return call.result(nn::RMSNormOp::create(
+      b.builder, b.loc, input.getType(), input, call.tensor("weight"),
+      b.builder.getI64IntegerAttr(normalized), b.builder.getF64FloatAttr(eps)));
+}
+
+/// A per-channel vector (c) against (n, c, …).
+static Value perChannel(NNBuilder &b, Value vector, int64_t rank) {
+  llvm::SmallVector<int64_t> shape(rank - 1, 1);
+  shape[0] = b.shape(vector)[0];
+  return b.reshape(vector, shape);
+}
+
+static LogicalResult batchNorm(AtenCall &call, NNBuilder &b) {
+  if (call.flag("training") || !call.has("running_mean"))
+    return call.unsupported("in training mode: call eval() on the module "
+                            "before saving it");
+  Value v = call.tensor("input");
+  int64_t rank = b.rank(v);
+  Value eps = b.scalar(b.element(v), call.scalar("eps"));
+  Value scale = b.unary<nn::RsqrtOp>(b.add(call.tensor("running_var"), eps));
+  v = b.sub(v, perChannel(b, call.tensor("running_mean"), rank));
+  v = b.mul(v, perChannel(b, scale, rank));
+  if (call.has("weight"))
+    v = b.mul(v, perChannel(b, call.tensor("weight"), rank));
+  if (call.has("bias"))
+    v = b.add(v, perChannel(b, call.tensor("bias"), rank));
+  return call.result(v);
+}
+
+/// A layer norm over each group of channels.
+static LogicalResult groupNorm(AtenCall &call, NNBuilder &b) {
+  Value input = call.tensor("input");
+  auto shape = llvm::to_vector(b.shape(input));
+  int64_t groups = call.integer("num_groups");
+  int64_t count = b.type(input).getNumElements();
+  if (count == 0)
+    return call.unsupported("of an empty tensor");
+  Value v = b.reshape(input, {shape[0], groups, count / (shape[0] * groups)});
+  v = nn::LayerNormOp::create(b.builder, b.loc, v.getType(), v, Value(),
+                              Value(), b.builder.getI64IntegerAttr(1),
+                              b.builder.getF64FloatAttr(call.real("eps")));
+  v = b.reshape(v, shape);
+  if (call.has("weight"))
+    v = b.mul(v, perChannel(b, call.tensor("weight"), shape.size()));
+  if (call.has("bias"))
+    v = b.add(v, perChannel(b, call.tensor("bias"), shape.size()));
+  return call.result(v);
+}
+
+void mlir::tp::addReductionOps(AtenTable &table) {
+  table["sum"] = reduce<ReduceKind::Sum>;
+  table["mean"] = reduce<ReduceKind::Mean>;
+  table["prod"] = reduce<ReduceKind::Product>;
+  table["amax"] = reduce<ReduceKind::Max>;
+  table["amin"] = reduce<ReduceKind::Min>;
+  table["max"] = extremum<ReduceKind::Max, nn::MaximumOp>;
+  table["min"] = extremum<ReduceKind::Min, nn::MinimumOp>;
+  table["argmax"] = argExtremum<false>;
+  table["argmin"] = argExtremum<true>;
+  table["any"] = truth<ReduceKind::Max>;
+  table["all"] = truth<ReduceKind::Min>;
+  table["var"] = varianceOp<false, false>;
+  table["std"] = varianceOp<true, false>;
+  table["var_mean"] = varianceOp<false, true>;
+  table["std_mean"] = varianceOp<true, true>;
+  table["linalg_vector_norm"] = vectorNorm<'o'>;
+  table["norm"] = vectorNorm<'p'>;
+  table["logsumexp"] = logSumExp;
+  table["cumsum"] = cumulativeSum;
+  table["softmax"] = softmax<false>;
+  table["_softmax"] = softmax<false>;
+  table["log_softmax"] = softmax<true>;
+  table["_log_softmax"] = softmax<true>;
+  table["layer_norm"] = layerNorm;
+  table["rms_norm"] = rmsNorm;
+  table["batch_norm"] = batchNorm;
+  table["group_norm"] = groupNorm;
+}

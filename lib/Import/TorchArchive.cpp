@@ -1,0 +1,100 @@
+//===- TorchArchive.cpp - load a TorchScript archive
+//------------------------===//
+
+#include "TorchArchive.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+std::string mlir::tp::describeException(const std::exception &exception) {
+  std::string text = exception.what();
+  if (auto *error = dynamic_cast<const c10::Error *>(&exception))
+    text = error->what_without_backtrace();
+  llvm::StringRef first =
+      llvm::StringRef(text).split("\nException raised").first;
+  std::string line;
+  for (char c : first.trim())
+    line += c == '\n' ? ' ' : c;
+  return line;
+}
+
+/// What a file that isn't a TorchScript archive may be, and what to do.
+static std::string describeFile(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFileSlice(path, 4096, 0);
+  if (!buffer)
+    return buffer.getError().message();
+  llvm::StringRef head = (*buffer)->getBuffer();
+  const char *advice =
+      "; save the model with torch.jit.save(torch.jit.trace(model, inputs), …)";
+  if (head.empty())
+    return "the file is empty";
+  if (head.starts_with("\x80\x02") || head.starts_with("\x80\x04"))
+    return std::string("this is a pickle (an old state_dict, say), not a "
+                       "TorchScript archive") +
+           advice;
+  if (head.size() > 9 && head[8] == '{' && head[9] == '"')
+    return std::string("this is a safetensors file: weights without a model") +
+           advice;
+  if (head.starts_with("\x93NUMPY"))
+    return std::string("this is a NumPy array, not a model") + advice;
+  if (head.starts_with("PK"))
+    return "the archive is truncated or damaged";
+  return std::string("this is no TorchScript archive (not a zip file)") +
+         advice;
+}
+
+/// Which kind of PyTorch archive a readable zip file is.
+static std::string describeZip(llvm::StringRef path) {
+  const char *advice =
+      "; save the model with torch.jit.save(torch.jit.trace(model, inputs), …)";
+  try {
+    caffe2::serialize::PyTorchStreamReader reader(path.str());
+    std::vector<std::string> records = reader.getAllRecords();
+    auto has = [&](llvm::StringRef part) {
+      return llvm::any_of(records, [&](const std::string &record) {
+        return llvm::StringRef(record).contains(part);
+      });
+    };
+    if (reader.hasRecord("constants.pkl") || has("code/"))
+      return "";
+    if (has("models/") || has("serialized_exported_program") ||
+        has("archive_format"))
+      return std::string("this is a torch.export archive (.pt2), not "
+                         "TorchScript") +
+             advice;
+    if (reader.hasRecord("data.pkl"))
+      return std::string("this was written by torch.save (a state_dict or a "
+                         "pickled module), not by torch.jit.save") +
+             advice;
+    return std::string("this is a zip file, but no TorchScript archive") +
+           advice;
+  } catch (const std::exception &) {
+    return describeFile(path);
+  }
+}
+
+llvm::Expected<torch::jit::Module>
+mlir::tp::loadTorchArchive(llvm::StringRef path) {
+  auto error = [&](const llvm::Twine &why) {
+    return llvm::createStringError("cannot load '" + path + "': " + why);
+  };
+  llvm::sys::fs::file_status status;
+  if (std::error_code code = llvm::sys::fs::status(path, status))
+    return error(code.message());
+  if (llvm::sys::fs::is_directory(status))
+    return error("this is a directory");
+  std::string kind = describeZip(path);
+  if (!kind.empty())
+    return error(kind);
+  try {
+    torch::jit::Module module = torch::jit::load(path.str(), at::kCPU);
+    module.eval();
+    return module;
+  } catch (const std::exception &exception) {
+    return error(describeException(exception));
+  }
+}

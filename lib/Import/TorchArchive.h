@@ -1,0 +1,20 @@
+//===- TorchArchive.h - load a TorchScript archive --------------*- C++ -*-===//
+
+#ifndef TP_LIB_IMPORT_TORCHARCHIVE_H
+#define TP_LIB_IMPORT_TORCHARCHIVE_H
+
+#include "llvm/Support/Error.h"
+#include <torch/csrc/jit/api/module.h>
+
+namespace mlir::tp {
+
+/// Loads the archive to the CPU, in eval mode. The error says what the file
+/// looks like, if it is something else.
+llvm::Expected<torch::jit::Module> loadTorchArchive(llvm::StringRef path);
+
+/// LibTorch's message without its C++ backtrace, on one line.
+std::string describeException(const std::exception &exception);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_IMPORT_TORCHARCHIVE_H

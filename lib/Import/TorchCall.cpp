@@ -1,0 +1,134 @@
+//===- TorchCall.cpp - a call of an op in a TorchScript graph
+//---------------===//
+
+#include "TorchCall.h"
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/tril.h>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+const c10::IValue *TorchCall::find(StringRef name) const {
+  for (auto [i, argument] : llvm::enumerate(schema.arguments()))
+    if (StringRef(argument.name()) == name && i < arguments.size())
+      return arguments[i].isNone() ? nullptr : &arguments[i];
+  return nullptr;
+}
+
+at::Tensor TorchCall::constantOf(const at::Tensor &tensor) const {
+  if (!tensor.is_meta())
+    return tensor;
+  TrackedTensor *tracked = table.find(tensor);
+  return tracked && tracked->isConstant() ? tracked->data : at::Tensor();
+}
+
+bool TorchCall::has(StringRef name) const {
+  const c10::IValue *value = find(name);
+  return value && !(value->isTensor() && !value->toTensor().defined());
+}
+
+bool TorchCall::isTensor(StringRef name) const {
+  const c10::IValue *value = find(name);
+  return value && value->isTensor();
+}
+
+bool TorchCall::isConstant(StringRef name) const {
+  const c10::IValue *value = find(name);
+  return value && value->isTensor() && constantOf(value->toTensor()).defined();
+}
+
+Value TorchCall::tensor(StringRef name) {
+  if (!has(name))
+    return Value();
+  return table.valueOf(find(name)->toTensor());
+}
+
+llvm::SmallVector<Value> TorchCall::tensors(StringRef name) {
+  llvm::SmallVector<Value> result;
+  if (const c10::IValue *value = find(name))
+    for (const c10::IValue &element : value->toListRef())
+      result.push_back(element.isTensor() && element.toTensor().defined()
+                           ? table.valueOf(element.toTensor())
+                           : Value());
+  return result;
+}
+
+Scalar TorchCall::scalar(StringRef name) {
+  const c10::IValue *value = find(name);
+  if (!value)
+    return Scalar::of(int64_t(0));
+  if (value->isBool())
+    return Scalar::of(int64_t(value->toBool()));
+  if (value->isInt())
+    return Scalar::of(value->toInt());
+  if (value->isDouble())
+    return Scalar::of(value->toDouble());
+  if (value->isTensor()) {
+    at::Tensor constant = constantOf(value->toTensor());
+    if (!constant.defined() || constant.numel() != 1)
+      return Scalar::of(int64_t(0));
+    if (at::isFloatingType(constant.scalar_type()))
+      return Scalar::of(constant.item<double>());
+    return Scalar::of(constant.to(at::kLong).item<int64_t>());
+  }
+  return Scalar::of(int64_t(0));
+}
+
+llvm::SmallVector<int64_t> TorchCall::integers(StringRef name) {
+  llvm::SmallVector<int64_t> result;
+  const c10::IValue *value = find(name);
+  if (value && value->isInt())
+    result.push_back(value->toInt());
+  else if (value && value->isIntList())
+    for (int64_t element : value->toIntList())
+      result.push_back(element);
+  return result;
+}
+
+std::string TorchCall::string(StringRef name) {
+  const c10::IValue *value = find(name);
+  return value && value->isString() ? value->toStringRef() : "";
+}
+
+std::optional<ConstantIndex> TorchCall::constantIndex(StringRef name,
+                                                      unsigned i) {
+  const c10::IValue &element = find(name)->toListRef()[i];
+  at::Tensor constant = constantOf(element.toTensor());
+  if (!constant.defined() || constant.scalar_type() == at::kBool)
+    return std::nullopt;
+  ConstantIndex index;
+  index.shape.assign(constant.sizes().begin(), constant.sizes().end());
+  at::Tensor data = constant.to(at::kLong).contiguous();
+  const int64_t *values = data.const_data_ptr<int64_t>();
+  index.values.assign(values, values + data.numel());
+  return index;
+}
+
+bool TorchCall::isCausalMask(StringRef name) {
+  if (!isConstant(name))
+    return false;
+  at::Tensor mask = constantOf(find(name)->toTensor());
+  if (mask.scalar_type() != at::kBool || mask.dim() < 2 ||
+      mask.size(-1) != mask.size(-2))
+    return false;
+  // Expanded dimensions hold one element.
+  for (int64_t dim = 0; dim < mask.dim() - 2; ++dim)
+    if (mask.stride(dim) == 0 && mask.size(dim) > 1)
+      mask = mask.narrow(dim, 0, 1);
+  at::Tensor causal = at::tril(at::ones_like(mask));
+  return at::equal(mask, causal);
+}
+
+Type TorchCall::promote(ArrayRef<StringRef> names) {
+  const c10::IValue *first = find(names[0]), *second = find(names[1]);
+  at::ScalarType type;
+  if (first->isTensor() && second->isTensor())
+    type = at::result_type(first->toTensor(), second->toTensor());
+  else if (first->isTensor())
+    type = at::result_type(first->toTensor(), second->toScalar());
+  else
+    type = at::result_type(first->toScalar(), second->toTensor());
+  return convertType(context, type);
+}

@@ -1,0 +1,137 @@
+//===- TorchConstants.cpp - constants as readable IR
+//------------------------===//
+//
+// Masks and positions reach the importer as data, since PyTorch has computed
+// them. Written out they would be large, unreadable and whole on every rank; so
+// the forms that models build are recognised again.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TorchTensors.h"
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/tril.h>
+#include <ATen/ops/triu.h>
+#include <ATen/ops/where.h>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// A constant of more elements goes to the weights file.
+static constexpr int64_t kWrittenOutElements = 4096;
+
+static Scalar toScalar(const at::Tensor &element) {
+  if (at::isFloatingType(element.scalar_type()))
+    return Scalar::of(element.item<double>());
+  return Scalar::of(element.to(at::kLong).item<int64_t>());
+}
+
+static bool isSplat(const at::Tensor &flat) {
+  at::Tensor first = flat[0];
+  if (at::equal(flat, first.expand_as(flat)))
+    return true;
+  return at::isFloatingType(flat.scalar_type()) &&
+         at::isnan(flat).all().item<bool>();
+}
+
+/// start, start + step, … along one dimension, the same along all others.
+static Value emitRange(NNBuilder &b, const at::Tensor &t, Type elementType) {
+  if (t.scalar_type() == at::kBool || t.numel() < 2)
+    return Value();
+  int64_t varying = -1;
+  for (int64_t dim = 0; dim < t.dim(); ++dim) {
+    if (t.size(dim) == 1)
+      continue;
+    if (varying >= 0)
+      return Value();
+    varying = dim;
+  }
+  at::Tensor flat = t.reshape({-1}).to(at::kDouble);
+  double start = flat[0].item<double>();
+  double step = flat[1].item<double>() - start;
+  at::Tensor range =
+      at::arange(flat.numel(), at::TensorOptions(at::kDouble)) * step + start;
+  if (step == 0 || !at::equal(range, flat))
+    return Value();
+  ArrayRef<int64_t> shape(t.sizes().data(), t.dim());
+  return b.iota(shape, elementType, varying, start, step);
+}
+
+/// A matrix that has one value on and below a diagonal, another above.
+static Value emitTriangle(NNBuilder &b, const at::Tensor &t, Type elementType) {
+  if (t.dim() < 2 || t.numel() != t.size(-1) * t.size(-2) || t.numel() < 4)
+    return Value();
+  at::Tensor matrix = t.reshape({t.size(-2), t.size(-1)});
+  at::Tensor below = matrix[-1][0], above = matrix[0][-1];
+  if (at::equal(below, above))
+    return Value();
+  int64_t diagonal = (matrix[0] == below).sum().item<int64_t>() - 1;
+  at::Tensor keep =
+      at::tril(at::full(matrix.sizes(), true, at::kBool), diagonal);
+  if (!at::equal(matrix, at::where(keep, below, above)))
+    return Value();
+  Value triangle;
+  if (elementType.isInteger(1)) {
+    bool upper = above.item<bool>();
+    triangle = b.triangle(matrix.size(0), matrix.size(1),
+                          upper ? diagonal + 1 : diagonal, upper);
+  } else {
+    triangle =
+        b.where(b.triangle(matrix.size(0), matrix.size(1), diagonal, false),
+                b.scalar(elementType, toScalar(below)),
+                b.scalar(elementType, toScalar(above)));
+  }
+  return b.reshape(triangle, {t.sizes().data(), size_t(t.dim())});
+}
+
+static Value emitElements(NNBuilder &b, const at::Tensor &constant,
+                          RankedTensorType type) {
+  at::Tensor data = constant.contiguous();
+  DenseElementsAttr elements;
+  if (data.scalar_type() == at::kBool) {
+    const bool *values = data.const_data_ptr<bool>();
+    elements = DenseElementsAttr::get(
+        type, ArrayRef<bool>(values, size_t(data.numel())));
+  } else {
+    elements = DenseElementsAttr::getFromRawBuffer(
+        type, ArrayRef<char>(static_cast<const char *>(data.const_data_ptr()),
+                             data.nbytes()));
+  }
+  return nn::ConstantOp::create(b.builder, b.loc, type, elements);
+}
+
+Value mlir::tp::emitConstant(NNBuilder &b, const at::Tensor &constant) {
+  auto type = convertTensorType(b.builder.getContext(), constant);
+  if (!type)
+    return Value();
+  if (constant.numel() == 0)
+    return b.splat(type.getShape(), type.getElementType(),
+                   Scalar::of(int64_t(0)));
+
+  // Dimensions that were expanded hold one element.
+  at::Tensor core = constant;
+  for (int64_t dim = 0; dim < core.dim(); ++dim)
+    if (core.stride(dim) == 0 && core.size(dim) > 1)
+      core = core.narrow(dim, 0, 1);
+  if (isSplat(core.reshape({-1})))
+    return b.splat(type.getShape(), type.getElementType(),
+                   toScalar(core.reshape({-1})[0]));
+  // So do those along which nothing changes.
+  for (int64_t dim = 0; dim < core.dim(); ++dim) {
+    at::Tensor first = core.narrow(dim, 0, 1);
+    if (core.size(dim) > 1 && at::equal(core, first.expand_as(core)))
+      core = first;
+  }
+
+  Type elementType = type.getElementType();
+  Value value = emitRange(b, core, elementType);
+  if (!value)
+    value = emitTriangle(b, core, elementType);
+  if (!value && core.numel() <= kWrittenOutElements)
+    value =
+        emitElements(b, core, convertTensorType(b.builder.getContext(), core));
+  return value ? b.broadcast(value, type.getShape()) : Value();
+}

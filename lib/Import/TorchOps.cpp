@@ -1,0 +1,354 @@
+//===- TorchOps.cpp - run and emit the ops of a graph
+//-----------------------===//
+
+#include "TorchArchive.h"
+#include "TorchCall.h"
+#include "TorchInterpreter.h"
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+using namespace mlir;
+using namespace mlir::tp;
+namespace jit = torch::jit;
+
+/// "add" for aten::add_: the in-place form differs from the op by its
+/// underscore and by writing to its first argument.
+static bool isInPlace(const c10::FunctionSchema &schema) {
+  return !schema.arguments().empty() && schema.arguments()[0].alias_info() &&
+         schema.arguments()[0].alias_info()->isWrite();
+}
+
+static StringRef baseName(const c10::FunctionSchema &schema) {
+  StringRef name = schema.name();
+  name.consume_front("aten::");
+  if (isInPlace(schema) && !name.ends_with("__"))
+    name.consume_back("_");
+  // Python's x += y on booleans and the like.
+  if (isInPlace(schema) && name.starts_with("__i"))
+    return llvm::StringSwitch<StringRef>(name)
+        .Case("__iand__", "__and__")
+        .Case("__ior__", "__or__")
+        .Case("__ixor__", "__xor__")
+        .Default(name);
+  return name;
+}
+
+/// Ops that read numbers out of a tensor into Python.
+static bool readsData(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"aten::Int", "aten::Float", "aten::Bool", "aten::Complex"}, true)
+      .Cases({"aten::item", "aten::ScalarImplicit", "aten::IntImplicit",
+              "aten::FloatImplicit"},
+             true)
+      .Cases({"aten::is_nonzero", "aten::equal", "aten::allclose",
+              "aten::_local_scalar_dense", "prim::tolist"},
+             true)
+      .Default(false);
+}
+
+/// Ops whose result has a shape that depends on the data.
+static bool hasDataDependentShape(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"nonzero", "nonzero_numpy", "masked_select", "unique", "_unique2",
+              "unique_dim", "unique_consecutive", "argwhere", "bincount"},
+             true)
+      .Default(false);
+}
+
+/// Ops that use nothing of their first argument but its shape and type.
+static bool usesShapeAlone(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"zeros_like", "ones_like", "full_like", "empty_like"}, true)
+      .Cases({"new_zeros", "new_ones", "new_full", "new_empty"}, true)
+      .Default(false);
+}
+
+static bool mentionsTensor(const c10::TypePtr &type) {
+  if (type->kind() == c10::TypeKind::TensorType)
+    return true;
+  return llvm::any_of(
+      type->containedTypes(),
+      [](const c10::TypePtr &contained) { return mentionsTensor(contained); });
+}
+
+/// Whether the op computes with tensors, and doesn't just move them between
+/// lists, tuples and dictionaries (whose schemas say `t`, or nothing).
+static bool computesTensors(jit::Node &node) {
+  const c10::FunctionSchema *schema = node.maybeSchema();
+  if (!schema || !llvm::any_of(schema->returns(), [](const c10::Argument &a) {
+        return mentionsTensor(a.type());
+      }))
+    return false;
+  return llvm::any_of(schema->arguments(), [](const c10::Argument &a) {
+    return mentionsTensor(a.type());
+  });
+}
+
+/// Devices in archives are those of the machine that wrote them.
+static void setDevices(std::vector<c10::IValue> &inputs, c10::DeviceType type) {
+  for (c10::IValue &input : inputs)
+    if (input.isDevice())
+      input = c10::Device(type);
+}
+
+static void execute(jit::Node &node, std::vector<c10::IValue> &stack) {
+  size_t count = stack.size();
+  jit::Operation operation = node.getOperation();
+  if (const c10::FunctionSchema *schema = node.maybeSchema())
+    if (schema->is_vararg())
+      stack.emplace_back(int64_t(count));
+  operation(stack);
+}
+
+/// Whether PyTorch has no meta kernel in C++ for an op, as opposed to refusing
+/// the arguments.
+static bool lacksMetaKernel(const std::exception &exception) {
+  StringRef text = exception.what();
+  return dynamic_cast<const c10::NotImplementedError *>(&exception) ||
+         text.contains("'Meta' backend") || text.contains("meta tensor");
+}
+
+bool TorchInterpreter::runOnMeta(jit::Node &node,
+                                 std::vector<c10::IValue> &stack) {
+  std::vector<c10::IValue> inputs = stack;
+  try {
+    setDevices(stack, c10::kMeta);
+    execute(node, stack);
+    return true;
+  } catch (const std::exception &exception) {
+    if (!lacksMetaKernel(exception)) {
+      std::string shapes;
+      for (const c10::IValue &input : inputs)
+        forEachTensor(input, [&](const at::Tensor &tensor) {
+          shapes += shapes.empty() ? "" : ", ";
+          shapes += c10::str(tensor.sizes(), " ", tensor.scalar_type());
+        });
+      problem(ImportProblem::Failed, node,
+              StringRef(node.kind().toQualString()) + ": " +
+                  describeException(exception) + " (operands: " + shapes + ")");
+      return false;
+    }
+  }
+  // Zeros have the same shapes and are valid indices everywhere.
+  try {
+    stack.clear();
+    for (const c10::IValue &input : inputs)
+      stack.push_back(mapTensors(input, [](const at::Tensor &tensor) {
+        return at::zeros(
+            tensor.sizes(),
+            tensor.options().device(at::kCPU).requires_grad(false));
+      }));
+    setDevices(stack, c10::kCPU);
+    execute(node, stack);
+    for (c10::IValue &output : stack)
+      output = mapTensors(output, makeMeta);
+    return true;
+  } catch (const std::exception &exception) {
+    problem(ImportProblem::Failed, node,
+            StringRef(node.kind().toQualString()) + ": " +
+                describeException(exception));
+    return false;
+  }
+}
+
+/// Replaces constants that have been written with data by what they are now.
+bool TorchInterpreter::resolveConstants(jit::Node &node,
+                                        std::vector<c10::IValue> &inputs) {
+  bool stale = false;
+  for (c10::IValue &input : inputs)
+    input = mapTensors(input, [&](const at::Tensor &tensor) {
+      at::Tensor now = tensor.is_meta() ? tensor : table.current(tensor);
+      if (now.defined() && now.is_meta() && table.isStale(now))
+        now = at::Tensor();
+      stale |= !now.defined();
+      return now.defined() ? now : tensor;
+    });
+  if (stale)
+    problem(
+        ImportProblem::UnsupportedOp, node,
+        StringRef(node.kind().toQualString()) +
+            " reads a tensor after another view of it was written in place");
+  return !stale;
+}
+
+void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
+                             std::vector<c10::IValue> inputs) {
+  StringRef name = node.kind().toQualString();
+  const c10::FunctionSchema *schema = node.maybeSchema();
+  if (!node.maybeOperator()) {
+    problem(ImportProblem::UnsupportedOp, node,
+            "unsupported op '" + name + "'");
+    return;
+  }
+  bool computes = computesTensors(node);
+  if (computes && !resolveConstants(node, inputs))
+    return;
+  bool onModelData = false, poisoned = false;
+  for (const c10::IValue &input : inputs)
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      onModelData |= tensor.is_meta();
+      if (tensor.is_meta()) {
+        TrackedTensor *tracked = table.find(tensor);
+        poisoned |= !tracked || tracked->poisoned;
+      }
+    });
+
+  if (onModelData && readsData(name)) {
+    if (!poisoned)
+      problem(ImportProblem::DataDependent, node,
+              "data-dependent control flow: " + name +
+                  " needs the value of a tensor, which only a run knows");
+    return;
+  }
+  if (name == "prim::device" && onModelData) {
+    frame.values[node.output()] = c10::Device(c10::kCPU);
+    return;
+  }
+  std::vector<c10::IValue> stack = inputs;
+  if (computes && onModelData && usesShapeAlone(baseName(*schema))) {
+    at::Tensor self = inputs[0].toTensor();
+    stack[0] =
+        at::empty_strided(self.sizes(), self.strides(),
+                          self.options().device(at::kCPU).requires_grad(false));
+    onModelData = llvm::any_of(llvm::ArrayRef(stack), [](const c10::IValue &v) {
+      return v.isTensor() && v.toTensor().is_meta();
+    });
+  }
+  if (schema && node.isNondeterministic()) {
+    if (!handlers.count(baseName(*schema))) {
+      problem(ImportProblem::UnsupportedOp, node,
+              "unsupported op '" + c10::toString(*schema) +
+                  "': its result is random");
+      return;
+    }
+    // Dropout and attention with dropout: the handler sees to that, so the
+    // op isn't folded.
+    onModelData = true;
+  }
+
+  if (!onModelData || !computes) {
+    // Numbers, lists, shapes and constants: PyTorch runs them as they are.
+    try {
+      setDevices(stack, c10::kCPU);
+      execute(node, stack);
+      setOutputs(node, frame, stack);
+    } catch (const std::exception &exception) {
+      problem(ImportProblem::Failed, node,
+              name + ": " + describeException(exception));
+    }
+    return;
+  }
+
+  if (hasDataDependentShape(baseName(*schema))) {
+    problem(ImportProblem::DataDependent, node,
+            "the shape of the result of '" + c10::toString(*schema) +
+                "' depends on the data");
+    return;
+  }
+  at::Tensor receiver;
+  if (isInPlace(*schema) && !inputs[0].toTensor().is_meta())
+    receiver = inputs[0].toTensor();
+  for (c10::IValue &input : inputs)
+    input = mapTensors(input, [&](const at::Tensor &tensor) {
+      return tensor.is_meta() ? tensor : table.standIn(tensor);
+    });
+  stack = inputs;
+  b.loc = locationOf(node);
+  // An op without a handler is reported even where PyTorch can't run it.
+  if (!handlers.count(baseName(*schema))) {
+    emit(node, {}, {});
+    size_t before = problems.size();
+    if (runOnMeta(node, stack)) {
+      for (const c10::IValue &output : stack)
+        forEachTensor(output, [&](const at::Tensor &tensor) {
+          if (tensor.is_meta())
+            table.trackPoison(tensor);
+        });
+      setOutputs(node, frame, stack);
+    }
+    problems.resize(before);
+    return;
+  }
+  if (!runOnMeta(node, stack))
+    return;
+  if (poisoned) {
+    for (const c10::IValue &output : stack)
+      forEachTensor(
+          output, [&](const at::Tensor &tensor) { table.trackPoison(tensor); });
+  } else if (!emit(node, inputs, stack)) {
+    for (const c10::IValue &output : stack)
+      forEachTensor(
+          output, [&](const at::Tensor &tensor) { table.trackPoison(tensor); });
+  }
+  if (receiver.defined())
+    table.promote(receiver, inputs[0].toTensor());
+  setOutputs(node, frame, stack);
+}
+
+/// Builds the IR of one op and registers its results. Without outputs, it only
+/// checks that there is a handler.
+bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
+                            llvm::ArrayRef<c10::IValue> outputs) {
+  const c10::FunctionSchema &schema = node.schema();
+  auto unsupported = [&](const llvm::Twine &why) {
+    problem(ImportProblem::UnsupportedOp, node,
+            "unsupported op '" + c10::toString(schema) + "'" + why);
+    return false;
+  };
+  auto handler = handlers.find(baseName(schema));
+  if (handler == handlers.end()) {
+    // Ops on lists and constants need none.
+    if (!outputs.empty() || computesTensors(node))
+      unsupported("");
+    return false;
+  }
+  if (outputs.empty())
+    return true;
+
+  std::vector<at::Tensor> results;
+  for (const c10::IValue &output : outputs)
+    forEachTensor(output,
+                  [&](const at::Tensor &tensor) { results.push_back(tensor); });
+  bool inPlace = isInPlace(schema);
+  if (!inPlace && results.size() == 1) {
+    // PyTorch gives the operand itself where an op has nothing to do.
+    for (const c10::IValue &input : inputs)
+      if (input.isTensor() && input.toTensor().unsafeGetTensorImpl() ==
+                                  results[0].unsafeGetTensorImpl())
+        return true;
+  }
+  for (const at::Tensor &result : results)
+    if (!convertType(b.builder.getContext(), result.scalar_type()))
+      return unsupported(llvm::Twine(": element type ") +
+                         c10::toString(result.scalar_type()) +
+                         " of the result, expected f32, f64, f16, bf16, i64, "
+                         "i32 or bool");
+  if (inPlace) {
+    TrackedTensor *receiver = table.find(inputs[0].toTensor());
+    if (receiver && receiver->isParameter())
+      return unsupported(": it writes '" + receiver->fqn +
+                         "', but a model keeps no state between calls");
+  }
+
+  TorchCall call(table, b.builder.getContext(), schema, inputs, results);
+  if (failed(handler->second(call, b)))
+    return unsupported(" " + call.getReason());
+  for (auto [result, value] : llvm::zip_equal(results, call.getResults())) {
+    RankedTensorType expected =
+        convertTensorType(b.builder.getContext(), result);
+    if (!value)
+      return unsupported(": one of its results");
+    if (value.getType() != expected) {
+      std::string found, wanted;
+      llvm::raw_string_ostream(found) << value.getType();
+      llvm::raw_string_ostream(wanted) << expected;
+      return unsupported(" with these operands: found " + found +
+                         " where PyTorch gives " + wanted);
+    }
+    table.track(result, value);
+    if (inPlace)
+      table.written(result);
+  }
+  return true;
+}

@@ -1,0 +1,255 @@
+//===- TorchTensors.cpp - PyTorch's tensors and their MLIR values
+//-----------===//
+
+#include "TorchTensors.h"
+#include <ATen/ops/empty_strided.h>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+Type mlir::tp::convertType(MLIRContext *context, at::ScalarType type) {
+  Builder b(context);
+  switch (type) {
+  case at::kFloat:
+    return b.getF32Type();
+  case at::kDouble:
+    return b.getF64Type();
+  case at::kHalf:
+    return b.getF16Type();
+  case at::kBFloat16:
+    return b.getBF16Type();
+  case at::kLong:
+    return b.getI64Type();
+  case at::kInt:
+    return b.getI32Type();
+  case at::kBool:
+    return b.getI1Type();
+  default:
+    return Type();
+  }
+}
+
+RankedTensorType mlir::tp::convertTensorType(MLIRContext *context,
+                                             const at::Tensor &tensor) {
+  Type elementType = convertType(context, tensor.scalar_type());
+  if (!elementType)
+    return RankedTensorType();
+  auto sizes = tensor.sizes();
+  return RankedTensorType::get({sizes.data(), sizes.size()}, elementType);
+}
+
+static const char *safetensorsName(at::ScalarType type) {
+  switch (type) {
+  case at::kFloat:
+    return "F32";
+  case at::kDouble:
+    return "F64";
+  case at::kHalf:
+    return "F16";
+  case at::kBFloat16:
+    return "BF16";
+  case at::kLong:
+    return "I64";
+  case at::kInt:
+    return "I32";
+  default:
+    return "BOOL";
+  }
+}
+
+WeightTensor mlir::tp::describeWeight(const std::string &name,
+                                      const at::Tensor &tensor) {
+  WeightTensor weight;
+  weight.name = name;
+  weight.dtype = safetensorsName(tensor.scalar_type());
+  weight.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
+  weight.bytes = tensor.numel() * tensor.element_size();
+  weight.elementBytes = tensor.element_size();
+  weight.read = [tensor](llvm::function_ref<void(llvm::ArrayRef<char>)> write) {
+    at::Tensor data = tensor.contiguous();
+    write({static_cast<const char *>(data.const_data_ptr()), data.nbytes()});
+  };
+  return weight;
+}
+
+at::Tensor mlir::tp::makeMeta(const at::Tensor &tensor) {
+  at::Tensor meta = at::empty_strided(
+      tensor.sizes(), tensor.strides(),
+      tensor.options().device(at::kMeta).requires_grad(false));
+  // A number that PyTorch has wrapped keeps its weak place in type promotion.
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
+    meta.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return meta;
+}
+
+static const c10::StorageImpl *storageOf(const at::Tensor &tensor) {
+  return tensor.storage().unsafeGetStorageImpl();
+}
+
+TrackedTensor &TensorTable::track(const at::Tensor &meta, Value value) {
+  TrackedTensor &tracked = tensors[meta.unsafeGetTensorImpl()];
+  tracked = TrackedTensor();
+  tracked.meta = meta;
+  tracked.value = value;
+  tracked.version = versions[storageOf(meta)];
+  return tracked;
+}
+
+TrackedTensor &TensorTable::trackPoison(const at::Tensor &meta) {
+  TrackedTensor &tracked = track(meta, Value());
+  tracked.poisoned = true;
+  return tracked;
+}
+
+at::Tensor TensorTable::parameter(const at::Tensor &data,
+                                  const std::string &fqn) {
+  at::Tensor &meta = parameterMetas[data.unsafeGetTensorImpl()];
+  if (!meta.defined()) {
+    meta = makeMeta(data);
+    meta.set_requires_grad(data.requires_grad());
+    TrackedTensor &tracked = track(meta, Value());
+    tracked.data = data;
+    tracked.fqn = fqn;
+  }
+  return meta;
+}
+
+at::Tensor TensorTable::standIn(const at::Tensor &constant) {
+  at::Tensor meta = makeMeta(constant);
+  track(meta, Value()).data = constant;
+  return meta;
+}
+
+TrackedTensor *TensorTable::find(const at::Tensor &meta) {
+  auto it = tensors.find(meta.unsafeGetTensorImpl());
+  return it == tensors.end() ? nullptr : &it->second;
+}
+
+Value TensorTable::valueOf(const at::Tensor &meta) {
+  TrackedTensor *tracked = find(meta);
+  if (!tracked || tracked->poisoned)
+    return Value();
+  if (tracked->value)
+    return tracked->value;
+  if (!tracked->isParameter())
+    return materialise(tracked->data);
+  Value &local = scopes.back().locals[meta.unsafeGetTensorImpl()];
+  if (!local) {
+    local = nn::ParameterOp::create(
+        b.builder, b.loc,
+        convertTensorType(b.builder.getContext(), tracked->data),
+        b.builder.getStringAttr(tracked->fqn));
+    weightData[tracked->fqn] = tracked->data;
+  }
+  return local;
+}
+
+Value TensorTable::materialise(const at::Tensor &constant) {
+  auto &locals = scopes.back().locals;
+  auto it = locals.find(constant.unsafeGetTensorImpl());
+  if (it != locals.end())
+    return it->second;
+  if (Value value = emitConstant(b, constant))
+    return value;
+  Value value = largeConstant(constant);
+  setLocal(constant, value);
+  return value;
+}
+
+Value TensorTable::largeConstant(const at::Tensor &constant) {
+  const std::string &module = scopes.back().fqn;
+  std::string prefix = (module.empty() ? "" : module + ".") + "_constant";
+  std::string fqn;
+  for (unsigned i = 0; !names.insert(fqn = prefix + std::to_string(i)).second;)
+    ++i;
+  weightData[fqn] = constant.clone();
+  return nn::ParameterOp::create(
+      b.builder, b.loc, convertTensorType(b.builder.getContext(), constant),
+      b.builder.getStringAttr(fqn));
+}
+
+void TensorTable::written(const at::Tensor &meta) {
+  find(meta)->version = ++versions[storageOf(meta)];
+}
+
+bool TensorTable::isStale(const at::Tensor &meta) {
+  TrackedTensor *tracked = find(meta);
+  return tracked && tracked->version != versions[storageOf(meta)];
+}
+
+void TensorTable::promote(const at::Tensor &constant, const at::Tensor &meta) {
+  promoted[constant.unsafeGetTensorImpl()] = {constant, meta};
+  promotedStorages.insert(storageOf(constant));
+}
+
+at::Tensor TensorTable::current(const at::Tensor &constant) {
+  auto it = promoted.find(constant.unsafeGetTensorImpl());
+  if (it != promoted.end())
+    return it->second.meta;
+  if (promotedStorages.count(storageOf(constant)))
+    return at::Tensor();
+  return constant;
+}
+
+void TensorTable::enterModule(StringRef fqn) {
+  scopes.emplace_back();
+  scopes.back().fqn = fqn.str();
+}
+
+void TensorTable::leaveModule() { scopes.pop_back(); }
+
+void TensorTable::setLocal(const at::Tensor &constant, Value value) {
+  scopes.back().locals[constant.unsafeGetTensorImpl()] = value;
+  keptAlive.push_back(constant);
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors inside of other values
+//===----------------------------------------------------------------------===//
+
+void mlir::tp::forEachTensor(const c10::IValue &value,
+                             llvm::function_ref<void(const at::Tensor &)> f) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined())
+      f(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue &element : value.toListRef())
+      forEachTensor(element, f);
+  } else if (value.isTuple()) {
+    for (const c10::IValue &element : value.toTupleRef().elements())
+      forEachTensor(element, f);
+  } else if (value.isGenericDict()) {
+    for (const auto &entry : value.toGenericDict())
+      forEachTensor(entry.value(), f);
+  }
+}
+
+c10::IValue
+mlir::tp::mapTensors(const c10::IValue &value,
+                     llvm::function_ref<at::Tensor(const at::Tensor &)> f) {
+  if (value.isTensor())
+    return value.toTensor().defined() ? c10::IValue(f(value.toTensor()))
+                                      : value;
+  bool hasTensors = false;
+  forEachTensor(value, [&](const at::Tensor &) { hasTensors = true; });
+  if (!hasTensors)
+    return value;
+  if (value.isList()) {
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const c10::IValue &element : value.toListRef())
+      list.push_back(mapTensors(element, f));
+    return list;
+  }
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue &element : value.toTupleRef().elements())
+      elements.push_back(mapTensors(element, f));
+    return c10::ivalue::Tuple::createNamed(std::move(elements),
+                                           value.toTuple()->type());
+  }
+  c10::impl::GenericDict source = value.toGenericDict();
+  c10::impl::GenericDict result(source.keyType(), source.valueType());
+  for (const auto &entry : source)
+    result.insert(entry.key(), mapTensors(entry.value(), f));
+  return result;
+}

@@ -1,0 +1,330 @@
+"""Small models, by family of ops. Each returns many results, so that one import
+covers many ops; each is imported scripted and traced unless it says otherwise."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from typing import Dict, List, Optional, Tuple
+
+FAMILIES = {}
+
+
+def case(family, *inputs, modes=("script", "trace")):
+    """Registers a module class with example inputs (each made by a function)."""
+
+    def register(cls):
+        FAMILIES.setdefault(family, []).append((cls, inputs, modes))
+        return cls
+
+    return register
+
+
+def f32(*shape):
+    return lambda: torch.randn(*shape)
+
+
+def positive(*shape):
+    return lambda: torch.rand(*shape) + 0.5
+
+
+def i64(high, *shape):
+    return lambda: torch.randint(0, high, shape)
+
+
+def boolean(*shape):
+    return lambda: torch.rand(*shape) > 0.5
+
+
+# --- elementwise -----------------------------------------------------------
+
+
+@case("elementwise", f32(2, 4))
+class Unary(nn.Module):
+    def forward(self, x):
+        p = x.abs() + 0.5
+        return (x.neg(), p.exp(), p.log(), p.sqrt(), p.rsqrt(), p.reciprocal(), x.sin(), x.cos(),
+                x.tanh(), x.erf(), x.sigmoid(), F.silu(x), x.relu(), x.floor(), x.ceil(), x.trunc(),
+                F.gelu(x), F.gelu(x, approximate="tanh"), x.square(), F.leaky_relu(x, 0.1),
+                F.softplus(x), F.glu(x), F.logsigmoid(x), F.relu6(x), torch.isnan(x), torch.isinf(x))
+
+
+@case("elementwise", f32(2, 3, 4), f32(4), positive(3, 1))
+class Binary(nn.Module):
+    def forward(self, x, y, p):
+        return (x + y, x - y, torch.add(x, y, alpha=2), torch.sub(x, y, alpha=0.5), 1.5 - x, x * p,
+                x / p, x / 2, 2 / p, torch.div(x, p, rounding_mode="floor"),
+                torch.div(x, p, rounding_mode="trunc"), x // 2, x % p, torch.maximum(x, y),
+                torch.minimum(x, y), torch.addcmul(x, y, p, value=0.5), torch.addcdiv(x, y, p),
+                torch.lerp(x, y, 0.25))
+
+
+@case("elementwise", positive(2, 4), f32(2, 4))
+class Pow(nn.Module):
+    def forward(self, x, y):
+        return (x ** 2, x ** 3, x ** 0.5, x ** -0.5, x ** -1, x ** -2, x ** 1.7, 2 ** y,
+                torch.pow(x, y))
+
+
+@case("elementwise", f32(2, 4), f32(4), i64(3, 2, 4))
+class Logic(nn.Module):
+    def forward(self, x, y, n):
+        a, b = x > y, x <= 0.5
+        return (x == y, x != 0, x < y, x >= y, n == 1, n > 0.5, a & b, a | b, a ^ b, ~a,
+                torch.logical_and(n, a), torch.logical_not(n), torch.where(a, x, y),
+                torch.where(a, x, 0.0), x.masked_fill(a, float("-inf")),
+                x.masked_fill(a, -1e9), x.clamp(-0.5, 0.5), x.clamp(min=0.0), x.clamp_max(1.0),
+                n.clamp(max=1), torch.nan_to_num(x / 0, nan=1.0), a.all(), a.any(1),
+                n.all(0, keepdim=True))
+
+
+@case("elementwise", f32(2, 4), i64(9, 2, 4), boolean(2, 4))
+class Promotion(nn.Module):
+    def forward(self, x, n, m):
+        one = torch.tensor(1, dtype=torch.float64)
+        return (x + n, n + 1, n + 1.5, n * m, n / 2, n // 2, n % 2, -n, m + m, m * m, x * m,
+                x * one, n + one, 1 - m.to(x.dtype), n.float(), x.double(), x.to(torch.int64),
+                x.half(), x.to(torch.bfloat16), n.to(torch.int32), m.type_as(x), n.to(torch.bool),
+                (x.double() + 1).to(x.dtype), n.sqrt(), n ** 2)
+
+
+@case("elementwise", f32(2, 4), f32(2, 4), modes=("script", "trace"))
+class InPlace(nn.Module):
+    def forward(self, x, y):
+        x = x * 1
+        x += y
+        x.mul_(2).clamp_(min=0.0)
+        mask = torch.full((2, 4), float("-inf"))
+        mask = torch.triu(mask, diagonal=1)
+        mask += x
+        z = torch.zeros(2, 4)
+        z.copy_(y)
+        return x, mask, z, x.relu_()
+
+
+# --- shapes ----------------------------------------------------------------
+
+
+@case("shapes", f32(2, 6, 4))
+class Views(nn.Module):
+    def forward(self, x):
+        b, t, d = x.size()
+        return (x.view(b, t, -1, 2), x.reshape(-1, d), x.flatten(1), x.flatten(), x.unsqueeze(-1),
+                x[:, :1].squeeze(1), x[:, :1].squeeze(), x.transpose(1, 2), x.permute(2, 0, 1),
+                x[0].t(), x.mT, x.movedim(0, -1), x.unflatten(1, (2, 3)), x[0].T,
+                x.view(b, t, 2, d // 2).transpose(1, 2).contiguous().view(b, 2, t * d // 2),
+                x.swapaxes(0, 1), x.view_as(x), x.detach(), x.clone())
+
+
+@case("shapes", f32(2, 6, 4))
+class Pieces(nn.Module):
+    def forward(self, x):
+        a, b = x.chunk(2, dim=-1)
+        c, d, e = torch.split(x, [1, 2, 3], dim=1)
+        f, g = x.split(3, 1)
+        h, i = x.unbind(0)
+        return (a, b, c, d, e, f, g, h, i, x[:, 1:4], x[:, ::2], x[:, -2:], x[..., 1], x[1], x[:, -1],
+                x.narrow(1, 2, 3), x.select(2, -1), x[:, None, 2], x[0, 1:, 2:3],
+                torch.cat([a, b, a], -1), torch.stack([a, b], 1), torch.cat((-b, a), dim=-1),
+                x.flip(1), x.roll(1, 1), torch.roll(x, -2), F.pad(x, (1, 2)), F.pad(x, (0, 0, -1, 1), value=3.0))
+
+
+@case("shapes", f32(2, 1, 4), f32(4))
+class Repeats(nn.Module):
+    def forward(self, x, y):
+        return (x.expand(2, 3, 4), x.expand(-1, 5, -1), y.expand_as(x), y.repeat(2, 3), x.repeat(1, 2, 1),
+                x.repeat_interleave(3, dim=1), y.repeat_interleave(2), torch.tile(y, (2,)),
+                x[:, :, None, :].expand(2, 1, 3, 4).reshape(2, 3, 4), torch.broadcast_to(y, (3, 4)))
+
+
+@case("shapes", f32(2, 5, 4), i64(5, 2, 3, 4), i64(4, 3), i64(5, 2, 3))
+class Indexing(nn.Module):
+    def forward(self, x, g, s, n):
+        b = torch.arange(2)
+        return (x.gather(1, g), x.index_select(2, s), x[:, :, s], x[b[:, None], n], x[:, n],
+                x[b, n[:, 0]], x[b[:, None], torch.arange(5)[None, :]],
+                x[b[:, None, None, None], torch.arange(1, 4)[None, None, None, :]],
+                x[:, torch.tensor([3, 0, -1])], x[:, -1 - n])
+
+
+@case("shapes", f32(2, 4, 4), i64(3, 2, 5))
+class Creation(nn.Module):
+    def forward(self, x, n):
+        t = x.size(1)
+        position = torch.arange(t, device=x.device)
+        causal = torch.tril(torch.ones(t, t)).view(1, t, t)
+        steps = torch.arange(0, 2, 0.5)
+        return (position + torch.zeros_like(n[:, :4]), x.masked_fill(causal == 0, float("-inf")), x + steps, x.tril(), x.triu(1),
+                torch.full_like(x, 2.5), x.new_zeros(2, 3), torch.zeros(t), torch.ones(2, t) * 2,
+                torch.full((t,), 7), torch.arange(1, 9, 2), torch.eye(3), x + torch.linspace(0, 1, 4),
+                n.cumsum(1), x.cumsum(-1), (n != 1).int().cumsum(1), torch.outer(position.float(), steps).cos() + x)
+
+
+# --- contractions ----------------------------------------------------------
+
+
+@case("contractions", f32(2, 3, 4), f32(2, 4, 5), f32(4), f32(3, 4), f32(4, 5))
+class Products(nn.Module):
+    def forward(self, x, y, v, m, w):
+        return (x @ y, x @ w, x @ v, v @ y, m @ w, torch.mm(m, w), torch.bmm(x, y), m @ v, torch.mv(m, v), v @ w, v @ v,
+                torch.dot(v, v), torch.addmm(w[0], m, w), torch.addmm(w[:3, :5], m[:, :3].t()[:3], m[:, :3], beta=0.5, alpha=2)
+                if False else torch.addmm(w[0], m, w, beta=0.5, alpha=2.0), torch.baddbmm(x @ y, x, y),
+                torch.outer(v, v), x.unsqueeze(1) @ y.unsqueeze(0))
+
+
+@case("contractions", f32(2, 3, 8))
+class Linears(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(8, 6)
+        self.b = nn.Linear(6, 4, bias=False)
+        self.w = nn.Parameter(torch.randn(5, 4))
+        self.c = nn.Parameter(torch.randn(4, 3))
+
+    def forward(self, x):
+        y = self.b(self.a(x))
+        return y, y @ self.w.t(), y @ self.c, F.linear(x[0, 0], self.a.weight), torch.addmm(self.w[:, 0], y[0], self.w.t())
+
+
+@case("contractions", i64(10, 2, 3))
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(10, 4, padding_idx=0)
+        self.head = nn.Linear(4, 10, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        return self.head(self.embed(ids))
+
+
+@case("contractions", f32(2, 4, 5, 8), f32(2, 2, 5, 8), f32(2, 2, 5, 6), boolean(2, 1, 5, 5))
+class Attention(nn.Module):
+    def forward(self, q, k, v, m):
+        attend = F.scaled_dot_product_attention
+        m = m | torch.eye(5, dtype=torch.bool)
+        bias = torch.zeros(5, 5).masked_fill(m, 1.0)
+        k4, v4 = k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)
+        return (attend(q, k4, v4), attend(q, k4, v4, attn_mask=m), attend(q, k4, v4, attn_mask=bias),
+                attend(q, k4, v4, is_causal=True), attend(q, k4, v4, scale=0.3),
+                attend(q, k, v, enable_gqa=True), attend(q[:, 0], k[:, 0], v[:, 0]),
+                attend(q[:, 0], k[:, 0], v[:, 0], attn_mask=m[:, 0]),
+                attend(q, k4, v4, attn_mask=torch.ones(5, 5, dtype=torch.bool).tril()))
+
+
+@case("contractions", f32(2, 3, 4), f32(2, 5, 4), f32(4, 6))
+class Einsums(nn.Module):
+    def forward(self, x, y, w):
+        return (torch.einsum("bid,bjd->bij", x, y), torch.einsum("bid,df->bif", x, w),
+                torch.einsum("bid->bdi", x), torch.einsum("bid,bjd,df->bfij", x, y, w), torch.einsum("i,j->ij", w[0], w[1]))
+
+
+# --- reductions and norms ----------------------------------------------------
+
+
+@case("reductions", f32(2, 3, 4), i64(5, 2, 3))
+class Reductions(nn.Module):
+    def forward(self, x, n):
+        m, i = x.max(dim=1)
+        return (x.sum(), x.sum(-1), x.sum((0, 2), keepdim=True), n.sum(1), (n > 1).sum(1), x.mean(-1), x.mean((1, 2)), x.amax(1),
+                x.amin((0, 1)), m, i, x.min(-1, keepdim=True)[0], x.min(-1)[1], x.max(), n.max(), x.argmax(-1), x.argmax(), x.argmin(1, keepdim=True), x.var(-1), x.var(1, unbiased=False),
+                x.std((0, 1)), x[0].prod(0), torch.var_mean(x, -1)[1], torch.logsumexp(x, -1), x.norm(), x.norm(2, -1),
+                torch.linalg.vector_norm(x, 1, -1), F.normalize(x, dim=-1), x.sum(-1, dtype=torch.float64))
+
+
+@case("reductions", f32(2, 3, 4))
+class Norms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln = nn.LayerNorm(4)
+        self.plain = nn.LayerNorm((3, 4), elementwise_affine=False)
+        self.nobias = nn.LayerNorm(4, bias=False)
+        self.rms = nn.RMSNorm(4, eps=1e-5)
+        self.rms2 = nn.RMSNorm(4, elementwise_affine=False)
+        self.bn = nn.BatchNorm1d(3)
+        self.gn = nn.GroupNorm(3, 3)
+        for p in self.parameters():
+            nn.init.uniform_(p)
+        nn.init.uniform_(self.bn.running_mean)
+
+    def forward(self, x):
+        return (self.ln(x), self.plain(x), self.nobias(x), self.rms(x), self.rms2(x), self.bn(x), self.gn(x), x.softmax(-1), F.softmax(x, 1),
+                F.log_softmax(x, dim=-1), F.softmax(x.half(), -1, dtype=torch.float32), F.dropout(x, 0.1, False))
+
+
+@case("reductions", f32(6, 5), i64(5, 6), f32(2, 5, 3), i64(5, 2, 3), positive(5))
+class Losses(nn.Module):
+    def forward(self, x, t, y, u, w):
+        return (F.cross_entropy(x, t), F.cross_entropy(x, t, reduction="sum", label_smoothing=0.1),
+                F.cross_entropy(x, t, weight=w, ignore_index=2), F.cross_entropy(y, u, reduction="none"),
+                F.nll_loss(F.log_softmax(x, -1), t), F.mse_loss(x, x * 0.5))
+
+
+# --- structure ---------------------------------------------------------------
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Linear(4, 4)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x, scale: float, extra: Optional[Tensor] = None):
+        y = self.drop(self.proj(x)) * scale
+        if extra is not None:
+            y = y + extra
+        return self.act(y)
+
+    def act(self, x):
+        return torch.relu(x)
+
+
+@case("structure", f32(2, 4), modes=("script",))
+class Control(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Block() for _ in range(3)])
+        self.flag = True
+
+    def forward(self, x) -> Dict[str, Tensor]:
+        hidden: List[Tensor] = []
+        for i, layer in enumerate(self.layers):
+            x = layer(x, 0.5 + i, x if i % 2 == 1 else None)
+            hidden.append(x)
+        n = 0
+        while n < x.size(0):
+            x = x + n
+            n += 1
+        if not self.flag:
+            x = torch.nonzero(x).float()
+        assert x.size(1) == 4, f"expected 4, got {x.size(1)}"
+        return {"last": x, "all": torch.stack(hidden)}
+
+
+class Pair(nn.Module):
+    def forward(self, pair: Tuple[Tensor, Tensor], names: Dict[str, Tensor]) -> Tuple[Tensor, List[Tensor]]:
+        a, b = pair
+        return a + b, [names["x"] * a, b]
+
+
+@case("structure", f32(2, 4), modes=("script",))
+class Containers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pair = Pair()
+        self.register_buffer("table", torch.arange(8.0).view(2, 4))
+        self.unused = nn.Linear(2, 2)
+
+    def forward(self, x):
+        total, parts = self.pair((x, x + self.table), {"x": x})
+        return total, parts
+
+
+@case("structure", f32(2, 5, 8), modes=("script", "trace"))
+class Torchs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.mha = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        return self.layer(x), self.mha(x, x, x, need_weights=False)[0]

@@ -1,0 +1,77 @@
+"""Saves the models of a family as TorchScript, imports each, prints the IR and
+checks that it computes what PyTorch computes: run.py <family> <tp-import> <dir>"""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+
+import families
+import nneval
+
+NAMES = {torch.float32: "f32", torch.int64: "i64", torch.bool: "i1"}
+
+
+def flatten(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    values = value.values() if isinstance(value, dict) else value
+    return [tensor for element in values for tensor in flatten(element)]
+
+
+def import_model(tool, stem, inputs, *flags):
+    specs = []
+    for i, tensor in enumerate(inputs):
+        shape = "".join(f"{size}x" for size in tensor.shape)
+        specs += ["--input", f"in{i}={shape}{NAMES[tensor.dtype]}"]
+    return subprocess.run([tool, f"{stem}.pt", *specs, "--weights", f"{stem}.safetensors", *flags],
+                          capture_output=True, text=True)
+
+
+def check(tool, directory, cls, makers, mode):
+    torch.manual_seed(0)
+    module = cls().eval()
+    inputs = [make() for make in makers]
+    stem = directory / f"{cls.__name__}-{mode}"
+    if mode == "script":
+        saved = torch.jit.script(module)
+    else:
+        saved = torch.jit.trace(module, tuple(t.clone() for t in inputs), check_trace=False)
+    saved.save(f"{stem}.pt")
+    expected = flatten(module(*[t.clone() for t in inputs]))
+
+    pretty = import_model(tool, stem, inputs)
+    print(f"=== {stem.name} exit {pretty.returncode}")
+    print(pretty.stdout)
+    if pretty.returncode:
+        print(pretty.stderr)
+        return False
+    generic = import_model(tool, stem, inputs, "--mlir-print-op-generic").stdout
+    results = nneval.evaluate(generic, f"{stem}.safetensors", inputs)
+    correct = len(results) == len(expected)
+    for i, (result, wanted) in enumerate(zip(results, expected)):
+        try:
+            torch.testing.assert_close(result, wanted, equal_nan=True)
+        except AssertionError as error:
+            correct = False
+            print(f"result {i}: {error}")
+    print(f"{stem.name}: {len(expected)} results {'agree' if correct else 'DIFFER'}")
+    return correct
+
+
+def main():
+    family, tool, directory = sys.argv[1:]
+    warnings.filterwarnings("ignore")
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    correct = True
+    with torch.no_grad():
+        for cls, makers, modes in families.FAMILIES[family]:
+            for mode in modes:
+                correct &= check(tool, directory, cls, makers, mode)
+    return 0 if correct else 1
+
+
+sys.exit(main())

@@ -1,0 +1,114 @@
+//===- tp-import.cpp - PyTorch models to MLIR
+//-------------------------------===//
+
+#include "mlir/IR/AsmState.h"
+#include "tp/Import/TorchScript.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("tp-import options");
+
+static cl::opt<std::string> modelPath(cl::Positional, cl::Required,
+                                      cl::desc("<model.pt>"),
+                                      cl::cat(category));
+static cl::list<std::string>
+    inputTexts("input", cl::value_desc("name=shapextype"),
+               cl::desc("An argument of forward: ids=2x64xi64; x=f32 is a "
+                        "scalar. Types: f32 f64 f16 bf16 i64 i32 i1"),
+               cl::cat(category));
+static cl::opt<std::string> outputPath("o", cl::value_desc("model.mlir"),
+                                       cl::desc("Where the IR goes, - for "
+                                                "standard output (default)"),
+                                       cl::init("-"), cl::cat(category));
+static cl::opt<std::string>
+    weightsPath("weights", cl::value_desc("model.safetensors"),
+                cl::desc("Where the parameters and buffers go; without it, "
+                         "only the IR is written"),
+                cl::cat(category));
+
+static constexpr int kBadInput = 1, kBadUsage = 2;
+
+static int fail(llvm::Error error, int code) {
+  llvm::WithColor::error(llvm::errs(), "tp-import")
+      << llvm::toString(std::move(error)) << "\n";
+  return code;
+}
+
+/// Writes the IR to a temporary file beside `path`, which is then renamed.
+static llvm::Error writeModule(ModuleOp module, StringRef path) {
+  if (path == "-") {
+    module.print(llvm::outs());
+    return llvm::Error::success();
+  }
+  auto failed = [&](llvm::Error error) {
+    return llvm::createStringError("cannot write '" + path +
+                                   "': " + llvm::toString(std::move(error)));
+  };
+  auto file = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp");
+  if (!file)
+    return failed(file.takeError());
+  llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
+  module.print(os);
+  os.flush();
+  if (std::error_code code = os.error()) {
+    os.clear_error();
+    llvm::consumeError(file->discard());
+    return failed(llvm::errorCodeToError(code));
+  }
+  if (llvm::Error error = file->keep(path))
+    return failed(std::move(error));
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerAsmPrinterCLOptions();
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "tp-import (tp-mlir " TP_MLIR_VERSION ")\n";
+  });
+  cl::extrahelp help(
+      "\nEXAMPLES:\n"
+      "  tp-import model.pt --input ids=2x64xi64 --input mask=2x64xi64 \\\n"
+      "            -o model.mlir --weights model.safetensors\n"
+      "  tp-import mlp.pt --input x=8x32xf32        (the IR, to read it)\n"
+      "  … --mlir-print-debuginfo                   (with modules and source "
+      "lines)\n"
+      "\nEXIT CODES:\n"
+      "  0  the model is imported\n"
+      "  1  the model or an input doesn't fit; nothing is written\n"
+      "  2  wrong usage\n");
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Imports a TorchScript model: its code as MLIR (nn dialect, static "
+          "shapes),\nits weights as a safetensors file.\n",
+          &llvm::errs()))
+    return kBadUsage;
+
+  MLIRContext context;
+  std::vector<tp::InputSpec> inputs;
+  for (const std::string &text : inputTexts) {
+    auto input = tp::parseInputSpec(&context, text);
+    if (!input)
+      return fail(input.takeError(), kBadUsage);
+    inputs.push_back(std::move(*input));
+  }
+  auto model = tp::importTorchScript(&context, modelPath, inputs, llvm::errs());
+  if (!model)
+    return fail(model.takeError(), kBadInput);
+  // The weights first: what can fail in the middle comes before the rename.
+  if (!weightsPath.empty())
+    if (llvm::Error error = tp::writeSafetensors(weightsPath, model->weights))
+      return fail(std::move(error), kBadInput);
+  if (llvm::Error error = writeModule(*model->module, outputPath)) {
+    if (!weightsPath.empty())
+      llvm::sys::fs::remove(weightsPath);
+    return fail(std::move(error), kBadInput);
+  }
+  return 0;
+}
