@@ -70,13 +70,14 @@ public:
           loc, getName() + " can't shard " + requests.describeModule() +
                    " of class '" + module.getClassName() +
                    "'; it shards nn.Linear and nn.Embedding");
-    if (module.getInputs().empty() || module.getNumResults() != 1)
-      return requests.reportError(
-          loc, getName() +
-                   " needs a module with an input and one output, and " +
-                   requests.describeModule() + " has " +
-                   Twine(module.getInputs().size()) + " tensor inputs and " +
-                   Twine(module.getNumResults()) + " outputs");
+    // A traced module may return more than its output: whatever of its inside
+    // the model uses elsewhere.
+    if (module.getInputs().empty() || module.getNumResults() == 0)
+      return requests.reportError(loc, getName() +
+                                           " needs a tensor input and output, "
+                                           "which " +
+                                           requests.describeModule() +
+                                           " lacks");
 
     requests.placeParameter(weighted->weight,
                             getWeightPlacement(weighted->isEmbedding), loc);
