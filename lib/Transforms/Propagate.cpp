@@ -56,8 +56,12 @@ public:
   LogicalResult run();
 
 private:
+  /// What a later redistribution wants of a value, and which one that is.
+  struct Wish {
+    ShardingAttr sharding;
+    RedistributeOp origin;
+  };
   void collectWishes(Block &block);
-  void wish(Value value, ShardingAttr sharding);
 
   LogicalResult visit(Operation *op);
   LogicalResult visitRuleOp(ShardingRuleOpInterface op);
@@ -70,7 +74,7 @@ private:
   /// `value` placed as `sharding`, for `user`; a redistribution is shared by
   /// all users that need the same.
   Value getPlaced(Value value, ShardingAttr sharding, Operation *user,
-                  const Twine &reason);
+                  StringRef fqn, const Twine &reason);
   ShardingAttr getReplicated(Type type) {
     return ShardingAttr::getReplicated(meshRef,
                                        cast<RankedTensorType>(type).getRank());
@@ -80,7 +84,7 @@ private:
   MeshOp mesh;
   FlatSymbolRefAttr meshRef;
   DenseMap<Value, ShardingAttr> shardings;
-  DenseMap<Value, ShardingAttr> wishes;
+  DenseMap<Value, Wish> wishes;
   DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
 };
 
@@ -90,22 +94,20 @@ private:
 // Backward: wishes
 //===----------------------------------------------------------------------===//
 
-void FunctionPropagator::wish(Value value, ShardingAttr sharding) {
-  // The earliest user speaks: the sweep runs backward, so the last word stays.
-  wishes[value] = sharding;
-}
-
-/// A wish for a result becomes one for the operands, along parallel factors.
+/// A wish for a result becomes one for the operands, along parallel factors. Of
+/// several users the earliest has the say: the sweep runs backward, and the last
+/// word stays.
 void FunctionPropagator::collectWishes(Block &block) {
   for (Operation &op : llvm::reverse(block)) {
     if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
-      wish(redistribute.getInput(), redistribute.getSharding());
+      wishes[redistribute.getInput()] = {redistribute.getSharding(),
+                                         redistribute};
       continue;
     }
     auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruleOp || op.getNumResults() != 1)
       continue;
-    ShardingAttr wanted = wishes.lookup(op.getResult(0));
+    auto [wanted, origin] = wishes.lookup(op.getResult(0));
     if (!wanted)
       continue;
     ShardingRule rule = ruleOp.getShardingRule();
@@ -122,7 +124,7 @@ void FunctionPropagator::collectWishes(Block &block) {
     for (unsigned i = 0; i < op.getNumOperands(); ++i)
       if (ShardingAttr sharding = getOperandSharding(rule, split, i))
         if (!sharding.isReplicated())
-          wish(op.getOperand(i), sharding);
+          wishes[op.getOperand(i)] = {sharding, origin};
   }
 }
 
@@ -157,7 +159,7 @@ FunctionPropagator::getCost(Operation *op, const ShardingRule &rule,
       return std::nullopt;
     if (pending > 0)
       growth += getNumBytes(result.getType());
-    if (ShardingAttr wanted = wishes.lookup(result))
+    if (ShardingAttr wanted = wishes.lookup(result).sharding)
       if (auto own = getAxisCost(given, wanted, axis, size,
                                  getNumBytes(result.getType())))
         cost += *own;
@@ -184,7 +186,7 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
     for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
       addFactors(shardings.at(operand), tensor);
     for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
-      if (ShardingAttr wanted = wishes.lookup(result))
+      if (ShardingAttr wanted = wishes.lookup(result).sharding)
         addFactors(wanted, tensor);
 
     // Linear sets first, then factors, then replicated: of equal cost, the one
@@ -215,7 +217,8 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
 }
 
 Value FunctionPropagator::getPlaced(Value value, ShardingAttr sharding,
-                                    Operation *user, const Twine &reason) {
+                                    Operation *user, StringRef fqn,
+                                    const Twine &reason) {
   if (shardings.at(value) == sharding)
     return value;
   Value &result = placed[{value, sharding}];
@@ -223,7 +226,7 @@ Value FunctionPropagator::getPlaced(Value value, ShardingAttr sharding,
     OpBuilder builder(user);
     result = RedistributeOp::create(
         builder, user->getLoc(), value.getType(), value, sharding,
-        builder.getStringAttr(getFqn(user)), builder.getStringAttr(reason));
+        builder.getStringAttr(fqn), builder.getStringAttr(reason));
     shardings[result] = sharding;
   }
   return result;
@@ -238,13 +241,22 @@ LogicalResult FunctionPropagator::visitRuleOp(ShardingRuleOpInterface op) {
     return success();
   }
   OpSplit split = chooseSplit(op, rule);
+  // An operand moves on behalf of the redistribution whose wish it fulfils, or
+  // because the op can't do without.
+  Wish wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : Wish();
+  bool granted =
+      wish.origin && tp::getResultSharding(rule, split, 0) == wish.sharding;
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     ShardingAttr needed = getOperandSharding(rule, split, index);
-    operand.set(getPlaced(operand.get(), needed, op,
-                          op->getName().getStringRef() + " needs operand " +
-                              Twine(index) + " as " +
-                              printPlacements(needed, mesh)));
+    if (granted && wish.origin.getReason())
+      operand.set(getPlaced(operand.get(), needed, op, getFqn(wish.origin),
+                            *wish.origin.getReason()));
+    else
+      operand.set(getPlaced(operand.get(), needed, op, getFqn(op),
+                            op->getName().getStringRef() + " needs operand " +
+                                Twine(index) + " as " +
+                                printPlacements(needed, mesh)));
   }
   SmallVector<ShardingAttr> results;
   for (unsigned i = 0; i < op->getNumResults(); ++i) {
@@ -303,7 +315,7 @@ LogicalResult FunctionPropagator::visit(Operation *op) {
           failed(planRedistribution(from, wanted, mesh,
                                     [&]() { return op->emitError(); })))
         return failure();
-      operand.set(getPlaced(operand.get(), wanted, op,
+      operand.set(getPlaced(operand.get(), wanted, op, getFqn(op),
                             "result " + Twine(index) + " of the function is " +
                                 printPlacements(wanted, mesh)));
     }
