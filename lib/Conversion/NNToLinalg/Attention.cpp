@@ -16,10 +16,6 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 namespace {
 /// Grouped-query attention splits the head dimension of query, mask and result
 /// into (key heads, group); key and value are shared by the group.

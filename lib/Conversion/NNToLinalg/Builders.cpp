@@ -12,10 +12,6 @@ using namespace mlir::tp::nnlinalg;
 
 using utils::IteratorType;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 //===----------------------------------------------------------------------===//
 // Scalars
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,11 @@
 
 namespace mlir::tp::nnlinalg {
 
+/// All tensors of the dialect are ranked, of static shape.
+inline RankedTensorType getTensorType(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
 /// A tensor, or a splat constant, and how the loops index it.
 struct Operand {
   Value value;

@@ -14,10 +14,6 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 static AffineMap getMap(MLIRContext *context, unsigned numLoops,
                         ArrayRef<unsigned> dims) {
   return AffineMap::getMultiDimMapWithTargets(numLoops, dims, context);

@@ -19,10 +19,6 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 void mlir::tp::nnlinalg::buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op,
                                          Value indices, int64_t bound,
                                          std::optional<int64_t> ignored) {

@@ -24,8 +24,8 @@ using namespace mlir::tp::nnlinalg;
 
 using utils::IteratorType;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
+static int64_t getClassDim(Value input) {
+  return getTensorType(input).getRank() == 1 ? 0 : 1;
 }
 
 namespace {
@@ -37,8 +37,7 @@ public:
               Value weight, int64_t ignored)
       : b(b), logp(logProbabilities), target(target), weight(weight),
         ignored(ignored), logpType(getTensorType(logp)),
-        targetType(getTensorType(target)),
-        classDim(logpType.getRank() == 1 ? 0 : 1),
+        targetType(getTensorType(target)), classDim(getClassDim(logp)),
         type(getComputeType(logpType.getElementType())) {}
 
   Value build(nn::LossReduction reduction, double smoothing) {
@@ -147,10 +146,6 @@ private:
   Type type;
 };
 } // namespace
-
-static int64_t getClassDim(Value input) {
-  return getTensorType(input).getRank() == 1 ? 0 : 1;
-}
 
 /// Replaces `op`, whose log-probabilities `getLogProbabilities` builds.
 template <typename OpTy>

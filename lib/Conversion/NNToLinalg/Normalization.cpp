@@ -15,10 +15,6 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 //===----------------------------------------------------------------------===//
 // Softmax
 //===----------------------------------------------------------------------===//

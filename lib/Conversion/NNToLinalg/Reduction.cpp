@@ -13,10 +13,6 @@ using namespace mlir::tp::nnlinalg;
 using nn::ReduceKind;
 using utils::IteratorType;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 static Value buildIdentity(ImplicitLocOpBuilder &b, ReduceKind kind,
                            Type type) {
   switch (kind) {

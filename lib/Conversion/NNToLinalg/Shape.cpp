@@ -11,10 +11,6 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 namespace {
 struct ConstantPattern : OpRewritePattern<nn::ConstantOp> {
   using OpRewritePattern::OpRewritePattern;
