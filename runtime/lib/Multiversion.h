@@ -27,7 +27,7 @@
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(TPRT_SANITIZED) &&   \
     defined(__OPTIMIZE__) &&                                                   \
-    (defined(__clang__) ? __clang_major__ >= 17 : __GNUC__ >= 12)
+    (defined(__clang__) ? __clang_major__ >= 17 : __GNUC__ >= 13)
 #define TPRT_MULTIVERSION                                                      \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

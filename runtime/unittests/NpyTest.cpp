@@ -34,7 +34,8 @@ TEST(Npy, RoundTripsEveryType) {
       Tensor read = readNpy(path);
       EXPECT_EQ(read.dtype, dtype);
       EXPECT_EQ(read.shape, shape);
-      EXPECT_EQ(std::memcmp(read.data.get(), bytes.data(), bytes.size()), 0);
+      auto *elements = reinterpret_cast<const char *>(read.data.get());
+      EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), elements));
       EXPECT_EQ(reinterpret_cast<uintptr_t>(read.data.get()) % blockAlignment,
                 0u);
       EXPECT_EQ(directory.countFiles(), 1u);
