@@ -175,7 +175,7 @@ TEST_P(GemmTest, EveryLayoutShapeAndEpilogue) {
 /// Larger than the blocks that half-precision operands are converted by.
 TEST_P(GemmTest, ManyBlocks) {
   for (int bits = 0; bits < 4; ++bits) {
-    Case c{GetParam(), 1, 1, 260, 300, 70};
+    Case c{GetParam(), 1, 1, 260, 300, 9};
     c.transposeA = bits & 1;
     c.transposeB = bits & 2;
     c.hasBias = true;
