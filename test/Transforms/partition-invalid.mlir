@@ -1,0 +1,59 @@
+// RUN: tp-opt %s --tp-partition --split-input-file --verify-diagnostics
+
+tp.mesh @mesh(tp = 2)
+func.func @breaks_rule(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>})
+    -> (tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) {
+  // expected-error@+2 {{placements break the sharding rule of 'nn.softmax': (Shard(1)) -> (Shard(1))}}
+  // expected-note@+1 {{the rule is ([0][1]) -> ([0][1]) {0=8, 1=16} whole={1}}}
+  %0 = nn.softmax %x dim 1 {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>} : tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @partial_into_relu(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>},
+                             %w: tensor<4x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>})
+    -> (tensor<8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}]>}) {
+  %0 = nn.linear %x, %w {tp.sharding = #tp.sharding<@mesh, [{}, {}], partial = {tp: sum}>} : (tensor<8x16xf32>, tensor<4x16xf32>) -> tensor<8x4xf32>
+  // expected-error@+2 {{placements break the sharding rule of 'nn.relu': (Partial(sum)) -> (Replicate)}}
+  // expected-note@+1 {{the rule is}}
+  %1 = nn.relu %0 {tp.sharding = #tp.sharding<@mesh, [{}, {}]>} : tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @no_placement(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}]>})
+    -> (tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}]>}) {
+  // expected-error@+1 {{has no placement; tp-propagate gives one to every op}}
+  %0 = nn.relu %x : tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 4)
+// expected-error@+1 {{dimension 0 has size 6, not divisible by mesh dimension 'tp' of size 4}}
+func.func @uneven(%x: tensor<6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>})
+    -> (tensor<6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+  return %x : tensor<6xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 4)
+// expected-error@+1 {{argument 0 can't be (Partial(sum)) at a function's boundary}}
+func.func @partial_argument(%x: tensor<6xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial = {tp: sum}>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @wrong_result(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>})
+    -> (tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>}) {
+  // expected-error@+1 {{result 0 is declared (Replicate) but returned as (Shard(0))}}
+  return %x : tensor<8xf32>
+}

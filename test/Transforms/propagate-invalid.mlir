@@ -1,0 +1,38 @@
+// RUN: tp-opt %s --tp-propagate --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{no tp.mesh to propagate placements over; tp-apply-plan makes one from a plan}}
+module {
+}
+
+// -----
+
+// expected-note@+1 {{the other one is here}}
+tp.mesh @a(tp = 2)
+// expected-error@+1 {{a program is parallelised over one mesh}}
+tp.mesh @b(tp = 2)
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @no_rule(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{'tensor.cast' has no sharding rule; it needs ShardingRuleOpInterface to be parallelised}}
+  %0 = tensor.cast %x : tensor<8xf32> to tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @to_partial(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{can't redistribute from (Replicate) to (Partial(sum)): no value becomes Partial by a redistribution}}
+  %0 = tp.redistribute %x to <@mesh, [{}], partial = {tp: sum}> : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error@+1 {{is partitioned already}}
+func.func @again(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+  return
+}
