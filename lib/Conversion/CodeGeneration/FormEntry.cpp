@@ -12,6 +12,7 @@
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_FORMENTRY
