@@ -27,15 +27,28 @@ void TPDialect::registerAttributes() {
 // AxisRefAttr: tp, tp:(1)2
 //===----------------------------------------------------------------------===//
 
-static FailureOr<AxisRefAttr> parseAxis(AsmParser &parser) {
+/// Parses an axis and, with `thenColon`, the colon after it: `tp:`, `tp:(1)2:`.
+/// Only what follows the first colon tells the two forms apart.
+static FailureOr<AxisRefAttr> parseAxis(AsmParser &parser,
+                                        bool thenColon = false) {
   std::string name;
   int64_t preSize = 0, size = 0;
   SMLoc loc = parser.getCurrentLocation();
   if (failed(parser.parseKeywordOrString(&name)))
     return failure();
-  if (succeeded(parser.parseOptionalColon())) {
-    if (parser.parseLParen() || parser.parseInteger(preSize) ||
-        parser.parseRParen() || parser.parseInteger(size))
+  bool isPart;
+  if (thenColon) {
+    if (parser.parseColon())
+      return failure();
+    isPart = succeeded(parser.parseOptionalLParen());
+  } else {
+    isPart = succeeded(parser.parseOptionalColon());
+    if (isPart && parser.parseLParen())
+      return failure();
+  }
+  if (isPart) {
+    if (parser.parseInteger(preSize) || parser.parseRParen() ||
+        parser.parseInteger(size) || (thenColon && parser.parseColon()))
       return failure();
     if (preSize < 1 || size < 2)
       return parser.emitError(loc) << "part ':(" << preSize << ")" << size
@@ -132,9 +145,9 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
     return success();
   };
   auto parsePartial = [&]() -> ParseResult {
-    FailureOr<AxisRefAttr> axis = parseAxis(parser);
+    FailureOr<AxisRefAttr> axis = parseAxis(parser, /*thenColon=*/true);
     StringRef keyword;
-    if (failed(axis) || parser.parseColon())
+    if (failed(axis))
       return failure();
     SMLoc loc = parser.getCurrentLocation();
     if (parser.parseKeyword(&keyword))

@@ -15,6 +15,8 @@ func.func @shardings(%x: tensor<8x8xf32> {tp.name = "x", tp.sharding = #tp.shard
   %0 = tp.redistribute %x to <@mesh, [{}, {}], partial = {tp: sum, dp: max}> : tensor<8x8xf32>
   // CHECK: tp.redistribute %{{.*}} to <@mesh, [{tp:(1)2}, {tp:(2)2}]> {fqn = "mlp", reason = "plan.yaml:3:1: why"} : tensor<8x8xf32>
   %1 = tp.redistribute %0 to <@mesh, [{tp:(1)2}, {tp:(2)2}]> {fqn = "mlp", reason = "plan.yaml:3:1: why"} : tensor<8x8xf32>
+  // CHECK: tp.redistribute %{{.*}} to <@mesh, [{}, {}], partial = {tp:(2)2: sum}> : tensor<8x8xf32>
+  %3 = tp.redistribute %x to <@mesh, [{}, {}], partial = {tp:(2)2: sum}> : tensor<8x8xf32>
   // CHECK: tp.redistribute %{{.*}} to <@odd, [{"my-axis"}, {}]> : tensor<8x8xf32>
   %2 = tp.redistribute %x to <@odd, [{"my-axis"}, {}]> : tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
