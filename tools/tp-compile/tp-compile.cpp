@@ -7,6 +7,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "tp/Conversion/Artifact.h"
+#include "tp/Conversion/Passes.h"
 #include "tp/Conversion/Pipeline.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -57,6 +58,7 @@ static llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  registerTPConversionPasses(); // so that options can name them
   registerAsmPrinterCLOptions();
   registerMLIRContextCLOptions();
   registerPassManagerCLOptions();

@@ -191,16 +191,24 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
       inputs.push_back(
           {getName(attrs, "arg", i), arg.getType(), attrs, arg.getLoc()});
     }
-    // One argument per FQN and placement, in order of first use.
-    llvm::MapVector<std::pair<DictionaryAttr, Type>,
-                    SmallVector<nn::ParameterOp>>
-        uses;
-    main.walk([&](nn::ParameterOp op) {
-      uses[{op->getAttrDictionary(), op.getType()}].push_back(op);
-    });
-    for (auto &[key, ops] : uses)
-      parameters.push_back({ops.front().getFqn().str(), key.second, key.first,
-                            ops.front().getLoc()});
+    // One argument per FQN, in order of first use.
+    llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> uses;
+    main.walk([&](nn::ParameterOp op) { uses[op.getFqnAttr()].push_back(op); });
+    for (auto &[fqn, ops] : uses) {
+      nn::ParameterOp first = ops.front();
+      for (nn::ParameterOp op : ops)
+        if (op.getType() != first.getType() ||
+            op->getAttr(kShardingAttr) != first->getAttr(kShardingAttr)) {
+          InFlightDiagnostic diagnostic =
+              op.emitError("parameter ")
+              << fqn << " is placed in two ways, a program holds one block of "
+              << "each parameter";
+          diagnostic.attachNote(first.getLoc()) << "the other one is here";
+          return failure();
+        }
+      parameters.push_back({fqn.str(), first.getType(),
+                            first->getAttrDictionary(), first.getLoc()});
+    }
     for (auto [i, type] : llvm::enumerate(main.getResultTypes())) {
       DictionaryAttr attrs = main.getResultAttrDict(i);
       outputs.push_back(

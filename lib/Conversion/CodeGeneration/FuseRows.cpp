@@ -155,6 +155,11 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
     Block &body = getOperation().getBody().front();
     for (auto copy :
          llvm::make_early_inc_range(body.getOps<memref::CopyOp>())) {
+      // Insertions whose value was computed in place leave these behind.
+      if (copy.getSource() == copy.getTarget()) {
+        rewriter.eraseOp(copy);
+        continue;
+      }
       rewriter.setInsertionPoint(copy);
       auto type = cast<MemRefType>(copy.getTarget().getType());
       auto identity = rewriter.getMultiDimIdentityMap(type.getRank());
@@ -203,8 +208,8 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
     Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
     Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
     SmallVector<Value> ivs;
-    for (int64_t size :
-         ArrayRef(last.getStaticLoopRanges()).take_front(depth)) {
+    SmallVector<int64_t> sizes = last.getStaticLoopRanges();
+    for (int64_t size : ArrayRef(sizes).take_front(depth)) {
       Value end = arith::ConstantIndexOp::create(rewriter, loc, size);
       auto loop = scf::ForOp::create(rewriter, loc, zero, end, one);
       rewriter.setInsertionPointToStart(loop.getBody());

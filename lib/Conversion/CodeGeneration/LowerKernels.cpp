@@ -88,7 +88,8 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
     }
 
     RewritePatternSet patterns(context);
-    memref::populateFoldMemRefAliasOpPatterns(patterns);
+    // The C library has no rsqrt.
+    math::populateExpansionPatterns(patterns, {StringRef("rsqrt")});
     auto isApproximated = [](StringRef name) {
       return name == math::ExpOp::getOperationName() ||
              name == math::LogOp::getOperationName() ||
@@ -99,7 +100,7 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
 
-    // Subviews that are left, and the affine index arithmetic of both.
+    // Views become strides and offsets, and those arithmetic.
     RewritePatternSet expand(context);
     memref::populateExpandStridedMetadataPatterns(expand);
     if (failed(applyPatternsGreedily(getOperation(), std::move(expand))))
