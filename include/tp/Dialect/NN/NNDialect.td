@@ -15,7 +15,7 @@ def NN_Dialect : Dialect {
     parallelize plan can address it by FQN; `nn.parameter` stands for a parameter or
     buffer, whose data stays in a safetensors file.
 
-    Each op states its sharding rule beside its definition (`let rule`), which is the only
+    Each op states its sharding rule in its definition (`NN_RuleOp`), which is the only
     place where the rest of the compiler learns how the op may be split.
   }];
   let dependentDialects = ["::mlir::tp::TPDialect"];

@@ -15,7 +15,7 @@ def TP_Dialect : Dialect {
     a value's placement; the collectives are what remains of it in a per-rank
     program.
 
-    Three discardable attributes annotate ops of any dialect:
+    Discardable attributes annotate ops and functions of any dialect:
 
     | attribute | on | meaning |
     |---|---|---|
