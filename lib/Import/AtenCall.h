@@ -100,6 +100,7 @@ void addReductionOps(AtenTable &table);
 void addShapeOps(AtenTable &table);
 void addIndexOps(AtenTable &table);
 void addLossOps(AtenTable &table);
+void addTransformerOps(AtenTable &table);
 
 /// An argument that may be a tensor or a number, in the given element type.
 inline Value operand(AtenCall &call, NNBuilder &b, StringRef name,

@@ -248,6 +248,13 @@ static LogicalResult hardtanh(AtenCall &call, NNBuilder &b) {
       b.binary<nn::MinimumOp>(v, operand(call, b, "max_val", type)));
 }
 
+static LogicalResult relu6(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  return call.result(b.binary<nn::MinimumOp>(
+      b.unary<nn::ReluOp>(self),
+      b.scalar(b.element(self), Scalar::of(int64_t(6)))));
+}
+
 static LogicalResult where(AtenCall &call, NNBuilder &b) {
   if (!call.has("self"))
     return call.unsupported("with a condition alone: the number of results "
@@ -402,6 +409,7 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["clamp_max"] = clamp;
   table["clip"] = clamp;
   table["hardtanh"] = hardtanh;
+  table["relu6"] = relu6;
   table["where"] = where;
   table["masked_fill"] = maskedFill;
   table["fill"] = fill;

@@ -15,6 +15,12 @@ static LogicalResult broadcast(AtenCall &call, NNBuilder &b) {
   return call.result(b.broadcast(call.tensor("self"), call.resultShape()));
 }
 
+static LogicalResult broadcastTensors(AtenCall &call, NNBuilder &b) {
+  for (auto [i, tensor] : llvm::enumerate(call.tensors("tensors")))
+    call.setResult(i, b.broadcast(tensor, call.resultShape(i)));
+  return success();
+}
+
 static LogicalResult swapDims(AtenCall &call, NNBuilder &b, StringRef first,
                               StringRef second) {
   Value self = call.tensor("self");
@@ -285,6 +291,7 @@ void mlir::tp::addShapeOps(AtenTable &table) {
     table[name] = reshape;
   for (StringRef name : {"expand", "expand_as", "broadcast_to"})
     table[name] = broadcast;
+  table["broadcast_tensors"] = broadcastTensors;
   table["transpose"] = transpose;
   table["swapdims"] = transpose;
   table["swapaxes"] = swapAxes;

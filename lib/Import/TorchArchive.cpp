@@ -24,7 +24,8 @@ std::string mlir::tp::describeException(const std::exception &exception) {
 
 /// What a file that isn't a TorchScript archive may be, and what to do.
 static std::string describeFile(llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFileSlice(path, 4096, 0);
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
   if (!buffer)
     return buffer.getError().message();
   llvm::StringRef head = (*buffer)->getBuffer();

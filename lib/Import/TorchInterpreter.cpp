@@ -38,6 +38,7 @@ TorchInterpreter::TorchInterpreter(const jit::Module &root, NNBuilder &b,
   addShapeOps(handlers);
   addIndexOps(handlers);
   addLossOps(handlers);
+  addTransformerOps(handlers);
   nameModules(root._ivalue(), "");
 }
 
@@ -110,6 +111,7 @@ void TorchInterpreter::problem(ImportProblem::Kind kind, jit::Node &node,
 
 std::optional<c10::IValue>
 TorchInterpreter::run(std::vector<c10::IValue> arguments) {
+  fqns.push_back("");
   return callModule(root._ivalue(), root.get_method("forward").function(),
                     std::move(arguments));
 }
@@ -428,6 +430,17 @@ static StringRef classNameOf(const c10::ivalue::Object &object) {
   return StringRef(object.type()->name()->name());
 }
 
+/// Tracing reaches a tied parameter through one of its owners, and passes it to
+/// the other as an argument that the module's own forward doesn't have.
+bool TorchInterpreter::isHoisted(const at::Tensor &tensor) {
+  TrackedTensor *tracked = tensor.is_meta() ? table.find(tensor) : nullptr;
+  if (!tracked || !tracked->isParameter())
+    return false;
+  StringRef name = tracked->fqn;
+  size_t dot = name.rfind('.');
+  return (dot == StringRef::npos ? "" : name.take_front(dot)) != currentFqn();
+}
+
 /// A module's tensors, also those in lists and dictionaries, enter as operands
 /// and leave as results of an nn.module; inside and outside are different
 /// meta tensors that share a storage.
@@ -443,7 +456,12 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   Block &body = region.emplaceBlock();
   llvm::SmallVector<std::pair<at::Tensor, Value>> constants;
 
-  for (auto [position, argument] : llvm::enumerate(arguments)) {
+  int64_t position = -1;
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    if (argument.isTensor() && isHoisted(argument.toTensor()))
+      continue;
+    ++position;
+    const std::string &argumentName = schema.arguments()[i + 1].name();
     auto enter = [&](const at::Tensor &tensor) {
       // A number stays a number: shapes may be computed from it.
       if (!tensor.is_meta() && tensor.dim() == 0)
@@ -456,7 +474,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
           !convertType(b.builder.getContext(), tensor.scalar_type()))
         return tensor;
       Value value = tracked ? table.valueOf(tensor) : table.materialise(tensor);
-      std::string operandName = schema.arguments()[position + 1].name();
+      std::string operandName = argumentName;
       if (!argument.isTensor())
         operandName += "." + std::to_string(operands.size());
       operands.push_back(value);
@@ -483,11 +501,22 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   b.builder.setInsertionPointToEnd(&body);
 
   arguments.insert(arguments.begin(), module);
-  Result result = runGraph(*jit::toGraphFunction(method).graph(),
-                           std::move(arguments), module.get());
+  jit::Graph &graph = *jit::toGraphFunction(method).graph();
+  Result result = runGraph(graph, std::move(arguments), module.get());
   llvm::SmallVector<Value> yielded;
   llvm::SmallVector<at::Tensor> leaving;
   if (result) {
+    // A constant that was written with data leaves as the value that it is now.
+    bool stale = false;
+    result = mapTensors(*result, [&](const at::Tensor &tensor) {
+      at::Tensor now = table.current(tensor);
+      stale |= !now.defined();
+      return now.defined() ? now : tensor;
+    });
+    if (stale)
+      problem(ImportProblem::UnsupportedOp, *graph.return_node(),
+              "unsupported in-place write: the result is a tensor of which "
+              "another view was written");
     forEachTensor(*result, [&](const at::Tensor &tensor) {
       if (!tensor.is_meta())
         return;

@@ -73,6 +73,7 @@ private:
                   std::vector<c10::IValue> inputs);
   void callFunction(torch::jit::Node &node, Frame &frame,
                     std::vector<c10::IValue> inputs);
+  bool isHoisted(const at::Tensor &tensor);
   Result callModule(const Object &module, torch::jit::Function &method,
                     std::vector<c10::IValue> arguments);
 

@@ -5,7 +5,7 @@
 #include "TorchCall.h"
 #include "TorchInterpreter.h"
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/full.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 using namespace mlir;
@@ -130,26 +130,31 @@ bool TorchInterpreter::runOnMeta(jit::Node &node,
       return false;
     }
   }
-  // Zeros have the same shapes and are valid indices everywhere.
-  try {
+  // Small data of the same shape does, too. Zeros are valid indices everywhere;
+  // ones can be divided by.
+  for (int value : {0, 1}) {
     stack.clear();
     for (const c10::IValue &input : inputs)
-      stack.push_back(mapTensors(input, [](const at::Tensor &tensor) {
-        return at::zeros(
-            tensor.sizes(),
-            tensor.options().device(at::kCPU).requires_grad(false));
+      stack.push_back(mapTensors(input, [&](const at::Tensor &tensor) {
+        return at::full(tensor.sizes(), value,
+                        tensor.options().device(at::kCPU).requires_grad(false));
       }));
     setDevices(stack, c10::kCPU);
-    execute(node, stack);
-    for (c10::IValue &output : stack)
-      output = mapTensors(output, makeMeta);
-    return true;
-  } catch (const std::exception &exception) {
-    problem(ImportProblem::Failed, node,
-            StringRef(node.kind().toQualString()) + ": " +
-                describeException(exception));
-    return false;
+    try {
+      execute(node, stack);
+    } catch (const std::exception &exception) {
+      if (value == 0)
+        continue;
+      problem(ImportProblem::Failed, node,
+              StringRef(node.kind().toQualString()) + ": " +
+                  describeException(exception));
+      return false;
+    }
+    break;
   }
+  for (c10::IValue &output : stack)
+    output = mapTensors(output, makeMeta);
+  return true;
 }
 
 /// Replaces constants that have been written with data by what they are now.
@@ -158,17 +163,14 @@ bool TorchInterpreter::resolveConstants(jit::Node &node,
   bool stale = false;
   for (c10::IValue &input : inputs)
     input = mapTensors(input, [&](const at::Tensor &tensor) {
-      at::Tensor now = tensor.is_meta() ? tensor : table.current(tensor);
-      if (now.defined() && now.is_meta() && table.isStale(now))
-        now = at::Tensor();
+      at::Tensor now = table.current(tensor);
       stale |= !now.defined();
       return now.defined() ? now : tensor;
     });
   if (stale)
-    problem(
-        ImportProblem::UnsupportedOp, node,
-        StringRef(node.kind().toQualString()) +
-            " reads a tensor after another view of it was written in place");
+    problem(ImportProblem::UnsupportedOp, node,
+            StringRef(node.kind().toQualString()) +
+                " reads a tensor of which another view was written in place");
   return !stale;
 }
 

@@ -163,11 +163,6 @@ llvm::Error ModelImporter::collectOutputs(const c10::IValue &value,
       return error("output '" + prefix + "' has element type " +
                    c10::toString(tensor.scalar_type()) +
                    ", expected f32, f64, f16, bf16, i64, i32 or bool");
-    if (!tensor.is_meta())
-      tensor = table.current(tensor);
-    if (!tensor.defined() || (tensor.is_meta() && table.isStale(tensor)))
-      return error("output '" + prefix +
-                   "' is a tensor of which another view was written in place");
     outputs.push_back(tensor.is_meta() ? table.valueOf(tensor)
                                        : table.materialise(tensor));
     outputNames.push_back(prefix);

@@ -182,13 +182,15 @@ void TensorTable::promote(const at::Tensor &constant, const at::Tensor &meta) {
   promotedStorages.insert(storageOf(constant));
 }
 
-at::Tensor TensorTable::current(const at::Tensor &constant) {
-  auto it = promoted.find(constant.unsafeGetTensorImpl());
+at::Tensor TensorTable::current(const at::Tensor &tensor) {
+  if (tensor.is_meta())
+    return isStale(tensor) ? at::Tensor() : tensor;
+  auto it = promoted.find(tensor.unsafeGetTensorImpl());
   if (it != promoted.end())
-    return it->second.meta;
-  if (promotedStorages.count(storageOf(constant)))
+    return current(it->second.meta);
+  if (promotedStorages.count(storageOf(tensor)))
     return at::Tensor();
-  return constant;
+  return tensor;
 }
 
 void TensorTable::enterModule(StringRef fqn) {

@@ -72,9 +72,9 @@ public:
   bool isStale(const at::Tensor &meta);
   /// A constant that was written with data of the model becomes a value.
   void promote(const at::Tensor &constant, const at::Tensor &meta);
-  /// What stands for `constant` now: itself, a meta tensor, or nothing if
-  /// it views a constant that has been promoted.
-  at::Tensor current(const at::Tensor &constant);
+  /// What a tensor is now: itself; the meta tensor that a constant has become;
+  /// undefined, if another view of its storage has been written.
+  at::Tensor current(const at::Tensor &tensor);
 
   /// Parameters and large constants get one op per module region.
   void enterModule(StringRef fqn);

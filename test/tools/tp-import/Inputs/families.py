@@ -87,7 +87,7 @@ class Promotion(nn.Module):
                 (x.double() + 1).to(x.dtype), n.sqrt(), n ** 2)
 
 
-@case("elementwise", f32(2, 4), f32(2, 4), modes=("script", "trace"))
+@case("elementwise", f32(2, 4), f32(2, 4))
 class InPlace(nn.Module):
     def forward(self, x, y):
         x = x * 1
@@ -166,8 +166,8 @@ class Creation(nn.Module):
 class Products(nn.Module):
     def forward(self, x, y, v, m, w):
         return (x @ y, x @ w, x @ v, v @ y, m @ w, torch.mm(m, w), torch.bmm(x, y), m @ v, torch.mv(m, v), v @ w, v @ v,
-                torch.dot(v, v), torch.addmm(w[0], m, w), torch.addmm(w[:3, :5], m[:, :3].t()[:3], m[:, :3], beta=0.5, alpha=2)
-                if False else torch.addmm(w[0], m, w, beta=0.5, alpha=2.0), torch.baddbmm(x @ y, x, y),
+                torch.dot(v, v), torch.addmm(w[0], m, w), torch.addmm(w[0], m, w, beta=0.5, alpha=2.0),
+                torch.baddbmm(x @ y, x, y),
                 torch.outer(v, v), x.unsqueeze(1) @ y.unsqueeze(0))
 
 
@@ -319,7 +319,15 @@ class Containers(nn.Module):
         return total, parts
 
 
-@case("structure", f32(2, 5, 8), modes=("script", "trace"))
+@case("structure", f32(2, 3))
+class LargeConstant(nn.Module):
+    def forward(self, x):
+        # No form of its own and too many elements to be written out.
+        table = (torch.arange(5000.0) * 0.1).sin()
+        return x.sum() + table
+
+
+@case("structure", f32(2, 5, 8))
 class Torchs(nn.Module):
     def __init__(self):
         super().__init__()

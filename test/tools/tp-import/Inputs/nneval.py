@@ -62,10 +62,12 @@ def parse_dense(text):
         return torch.frombuffer(raw, dtype=dtype).reshape(shape)
     if not value:
         return torch.empty(shape, dtype=dtype)
+    # Decimal digits of the largest float may round up: not so as a double.
+    exact = torch.float64 if dtype.is_floating_point else dtype
     if not value.startswith("["):
-        return torch.full(shape, parse_number(value, dtype), dtype=dtype)
+        return torch.full(shape, parse_number(value, dtype), dtype=exact).to(dtype)
     numbers = re.sub(r"[\[\]]", "", value).split(",")
-    return torch.tensor([parse_number(number, dtype) for number in numbers], dtype=dtype).reshape(shape)
+    return torch.tensor([parse_number(number, dtype) for number in numbers], dtype=exact).to(dtype).reshape(shape)
 
 
 def parse_attributes(text):
