@@ -119,7 +119,8 @@ void FunctionPropagator::collectWishes(Block &block) {
             split.factorAxes[factor].push_back(axis);
             break;
           }
-    if (split.isReplicated())
+    // A minor factor alone can't be split in the result (a merge of dimensions).
+    if (split.isReplicated() || !getResultSharding(rule, split, 0))
       continue;
     for (unsigned i = 0; i < op.getNumOperands(); ++i)
       if (ShardingAttr sharding = getOperandSharding(rule, split, i))

@@ -87,3 +87,16 @@ func.func @whole(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {t
   %1 = nn.softmax %x dim 1 : tensor<8x16xf32>
   return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
 }
+
+// 3 heads don't split over 2 ranks: what is wished of the merged dimension is none of the transpose's business.
+// CHECK-LABEL: func.func @uneven_heads
+func.func @uneven_heads(%x: tensor<2x3x8x4xf32>) -> (tensor<2x8x12xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {tp}]>}) {
+  // CHECK-NEXT: nn.transpose %{{.*}} [0, 2, 1, 3] {tp.sharding = #tp.sharding<@mesh, [{}, {}, {}, {}]>}
+  // CHECK-NEXT: nn.reshape %{{.*}} {tp.sharding = #tp.sharding<@mesh, [{}, {}, {}]>}
+  // CHECK-NEXT: tp.redistribute %{{.*}} to <@mesh, [{}, {}, {tp}]>
+  // CHECK-NEXT: return
+  %0 = nn.transpose %x [0, 2, 1, 3] : tensor<2x3x8x4xf32> -> tensor<2x8x3x4xf32>
+  %1 = nn.reshape %0 : tensor<2x8x3x4xf32> -> tensor<2x8x12xf32>
+  %2 = tp.redistribute %1 to <@mesh, [{}, {}, {tp}]> : tensor<2x8x12xf32>
+  return %2 : tensor<2x8x12xf32>
+}
