@@ -90,8 +90,11 @@ class ConvertProgramToLLVM
     RewritePatternSet patterns(context);
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
-    populateMathToLLVMConversionPatterns(converter, patterns);
-    populateMathToLibmConversionPatterns(patterns);
+    // The C library only where LLVM has no intrinsic.
+    populateMathToLLVMConversionPatterns(converter, patterns,
+                                         /*approximateLog1p=*/false,
+                                         /*benefit=*/2);
+    populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
     populateFuncToLLVMConversionPatterns(converter, patterns);
@@ -112,7 +115,7 @@ class ConvertProgramToLLVM
           "llvm.linkage",
           LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
       if (function != main)
-        function->setAttr("no_inline", b.getUnitAttr());
+        function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
       else
         for (unsigned i = 0; i < main.getNumArguments(); ++i)
           main.removeArgAttr(i, kRoleAttr);
