@@ -41,7 +41,11 @@ func.func @embedding(%ids: tensor<2x8xi64> {tp.sharding = #tp.sharding<@mesh, [{
   // CHECK: %[[FIRST:.*]] = nn.mul %[[I]]
   // CHECK: %[[REL:.*]] = nn.sub %{{.*}}, %[[FIRST]]
   // CHECK: %[[MINE:.*]] = nn.logical_and
-  // CHECK: %[[SAFE:.*]] = nn.where %[[MINE]], %[[REL]]
+  // An index that no rank holds stays out of range.
+  // CHECK: %[[VALID:.*]] = nn.logical_and
+  // CHECK: %[[OTHERS:.*]] = nn.logical_not %[[MINE]]
+  // CHECK: %[[ELSEWHERE:.*]] = nn.logical_and %[[VALID]], %[[OTHERS]]
+  // CHECK: %[[SAFE:.*]] = nn.where %[[ELSEWHERE]], %{{.*}}, %[[REL]]
   // CHECK: %[[ROWS:.*]] = nn.embedding %[[SAFE]], %{{.*}} : (tensor<2x8xi64>, tensor<50x4xf32>) -> tensor<2x8x4xf32>
   // CHECK: %[[MASKED:.*]] = nn.where %{{.*}}, %[[ROWS]]
   // CHECK: tp.all_reduce sum %[[MASKED]]

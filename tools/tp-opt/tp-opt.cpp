@@ -5,13 +5,18 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
+
+namespace cl = llvm::cl;
 
 int main(int argc, char **argv) {
   llvm::setBugReportMsg("PLEASE submit a bug report to the tp-mlir project with "
                         "the input, the command line and this backtrace.\n");
-  llvm::cl::AddExtraVersionPrinter([](llvm::raw_ostream &os) {
-    os << "tp-mlir " TP_MLIR_VERSION "\n";
+  llvm::InitLLVM init(argc, argv);
+  cl::AddExtraVersionPrinter([](llvm::raw_ostream &os) {
+    os << "tp-opt (tp-mlir " TP_MLIR_VERSION ")\n";
   });
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
@@ -19,6 +24,23 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::tp::registerDialects(registry);
   mlir::tp::registerPassesAndPipelines();
+
+  static cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),
+                                    cl::init("-"));
+  static cl::opt<std::string> output("o", cl::desc("Output file"),
+                                     cl::value_desc("file"), cl::init("-"));
+  static cl::extrahelp examples(R"(
+EXAMPLES:
+  tp-opt model.mlir --tp-parallelize="plan=plan.yaml report=report.json" -o ranks.mlir
+  tp-opt model.mlir --tp-apply-plan=plan=plan.yaml --tp-propagate
+  tp-opt model.mlir --tp-parallelize=plan=plan.yaml -o ranks.mlir --remarks-filter='tp-.*'
+
+EXIT CODES: 0 success, 1 bad input, 2 wrong usage
+)");
+  std::string header =
+      mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
+  if (!cl::ParseCommandLineOptions(argc, argv, header, &llvm::errs()))
+    return 2;
   return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "tp-mlir optimizer driver\n", registry));
+      mlir::MlirOptMain(argc, argv, input, output, registry));
 }

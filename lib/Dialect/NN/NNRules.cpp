@@ -277,7 +277,8 @@ FailureOr<SmallVector<Value>> ReduceOp::partition(OpBuilder &builder,
 }
 
 /// Rows split: index relative to this rank's first row; a row that another rank
-/// holds is looked up as row 0 and then zeroed.
+/// holds is looked up as row 0 and then zeroed. An index that is in no rank's rows
+/// stays out of range, so that the lookup reports it.
 FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
                                                      ValueRange operands,
                                                      TypeRange types,
@@ -319,8 +320,19 @@ FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
                                      ComparePredicate::LT, relative,
                                      constant(rows));
   Value mine = LogicalAndOp::create(builder, loc, maskType, notBelow, notAbove);
-  Value safe =
-      WhereOp::create(builder, loc, indexType, mine, relative, constant(0));
+  Value notNegative = CompareOp::create(builder, loc, maskType,
+                                        ComparePredicate::GE, indices,
+                                        constant(0));
+  Value inTable = CompareOp::create(
+      builder, loc, maskType, ComparePredicate::LT, indices,
+      constant(getWeight().getType().getDimSize(0)));
+  Value valid =
+      LogicalAndOp::create(builder, loc, maskType, notNegative, inTable);
+  Value notMine = LogicalNotOp::create(builder, loc, maskType, mine);
+  Value elsewhere =
+      LogicalAndOp::create(builder, loc, maskType, valid, notMine);
+  Value safe = WhereOp::create(builder, loc, indexType, elsewhere, constant(0),
+                               relative);
   Value found = EmbeddingOp::create(builder, loc, resultType, safe, weight);
   SmallVector<int64_t> column(indexType.getShape());
   column.push_back(1);
