@@ -174,6 +174,22 @@ bool TorchInterpreter::resolveConstants(jit::Node &node,
   return !stale;
 }
 
+/// Tracing makes 0-d tensors of Python's numbers. In type promotion they must
+/// stay as weak as numbers are: int tensor + 1.5 is of the default float type.
+static void wrapNumbers(jit::Node &node, std::vector<c10::IValue> &inputs) {
+  for (auto [value, input] : llvm::zip_equal(node.inputs(), inputs)) {
+    if (value->node()->kind() != c10::prim::Constant || !input.isTensor() ||
+        !input.toTensor().defined() || input.toTensor().dim() != 0)
+      continue;
+    at::Tensor number = input.toTensor().clone();
+    if (number.scalar_type() != at::kDouble &&
+        number.scalar_type() != at::kLong)
+      continue;
+    number.unsafeGetTensorImpl()->set_wrapped_number(true);
+    input = number;
+  }
+}
+
 void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
                              std::vector<c10::IValue> inputs) {
   StringRef name = node.kind().toQualString();
@@ -186,6 +202,8 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
   bool computes = computesTensors(node);
   if (computes && !resolveConstants(node, inputs))
     return;
+  if (computes)
+    wrapNumbers(node, inputs);
   bool onModelData = false, poisoned = false;
   for (const c10::IValue &input : inputs)
     forEachTensor(input, [&](const at::Tensor &tensor) {

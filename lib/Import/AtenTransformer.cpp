@@ -1,0 +1,98 @@
+//===- AtenTransformer.cpp - PyTorch's fused transformer ops
+//----------------===//
+//
+// What nn.MultiheadAttention and nn.TransformerEncoderLayer call in eval mode
+// without gradients, so what is in the graph if they are traced so.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AtenCall.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+static Value linearWithBias(NNBuilder &b, Value v, Value weight, Value bias) {
+  return b.add(b.linear(v, weight), bias);
+}
+
+/// Projections by thirds of one weight, attention, output projection. The
+/// arguments have the names that both fused ops share.
+static Value selfAttention(AtenCall &call, NNBuilder &b, Value query, Value key,
+                           Value value, int64_t heads) {
+  Value weight = call.tensor("qkv_weight"), bias = call.tensor("qkv_bias");
+  int64_t size = b.shape(query).back();
+  auto project = [&](Value v, int64_t third) {
+    v = linearWithBias(b, v, b.slice(weight, 0, third * size, size),
+                       b.slice(bias, 0, third * size, size));
+    v = b.reshape(v, {b.shape(v)[0], b.shape(v)[1], heads, size / heads});
+    return b.swap(v, 1, 2);
+  };
+  Value q = project(query, 0), k = project(key, 1), v = project(value, 2);
+  Value result = nn::AttentionOp::create(
+      b.builder, b.loc, q.getType(), q, k, v, Value(),
+      b.builder.getF64FloatAttr(1 / std::sqrt(double(size / heads))));
+  result = b.reshape(b.swap(result, 1, 2), b.shape(query));
+  return linearWithBias(b, result, call.tensor("proj_weight"),
+                        call.tensor("proj_bias"));
+}
+
+static LogicalResult multiHeadAttention(AtenCall &call, NNBuilder &b) {
+  if (call.has("mask"))
+    return call.unsupported("with a mask; trace the module with gradients "
+                            "enabled, which writes the attention out");
+  if (call.flag("need_weights"))
+    return call.unsupported("with need_weights=True; trace the module with "
+                            "gradients enabled, which writes the attention "
+                            "out");
+  Value result =
+      selfAttention(call, b, call.tensor("query"), call.tensor("key"),
+                    call.tensor("value"), call.integer("num_head"));
+  for (unsigned i = 1; i < call.numResults(); ++i)
+    call.setResult(i, b.splat(call.resultShape(i), call.resultElement(i),
+                              Scalar::of(int64_t(0))));
+  return call.result(result);
+}
+
+static LogicalResult encoderLayer(AtenCall &call, NNBuilder &b) {
+  if (call.has("mask"))
+    return call.unsupported("with a mask; trace the module with gradients "
+                            "enabled, which writes the attention out");
+  auto normalize = [&](Value v, StringRef weight, StringRef bias) -> Value {
+    return nn::LayerNormOp::create(b.builder, b.loc, v.getType(), v,
+                                   call.tensor(weight), call.tensor(bias),
+                                   b.builder.getI64IntegerAttr(1),
+                                   b.builder.getF64FloatAttr(call.real("eps")));
+  };
+  auto attend = [&](Value v) {
+    return selfAttention(call, b, v, v, v, call.integer("num_heads"));
+  };
+  auto feedForward = [&](Value v) -> Value {
+    v = linearWithBias(b, v, call.tensor("ffn_weight_1"),
+                       call.tensor("ffn_bias_1"));
+    if (call.flag("use_gelu"))
+      v = nn::GeluOp::create(b.builder, b.loc, v.getType(), v);
+    else
+      v = b.unary<nn::ReluOp>(v);
+    return linearWithBias(b, v, call.tensor("ffn_weight_2"),
+                          call.tensor("ffn_bias_2"));
+  };
+  auto normalize1 = [&](Value v) {
+    return normalize(v, "norm_weight_1", "norm_bias_1");
+  };
+  auto normalize2 = [&](Value v) {
+    return normalize(v, "norm_weight_2", "norm_bias_2");
+  };
+  Value v = call.tensor("src");
+  if (call.flag("norm_first")) {
+    v = b.add(v, attend(normalize1(v)));
+    return call.result(b.add(v, feedForward(normalize2(v))));
+  }
+  v = normalize1(b.add(v, attend(v)));
+  return call.result(normalize2(b.add(v, feedForward(v))));
+}
+
+void mlir::tp::addTransformerOps(AtenTable &table) {
+  table["_native_multi_head_attention"] = multiHeadAttention;
+  table["_transformer_encoder_layer_fwd"] = encoderLayer;
+}

@@ -1,0 +1,117 @@
+"""Models and files that can't be imported: bad.py <dir>"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+from typing import Tuple
+
+
+class Unsupported(nn.Module):
+    """Three unsupported ops in two modules, one after the other."""
+
+    class Inner(nn.Module):
+        def forward(self, x):
+            return torch.fft.rfft(x).abs()
+
+    def __init__(self):
+        super().__init__()
+        self.inner = self.Inner()
+
+    def forward(self, x):
+        y = torch.cummax(x, 1)[0]
+        return self.inner(y) + torch.erfinv(x)[:, :3]
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            return x
+        return -x
+
+
+class Nonzero(nn.Module):
+    def forward(self, x):
+        return x.nonzero().sum()
+
+
+class Raises(nn.Module):
+    def forward(self, x):
+        if x.size(1) != 3:
+            raise ValueError("expected three columns")
+        return x
+
+
+class Mismatch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.proj(x)
+
+
+class Random(nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x):
+        self.count += 1
+        return x + self.count
+
+
+class StaleView(nn.Module):
+    def forward(self, x):
+        y = x * 2
+        y[:, 0].fill_(1.0)
+        return y
+
+
+class BadOutput(nn.Module):
+    def forward(self, x) -> Tuple[torch.Tensor, int]:
+        return x, x.size(0)
+
+
+class Bytes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.zeros(4, dtype=torch.uint8))
+
+    def forward(self, x):
+        return x + self.table
+
+
+class Training(nn.Module):
+    def forward(self, x):
+        return nn.functional.dropout(x, 0.5, True)
+
+
+class TwoInputs(nn.Module):
+    def forward(self, input_ids, attention_mask, scale: float = 1.0):
+        return input_ids * attention_mask * scale
+
+
+def main():
+    directory = Path(sys.argv[1])
+    directory.mkdir(parents=True, exist_ok=True)
+    models = [Unsupported, Branch, Nonzero, Raises, Mismatch, Random, Counter, StaleView, BadOutput,
+              Bytes, Training, TwoInputs]
+    for cls in models:
+        torch.jit.script(cls().eval()).save(str(directory / f"{cls.__name__}.pt"))
+    whole = (directory / "Mismatch.pt").read_bytes()
+    (directory / "truncated.pt").write_bytes(whole[: len(whole) // 2])
+    (directory / "random.pt").write_bytes(bytes(range(256)) * 8)
+    (directory / "empty.pt").write_bytes(b"")
+    torch.save(Mismatch().state_dict(), directory / "state_dict.pt")
+    torch.save(Mismatch().state_dict(), directory / "legacy.pt", _use_new_zipfile_serialization=False)
+    torch.export.save(torch.export.export(Mismatch(), (torch.randn(2, 3),)), directory / "export.pt2")
+
+
+main()
