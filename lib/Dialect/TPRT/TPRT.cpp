@@ -3,6 +3,7 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 
@@ -74,6 +75,24 @@ CollectiveOp::getAliasingValues(OpOperand &operand,
   return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
 }
 
+/// `buffer` where it is dense, else a new dense buffer of its type, which holds
+/// a copy where `copy` says so.
+static FailureOr<Value>
+getDense(RewriterBase &rewriter, Location loc, Value buffer, bool copy,
+         const bufferization::BufferizationOptions &options) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (memref::isStaticShapeAndContiguousRowMajor(type))
+    return buffer;
+  auto denseType = MemRefType::get(type.getShape(), type.getElementType());
+  FailureOr<Value> dense = options.createAlloc(rewriter, loc, denseType, {});
+  if (failed(dense) ||
+      (copy && failed(options.createMemCpy(rewriter, loc, buffer, *dense))))
+    return failure();
+  return dense;
+}
+
+/// The runtime takes dense blocks; a view with gaps, of a slice or of the place
+/// in a concatenation, goes through a copy.
 LogicalResult
 CollectiveOp::bufferize(RewriterBase &rewriter,
                         const bufferization::BufferizationOptions &options,
@@ -83,13 +102,24 @@ CollectiveOp::bufferize(RewriterBase &rewriter,
     FailureOr<Value> buffer = getBuffer(rewriter, getInput(), options, state);
     if (failed(buffer))
       return failure();
-    input = *buffer;
+    FailureOr<Value> dense =
+        getDense(rewriter, getLoc(), *buffer, /*copy=*/true, options);
+    if (failed(dense))
+      return failure();
+    input = *dense;
   }
   FailureOr<Value> output = getBuffer(rewriter, getOutput(), options, state);
   if (failed(output))
     return failure();
+  FailureOr<Value> dense =
+      getDense(rewriter, getLoc(), *output, /*copy=*/!input, options);
+  if (failed(dense))
+    return failure();
   CollectiveOp::create(rewriter, getLoc(), TypeRange(), getIdAttr(), input,
-                       *output);
+                       *dense);
+  if (*dense != *output &&
+      failed(options.createMemCpy(rewriter, getLoc(), *dense, *output)))
+    return failure();
   bufferization::replaceOpWithBufferizedValues(rewriter, *this, *output);
   return success();
 }
