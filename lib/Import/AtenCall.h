@@ -28,7 +28,8 @@ public:
   /// Whether the schema has the argument and it isn't None.
   virtual bool has(StringRef name) const = 0;
   virtual bool isTensor(StringRef name) const = 0;
-  virtual bool isConstant(StringRef name) const = 0;
+  /// A number, or a constant tensor of no dimensions.
+  virtual bool isNumber(StringRef name) const = 0;
 
   /// Arguments. Those that `has` doesn't know give a null value, 0, false, an
   /// empty list or an empty string.
@@ -105,9 +106,9 @@ void addTransformerOps(AtenTable &table);
 /// An argument that may be a tensor or a number, in the given element type.
 inline Value operand(AtenCall &call, NNBuilder &b, StringRef name,
                      Type elementType) {
-  if (call.isTensor(name))
-    return b.cast(call.tensor(name), elementType);
-  return b.scalar(elementType, call.scalar(name));
+  if (call.isNumber(name))
+    return b.scalar(elementType, call.scalar(name));
+  return b.cast(call.tensor(name), elementType);
 }
 
 } // namespace mlir::tp

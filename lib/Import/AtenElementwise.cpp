@@ -198,7 +198,7 @@ static Value powConstant(NNBuilder &b, Value base, double exponent) {
 static LogicalResult pow(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
   Value base = operand(call, b, "self", type);
-  if (!call.isTensor("exponent"))
+  if (call.isNumber("exponent"))
     if (Value simple = powConstant(b, base, call.real("exponent")))
       return call.result(b.broadcast(simple, call.resultShape()));
   return call.result(

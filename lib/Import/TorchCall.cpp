@@ -34,9 +34,12 @@ bool TorchCall::isTensor(StringRef name) const {
   return value && value->isTensor();
 }
 
-bool TorchCall::isConstant(StringRef name) const {
+bool TorchCall::isNumber(StringRef name) const {
   const c10::IValue *value = find(name);
-  return value && value->isTensor() && constantOf(value->toTensor()).defined();
+  if (!value || !value->isTensor())
+    return value && value->isScalar();
+  return value->toTensor().dim() == 0 &&
+         constantOf(value->toTensor()).defined();
 }
 
 Value TorchCall::tensor(StringRef name) {
@@ -107,10 +110,8 @@ std::optional<ConstantIndex> TorchCall::constantIndex(StringRef name,
 }
 
 bool TorchCall::isCausalMask(StringRef name) {
-  if (!isConstant(name))
-    return false;
   at::Tensor mask = constantOf(find(name)->toTensor());
-  if (mask.scalar_type() != at::kBool || mask.dim() < 2 ||
+  if (!mask.defined() || mask.scalar_type() != at::kBool || mask.dim() < 2 ||
       mask.size(-1) != mask.size(-2))
     return false;
   // Expanded dimensions hold one element.

@@ -23,7 +23,7 @@ public:
 
   bool has(StringRef name) const override;
   bool isTensor(StringRef name) const override;
-  bool isConstant(StringRef name) const override;
+  bool isNumber(StringRef name) const override;
   Value tensor(StringRef name) override;
   llvm::SmallVector<Value> tensors(StringRef name) override;
   Scalar scalar(StringRef name) override;

@@ -177,6 +177,11 @@ bool TorchInterpreter::resolveConstants(jit::Node &node,
 /// Tracing makes 0-d tensors of Python's numbers. In type promotion they must
 /// stay as weak as numbers are: int tensor + 1.5 is of the default float type.
 static void wrapNumbers(jit::Node &node, std::vector<c10::IValue> &inputs) {
+  // With one operand there is nothing to promote, and the result of a
+  // conversion is a tensor.
+  if (llvm::count_if(inputs,
+                     [](const c10::IValue &v) { return v.isTensor(); }) < 2)
+    return;
   for (auto [value, input] : llvm::zip_equal(node.inputs(), inputs)) {
     if (value->node()->kind() != c10::prim::Constant || !input.isTensor() ||
         !input.toTensor().defined() || input.toTensor().dim() != 0)
