@@ -30,14 +30,22 @@ struct State {
     return ShardingAttr::get(context, mesh, lists, partial);
   }
 
-  /// Whether any part of the mesh dimension that `axis` names is in use.
+  /// Whether `axis`, or a part of the mesh dimension that overlaps it, is in
+  /// use.
   bool uses(AxisRefAttr axis) const {
-    auto same = [&](AxisRefAttr a) { return a.getName() == axis.getName(); };
+    auto overlaps = [&](AxisRefAttr other) {
+      if (other.getName() != axis.getName())
+        return false;
+      // Part (p)s covers the sizes from p to p*s.
+      return axis.isWhole() || other.isWhole() ||
+             (axis.getPreSize() < other.getPreSize() * other.getSize() &&
+              other.getPreSize() < axis.getPreSize() * axis.getSize());
+    };
     return llvm::any_of(dims, [&](const auto &axes) {
-             return llvm::any_of(axes, same);
+             return llvm::any_of(axes, overlaps);
            }) ||
            llvm::any_of(partial,
-                        [&](PartialAttr p) { return same(p.getAxis()); });
+                        [&](PartialAttr p) { return overlaps(p.getAxis()); });
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "tp/Interfaces/ShardingRule.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -158,9 +159,11 @@ ShardingRule ShardingRule::einsum(Operation *op, StringRef spec,
     for (const DimFactors &dim : tensor)
       for (unsigned factor : dim)
         inResult.set(factor);
+  // Booleans have no sum.
+  bool isBool = getElementTypeOrSelf(op->getResult(0)).isInteger(1);
   for (auto [index, factor] : llvm::enumerate(rule.factors))
     if (!inResult.test(index))
-      factor.kind = FactorKind::Reduction;
+      factor.kind = isBool ? FactorKind::Whole : FactorKind::Reduction;
   return rule;
 }
 

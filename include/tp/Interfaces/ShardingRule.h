@@ -67,7 +67,8 @@ public:
   ///
   /// Entries beyond the op's operands (absent optional ones) are skipped: the
   /// entries name the ODS operands in order and `present` says which are there
-  /// (empty: all). A factor that is in no result is a sum reduction.
+  /// (empty: all). A factor that is in no result is a sum reduction,
+  /// or whole where the result is boolean.
   static ShardingRule einsum(Operation *op, StringRef spec,
                              ArrayRef<bool> present = {});
 

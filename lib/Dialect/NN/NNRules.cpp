@@ -117,11 +117,14 @@ ShardingRule ReduceOp::getReduceRule() {
     kind = ReductionKind::Product;
     break;
   }
-  ShardingRule rule = getReductionRule(*this, getDims(), getKeepdim(),
-                                       FactorKind::Reduction, kind);
-  bool isFloat = isa<FloatType>(getType().getElementType());
+  // An integer mean truncates: it needs the whole sum.
+  bool truncates = getKind() == ReduceKind::Mean &&
+                   !isa<FloatType>(getType().getElementType());
+  ShardingRule rule = getReductionRule(
+      *this, getDims(), getKeepdim(),
+      truncates ? FactorKind::Whole : FactorKind::Reduction, kind);
   if (getKind() == ReduceKind::Sum ||
-      (getKind() == ReduceKind::Mean && isFloat))
+      (getKind() == ReduceKind::Mean && !truncates))
     rule.linear({LinearSet{0}});
   return rule;
 }
