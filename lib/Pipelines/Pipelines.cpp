@@ -2,6 +2,7 @@
 
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Pipeline.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
@@ -31,6 +32,7 @@ void tp::registerDialects(DialectRegistry &registry) {
 void tp::registerPassesAndPipelines() {
   registerTPPasses();
   registerTPConversionPasses();
+  registerLowerToLLVMPipeline();
   PassPipelineRegistration<ParallelizeOptions>(
       "tp-parallelize",
       "Turn a model into one rank's program: apply the plan, propagate, "

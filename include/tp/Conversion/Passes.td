@@ -101,10 +101,11 @@ def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
     }
     ```
 
-    Parameters with one FQN and placement become one argument. Fails where there is no `@main`, where the program still has global
+    Parameters with one FQN become one argument. Fails where there is no `@main`, where the program still has global
     shapes (a sharding without `tp.global_type`, a `tp.redistribute`), and where ranks differ in their local shapes.
   }];
-  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/NN.h"
@@ -249,35 +250,43 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
     };
     auto addBuffer = [&](const Boundary &boundary, Role role) {
       auto tensor = cast<RankedTensorType>(boundary.type);
-      return addArg(MemRefType::get(tensor.getShape(), tensor.getElementType()),
-                    role, boundary.loc);
+      SmallVector<int64_t> shape(tensor.getShape());
+      if (tensor.getNumElements() == 0)
+        shape = {0}; // bare pointers need plain strides
+      return addArg(MemRefType::get(shape, tensor.getElementType()), role,
+                    boundary.loc);
+    };
+    auto read = [&](const Boundary &boundary, Role role) -> Value {
+      Value buffer = addBuffer(boundary, role);
+      auto tensor = cast<RankedTensorType>(boundary.type);
+      if (tensor.getNumElements() == 0)
+        return tensor::EmptyOp::create(builder, boundary.loc, tensor.getShape(),
+                                       tensor.getElementType());
+      return bufferization::ToTensorOp::create(builder, boundary.loc, tensor,
+                                               buffer, /*restrict=*/true);
     };
     unsigned numOld = body.getNumArguments();
     addArg(builder.getIndexType(), Role::Rank, main.getLoc());
-    for (auto [i, input] : llvm::enumerate(inputs)) {
-      Value tensor = bufferization::ToTensorOp::create(
-          builder, input.loc, input.type, addBuffer(input, Role::Input),
-          /*restrict=*/true);
-      body.getArgument(i).replaceAllUsesWith(tensor);
-    }
+    for (auto [i, input] : llvm::enumerate(inputs))
+      body.getArgument(i).replaceAllUsesWith(read(input, Role::Input));
     for (auto [parameter, ops] :
          llvm::zip_equal(parameters, llvm::make_second_range(uses))) {
-      Value tensor = bufferization::ToTensorOp::create(
-          builder, parameter.loc, parameter.type,
-          addBuffer(parameter, Role::Parameter), /*restrict=*/true);
+      Value tensor = read(parameter, Role::Parameter);
       for (nn::ParameterOp op : ops)
         op.getResult().replaceAllUsesWith(tensor);
     }
-    for (auto &[key, ops] : uses)
+    for (auto &[fqn, ops] : uses)
       for (nn::ParameterOp op : ops)
         op.erase();
     builder.setInsertionPoint(terminator);
     for (auto [output, value] :
-         llvm::zip_equal(outputs, terminator.getOperands()))
-      bufferization::MaterializeInDestinationOp::create(
-          builder, terminator.getLoc(), TypeRange(), value,
-          addBuffer(output, Role::Output), /*restrict=*/true,
-          /*writable=*/true);
+         llvm::zip_equal(outputs, terminator.getOperands())) {
+      Value buffer = addBuffer(output, Role::Output);
+      if (cast<RankedTensorType>(output.type).getNumElements() != 0)
+        bufferization::MaterializeInDestinationOp::create(
+            builder, terminator.getLoc(), TypeRange(), value, buffer,
+            /*restrict=*/true, /*writable=*/true);
+    }
     terminator.getOperandsMutable().clear();
     body.eraseArguments(0, numOld);
     main.setType(builder.getFunctionType(body.getArgumentTypes(), {}));

@@ -137,8 +137,9 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
           close();
         continue;
       }
+      bool joins = isRelated(group, generic);
       group.push_back(generic);
-      if (getSharedDepth(group) > 0)
+      if (joins && getSharedDepth(group) > 0)
         continue;
       group.pop_back();
       close();
@@ -147,6 +148,22 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
     close();
     for (const auto &ops : groups)
       fuse(rewriter, ops, getSharedDepth(ops));
+  }
+
+  /// Ops that have nothing in common would only make each other's kernel rarer.
+  /// One that reads no buffer sets up what the next one adds to.
+  static bool isRelated(Ops group, linalg::GenericOp op) {
+    if (group.empty() || !llvm::any_of(op.getDpsInputs(), [](Value input) {
+          return isa<MemRefType>(input.getType());
+        }))
+      return true;
+    DenseSet<Value> roots;
+    for (linalg::GenericOp member : group)
+      for (Value operand : member->getOperands())
+        roots.insert(getRootBuffer(operand));
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return roots.contains(getRootBuffer(operand));
+    });
   }
 
   /// Everything becomes linalg.generic with its loops in the order of the
@@ -181,6 +198,10 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
                                      : linalg::generalizeNamedOp(rewriter, op);
       if (failed(generic))
         return failure();
+      if (llvm::is_contained(generic->getStaticLoopRanges(), 0)) {
+        rewriter.eraseOp(*generic); // no iterations, nothing to write
+        continue;
+      }
       SmallVector<unsigned> order;
       AffineMap map =
           generic->getMatchingIndexingMap(generic->getDpsInitOperand(0));

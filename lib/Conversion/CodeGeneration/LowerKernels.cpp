@@ -3,6 +3,7 @@
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -64,6 +65,22 @@ SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
   return order;
 }
 
+/// integer → bf16 goes through f32, as in PyTorch.
+template <typename Op>
+struct ConvertThroughF32 : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isBF16())
+      return failure();
+    Value wide =
+        Op::create(rewriter, op.getLoc(), rewriter.getF32Type(), op.getIn());
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
 class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
@@ -88,6 +105,10 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
     }
 
     RewritePatternSet patterns(context);
+    // LLVM would call a function that not every libgcc has.
+    arith::populateExpandBFloat16Patterns(patterns);
+    patterns.add<ConvertThroughF32<arith::SIToFPOp>,
+                 ConvertThroughF32<arith::UIToFPOp>>(context);
     // The C library has no rsqrt.
     math::populateExpansionPatterns(patterns, {StringRef("rsqrt")});
     auto isApproximated = [](StringRef name) {
