@@ -23,7 +23,10 @@ function(tp_compile_options target)
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
-    $<$<BOOL:${TP_WERROR}>:-Werror>)
+    $<$<BOOL:${TP_WERROR}>:-Werror>
+    # The tools spend their time in MLIR's and LLVM's libraries: what -O3 gains in
+    # our code is less than what it takes to compile.
+    $<$<CONFIG:Release>:-O1>)
   if(NOT ARG_EXCEPTIONS)
     target_compile_options(${target} PRIVATE -fno-exceptions)
   endif()
@@ -32,6 +35,27 @@ function(tp_compile_options target)
                                             -fno-sanitize=vptr)
     target_link_options(${target} PUBLIC -fsanitize=${TP_SANITIZE})
   endif()
+endfunction()
+
+# The headers that most of our files include, compiled once. Parsing MLIR's
+# headers is most of what a compilation of one of our files does.
+function(tp_add_precompiled_headers)
+  file(WRITE ${PROJECT_BINARY_DIR}/tp-pch.cpp "")
+  add_library(tp-pch OBJECT ${PROJECT_BINARY_DIR}/tp-pch.cpp)
+  tp_compile_options(tp-pch)
+  add_dependencies(tp-pch tp-headers)
+  target_precompile_headers(tp-pch PRIVATE
+    <tp/Dialect/NN/NN.h>
+    <mlir/Dialect/Arith/IR/Arith.h>
+    <mlir/Dialect/Func/IR/FuncOps.h>
+    <mlir/Dialect/Linalg/IR/Linalg.h>
+    <mlir/Dialect/MemRef/IR/MemRef.h>
+    <mlir/Dialect/SCF/IR/SCF.h>
+    <mlir/Dialect/Tensor/IR/Tensor.h>
+    <mlir/IR/Builders.h>
+    <mlir/IR/PatternMatch.h>
+    <mlir/Pass/Pass.h>
+    <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 endfunction()
 
 # tp_add_library(name sources… [EXCEPTIONS] [DEPENDS targets…] [LINK libs…])
@@ -43,6 +67,7 @@ function(tp_add_library name)
     tp_compile_options(${name} EXCEPTIONS)
   else()
     tp_compile_options(${name})
+    target_precompile_headers(${name} REUSE_FROM tp-pch)
   endif()
   add_dependencies(${name} tp-headers ${ARG_DEPENDS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
