@@ -8,6 +8,8 @@ config.name = "tp-mlir"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "CMakeLists.txt"]
+# DEFINE lines may use substitutions themselves.
+config.recursiveExpansionLimit = 3
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.tp_binary_dir, "test")
 

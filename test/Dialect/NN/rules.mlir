@@ -17,7 +17,7 @@ func.func @contractions(%x: tensor<2x8x16xf32>, %w: tensor<32x16xf32>, %q: tenso
   // expected-remark@+1 {{([0][1][3], [2][3]) -> ([0][1][2]) {0=2, 1=8, 2=32, 3=16} reduction={3} linear={{0}, {1}}}}
   %0 = nn.linear %x, %w : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
   // Query heads are key heads (factor 4, major) times the group.
-  // expected-remark@+1 {{([0][3*5][1][6], [0][3][4][6], [0][3][4][2], [0][_][1][4]) -> ([0][3*5][1][2])}}
+  // expected-remark@+1 {{([0][4*6][1][3], [0][4][5][3], [0][4][5][2], [0][_][1][5]) -> ([0][4*6][1][2]) {0=2, 1=8, 2=16, 3=16, 4=2, 5=8, 6=2} whole={1, 2, 3, 5}}}
   %1 = nn.attention %q, %k, %k mask %m scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x1x8x8xi1>) -> tensor<2x4x8x16xf32>
   // expected-remark@+1 {{([0][1], [3][2]) -> ([0][1][2]) {0=2, 1=8, 2=16, 3=32} reduction={3}}}
   %2 = nn.embedding %ids, %w : (tensor<2x8xi64>, tensor<32x16xf32>) -> tensor<2x8x16xf32>
