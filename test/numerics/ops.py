@@ -1,12 +1,13 @@
 """Checks every nn op, compiled and run, against PyTorch.
 
-  ops.py [--tools DIRECTORY] [--filter REGEX] [--list] [--keep DIRECTORY]
+  ops.py [--tools DIRECTORY] [--filter REGEX] [--sample N] [--list] [--keep DIRECTORY]
 
 Many cases make one program: each has its own inputs and one output. Exit code 1 when an output differs.
 """
 
 import argparse
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -80,10 +81,19 @@ def check(batch, tools, directory):
     return failures
 
 
+def draw_sample(selected, count):
+    """At least one case of each op, `count` in all or more: the same ones each time."""
+    shuffled = random.Random(0).sample(selected, len(selected))
+    first = {case.name.split()[0]: case for case in reversed(shuffled)}.values()
+    rest = [case for case in shuffled if not any(case is other for other in first)]
+    return [*first, *rest[: max(0, count - len(first))]]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tools", help="where tp-compile and tp-run are; PATH by default")
     parser.add_argument("--filter", default="", help="only cases whose name matches this regular expression")
+    parser.add_argument("--sample", type=int, help="only so many of them, some of each op")
     parser.add_argument("--batch", type=int, default=100, help="cases a program")
     parser.add_argument("--keep", type=pathlib.Path, help="keep programs, inputs and outputs here")
     parser.add_argument("--list", action="store_true", help="print the cases' names")
@@ -92,6 +102,8 @@ def main():
     selected = [case for case in cases.CASES if re.search(options.filter, case.name)]
     if not selected:
         sys.exit(f"no case matches '{options.filter}'")
+    if options.sample:
+        selected = draw_sample(selected, options.sample)
     if options.list:
         print("\n".join(case.name for case in selected))
         return 0
