@@ -4,15 +4,17 @@
 
 A batch is one module: a random mesh, some random graphs and some of the single-op cases, with random placements on
 arguments, parameters and results, and random redistributions in between. It goes through the passes, tp-compile and
-tp-run. Its outputs must equal PyTorch's, and the bytes that tp-run counts those that the report predicts. Batch b of seed
-s depends on s and b alone. A batch that fails is repeated program by program, and the first of them that fails is
+tp-run. Its outputs must equal PyTorch's on every rank, and the bytes that tp-run counts those that the report predicts.
+Batch b of seed s depends on s and b alone. A batch that fails is repeated program by program, and the first of them that fails is
 printed with its module. Exit code 1 when any fails.
 """
 
 import argparse
 import json
+import math
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +28,7 @@ import programs
 from ops import get_tool, load, save
 
 MESHES = (
+    (("tp", 1),),
     (("tp", 2),),
     (("tp", 3),),
     (("tp", 4),),
@@ -37,7 +40,7 @@ MESHES = (
 )
 PASSES = ("--tp-propagate", "--tp-partition", "--tp-optimize-collectives")
 
-# Of the largest element; sums over ranks are rounded in another order.
+# Of the largest element: sums over ranks are rounded in another order.
 TOLERANCES = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 8e-2}
 
 
@@ -70,6 +73,51 @@ def difference(actual, expected):
     return f"differs in {int(wrong.sum())} of {wrong.numel()} elements, first at {where}: is {actual[tuple(where)]}, must be {expected[tuple(where)]}"
 
 
+RESULT = re.compile(r'\{tp\.global_type = tensor<([^>]*)>, tp\.name = "(\w+)", tp\.sharding = #tp\.sharding<@mesh, \[([^\]]*)\]>\}')
+
+
+def get_unused_axes(mesh, used):
+    """Mesh dimensions, or parts of them, that aren't in `used`, and how many ranks they span."""
+    names = []
+    for name, size in mesh.axes:
+        parts = [part for part in used if part.split(":")[0] == name]
+        if not parts:
+            names.append((name, size))
+        elif parts != [name]:
+            names += [(part, 2) for part in (f"{name}:(1)2", f"{name}:(2)2") if part not in parts]
+    return [name for name, _ in names], math.prod(size for _, size in names)
+
+
+def keep_copies(ranks, mesh):
+    """Declares replicated results as blocks of a larger tensor along dimension 0, so that each rank's copy is an output.
+
+    Returns how many copies each output now has.
+    """
+    copies = {}
+
+    def widen(match):
+        *extents, element = match[1].split("x")
+        dims = re.findall(r"\{([^}]*)\}", match[3])
+        if not dims:
+            return match[0]
+        used = [axis for dim in dims for axis in dim.split(", ") if axis]
+        unused, count = get_unused_axes(mesh, used)
+        copies[match[2]] = count
+        extents[0] = str(int(extents[0]) * count)
+        dims[0] = ", ".join(unused + ([dims[0]] if dims[0] else []))
+        lists = ", ".join("{" + dim + "}" for dim in dims)
+        return (
+            f'{{tp.global_type = tensor<{"x".join([*extents, element])}>, tp.name = "{match[2]}", '
+            f"tp.sharding = #tp.sharding<@mesh, [{lists} ]>}}"
+        )
+
+    text = ranks.read_text()
+    arguments, arrow, rest = text.partition(") -> (")
+    results, brace, body = rest.partition(") {\n")
+    ranks.write_text(arguments + arrow + RESULT.sub(widen, results) + brace + body)
+    return copies
+
+
 def check_bytes(report, executed):
     predicted = json.loads(report.read_text())["collectives"]
     for rank in json.loads(executed.read_text())["ranks"]:
@@ -92,6 +140,7 @@ def check(mesh, batch, pipeline, tools, directory):
         run([get_tool(tools, "tp-opt"), model, f"--tp-parallelize=report={report}", "-o", ranks])
     else:
         run([get_tool(tools, "tp-opt"), model, *PASSES, f"--tp-report=file={report}", "-o", ranks])
+    copies = keep_copies(ranks, mesh)
     run([get_tool(tools, "tp-compile"), ranks, "-o", artifact])
 
     command = [get_tool(tools, "tp-run"), artifact, "--json", executed]
@@ -110,6 +159,8 @@ def check(mesh, batch, pipeline, tools, directory):
 
     for program in batch:
         for _, name, expected, _ in program.results:
+            if copies.get(name, 1) > 1:
+                expected = torch.cat([expected] * copies[name])
             problem = difference(load(directory / f"{name}.npy", expected.dtype), expected)
             if problem:
                 raise Failure(f"{program.name}: output {name} {problem}")
