@@ -12,7 +12,6 @@ import statistics
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import torch
@@ -97,7 +96,6 @@ def measure(encoder, inputs, artifact, ranks, arguments):
 
 def main():
     arguments = parse_arguments()
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
     encoder = model.build(arguments.attn)
     inputs = batch(arguments.batch, arguments.length)
     tools = tp_tools.Tools(arguments.bin, arguments.out, echo=False)

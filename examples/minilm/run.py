@@ -3,7 +3,6 @@
 
 import argparse
 import sys
-import warnings
 from pathlib import Path
 
 import torch
@@ -40,7 +39,6 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
     encoder = model.build(arguments.attn)
     inputs = model.tokenize(SENTENCES)
     with torch.no_grad():
