@@ -56,7 +56,7 @@ class Tools:
     `echo` prints each command line before it runs."""
 
     def __init__(self, bin_folder, out, echo=True):
-        self.bin = Path(bin_folder)
+        self.bin = Path(bin_folder).resolve()
         self.out = Path(out)
         self.echo = echo
         self.out.mkdir(parents=True, exist_ok=True)
