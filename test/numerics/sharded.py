@@ -5,8 +5,8 @@
 A batch is one module: a random mesh, some random graphs and some of the single-op cases, with random placements on
 arguments, parameters and results, and random redistributions in between. It goes through the passes, tp-compile and
 tp-run. Its outputs must equal PyTorch's on every rank, and the bytes that tp-run counts those that the report predicts.
-Batch b of seed s depends on s and b alone. A batch that fails is repeated program by program, and the first of them that fails is
-printed with its module. Exit code 1 when any fails.
+Batch b of seed s depends on s and b alone. A batch that fails is repeated program by program, and the first of them
+that fails is printed with its module. Exit code 1 when any fails.
 """
 
 import argparse
@@ -73,7 +73,10 @@ def difference(actual, expected):
     return f"differs in {int(wrong.sum())} of {wrong.numel()} elements, first at {where}: is {actual[tuple(where)]}, must be {expected[tuple(where)]}"
 
 
-RESULT = re.compile(r'\{tp\.global_type = tensor<([^>]*)>, tp\.name = "(\w+)", tp\.sharding = #tp\.sharding<@mesh, \[([^\]]*)\]>\}')
+# A result's attributes: the whole's type, the name, the dimensions' axes.
+RESULT = re.compile(
+    r'\{tp\.global_type = tensor<([^>]*)>, tp\.name = "(\w+)", tp\.sharding = #tp\.sharding<@mesh, \[([^\]]*)\]>\}'
+)
 
 
 def get_unused_axes(mesh, used):
