@@ -90,6 +90,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerCodeGeneration(registry);
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false); // may be all of the program
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(sources, &context);

@@ -271,7 +271,8 @@ def PlanArena : Pass<"tp-plan-arena", "::mlir::ModuleOp"> {
   let description = [{
     Every `memref.alloc` of `@main` lives from its first to its last use. Buffers that live at the same time get
     disjoint ranges of one arena, multiples of 64 bytes; the largest are placed first, each into the tightest gap it fits.
-    `@main` gets the arena as its last argument, and `tprt.manifest` its size as `arena_bytes`.
+    `@main` gets the arena as its last argument, and `tprt.manifest` its size as `arena_bytes`. A remark (`--remarks-filter=tp-plan-arena`)
+    compares it with the most bytes that live at one time: no arena is smaller.
 
     ```mlir
     %0 = memref.alloc() : memref<8x16xf32>
@@ -283,10 +284,6 @@ def PlanArena : Pass<"tp-plan-arena", "::mlir::ModuleOp"> {
     %0 = memref.view %arena[%c512][] : memref<4096xi8> to memref<8x16xf32>
     ```
   }];
-  let statistics = [
-    Statistic<"numBuffers", "buffers", "Buffers in the arena">,
-    Statistic<"arenaBytes", "arena-bytes", "Size of the arena">,
-    Statistic<"liveBytes", "live-bytes", "Most bytes that live at one time: no arena is smaller">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 

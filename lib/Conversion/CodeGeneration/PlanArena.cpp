@@ -11,6 +11,7 @@
 #include "Buffers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Remarks.h"
 #include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
 
@@ -99,9 +100,11 @@ class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
     }
     setManifestEntry(getOperation(), "arena_bytes",
                      builder.getI64IntegerAttr(bytes));
-    numBuffers = buffers.size();
-    arenaBytes = bytes;
-    liveBytes = getMostLive(buffers);
+    remark::analysis(main.getLoc(), remark::RemarkOpts::name("Arena").category(
+                                        "tp-plan-arena"))
+        << remark::metric("Buffers", static_cast<int64_t>(buffers.size()))
+        << remark::metric("ArenaBytes", bytes)
+        << remark::metric("LiveBytes", getMostLive(buffers));
   }
 
   static SmallVector<Buffer> collect(Block &body) {

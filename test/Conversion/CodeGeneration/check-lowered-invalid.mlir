@@ -1,0 +1,11 @@
+// RUN: tp-opt %s --tp-check-lowered --verify-diagnostics
+
+// All of them are listed.
+func.func @main(%x: tensor<4xf32>, %y: memref<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'nn.relu' can't be compiled: no lowering}}
+  %0 = nn.relu %x : tensor<4xf32>
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{'memref.load' can't be compiled: no lowering}}
+  %1 = memref.load %y[%c0] : memref<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -1,0 +1,78 @@
+// RUN: tp-opt %s --tp-form-entry --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{there is no function '@main' to compile}}
+module {
+  func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{'x' has a sharding but no tp.global_type: this is a program over global shapes: run tp-opt --tp-parallelize first}}
+func.func @main(%x: tensor<4xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'tp.redistribute' isn't partitioned: this is a program over global shapes}}
+  %0 = tp.redistribute %x to <@mesh, [{}]> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Chunks of 3, 3: the program's 4 can't be.
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{'arg0' has 3 elements along dimension 0 on rank 0, but the program's type 'tensor<4xf32>' has 4}}
+func.func @main(%x: tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<6xf32>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<4xf32>)
+    -> (tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial = {tp: sum}>, tp.global_type = tensor<4xf32>}) {
+  // expected-error @+1 {{'result0' is a partial sum}}
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{two inputs have the name 'x'}}
+func.func @main(%x: tensor<4xf32> {tp.name = "x"}, %y: tensor<4xf32> {tp.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'arg0' has element type 'i8', an artifact holds f32, f64, f16, bf16, i64, i32 or i1}}
+func.func @main(%x: tensor<4xi8>) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @main() -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  // expected-note @+1 {{the other one is here}}
+  %0 = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>, tp.global_type = tensor<8x4xf32>} : tensor<4x4xf32>
+  // expected-error @+1 {{parameter "w" is placed in two ways}}
+  %1 = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>, tp.global_type = tensor<4x8xf32>} : tensor<4x4xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// expected-note @+1 {{the first is here}}
+tp.mesh @a(tp = 2)
+// expected-error @+1 {{a program has one mesh, this is the second}}
+tp.mesh @b(tp = 2)
+func.func @main() {
+  return
+}

@@ -1,0 +1,94 @@
+// RUN: tp-opt %s --tp-fuse-elementwise --split-input-file | FileCheck %s
+
+// The bias becomes the contraction's initial value, the activation after it takes
+// nothing of that in.
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+#bias = affine_map<(m, n) -> (n)>
+
+// CHECK-LABEL: @linear
+// CHECK-SAME: %[[X:.+]]: tensor<8x4xf32>, %[[W:.+]]: tensor<16x4xf32>, %[[B:.+]]: tensor<16xf32>
+// CHECK: %[[INIT:.+]] = linalg.generic {{.*}} ins(%[[B]] : tensor<16xf32>)
+// CHECK-NEXT: ^bb0(%[[E:.+]]: f32,
+// CHECK-NEXT: linalg.yield %[[E]]
+// CHECK: %[[Y:.+]] = linalg.generic {{.*}} ins(%[[X]], %[[W]] : {{.*}}) outs(%[[INIT]]
+// CHECK: linalg.generic {{.*}} ins(%[[Y]] : tensor<8x16xf32>)
+// CHECK: math.tanh
+// CHECK: arith.mulf
+// CHECK-NOT: linalg.generic
+func.func @linear(%x: tensor<8x4xf32>, %w: tensor<16x4xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x4xf32>, tensor<16x4xf32>) outs(%init : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %p = arith.mulf %a, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x16xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #bias, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %b : tensor<8x16xf32>, tensor<16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<8x16xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%1 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.tanh %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%2 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.mulf %a, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  return %3 : tensor<8x16xf32>
+}
+
+// -----
+
+// An exponential that is read twice isn't computed twice, nor one per element of a
+// broadcast; a cast is.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#id1 = affine_map<(i) -> (i)>
+
+// CHECK-LABEL: @expensive
+// CHECK: linalg.generic
+// CHECK: arith.extf
+// CHECK: math.exp
+// CHECK: linalg.generic
+// CHECK: arith.extf
+// CHECK-NOT: math.exp
+// CHECK: return
+func.func @expensive(%x: tensor<8xf16>, %y: tensor<8x16xf32>) -> (tensor<8xf32>, tensor<8x16xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %e2 = tensor.empty() : tensor<8x16xf32>
+  %0 = linalg.generic {indexing_maps = [#id1, #id1], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf16>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f16, %o: f32):
+    %t = arith.extf %a : f16 to f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#id1, #id1], iterator_types = ["parallel"]}
+      ins(%0 : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #row, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%y, %1, %0 : tensor<8x16xf32>, tensor<8xf32>, tensor<8xf32>) outs(%e2 : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    %u = arith.addf %t, %c : f32
+    linalg.yield %u : f32
+  } -> tensor<8x16xf32>
+  return %1, %2 : tensor<8xf32>, tensor<8x16xf32>
+}

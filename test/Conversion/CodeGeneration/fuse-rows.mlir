@@ -1,0 +1,135 @@
+// RUN: tp-opt %s --tp-fuse-rows --split-input-file | FileCheck %s
+
+// The row maximum, the exponentials and their sum share the loop over rows; the
+// buffers of one number per row become one number.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// CHECK-LABEL: @softmax
+// CHECK-SAME: %[[X:.+]]: memref<8x16xf32>, %[[Y:.+]]: memref<8x16xf32>
+// CHECK-DAG: %[[MAX:.+]] = memref.alloc() : memref<f32>
+// CHECK: scf.for %[[I:.+]] = %c0{{.*}} to %c8{{.*}} step %c1
+// CHECK-NEXT: linalg.generic {{.*}} outs(%[[MAX]] : memref<f32>)
+// CHECK: %[[XROW:.+]] = memref.subview %[[X]][%[[I]], 0] [1, 16] [1, 1]
+// CHECK: linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%[[XROW]] : {{.*}}) outs(%[[MAX]] : memref<f32>)
+// CHECK: %[[YROW:.+]] = memref.subview %[[Y]][%[[I]], 0] [1, 16] [1, 1]
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel"]} ins({{.*}}, %[[MAX]] : {{.*}}) outs(%[[YROW]]
+// CHECK-NOT: scf.for
+func.func @softmax(%x: memref<8x16xf32>, %y: memref<8x16xf32>) {
+  %low = arith.constant 0xFF800000 : f32
+  %max = memref.alloc() : memref<8xf32>
+  linalg.fill ins(%low : f32) outs(%max : memref<8xf32>)
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<8x16xf32>) outs(%max : memref<8xf32>) {
+  ^bb0(%a: f32, %m: f32):
+    %0 = arith.maximumf %a, %m : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %max : memref<8x16xf32>, memref<8xf32>) outs(%y : memref<8x16xf32>) {
+  ^bb0(%a: f32, %m: f32, %o: f32):
+    %0 = arith.subf %a, %m : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// The second op reads rows that the first has written in other iterations.
+
+#id = affine_map<(i, j) -> (i, j)>
+#transposed = affine_map<(i, j) -> (j, i)>
+
+// CHECK-LABEL: @transpose
+// CHECK-NOT: scf.for
+// CHECK-COUNT-2: linalg.generic
+func.func @transpose(%x: memref<8x8xf32>, %y: memref<8x8xf32>, %z: memref<8x8xf32>) {
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<8x8xf32>) outs(%y : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#transposed, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%y : memref<8x8xf32>) outs(%z : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Two views of one buffer: nothing is known about their rows. An op with side
+// effects in between keeps its place.
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// CHECK-LABEL: @views
+// CHECK-NOT: scf.for
+// CHECK: tprt.collective
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @views(%x: memref<8x8xf32>, %y: memref<8x16xf32>) {
+  %v = memref.subview %y[0, 0] [8, 8] [1, 1] : memref<8x16xf32> to memref<8x8xf32, strided<[16, 1]>>
+  %w = memref.subview %y[0, 4] [8, 8] [1, 1] : memref<8x16xf32> to memref<8x8xf32, strided<[16, 1], offset: 4>>
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<8x8xf32>) outs(%v : memref<8x8xf32, strided<[16, 1]>>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<8x8xf32>) outs(%w : memref<8x8xf32, strided<[16, 1], offset: 4>>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  tprt.collective 0 into %x : memref<8x8xf32>
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<8x8xf32>) outs(%w : memref<8x8xf32, strided<[16, 1], offset: 4>>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+// Indices keep counting the loops of before.
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// CHECK-LABEL: @indices
+// CHECK: scf.for %[[I:.+]] =
+// CHECK: linalg.generic
+// CHECK: %[[J:.+]] = linalg.index 0
+// CHECK: arith.addi %[[I]], %[[J]]
+func.func @indices(%x: memref<8x16xindex>, %y: memref<8x16xindex>) {
+  linalg.generic {indexing_maps = [#id], iterator_types = ["parallel", "parallel"]} outs(%x : memref<8x16xindex>) {
+  ^bb0(%o: index):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %0 = arith.addi %i, %j : index
+    linalg.yield %0 : index
+  }
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<8x16xindex>) outs(%y : memref<8x16xindex>) {
+  ^bb0(%a: index, %o: index):
+    linalg.yield %a : index
+  }
+  return
+}
+
+// -----
+
+// A copy of a buffer to itself, and loops without iterations, go away.
+
+// CHECK-LABEL: @nothing
+// CHECK-NEXT: return
+func.func @nothing(%x: memref<8xf32>, %y: memref<0x8xf32>, %z: memref<0x8xf32>) {
+  memref.copy %x, %x : memref<8xf32> to memref<8xf32>
+  memref.copy %y, %z : memref<0x8xf32> to memref<0x8xf32>
+  return
+}

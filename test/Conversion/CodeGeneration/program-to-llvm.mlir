@@ -1,0 +1,25 @@
+// RUN: tp-opt %s --convert-program-to-llvm | FileCheck %s
+
+// CHECK: llvm.func internal @main(%{{.+}}: !llvm.ptr, %{{.+}}: i64, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr) -> i32
+func.func @main(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
+                %x: memref<8xf32> {tprt.role = "input"}, %w: memref<8xf32> {tprt.role = "parameter"},
+                %y: memref<8xf32> {tprt.role = "output"}, %arena: memref<64xi8> {tprt.role = "arena"}) -> i32 {
+  call @kernel_0(%x, %y) : (memref<8xf32>, memref<8xf32>) -> ()
+  %0 = arith.constant 0 : i32
+  return %0 : i32
+}
+
+// CHECK: llvm.func internal @kernel_0(%{{.+}}: !llvm.ptr {llvm.noalias}, %{{.+}}: !llvm.ptr) attributes {{.*}}passthrough = ["noinline"]
+func.func private @kernel_0(%x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32>) {
+  return
+}
+
+// CHECK: llvm.func @tpx_main(%[[CTX:.+]]: !llvm.ptr, %[[RANK:.+]]: i64, %[[INPUTS:.+]]: !llvm.ptr, %[[PARAMETERS:.+]]: !llvm.ptr, %[[OUTPUTS:.+]]: !llvm.ptr, %[[ARENA:.+]]: !llvm.ptr) -> i32
+// CHECK: %[[XSLOT:.+]] = llvm.getelementptr %[[INPUTS]][0]
+// CHECK: %[[X:.+]] = llvm.load %[[XSLOT]]
+// CHECK: %[[WSLOT:.+]] = llvm.getelementptr %[[PARAMETERS]][0]
+// CHECK: %[[W:.+]] = llvm.load %[[WSLOT]]
+// CHECK: %[[YSLOT:.+]] = llvm.getelementptr %[[OUTPUTS]][0]
+// CHECK: %[[Y:.+]] = llvm.load %[[YSLOT]]
+// CHECK: %[[STATUS:.+]] = llvm.call @main(%[[CTX]], %[[RANK]], %[[X]], %[[W]], %[[Y]], %[[ARENA]])
+// CHECK: llvm.return %[[STATUS]]

@@ -1,0 +1,32 @@
+// RUN: tp-opt %s --convert-tprt-to-calls --canonicalize | FileCheck %s
+
+// CHECK-DAG: llvm.mlir.global internal constant @[[ARGS:gemm_args_[0-9]+]]() {{.*}} !llvm.struct<(array<2 x i32>, array<16 x i64>)>
+// CHECK-DAG: llvm.mlir.constant(dense<[0, 1]> : tensor<2xi32>)
+// CHECK-DAG: llvm.mlir.constant(dense<[1, 1, 8, 16, 4, 4, 1, 0, 0, 1, 4, 0, 0, 16, 0, 0]> : tensor<16xi64>)
+// CHECK-DAG: llvm.mlir.global internal constant @[[WHAT:what_[0-9]+]]("ids: embedding\00")
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[CTX:.+]]: !llvm.ptr {tprt.role = "context"}, %[[IDS:[^:]+]]: memref<2x3xi64>
+// CHECK-SAME: -> i32
+func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
+  // The last index is looked at first, so that the first bad one is what stays.
+  // CHECK: %[[BAD:.+]]:2 = scf.for
+  // CHECK: scf.for
+  // CHECK: %[[INDEX:.+]] = memref.load %[[IDS]]
+  // CHECK: arith.cmpi uge, %[[INDEX]], %c10
+  // CHECK: scf.if %[[BAD]]#1 -> (i32)
+  // CHECK: func.call @tprt_index_error(%[[CTX]], %{{.+}}, %[[BAD]]#0, %c10
+  // CHECK: cf.cond_br %{{.+}}, ^[[EXIT:bb[0-9]+]](%{{.+}} : i32), ^[[GEMM:bb[0-9]+]]
+  tprt.check_index %ids below 10 what "ids: embedding" : memref<2x3xi64>
+  // CHECK: ^[[GEMM]]:
+  // CHECK: call @tprt_gemm(%[[CTX]],
+  // CHECK: cf.cond_br %{{.+}}, ^[[EXIT]]
+  tprt.gemm %a, %b into %c accumulate sizes [8, 16, 4] batch [1, 1] a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32>
+  // In place: one pointer twice.
+  // CHECK: call @tprt_collective(%[[CTX]], %c3_i32, %[[P:.+]], %[[P]])
+  tprt.collective 3 into %c : memref<8x16xf32>
+  // CHECK: ^[[EXIT]](%[[STATUS:.+]]: i32):
+  // CHECK: return %[[STATUS]] : i32
+  return
+}
