@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """End-to-end test: import each model once, run it over each number of ranks, and
-require PyTorch's result within a relative difference of 1e-4.
+require PyTorch's result within a relative difference of 1e-4, with no more
+collectives than Megatron's scheme needs.
 
 Prints one line for each run; exits with 1 when any of them fails."""
 
@@ -25,29 +26,44 @@ SENTENCES = ["A man is eating food.", "Tensor parallelism splits the weights of 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, how TorchScript gets it, its inputs and the plan to shard it by."""
+    """A model, its inputs, the plan to shard it by, the collectives of each kind that
+    more than one rank then need, and how TorchScript gets the model."""
 
     build: Callable[[], torch.nn.Module]
     inputs: Callable[[], dict[str, torch.Tensor]]
     plan: str
+    collectives: dict[str, int]
     script: bool = False
 
 
 def minilm_case(attention):
+    # 6 layers: one all-reduce for attention, one for the MLP.
     return Case(lambda: minilm.build(attention), lambda: minilm.tokenize(SENTENCES),
-                "minilm/plan.yaml")
+                "minilm/plan.yaml", {"all_reduce": 12})
 
 
-def gpt2_case(plan, script=False, module=gpt2):
+def gpt2_case(script):
     config = gpt2.Config()
-    return Case(lambda: module.build(config), lambda: decoder.token_ids(config.vocab_size),
-                f"gpt2/{plan}.yaml", script)
+    return Case(lambda: gpt2.build(config), lambda: decoder.token_ids(config.vocab_size),
+                "gpt2/plan.yaml", {"all_reduce": 2 * config.n_layers}, script)
+
+
+def hugging_face_case():
+    config = gpt2.Config()
+    return Case(lambda: hugging_face.build(config),
+                lambda: decoder.token_ids(config.vocab_size),
+                "gpt2/embedding.yaml", {"all_reduce": 1})
 
 
 def llama_case(plan, script, **options):
     config = llama.Config(**options)
+    pairs = 2 * config.n_layers  # of a column- and a row-parallel part
+    collectives = {
+        "tp": {"all_reduce": 1 + pairs, "all_gather": 1},
+        "sp": {"reduce_scatter": 1 + pairs, "all_gather": pairs + 2},
+    }[plan]
     return Case(lambda: llama.build(config), lambda: decoder.token_ids(config.vocab_size),
-                f"llama/{plan}.yaml", script)
+                f"llama/{plan}.yaml", collectives, script)
 
 
 # Every model has 12 heads (or a multiple): it divides over all of RANKS.
@@ -55,9 +71,9 @@ RANKS = [1, 2, 3, 4, 6, 12]
 CASES = {
     "minilm-eager": minilm_case("eager"),
     "minilm-sdpa": minilm_case("sdpa"),
-    "gpt2-traced": gpt2_case("plan"),
-    "gpt2-scripted": gpt2_case("plan", script=True),
-    "gpt2-hugging-face": gpt2_case("embedding", module=hugging_face),
+    "gpt2-traced": gpt2_case(script=False),
+    "gpt2-scripted": gpt2_case(script=True),
+    "gpt2-hugging-face": hugging_face_case(),
     "llama-tp-scripted": llama_case("tp", script=True),
     "llama-sp-scripted": llama_case("sp", script=True),
     "llama-tp-traced": llama_case("tp", script=False),
@@ -78,21 +94,29 @@ def check(name, case, arguments):
     except SystemExit as error:
         print(f"FAIL {name}: {error}", flush=True)
         return len(arguments.ranks)
-    return sum(not check_ranks(name, imported, HERE / case.plan, ranks, expected)
+    return sum(not check_ranks(name, case, imported, ranks, expected)
                for ranks in arguments.ranks)
 
 
-def check_ranks(name, imported, plan, ranks, expected):
-    """Whether the model, sharded over `ranks` ranks, computes `expected`."""
+def check_ranks(name, case, imported, ranks, expected):
+    """Whether the model, sharded over `ranks` ranks, does what the case says."""
     try:
-        difference = tp_tools.relative_difference(imported.shard(plan, ranks).run(), expected)
+        artifact = imported.shard(HERE / case.plan, ranks)
+        difference = tp_tools.relative_difference(artifact.run(), expected)
     except SystemExit as error:
         print(f"FAIL {name}, {ranks} ranks: {error}", flush=True)
         return False
-    passed = difference <= TOLERANCE
-    print(f"{'ok  ' if passed else 'FAIL'} {name}, {ranks} ranks:"
-          f" relative difference {difference:.1e}", flush=True)
-    return passed
+    problems = []
+    if not difference <= TOLERANCE:
+        problems.append(f"expected at most {TOLERANCE:.0e}")
+    totals = artifact.report["totals"]
+    collectives = {kind: total["count"] for kind, total in totals.items()}
+    wanted = case.collectives if ranks > 1 else {}
+    if collectives != wanted:
+        problems.append(f"{collectives or 'no collectives'}, expected {wanted or 'none'}")
+    print(f"{'FAIL' if problems else 'ok  '} {name}, {ranks} ranks: "
+          + "; ".join([f"relative difference {difference:.1e}", *problems]), flush=True)
+    return not problems
 
 
 def main():
