@@ -1,5 +1,6 @@
 //===- TPRTToCalls.cpp - calls of the runtime -----------------------------===//
 
+#include "Buffers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -91,7 +92,7 @@ class ConvertTPRTToCalls
       else
         elements = arith::ConstantIndexOp::create(b, loc, offset);
       Value size = arith::ConstantIndexOp::create(
-          b, loc, type.getElementType().getIntOrFloatBitWidth() / 8);
+          b, loc, getElementBytes(type.getElementType()));
       address = arith::AddIOp::create(
           b, loc, address, arith::MulIOp::create(b, loc, elements, size));
     }
