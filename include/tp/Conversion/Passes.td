@@ -270,7 +270,8 @@ def PlanArena : Pass<"tp-plan-arena", "::mlir::ModuleOp"> {
   let summary = "Place all buffers in one arena";
   let description = [{
     Every `memref.alloc` of `@main` lives from its first to its last use. Buffers that live at the same time get
-    disjoint ranges of one arena, multiples of 64 bytes; the largest are placed first, each into the tightest gap it fits.
+    disjoint ranges of one arena, multiples of 64 bytes. They are placed one by one, each into the tightest gap that it fits: largest
+    first, first used first, or largest product of size and life first, whichever gives the smallest arena.
     `@main` gets the arena as its last argument, and `tprt.manifest` its size as `arena_bytes`. A remark (`--remarks-filter=tp-plan-arena`)
     compares it with the most bytes that live at one time: no arena is smaller.
 
