@@ -26,7 +26,9 @@ function(tp_compile_options target)
     $<$<BOOL:${TP_WERROR}>:-Werror>
     # The tools spend their time in MLIR's and LLVM's libraries: what -O3 gains in
     # our code is less than what it takes to compile.
-    $<$<CONFIG:Release>:-O1>)
+    $<$<CONFIG:Release>:-O1>
+    # ccache knows a precompiled header by what is in it, not by its age.
+    $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   if(NOT ARG_EXCEPTIONS)
     target_compile_options(${target} PRIVATE -fno-exceptions)
   endif()
