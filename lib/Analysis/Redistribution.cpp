@@ -1,177 +1,284 @@
 //===- Redistribution.cpp - From one placement to another -----------------===//
 
 #include "tp/Analysis/Redistribution.h"
+#include "RedistributionSearch.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::tp::redistribution;
+
+StringRef tp::stringifyStep(RedistributionStep::Kind kind) {
+  switch (kind) {
+  case RedistributionStep::LocalSlice:
+    return LocalSliceOp::getOperationName().split('.').second;
+  case RedistributionStep::AllGather:
+    return AllGatherOp::getOperationName().split('.').second;
+  case RedistributionStep::AllReduce:
+    return AllReduceOp::getOperationName().split('.').second;
+  case RedistributionStep::ReduceScatter:
+    return ReduceScatterOp::getOperationName().split('.').second;
+  case RedistributionStep::AllToAll:
+    return AllToAllOp::getOperationName().split('.').second;
+  case RedistributionStep::Permute:
+    return PermuteOp::getOperationName().split('.').second;
+  case RedistributionStep::Exchange:
+    return ExchangeOp::getOperationName().split('.').second;
+  }
+  llvm_unreachable("unknown step");
+}
+
+int64_t RedistributionPlan::getNumCollectives() const {
+  return llvm::count_if(steps, [](const RedistributionStep &step) {
+    return step.kind != RedistributionStep::LocalSlice;
+  });
+}
+
+LogicalResult
+tp::verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
+                         function_ref<InFlightDiagnostic()> emitError) {
+  for (PartialAttr wanted : to.getPartial()) {
+    if (mesh.getAxisSize(wanted.getAxis()) == 1 ||
+        llvm::is_contained(from.getPartial(), wanted))
+      continue;
+    return emitError() << "can't redistribute from "
+                       << printPlacements(from, mesh) << " to "
+                       << printPlacements(to, mesh)
+                       << ": no value becomes Partial by a redistribution";
+  }
+  return success();
+}
 
 namespace {
-/// A placement that steps change: the axes of each dimension, and what is still
-/// partial.
-struct State {
-  SmallVector<SmallVector<AxisRefAttr>> dims;
-  SmallVector<PartialAttr> partial;
 
-  State(ShardingAttr sharding, MeshOp mesh) {
-    auto isReal = [&](AxisRefAttr axis) { return mesh.getAxisSize(axis) > 1; };
-    for (AxisListAttr axes : sharding.getDims())
-      dims.emplace_back(llvm::make_filter_range(axes, isReal));
-    for (PartialAttr p : sharding.getPartial())
-      if (isReal(p.getAxis()))
-        partial.push_back(p);
-  }
+/// The parts of prime size that a search may handle one by one.
+constexpr size_t kMaxParts = 6;
 
-  ShardingAttr get(FlatSymbolRefAttr mesh) const {
-    MLIRContext *context = mesh.getContext();
-    SmallVector<AxisListAttr> lists;
-    for (const auto &axes : dims)
-      lists.push_back(AxisListAttr::get(context, axes));
-    return ShardingAttr::get(context, mesh, lists, partial);
-  }
+/// Plans one redistribution.
+class Planning {
+public:
+  Planning(MeshOp mesh, ShardingAttr from, ShardingAttr to,
+           RankedTensorType type, RedistributionOptions options);
+  RedistributionPlan run();
 
-  /// Whether `axis`, or a part of the mesh dimension that overlaps it, is in
-  /// use.
-  bool uses(AxisRefAttr axis) const {
-    auto overlaps = [&](AxisRefAttr other) {
-      if (other.getName() != axis.getName())
-        return false;
-      // Part (p)s covers the sizes from p to p*s.
-      return axis.isWhole() || other.isWhole() ||
-             (axis.getPreSize() < other.getPreSize() * other.getSize() &&
-              other.getPreSize() < axis.getPreSize() * axis.getSize());
-    };
-    return llvm::any_of(dims, [&](const auto &axes) {
-             return llvm::any_of(axes, overlaps);
-           }) ||
-           llvm::any_of(partial,
-                        [&](PartialAttr p) { return overlaps(p.getAxis()); });
+private:
+  bool hasPending() const { return target.getPartial() != from.getPartial(); }
+  void searchPlan();
+  void append(const Space &space, ArrayRef<Move> moves);
+  void appendExchange(ShardingAttr result);
+  void addReceived(ArrayRef<int64_t> elements) {
+    for (auto [sum, more] : llvm::zip_equal(received, elements))
+      sum += more;
   }
+  void certify(RedistributionPlan &plan);
+
+  MeshOp mesh;
+  /// Both without axes of size 1; the target's Partial in the source's order.
+  ShardingAttr from, target;
+  RankedTensorType type;
+  RedistributionOptions options;
+  std::vector<TensorBlock> source, wanted;
+
+  SmallVector<RedistributionStep> steps;
+  SmallVector<int64_t> received;
+  /// The largest block so far, in elements.
+  int64_t peak = 0;
 };
 
-/// The axis that dimension `dim` needs next, when all that it has is right.
-std::optional<AxisRefAttr> getNextAxis(const State &current,
-                                       const State &target, int64_t dim) {
-  ArrayRef<AxisRefAttr> have = current.dims[dim], want = target.dims[dim];
-  if (have.size() >= want.size() || want.take_front(have.size()) != have)
-    return std::nullopt;
-  return want[have.size()];
-}
-
-/// The trailing axes of dimension `dim` that the target doesn't have there.
-ArrayRef<AxisRefAttr> getSurplus(const State &current, const State &target,
-                                 int64_t dim) {
-  ArrayRef<AxisRefAttr> have = current.dims[dim], want = target.dims[dim];
-  size_t common = 0;
-  while (common < have.size() && common < want.size() &&
-         have[common] == want[common])
-    ++common;
-  return have.drop_front(common);
-}
 } // namespace
 
-FailureOr<SmallVector<RedistributionStep>>
-tp::planRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
-                       function_ref<InFlightDiagnostic()> emitError) {
-  State current(from, mesh), target(to, mesh);
-  SmallVector<RedistributionStep> steps;
-  auto addStep = [&](RedistributionStep step) {
-    step.result = current.get(from.getMesh());
-    steps.push_back(std::move(step));
-  };
+static ShardingAttr dropUnitAxes(ShardingAttr sharding, MeshOp mesh) {
+  for (int64_t i = 0, e = mesh.getNumAxes(); i < e; ++i)
+    if (mesh.getAxisSizes()[i] == 1)
+      sharding = sharding.without(mesh.getAxisName(i));
+  return sharding;
+}
 
-  for (PartialAttr wanted : target.partial) {
-    if (llvm::is_contained(current.partial, wanted))
-      continue;
-    emitError() << "can't redistribute from " << printPlacements(from, mesh)
-                << " to " << printPlacements(to, mesh)
-                << ": no value becomes Partial by a redistribution";
+Planning::Planning(MeshOp mesh, ShardingAttr from, ShardingAttr to,
+                   RankedTensorType type, RedistributionOptions options)
+    : mesh(mesh), from(dropUnitAxes(from, mesh)),
+      target(dropUnitAxes(to, mesh)), type(type), options(options),
+      received(mesh.getNumRanks(), 0) {
+  SmallVector<PartialAttr> partial;
+  for (PartialAttr entry : this->from.getPartial())
+    if (llvm::is_contained(target.getPartial(), entry))
+      partial.push_back(entry);
+  target = ShardingAttr::get(to.getContext(), to.getMesh(), target.getDims(),
+                             partial);
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+    source.push_back(getBlock(type.getShape(), this->from, mesh, rank));
+    wanted.push_back(getBlock(type.getShape(), target, mesh, rank));
+  }
+}
+
+void Planning::append(const Space &space, ArrayRef<Move> moves) {
+  State state = space.getState(from);
+  for (const Move &move : moves) {
+    addReceived(space.getReceived(state, move));
+    peak = std::max(peak, *llvm::max_element(space.getSizes(move.result)));
+    RedistributionStep step{move.kind, space.getAxes(move.atoms), move.dim,
+                            move.concatDim, move.reduction};
+    step.operand = space.getSharding(state);
+    step.result = space.getSharding(move.result);
+    if (move.kind == RedistributionStep::Permute) {
+      SmallVector<uint8_t> used;
+      for (uint8_t atom = 0; atom < space.getNumAtoms(); ++atom) {
+        auto holds = [&](const auto &list) {
+          return llvm::is_contained(list, atom);
+        };
+        if (llvm::any_of(state.dims, holds) ||
+            llvm::any_of(move.result.dims, holds))
+          used.push_back(atom);
+      }
+      step.axes = space.getAxes(used);
+      step.source = space.getSources(state, move.result, step.axes);
+    } else if (move.kind == RedistributionStep::Exchange) {
+      step.axes = getSplittingAxes(step.operand);
+    }
+    // Slices of one dimension are one slice.
+    if (step.kind == RedistributionStep::LocalSlice && !steps.empty() &&
+        steps.back().kind == RedistributionStep::LocalSlice &&
+        steps.back().dim == step.dim) {
+      llvm::append_range(steps.back().axes, step.axes);
+      steps.back().result = step.result;
+    } else {
+      steps.push_back(std::move(step));
+    }
+    state = move.result;
+  }
+}
+
+/// One step from where `from` is reduced to the target.
+void Planning::appendExchange(ShardingAttr result) {
+  RedistributionStep step{RedistributionStep::Exchange, getSplittingAxes(from)};
+  step.operand = ShardingAttr::get(from.getContext(), from.getMesh(),
+                                   from.getDims(), result.getPartial());
+  step.result = result;
+  steps.push_back(std::move(step));
+  for (auto [rank, sum] : llvm::enumerate(received)) {
+    int64_t size = getNumElements(wanted[rank]);
+    sum += size - getNumShared(source[rank], wanted[rank]);
+    peak = std::max(peak, size);
+  }
+}
+
+void Planning::searchPlan() {
+  auto segmentsDiffer = [](auto pair) {
+    auto [a, b] = pair;
+    return a != b && !(a.getSegments().empty() && b.getSegments().empty());
+  };
+  SearchOptions search{options.oneShot, options.memory, hasPending()};
+  // Blocks of several pieces are no collective's: reduced where they are, then
+  // exchanged.
+  ShardingAttr reduced = ShardingAttr::get(from.getContext(), from.getMesh(),
+                                           from.getDims(), target.getPartial());
+  ShardingAttr reachable = target;
+  if (llvm::any_of(llvm::zip(from.getDims(), target.getDims()), segmentsDiffer))
+    reachable = reduced;
+
+  std::optional<SmallVector<Move>> best;
+  std::optional<Space> bestSpace;
+  int64_t bestBytes = 0;
+  auto attempt = [&](bool split) {
+    Space space(mesh, type.getShape(), from, reachable, split);
+    if (space.getNumAtoms() > 64 || (split && space.getNumAtoms() > kMaxParts))
+      return;
+    State state = space.getState(from);
+    auto moves =
+        redistribution::search(space, state, space.getState(reachable), search);
+    if (!moves)
+      return;
+    int64_t bytes = 0;
+    for (const Move &move : *moves) {
+      bytes += llvm::sum_of(space.getReceived(state, move));
+      state = move.result;
+    }
+    if (best && bestBytes <= bytes)
+      return;
+    best = std::move(moves);
+    bestSpace.emplace(std::move(space));
+    bestBytes = bytes;
+  };
+  // Parts of mesh dimensions need sizes that divide by all of them.
+  Space whole(mesh, type.getShape(), from, reachable, /*split=*/false);
+  bool divides = llvm::all_of(type.getShape(), [&](int64_t size) {
+    return size % whole.getNumBlocks(whole.getAllAtoms()) == 0;
+  });
+  if (divides && whole.hasOverlaps())
+    attempt(/*split=*/true);
+  if (!best)
+    attempt(/*split=*/false);
+  // They can also do better than whole dimensions.
+  int64_t needed = 0;
+  for (auto [have, want] : llvm::zip_equal(source, wanted))
+    needed += getNumElements(want) - getNumShared(have, want);
+  if (divides && !options.oneShot && !hasPending() &&
+      (!best || bestBytes > needed))
+    attempt(/*split=*/true);
+  if (!best && hasPending() && reachable == target) {
+    reachable = reduced;
+    attempt(/*split=*/false);
+  }
+  if (best)
+    append(*bestSpace, *best);
+  if (!best || reachable != target)
+    appendExchange(target);
+}
+
+void Planning::certify(RedistributionPlan &plan) {
+  int64_t width = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t largest = 0, total = 0, most = 0, elements = 0;
+  for (auto [have, want] : llvm::zip_equal(source, wanted)) {
+    int64_t size = getNumElements(want);
+    int64_t missing = size - getNumShared(have, want);
+    largest = std::max({largest, getNumElements(have), size});
+    total += missing;
+    most = std::max(most, missing);
+    elements += size;
+  }
+  if (hasPending()) {
+    // Of each element n parts meet in n - 1 transfers, and the result reaches
+    // the c - 1 others that want it; what stays partial is as many such
+    // problems.
+    int64_t n = 1, problems = 1;
+    for (PartialAttr entry : from.getPartial())
+      (llvm::is_contained(target.getPartial(), entry) ? problems : n) *=
+          mesh.getAxisSize(entry.getAxis());
+    most = 0;
+    for (const TensorBlock &want : wanted)
+      most = std::max(most, getNumElements(want));
+    total = elements + (n - 2) * problems * type.getNumElements();
+    most = std::max<int64_t>(most, llvm::divideCeil(total, mesh.getNumRanks()));
+  }
+  plan.receivedTotal = width * llvm::sum_of(received);
+  plan.receivedMax = width * *llvm::max_element(received);
+  plan.lowerBoundTotal = width * total;
+  plan.lowerBoundMax = width * most;
+  plan.peak = width * std::max(peak, largest);
+  plan.peakLowerBound = width * largest;
+}
+
+RedistributionPlan Planning::run() {
+  RedistributionPlan plan;
+  if (from != target)
+    searchPlan();
+  certify(plan);
+  plan.steps = std::move(steps);
+  return plan;
+}
+
+FailureOr<const RedistributionPlan *>
+RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
+                            RankedTensorType type,
+                            function_ref<InFlightDiagnostic()> emitError) {
+  if (failed(verifyRedistribution(from, to, mesh, emitError)))
     return failure();
-  }
-
-  auto slice = [&]() {
-    bool sliced = false;
-    for (int64_t dim = 0, e = current.dims.size(); dim < e; ++dim)
-      while (auto axis = getNextAxis(current, target, dim)) {
-        if (current.uses(*axis))
-          break;
-        current.dims[dim].push_back(*axis);
-        addStep({RedistributionStep::LocalSlice, {*axis}, dim});
-        sliced = true;
-      }
-    return sliced;
-  };
-
-  // Local slices make what follows smaller.
-  slice();
-
-  // Partial sums: scatter where the target is split next, else reduce.
-  SmallVector<PartialAttr> pending;
-  for (PartialAttr p : current.partial)
-    if (!llvm::is_contained(target.partial, p))
-      pending.push_back(p);
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (PartialAttr p : pending) {
-      for (int64_t dim = 0, e = current.dims.size(); dim < e; ++dim) {
-        auto next = getNextAxis(current, target, dim);
-        if (!next || *next != p.getAxis())
-          continue;
-        llvm::erase(current.partial, p);
-        current.dims[dim].push_back(p.getAxis());
-        addStep({RedistributionStep::ReduceScatter, {p.getAxis()}, dim, 0,
-                 p.getKind()});
-        changed = true;
-        break;
-      }
-      if (changed) {
-        llvm::erase(pending, p);
-        break;
-      }
-    }
-  }
-  // One reduction over all mesh dimensions that have the same kind.
-  while (!pending.empty()) {
-    ReductionKind kind = pending.front().getKind();
-    SmallVector<AxisRefAttr> axes;
-    for (PartialAttr p : pending)
-      if (p.getKind() == kind) {
-        axes.push_back(p.getAxis());
-        llvm::erase(current.partial, p);
-      }
-    llvm::erase_if(pending, [&](PartialAttr p) { return p.getKind() == kind; });
-    addStep({RedistributionStep::AllReduce, axes, 0, 0, kind});
-  }
-
-  while (current.dims != target.dims) {
-    if (slice())
-      continue;
-    bool moved = false;
-    // A split that the target has on another dimension, next there.
-    for (int64_t i = 0, e = current.dims.size(); i < e && !moved; ++i) {
-      if (getSurplus(current, target, i).empty())
-        continue;
-      AxisRefAttr last = current.dims[i].back();
-      for (int64_t j = 0; j < e && !moved; ++j) {
-        if (i == j || getNextAxis(current, target, j) != last)
-          continue;
-        current.dims[i].pop_back();
-        current.dims[j].push_back(last);
-        addStep({RedistributionStep::AllToAll, {last}, j, i});
-        moved = true;
-      }
-    }
-    for (int64_t dim = 0, e = current.dims.size(); dim < e && !moved; ++dim) {
-      SmallVector<AxisRefAttr> surplus(getSurplus(current, target, dim));
-      if (surplus.empty())
-        continue;
-      current.dims[dim].truncate(current.dims[dim].size() - surplus.size());
-      addStep({RedistributionStep::AllGather, surplus, dim});
-      moved = true;
-    }
-  }
-  return steps;
+  auto &entry = plans[{from, to, type}];
+  if (!entry)
+    entry = std::make_unique<RedistributionPlan>(
+        Planning(mesh, from, to, type, options).run());
+  return entry.get();
 }
 
 std::optional<RedistributionCost> tp::getAxisCost(ShardingAttr from,

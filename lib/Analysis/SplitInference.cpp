@@ -20,7 +20,20 @@ bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
   MeshOp mesh = split.mesh;
   int64_t ranks =
       mesh.getAxesSize(split.factorAxes[factor]) * mesh.getAxisSize(axis);
-  return rule.factors[factor].size % ranks == 0;
+  if (rule.factors[factor].size % ranks == 0)
+    return true;
+  // Uneven blocks of one factor aren't the blocks of a product.
+  auto standsAlone = [&](const DimFactors &dim) {
+    return !llvm::is_contained(dim, factor) ||
+           llvm::all_of(dim, [&](unsigned other) {
+             return other == factor || rule.factors[other].size == 1;
+           });
+  };
+  return llvm::all_of(
+      llvm::concat<const TensorFactors>(rule.operands, rule.results),
+      [&](const TensorFactors &tensor) {
+        return llvm::all_of(tensor, standsAlone);
+      });
 }
 
 /// All axes that operands and results mention, each once, in an order in which
@@ -42,7 +55,8 @@ static SmallVector<AxisRefAttr> collectAxes(ArrayRef<ShardingAttr> operands,
   return axes;
 }
 
-/// Whether `sharding` holds `axis` exactly on the dimensions that have `factor`.
+/// Whether `sharding` holds `axis` exactly on the dimensions that have
+/// `factor`.
 static bool agrees(ShardingAttr sharding, AxisRefAttr axis,
                    const TensorFactors &tensor,
                    std::optional<unsigned> factor) {
@@ -114,10 +128,10 @@ FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
     std::string text;
     llvm::raw_string_ostream os(text);
     rule.print(os);
-    InFlightDiagnostic diag =
-        op->emitError() << "placements break the sharding rule of '"
-                        << op->getName() << "': " << describe(operands)
-                        << " -> " << describe(results);
+    InFlightDiagnostic diag = op->emitError()
+                              << "placements break the sharding rule of '"
+                              << op->getName() << "': " << describe(operands)
+                              << " -> " << describe(results);
     diag.attachNote() << "the rule is " << text;
     return diag;
   }

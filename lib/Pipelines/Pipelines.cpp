@@ -19,7 +19,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   if (!options.plan.empty())
     pm.addPass(createApplyPlan({options.plan}));
   pm.addPass(createPropagate());
-  pm.addPass(createPartition());
+  pm.addPass(createPartition({options.oneShot, options.memory}));
   pm.addNestedPass<func::FuncOp>(createOptimizeCollectives());
   pm.addPass(createReport({options.report}));
 }

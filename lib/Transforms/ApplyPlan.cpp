@@ -88,7 +88,8 @@ private:
       sizes.push_back(axis.size);
     }
     auto mesh = MeshOp::create(builder, model.getLoc(), "mesh",
-                               builder.getStrArrayAttr(names), sizes);
+                               builder.getStrArrayAttr(names), sizes,
+                               /*devices=*/DenseI64ArrayAttr());
     return SymbolTable(model).insert(mesh);
   }
 };

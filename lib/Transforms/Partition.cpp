@@ -6,14 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Analysis/Redistribution.h"
-#include "tp/Analysis/SplitInference.h"
-#include "tp/Dialect/NN/NN.h"
-#include "tp/Transforms/Passes.h"
-#include "tp/Transforms/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "tp/Analysis/Redistribution.h"
+#include "tp/Analysis/SplitInference.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
+#include <map>
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_PARTITION
@@ -25,16 +28,17 @@ using namespace mlir::tp;
 
 namespace {
 
+/// Makes the program of `rank`, and of all ranks whose blocks have the same
+/// shapes.
 class FunctionPartitioner {
 public:
-  FunctionPartitioner(func::FuncOp function, MeshOp mesh)
-      : function(function), mesh(mesh) {}
+  FunctionPartitioner(func::FuncOp function, MeshOp mesh, int64_t rank,
+                      RedistributionPlanner &planner)
+      : function(function), mesh(mesh), rank(rank), planner(planner) {}
 
   LogicalResult run();
 
 private:
-  FailureOr<RankedTensorType> getLocal(Type global, ShardingAttr sharding,
-                                       Operation *op);
   FailureOr<ShardingAttr> getSharding(Value value, Operation *user);
   LogicalResult partitionInterface();
   LogicalResult partition(Operation *op);
@@ -45,18 +49,14 @@ private:
 
   func::FuncOp function;
   MeshOp mesh;
+  int64_t rank;
+  RedistributionPlanner &planner;
   DenseMap<Value, ShardingAttr> shardings;
   IRMapping local;
+  SmallVector<Attribute> certificates;
 };
 
 } // namespace
-
-FailureOr<RankedTensorType>
-FunctionPartitioner::getLocal(Type global, ShardingAttr sharding,
-                              Operation *op) {
-  return getLocalType(cast<RankedTensorType>(global), sharding, mesh,
-                      [&]() { return op->emitError(); });
-}
 
 FailureOr<ShardingAttr> FunctionPartitioner::getSharding(Value value,
                                                          Operation *user) {
@@ -84,10 +84,8 @@ LogicalResult FunctionPartitioner::partitionInterface() {
       return function.emitError()
              << what << " can't be " << printPlacements(sharding, mesh)
              << " at a function's boundary";
-    FailureOr<RankedTensorType> localType = getLocal(type, sharding, function);
-    if (failed(localType))
-      return failure();
-    return Type(*localType);
+    return Type(
+        getLocalType(cast<RankedTensorType>(type), sharding, mesh, rank));
   };
   for (BlockArgument argument : block.getArguments()) {
     unsigned index = argument.getArgNumber();
@@ -122,8 +120,7 @@ LogicalResult FunctionPartitioner::partitionInterface() {
   return success();
 }
 
-LogicalResult
-FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
+LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   SmallVector<ShardingAttr> operandShardings, resultShardings;
   for (Value operand : op->getOperands()) {
     FailureOr<ShardingAttr> sharding = getSharding(operand, op);
@@ -133,7 +130,8 @@ FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   }
   resultShardings = getResultShardings(op);
   if (resultShardings.size() != op->getNumResults())
-    return op->emitError("has no placement; tp-propagate gives one to every op");
+    return op->emitError(
+        "has no placement; tp-propagate gives one to every op");
   FailureOr<OpSplit> split =
       inferSplit(op, mesh, operandShardings, resultShardings);
   if (failed(split))
@@ -141,10 +139,8 @@ FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
 
   SmallVector<Type> types;
   for (auto [result, sharding] : llvm::zip(op->getResults(), resultShardings)) {
-    FailureOr<RankedTensorType> type = getLocal(result.getType(), sharding, op);
-    if (failed(type))
-      return failure();
-    types.push_back(*type);
+    types.push_back(getLocalType(cast<RankedTensorType>(result.getType()),
+                                 sharding, mesh, rank));
     shardings[result] = sharding;
   }
   SmallVector<Value> operands = llvm::map_to_vector(
@@ -183,60 +179,81 @@ Value FunctionPartitioner::applyStep(const RedistributionStep &step,
   Location loc = op.getLoc();
   auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
   auto axes = AxisListAttr::get(op.getContext(), step.axes);
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  int64_t n = mesh.getAxesSize(step.axes);
+  auto global = cast<RankedTensorType>(op.getType());
+  Type type = getLocalType(global, step.result, mesh, rank);
   StringAttr fqn = op.getFqnAttr(), reason = op.getReasonAttr();
   IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
   IntegerAttr bytes; // set once the op exists
 
   switch (step.kind) {
   case RedistributionStep::LocalSlice:
-    shape[step.dim] /= n;
-    return LocalSliceOp::create(builder, loc, type.clone(shape), value, dim,
-                                meshRef, axes);
+    return LocalSliceOp::create(builder, loc, type, value, dim, meshRef, axes);
   case RedistributionStep::AllGather:
-    shape[step.dim] *= n;
-    return AllGatherOp::create(builder, loc, type.clone(shape), value, dim,
-                               meshRef, axes, fqn, reason, bytes);
+    return AllGatherOp::create(builder, loc, type, value, dim, meshRef, axes,
+                               fqn, reason, bytes);
   case RedistributionStep::ReduceScatter:
-    shape[step.dim] /= n;
-    return ReduceScatterOp::create(builder, loc, type.clone(shape), value,
-                                   step.reduction, dim, meshRef, axes, fqn,
-                                   reason, bytes);
+    return ReduceScatterOp::create(builder, loc, type, value, step.reduction,
+                                   dim, meshRef, axes, fqn, reason, bytes);
   case RedistributionStep::AllReduce:
     return AllReduceOp::create(builder, loc, type, value, step.reduction,
                                meshRef, axes, fqn, reason, bytes);
   case RedistributionStep::AllToAll:
-    shape[step.dim] /= n;
-    shape[step.concatDim] *= n;
-    return AllToAllOp::create(builder, loc, type.clone(shape), value, dim,
+    return AllToAllOp::create(builder, loc, type, value, dim,
                               builder.getI64IntegerAttr(step.concatDim),
                               meshRef, axes, fqn, reason, bytes);
+  case RedistributionStep::Permute:
+    return PermuteOp::create(builder, loc, type, value,
+                             builder.getDenseI64ArrayAttr(step.source), meshRef,
+                             axes, fqn, reason, bytes);
+  case RedistributionStep::Exchange:
+    return ExchangeOp::create(builder, loc, type, value,
+                              builder.getDenseI64ArrayAttr(global.getShape()),
+                              step.operand, step.result, meshRef, axes, fqn,
+                              reason, bytes);
   }
   llvm_unreachable("unknown step");
+}
+
+/// What docs/Report.md calls a redistribution.
+static DictionaryAttr getCertificate(const RedistributionPlan &plan,
+                                     ShardingAttr from, RedistributeOp op) {
+  Builder b(op.getContext());
+  auto number = [&](int64_t value) { return b.getI64IntegerAttr(value); };
+  SmallVector<Attribute> steps;
+  for (const RedistributionStep &step : plan.steps)
+    steps.push_back(b.getDictionaryAttr(
+        {b.getNamedAttr("kind", b.getStringAttr(stringifyStep(step.kind))),
+         b.getNamedAttr("axes", AxisListAttr::get(op.getContext(), step.axes)),
+         b.getNamedAttr("to", step.result)}));
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("from", from), b.getNamedAttr("to", op.getSharding()),
+       b.getNamedAttr("type", TypeAttr::get(op.getType())),
+       b.getNamedAttr("fqn", b.getStringAttr(op.getFqn().value_or(""))),
+       b.getNamedAttr("reason", b.getStringAttr(op.getReason().value_or(""))),
+       b.getNamedAttr("received_total", number(plan.receivedTotal)),
+       b.getNamedAttr("received_max", number(plan.receivedMax)),
+       b.getNamedAttr("lower_bound_total", number(plan.lowerBoundTotal)),
+       b.getNamedAttr("lower_bound_max", number(plan.lowerBoundMax)),
+       b.getNamedAttr("peak", number(plan.peak)),
+       b.getNamedAttr("peak_lower_bound", number(plan.peakLowerBound)),
+       b.getNamedAttr("steps", b.getArrayAttr(steps))});
 }
 
 LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
   FailureOr<ShardingAttr> from = getSharding(op.getInput(), op);
   if (failed(from))
     return failure();
-  auto steps = planRedistribution(*from, op.getSharding(), mesh,
-                                  [&]() { return op.emitError(); });
-  if (failed(steps))
+  auto plan = planner.plan(*from, op.getSharding(), op.getType(),
+                           [&]() { return op.emitError(); });
+  if (failed(plan))
     return failure();
   OpBuilder builder(op);
   Value value = local.lookup(op.getInput());
-  for (const RedistributionStep &step : *steps) {
-    // Diagnoses sizes that don't divide, before an op with such a type exists.
-    if (failed(getLocal(op.getType(), step.result, op)))
-      return failure();
+  for (const RedistributionStep &step : (*plan)->steps)
     value = applyStep(step, value, op, builder);
-    if (auto collective = value.getDefiningOp<CollectiveOpInterface>())
-      setCollectiveBytes(collective, mesh);
-  }
   local.map(op.getResult(), value);
   shardings[op.getResult()] = op.getSharding();
+  certificates.push_back(getCertificate(**plan, *from, op));
   return success();
 }
 
@@ -267,13 +284,11 @@ LogicalResult FunctionPartitioner::partition(Operation *op) {
 }
 
 LogicalResult FunctionPartitioner::run() {
-  if (!function.getBody().hasOneBlock())
-    return function.emitError("only functions of one block can be partitioned");
   if (failed(partitionInterface()))
     return failure();
   Block &block = function.getBody().front();
-  SmallVector<Operation *> globalOps = llvm::map_to_vector(
-      block, [](Operation &op) { return &op; });
+  SmallVector<Operation *> globalOps =
+      llvm::map_to_vector(block, [](Operation &op) { return &op; });
   for (Operation *op : globalOps)
     if (failed(partition(op)))
       return failure();
@@ -281,11 +296,73 @@ LogicalResult FunctionPartitioner::run() {
   for (Operation *op : llvm::reverse(globalOps))
     op->erase();
   block.eraseArguments(0, block.getNumArguments() / 2);
+  if (!certificates.empty())
+    function->setAttr(kRedistributionsAttr,
+                      ArrayAttr::get(function.getContext(), certificates));
   return success();
+}
+
+/// The ranks in groups whose blocks, of every value and of every step of a
+/// redistribution, have the same shapes: each group runs one program.
+static FailureOr<SmallVector<SmallVector<int64_t>>>
+getPrograms(func::FuncOp function, MeshOp mesh,
+            RedistributionPlanner &planner) {
+  llvm::SetVector<std::pair<int64_t, AxisListAttr>> splits;
+  auto add = [&](Type type, ShardingAttr sharding) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!sharding || !tensor || isEven(tensor.getShape(), sharding, mesh))
+      return;
+    for (auto [size, axes] :
+         llvm::zip_equal(tensor.getShape(), sharding.getDims()))
+      splits.insert({size, axes});
+  };
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    add(type, getArgSharding(function, i));
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    add(type, getResultSharding(function, i));
+  for (Operation &op : function.getBody().front()) {
+    for (auto [result, sharding] :
+         llvm::zip(op.getResults(), getResultShardings(&op)))
+      add(result.getType(), sharding);
+    auto redistribute = dyn_cast<RedistributeOp>(op);
+    if (!redistribute)
+      continue;
+    Value input = redistribute.getInput();
+    ShardingAttr from;
+    if (auto argument = dyn_cast<BlockArgument>(input))
+      from = getArgSharding(function, argument.getArgNumber());
+    else if (auto all = getResultShardings(input.getDefiningOp()); !all.empty())
+      from = all[cast<OpResult>(input).getResultNumber()];
+    if (!from)
+      continue; // diagnosed later
+    auto plan =
+        planner.plan(from, redistribute.getSharding(), redistribute.getType(),
+                     [&]() { return redistribute.emitError(); });
+    if (failed(plan))
+      return failure();
+    for (const RedistributionStep &step : (*plan)->steps)
+      add(redistribute.getType(), step.result);
+  }
+
+  std::map<SmallVector<int64_t>, SmallVector<int64_t>> byShapes;
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+    SmallVector<int64_t> shapes;
+    for (auto [size, axes] : splits)
+      for (Interval interval : getDimBlock(size, axes, mesh, rank))
+        shapes.push_back(interval.size);
+    byShapes[shapes].push_back(rank);
+  }
+  SmallVector<SmallVector<int64_t>> programs;
+  for (auto &[shapes, ranks] : byShapes)
+    programs.push_back(ranks);
+  llvm::sort(programs);
+  return programs;
 }
 
 namespace {
 struct Partition : tp::impl::PartitionBase<Partition> {
+  using PartitionBase::PartitionBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<MeshOp> mesh = getMesh(module);
@@ -296,10 +373,39 @@ struct Partition : tp::impl::PartitionBase<Partition> {
       return signalPassFailure();
     }
     inlineModules(module);
-    for (auto function : module.getOps<func::FuncOp>())
+    RedistributionPlanner planner(*mesh, {oneShot, memory});
+    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>()))
       if (!function.isExternal() &&
-          failed(FunctionPartitioner(function, *mesh).run()))
+          failed(partitionFunction(function, *mesh, planner)))
         return signalPassFailure();
+  }
+
+  LogicalResult partitionFunction(func::FuncOp function, MeshOp mesh,
+                                  RedistributionPlanner &planner) {
+    if (!function.getBody().hasOneBlock())
+      return function.emitError(
+          "only functions of one block can be partitioned");
+    auto programs = getPrograms(function, mesh, planner);
+    if (failed(programs))
+      return failure();
+    // Every further program is a copy of the function, after it.
+    SmallVector<func::FuncOp> copies = {function};
+    SymbolTable symbols(function->getParentOfType<ModuleOp>());
+    for (size_t i = 1; i < programs->size(); ++i) {
+      func::FuncOp copy = function.clone();
+      symbols.insert(copy, std::next(Block::iterator(copies.back())));
+      copies.push_back(copy);
+    }
+    for (auto [copy, ranks] : llvm::zip_equal(copies, *programs)) {
+      if (copies.size() > 1)
+        copy->setAttr(kRanksAttr, DenseI64ArrayAttr::get(&getContext(), ranks));
+      if (failed(FunctionPartitioner(copy, mesh, ranks.front(), planner).run()))
+        return failure();
+    }
+    for (func::FuncOp copy : copies)
+      copy.walk(
+          [&](CollectiveOpInterface op) { setCollectiveBytes(op, mesh); });
+    return success();
   }
 };
 } // namespace

@@ -295,8 +295,9 @@ LogicalResult FunctionPropagator::visit(Operation *op) {
       redistribute.erase();
       return success();
     }
-    if (failed(planRedistribution(from, to, mesh,
-                                  [&]() { return redistribute.emitError(); })))
+    if (failed(verifyRedistribution(from, to, mesh, [&]() {
+          return redistribute.emitError();
+        })))
       return failure();
     shardings[redistribute] = to;
     return success();
@@ -312,9 +313,8 @@ LogicalResult FunctionPropagator::visit(Operation *op) {
         function.setResultAttr(index, kShardingAttr, wanted);
       }
       ShardingAttr from = shardings.at(operand.get());
-      if (from != wanted &&
-          failed(planRedistribution(from, wanted, mesh,
-                                    [&]() { return op->emitError(); })))
+      if (failed(verifyRedistribution(from, wanted, mesh,
+                                      [&]() { return op->emitError(); })))
         return failure();
       operand.set(getPlaced(operand.get(), wanted, op, getFqn(op),
                             "result " + Twine(index) + " of the function is " +

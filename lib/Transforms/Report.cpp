@@ -4,11 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Dialect/NN/NN.h"
-#include "tp/Transforms/Passes.h"
-#include "tp/Transforms/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -55,26 +56,44 @@ struct Report : tp::impl::ReportBase<Report> {
     }
     llvm::json::Object report{{"schema", 1}};
     report["mesh"] = getMeshJSON();
-    llvm::json::Array collectives, parameters, inputs, outputs;
-    for (auto function : module.getOps<func::FuncOp>()) {
-      if (function.isExternal())
-        continue;
-      function.walk([&](CollectiveOpInterface op) {
-        emitRemark(op, function);
-        collectives.push_back(getCollectiveJSON(op));
-      });
+    llvm::json::Array collectives, redistributions, parameters, inputs, outputs;
+    for (ArrayRef<func::FuncOp> programs : getPrograms(module)) {
+      // The programs of one function have the same collectives, in the same
+      // order.
+      SmallVector<SmallVector<CollectiveOpInterface>> issued;
+      for (func::FuncOp program : programs) {
+        auto &list = issued.emplace_back();
+        program.walk([&](CollectiveOpInterface op) { list.push_back(op); });
+        if (list.size() != issued.front().size()) {
+          program.emitError()
+              << "has " << list.size() << " collectives, the program of other "
+              << "ranks has " << issued.front().size()
+              << "; all ranks must issue the same ones";
+          return signalPassFailure();
+        }
+      }
+      func::FuncOp function = programs.front();
+      for (size_t i = 0; i < issued.front().size(); ++i) {
+        auto ops = llvm::map_to_vector(
+            issued, [&](const auto &list) { return list[i]; });
+        collectives.push_back(getCollectiveJSON(ops, function));
+      }
       llvm::StringSet<> seen;
       function.walk([&](nn::ParameterOp op) {
         if (seen.insert(op.getFqn()).second)
-          parameters.push_back(getTensorJSON(
-              "fqn", op.getFqn(), op.getType(),
-              op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
-              op->getAttrOfType<ShardingAttr>(kShardingAttr)));
+          parameters.push_back(
+              getTensorJSON("fqn", op.getFqn(), op.getType(),
+                            op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
+                            op->getAttrOfType<ShardingAttr>(kShardingAttr)));
       });
       addInterface(function, inputs, outputs);
+      if (auto list = function->getAttrOfType<ArrayAttr>(kRedistributionsAttr))
+        for (auto entry : list.getAsRange<DictionaryAttr>())
+          redistributions.push_back(getRedistributionJSON(entry));
     }
     report["totals"] = std::move(totals);
     report["collectives"] = std::move(collectives);
+    report["redistributions"] = std::move(redistributions);
     report["parameters"] = std::move(parameters);
     report["inputs"] = std::move(inputs);
     report["outputs"] = std::move(outputs);
@@ -99,8 +118,8 @@ struct Report : tp::impl::ReportBase<Report> {
       axes.push_back(llvm::json::Object{{"name", mesh.getAxisName(i)},
                                         {"size", mesh.getAxisSizes()[i]}});
     return llvm::json::Object{{"name", mesh.getSymName()},
-            {"axes", std::move(axes)},
-            {"ranks", mesh.getNumRanks()}};
+                              {"axes", std::move(axes)},
+                              {"ranks", mesh.getNumRanks()}};
   }
 
   static std::string getMeshDim(CollectiveOpInterface op) {
@@ -111,11 +130,19 @@ struct Report : tp::impl::ReportBase<Report> {
     return dims;
   }
 
-  llvm::json::Object getCollectiveJSON(CollectiveOpInterface op) {
+  /// `ops` are one collective in the programs of all ranks.
+  llvm::json::Object getCollectiveJSON(ArrayRef<CollectiveOpInterface> ops,
+                                       func::FuncOp function) {
+    CollectiveOpInterface op = ops.front();
     auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
     auto result = cast<RankedTensorType>(op->getResult(0).getType());
-    SmallVector<int64_t> bytes = getReceivedBytesByRank(op, mesh);
+    SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
+    for (CollectiveOpInterface other : ops)
+      for (auto [sum, more] :
+           llvm::zip_equal(bytes, getReceivedBytesByRank(other, mesh)))
+        sum += more;
     int64_t most = *llvm::max_element(bytes);
+    emitRemark(op, most, function);
     StringRef kind = op.getCollectiveKind();
 
     llvm::json::Object *total = totals.getObject(kind);
@@ -126,33 +153,96 @@ struct Report : tp::impl::ReportBase<Report> {
     (*total)["count"] = *total->getInteger("count") + 1;
     (*total)["bytes_per_rank"] = *total->getInteger("bytes_per_rank") + most;
 
-    return llvm::json::Object{{"id", nextId++},
-            {"kind", kind},
-            {"mesh_dim", getMeshDim(op)},
-            {"group_size", mesh.getAxesSize(op.getAxes().getAxes())},
-            {"dtype", getDtype(operand.getElementType())},
-            {"shape", toJSON(operand.getShape())},
-            {"result_shape", toJSON(result.getShape())},
-            {"bytes_per_rank", most},
-            {"bytes_by_rank", toJSON(bytes)},
-            {"fqn", op.getOriginFqn()},
-            {"reason", op.getOriginReason()}};
+    return llvm::json::Object{
+        {"id", nextId++},
+        {"kind", kind},
+        {"mesh_dim", getMeshDim(op)},
+        {"group_size", mesh.getAxesSize(op.getAxes().getAxes())},
+        {"dtype", getDtype(operand.getElementType())},
+        {"shape", toJSON(operand.getShape())},
+        {"result_shape", toJSON(result.getShape())},
+        {"bytes_per_rank", most},
+        {"bytes_by_rank", toJSON(bytes)},
+        {"fqn", op.getOriginFqn()},
+        {"reason", op.getOriginReason()}};
   }
 
   llvm::json::Object getTensorJSON(StringRef key, StringRef name,
                                    RankedTensorType localType,
                                    TypeAttr globalAttr, ShardingAttr sharding) {
-    auto global = globalAttr ? cast<RankedTensorType>(globalAttr.getValue())
-                             : localType;
+    auto global =
+        globalAttr ? cast<RankedTensorType>(globalAttr.getValue()) : localType;
     if (!sharding)
       sharding = ShardingAttr::getReplicated(
           FlatSymbolRefAttr::get(mesh.getSymNameAttr()), global.getRank());
-    return llvm::json::Object{{key, name},
-            {"dtype", getDtype(global.getElementType())},
-            {"shape", toJSON(global.getShape())},
-            {"local_shape", toJSON(localType.getShape())},
-            {"bytes_per_rank", getNumBytes(localType)},
-            {"placements", llvm::json::Array(getPlacements(sharding, mesh))}};
+    llvm::json::Object tensor{
+        {key, name},
+        {"dtype", getDtype(global.getElementType())},
+        {"shape", toJSON(global.getShape())},
+        {"local_shape", toJSON(localType.getShape())},
+        {"bytes_per_rank", getNumBytes(localType)},
+        {"placements", llvm::json::Array(getPlacements(sharding, mesh))}};
+    // The first rank's block is the largest; the others' are said where they
+    // differ.
+    if (isEven(global.getShape(), sharding, mesh))
+      return tensor;
+    llvm::json::Array shapes;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      shapes.push_back(
+          toJSON(getLocalType(global, sharding, mesh, rank).getShape()));
+    tensor["local_shapes"] = std::move(shapes);
+    return tensor;
+  }
+
+  /// The spelling of the IR without the mesh.
+  static std::string printDims(ShardingAttr sharding) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    sharding.printPlacement(os);
+    return text;
+  }
+
+  static std::string printAxisList(AxisListAttr axes) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    axes.printAxes(os);
+    return text;
+  }
+
+  llvm::json::Object getRedistributionJSON(DictionaryAttr entry) {
+    auto number = [&](StringRef name) {
+      return entry.getAs<IntegerAttr>(name).getInt();
+    };
+    auto from = entry.getAs<ShardingAttr>("from");
+    auto to = entry.getAs<ShardingAttr>("to");
+    auto type =
+        cast<RankedTensorType>(entry.getAs<TypeAttr>("type").getValue());
+    llvm::json::Array steps;
+    for (auto step :
+         entry.getAs<ArrayAttr>("steps").getAsRange<DictionaryAttr>())
+      steps.push_back(llvm::json::Object{
+          {"kind", step.getAs<StringAttr>("kind").getValue()},
+          {"mesh_dim", printAxisList(step.getAs<AxisListAttr>("axes"))},
+          {"to", printDims(step.getAs<ShardingAttr>("to"))}});
+    int64_t received = number("received_total");
+    int64_t bound = number("lower_bound_total");
+    return llvm::json::Object{
+        {"from", printDims(from)},
+        {"to", printDims(to)},
+        {"from_placements", llvm::json::Array(getPlacements(from, mesh))},
+        {"to_placements", llvm::json::Array(getPlacements(to, mesh))},
+        {"shape", toJSON(type.getShape())},
+        {"dtype", getDtype(type.getElementType())},
+        {"bytes_received_total", received},
+        {"bytes_received_max", number("received_max")},
+        {"lower_bound_total", bound},
+        {"lower_bound_max", number("lower_bound_max")},
+        {"peak_bytes", number("peak")},
+        {"peak_lower_bound", number("peak_lower_bound")},
+        {"steps", std::move(steps)},
+        {"optimal", received == bound},
+        {"fqn", entry.getAs<StringAttr>("fqn").getValue()},
+        {"reason", entry.getAs<StringAttr>("reason").getValue()}};
   }
 
   void addInterface(func::FuncOp function, llvm::json::Array &inputs,
@@ -165,8 +255,8 @@ struct Report : tp::impl::ReportBase<Report> {
           getArgSharding(function, i)));
     }
     for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
-      auto name = dyn_cast_or_null<StringAttr>(
-          function.getResultAttr(i, kNameAttr));
+      auto name =
+          dyn_cast_or_null<StringAttr>(function.getResultAttr(i, kNameAttr));
       outputs.push_back(getTensorJSON(
           "name", name ? name.getValue() : "", cast<RankedTensorType>(type),
           dyn_cast_or_null<TypeAttr>(
@@ -175,19 +265,14 @@ struct Report : tp::impl::ReportBase<Report> {
     }
   }
 
-  int64_t getMostBytes(CollectiveOpInterface op) {
-    SmallVector<int64_t> bytes = getReceivedBytesByRank(op, mesh);
-    return *llvm::max_element(bytes);
-  }
-
-  void emitRemark(CollectiveOpInterface op, func::FuncOp function) {
+  void emitRemark(CollectiveOpInterface op, int64_t bytes,
+                  func::FuncOp function) {
     remark::passed(op->getLoc(),
                    remark::RemarkOpts::name(op.getCollectiveKind())
                        .category("tp-report")
                        .function(function.getName()))
         << remark::metric("MeshDim", getMeshDim(op))
-        << remark::metric("BytesPerRank",
-                          getMostBytes(op))
+        << remark::metric("BytesPerRank", bytes)
         << remark::metric("FQN", op.getOriginFqn())
         << remark::reason("{0}", op.getOriginReason());
   }

@@ -2,6 +2,7 @@
 
 #include "tp/Transforms/Utils.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -18,6 +19,29 @@ FailureOr<MeshOp> tp::getMesh(ModuleOp module) {
     mesh = other;
   }
   return mesh;
+}
+
+SmallVector<SmallVector<func::FuncOp>> tp::getPrograms(ModuleOp module) {
+  SmallVector<SmallVector<func::FuncOp>> functions;
+  llvm::SmallDenseSet<int64_t> seen;
+  bool open = false;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    auto ranks = function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
+    bool repeats = ranks && llvm::any_of(ranks.asArrayRef(), [&](int64_t rank) {
+                     return seen.contains(rank);
+                   });
+    if (!ranks || !open || repeats) {
+      functions.emplace_back();
+      seen.clear();
+    }
+    open = bool(ranks);
+    if (ranks)
+      seen.insert(ranks.asArrayRef().begin(), ranks.asArrayRef().end());
+    functions.back().push_back(function);
+  }
+  return functions;
 }
 
 StringRef tp::getFqn(Operation *op) {

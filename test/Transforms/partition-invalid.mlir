@@ -35,15 +35,6 @@ func.func @no_placement(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, 
 // -----
 
 tp.mesh @mesh(tp = 4)
-// expected-error@+1 {{dimension 0 has size 6, not divisible by mesh dimension 'tp' of size 4}}
-func.func @uneven(%x: tensor<6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>})
-    -> (tensor<6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
-  return %x : tensor<6xf32>
-}
-
-// -----
-
-tp.mesh @mesh(tp = 4)
 // expected-error@+1 {{argument 0 can't be (Partial(sum)) at a function's boundary}}
 func.func @partial_argument(%x: tensor<6xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial = {tp: sum}>}) {
   return

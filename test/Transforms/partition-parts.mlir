@@ -17,8 +17,8 @@ func.func @second_part(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{
 // CHECK-LABEL: func.func @whole
 func.func @whole(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp:(1)2}, {} ]>})
     -> (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>}) {
-  // CHECK: tp.all_gather %{{.*}} dim 0 over @mesh {tp:(1)2}
-  // CHECK: tp.local_slice %{{.*}} dim 1 over @mesh {tp} : tensor<8x8xf32> -> tensor<8x2xf32>
+  // An all_to_all over the major half, then a slice, would receive twice as much.
+  // CHECK: tp.exchange %{{.*}} of [8, 8] from <@mesh, [{tp:(1)2}, {}]> to <@mesh, [{}, {tp}]> over @mesh {tp:(1)2} {bytes = 32 : i64}
   %y = tp.redistribute %x to <@mesh, [{}, {tp} ]> : tensor<8x8xf32>
   return %y : tensor<8x8xf32>
 }

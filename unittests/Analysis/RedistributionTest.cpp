@@ -2,7 +2,7 @@
 //
 // Every rank holds a block of elements that know who they are and whose
 // contributions they sum up. The planned steps, applied to the blocks of one
-// placement, must give those of the other.
+// placement, must give those of the other, and move what the plan says.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,9 +12,14 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
+#include <cstdlib>
+#include <map>
 #include <numeric>
+#include <queue>
+#include <random>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -31,10 +36,10 @@ struct Element {
   }
 };
 
-struct Block {
+struct Held {
   SmallVector<int64_t> shape;
   std::vector<Element> elements;
-  bool operator==(const Block &other) const {
+  bool operator==(const Held &other) const {
     return shape == other.shape && elements == other.elements;
   }
 
@@ -49,25 +54,36 @@ struct Block {
   }
 };
 
-/// Block `index` of `n` along `dim`.
-Block slice(const Block &block, int64_t dim, int64_t index, int64_t n) {
-  Block result{block.shape, {}};
-  EXPECT_EQ(block.shape[dim] % n, 0);
-  result.shape[dim] /= n;
-  int64_t run = result.getInner(dim);
+/// torch.chunk: chunk `index` of `n` of [begin, end).
+std::pair<int64_t, int64_t> chunk(std::pair<int64_t, int64_t> range, int64_t n,
+                                  int64_t index) {
+  auto [begin, end] = range;
+  int64_t size = (end - begin + n - 1) / n;
+  return {std::min(begin + index * size, end),
+          std::min(begin + (index + 1) * size, end)};
+}
+
+/// The elements [begin, end) along `dim`.
+Held slice(const Held &block, int64_t dim, std::pair<int64_t, int64_t> range) {
+  Held result{block.shape, {}};
+  result.shape[dim] = range.second - range.first;
+  int64_t stride = block.getInner(dim + 1), run = block.getInner(dim);
   for (int64_t outer = 0, e = block.getOuter(dim); outer < e; ++outer) {
-    auto begin = block.elements.begin() + (outer * n + index) * run;
-    result.elements.insert(result.elements.end(), begin, begin + run);
+    auto begin = block.elements.begin() + outer * run;
+    result.elements.insert(result.elements.end(), begin + range.first * stride,
+                           begin + range.second * stride);
   }
   return result;
 }
 
-Block concatenate(ArrayRef<Block> blocks, int64_t dim) {
-  Block result{blocks[0].shape, {}};
-  result.shape[dim] *= blocks.size();
-  int64_t run = blocks[0].getInner(dim);
+Held concatenate(ArrayRef<Held> blocks, int64_t dim) {
+  Held result{blocks[0].shape, {}};
+  result.shape[dim] = 0;
+  for (const Held &block : blocks)
+    result.shape[dim] += block.shape[dim];
   for (int64_t outer = 0, e = blocks[0].getOuter(dim); outer < e; ++outer)
-    for (const Block &block : blocks) {
+    for (const Held &block : blocks) {
+      int64_t run = block.getInner(dim);
       auto begin = block.elements.begin() + outer * run;
       result.elements.insert(result.elements.end(), begin, begin + run);
     }
@@ -75,9 +91,9 @@ Block concatenate(ArrayRef<Block> blocks, int64_t dim) {
 }
 
 /// Sums blocks up; no contribution may count twice.
-Block reduce(ArrayRef<Block> blocks) {
-  Block result = blocks[0];
-  for (const Block &block : blocks.drop_front()) {
+Held reduce(ArrayRef<Held> blocks) {
+  Held result = blocks[0];
+  for (const Held &block : blocks.drop_front()) {
     EXPECT_EQ(block.shape, result.shape);
     for (auto [sum, element] :
          llvm::zip_equal(result.elements, block.elements)) {
@@ -109,7 +125,8 @@ protected:
   /// dimension, is partial with one of two kinds, or replicates; axes on one
   /// dimension in every order.
   std::vector<ShardingAttr> getPlacements(int64_t rank,
-                                          ArrayRef<AxisRefAttr> axes) {
+                                          ArrayRef<AxisRefAttr> axes,
+                                          bool withPartial = true) {
     auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
     std::vector<ShardingAttr> all;
     SmallVector<AxisRefAttr> order(axes);
@@ -122,6 +139,8 @@ protected:
         for (size_t i = 0, e = placed.size(); i < e; ++i) {
           for (int64_t dim = 0; dim < rank; ++dim)
             placed.push_back(placed[i].withShard(axis, dim));
+          if (!withPartial)
+            continue;
           for (ReductionKind kind : {ReductionKind::Sum, ReductionKind::Max})
             placed.push_back(placed[i].withPartial(axis, kind));
         }
@@ -143,9 +162,9 @@ protected:
 
   /// What `rank` holds of a tensor whose contributions are those of `from`,
   /// when it is placed as `sharding`.
-  Block getBlock(int64_t rank, ArrayRef<int64_t> shape, ShardingAttr from,
-                 ShardingAttr sharding) {
-    Block block{SmallVector<int64_t>(shape), {}};
+  Held getBlock(int64_t rank, ArrayRef<int64_t> shape, ShardingAttr from,
+                ShardingAttr sharding) {
+    Held block{SmallVector<int64_t>(shape), {}};
     uint64_t contributions = 0;
     SmallVector<AxisRefAttr> all = getPartialAxes(from);
     SmallVector<AxisRefAttr> open = getPartialAxes(sharding);
@@ -154,89 +173,207 @@ protected:
         contributions |= uint64_t(1) << mesh.getIndexAlong(other, all);
     for (int64_t i = 0, e = block.getInner(0); i < e; ++i)
       block.elements.push_back({i, contributions});
-    for (auto [dim, axes] : llvm::enumerate(sharding.getDims()))
-      block = slice(block, dim, mesh.getIndexAlong(rank, axes.getAxes()),
-                    mesh.getAxesSize(axes.getAxes()));
+    for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
+      SmallVector<int64_t> segments(axes.getSegments());
+      if (segments.empty())
+        segments.push_back(shape[dim]);
+      std::vector<Held> pieces;
+      int64_t begin = 0;
+      for (int64_t segment : segments) {
+        pieces.push_back(
+            slice(block, dim,
+                  getRange(axes.getAxes(), {begin, begin + segment}, rank)));
+        begin += segment;
+      }
+      block = concatenate(pieces, dim);
+    }
     return block;
   }
 
-  std::vector<Block> getBlocks(ArrayRef<int64_t> shape, ShardingAttr from,
-                               ShardingAttr sharding) {
-    std::vector<Block> blocks;
+  std::pair<int64_t, int64_t> getRange(ArrayRef<AxisRefAttr> axes,
+                                       std::pair<int64_t, int64_t> whole,
+                                       int64_t rank) {
+    for (AxisRefAttr axis : axes)
+      whole =
+          chunk(whole, mesh.getAxisSize(axis), mesh.getIndexAlong(rank, axis));
+    return whole;
+  }
+
+  std::vector<Held> getBlocks(ArrayRef<int64_t> shape, ShardingAttr from,
+                              ShardingAttr sharding) {
+    std::vector<Held> blocks;
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
       blocks.push_back(getBlock(rank, shape, from, sharding));
     return blocks;
   }
 
-  std::vector<Block> apply(const RedistributionStep &step,
-                           std::vector<Block> blocks) {
-    std::vector<Block> after(blocks.size());
-    int64_t n = mesh.getAxesSize(step.axes);
+  /// Applies a step, and counts the elements that each rank receives.
+  std::vector<Held> apply(const RedistributionStep &step,
+                          ArrayRef<int64_t> shape,
+                          const std::vector<Held> &blocks,
+                          std::vector<int64_t> &received) {
+    std::vector<Held> after(blocks.size());
     for (const SmallVector<int64_t> &group : mesh.getGroups(step.axes)) {
-      std::vector<Block> members;
+      int64_t n = group.size();
+      std::vector<Held> members;
       for (int64_t rank : group)
         members.push_back(blocks[rank]);
       for (auto [position, rank] : llvm::enumerate(group)) {
+        Held &result = after[rank];
+        auto own = [&](const Held &whole) {
+          return getRange(step.axes, {0, whole.shape[step.dim]}, rank);
+        };
         switch (step.kind) {
         case RedistributionStep::LocalSlice:
-          after[rank] = slice(blocks[rank], step.dim, position, n);
+          result = slice(blocks[rank], step.dim, own(blocks[rank]));
           break;
         case RedistributionStep::AllGather:
-          after[rank] = concatenate(members, step.dim);
+          result = concatenate(members, step.dim);
+          received[rank] +=
+              result.elements.size() - blocks[rank].elements.size();
           break;
-        case RedistributionStep::AllReduce:
-          after[rank] = reduce(members);
-          break;
-        case RedistributionStep::ReduceScatter:
-          after[rank] = slice(reduce(members), step.dim, position, n);
-          break;
-        case RedistributionStep::AllToAll: {
-          std::vector<Block> pieces;
-          for (const Block &member : members)
-            pieces.push_back(slice(member, step.dim, position, n));
-          after[rank] = concatenate(pieces, step.concatDim);
+        case RedistributionStep::AllReduce: {
+          result = reduce(members);
+          int64_t size = result.elements.size();
+          auto [begin, end] = chunk({0, size}, n, position);
+          received[rank] += (end - begin) * (n - 1) + size - (end - begin);
           break;
         }
+        case RedistributionStep::ReduceScatter: {
+          Held sum = reduce(members);
+          result = slice(sum, step.dim, own(sum));
+          received[rank] += result.elements.size() * (n - 1);
+          break;
+        }
+        case RedistributionStep::AllToAll: {
+          std::vector<Held> pieces;
+          for (const Held &member : members)
+            pieces.push_back(slice(member, step.dim, own(member)));
+          result = concatenate(pieces, step.concatDim);
+          received[rank] +=
+              result.elements.size() - pieces[position].elements.size();
+          break;
+        }
+        case RedistributionStep::Permute: {
+          int64_t source = step.source[position];
+          result = members[source];
+          if (source != static_cast<int64_t>(position))
+            received[rank] += result.elements.size();
+          break;
+        }
+        case RedistributionStep::Exchange:
+          result = exchange(step, shape, blocks, rank, received[rank]);
+          break;
         }
       }
     }
     return after;
   }
 
-  FailureOr<SmallVector<RedistributionStep>> plan(ShardingAttr from,
-                                                  ShardingAttr to) {
+  Held exchange(const RedistributionStep &step, ArrayRef<int64_t> shape,
+                const std::vector<Held> &blocks, int64_t rank,
+                int64_t &received) {
+    Held result{getBlockShape(tp::getBlock(shape, step.result, mesh, rank)),
+                {}};
+    result.elements.assign(result.getInner(0), {-1, 0});
+    for (const Transfer &transfer :
+         getTransfers(shape, step.operand, step.result, mesh, rank)) {
+      const Held &source = blocks[transfer.source];
+      int64_t size = llvm::product_of(transfer.size);
+      if (transfer.source != rank)
+        received += size;
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t rest = i, from = 0, to = 0;
+        for (int64_t dim = shape.size() - 1; dim >= 0; --dim) {
+          int64_t index = rest % transfer.size[dim];
+          rest /= transfer.size[dim];
+          from +=
+              (transfer.sourceOffset[dim] + index) * source.getInner(dim + 1);
+          to += (transfer.offset[dim] + index) * result.getInner(dim + 1);
+        }
+        EXPECT_EQ(result.elements[to].index, -1);
+        result.elements[to] = source.elements[from];
+      }
+    }
+    return result;
+  }
+
+  /// Plans for f32 tensors, whose elements have four bytes.
+  FailureOr<const RedistributionPlan *>
+  plan(ArrayRef<int64_t> shape, ShardingAttr from, ShardingAttr to,
+       RedistributionOptions options = {}) {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       message = diagnostic.str();
       return success();
     });
-    return planRedistribution(from, to, mesh,
-                              [&] { return emitError(mesh.getLoc()); });
+    planner = std::make_unique<RedistributionPlanner>(mesh, options);
+    return planner->plan(
+        from, to, RankedTensorType::get(shape, Float32Type::get(&context)),
+        [&] { return emitError(mesh.getLoc()); });
+  }
+
+  void check(ArrayRef<int64_t> shape, ShardingAttr from, ShardingAttr to,
+             RedistributionOptions options = {}) {
+    auto found = plan(shape, from, to, options);
+    bool reachable = llvm::all_of(to.getPartial(), [&](PartialAttr p) {
+      return mesh.getAxisSize(p.getAxis()) == 1 ||
+             llvm::is_contained(from.getPartial(), p);
+    });
+    ASSERT_EQ(succeeded(found), reachable);
+    if (!reachable)
+      return;
+    const RedistributionPlan &plan = **found;
+    if (from == to) {
+      EXPECT_TRUE(plan.steps.empty());
+    }
+    std::vector<Held> blocks = getBlocks(shape, from, from);
+    std::vector<int64_t> received(mesh.getNumRanks(), 0);
+    size_t peak = 0;
+    auto measure = [&]() {
+      for (const Held &block : blocks)
+        peak = std::max(peak, block.elements.size());
+    };
+    measure();
+    for (const RedistributionStep &step : plan.steps) {
+      blocks = apply(step, shape, blocks, received);
+      measure();
+      ASSERT_TRUE(step.result);
+      ASSERT_EQ(blocks, getBlocks(shape, from, step.result));
+    }
+    ASSERT_EQ(blocks, getBlocks(shape, from, to));
+
+    // The certificate: exact, and no better than its bounds.
+    int64_t total =
+        std::accumulate(received.begin(), received.end(), int64_t(0));
+    EXPECT_EQ(plan.receivedTotal, 4 * total);
+    EXPECT_EQ(plan.receivedMax, 4 * *llvm::max_element(received));
+    EXPECT_EQ(plan.peak, static_cast<int64_t>(4 * peak));
+    EXPECT_LE(plan.lowerBoundTotal, plan.receivedTotal);
+    EXPECT_LE(plan.lowerBoundMax, plan.receivedMax);
+    EXPECT_LE(plan.peakLowerBound, plan.peak);
+    if (options.memory) {
+      EXPECT_EQ(plan.peak, plan.peakLowerBound);
+    }
+    bool reduces = llvm::any_of(from.getPartial(), [&](PartialAttr p) {
+      return mesh.getAxisSize(p.getAxis()) > 1 &&
+             !llvm::is_contained(to.getPartial(), p);
+    });
+    if (options.oneShot && !reduces) {
+      EXPECT_TRUE(plan.isOptimal());
+      EXPECT_EQ(plan.receivedMax, plan.lowerBoundMax);
+      EXPECT_LE(plan.getNumCollectives(), 1);
+    }
   }
 
   /// All pairs of `placements` of a tensor of `shape`.
-  void checkAllPairs(ArrayRef<int64_t> shape,
-                     ArrayRef<ShardingAttr> placements) {
+  void checkAllPairs(ArrayRef<int64_t> shape, ArrayRef<ShardingAttr> placements,
+                     RedistributionOptions options = {}) {
     for (ShardingAttr from : placements)
       for (ShardingAttr to : placements) {
         SCOPED_TRACE(printPair(from, to));
-        auto steps = plan(from, to);
-        bool reachable = llvm::all_of(to.getPartial(), [&](PartialAttr p) {
-          return mesh.getAxisSize(p.getAxis()) == 1 ||
-                 llvm::is_contained(from.getPartial(), p);
-        });
-        ASSERT_EQ(succeeded(steps), reachable);
-        if (!reachable)
-          continue;
-        if (from == to) {
-          EXPECT_TRUE(steps->empty());
-        }
-        std::vector<Block> blocks = getBlocks(shape, from, from);
-        for (const RedistributionStep &step : *steps) {
-          blocks = apply(step, std::move(blocks));
-          ASSERT_TRUE(step.result);
-          ASSERT_EQ(blocks, getBlocks(shape, from, step.result));
-        }
-        ASSERT_EQ(blocks, getBlocks(shape, from, to));
+        check(shape, from, to, options);
+        if (HasFatalFailure())
+          return;
       }
   }
 
@@ -249,6 +386,7 @@ protected:
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   MeshOp mesh;
+  std::unique_ptr<RedistributionPlanner> planner;
   std::string message;
 
 private:
@@ -319,6 +457,8 @@ TEST_F(Redistribution, TakesTheCheapestCollective) {
       {"[{}, {}], partial = {a: sum, b: sum}",
        "[{}, {}]",
        {RedistributionStep::AllReduce}},
+      {"[{a}, {b}]", "[{b}, {a}]", {RedistributionStep::Exchange}},
+      {"[{a, b}, {}]", "[{b, a}, {}]", {RedistributionStep::Permute}},
       // The slice makes the reduction smaller.
       {"[{}, {}], partial = {b: sum}",
        "[{a}, {}]",
@@ -326,19 +466,180 @@ TEST_F(Redistribution, TakesTheCheapestCollective) {
   };
   for (auto &row : table) {
     SCOPED_TRACE(std::string(row.from) + " to " + row.to);
-    auto steps = plan(parse(row.from), parse(row.to));
-    ASSERT_TRUE(succeeded(steps));
+    auto found = plan({16, 16}, parse(row.from), parse(row.to));
+    ASSERT_TRUE(succeeded(found));
     std::vector<RedistributionStep::Kind> kinds;
-    for (const RedistributionStep &step : *steps)
+    for (const RedistributionStep &step : (*found)->steps)
       kinds.push_back(step.kind);
     EXPECT_EQ(kinds, row.kinds);
   }
 }
 
+/// A program of DTensor's moves: the last axis of a dimension is gathered, or
+/// moves to another dimension; a free axis slices. Gives the fewest elements
+/// that all ranks together receive (Dijkstra's algorithm).
+class DTensorMoves {
+public:
+  DTensorMoves(MeshOp mesh, ArrayRef<int64_t> shape)
+      : mesh(mesh), shape(shape) {}
+
+  int64_t getCost(ShardingAttr from, ShardingAttr to) {
+    std::map<const void *, int64_t> costs;
+    using Entry = std::pair<int64_t, ShardingAttr>;
+    auto later = [](const Entry &a, const Entry &b) {
+      return a.first > b.first;
+    };
+    std::priority_queue<Entry, std::vector<Entry>, decltype(later)> open(later);
+    open.push({0, from});
+    costs[from.getAsOpaquePointer()] = 0;
+    while (!open.empty()) {
+      auto [cost, at] = open.top();
+      open.pop();
+      if (at == to)
+        return cost;
+      if (cost > costs.at(at.getAsOpaquePointer()))
+        continue;
+      auto visit = [&](ShardingAttr next) {
+        int64_t total = cost + getReceived(at, next);
+        auto [it, isNew] = costs.try_emplace(next.getAsOpaquePointer(), total);
+        if (!isNew && it->second <= total)
+          return;
+        it->second = total;
+        open.push({total, next});
+      };
+      for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
+        StringRef name = mesh.getAxisName(i);
+        auto axis = AxisRefAttr::get(mesh.getContext(), name);
+        std::optional<int64_t> dim = at.getShardedDim(name);
+        if (dim && at.getDims()[*dim].getAxes().back() != axis)
+          continue;
+        ShardingAttr without = at.without(name);
+        if (dim)
+          visit(without);
+        for (int64_t other = 0; other < at.getRank(); ++other)
+          if (dim != other)
+            visit(without.withShard(axis, other));
+      }
+    }
+    return -1;
+  }
+
+private:
+  int64_t getReceived(ShardingAttr from, ShardingAttr to) {
+    int64_t elements = 0;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      TensorBlock before = getBlock(shape, from, mesh, rank);
+      TensorBlock after = getBlock(shape, to, mesh, rank);
+      elements += getNumElements(after) - getNumShared(before, after);
+    }
+    return elements;
+  }
+
+  MeshOp mesh;
+  SmallVector<int64_t> shape;
+};
+
+TEST_F(Redistribution, CollectivesReceiveNoMoreThanDTensorsBest) {
+  struct {
+    const char *mesh;
+    SmallVector<int64_t> shape;
+  } table[] = {{"a = 2, b = 2", {8, 8}},
+               {"a = 4, b = 2", {16, 8}},
+               {"a = 3, b = 2", {7, 5, 4}},
+               {"a = 2, b = 2, c = 2", {16, 8}}};
+  for (auto &row : table) {
+    setMesh(row.mesh);
+    DTensorMoves moves(mesh, row.shape);
+    std::vector<ShardingAttr> placements =
+        getPlacements(row.shape.size(), getAxes(), /*withPartial=*/false);
+    for (ShardingAttr from : placements)
+      for (ShardingAttr to : placements) {
+        SCOPED_TRACE(printPair(from, to));
+        auto found = plan(row.shape, from, to, {/*oneShot=*/false});
+        ASSERT_TRUE(succeeded(found));
+        EXPECT_LE((*found)->receivedTotal, 4 * moves.getCost(from, to));
+        for (const RedistributionStep &step : (*found)->steps)
+          EXPECT_NE(step.kind, RedistributionStep::Exchange);
+      }
+  }
+}
+
+TEST_F(Redistribution, MemoryModeKeepsThePeak) {
+  setMesh("a = 4, b = 2");
+  std::vector<ShardingAttr> placements =
+      getPlacements(2, getAxes(), /*withPartial=*/false);
+  for (bool oneShot : {false, true})
+    checkAllPairs({16, 8}, placements, {oneShot, /*memory=*/true});
+}
+
+/// TP_REDISTRIBUTION_SEED repeats a run with another seed; the trace of a
+/// failure names the case.
+TEST_F(Redistribution, RandomPairs) {
+  const char *given = std::getenv("TP_REDISTRIBUTION_SEED");
+  unsigned seed = given ? std::atoi(given) : 20221;
+  std::mt19937 random(seed);
+  auto pick = [&](int64_t n) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+  };
+  for (int i = 0; i < 5000; ++i) {
+    std::string axes;
+    int64_t ranks = 1;
+    for (int64_t n = 1 + pick(4), k = 0; k < n; ++k) {
+      int64_t size = 1 + pick(std::min<int64_t>(16 / ranks, 6));
+      ranks *= size;
+      axes += std::string(k ? ", " : "") + static_cast<char>('a' + k) + " = " +
+              std::to_string(size);
+    }
+    setMesh(axes);
+    SmallVector<int64_t> shape;
+    for (int64_t n = pick(4); n > 0; --n)
+      shape.push_back(pick(3) ? 1 + pick(9) : ranks * pick(3));
+    auto draw = [&](bool withPartial) {
+      auto sharding = ShardingAttr::getReplicated(
+          FlatSymbolRefAttr::get(mesh.getSymNameAttr()), shape.size());
+      SmallVector<AxisRefAttr> order = getAxes();
+      std::shuffle(order.begin(), order.end(), random);
+      for (AxisRefAttr axis : order) {
+        int64_t choice = pick(shape.size() + 2);
+        if (choice < static_cast<int64_t>(shape.size()))
+          sharding = sharding.withShard(axis, choice);
+        else if (withPartial && pick(2))
+          sharding = sharding.withPartial(axis, pick(3) ? ReductionKind::Sum
+                                                        : ReductionKind::Max);
+      }
+      return sharding;
+    };
+    // Some dimensions consist of segments.
+    auto cut = [&](ShardingAttr sharding) {
+      SmallVector<AxisListAttr> dims;
+      for (auto [size, list] : llvm::zip(shape, sharding.getDims())) {
+        bool segments = !list.empty() && size > 2 && pick(6) == 0;
+        int64_t first = 1 + pick(std::max<int64_t>(size - 1, 1));
+        dims.push_back(segments ? AxisListAttr::get(&context, list.getAxes(),
+                                                    {first, size - first})
+                                : list);
+      }
+      return ShardingAttr::get(&context, sharding.getMesh(), dims,
+                               sharding.getPartial());
+    };
+    ShardingAttr from = cut(draw(/*withPartial=*/true));
+    ShardingAttr to = cut(draw(/*withPartial=*/false));
+    std::string shapeText;
+    llvm::raw_string_ostream os(shapeText);
+    llvm::interleaveComma(shape, os);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", case " +
+                 std::to_string(i) + ": mesh " + axes + ", shape [" +
+                 shapeText + "], " + printPair(from, to));
+    check(shape, from, to, {/*oneShot=*/pick(2) == 0});
+    if (HasFailure())
+      return;
+  }
+}
+
 TEST_F(Redistribution, NothingBecomesPartial) {
   setMesh("a = 2, b = 4");
-  EXPECT_TRUE(
-      failed(plan(parse("[{a}, {}]"), parse("[{}, {}], partial = {b: sum}"))));
+  EXPECT_TRUE(failed(
+      plan({8, 8}, parse("[{a}, {}]"), parse("[{}, {}], partial = {b: sum}"))));
   EXPECT_EQ(message, "can't redistribute from (Shard(0), Replicate) to "
                      "(Replicate, Partial(sum)): no value becomes Partial by a "
                      "redistribution");

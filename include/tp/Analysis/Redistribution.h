@@ -1,7 +1,14 @@
 //===- Redistribution.h - From one placement to another ---------*- C++ -*-===//
 //
 // The one place that decides which collectives lead from one placement of a
-// tensor to another, and what that costs.
+// tensor to another, and what that costs. A plan is found by an exact search
+// over placements (A*, admissible by what is still missing) and carries a
+// certificate: its bytes and its peak beside their lower bounds.
+//
+// Sources: Rink et al., "Memory-efficient array redistribution through portable
+// collective communication" (arXiv 2112.01075) for the moves and the memory
+// bound; Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for
+// clusters of workstations" (2009), for reductions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,12 +16,21 @@
 #define TP_ANALYSIS_REDISTRIBUTION_H
 
 #include "tp/Dialect/TP/TP.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace mlir::tp {
 
 /// One step of a redistribution, over a group that `axes` span.
 struct RedistributionStep {
-  enum Kind { LocalSlice, AllGather, AllReduce, ReduceScatter, AllToAll };
+  enum Kind {
+    LocalSlice,
+    AllGather,
+    AllReduce,
+    ReduceScatter,
+    AllToAll,
+    Permute,
+    Exchange
+  };
   Kind kind;
   SmallVector<AxisRefAttr> axes;
   /// The dimension that is sliced, gathered or scattered; of an all-to-all, the
@@ -23,18 +39,67 @@ struct RedistributionStep {
   /// Of an all-to-all, the dimension that is put together.
   int64_t concatDim = 0;
   ReductionKind reduction = ReductionKind::Sum;
-  /// The placement after this step.
-  ShardingAttr result = {};
+  /// Of a permute, where each position of the group receives from.
+  SmallVector<int64_t> source = {};
+  /// The placements before and after this step.
+  ShardingAttr operand = {}, result = {};
 };
 
-/// The steps from `from` to `to`: local slices as soon as they are possible,
-/// all-to-all where a split moves between dimensions, reduce-scatter where a
-/// Partial becomes a split, gathers for the rest. Mesh dimensions of size 1 need
-/// no step. Fails, with the reason given to `emitError`, where `to` is Partial
-/// over a mesh dimension that `from` is not, or with another reduction.
-FailureOr<SmallVector<RedistributionStep>>
-planRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
-                   function_ref<InFlightDiagnostic()> emitError);
+/// The name of a step as the tp dialect's op has it: "all_gather", ….
+StringRef stringifyStep(RedistributionStep::Kind kind);
+
+struct RedistributionOptions {
+  /// Whether a single exchange may stand for several collectives.
+  bool oneShot = true;
+  /// Whether no block on the way may be larger than the source's or the
+  /// target's.
+  bool memory = false;
+};
+
+/// Steps and their certificate. All sizes are in bytes; the totals are sums
+/// over ranks, the others those of the rank that has most.
+struct RedistributionPlan {
+  SmallVector<RedistributionStep> steps;
+  int64_t receivedTotal = 0, receivedMax = 0;
+  /// No plan receives less: what a rank needs and doesn't have; where a Partial
+  /// is reduced, n - 1 parts that meet and c - 1 copies that are spread of each
+  /// element.
+  int64_t lowerBoundTotal = 0, lowerBoundMax = 0;
+  /// The largest block on the way, and the larger of source and target.
+  int64_t peak = 0, peakLowerBound = 0;
+
+  bool isOptimal() const { return receivedTotal == lowerBoundTotal; }
+  int64_t getNumCollectives() const;
+};
+
+/// Plans redistributions over one mesh, each distinct one once.
+class RedistributionPlanner {
+public:
+  RedistributionPlanner(MeshOp mesh, RedistributionOptions options)
+      : mesh(mesh), options(options) {}
+
+  /// The plan of fewest bytes, then fewest collectives, from `from` to `to` for
+  /// a tensor of type `type`; where a Partial is reduced, of fewest
+  /// collectives, then bytes. Fails, with the reason given to `emitError`,
+  /// where `to` is Partial over a mesh dimension that `from` isn't, or with
+  /// another reduction.
+  FailureOr<const RedistributionPlan *>
+  plan(ShardingAttr from, ShardingAttr to, RankedTensorType type,
+       function_ref<InFlightDiagnostic()> emitError);
+
+private:
+  MeshOp mesh;
+  RedistributionOptions options;
+  DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>,
+           std::unique_ptr<RedistributionPlan>>
+      plans;
+};
+
+/// Whether a value placed as `from` can be placed as `to`; if not, the reason
+/// goes to `emitError`.
+LogicalResult
+verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
+                     function_ref<InFlightDiagnostic()> emitError);
 
 /// What a redistribution costs: bytes that a rank receives, then the number of
 /// collectives. Compares in this order.
@@ -57,9 +122,10 @@ struct RedistributionCost {
 /// The cost over the mesh dimension `axis` alone of placing a tensor of
 /// `numBytes` bytes (the whole of it) from `from` to `to`; nullopt where that
 /// can't be done.
-std::optional<RedistributionCost>
-getAxisCost(ShardingAttr from, ShardingAttr to, StringRef axis,
-            int64_t axisSize, double numBytes);
+std::optional<RedistributionCost> getAxisCost(ShardingAttr from,
+                                              ShardingAttr to, StringRef axis,
+                                              int64_t axisSize,
+                                              double numBytes);
 
 } // namespace mlir::tp
 

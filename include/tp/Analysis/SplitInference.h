@@ -1,4 +1,5 @@
-//===- SplitInference.h - Which split explains an op's placements -*- C++ -*-===//
+//===- SplitInference.h - Which split explains an op's placements -*- C++
+//-*-===//
 
 #ifndef TP_ANALYSIS_SPLITINFERENCE_H
 #define TP_ANALYSIS_SPLITINFERENCE_H
@@ -7,9 +8,10 @@
 
 namespace mlir::tp {
 
-/// Finds, for each mesh dimension, the factor or linear set that the op is split
-/// along, such that its rule gives exactly these placements. Emits an error on
-/// `op` and fails where there is none: the placements break the op's rule.
+/// Finds, for each mesh dimension, the factor or linear set that the op is
+/// split along, such that its rule gives exactly these placements. Emits an
+/// error on `op` and fails where there is none: the placements break the op's
+/// rule.
 FailureOr<OpSplit> inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
                               ArrayRef<ShardingAttr> operands,
                               ArrayRef<ShardingAttr> results);
@@ -17,7 +19,8 @@ FailureOr<OpSplit> inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
 /// An empty split (replicated over every mesh dimension).
 OpSplit getReplicatedSplit(const ShardingRule &rule, MeshOp mesh);
 
-/// Whether `axis` may split `factor` further, evenly.
+/// Whether `axis` may split `factor` further: evenly, or where the factor is all
+/// of a dimension wherever it is.
 bool canSplit(const ShardingRule &rule, const OpSplit &split, unsigned factor,
               AxisRefAttr axis);
 

@@ -28,6 +28,16 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::desc("Path of the JSON report of collectives and parameters "
                      "(docs/Report.md); none is written when empty"),
       llvm::cl::init("")};
+  PassOptions::Option<bool> oneShot{
+      *this, "one-shot",
+      llvm::cl::desc("Whether one exchange may stand for several collectives "
+                     "where that moves less"),
+      llvm::cl::init(true)};
+  PassOptions::Option<bool> memory{
+      *this, "memory",
+      llvm::cl::desc("Whether no block on the way of a redistribution may be "
+                     "larger than those it leads between"),
+      llvm::cl::init(false)};
 };
 
 /// Adds tp-apply-plan (with a plan), tp-propagate, tp-partition,

@@ -150,9 +150,25 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
     %z = tp.all_reduce sum %y over @mesh {tp} {bytes = 320 : i64, fqn = "net2", reason = "…"} : tensor<8x10xf32>
     ```
 
-    Fails where a value has no placement, an op's placements break its rule, a size doesn't divide by the
-    ranks that split it, or the program is partitioned already.
+    Where sizes don't divide, ranks whose blocks have different shapes run different programs: the function is followed by
+    a copy for each further program, and all of them carry `tp.ranks`, the ranks that run them. They have the same
+    collectives in the same order.
+
+    ```mlir
+    func.func @forward(%x: tensor<3x8xf32> …) attributes {tp.ranks = array<i64: 0, 1, 2>}
+    func.func @forward_0(%x: tensor<1x8xf32> …) attributes {tp.ranks = array<i64: 3>}     // 10 rows over 4 ranks
+    ```
+
+    What each redistribution costs, and what it would at least, stays on the function as `tp.redistributions`, for
+    `tp-report`.
+
+    Fails where a value has no placement, an op's placements break its rule, or the program is partitioned already.
   }];
+  let options = [
+    Option<"oneShot", "one-shot", "bool", /*default=*/"true",
+           "Whether one exchange may stand for several collectives">,
+    Option<"memory", "memory", "bool", /*default=*/"false",
+           "Whether no block on the way of a redistribution may be larger than those it leads between">];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
 

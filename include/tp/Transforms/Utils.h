@@ -3,9 +3,10 @@
 #ifndef TP_TRANSFORMS_UTILS_H
 #define TP_TRANSFORMS_UTILS_H
 
-#include "tp/Dialect/TP/TP.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/TP.h"
 
 namespace mlir::tp {
 
@@ -17,6 +18,10 @@ void inlineModules(Operation *root);
 /// null where there is none.
 FailureOr<MeshOp> getMesh(ModuleOp module);
 
+/// The functions with a body, those together that are the programs of one: a
+/// function that all ranks run alone, else each with its `tp.ranks`.
+SmallVector<SmallVector<func::FuncOp>> getPrograms(ModuleOp module);
+
 /// The FQN that an op comes from; "" where it is not known.
 StringRef getFqn(Operation *op);
 
@@ -24,8 +29,8 @@ StringRef getFqn(Operation *op);
 ShardingAttr getArgSharding(FunctionOpInterface function, unsigned index);
 ShardingAttr getResultSharding(FunctionOpInterface function, unsigned index);
 
-/// The shardings that `tp.sharding` or `tp.shardings` gives to the op's results;
-/// empty where the op has neither.
+/// The shardings that `tp.sharding` or `tp.shardings` gives to the op's
+/// results; empty where the op has neither.
 SmallVector<ShardingAttr> getResultShardings(Operation *op);
 void setResultShardings(Operation *op, ArrayRef<ShardingAttr> shardings);
 

@@ -154,13 +154,10 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
         .Case([&](PermuteOp permute) { source = permute.getSource(); })
         .Case([&](BroadcastOp broadcast) { root = broadcast.getRoot(); });
 
-    SmallVector<int64_t> bytes(mesh.getNumRanks());
+    SmallVector<int64_t> bytes = getReceivedBytesByRank(op, mesh);
     SmallVector<Attribute> groups, axes;
-    for (ArrayRef<int64_t> group : mesh.getGroups(op.getAxes().getAxes())) {
+    for (ArrayRef<int64_t> group : mesh.getGroups(op.getAxes().getAxes()))
       groups.push_back(b.getDenseI64ArrayAttr(group));
-      for (auto [position, member] : llvm::enumerate(group))
-        bytes[member] = op.getReceivedBytes(position, group.size());
-    }
     for (AxisRefAttr axis : op.getAxes()) {
       std::string name;
       llvm::raw_string_ostream os(name);

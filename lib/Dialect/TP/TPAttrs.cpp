@@ -1,7 +1,7 @@
 //===- TPAttrs.cpp - placements -------------------------------------------===//
 
-#include "tp/Dialect/TP/TP.h"
 #include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/TP.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -90,11 +90,12 @@ Attribute AxisRefAttr::parse(AsmParser &parser, Type) {
 }
 
 //===----------------------------------------------------------------------===//
-// AxisListAttr: {dp, tp}
+// AxisListAttr: {dp, tp}, {tp | 64, 32, 32}
 //===----------------------------------------------------------------------===//
 
 FailureOr<AxisListAttr> AxisListAttr::parseAxes(AsmParser &parser) {
   SmallVector<AxisRefAttr> axes;
+  SmallVector<int64_t> segments;
   auto parseOne = [&]() -> ParseResult {
     FailureOr<AxisRefAttr> axis = parseAxis(parser);
     if (failed(axis))
@@ -102,15 +103,39 @@ FailureOr<AxisListAttr> AxisListAttr::parseAxes(AsmParser &parser) {
     axes.push_back(*axis);
     return success();
   };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseOne))
+  auto parseSegment = [&]() -> ParseResult {
+    return parser.parseInteger(segments.emplace_back());
+  };
+  if (parser.parseLBrace())
     return failure();
-  return AxisListAttr::get(parser.getContext(), axes);
+  if (succeeded(parser.parseOptionalRBrace()))
+    return AxisListAttr::get(parser.getContext(), axes);
+  if (parser.parseCommaSeparatedList(parseOne))
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalVerticalBar())) {
+    if (parser.parseCommaSeparatedList(parseSegment))
+      return failure();
+    if (segments.size() < 2 ||
+        llvm::any_of(segments, [](int64_t size) { return size < 1; })) {
+      parser.emitError(loc) << "at least two segments, of at least one element "
+                               "each, are expected";
+      return failure();
+    }
+  }
+  if (parser.parseRBrace())
+    return failure();
+  return AxisListAttr::get(parser.getContext(), axes, segments);
 }
 
 void AxisListAttr::printAxes(raw_ostream &os) const {
   os << "{";
   llvm::interleaveComma(getAxes(), os,
                         [&](AxisRefAttr axis) { axis.printAxis(os); });
+  if (!getSegments().empty()) {
+    os << " | ";
+    llvm::interleaveComma(getSegments(), os);
+  }
   os << "}";
 }
 
@@ -175,20 +200,24 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   return ShardingAttr::get(parser.getContext(), mesh, dims, partial);
 }
 
-void ShardingAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getMesh() << ", [";
-  raw_ostream &os = printer.getStream();
+void ShardingAttr::printPlacement(raw_ostream &os) const {
+  os << "[";
   llvm::interleaveComma(getDims(), os,
                         [&](AxisListAttr axes) { axes.printAxes(os); });
   os << "]";
-  if (isPartial()) {
-    os << ", partial = {";
-    llvm::interleaveComma(getPartial(), os, [&](PartialAttr partial) {
-      partial.getAxis().printAxis(os);
-      os << ": " << stringifyReductionKind(partial.getKind());
-    });
-    os << "}";
-  }
+  if (!isPartial())
+    return;
+  os << ", partial = {";
+  llvm::interleaveComma(getPartial(), os, [&](PartialAttr partial) {
+    partial.getAxis().printAxis(os);
+    os << ": " << stringifyReductionKind(partial.getKind());
+  });
+  os << "}";
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getMesh() << ", ";
+  printPlacement(printer.getStream());
   printer << ">";
 }
 
@@ -211,7 +240,8 @@ std::optional<int64_t> ShardingAttr::getShardedDim(StringRef axis) const {
   return std::nullopt;
 }
 
-std::optional<ReductionKind> ShardingAttr::getPartialKind(StringRef axis) const {
+std::optional<ReductionKind>
+ShardingAttr::getPartialKind(StringRef axis) const {
   for (PartialAttr partial : getPartial())
     if (partial.getAxis().getName() == axis)
       return partial.getKind();
@@ -223,7 +253,9 @@ ShardingAttr ShardingAttr::without(StringRef axis) const {
   for (AxisListAttr axes : getDims()) {
     SmallVector<AxisRefAttr> kept(llvm::make_filter_range(
         axes, [&](AxisRefAttr a) { return a.getName() != axis; }));
-    dims.push_back(AxisListAttr::get(getContext(), kept));
+    dims.push_back(AxisListAttr::get(getContext(), kept,
+                                     kept.empty() ? ArrayRef<int64_t>()
+                                                  : axes.getSegments()));
   }
   SmallVector<PartialAttr> partial(
       llvm::make_filter_range(getPartial(), [&](PartialAttr p) {
@@ -236,7 +268,7 @@ ShardingAttr ShardingAttr::withShard(AxisRefAttr axis, int64_t dim) const {
   SmallVector<AxisListAttr> dims(getDims());
   SmallVector<AxisRefAttr> axes(dims[dim].getAxes());
   axes.push_back(axis);
-  dims[dim] = AxisListAttr::get(getContext(), axes);
+  dims[dim] = AxisListAttr::get(getContext(), axes, dims[dim].getSegments());
   return get(getContext(), getMesh(), dims, getPartial());
 }
 
@@ -271,19 +303,17 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
                        << "'";
   if (sharding.getRank() != tensor.getRank())
     return emitError() << "sharding has " << sharding.getRank()
-                       << " dimension lists, the tensor "
-                       << tensor << " has " << tensor.getRank()
-                       << " dimensions";
+                       << " dimension lists, the tensor " << tensor << " has "
+                       << tensor.getRank() << " dimensions";
   // The parts of each mesh dimension that are taken, as [begin, end) in units
   // of pre-sizes: part (p)s covers the divisors from p to p*s.
   SmallVector<std::pair<AxisRefAttr, std::pair<int64_t, int64_t>>> taken;
   auto visit = [&](AxisRefAttr axis) -> LogicalResult {
     std::optional<unsigned> index = mesh.getAxisIndex(axis.getName());
     if (!index) {
-      InFlightDiagnostic diag = emitError()
-                                << "mesh '" << mesh.getSymName()
-                                << "' has no dimension '" << axis.getName()
-                                << "'; it has ";
+      InFlightDiagnostic diag = emitError() << "mesh '" << mesh.getSymName()
+                                            << "' has no dimension '"
+                                            << axis.getName() << "'; it has ";
       for (size_t i = 0; i < mesh.getNumAxes(); ++i)
         diag << (i ? ", '" : "'") << mesh.getAxisName(i) << "'";
       return diag;
@@ -294,7 +324,8 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
       range = {axis.getPreSize(), axis.getPreSize() * axis.getSize()};
       if (whole % range.second)
         return emitError() << "part ':(" << axis.getPreSize() << ")"
-                           << axis.getSize() << "' doesn't divide mesh dimension '"
+                           << axis.getSize()
+                           << "' doesn't divide mesh dimension '"
                            << axis.getName() << "' of size " << whole;
     }
     for (auto &[other, otherRange] : taken)
@@ -314,27 +345,15 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
   for (PartialAttr partial : sharding.getPartial())
     if (failed(visit(partial.getAxis())))
       return failure();
-  return success();
-}
-
-FailureOr<RankedTensorType>
-tp::getLocalType(RankedTensorType global, ShardingAttr sharding, MeshOp mesh,
-                 function_ref<InFlightDiagnostic()> emitError) {
-  SmallVector<int64_t> shape(global.getShape());
   for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
-    int64_t ranks = mesh.getAxesSize(axes.getAxes());
-    if (shape[dim] % ranks) {
-      std::string names;
-      llvm::raw_string_ostream os(names);
-      llvm::interleaveComma(axes, os, [&](AxisRefAttr a) { a.printAxis(os); });
-      emitError() << "dimension " << dim << " has size " << shape[dim]
-                  << ", not divisible by mesh dimension '" << names
-                  << "' of size " << ranks;
-      return failure();
-    }
-    shape[dim] /= ranks;
+    int64_t sum = 0;
+    for (int64_t segment : axes.getSegments())
+      sum += segment;
+    if (!axes.getSegments().empty() && sum != tensor.getDimSize(dim))
+      return emitError() << "the segments of dimension " << dim << " add up to "
+                         << sum << ", its size is " << tensor.getDimSize(dim);
   }
-  return RankedTensorType::get(shape, global.getElementType());
+  return success();
 }
 
 SmallVector<std::string> tp::getPlacements(ShardingAttr sharding, MeshOp mesh) {

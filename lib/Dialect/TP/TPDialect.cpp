@@ -1,8 +1,8 @@
 //===- TPDialect.cpp - the tp dialect -------------------------------------===//
 
-#include "tp/Dialect/TP/TP.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
+#include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -71,8 +71,21 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
     }
     return success();
   }
+  if (name == kRanksAttr) {
+    if (!isa<FunctionOpInterface>(op) ||
+        !isa<DenseI64ArrayAttr>(attr.getValue()))
+      return emit() << "a list of ranks, array<i64: …>, on a function is "
+                       "expected";
+    return success();
+  }
+  if (name == kRedistributionsAttr) {
+    if (!isa<FunctionOpInterface>(op) || !isa<ArrayAttr>(attr.getValue()))
+      return emit() << "a list of redistributions on a function is expected";
+    return success();
+  }
   return emit() << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
-                   "'tp.fqn', 'tp.global_type' and 'tp.name'";
+                   "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks' and "
+                   "'tp.redistributions'";
 }
 
 static LogicalResult verifyInterfaceAttr(Operation *op, Type type,

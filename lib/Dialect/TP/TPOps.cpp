@@ -1,8 +1,10 @@
 //===- TPOps.cpp - mesh, redistribution, collectives ----------------------===//
 
-#include "tp/Dialect/TP/TP.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -48,9 +50,20 @@ ParseResult MeshOp::parse(OpAsmParser &parser, OperationState &result) {
     sizes.push_back(size);
     return success();
   };
+  SmallVector<int64_t> devices;
+  auto parseDevice = [&]() -> ParseResult {
+    return parser.parseInteger(devices.emplace_back());
+  };
   if (parser.parseSymbolName(name, "sym_name", result.attributes) ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOne) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOne))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("devices"))) {
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                       parseDevice))
+      return failure();
+    result.addAttribute("devices", builder.getDenseI64ArrayAttr(devices));
+  }
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   result.addAttribute("axis_names", builder.getArrayAttr(names));
   result.addAttribute("axis_sizes", builder.getDenseI64ArrayAttr(sizes));
@@ -68,8 +81,13 @@ void MeshOp::print(OpAsmPrinter &printer) {
     printer << " = " << getAxisSizes()[i];
   }
   printer << ")";
+  if (getDevices()) {
+    printer << " devices [";
+    llvm::interleaveComma(*getDevices(), printer.getStream());
+    printer << "]";
+  }
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {"sym_name", "axis_names", "axis_sizes"});
+      (*this)->getAttrs(), {"sym_name", "axis_names", "axis_sizes", "devices"});
 }
 
 LogicalResult MeshOp::verify() {
@@ -87,6 +105,20 @@ LogicalResult MeshOp::verify() {
     if (*getAxisIndex(getAxisName(i)) != i)
       return emitOpError() << "dimension '" << getAxisName(i)
                            << "' appears twice";
+  }
+  if (!getDevices())
+    return success();
+  llvm::SmallBitVector seen(getNumRanks());
+  if (static_cast<int64_t>(getDevices()->size()) != getNumRanks())
+    return emitOpError() << "has " << getNumRanks() << " positions, but "
+                         << getDevices()->size() << " devices";
+  for (int64_t rank : *getDevices()) {
+    if (rank < 0 || rank >= getNumRanks())
+      return emitOpError() << "device " << rank << " is out of range; the mesh "
+                           << "has ranks 0 to " << getNumRanks() - 1;
+    if (seen.test(rank))
+      return emitOpError() << "device " << rank << " appears twice";
+    seen.set(rank);
   }
   return success();
 }
@@ -121,58 +153,59 @@ int64_t MeshOp::getNumRanks() {
   return ranks;
 }
 
+int64_t MeshOp::getPosition(int64_t rank) {
+  if (!getDevices())
+    return rank;
+  return std::distance(getDevices()->begin(), llvm::find(*getDevices(), rank));
+}
+
+int64_t MeshOp::getRank(int64_t position) {
+  return getDevices() ? (*getDevices())[position] : position;
+}
+
+/// How far apart two neighbours along `axis` stand.
+static int64_t getStride(MeshOp mesh, AxisRefAttr axis) {
+  unsigned index = *mesh.getAxisIndex(axis.getName());
+  int64_t stride = 1;
+  for (size_t i = index + 1; i < mesh.getNumAxes(); ++i)
+    stride *= mesh.getAxisSizes()[i];
+  if (!axis.isWhole())
+    stride *= mesh.getAxisSizes()[index] / (axis.getPreSize() * axis.getSize());
+  return stride;
+}
+
 int64_t MeshOp::getIndexAlong(int64_t rank, ArrayRef<AxisRefAttr> axes) {
-  int64_t index = 0;
+  int64_t index = 0, position = getPosition(rank);
   for (AxisRefAttr axis : axes) {
-    unsigned i = *getAxisIndex(axis.getName());
-    int64_t stride = 1;
-    for (size_t j = i + 1; j < getNumAxes(); ++j)
-      stride *= getAxisSizes()[j];
-    int64_t coordinate = rank / stride % getAxisSizes()[i];
-    if (!axis.isWhole()) {
-      int64_t minor =
-          getAxisSizes()[i] / (axis.getPreSize() * axis.getSize());
-      coordinate = coordinate / minor % axis.getSize();
-    }
-    index = index * getAxisSize(axis) + coordinate;
+    int64_t size = getAxisSize(axis);
+    index = index * size + position / getStride(*this, axis) % size;
   }
   return index;
 }
 
+SmallVector<int64_t> MeshOp::getGroupOf(int64_t rank,
+                                        ArrayRef<AxisRefAttr> axes) {
+  // Where the group's first member stands, then the others, axis by axis.
+  int64_t first = getPosition(rank);
+  for (AxisRefAttr axis : axes)
+    first -= getIndexAlong(rank, axis) * getStride(*this, axis);
+  SmallVector<int64_t> positions = {first};
+  for (AxisRefAttr axis : axes) {
+    SmallVector<int64_t> next;
+    for (int64_t position : positions)
+      for (int64_t i = 0, e = getAxisSize(axis); i < e; ++i)
+        next.push_back(position + i * getStride(*this, axis));
+    positions = std::move(next);
+  }
+  return llvm::map_to_vector(positions, [&](int64_t p) { return getRank(p); });
+}
+
 SmallVector<SmallVector<int64_t>>
 MeshOp::getGroups(ArrayRef<AxisRefAttr> axes) {
-  int64_t n = getAxesSize(axes);
   SmallVector<SmallVector<int64_t>> groups;
-  SmallVector<int64_t> groupOf(getNumRanks(), -1);
-  // Ranks of one group differ along `axes` only; the first one met opens it.
-  auto sameGroup = [&](int64_t a, int64_t b) {
-    // Whole mesh as one ordered list of parts is not needed: two ranks are in
-    // the same group iff replacing their coordinates along `axes` by those of
-    // the other gives the other.
-    int64_t replaced = a;
-    for (AxisRefAttr axis : axes) {
-      unsigned i = *getAxisIndex(axis.getName());
-      int64_t stride = 1;
-      for (size_t j = i + 1; j < getNumAxes(); ++j)
-        stride *= getAxisSizes()[j];
-      if (!axis.isWhole())
-        stride *= getAxisSizes()[i] / (axis.getPreSize() * axis.getSize());
-      int64_t size = getAxisSize(axis);
-      replaced += (b / stride % size - replaced / stride % size) * stride;
-    }
-    return replaced == b;
-  };
-  for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
-    auto it = llvm::find_if(groups, [&](ArrayRef<int64_t> group) {
-      int64_t member = *llvm::find_if(group, [](int64_t r) { return r >= 0; });
-      return sameGroup(member, rank);
-    });
-    if (it == groups.end()) {
-      groups.emplace_back(n, -1);
-      it = std::prev(groups.end());
-    }
-    (*it)[getIndexAlong(rank, axes)] = rank;
-  }
+  for (int64_t position = 0; position < getNumRanks(); ++position)
+    if (getIndexAlong(getRank(position), axes) == 0)
+      groups.push_back(getGroupOf(getRank(position), axes));
   return groups;
 }
 
@@ -183,6 +216,43 @@ MeshOp::getGroups(ArrayRef<AxisRefAttr> axes) {
 LogicalResult RedistributeOp::verify() {
   return verifySharding(getSharding(), getType(), *this,
                         [&]() { return emitOpError(); });
+}
+
+LogicalResult DistributeOp::verify() {
+  return verifySharding(getSharding(), getType(), *this,
+                        [&]() { return emitOpError(); });
+}
+
+/// `local` is a block of `global`, the same on all ranks.
+static LogicalResult verifyLocal(Operation *op, ShardingAttr sharding,
+                                 RankedTensorType global,
+                                 RankedTensorType local) {
+  if (failed(verifySharding(sharding, global, op,
+                            [&]() { return op->emitOpError(); })))
+    return failure();
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  if (!isEven(global.getShape(), sharding, mesh))
+    return op->emitOpError()
+           << "the ranks' blocks of " << global << " placed "
+           << printPlacements(sharding, mesh)
+           << " have different sizes; a local value needs one type";
+  RankedTensorType expected = getLocalType(global, sharding, mesh, 0);
+  if (local != expected)
+    return op->emitOpError() << "a rank's block of " << global << " is "
+                             << expected << ", found " << local;
+  return success();
+}
+
+LogicalResult ToLocalOp::verify() {
+  if (getGradPlacements() &&
+      failed(verifySharding(*getGradPlacements(), getInput().getType(), *this,
+                            [&]() { return emitOpError(); })))
+    return failure();
+  return verifyLocal(*this, getSharding(), getInput().getType(), getType());
+}
+
+LogicalResult FromLocalOp::verify() {
+  return verifyLocal(*this, getSharding(), getType(), getInput().getType());
 }
 
 OpFoldResult RedistributeOp::fold(FoldAdaptor) {
@@ -201,8 +271,8 @@ static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
                                       AxisListAttr axes) {
   MeshOp mesh = lookupMesh(op, meshRef);
   if (!mesh)
-    return op->emitOpError() << "no tp.mesh called '" << meshRef.getValue()
-                             << "'";
+    return op->emitOpError()
+           << "no tp.mesh called '" << meshRef.getValue() << "'";
   if (axes.empty())
     return op->emitOpError("needs at least one mesh dimension");
   // A sharding that nests all axes on one dimension has the same constraints.
@@ -214,40 +284,56 @@ static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
   return mesh.getAxesSize(axes.getAxes());
 }
 
-/// Result shape = operand shape with dimension `dim` scaled by num/den.
-static LogicalResult verifyScaled(Operation *op, int64_t dim, int64_t num,
-                                  int64_t den) {
-  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
-  auto to = cast<RankedTensorType>(op->getResult(0).getType());
-  if (dim < 0 || dim >= from.getRank())
-    return op->emitOpError() << "dimension " << dim << " is out of range for "
-                             << from;
-  if (from.getDimSize(dim) % den)
+/// Whether `axes` can give a rank a block of `block` of the dimension's `whole`
+/// elements.
+static bool isBlockSize(MeshOp mesh, AxisListAttr axes, int64_t whole,
+                        int64_t block) {
+  for (int64_t rank : mesh.getGroupOf(mesh.getRank(0), axes.getAxes()))
+    if (getDimBlock(whole, axes, mesh, rank).front().size == block)
+      return true;
+  return false;
+}
+
+/// Dimension `dim` of one value is a block of that of the other; all other
+/// dimensions are the same.
+static LogicalResult verifyBlock(Operation *op, FlatSymbolRefAttr meshRef,
+                                 AxisListAttr axes, int64_t dim,
+                                 RankedTensorType whole,
+                                 RankedTensorType block) {
+  if (failed(verifyGroup(op, meshRef, axes)))
+    return failure();
+  auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+  if (dim < 0 || dim >= operand.getRank())
     return op->emitOpError()
-           << "dimension " << dim << " has size " << from.getDimSize(dim)
-           << ", not divisible by the " << den << " ranks of the group";
-  SmallVector<int64_t> shape(from.getShape());
-  shape[dim] = shape[dim] / den * num;
-  auto expected = RankedTensorType::get(shape, from.getElementType());
-  if (to != expected)
-    return op->emitOpError() << "result should be " << expected << ", found "
-                             << to;
+           << "dimension " << dim << " is out of range for " << operand;
+  MeshOp mesh = lookupMesh(op, meshRef);
+  bool fits = whole.getRank() == block.getRank() &&
+              whole.getElementType() == block.getElementType();
+  for (int64_t d = 0; fits && d < whole.getRank(); ++d)
+    fits = d == dim ? isBlockSize(mesh, axes, whole.getDimSize(d),
+                                  block.getDimSize(d))
+                    : whole.getDimSize(d) == block.getDimSize(d);
+  if (!fits)
+    return op->emitOpError()
+           << "no rank's block of " << whole << ", split along dimension "
+           << dim << " by a group of " << mesh.getAxesSize(axes.getAxes())
+           << ", is " << block;
   return success();
 }
 
 LogicalResult AllGatherOp::verify() {
-  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
-  return failed(n) ? failure() : verifyScaled(*this, getDim(), *n, 1);
+  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(), getType(),
+                     getInput().getType());
 }
 
 LogicalResult ReduceScatterOp::verify() {
-  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
-  return failed(n) ? failure() : verifyScaled(*this, getDim(), 1, *n);
+  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(),
+                     getInput().getType(), getType());
 }
 
 LogicalResult LocalSliceOp::verify() {
-  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
-  return failed(n) ? failure() : verifyScaled(*this, getDim(), 1, *n);
+  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(),
+                     getInput().getType(), getType());
 }
 
 LogicalResult AllReduceOp::verify() {
@@ -258,9 +344,12 @@ LogicalResult ShardIndexOp::verify() {
   return verifyGroup(*this, getMeshAttr(), getAxes());
 }
 
+LogicalResult ShardOffsetOp::verify() {
+  return verifyGroup(*this, getMeshAttr(), getAxes());
+}
+
 LogicalResult AllToAllOp::verify() {
-  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
-  if (failed(n))
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes())))
     return failure();
   auto from = getInput().getType();
   auto to = getType();
@@ -271,18 +360,38 @@ LogicalResult AllToAllOp::verify() {
                          << " must both be dimensions of " << from;
   if (split == concat)
     return emitOpError("split and concat must be different dimensions");
-  if (from.getDimSize(split) % *n)
-    return emitOpError() << "dimension " << split << " has size "
-                         << from.getDimSize(split)
-                         << ", not divisible by the " << *n
-                         << " ranks of the group";
-  SmallVector<int64_t> shape(from.getShape());
-  shape[split] /= *n;
-  shape[concat] *= *n;
-  auto expected = RankedTensorType::get(shape, from.getElementType());
-  if (to != expected)
-    return emitOpError() << "result should be " << expected << ", found " << to;
-  return success();
+  // What the group's blocks make up together.
+  SmallVector<int64_t> whole(from.getShape());
+  whole[concat] = to.getRank() == rank ? to.getDimSize(concat) : -1;
+  if (failed(verifyBlock(*this, getMeshAttr(), getAxes(), concat,
+                         from.clone(whole), from)))
+    return failure();
+  return verifyBlock(*this, getMeshAttr(), getAxes(), split, from.clone(whole),
+                     to);
+}
+
+LogicalResult ExchangeOp::verify() {
+  auto global =
+      RankedTensorType::get(getShape(), getInput().getType().getElementType());
+  auto emit = [&]() { return emitOpError(); };
+  if (failed(verifySharding(getFrom(), global, *this, emit)) ||
+      failed(verifySharding(getTo(), global, *this, emit)))
+    return failure();
+  if (getFrom().getMesh() != getMeshAttr() ||
+      getTo().getMesh() != getMeshAttr())
+    return emitOpError("both shardings must be over the op's mesh");
+  if (getFrom().getPartial() != getTo().getPartial())
+    return emitOpError("an exchange reduces nothing: both shardings must have "
+                       "the same Partial");
+  if (getAxes().getAxes() != ArrayRef(getSplittingAxes(getFrom())))
+    return emitOpError("the group must be spanned by the axes of 'from'");
+  MeshOp mesh = lookupMesh(*this, getMeshAttr());
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+    if (getLocalType(global, getFrom(), mesh, rank) == getInput().getType() &&
+        getLocalType(global, getTo(), mesh, rank) == getType())
+      return success();
+  return emitOpError() << "no rank's blocks of " << global << " are "
+                       << getInput().getType() << " and " << getType();
 }
 
 LogicalResult PermuteOp::verify() {
@@ -321,42 +430,62 @@ static int64_t getNumBytes(Value value) {
          llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-int64_t AllGatherOp::getReceivedBytes(int64_t, int64_t n) {
-  return (n - 1) * getNumBytes(getInput());
+int64_t AllGatherOp::getReceivedBytes(int64_t, MeshOp &) {
+  return getNumBytes(getResult()) - getNumBytes(getInput());
 }
 
-int64_t ReduceScatterOp::getReceivedBytes(int64_t, int64_t n) {
-  return (n - 1) * getNumBytes(getResult());
+int64_t ReduceScatterOp::getReceivedBytes(int64_t, MeshOp &mesh) {
+  return (mesh.getAxesSize(getAxes().getAxes()) - 1) * getNumBytes(getResult());
 }
 
-int64_t AllReduceOp::getReceivedBytes(int64_t position, int64_t n) {
+int64_t AllReduceOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  int64_t n = mesh.getAxesSize(getAxes().getAxes());
   int64_t elements = getType().getNumElements();
   int64_t width = llvm::divideCeil(getType().getElementTypeBitWidth(), 8);
-  int64_t chunk = llvm::divideCeil(elements, n);
-  int64_t begin = std::min(position * chunk, elements);
-  int64_t own = std::min(begin + chunk, elements) - begin;
+  int64_t own =
+      getChunk({0, elements}, n, mesh.getIndexAlong(rank, getAxes().getAxes()))
+          .size;
   return width * (own * (n - 1) + elements - own);
 }
 
-int64_t AllToAllOp::getReceivedBytes(int64_t, int64_t n) {
-  return getNumBytes(getInput()) / n * (n - 1);
+/// All but the part of the own block that stays.
+int64_t AllToAllOp::getReceivedBytes(int64_t, MeshOp &) {
+  int64_t split = getInput().getType().getDimSize(getSplitDim());
+  int64_t kept = split == 0 ? 0
+                            : getNumBytes(getInput()) / split *
+                                  getType().getDimSize(getSplitDim());
+  return getNumBytes(getResult()) - kept;
 }
 
-int64_t PermuteOp::getReceivedBytes(int64_t position, int64_t) {
-  return getSource()[position] == position ? 0 : getNumBytes(getInput());
+int64_t PermuteOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  int64_t index = mesh.getIndexAlong(rank, getAxes().getAxes());
+  return getSource()[index] == index ? 0 : getNumBytes(getInput());
 }
 
-int64_t BroadcastOp::getReceivedBytes(int64_t position, int64_t) {
-  return position == static_cast<int64_t>(getRoot()) ? 0
-                                                     : getNumBytes(getInput());
+int64_t ExchangeOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  int64_t elements = 0;
+  for (const Transfer &transfer :
+       getTransfers(getShape(), getFrom(), getTo(), mesh, rank))
+    if (transfer.source != rank)
+      elements += llvm::product_of(transfer.size);
+  return elements * llvm::divideCeil(getType().getElementTypeBitWidth(), 8);
+}
+
+int64_t BroadcastOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  bool isRoot = mesh.getIndexAlong(rank, getAxes().getAxes()) ==
+                static_cast<int64_t>(getRoot());
+  return isRoot ? 0 : getNumBytes(getInput());
 }
 
 SmallVector<int64_t> tp::getReceivedBytesByRank(CollectiveOpInterface op,
                                                 MeshOp mesh) {
   SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
-  for (const auto &group : mesh.getGroups(op.getAxes().getAxes()))
-    for (auto [position, rank] : llvm::enumerate(group))
-      bytes[rank] = op.getReceivedBytes(position, group.size());
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  auto ranks = function ? function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr)
+                        : DenseI64ArrayAttr();
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+    if (!ranks || llvm::is_contained(ranks.asArrayRef(), rank))
+      bytes[rank] = op.getReceivedBytes(rank, mesh);
   return bytes;
 }
 

@@ -79,7 +79,7 @@ func.func @kind(%x: tensor<8x8xf32>) {
 
 tp.mesh @mesh(tp = 4)
 func.func @gather(%x: tensor<8x4xf32>) {
-  // expected-error@+1 {{result should be 'tensor<8x16xf32>', found 'tensor<8x8xf32>'}}
+  // expected-error@+1 {{no rank's block of 'tensor<8x8xf32>', split along dimension 1 by a group of 4, is 'tensor<8x4xf32>'}}
   %0 = tp.all_gather %x dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x8xf32>
   return
 }
@@ -97,8 +97,9 @@ func.func @gather_dim(%x: tensor<8x4xf32>) {
 
 tp.mesh @mesh(tp = 4)
 func.func @scatter(%x: tensor<6x4xf32>) {
-  // expected-error@+1 {{dimension 0 has size 6, not divisible by the 4 ranks of the group}}
-  %0 = tp.reduce_scatter sum %x dim 0 over @mesh {tp} : tensor<6x4xf32> -> tensor<2x4xf32>
+  // Blocks of 6 rows over 4 ranks are 2, 2, 2 and 0.
+  // expected-error@+1 {{no rank's block of 'tensor<6x4xf32>', split along dimension 0 by a group of 4, is 'tensor<1x4xf32>'}}
+  %0 = tp.reduce_scatter sum %x dim 0 over @mesh {tp} : tensor<6x4xf32> -> tensor<1x4xf32>
   return
 }
 
@@ -167,5 +168,83 @@ func.func @argument_kind(%x: tensor<8xf32> {tp.sharding = "tp"}) {
 func.func @unknown_attribute(%x: tensor<8xf32>) {
   // expected-error@+1 {{attribute 'tp.shard': unknown}}
   %0 = nn.relu %x {tp.shard = 1} : tensor<8xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has 4 positions, but 3 devices}}
+tp.mesh @mesh(dp = 2, tp = 2) devices [0, 1, 2]
+
+// -----
+
+// expected-error@+1 {{device 1 appears twice}}
+tp.mesh @mesh(dp = 2, tp = 2) devices [0, 1, 1, 2]
+
+// -----
+
+// expected-error@+1 {{device 4 is out of range; the mesh has ranks 0 to 3}}
+tp.mesh @mesh(dp = 2, tp = 2) devices [0, 1, 2, 4]
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @segments(%x: tensor<8x8xf32>) {
+  // expected-error@+1 {{the segments of dimension 0 add up to 6, its size is 8}}
+  %0 = tp.redistribute %x to <@mesh, [{tp | 4, 2}, {}]> : tensor<8x8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @one_segment(%x: tensor<8x8xf32>) {
+  // expected-error@+1 {{at least two segments, of at least one element each, are expected}}
+  %0 = tp.redistribute %x to <@mesh, [{tp | 8}, {}]> : tensor<8x8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(x = 2, y = 2)
+func.func @exchange(%x: tensor<4x4xf32>) {
+  // expected-error@+1 {{no rank's blocks of 'tensor<8x8xf32>' are 'tensor<4x4xf32>' and 'tensor<4x2xf32>'}}
+  %0 = tp.exchange %x of [8, 8] from <@mesh, [{x}, {y}]> to <@mesh, [{y}, {x}]> over @mesh {x, y} : tensor<4x4xf32> -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(x = 2, y = 2)
+func.func @exchange_partial(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{an exchange reduces nothing: both shardings must have the same Partial}}
+  %0 = tp.exchange %x of [8, 8] from <@mesh, [{x}, {}], partial = {y: sum}> to <@mesh, [{}, {x}]> over @mesh {x} : tensor<4x8xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(x = 2, y = 2)
+func.func @exchange_group(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{the group must be spanned by the axes of 'from'}}
+  %0 = tp.exchange %x of [8, 8] from <@mesh, [{x}, {}]> to <@mesh, [{}, {x}]> over @mesh {y} : tensor<4x8xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 4)
+func.func @to_local(%x: tensor<8x8xf32>) {
+  // expected-error@+1 {{a rank's block of 'tensor<8x8xf32>' is 'tensor<2x8xf32>', found 'tensor<4x8xf32>'}}
+  %0 = tp.to_local %x as <@mesh, [{tp}, {}]> : tensor<8x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 4)
+func.func @from_local_uneven(%x: tensor<3x8xf32>) {
+  // expected-error@+1 {{have different sizes; a local value needs one type}}
+  %0 = tp.from_local %x as <@mesh, [{tp}, {}]> : tensor<3x8xf32> -> tensor<10x8xf32>
   return
 }

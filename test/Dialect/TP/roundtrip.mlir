@@ -42,3 +42,30 @@ func.func @collectives(%x: tensor<8x4xf32>) {
   %7 = tp.shard_index over @mesh {dp, tp} : tensor<i64>
   return
 }
+
+// CHECK: tp.mesh @ordered(dp = 2, tp = 2) devices [0, 2, 1, 3]
+tp.mesh @ordered(dp = 2, tp = 2) devices [0, 2, 1, 3]
+
+// Blocks of 10 over 4 ranks are 3, 3, 3 and 1.
+// CHECK-LABEL: func.func @uneven
+// CHECK-SAME: attributes {tp.ranks = array<i64: 3, 7>}
+func.func @uneven(%x: tensor<1x4xf32>, %y: tensor<10x8xf32>) attributes {tp.ranks = array<i64: 3, 7>} {
+  // CHECK: tp.all_gather %{{.*}} dim 0 over @mesh {tp} : tensor<1x4xf32> -> tensor<10x4xf32>
+  %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<1x4xf32> -> tensor<10x4xf32>
+  // CHECK: tp.exchange %{{.*}} of [10, 8] from <@mesh, [{tp}, {dp}]> to <@mesh, [{}, {dp, tp}]> over @mesh {tp, dp} : tensor<1x4xf32> -> tensor<10x1xf32>
+  %1 = tp.exchange %x of [10, 8] from <@mesh, [{tp}, {dp}]> to <@mesh, [{}, {dp, tp}]> over @mesh {tp, dp} : tensor<1x4xf32> -> tensor<10x1xf32>
+  // CHECK: tp.shard_offset of 10 over @mesh {tp} : tensor<i64>
+  %2 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>
+  return
+}
+
+// CHECK-LABEL: func.func @views
+func.func @views(%x: tensor<8x8xf32>) {
+  // CHECK: tp.distribute %{{.*}} to <@mesh, [{tp | 4, 4}, {}]> : tensor<8x8xf32>
+  %0 = tp.distribute %x to <@mesh, [{tp | 4, 4}, {}]> : tensor<8x8xf32>
+  // CHECK: tp.to_local %{{.*}} as <@mesh, [{tp}, {}]> grad <@mesh, [{}, {}], partial = {tp: sum}> : tensor<8x8xf32> -> tensor<2x8xf32>
+  %1 = tp.to_local %0 as <@mesh, [{tp}, {}]> grad <@mesh, [{}, {}], partial = {tp: sum}> : tensor<8x8xf32> -> tensor<2x8xf32>
+  // CHECK: tp.from_local %{{.*}} as <@mesh, [{}, {tp}]> : tensor<2x8xf32> -> tensor<2x32xf32>
+  %2 = tp.from_local %1 as <@mesh, [{}, {tp}]> : tensor<2x8xf32> -> tensor<2x32xf32>
+  return
+}

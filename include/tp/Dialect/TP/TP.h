@@ -27,6 +27,10 @@ struct CommResource
 };
 } // namespace mlir::tp
 
+namespace mlir::tp {
+class MeshOp;
+} // namespace mlir::tp
+
 #include "tp/Dialect/TP/TPInterfaces.h.inc"
 
 #define GET_OP_CLASSES
@@ -40,13 +44,10 @@ constexpr StringLiteral kShardingsAttr = "tp.shardings";
 constexpr StringLiteral kFqnAttr = "tp.fqn";
 constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
 constexpr StringLiteral kNameAttr = "tp.name";
-
-/// The type of one rank's block of a tensor of type `global` placed by
-/// `sharding`. Fails, with the reason given to `emitError`, where a dimension
-/// doesn't divide by the ranks that split it.
-FailureOr<RankedTensorType>
-getLocalType(RankedTensorType global, ShardingAttr sharding, MeshOp mesh,
-             function_ref<InFlightDiagnostic()> emitError);
+/// On a function: the ranks that run it, where not all run the same.
+constexpr StringLiteral kRanksAttr = "tp.ranks";
+/// On a function: what its redistributions cost (docs/Report.md).
+constexpr StringLiteral kRedistributionsAttr = "tp.redistributions";
 
 /// Verifies the constraints of `#tp.sharding` for a tensor of type `type`.
 LogicalResult verifySharding(ShardingAttr sharding, Type type, Operation *from,
@@ -58,7 +59,8 @@ std::string printPlacements(ShardingAttr sharding, MeshOp mesh);
 /// The same as a list of strings.
 SmallVector<std::string> getPlacements(ShardingAttr sharding, MeshOp mesh);
 
-/// Bytes that each rank receives from others in `op`, by rank.
+/// Bytes that each rank receives from others in `op`, by rank; 0 for ranks that
+/// don't run the function that `op` is in.
 SmallVector<int64_t> getReceivedBytesByRank(CollectiveOpInterface op,
                                             MeshOp mesh);
 /// Sets `bytes` of `op`: what the rank that receives most receives.

@@ -40,9 +40,20 @@ def TP_AxisListAttr : TP_Attr<"AxisList", "axes"> {
   let description = [{
     Printed as `{dp, tp}`. The axes that split one tensor dimension, or that span a
     collective's group.
+
+    A tensor dimension may consist of *segments* that are split each on its own, as the
+    rows of a fused query-key-value weight are: `{tp | 64, 32, 32}` gives every rank
+    its part of the first 64, of the next 32 and of the last 32.
+
+    **Constraints:** segments are positive, and there are none or at least two.
   }];
-  let parameters = (ins ArrayRefParameter<"AxisRefAttr">:$axes);
+  let parameters = (ins ArrayRefParameter<"AxisRefAttr">:$axes,
+                        OptionalArrayRefParameter<"int64_t">:$segments);
   let hasCustomAssemblyFormat = 1;
+  let builders = [
+    AttrBuilder<(ins "::llvm::ArrayRef<::mlir::tp::AxisRefAttr>":$axes), [{
+      return $_get($_ctxt, axes, ::llvm::ArrayRef<int64_t>());
+    }]>];
   let extraClassDeclaration = [{
     bool empty() const { return getAxes().empty(); }
     size_t size() const { return getAxes().size(); }
@@ -73,13 +84,19 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     #tp.sharding<@mesh, [{tp, dp}, {} ]>                   // both split dimension 0, tp major
     #tp.sharding<@mesh, [{}, {} ], partial = {tp: sum}>    // (Replicate, Partial(sum))
     #tp.sharding<@mesh, [{tp:(1)2}, {} ]>                  // the major half of tp
+    #tp.sharding<@mesh, [{tp | 64, 32, 32}, {} ]>          // three segments, each split by tp
     ```
+
+    Sizes needn't divide: a dimension of size n that an axis of size k splits has blocks
+    of ceil(n/k), the last ones shorter or empty, as `torch.chunk` has; further axes split
+    each of these blocks in the same way.
 
     **Constraints:**
     - (C1) one list per dimension of the tensor;
     - (C2) every axis names a dimension of the mesh;
     - (C3) no mesh dimension, or part of one, appears twice;
-    - (C4) parts satisfy the constraints of `axis`.
+    - (C4) parts satisfy the constraints of `axis`;
+    - (C5) the segments of a dimension add up to its size.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
                         ArrayRefParameter<"AxisListAttr">:$dims,
@@ -98,6 +115,8 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     ShardingAttr withShard(AxisRefAttr axis, int64_t dim) const;
     ShardingAttr withPartial(AxisRefAttr axis, ReductionKind kind) const;
     ShardingAttr withoutPartial() const;
+    /// Prints all but the mesh.
+    void printPlacement(::llvm::raw_ostream &os) const;
   }];
 }
 

@@ -31,9 +31,9 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
         return attr ? attr.getValue() : ::llvm::StringRef();
       }]>,
     InterfaceMethod<[{
-      Bytes that the rank at `position` of a group of `n` receives from others
+      Bytes that `rank`, one of those that run this program, receives from others
       (docs/Artifact.md has the formulas).
-    }], "int64_t", "getReceivedBytes", (ins "int64_t":$position, "int64_t":$n)>,
+    }], "int64_t", "getReceivedBytes", (ins "int64_t":$rank, "::mlir::tp::MeshOp &":$mesh)>,
   ];
 }
 

@@ -24,18 +24,21 @@ def TP_CommResource : Resource<"::mlir::tp::CommResource">;
 def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
   let summary = "A named grid of ranks";
   let description = [{
-    Names the dimensions of a DeviceMesh and their sizes. Ranks are numbered row-major:
-    the last dimension varies fastest.
+    Names the dimensions of a DeviceMesh and their sizes. Positions are numbered
+    row-major: the last dimension varies fastest. The rank at a position has the same
+    number, unless `devices` lists the ranks by position.
 
     ```mlir
-    tp.mesh @mesh(dp = 2, tp = 4)     // rank = 4 * dp + tp
+    tp.mesh @mesh(dp = 2, tp = 4)                     // rank = 4 * dp + tp
+    tp.mesh @mesh(dp = 2, tp = 2) devices [0, 2, 1, 3] // rank 2 has dp = 0, tp = 1
     ```
 
     **Constraints:** (C1) at least one dimension; (C2) names are unique; (C3) sizes are
-    at least 1.
+    at least 1; (C4) `devices` has each rank once.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$axis_names,
-                       DenseI64ArrayAttr:$axis_sizes);
+                       DenseI64ArrayAttr:$axis_sizes,
+                       OptionalAttr<DenseI64ArrayAttr>:$devices);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -47,12 +50,79 @@ def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
     int64_t getAxisSize(AxisRefAttr axis);
     int64_t getAxesSize(::llvm::ArrayRef<AxisRefAttr> axes);
     int64_t getNumRanks();
+    /// Where `rank` stands in the grid, row-major; and who stands there.
+    int64_t getPosition(int64_t rank);
+    int64_t getRank(int64_t position);
     /// Index of `rank` along `axes`, the first major.
     int64_t getIndexAlong(int64_t rank, ::llvm::ArrayRef<AxisRefAttr> axes);
     /// The groups that `axes` span: ranks ordered by their index along them.
     ::llvm::SmallVector<::llvm::SmallVector<int64_t>>
     getGroups(::llvm::ArrayRef<AxisRefAttr> axes);
+    /// The group that `rank` is in, ordered by index along `axes`.
+    ::llvm::SmallVector<int64_t> getGroupOf(int64_t rank, ::llvm::ArrayRef<AxisRefAttr> axes);
   }];
+}
+
+def TP_DistributeOp : TP_Op<"distribute", [
+    Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "Place a value that every rank has";
+  let description = [{
+    DTensor's `distribute_tensor`: the input is whole on every rank, the result is the
+    same value placed as `sharding`. No communication. An input that is placed already
+    is an error; `tp.redistribute` changes a placement.
+
+    ```mlir
+    %1 = tp.distribute %0 to <@mesh, [{tp}, {} ]> : tensor<16x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `to` $sharding attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def TP_ToLocalOp : TP_Op<"to_local", [Pure]> {
+  let summary = "Leave the global view: a rank's own block";
+  let description = [{
+    DTensor's `to_local`: the result is, on every rank, its own block of the input, which
+    is placed as `sharding` first. Ops on the result run on each rank's block alone,
+    until `tp.from_local` makes a global value of it again. `grad_placements` is the
+    placement of the gradient that arrives in the backward pass, where it differs.
+
+    ```mlir
+    %1 = tp.to_local %0 as <@mesh, [{tp}, {} ]> : tensor<16x8xf32> -> tensor<4x8xf32>
+    ```
+
+    **Constraints:** (C1) the result has the type of a block; blocks of different sizes
+    have no common type, so that the ranks must divide each dimension.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
+                       OptionalAttr<TP_ShardingAttr>:$grad_placements);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $input `as` $sharding (`grad` $grad_placements^)? attr-dict `:` type($input) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def TP_FromLocalOp : TP_Op<"from_local", [Pure]> {
+  let summary = "Return to the global view: every rank's block is part of one value";
+  let description = [{
+    DTensor's `from_local`: the result is the global value whose blocks, placed as
+    `sharding`, are the ranks' inputs. Over a mesh dimension that `sharding` replicates,
+    the inputs are trusted to be the same; over a Partial one they are what is to be
+    reduced. No communication.
+
+    ```mlir
+    %1 = tp.from_local %0 as <@mesh, [{tp}, {} ]> : tensor<4x8xf32> -> tensor<16x8xf32>
+    ```
+
+    **Constraints:** (C1) as of `tp.to_local`.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `as` $sharding attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def TP_RedistributeOp : TP_Op<"redistribute", [
@@ -100,8 +170,10 @@ class TP_CollectiveOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
   code baseDescription = [{
 
-    `bytes` is what the rank that receives most receives; `fqn` and `reason` say who
-    asked for the collective.
+    Blocks follow the chunk convention of `#tp.sharding`: those of a group's members
+    may differ in size along the dimension that is put together or cut. `bytes` is what
+    the rank that receives most receives; `fqn` and `reason` say who asked for the
+    collective.
 
     **Constraints:** (C1) the mesh exists and has the axes; (C2) operand and result have
     the same element type; (C3) the shapes are related as described above.
@@ -191,6 +263,30 @@ def TP_PermuteOp : TP_CollectiveOp<"permute", [AllTypesMatch<["input", "result"]
   }];
 }
 
+def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
+  let summary = "Change the blocks in one step, each element sent once";
+  let description = [{
+    Operand and result are this rank's blocks of a tensor of shape `of`, placed by `from`
+    and by `to`. Every rank gets what it lacks from the rank of its group that has it:
+    an all-to-all with blocks of any size, so that a rank receives exactly the elements of its new
+    block that aren't in its old one. A Partial stays what it is.
+
+    ```mlir
+    %1 = tp.exchange %0 of [16, 8] from <@mesh, [{x}, {y} ]> to <@mesh, [{y}, {x} ]>
+         over @mesh {x, y} : tensor<4x4xf32> -> tensor<8x2xf32>
+    ```
+
+    **Constraints:** (C4) `from` and `to` are shardings of a tensor of this shape over the
+    mesh and have the same Partial; (C5) the group is spanned by the axes of `from`.
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input, DenseI64ArrayAttr:$shape,
+                            TP_ShardingAttr:$from, TP_ShardingAttr:$to), base, provenance);
+  let assemblyFormat = [{
+    $input `of` $shape `from` $from `to` $to `over` $mesh custom<Axes>($axes) attr-dict
+    `:` type($input) `->` type($result)
+  }];
+}
+
 def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "result"]>]> {
   let summary = "Give one rank's block to the whole group";
   let description = [{
@@ -236,6 +332,22 @@ def TP_ShardIndexOp : TP_PerRankOp<"shard_index", [Pure]> {
   let arguments = base;
   let results = (outs 0DTensorOf<[I64]>:$result);
   let assemblyFormat = "`over` $mesh custom<Axes>($axes) attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def TP_ShardOffsetOp : TP_PerRankOp<"shard_offset", [Pure]> {
+  let summary = "Where this rank's block begins";
+  let description = [{
+    A scalar: the first index of the rank's block of a dimension of size `of` that `axes`
+    split. An empty block begins at the end.
+
+    ```mlir
+    %0 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>    // 0, 3, 6, 9 for tp = 4
+    ```
+  }];
+  let arguments = !con((ins ConfinedAttr<I64Attr, [IntNonNegative]>:$size), base);
+  let results = (outs 0DTensorOf<[I64]>:$result);
+  let assemblyFormat = "`of` $size `over` $mesh custom<Axes>($axes) attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

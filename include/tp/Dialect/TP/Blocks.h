@@ -1,0 +1,69 @@
+//===- Blocks.h - Which elements a rank holds -------------------*- C++ -*-===//
+//
+// A sharding gives every rank a block of the tensor: per dimension one
+// interval, or one per segment. The sizes follow torch.chunk: an axis of size k
+// cuts n elements into blocks of ceil(n/k), the last ones shorter or empty;
+// further axes cut each block in the same way.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_TP_BLOCKS_H
+#define TP_DIALECT_TP_BLOCKS_H
+
+#include "tp/Dialect/TP/TP.h"
+
+namespace mlir::tp {
+
+/// The elements from `offset` on of one dimension.
+struct Interval {
+  int64_t offset = 0;
+  int64_t size = 0;
+};
+
+/// Chunk `index` of `numChunks` of the interval.
+Interval getChunk(Interval whole, int64_t numChunks, int64_t index);
+
+/// The intervals, in order, that make up `rank`'s block of a dimension of
+/// `size` elements: one, or as many as `axes` has segments.
+SmallVector<Interval, 1> getDimBlock(int64_t size, AxisListAttr axes,
+                                     MeshOp mesh, int64_t rank);
+
+/// One list of intervals per dimension.
+using TensorBlock = SmallVector<SmallVector<Interval, 1>, 4>;
+
+/// `rank`'s block of a tensor of `shape` that `sharding` places.
+TensorBlock getBlock(ArrayRef<int64_t> shape, ShardingAttr sharding,
+                     MeshOp mesh, int64_t rank);
+SmallVector<int64_t> getBlockShape(const TensorBlock &block);
+int64_t getNumElements(const TensorBlock &block);
+/// The number of elements that are in both blocks of one tensor.
+int64_t getNumShared(const TensorBlock &a, const TensorBlock &b);
+
+/// The type of `rank`'s block of a tensor of type `global`.
+RankedTensorType getLocalType(RankedTensorType global, ShardingAttr sharding,
+                              MeshOp mesh, int64_t rank);
+
+/// Whether all ranks' blocks have the same shape.
+bool isEven(ArrayRef<int64_t> shape, ShardingAttr sharding, MeshOp mesh);
+
+/// A box of elements that a rank copies from `source`'s block into its own;
+/// offsets count within the local blocks, one entry per dimension.
+struct Transfer {
+  int64_t source = 0;
+  SmallVector<int64_t> sourceOffset;
+  SmallVector<int64_t> offset;
+  SmallVector<int64_t> size;
+};
+
+/// The axes that split any dimension of `sharding`, by dimension.
+SmallVector<AxisRefAttr> getSplittingAxes(ShardingAttr sharding);
+
+/// How `rank` puts its block of `to` together from blocks of `from`: what it
+/// has itself from itself, all else from the rank that differs from it along
+/// the axes of `from` only. Boxes are disjoint, ordered by source.
+SmallVector<Transfer> getTransfers(ArrayRef<int64_t> shape, ShardingAttr from,
+                                   ShardingAttr to, MeshOp mesh, int64_t rank);
+
+} // namespace mlir::tp
+
+#endif // TP_DIALECT_TP_BLOCKS_H
