@@ -283,7 +283,7 @@ RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
 
 std::optional<RedistributionCost> tp::getAxisCost(ShardingAttr from,
                                                   ShardingAttr to,
-                                                  StringRef axis, int64_t n,
+                                                  AxisRefAttr axis, int64_t n,
                                                   double numBytes) {
   auto fromDim = from.getShardedDim(axis), toDim = to.getShardedDim(axis);
   auto fromKind = from.getPartialKind(axis), toKind = to.getPartialKind(axis);
@@ -293,6 +293,11 @@ std::optional<RedistributionCost> tp::getAxisCost(ShardingAttr from,
     return std::nullopt;
   }
   double share = numBytes * (n - 1) / n;
+  // The same dimension in other segments.
+  if (n > 1 && fromDim && fromDim == toDim &&
+      from.getDims()[*fromDim].getSegments() !=
+          to.getDims()[*toDim].getSegments())
+    return RedistributionCost{share / n, 1};
   if (n == 1 || (!fromKind && (fromDim == toDim || !fromDim)))
     return RedistributionCost{};
   if (fromKind)

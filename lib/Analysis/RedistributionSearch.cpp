@@ -194,9 +194,8 @@ SmallVector<Move> Search::getMoves(const State &state) const {
   for (auto &list : partialOnly.dims)
     list.clear();
   bool conflicts = llvm::any_of(to.dims, [&](const auto &list) {
-    return llvm::any_of(list, [&](uint8_t atom) {
-      return !space.isFree(partialOnly, atom);
-    });
+    return llvm::any_of(
+        list, [&](uint8_t atom) { return !space.isFree(partialOnly, atom); });
   });
   if (target == state || conflicts)
     return moves;

@@ -38,16 +38,6 @@ static SmallVector<AxisRefAttr> getPrimeParts(AxisRefAttr axis, MeshOp mesh) {
   return parts;
 }
 
-/// Whether two axes share a part of a mesh dimension.
-static bool overlap(AxisRefAttr a, AxisRefAttr b) {
-  if (a.getName() != b.getName())
-    return false;
-  // Part (p)s covers the sizes from p to p*s.
-  return a.isWhole() || b.isWhole() ||
-         (a.getPreSize() < b.getPreSize() * b.getSize() &&
-          b.getPreSize() < a.getPreSize() * a.getSize());
-}
-
 Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
              ShardingAttr to, bool split)
     : mesh(mesh), meshRef(from.getMesh()), shape(shape),
@@ -76,7 +66,7 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
     for (int64_t rank = 0; rank < numRanks; ++rank)
       atom.index.push_back(mesh.getIndexAlong(rank, axis));
     for (auto [i, other] : llvm::enumerate(axes))
-      if (overlap(axis, other))
+      if (axis.overlaps(other))
         atom.overlaps |= uint64_t(1) << i;
     atoms.push_back(std::move(atom));
   }

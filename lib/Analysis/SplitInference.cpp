@@ -10,6 +10,7 @@ OpSplit tp::getReplicatedSplit(const ShardingRule &rule, MeshOp mesh) {
   OpSplit split;
   split.mesh = mesh;
   split.factorAxes.resize(rule.factors.size());
+  split.factorSegments.resize(rule.factors.size());
   return split;
 }
 
@@ -20,7 +21,12 @@ bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
   MeshOp mesh = split.mesh;
   int64_t ranks =
       mesh.getAxesSize(split.factorAxes[factor]) * mesh.getAxisSize(axis);
-  if (rule.factors[factor].size % ranks == 0)
+  // Segments in a product must divide each on their own.
+  ArrayRef<int64_t> segments = split.factorSegments[factor];
+  if (segments.empty() ? rule.factors[factor].size % ranks == 0
+                       : llvm::all_of(segments, [&](int64_t segment) {
+                           return segment % ranks == 0;
+                         }))
     return true;
   // Uneven blocks of one factor aren't the blocks of a product.
   auto standsAlone = [&](const DimFactors &dim) {
@@ -34,6 +40,61 @@ bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
       [&](const TensorFactors &tensor) {
         return llvm::all_of(tensor, standsAlone);
       });
+}
+
+SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
+                                       unsigned factor, AxisRefAttr axis,
+                                       ArrayRef<ShardingAttr> operands,
+                                       ArrayRef<ShardingAttr> results) {
+  SmallVector<std::pair<const Window *, SmallVector<int64_t>>> windows;
+  SmallVector<int64_t> segments;
+  bool isDone = false;
+  auto visit = [&](ArrayRef<ShardingAttr> shardings,
+                   ArrayRef<TensorFactors> tensors, bool isResult) {
+    for (auto [index, sharding] : llvm::enumerate(shardings)) {
+      if (isDone || !sharding)
+        continue;
+      for (auto [dim, factors] : llvm::enumerate(tensors[index])) {
+        AxisListAttr axes = sharding.getDims()[dim];
+        const Window *window = rule.getWindow(isResult, index, dim);
+        bool holds = llvm::is_contained(axes.getAxes(), axis);
+        if (factors.empty() || factors.front() != factor)
+          continue;
+        if (window) {
+          windows.push_back(
+              {window, holds && !axes.getSegments().empty()
+                           ? SmallVector<int64_t>(axes.getSegments())
+                           : SmallVector<int64_t>{window->size}});
+          continue;
+        }
+        if (!holds || isDone)
+          continue;
+        int64_t minor = 1;
+        for (unsigned other : ArrayRef(factors).drop_front())
+          minor *= rule.factors[other].size;
+        for (int64_t segment : axes.getSegments())
+          segments.push_back(segment / minor);
+        isDone = true;
+      }
+    }
+  };
+  visit(operands, rule.operands, /*isResult=*/false);
+  visit(results, rule.results, /*isResult=*/true);
+  if (isDone)
+    return segments;
+  // Windows side by side, as the operands of a concatenation are.
+  llvm::stable_sort(windows, [](const auto &a, const auto &b) {
+    return a.first->start < b.first->start;
+  });
+  int64_t covered = 0;
+  for (auto &[window, parts] : windows)
+    if (window->start == covered) {
+      llvm::append_range(segments, parts);
+      covered += window->size;
+    }
+  if (covered != rule.factors[factor].size || segments.size() == 1)
+    segments.clear();
+  return segments;
 }
 
 /// All axes that operands and results mention, each once, in an order in which
@@ -70,13 +131,16 @@ static bool agrees(ShardingAttr sharding, AxisRefAttr axis,
 }
 
 FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
-                                  ArrayRef<ShardingAttr> operands,
+                                  int64_t rank, ArrayRef<ShardingAttr> operands,
                                   ArrayRef<ShardingAttr> results) {
   ShardingRule rule = op.getShardingRule();
   OpSplit split = getReplicatedSplit(rule, mesh);
+  split.rank = rank;
 
   auto isPartial = [](ShardingAttr sharding, AxisRefAttr axis) {
-    return sharding.getPartialKind(axis.getName()).has_value();
+    return llvm::any_of(sharding.getPartial(), [&](PartialAttr partial) {
+      return partial.getAxis() == axis;
+    });
   };
   auto dimsAgree = [&](AxisRefAttr axis, std::optional<unsigned> factor) {
     for (auto [sharding, tensor] : llvm::zip(operands, rule.operands))
@@ -94,8 +158,12 @@ FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
     });
     bool found = false;
     for (unsigned factor = 0; factor < rule.factors.size() && !found; ++factor)
-      if (!anyPartial && canSplit(rule, split, factor, axis) &&
-          dimsAgree(axis, factor)) {
+      if (!anyPartial && dimsAgree(axis, factor)) {
+        if (split.factorAxes[factor].empty())
+          split.factorSegments[factor] =
+              inferSegments(rule, factor, axis, operands, results);
+        if (!canSplit(rule, split, factor, axis))
+          continue;
         split.factorAxes[factor].push_back(axis);
         found = true;
       }

@@ -290,21 +290,32 @@ ShardingRule &ShardingRule::linear(ArrayRef<LinearSet> sets) {
   return *this;
 }
 
+const Window *ShardingRule::getWindow(bool isResult, unsigned tensor,
+                                      unsigned dim) const {
+  for (const Window &window : windows)
+    if (window.isResult == isResult && window.tensor == tensor &&
+        window.dim == dim)
+      return &window;
+  return nullptr;
+}
+
 void ShardingRule::print(raw_ostream &os) const {
-  auto printTensors = [&](ArrayRef<TensorFactors> tensors) {
+  auto printTensors = [&](ArrayRef<TensorFactors> tensors, bool isResult) {
     os << "(";
-    llvm::interleaveComma(tensors, os, [&](const TensorFactors &dims) {
-      for (const DimFactors &factors : dims) {
+    llvm::interleaveComma(llvm::enumerate(tensors), os, [&](auto item) {
+      for (auto [dim, factors] : llvm::enumerate(item.value())) {
         os << (factors.empty() ? "[_" : "[");
         llvm::interleave(factors, os, "*");
+        if (const Window *window = getWindow(isResult, item.index(), dim))
+          os << ":" << window->start << "+" << window->size;
         os << "]";
       }
     });
     os << ")";
   };
-  printTensors(operands);
+  printTensors(operands, /*isResult=*/false);
   os << " -> ";
-  printTensors(results);
+  printTensors(results, /*isResult=*/true);
   os << " {";
   llvm::interleaveComma(llvm::enumerate(factors), os, [&](auto item) {
     os << item.index() << "=" << item.value().size;

@@ -9,8 +9,9 @@ using namespace mlir::tp;
 #include "tp/Interfaces/ShardingRuleOpInterface.cpp.inc"
 
 bool OpSplit::isReplicated() const {
-  return linearAxes.empty() &&
-         llvm::all_of(factorAxes, [](const auto &axes) { return axes.empty(); });
+  return linearAxes.empty() && llvm::all_of(factorAxes, [](const auto &axes) {
+           return axes.empty();
+         });
 }
 
 SmallVector<AxisRefAttr> OpSplit::usedAxes() const {
@@ -22,32 +23,96 @@ SmallVector<AxisRefAttr> OpSplit::usedAxes() const {
   return axes;
 }
 
-/// The mesh axes along each dimension: the factors' axes, major factor first. A
-/// minor factor can be split only where all of the major ones are split whole.
-static std::optional<SmallVector<AxisListAttr>>
-getDimAxes(const ShardingRule &rule, const OpSplit &split,
-           const TensorFactors &tensor) {
+/// The most segments that a split minor factor may give a dimension.
+constexpr int64_t kMaxSegments = 16;
+
+/// The segments of `all` that lie in the window; nullopt where it cuts one.
+static std::optional<SmallVector<int64_t>> getSegmentsIn(ArrayRef<int64_t> all,
+                                                         const Window &window) {
+  SmallVector<int64_t> inside;
+  int64_t begin = 0, covered = 0;
+  for (int64_t segment : all) {
+    int64_t end = begin + segment;
+    if (begin >= window.start && end <= window.start + window.size) {
+      inside.push_back(segment);
+      covered += segment;
+    }
+    begin = end;
+  }
+  if (covered != window.size)
+    return std::nullopt;
+  if (inside.size() == 1)
+    inside.clear();
+  return inside;
+}
+
+/// The axes along one dimension that `factors` make up, major factor first.
+/// Where a minor factor is split and the major ones aren't, each index of the
+/// major ones is a segment.
+static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
+                                              const OpSplit &split,
+                                              ArrayRef<unsigned> factors,
+                                              const Window *window) {
   MeshOp mesh = split.mesh;
   MLIRContext *context = mesh.getContext();
-  SmallVector<AxisListAttr> dims;
-  for (const DimFactors &factors : tensor) {
-    SmallVector<AxisRefAttr> axes;
-    bool majorWhole = true;
-    for (unsigned factor : factors) {
-      ArrayRef<AxisRefAttr> own = split.factorAxes[factor];
-      if (!own.empty() && !majorWhole)
-        return std::nullopt;
+  SmallVector<AxisRefAttr> axes;
+  SmallVector<int64_t> segments;
+  int64_t before = 1, total = 1;
+  bool majorWhole = true;
+  for (unsigned factor : factors)
+    total *= rule.factors[factor].size;
+  for (unsigned factor : factors) {
+    ArrayRef<AxisRefAttr> own = split.factorAxes[factor];
+    int64_t size = rule.factors[factor].size;
+    if (!own.empty()) {
+      if (!majorWhole) {
+        // The major factors together are what there is one segment of each.
+        if (!axes.empty() || before > kMaxSegments ||
+            !split.factorSegments[factor].empty())
+          return std::nullopt;
+        segments.assign(before, total / before);
+      } else if (!split.factorSegments[factor].empty()) {
+        if (!axes.empty())
+          return std::nullopt;
+        for (int64_t segment : split.factorSegments[factor])
+          segments.push_back(segment * (total / before / size));
+      }
       llvm::append_range(axes, own);
-      majorWhole &= mesh.getAxesSize(own) == rule.factors[factor].size;
     }
-    dims.push_back(AxisListAttr::get(context, axes));
+    before *= size;
+    majorWhole &=
+        mesh.getAxesSize(own) == size && split.factorSegments[factor].empty();
+  }
+  if (axes.empty())
+    return AxisListAttr::get(context, {});
+  if (window) {
+    auto inside = getSegmentsIn(segments, *window);
+    if (!inside)
+      return std::nullopt;
+    segments = *inside;
+  }
+  return AxisListAttr::get(context, axes, segments);
+}
+
+static std::optional<SmallVector<AxisListAttr>>
+getTensorAxes(const ShardingRule &rule, const OpSplit &split, bool isResult,
+              unsigned tensor) {
+  SmallVector<AxisListAttr> dims;
+  const TensorFactors &all =
+      isResult ? rule.results[tensor] : rule.operands[tensor];
+  for (auto [dim, factors] : llvm::enumerate(all)) {
+    auto axes =
+        getDimAxes(rule, split, factors, rule.getWindow(isResult, tensor, dim));
+    if (!axes)
+      return std::nullopt;
+    dims.push_back(*axes);
   }
   return dims;
 }
 
 ShardingAttr tp::getOperandSharding(const ShardingRule &rule,
                                     const OpSplit &split, unsigned operand) {
-  auto dims = getDimAxes(rule, split, rule.operands[operand]);
+  auto dims = getTensorAxes(rule, split, /*isResult=*/false, operand);
   if (!dims)
     return {};
   MeshOp mesh = split.mesh;
@@ -63,7 +128,7 @@ ShardingAttr tp::getOperandSharding(const ShardingRule &rule,
 
 ShardingAttr tp::getResultSharding(const ShardingRule &rule,
                                    const OpSplit &split, unsigned result) {
-  auto dims = getDimAxes(rule, split, rule.results[result]);
+  auto dims = getTensorAxes(rule, split, /*isResult=*/true, result);
   if (!dims)
     return {};
   MeshOp mesh = split.mesh;
@@ -76,9 +141,8 @@ ShardingAttr tp::getResultSharding(const ShardingRule &rule,
             PartialAttr::get(context, axis, rule.factors[index].reduction));
   for (auto [set, axis] : split.linearAxes)
     partial.push_back(PartialAttr::get(context, axis, ReductionKind::Sum));
-  return ShardingAttr::get(context,
-                           FlatSymbolRefAttr::get(mesh.getSymNameAttr()), *dims,
-                           partial);
+  return ShardingAttr::get(
+      context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), *dims, partial);
 }
 
 FailureOr<SmallVector<Value>> tp::clonePartitioned(Operation *op,

@@ -133,7 +133,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
     return op->emitError(
         "has no placement; tp-propagate gives one to every op");
   FailureOr<OpSplit> split =
-      inferSplit(op, mesh, operandShardings, resultShardings);
+      inferSplit(op, mesh, rank, operandShardings, resultShardings);
   if (failed(split))
     return failure();
 
@@ -258,6 +258,24 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
 }
 
 LogicalResult FunctionPartitioner::partition(Operation *op) {
+  // Between these two, a rank's block is a value of its own.
+  if (isa<ToLocalOp, FromLocalOp>(op)) {
+    FailureOr<ShardingAttr> from = getSharding(op->getOperand(0), op);
+    if (failed(from))
+      return failure();
+    auto toLocal = dyn_cast<ToLocalOp>(op);
+    if (toLocal && *from != toLocal.getSharding())
+      return op->emitError()
+             << "the input is " << printPlacements(*from, mesh) << ", not "
+             << printPlacements(toLocal.getSharding(), mesh)
+             << "; tp-propagate redistributes it";
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    shardings[op->getResult(0)] =
+        toLocal ? ShardingAttr::getReplicated(from->getMesh(), type.getRank())
+                : cast<FromLocalOp>(op).getSharding();
+    local.map(op->getResult(0), local.lookup(op->getOperand(0)));
+    return success();
+  }
   if (auto redistribute = dyn_cast<RedistributeOp>(op))
     return partitionRedistribute(redistribute);
   if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op))

@@ -9,13 +9,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
 #include "tp/Analysis/Redistribution.h"
 #include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::tp {
@@ -64,12 +64,14 @@ private:
   void collectWishes(Block &block);
 
   LogicalResult visit(Operation *op);
+  LogicalResult visitLocalView(Operation *op);
   LogicalResult visitRuleOp(ShardingRuleOpInterface op);
+  SmallVector<AxisRefAttr> collectAxes(Operation *op);
   OpSplit chooseSplit(ShardingRuleOpInterface op, const ShardingRule &rule);
   std::optional<RedistributionCost> getCost(Operation *op,
                                             const ShardingRule &rule,
                                             const OpSplit &split,
-                                            StringRef axis);
+                                            AxisRefAttr axis);
 
   /// `value` placed as `sharding`, for `user`; a redistribution is shared by
   /// all users that need the same.
@@ -86,6 +88,8 @@ private:
   DenseMap<Value, ShardingAttr> shardings;
   DenseMap<Value, Wish> wishes;
   DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
+  /// Values between tp.to_local and tp.from_local, each rank's own.
+  DenseSet<Value> locals;
 };
 
 } // namespace
@@ -95,10 +99,17 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// A wish for a result becomes one for the operands, along parallel factors. Of
-/// several users the earliest has the say: the sweep runs backward, and the last
-/// word stays.
+/// several users the earliest has the say: the sweep runs backward, and the
+/// last word stays.
 void FunctionPropagator::collectWishes(Block &block) {
   for (Operation &op : llvm::reverse(block)) {
+    if (isa<func::ReturnOp>(op)) {
+      for (OpOperand &operand : op.getOpOperands())
+        if (ShardingAttr wanted =
+                tp::getResultSharding(function, operand.getOperandNumber()))
+          wishes[operand.get()] = {wanted, RedistributeOp()};
+      continue;
+    }
     if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
       wishes[redistribute.getInput()] = {redistribute.getSharding(),
                                          redistribute};
@@ -119,8 +130,16 @@ void FunctionPropagator::collectWishes(Block &block) {
             split.factorAxes[factor].push_back(axis);
             break;
           }
-    // A minor factor alone can't be split in the result (a merge of dimensions).
-    if (split.isReplicated() || !getResultSharding(rule, split, 0))
+    // A wish that the op can't grant, as for a minor factor of a merged
+    // dimension, is none of its operands' business.
+    ShardingAttr given = getResultSharding(rule, split, 0);
+    bool grants =
+        given && llvm::all_of(llvm::zip(given.getDims(), wanted.getDims()),
+                              [](auto pair) {
+                                auto [have, want] = pair;
+                                return have.empty() || have == want;
+                              });
+    if (split.isReplicated() || !grants)
       continue;
     for (unsigned i = 0; i < op.getNumOperands(); ++i)
       if (ShardingAttr sharding = getOperandSharding(rule, split, i))
@@ -135,10 +154,10 @@ void FunctionPropagator::collectWishes(Block &block) {
 
 std::optional<RedistributionCost>
 FunctionPropagator::getCost(Operation *op, const ShardingRule &rule,
-                            const OpSplit &split, StringRef axis) {
+                            const OpSplit &split, AxisRefAttr axis) {
   RedistributionCost cost;
   double pending = 0, growth = 0;
-  int64_t size = mesh.getAxisSizes()[*mesh.getAxisIndex(axis)];
+  int64_t size = mesh.getAxisSize(axis);
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     ShardingAttr needed = getOperandSharding(rule, split, index);
     if (!needed)
@@ -171,24 +190,77 @@ FunctionPropagator::getCost(Operation *op, const ShardingRule &rule,
   return cost;
 }
 
+/// The axes that a choice is to be made for: those of the operands' placements
+/// and of the wishes for the results, as they nest there. Of two that overlap,
+/// the first counts.
+SmallVector<AxisRefAttr> FunctionPropagator::collectAxes(Operation *op) {
+  SmallVector<AxisRefAttr> axes;
+  auto add = [&](AxisRefAttr axis) {
+    bool overlaps = llvm::any_of(
+        axes, [&](AxisRefAttr other) { return axis.overlaps(other); });
+    if (!overlaps && mesh.getAxisSize(axis) > 1)
+      axes.push_back(axis);
+  };
+  auto addAll = [&](ShardingAttr sharding) {
+    for (AxisListAttr list : sharding.getDims())
+      llvm::for_each(list, add);
+    for (PartialAttr partial : sharding.getPartial())
+      add(partial.getAxis());
+  };
+  for (Value operand : op->getOperands())
+    addAll(shardings.at(operand));
+  for (Value result : op->getResults())
+    if (ShardingAttr wanted = wishes.lookup(result).sharding)
+      addAll(wanted);
+  return axes;
+}
+
+/// The segments in which `axis` may split `factor`: those of all operands
+/// together, of one of them, or of what is wished for.
+static SmallVector<SmallVector<int64_t>>
+getSegmentChoices(const ShardingRule &rule, const OpSplit &chosen,
+                  unsigned factor, AxisRefAttr axis,
+                  ArrayRef<ShardingAttr> operands,
+                  ArrayRef<ShardingAttr> wanted) {
+  if (!chosen.factorAxes[factor].empty())
+    return {chosen.factorSegments[factor]};
+  SmallVector<SmallVector<int64_t>> choices;
+  auto add = [&](ArrayRef<ShardingAttr> from, ArrayRef<ShardingAttr> to) {
+    SmallVector<int64_t> segments = inferSegments(rule, factor, axis, from, to);
+    if (!llvm::is_contained(choices, segments))
+      choices.push_back(std::move(segments));
+  };
+  add(operands, {});
+  for (size_t i = 0; i < operands.size(); ++i) {
+    SmallVector<ShardingAttr> alone(operands.size());
+    alone[i] = operands[i];
+    add(alone, {});
+  }
+  add({}, wanted);
+  return choices;
+}
+
 OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
                                         const ShardingRule &rule) {
   OpSplit chosen = getReplicatedSplit(rule, mesh);
-  for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
-    StringRef name = mesh.getAxisName(i);
-    AxisRefAttr axis = AxisRefAttr::get(op.getContext(), name);
-
+  auto operands = llvm::map_to_vector(
+      op->getOperands(), [&](Value operand) { return shardings.at(operand); });
+  auto wanted = llvm::map_to_vector(op->getResults(), [&](Value result) {
+    return wishes.lookup(result).sharding;
+  });
+  for (AxisRefAttr axis : collectAxes(op)) {
     // Factors that an operand is split along already, or that are wished for.
     llvm::SmallSetVector<unsigned, 4> factors;
     auto addFactors = [&](ShardingAttr sharding, const TensorFactors &tensor) {
-      if (auto dim = sharding.getShardedDim(name))
+      if (!sharding)
+        return;
+      if (auto dim = sharding.getShardedDim(axis))
         factors.insert(tensor[*dim].begin(), tensor[*dim].end());
     };
-    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
-      addFactors(shardings.at(operand), tensor);
-    for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
-      if (ShardingAttr wanted = wishes.lookup(result).sharding)
-        addFactors(wanted, tensor);
+    for (auto [sharding, tensor] : llvm::zip(operands, rule.operands))
+      addFactors(sharding, tensor);
+    for (auto [sharding, tensor] : llvm::zip(wanted, rule.results))
+      addFactors(sharding, tensor);
 
     // Linear sets first, then factors, then replicated: of equal cost, the one
     // that leaves the least to compute wins.
@@ -198,16 +270,22 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
       candidates.back().linearAxes.push_back({set, axis});
     }
     for (unsigned factor : factors) {
-      if (!canSplit(rule, chosen, factor, axis))
-        continue;
-      candidates.push_back(chosen);
-      candidates.back().factorAxes[factor].push_back(axis);
+      for (ArrayRef<int64_t> segments :
+           getSegmentChoices(rule, chosen, factor, axis, operands, wanted)) {
+        OpSplit candidate = chosen;
+        candidate.factorSegments[factor].assign(segments.begin(),
+                                                segments.end());
+        if (!canSplit(rule, candidate, factor, axis))
+          continue;
+        candidate.factorAxes[factor].push_back(axis);
+        candidates.push_back(std::move(candidate));
+      }
     }
     candidates.push_back(chosen);
 
     std::optional<RedistributionCost> best;
     for (OpSplit &candidate : candidates) {
-      auto cost = getCost(op, rule, candidate, name);
+      auto cost = getCost(op, rule, candidate, axis);
       if (cost && (!best || *cost < *best)) {
         best = cost;
         chosen = std::move(candidate);
@@ -225,9 +303,9 @@ Value FunctionPropagator::getPlaced(Value value, ShardingAttr sharding,
   Value &result = placed[{value, sharding}];
   if (!result) {
     OpBuilder builder(user);
-    result = RedistributeOp::create(
-        builder, user->getLoc(), value.getType(), value, sharding,
-        builder.getStringAttr(fqn), builder.getStringAttr(reason));
+    result = RedistributeOp::create(builder, user->getLoc(), value.getType(),
+                                    value, sharding, builder.getStringAttr(fqn),
+                                    builder.getStringAttr(reason));
     shardings[result] = sharding;
   }
   return result;
@@ -244,7 +322,8 @@ LogicalResult FunctionPropagator::visitRuleOp(ShardingRuleOpInterface op) {
   OpSplit split = chooseSplit(op, rule);
   // An operand moves on behalf of the redistribution whose wish it fulfils, or
   // because the op can't do without.
-  Wish wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : Wish();
+  Wish wish =
+      op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : Wish();
   bool granted =
       wish.origin && tp::getResultSharding(rule, split, 0) == wish.sharding;
   for (OpOperand &operand : op->getOpOperands()) {
@@ -286,7 +365,67 @@ LogicalResult FunctionPropagator::visitRuleOp(ShardingRuleOpInterface op) {
   return success();
 }
 
+/// tp.distribute becomes a redistribution; what is between tp.to_local and
+/// tp.from_local stays as it is.
+LogicalResult FunctionPropagator::visitLocalView(Operation *op) {
+  if (auto distribute = dyn_cast<DistributeOp>(op)) {
+    ShardingAttr from = shardings.at(distribute.getInput());
+    if (!from.isReplicated())
+      return op->emitError()
+             << "the input is placed already, " << printPlacements(from, mesh)
+             << "; tp.redistribute changes a placement";
+    distribute.replaceAllUsesWith(getPlaced(distribute.getInput(),
+                                            distribute.getSharding(), op,
+                                            getFqn(op), "tp.distribute"));
+    op->erase();
+    return success();
+  }
+  if (auto toLocal = dyn_cast<ToLocalOp>(op)) {
+    ShardingAttr from = shardings.at(toLocal.getInput());
+    if (locals.contains(toLocal.getInput()))
+      return op->emitError("the input is a local value already");
+    if (failed(verifyRedistribution(from, toLocal.getSharding(), mesh,
+                                    [&]() { return op->emitError(); })))
+      return failure();
+    toLocal.getInputMutable().set(getPlaced(
+        toLocal.getInput(), toLocal.getSharding(), op, getFqn(op),
+        "tp.to_local as " + printPlacements(toLocal.getSharding(), mesh)));
+    shardings[toLocal] = getReplicated(toLocal.getType());
+    locals.insert(toLocal);
+    return success();
+  }
+  if (auto fromLocal = dyn_cast<FromLocalOp>(op)) {
+    if (!locals.contains(fromLocal.getInput()))
+      return op->emitError("the input isn't a local value; tp.to_local makes "
+                           "one of a global value");
+    shardings[fromLocal] = fromLocal.getSharding();
+    return success();
+  }
+  // Any other op: on local values and on what all ranks have alike.
+  for (Value operand : op->getOperands())
+    if (!locals.contains(operand) && !shardings.at(operand).isReplicated())
+      return op->emitError()
+             << "mixes a local value with one that is placed "
+             << printPlacements(shardings.at(operand), mesh)
+             << "; tp.to_local or tp.from_local must bring them together";
+  if (!isa<ShardingRuleOpInterface>(op))
+    return op->emitError("can't take a local value; tp.from_local makes a "
+                         "global one of it");
+  SmallVector<ShardingAttr> results;
+  for (Value result : op->getResults()) {
+    results.push_back(getReplicated(result.getType()));
+    shardings[result] = results.back();
+    locals.insert(result);
+  }
+  setResultShardings(op, results);
+  return success();
+}
+
 LogicalResult FunctionPropagator::visit(Operation *op) {
+  if (isa<DistributeOp, ToLocalOp, FromLocalOp>(op) ||
+      llvm::any_of(op->getOperands(),
+                   [&](Value operand) { return locals.contains(operand); }))
+    return visitLocalView(op);
   if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
     Value input = redistribute.getInput();
     ShardingAttr from = shardings.at(input), to = redistribute.getSharding();
@@ -295,9 +434,8 @@ LogicalResult FunctionPropagator::visit(Operation *op) {
       redistribute.erase();
       return success();
     }
-    if (failed(verifyRedistribution(from, to, mesh, [&]() {
-          return redistribute.emitError();
-        })))
+    if (failed(verifyRedistribution(
+            from, to, mesh, [&]() { return redistribute.emitError(); })))
       return failure();
     shardings[redistribute] = to;
     return success();
@@ -347,7 +485,8 @@ LogicalResult FunctionPropagator::run() {
     shardings[argument] = sharding;
   }
   for (Operation &op : block) {
-    if (isa<RedistributeOp, ShardingRuleOpInterface, func::ReturnOp>(op))
+    if (isa<RedistributeOp, DistributeOp, ToLocalOp, FromLocalOp,
+            ShardingRuleOpInterface, func::ReturnOp>(op))
       continue;
     return visit(&op);
   }

@@ -37,8 +37,7 @@ func.func @redistributions(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh
 func.func @embedding(%ids: tensor<2x8xi64> {tp.sharding = #tp.sharding<@mesh, [{}, {}]>})
     -> (tensor<2x8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {}]>}) {
   %w = nn.parameter "table" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<100x4xf32>
-  // CHECK: %[[I:.*]] = tp.shard_index over @mesh {tp} {tp.fqn = "emb"} : tensor<i64>
-  // CHECK: %[[FIRST:.*]] = nn.mul %[[I]]
+  // CHECK: %[[FIRST:.*]] = tp.shard_offset of 100 over @mesh {tp} {tp.fqn = "emb"} : tensor<i64>
   // CHECK: %[[REL:.*]] = nn.sub %{{.*}}, %[[FIRST]]
   // CHECK: %[[MINE:.*]] = nn.logical_and
   // An index that no rank holds stays out of range.

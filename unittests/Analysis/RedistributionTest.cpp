@@ -661,17 +661,18 @@ TEST_F(Redistribution, CostOverOneMeshDimension) {
       {"[{}, {}], partial = {a: sum}", "[{a}, {}]", 48, 1},
       {"[{}, {}], partial = {a: sum}", "[{}, {}], partial = {a: sum}", 0, 0},
   };
+  AxisRefAttr axis = AxisRefAttr::get(&context, "a");
   for (auto &row : table) {
     SCOPED_TRACE(std::string(row.from) + " to " + row.to);
-    auto cost = getAxisCost(parse(row.from), parse(row.to), "a", 4, 64);
+    auto cost = getAxisCost(parse(row.from), parse(row.to), axis, 4, 64);
     ASSERT_TRUE(cost);
     EXPECT_EQ(cost->bytes, row.bytes);
     EXPECT_EQ(cost->collectives, row.collectives);
   }
   EXPECT_FALSE(getAxisCost(parse("[{}, {}]"),
-                           parse("[{}, {}], partial = {a: sum}"), "a", 4, 64));
+                           parse("[{}, {}], partial = {a: sum}"), axis, 4, 64));
   EXPECT_FALSE(getAxisCost(parse("[{}, {}], partial = {a: max}"),
-                           parse("[{}, {}], partial = {a: sum}"), "a", 4, 64));
+                           parse("[{}, {}], partial = {a: sum}"), axis, 4, 64));
 }
 
 } // namespace

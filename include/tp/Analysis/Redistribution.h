@@ -119,11 +119,11 @@ struct RedistributionCost {
   }
 };
 
-/// The cost over the mesh dimension `axis` alone of placing a tensor of
+/// The cost over `axis` alone of placing a tensor of
 /// `numBytes` bytes (the whole of it) from `from` to `to`; nullopt where that
 /// can't be done.
 std::optional<RedistributionCost> getAxisCost(ShardingAttr from,
-                                              ShardingAttr to, StringRef axis,
+                                              ShardingAttr to, AxisRefAttr axis,
                                               int64_t axisSize,
                                               double numBytes);
 

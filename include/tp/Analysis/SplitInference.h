@@ -12,9 +12,18 @@ namespace mlir::tp {
 /// split along, such that its rule gives exactly these placements. Emits an
 /// error on `op` and fails where there is none: the placements break the op's
 /// rule.
+/// `rank` is one that the split is for.
 FailureOr<OpSplit> inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
-                              ArrayRef<ShardingAttr> operands,
+                              int64_t rank, ArrayRef<ShardingAttr> operands,
                               ArrayRef<ShardingAttr> results);
+
+/// The segments that placements of an op's tensors give to `factor`, where `axis`
+/// splits it: those of a dimension that is the whole factor, else those that the
+/// windows on it make up together. Null placements aren't looked at.
+SmallVector<int64_t> inferSegments(const ShardingRule &rule, unsigned factor,
+                                   AxisRefAttr axis,
+                                   ArrayRef<ShardingAttr> operands,
+                                   ArrayRef<ShardingAttr> results);
 
 /// An empty split (replicated over every mesh dimension).
 OpSplit getReplicatedSplit(const ShardingRule &rule, MeshOp mesh);

@@ -47,12 +47,25 @@ using TensorFactors = SmallVector<DimFactors, 4>;
 /// the results are Partial(sum) over it.
 using LinearSet = SmallVector<unsigned, 2>;
 
+/// A dimension that corresponds to a part of its factor only: elements
+/// [start, start + size), as the result of a slice does.
+struct Window {
+  bool isResult;
+  unsigned tensor, dim;
+  int64_t start, size;
+};
+
 class ShardingRule {
 public:
   SmallVector<Factor> factors;
   SmallVector<TensorFactors> operands;
   SmallVector<TensorFactors> results;
   SmallVector<LinearSet> linearSets;
+  /// Dimensions with a window have one factor.
+  SmallVector<Window> windows;
+
+  /// The window of a dimension; null where it corresponds to whole factors.
+  const Window *getWindow(bool isResult, unsigned tensor, unsigned dim) const;
 
   /// The rule written as an einsum over `op`'s operands and results, sizes
   /// taken from their types: `"(b.. k, n k, n) -> (b.. n)"`.
@@ -91,7 +104,8 @@ public:
   /// einsum names of the factors, for messages; empty where a rule has none.
   SmallVector<std::string> names;
 
-  /// Prints `([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2}`.
+  /// Prints `([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2}`; a
+  /// window of factor 1 as `[1:4+2]`.
   void print(raw_ostream &os) const;
 };
 

@@ -16,6 +16,12 @@ namespace mlir::tp {
 struct OpSplit {
   MeshOp mesh;
   SmallVector<SmallVector<AxisRefAttr>> factorAxes;
+  /// The segments of a factor that are split each on its own; empty: it is split
+  /// as one.
+  SmallVector<SmallVector<int64_t>> factorSegments;
+  /// A rank that runs the program: the sizes of its blocks are those of all ranks
+  /// that do.
+  int64_t rank = 0;
   /// (index into ShardingRule::linearSets, axis)
   SmallVector<std::pair<unsigned, AxisRefAttr>> linearAxes;
 
@@ -25,7 +31,8 @@ struct OpSplit {
 };
 
 /// The placement of an operand that `split` asks for; null when the tensor has a
-/// dimension made of several factors that `split` can't express.
+/// dimension whose blocks no placement describes: of a product of factors that are
+/// split both, of a window that cuts a segment.
 ShardingAttr getOperandSharding(const ShardingRule &rule, const OpSplit &split,
                                 unsigned operand);
 /// The placement of a result that `split` gives.

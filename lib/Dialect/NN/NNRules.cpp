@@ -1,8 +1,9 @@
 //===- NNRules.cpp - rules that einsum alone can't say, partition hooks ---===//
 
-#include "tp/Dialect/NN/NN.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -88,8 +89,8 @@ static ShardingRule getReductionRule(Operation *op, ArrayRef<int64_t> dropped,
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     unsigned factor = rule.factors.size();
     bool drop = llvm::is_contained(dropped, dim);
-    rule.factors.push_back({type.getDimSize(dim),
-                            drop ? kind : FactorKind::Parallel, reduction});
+    rule.factors.push_back(
+        {type.getDimSize(dim), drop ? kind : FactorKind::Parallel, reduction});
     operand.push_back({factor});
     if (!drop)
       result.push_back({factor});
@@ -165,15 +166,39 @@ static ShardingRule getAllButRule(Operation *op, int64_t dim) {
   return rule;
 }
 
+/// The result is a window on the sliced dimension.
 ShardingRule SliceOp::getSliceRule() {
   ShardingRule rule = getAllButRule(*this, getDim());
-  return rule.linear({LinearSet{0}});
+  rule.linear({LinearSet{0}});
+  if (getStep() != 1)
+    return rule;
+  unsigned along = rule.factors.size(), dim = getDim();
+  rule.factors.push_back({getInput().getType().getDimSize(dim)});
+  rule.operands[0][dim].push_back(along);
+  rule.results[0][dim].push_back(along);
+  rule.windows.push_back({/*isResult=*/true, 0, dim,
+                          static_cast<int64_t>(getStart()),
+                          getType().getDimSize(dim)});
+  return rule;
 }
 
+/// The operands are windows, side by side, on the result's dimension.
 ShardingRule ConcatOp::getConcatRule() {
   ShardingRule rule = getAllButRule(*this, getDim());
   LinearSet all = llvm::to_vector<2>(llvm::seq<unsigned>(0, getNumOperands()));
-  return rule.linear({all});
+  rule.linear({all});
+  unsigned along = rule.factors.size(), dim = getDim();
+  rule.factors.push_back({getType().getDimSize(dim)});
+  rule.results[0][dim].push_back(along);
+  int64_t start = 0;
+  for (auto [index, operand] : llvm::enumerate(getOperands())) {
+    int64_t size = cast<RankedTensorType>(operand.getType()).getDimSize(dim);
+    rule.operands[index][dim].push_back(along);
+    rule.windows.push_back(
+        {/*isResult=*/false, static_cast<unsigned>(index), dim, start, size});
+    start += size;
+  }
+  return rule;
 }
 
 ShardingRule GatherOp::getGatherRule() {
@@ -200,8 +225,8 @@ ShardingRule IndexSelectOp::getIndexSelectRule() {
   return rule.linear({LinearSet{0}});
 }
 
-/// input (n, c, d…), target (n, d…), weight (c): the class dimension is whole; a
-/// reduced loss of `mean` counts targets globally, so that only `none` and
+/// input (n, c, d…), target (n, d…), weight (c): the class dimension is whole;
+/// a reduced loss of `mean` counts targets globally, so that only `none` and
 /// `sum` split.
 template <typename OpT>
 static ShardingRule getClassLossRule(OpT op) {
@@ -209,15 +234,14 @@ static ShardingRule getClassLossRule(OpT op) {
   auto input = op.getInput().getType();
   TensorFactors inputDims(input.getRank()), targetDims;
   int64_t classDim = input.getRank() == 1 ? 0 : 1;
-  FactorKind kind = op.getReduction() == LossReduction::None
-                        ? FactorKind::Parallel
-                    : op.getReduction() == LossReduction::Sum
-                        ? FactorKind::Reduction
-                        : FactorKind::Whole;
+  FactorKind kind =
+      op.getReduction() == LossReduction::None  ? FactorKind::Parallel
+      : op.getReduction() == LossReduction::Sum ? FactorKind::Reduction
+                                                : FactorKind::Whole;
   for (int64_t dim = 0; dim < input.getRank(); ++dim) {
     unsigned factor = rule.factors.size();
-    rule.factors.push_back({input.getDimSize(dim),
-                            dim == classDim ? FactorKind::Whole : kind});
+    rule.factors.push_back(
+        {input.getDimSize(dim), dim == classDim ? FactorKind::Whole : kind});
     inputDims[dim].push_back(factor);
     if (dim != classDim)
       targetDims.push_back({factor});
@@ -225,9 +249,8 @@ static ShardingRule getClassLossRule(OpT op) {
   rule.operands = {inputDims, targetDims};
   if (op.getWeight())
     rule.operands.push_back({inputDims[classDim]});
-  rule.results.push_back(op.getReduction() == LossReduction::None
-                             ? targetDims
-                             : TensorFactors());
+  rule.results.push_back(
+      op.getReduction() == LossReduction::None ? targetDims : TensorFactors());
   return rule;
 }
 
@@ -248,6 +271,32 @@ FailureOr<SmallVector<Value>> ConstantOp::partition(OpBuilder &builder,
   auto splat = cast<DenseElementsAttr>(getValue());
   return SmallVector<Value>{
       ConstantOp::create(builder, getLoc(), splat.resizeSplat(type))};
+}
+
+/// Whole segments before the slice are this rank's parts of them.
+FailureOr<SmallVector<Value>> SliceOp::partition(OpBuilder &builder,
+                                                 ValueRange operands,
+                                                 TypeRange types,
+                                                 const OpSplit &split) {
+  auto results = tp::clonePartitioned(*this, builder, operands, types);
+  ShardingRule rule = getShardingRule();
+  ArrayRef<unsigned> along = rule.operands[0][getDim()];
+  if (failed(results) || along.empty() || split.factorAxes[along[0]].empty())
+    return results;
+  auto axes =
+      tp::AxisListAttr::get(builder.getContext(), split.factorAxes[along[0]],
+                            split.factorSegments[along[0]]);
+  int64_t start = 0, begin = 0;
+  for (auto [segment, mine] :
+       llvm::zip(axes.getSegments(),
+                 tp::getDimBlock(getInput().getType().getDimSize(getDim()),
+                                 axes, split.mesh, split.rank))) {
+    if (begin < static_cast<int64_t>(getStart()))
+      start += mine.size;
+    begin += segment;
+  }
+  results->front().getDefiningOp<SliceOp>().setStart(start);
+  return results;
 }
 
 /// The count of a mean is global: the local sum divided by it is the Partial.
@@ -280,20 +329,23 @@ FailureOr<SmallVector<Value>> ReduceOp::partition(OpBuilder &builder,
 }
 
 /// Rows split: index relative to this rank's first row; a row that another rank
-/// holds is looked up as row 0 and then zeroed. An index that is in no rank's rows
-/// stays out of range, so that the lookup reports it.
+/// holds is looked up as row 0 and then zeroed. An index that is in no rank's
+/// rows stays out of range, so that the lookup reports it.
 FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
                                                      ValueRange operands,
                                                      TypeRange types,
                                                      const OpSplit &split) {
   Value weight = operands[1], indices = operands[0];
   int64_t rows = cast<RankedTensorType>(weight.getType()).getDimSize(0);
-  if (rows == getWeight().getType().getDimSize(0))
+  ShardingRule rule = getShardingRule();
+  ArrayRef<tp::AxisRefAttr> axes = split.factorAxes[rule.operands[1][0][0]];
+  if (axes.empty())
     return tp::clonePartitioned(*this, builder, operands, types);
 
   Location loc = getLoc();
-  ShardingRule rule = getShardingRule();
-  ArrayRef<tp::AxisRefAttr> axes = split.factorAxes[rule.operands[1][0][0]];
+  if (rows == 0) // no row, no contribution
+    return SmallVector<Value>{ConstantOp::create(
+        builder, loc, cast<ElementsAttr>(builder.getZeroAttr(types[0])))};
   MLIRContext *context = builder.getContext();
   tp::MeshOp mesh = split.mesh;
   auto indexType = cast<RankedTensorType>(indices.getType());
@@ -307,28 +359,25 @@ FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
             scalar,
             ArrayRef<Attribute>{builder.getIntegerAttr(element, value)}));
   };
-  Value block = tp::ShardIndexOp::create(
+  Value first = tp::ShardOffsetOp::create(
       builder, loc, RankedTensorType::get({}, builder.getI64Type()),
+      builder.getI64IntegerAttr(getWeight().getType().getDimSize(0)),
       FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
       tp::AxisListAttr::get(context, axes));
   if (!element.isInteger(64))
-    block = CastOp::create(builder, loc, scalar, block);
-  Value first = MulOp::create(builder, loc, scalar, block, constant(rows));
+    first = CastOp::create(builder, loc, scalar, first);
   Value relative = SubOp::create(builder, loc, indexType, indices, first);
   auto maskType = indexType.clone(builder.getI1Type());
-  Value notBelow = CompareOp::create(builder, loc, maskType,
-                                     ComparePredicate::GE, relative,
-                                     constant(0));
-  Value notAbove = CompareOp::create(builder, loc, maskType,
-                                     ComparePredicate::LT, relative,
-                                     constant(rows));
+  Value notBelow = CompareOp::create(
+      builder, loc, maskType, ComparePredicate::GE, relative, constant(0));
+  Value notAbove = CompareOp::create(
+      builder, loc, maskType, ComparePredicate::LT, relative, constant(rows));
   Value mine = LogicalAndOp::create(builder, loc, maskType, notBelow, notAbove);
-  Value notNegative = CompareOp::create(builder, loc, maskType,
-                                        ComparePredicate::GE, indices,
-                                        constant(0));
-  Value inTable = CompareOp::create(
-      builder, loc, maskType, ComparePredicate::LT, indices,
-      constant(getWeight().getType().getDimSize(0)));
+  Value notNegative = CompareOp::create(
+      builder, loc, maskType, ComparePredicate::GE, indices, constant(0));
+  Value inTable =
+      CompareOp::create(builder, loc, maskType, ComparePredicate::LT, indices,
+                        constant(getWeight().getType().getDimSize(0)));
   Value valid =
       LogicalAndOp::create(builder, loc, maskType, notNegative, inTable);
   Value notMine = LogicalNotOp::create(builder, loc, maskType, mine);
@@ -343,8 +392,7 @@ FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
       builder, loc, RankedTensorType::get(column, builder.getI1Type()), mine);
   auto zeroType = RankedTensorType::get({}, resultType.getElementType());
   Value zero = ConstantOp::create(
-      builder, loc,
-      cast<ElementsAttr>(builder.getZeroAttr(zeroType)));
+      builder, loc, cast<ElementsAttr>(builder.getZeroAttr(zeroType)));
   return SmallVector<Value>{
       WhereOp::create(builder, loc, resultType, mask, found, zero)};
 }

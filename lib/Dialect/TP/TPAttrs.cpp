@@ -59,6 +59,15 @@ static FailureOr<AxisRefAttr> parseAxis(AsmParser &parser,
   return AxisRefAttr::get(parser.getContext(), name, preSize, size);
 }
 
+bool AxisRefAttr::overlaps(AxisRefAttr other) const {
+  if (getName() != other.getName())
+    return false;
+  // Part (p)s covers the sizes from p to p*s.
+  return isWhole() || other.isWhole() ||
+         (getPreSize() < other.getPreSize() * other.getSize() &&
+          other.getPreSize() < getPreSize() * getSize());
+}
+
 void AxisRefAttr::printAxis(raw_ostream &os) const {
   StringRef name = getName();
   bool bare = !name.empty() && !isDigit(name[0]) &&
@@ -248,6 +257,21 @@ ShardingAttr::getPartialKind(StringRef axis) const {
   return std::nullopt;
 }
 
+std::optional<int64_t> ShardingAttr::getShardedDim(AxisRefAttr axis) const {
+  for (auto [dim, axes] : llvm::enumerate(getDims()))
+    if (llvm::is_contained(axes.getAxes(), axis))
+      return dim;
+  return std::nullopt;
+}
+
+std::optional<ReductionKind>
+ShardingAttr::getPartialKind(AxisRefAttr axis) const {
+  for (PartialAttr partial : getPartial())
+    if (partial.getAxis() == axis)
+      return partial.getKind();
+  return std::nullopt;
+}
+
 ShardingAttr ShardingAttr::without(StringRef axis) const {
   SmallVector<AxisListAttr> dims;
   for (AxisListAttr axes : getDims()) {
@@ -356,17 +380,46 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
   return success();
 }
 
+/// What `axis`, one of `axes` on dimension `dim`, is in DTensor's words. An
+/// axis that splits what axes after it in the mesh have split already is
+/// strided.
+static std::string printShard(AxisRefAttr axis, AxisListAttr axes, int64_t dim,
+                              MeshOp mesh) {
+  int64_t splitFactor = 1;
+  for (AxisRefAttr other : axes.getAxes().take_while(
+           [&](AxisRefAttr other) { return other != axis; }))
+    if (*mesh.getAxisIndex(other.getName()) >
+        *mesh.getAxisIndex(axis.getName()))
+      splitFactor *= mesh.getAxisSize(other);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << (splitFactor > 1 ? "_StridedShard(" : "Shard(") << dim;
+  if (splitFactor > 1)
+    os << ", split_factor=" << splitFactor;
+  if (!axis.isWhole())
+    os << ", part=(" << axis.getPreSize() << ")" << axis.getSize();
+  if (!axes.getSegments().empty()) {
+    os << ", segments=[";
+    llvm::interleaveComma(axes.getSegments(), os);
+    os << "]";
+  }
+  os << ")";
+  return text;
+}
+
 SmallVector<std::string> tp::getPlacements(ShardingAttr sharding, MeshOp mesh) {
   SmallVector<std::string> placements;
   for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
-    StringRef axis = mesh.getAxisName(i);
-    if (auto dim = sharding.getShardedDim(axis))
-      placements.push_back("Shard(" + std::to_string(*dim) + ")");
-    else if (auto kind = sharding.getPartialKind(axis))
-      placements.push_back("Partial(" + stringifyReductionKind(*kind).str() +
-                           ")");
-    else
-      placements.push_back("Replicate");
+    SmallVector<std::string> parts;
+    for (auto [dim, axes] : llvm::enumerate(sharding.getDims()))
+      for (AxisRefAttr axis : axes)
+        if (axis.getName() == mesh.getAxisName(i))
+          parts.push_back(printShard(axis, axes, dim, mesh));
+    for (PartialAttr partial : sharding.getPartial())
+      if (partial.getAxis().getName() == mesh.getAxisName(i))
+        parts.push_back("Partial(" +
+                        stringifyReductionKind(partial.getKind()).str() + ")");
+    placements.push_back(parts.empty() ? "Replicate" : llvm::join(parts, "+"));
   }
   return placements;
 }

@@ -55,7 +55,11 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
     if (op->getNumResults() != 1)
       return emit() << "belongs on an op with one result; an op with "
                     << op->getNumResults() << " takes 'tp.shardings'";
-    return verifySharding(sharding, op->getResult(0).getType(), op, emit);
+    // In one rank's program the type is that of a block.
+    auto global = op->getAttrOfType<TypeAttr>(kGlobalTypeAttr);
+    return verifySharding(
+        sharding, global ? global.getValue() : op->getResult(0).getType(), op,
+        emit);
   }
   if (name == kShardingsAttr) {
     auto list = dyn_cast<ArrayAttr>(attr.getValue());
@@ -89,6 +93,7 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
 }
 
 static LogicalResult verifyInterfaceAttr(Operation *op, Type type,
+                                         Attribute globalType,
                                          NamedAttribute attr) {
   auto emit = [&]() { return emitAttrError(op, attr); };
   StringRef name = attr.getName();
@@ -96,6 +101,8 @@ static LogicalResult verifyInterfaceAttr(Operation *op, Type type,
     auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
     if (!sharding)
       return emit() << "a #tp.sharding is expected, found " << attr.getValue();
+    if (auto global = dyn_cast_or_null<TypeAttr>(globalType))
+      type = global.getValue();
     return verifySharding(sharding, type, op, emit);
   }
   if (name == kNameAttr && isa<StringAttr>(attr.getValue()))
@@ -113,7 +120,9 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return emitAttrError(op, attr) << "belongs on a function";
-  return verifyInterfaceAttr(op, function.getArgumentTypes()[argument], attr);
+  return verifyInterfaceAttr(op, function.getArgumentTypes()[argument],
+                             function.getArgAttr(argument, kGlobalTypeAttr),
+                             attr);
 }
 
 LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
@@ -122,5 +131,7 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return emitAttrError(op, attr) << "belongs on a function";
-  return verifyInterfaceAttr(op, function.getResultTypes()[result], attr);
+  return verifyInterfaceAttr(op, function.getResultTypes()[result],
+                             function.getResultAttr(result, kGlobalTypeAttr),
+                             attr);
 }

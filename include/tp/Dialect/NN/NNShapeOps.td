@@ -63,10 +63,11 @@ def NN_BroadcastOp : NN_RuleOp<"broadcast", "ShardingRule::elementwise(*this).li
   let hasFolder = 1;
 }
 
-def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()"> {
+def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", [], 1> {
   let summary = "A range of one dimension";
   let description = [{
-    Elements `start, start + step, …` along `dim`, as many as the result has. That dimension stays whole.
+    Elements `start, start + step, …` along `dim`, as many as the result has. That dimension is needed whole,
+    unless it consists of segments that are split each on its own, and the slice is made of such.
 
     ```mlir
     %1 = nn.slice %0 dim 1 start 2 step 1 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
@@ -92,7 +93,7 @@ def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()"> {
     %2 = nn.concat %0, %1 dim 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>
     ```
 
-    The concatenated dimension stays whole.
+    Split operands give a result of segments, one per operand, each split on its own.
 
     **Constraints:** (C1) at least one operand; (C2) all other dimensions agree; (C3) the sizes along `dim` add up.
   }];

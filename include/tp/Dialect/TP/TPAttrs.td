@@ -31,6 +31,8 @@ def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis"> {
     }]>];
   let extraClassDeclaration = [{
     bool isWhole() const { return getSize() == 0; }
+    /// Whether both have a part of a mesh dimension in common.
+    bool overlaps(AxisRefAttr other) const;
     void printAxis(::llvm::raw_ostream &os) const;
   }];
 }
@@ -109,7 +111,9 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     static ShardingAttr getReplicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
     /// The dimension that `axis` splits, if any.
     std::optional<int64_t> getShardedDim(::llvm::StringRef axis) const;
+    std::optional<int64_t> getShardedDim(AxisRefAttr axis) const;
     std::optional<ReductionKind> getPartialKind(::llvm::StringRef axis) const;
+    std::optional<ReductionKind> getPartialKind(AxisRefAttr axis) const;
     /// The same without any axis called `axis`.
     ShardingAttr without(::llvm::StringRef axis) const;
     ShardingAttr withShard(AxisRefAttr axis, int64_t dim) const;
