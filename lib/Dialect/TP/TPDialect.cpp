@@ -32,6 +32,12 @@ static InFlightDiagnostic emitAttrError(Operation *op, NamedAttribute attr) {
                            << "': ";
 }
 
+/// What a sharding is about: a rank's block keeps the type of the whole aside.
+static Type getWholeType(Type type, Attribute globalType) {
+  auto whole = dyn_cast_or_null<TypeAttr>(globalType);
+  return whole ? whole.getValue() : type;
+}
+
 LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attr) {
   StringRef name = attr.getName();
@@ -55,11 +61,10 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
     if (op->getNumResults() != 1)
       return emit() << "belongs on an op with one result; an op with "
                     << op->getNumResults() << " takes 'tp.shardings'";
-    // In one rank's program the type is that of a block.
-    auto global = op->getAttrOfType<TypeAttr>(kGlobalTypeAttr);
-    return verifySharding(
-        sharding, global ? global.getValue() : op->getResult(0).getType(), op,
-        emit);
+    return verifySharding(sharding,
+                          getWholeType(op->getResult(0).getType(),
+                                       op->getAttr(kGlobalTypeAttr)),
+                          op, emit);
   }
   if (name == kShardingsAttr) {
     auto list = dyn_cast<ArrayAttr>(attr.getValue());
@@ -101,9 +106,7 @@ static LogicalResult verifyInterfaceAttr(Operation *op, Type type,
     auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
     if (!sharding)
       return emit() << "a #tp.sharding is expected, found " << attr.getValue();
-    if (auto global = dyn_cast_or_null<TypeAttr>(globalType))
-      type = global.getValue();
-    return verifySharding(sharding, type, op, emit);
+    return verifySharding(sharding, getWholeType(type, globalType), op, emit);
   }
   if (name == kNameAttr && isa<StringAttr>(attr.getValue()))
     return success();
