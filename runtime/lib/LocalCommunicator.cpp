@@ -1,14 +1,15 @@
 //===- LocalCommunicator.cpp - Ranks as threads of one process -----------===//
 //
 // A collective is: publish the addresses of operand and result, meet, read the
-// others' operands, meet. All-reduce reduces by chunks, one per rank, meets
-// once more in between, and copies the others' chunks.
+// others' operands, meet. What a rank reads is a list of boxes, made before the
+// program runs. All-reduce reduces by chunks, one per rank, meets once more in
+// between, and copies the others' chunks.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Barrier.h"
-#include "Box.h"
 #include "Reduce.h"
+#include "Walk.h"
 #include "tprt/Communicator.h"
 
 #include <algorithm>
@@ -45,6 +46,24 @@ struct Group {
   Barrier barrier;
 };
 
+/// A box of the operand of rank `from` and where it goes.
+struct Read {
+  int64_t from;
+  Walk walk; ///< operand to result
+};
+
+/// One collective as one rank takes part in it.
+struct Part {
+  Group *group = nullptr; ///< null: not at all
+  int64_t position = 0;   ///< in the group
+  std::vector<Read> reads;
+  int64_t resultBytes = 0;
+  /// In place, everything that is read is where it belongs already.
+  bool isInPlace = true;
+  /// In place, writing the result would overwrite what is still to be read.
+  bool overwrites = false;
+};
+
 /// What all ranks of the process share.
 class World {
 public:
@@ -53,9 +72,8 @@ public:
   const Manifest &getManifest() const { return manifest; }
   State &getState(int64_t rank) { return states[rank]; }
   Group &getWorldGroup() { return groups.front(); }
-  /// The group of `rank` in collective `id`; null when it is in none.
-  Group *getGroup(int64_t id, int64_t rank) {
-    return groupOf[id * manifest.worldSize + rank];
+  const Part &getPart(int64_t id, int64_t rank) const {
+    return parts[id * manifest.worldSize + rank];
   }
 
   void wait(Group &group, int64_t rank);
@@ -63,13 +81,14 @@ public:
   void checkAborted();
 
 private:
+  void makeReads(const Collective &collective, Part *parts);
   std::string describeRanks();
 
   const Manifest &manifest;
   const std::chrono::milliseconds timeout;
   std::deque<State> states;
   std::deque<Group> groups; // the barrier of all ranks first
-  std::vector<Group *> groupOf;
+  std::vector<Part> parts;  // [id][rank]
 
   std::atomic<bool> isAborted{false};
   std::mutex reasonMutex;
@@ -99,11 +118,45 @@ World::World(const Manifest &manifest, const CommunicatorOptions &options)
     everyone[rank] = rank;
   groups.emplace_back(everyone, spins); // shared with no collective
 
-  groupOf.resize(manifest.collectives.size() * manifest.worldSize);
-  for (size_t id = 0; id < manifest.collectives.size(); ++id)
-    for (const std::vector<int64_t> &ranks : manifest.collectives[id].groups)
-      for (int64_t rank : ranks)
-        groupOf[id * manifest.worldSize + rank] = getOrMakeGroup(ranks);
+  parts.resize(manifest.collectives.size() * manifest.worldSize);
+  for (size_t id = 0; id < manifest.collectives.size(); ++id) {
+    const Collective &collective = manifest.collectives[id];
+    Part *ofRank = &parts[id * manifest.worldSize];
+    for (const std::vector<int64_t> &ranks : collective.groups)
+      for (size_t position = 0; position < ranks.size(); ++position) {
+        Part &part = ofRank[ranks[position]];
+        part.group = getOrMakeGroup(ranks);
+        part.position = position;
+        part.resultBytes =
+            numElements(collective.resultShapes[ranks[position]]) *
+            byteWidth(collective.dtype);
+      }
+    if (collective.kind != CollectiveKind::AllReduce)
+      makeReads(collective, ofRank);
+  }
+}
+
+void World::makeReads(const Collective &collective, Part *ofRank) {
+  std::vector<bool> isRead(manifest.worldSize); // by somebody else
+  for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
+    if (!ofRank[rank].group)
+      continue;
+    for (const Transfer &transfer : getTransfers(collective, rank)) {
+      if (numElements(transfer.size) == 0)
+        continue;
+      ofRank[rank].reads.push_back(
+          {transfer.from,
+           Walk(transfer.size,
+                {collective.operandShapes[transfer.from], transfer.src},
+                {collective.resultShapes[rank], transfer.dst})});
+      if (transfer.from == rank && transfer.src == transfer.dst)
+        continue;
+      ofRank[rank].isInPlace = false;
+      isRead[transfer.from] = true;
+    }
+  }
+  for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
+    ofRank[rank].overwrites = isRead[rank] && !ofRank[rank].isInPlace;
 }
 
 void World::checkAborted() {
@@ -173,69 +226,59 @@ void World::wait(Group &group, int64_t rank) {
 
 namespace {
 
-/// One collective as one rank sees it.
+/// One call of a collective by one rank.
 struct Participant {
   World &world;
   const Collective &collective;
-  Group &group;
+  const Part &part;
   int64_t rank;
-  size_t position;
   int64_t elementBytes;
   int64_t received = 0; ///< bytes from other ranks
 
-  size_t getGroupSize() const { return group.ranks.size(); }
-  State &getPeer(size_t p) { return world.getState(group.ranks[p]); }
-  void meet() { world.wait(group, rank); }
+  const std::vector<int64_t> &getRanks() const { return part.group->ranks; }
+  void meet() { world.wait(*part.group, rank); }
 
-  /// Copies a box of peer p's operand.
-  void copyFrom(size_t p, const Shape &size, const Shape &readOffset,
-                const Shape &writeOffset, std::byte *dst) {
-    int64_t bytes =
-        copyBox(size, elementBytes, {collective.operandShape, readOffset},
-                getPeer(p).src, {collective.resultShape, writeOffset}, dst);
-    count(p, bytes);
-  }
-  void count(size_t p, int64_t bytes) {
-    if (p != position)
+  void count(int64_t from, int64_t bytes) {
+    if (from != rank)
       received += bytes;
   }
 
-  void gather(std::byte *dst);
+  void copy(std::byte *dst);
   void reduceScatter(std::byte *dst);
   void allReduce(std::byte *dst);
-  void exchange(std::byte *dst);
-  void copyWhole(size_t p, std::byte *dst);
 };
 
 } // namespace
 
-void Participant::gather(std::byte *dst) {
-  Shape zero(collective.operandShape.size(), 0), offset = zero;
-  for (size_t p = 0; p < getGroupSize(); ++p) {
-    copyFrom(p, collective.operandShape, zero, offset, dst);
-    offset[collective.dim] += collective.operandShape[collective.dim];
+void Participant::copy(std::byte *dst) {
+  for (const Read &read : part.reads) {
+    const std::byte *src = world.getState(read.from).src;
+    if (read.from == rank && src == dst)
+      continue; // it is in its place: nothing is overwritten here
+    read.walk.copy(elementBytes, src, dst);
+    count(read.from, read.walk.getNumElements() * elementBytes);
   }
 }
 
 void Participant::reduceScatter(std::byte *dst) {
-  Shape zero(collective.operandShape.size(), 0), offset = zero;
-  offset[collective.dim] = position * collective.resultShape[collective.dim];
-  std::vector<const std::byte *> operands(getGroupSize());
-  forEachRun(collective.resultShape, {collective.operandShape, offset},
-             {collective.resultShape, zero},
-             [&](int64_t read, int64_t write, int64_t size) {
-               for (size_t p = 0; p < getGroupSize(); ++p) {
-                 operands[p] = getPeer(p).src + read * elementBytes;
-                 count(p, size * elementBytes);
-               }
-               reduce(collective.reduction, collective.dtype, operands,
-                      dst + write * elementBytes, size);
-             });
+  if (part.reads.empty())
+    return;
+  // The members' operands have one shape, so that one walk is that of all.
+  std::vector<const std::byte *> operands(part.reads.size());
+  part.reads.front().walk.forEachRun([&](int64_t src, int64_t result,
+                                         int64_t size) {
+    for (size_t i = 0; i < operands.size(); ++i)
+      operands[i] = world.getState(part.reads[i].from).src + src * elementBytes;
+    reduce(collective.reduction, collective.dtype, operands,
+           dst + result * elementBytes, size);
+  });
+  for (const Read &read : part.reads)
+    count(read.from, read.walk.getNumElements() * elementBytes);
 }
 
 void Participant::allReduce(std::byte *dst) {
-  int64_t total = numElements(collective.operandShape);
-  int64_t n = getGroupSize();
+  int64_t total = part.resultBytes / elementBytes;
+  int64_t n = getRanks().size(), position = part.position;
   int64_t chunk = (total + n - 1) / n;
   auto getBegin = [&](int64_t p) { return std::min(p * chunk, total); };
   auto getSize = [&](int64_t p) { return getBegin(p + 1) - getBegin(p); };
@@ -245,8 +288,8 @@ void Participant::allReduce(std::byte *dst) {
   int64_t begin = getBegin(position) * elementBytes;
   std::vector<const std::byte *> operands(n);
   for (int64_t p = 0; p < n; ++p) {
-    operands[p] = getPeer(p).src + begin;
-    count(p, getSize(position) * elementBytes);
+    operands[p] = world.getState(getRanks()[p]).src + begin;
+    count(getRanks()[p], getSize(position) * elementBytes);
   }
   reduce(collective.reduction, collective.dtype, operands, dst + begin,
          getSize(position));
@@ -256,28 +299,10 @@ void Participant::allReduce(std::byte *dst) {
     int64_t start = getBegin(p) * elementBytes;
     int64_t bytes = getSize(p) * elementBytes;
     if (bytes > 0)
-      std::memcpy(dst + start, getPeer(p).dst + start, bytes);
-    count(p, bytes);
+      std::memcpy(dst + start, world.getState(getRanks()[p]).dst + start,
+                  bytes);
+    count(getRanks()[p], bytes);
   }
-}
-
-void Participant::exchange(std::byte *dst) {
-  Shape size = collective.operandShape;
-  size[collective.splitDim] /= static_cast<int64_t>(getGroupSize());
-  Shape read(size.size(), 0), write(size.size(), 0);
-  read[collective.splitDim] = position * size[collective.splitDim];
-  for (size_t p = 0; p < getGroupSize(); ++p) {
-    copyFrom(p, size, read, write, dst);
-    write[collective.concatDim] += size[collective.concatDim];
-  }
-}
-
-void Participant::copyWhole(size_t p, std::byte *dst) {
-  int64_t bytes = numElements(collective.operandShape) * elementBytes;
-  const std::byte *src = getPeer(p).src;
-  if (bytes > 0 && src != dst)
-    std::memcpy(dst, src, bytes);
-  count(p, bytes);
 }
 
 namespace {
@@ -294,7 +319,8 @@ public:
   void finish() override { world->getState(rank).activity = finished; }
 
 private:
-  void checkSameCollective(Participant &self, int64_t id);
+  void checkSameCollective(const Participant &self, int64_t id);
+  std::byte *getStaging(int64_t bytes);
 
   std::shared_ptr<World> world;
   int64_t rank;
@@ -315,15 +341,16 @@ void LocalCommunicator::barrier() {
 
 /// All members of a group must be in the same collective; a program that orders
 /// them differently has a bug.
-void LocalCommunicator::checkSameCollective(Participant &self, int64_t id) {
-  for (size_t p = 0; p < self.getGroupSize(); ++p) {
-    int64_t other = self.getPeer(p).id;
+void LocalCommunicator::checkSameCollective(const Participant &self,
+                                            int64_t id) {
+  for (int64_t peer : self.getRanks()) {
+    int64_t other = world->getState(peer).id;
     if (other == id)
       continue;
     const std::vector<Collective> &all = world->getManifest().collectives;
     world->abort("the ranks' programs don't match: rank " +
                  std::to_string(rank) + " is in " + describe(all[id], id) +
-                 ", rank " + std::to_string(self.group.ranks[p]) + " in " +
+                 ", rank " + std::to_string(peer) + " in " +
                  describe(all[other], other));
     world->checkAborted();
   }
@@ -333,8 +360,8 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
                                std::byte *dst) {
   world->checkAborted();
   const Collective &collective = world->getManifest().collectives[id];
-  Group *group = world->getGroup(id, rank);
-  if (!group)
+  const Part &part = world->getPart(id, rank);
+  if (!part.group)
     throw executionError("rank " + std::to_string(rank) +
                          " is in no group of " + describe(collective, id));
   State &state = world->getState(rank);
@@ -342,52 +369,37 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
   state.dst = dst;
   state.id = id;
   state.activity.store(id, std::memory_order_relaxed);
-  size_t position = std::find(group->ranks.begin(), group->ranks.end(), rank) -
-                    group->ranks.begin();
-  Participant self{*world, collective, *group,
-                   rank,   position,   byteWidth(collective.dtype)};
+  Participant self{*world, collective, part, rank, byteWidth(collective.dtype)};
   self.meet();
   checkSameCollective(self, id);
 
-  // In place, a result would overwrite what others still have to read.
-  bool isStaged = src == dst && group->ranks.size() > 1 &&
-                  (collective.kind == CollectiveKind::AllToAll ||
-                   collective.kind == CollectiveKind::Permute);
-  int64_t bytes = numElements(collective.resultShape) * self.elementBytes;
-  if (isStaged && stagingBytes < bytes) {
-    staging = allocateAligned(bytes);
-    stagingBytes = bytes;
+  if (collective.kind == CollectiveKind::AllReduce) {
+    self.allReduce(dst);
+    self.meet();
+  } else if (collective.kind == CollectiveKind::ReduceScatter) {
+    self.reduceScatter(dst);
+    self.meet();
+  } else if (src == dst && part.overwrites) {
+    std::byte *staged = getStaging(part.resultBytes);
+    self.copy(staged);
+    self.meet();
+    std::memcpy(dst, staged, part.resultBytes);
+  } else {
+    if (src != dst || !part.isInPlace)
+      self.copy(dst);
+    self.meet();
   }
-  std::byte *target = isStaged ? staging.get() : dst;
-
-  switch (collective.kind) {
-  case CollectiveKind::AllGather:
-    if (src != dst)
-      self.gather(target);
-    break;
-  case CollectiveKind::ReduceScatter:
-    self.reduceScatter(target);
-    break;
-  case CollectiveKind::AllReduce:
-    self.allReduce(target);
-    break;
-  case CollectiveKind::AllToAll:
-    if (src != target)
-      self.exchange(target);
-    break;
-  case CollectiveKind::Permute:
-    self.copyWhole(collective.source[position], target);
-    break;
-  case CollectiveKind::Broadcast:
-    self.copyWhole(collective.root, target);
-    break;
-  }
-  self.meet();
-  if (isStaged)
-    std::memcpy(dst, target, bytes);
   state.lastDone.store(id, std::memory_order_relaxed);
   state.activity.store(computing, std::memory_order_relaxed);
   return self.received;
+}
+
+std::byte *LocalCommunicator::getStaging(int64_t bytes) {
+  if (stagingBytes < bytes) {
+    staging = allocateAligned(bytes);
+    stagingBytes = bytes;
+  }
+  return staging.get();
 }
 
 std::vector<std::unique_ptr<Communicator>>

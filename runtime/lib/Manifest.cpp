@@ -9,29 +9,8 @@
 using namespace tprt;
 using nlohmann::json;
 
-static constexpr int64_t supportedSchema = 1;
+static constexpr int64_t supportedSchema = 2;
 static constexpr int64_t maxWorldSize = 4096;
-
-static constexpr std::string_view kindNames[] = {"all_gather", "reduce_scatter",
-                                                 "all_reduce", "all_to_all",
-                                                 "permute",    "broadcast"};
-static constexpr std::string_view reductionNames[] = {"sum", "avg", "max",
-                                                      "min", "product"};
-
-std::string_view tprt::toString(CollectiveKind kind) {
-  return kindNames[static_cast<size_t>(kind)];
-}
-std::string_view tprt::toString(Reduction reduction) {
-  return reductionNames[static_cast<size_t>(reduction)];
-}
-
-std::string tprt::describe(const Collective &collective, int64_t id) {
-  std::string text = "collective " + std::to_string(id) + " (" +
-                     std::string(toString(collective.kind));
-  if (!collective.fqn.empty())
-    text += " of '" + collective.fqn + "'";
-  return text + ")";
-}
 
 namespace {
 
@@ -87,14 +66,16 @@ public:
       strings.push_back(node.getString());
     return strings;
   }
-  /// The value's index among `names`, as an Enum.
-  template <typename Enum, size_t N>
-  Enum getEnum(const std::string_view (&names)[N]) const {
+  /// The value of an Enum, whose last one is `last`, by name.
+  template <typename Enum>
+  Enum getEnum(Enum last) const {
     std::string name = getString();
-    for (size_t i = 0; i < N; ++i)
-      if (names[i] == name)
+    std::vector<std::string> known;
+    for (size_t i = 0; i <= static_cast<size_t>(last); ++i) {
+      known.emplace_back(tprt::toString(static_cast<Enum>(i)));
+      if (known.back() == name)
         return static_cast<Enum>(i);
-    std::vector<std::string> known(std::begin(names), std::end(names));
+    }
     fail("found '" + name + "', expected one of " + quotedList(known));
   }
   Dtype getDtype() const {
@@ -108,6 +89,28 @@ public:
     if (!checkedNumElements(shape))
       fail("shape " + value.dump() + " is too large");
     return shape;
+  }
+
+  /// One shape for each rank, all of one number of dimensions.
+  std::vector<Shape> getShapes(int64_t worldSize) const {
+    std::vector<Shape> shapes;
+    for (const Node &node : getArrayOf(worldSize)) {
+      shapes.push_back(node.getShape());
+      if (shapes.back().size() != shapes.front().size())
+        node.fail("has " + std::to_string(shapes.back().size()) +
+                  " dimensions, the first shape has " +
+                  std::to_string(shapes.front().size()));
+    }
+    return shapes;
+  }
+  /// The elements of an array with one for each rank.
+  std::vector<Node> getArrayOf(int64_t worldSize) const {
+    std::vector<Node> nodes = getArray();
+    if (static_cast<int64_t>(nodes.size()) != worldSize)
+      fail("has " + std::to_string(nodes.size()) +
+           " entries, expected one for each of " + std::to_string(worldSize) +
+           " ranks");
+    return nodes;
   }
 
 private:
@@ -126,23 +129,45 @@ private:
 
 } // namespace
 
+/// The pieces of [offset, size, offset, size, …], empty ones left out and
+/// adjacent ones joined.
+static std::vector<Piece> parsePieces(const Node &node, int64_t dimSize) {
+  std::vector<int64_t> numbers = node.getInts(0, dimSize);
+  if (numbers.empty() || numbers.size() % 2 != 0)
+    node.fail("has " + std::to_string(numbers.size()) +
+              " entries, expected pairs of offset and size");
+  std::vector<Piece> pieces;
+  int64_t end = 0; // of the piece before
+  for (size_t i = 0; i < numbers.size(); i += 2) {
+    Piece piece{numbers[i], numbers[i + 1]};
+    std::string text = "[" + std::to_string(piece.offset) + ", " +
+                       std::to_string(piece.size) + "]";
+    if (piece.size > dimSize - piece.offset)
+      node.fail(text + " exceeds the dimension's size " +
+                std::to_string(dimSize));
+    if (piece.offset < end)
+      node.fail(text + " begins before the end of the piece before it, " +
+                std::to_string(end));
+    end = piece.offset + piece.size;
+    if (piece.size == 0)
+      continue;
+    if (!pieces.empty() &&
+        pieces.back().offset + pieces.back().size == piece.offset)
+      pieces.back().size += piece.size;
+    else
+      pieces.push_back(piece);
+  }
+  return pieces;
+}
+
 static Block parseBlock(const Node &node, const Shape &shape) {
   std::vector<Node> dims = node.getArray();
   if (dims.size() != shape.size())
     node.fail("has " + std::to_string(dims.size()) + " dimensions, expected " +
               std::to_string(shape.size()));
   Block block;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    std::vector<int64_t> range = dims[d].getInts(0, shape[d]);
-    if (range.size() != 2)
-      dims[d].fail("expected [offset, size]");
-    if (range[1] > shape[d] - range[0])
-      dims[d].fail(
-          "[" + std::to_string(range[0]) + ", " + std::to_string(range[1]) +
-          "] exceeds the dimension's size " + std::to_string(shape[d]));
-    block.offset.push_back(range[0]);
-    block.size.push_back(range[1]);
-  }
+  for (size_t d = 0; d < shape.size(); ++d)
+    block.dims.push_back(parsePieces(dims[d], shape[d]));
   return block;
 }
 
@@ -159,26 +184,15 @@ static std::vector<TensorInfo> parseTensors(const Node &list,
     info.shape = node["shape"].getShape();
     if (node.has("placements"))
       info.placements = node["placements"].getStrings();
-    std::vector<Node> shards = node["shards"].getArray();
-    if (static_cast<int64_t>(shards.size()) != worldSize)
-      node["shards"].fail("has " + std::to_string(shards.size()) +
-                          " entries, expected one for each of " +
-                          std::to_string(worldSize) + " ranks");
-    for (const Node &shard : shards)
+    for (const Node &shard : node["shards"].getArrayOf(worldSize))
       info.shards.push_back(parseBlock(shard, info.shape));
   }
   return tensors;
 }
 
-/// Every element of an output comes from some rank. Distinct blocks of a
-/// sharding are disjoint, so volumes tell.
+/// Every element of an output comes from some rank.
 static void checkCovered(const TensorInfo &output) {
-  int64_t covered = 0;
-  for (size_t r = 0; r < output.shards.size(); ++r) {
-    auto end = output.shards.begin() + r;
-    if (std::find(output.shards.begin(), end, output.shards[r]) == end)
-      covered += numElements(output.shards[r].size);
-  }
+  int64_t covered = countCovered(output.shards);
   if (covered != numElements(output.shape))
     throw inputError("manifest: the shards of output '" + output.name +
                      "' cover " + std::to_string(covered) + " elements of " +
@@ -202,55 +216,157 @@ static void parseGroups(const Node &node, int64_t worldSize,
     node.fail("is empty");
 }
 
-/// The result shape that the operand's implies; fails where the kind doesn't
-/// allow the operand.
-static Shape inferResultShape(const Node &node, const Collective &collective) {
-  int64_t n = collective.groups.front().size();
-  Shape shape = collective.operandShape;
-  auto cut = [&](int64_t dim) {
-    if (shape[dim] % n != 0)
-      node.fail("operand dimension " + std::to_string(dim) + " of size " +
-                std::to_string(shape[dim]) + " can't be cut into " +
-                std::to_string(n) + " equal blocks");
-    shape[dim] /= n;
-  };
-  switch (collective.kind) {
-  case CollectiveKind::AllGather:
-    shape[collective.dim] *= n;
-    break;
-  case CollectiveKind::ReduceScatter:
-    cut(collective.dim);
-    break;
-  case CollectiveKind::AllToAll:
-    cut(collective.splitDim);
-    shape[collective.concatDim] *= n;
-    break;
-  case CollectiveKind::AllReduce:
-  case CollectiveKind::Permute:
-  case CollectiveKind::Broadcast:
-    break;
+static std::string toText(const std::vector<int64_t> &numbers) {
+  return json(numbers).dump();
+}
+
+static void checkShape(const Node &shapes, int64_t rank, const Shape &found,
+                       const Shape &required, const Collective &collective,
+                       const std::vector<int64_t> &group) {
+  if (found != required)
+    shapes.getArray()[rank].fail("found " + toText(found) + ", expected " +
+                                 toText(required) + " for " +
+                                 std::string(toString(collective.kind)) +
+                                 " among ranks " + toText(group));
+}
+
+/// The sum of the members' sizes along `dim`.
+static int64_t sumSizes(const std::vector<int64_t> &group,
+                        const std::vector<Shape> &shapes, int64_t dim) {
+  int64_t sum = 0;
+  for (int64_t rank : group)
+    if (__builtin_add_overflow(sum, shapes[rank][dim], &sum))
+      return INT64_MAX;
+  return sum;
+}
+
+/// The members' operands have one shape, except along the dimension along which
+/// they are joined, and so do their results, except along the one that is cut.
+static void checkGroupShapes(const Node &node, const Collective &collective,
+                             const std::vector<int64_t> &group) {
+  Shape operand = collective.operandShapes[group.front()], result = operand;
+  std::optional<int64_t> joined = collective.getJoinedDim();
+  std::optional<int64_t> cut = collective.getCutDim();
+  if (joined)
+    result[*joined] = sumSizes(group, collective.operandShapes, *joined);
+  for (int64_t rank : group) {
+    if (joined)
+      operand[*joined] = collective.operandShapes[rank][*joined];
+    if (cut)
+      result[*cut] = collective.resultShapes[rank][*cut];
+    checkShape(node["operand_shapes"], rank, collective.operandShapes[rank],
+               operand, collective, group);
+    checkShape(node["result_shapes"], rank, collective.resultShapes[rank],
+               result, collective, group);
   }
-  return shape;
+  if (!cut)
+    return;
+  int64_t sum = sumSizes(group, collective.resultShapes, *cut);
+  if (sum != operand[*cut])
+    node["result_shapes"].fail(
+        "the blocks of ranks " + toText(group) + " have " +
+        std::to_string(sum) + " indices along dimension " +
+        std::to_string(*cut) + ", expected the operands' " +
+        std::to_string(operand[*cut]));
+}
+
+/// Every member gets what one other, or itself, has.
+static void checkWholeShapes(const Node &node, const Collective &collective,
+                             const std::vector<int64_t> &group) {
+  for (size_t position = 0; position < group.size(); ++position) {
+    int64_t from = collective.kind == CollectiveKind::Permute
+                       ? collective.source[position]
+                       : collective.root;
+    checkShape(node["result_shapes"], group[position],
+               collective.resultShapes[group[position]],
+               collective.operandShapes[group[from]], collective, group);
+  }
+}
+
+/// A list of integers in [0, bounds[i] - (sizes[i] or 0)], one per dimension.
+static Shape parseIndex(const Node &node, const Shape &bounds,
+                        const Shape *sizes = nullptr) {
+  std::vector<Node> dims = node.getArray();
+  if (dims.size() != bounds.size())
+    node.fail("has " + std::to_string(dims.size()) + " entries, expected " +
+              std::to_string(bounds.size()));
+  Shape index;
+  for (size_t d = 0; d < bounds.size(); ++d)
+    index.push_back(dims[d].getInt(0, bounds[d] - (sizes ? (*sizes)[d] : 0)));
+  return index;
+}
+
+static Transfer parseTransfer(const Node &node, const Collective &collective,
+                              int64_t rank) {
+  const std::vector<int64_t> &group = *collective.getGroup(rank);
+  Transfer transfer;
+  transfer.from = node["from"].getInt(0, INT64_MAX);
+  if (std::find(group.begin(), group.end(), transfer.from) == group.end())
+    node["from"].fail("rank " + std::to_string(transfer.from) +
+                      " is not in the group of rank " + std::to_string(rank));
+  const Shape &operand = collective.operandShapes[transfer.from];
+  const Shape &result = collective.resultShapes[rank];
+  Shape smaller = operand;
+  for (size_t d = 0; d < operand.size(); ++d)
+    smaller[d] = std::min(operand[d], result[d]);
+  transfer.size = parseIndex(node["size"], smaller);
+  transfer.src = parseIndex(node["src"], operand, &transfer.size);
+  transfer.dst = parseIndex(node["dst"], result, &transfer.size);
+  return transfer;
+}
+
+/// Every element of every result comes from one place.
+static void parseTransfers(const Node &list, Collective &collective) {
+  std::vector<Node> nodes = list.getArrayOf(collective.resultShapes.size());
+  for (size_t rank = 0; rank < nodes.size(); ++rank) {
+    std::vector<Transfer> &transfers = collective.transfers.emplace_back();
+    if (!collective.getGroup(rank)) {
+      if (!nodes[rank].getArray().empty())
+        nodes[rank].fail("rank " + std::to_string(rank) + " is in no group");
+      continue;
+    }
+    int64_t total = numElements(collective.resultShapes[rank]), sum = 0;
+    std::vector<Block> boxes;
+    for (const Node &node : nodes[rank].getArray()) {
+      const Transfer &transfer =
+          transfers.emplace_back(parseTransfer(node, collective, rank));
+      boxes.push_back(makeBox(transfer.dst, transfer.size));
+      sum += numElements(transfer.size);
+      if (sum > total)
+        node.fail("the transfers so far hold " + std::to_string(sum) +
+                  " elements, the result has " + std::to_string(total));
+    }
+    if (int64_t covered = countCovered(boxes); covered != total)
+      nodes[rank].fail("fill " + std::to_string(covered) + " of " +
+                       std::to_string(total) + " elements of the result");
+  }
 }
 
 static Collective parseCollective(const Node &node, int64_t worldSize) {
   Collective collective;
-  collective.kind = node["kind"].getEnum<CollectiveKind>(kindNames);
+  collective.kind = node["kind"].getEnum(CollectiveKind::Exchange);
   collective.dtype = node["dtype"].getDtype();
-  collective.operandShape = node["operand_shape"].getShape();
-  collective.resultShape = node["result_shape"].getShape();
+  collective.operandShapes = node["operand_shapes"].getShapes(worldSize);
+  collective.resultShapes = node["result_shapes"].getShapes(worldSize);
   parseGroups(node["groups"], worldSize, collective);
   int64_t groupSize = collective.groups.front().size();
-  int64_t lastDim = static_cast<int64_t>(collective.operandShape.size()) - 1;
+  int64_t rank = collective.operandShapes.front().size();
+  if (int64_t found = collective.resultShapes.front().size(); found != rank)
+    node["result_shapes"].fail("have " + std::to_string(found) +
+                               " dimensions, the operands have " +
+                               std::to_string(rank));
 
   switch (collective.kind) {
   case CollectiveKind::AllGather:
   case CollectiveKind::ReduceScatter:
-    collective.dim = node["dim"].getInt(0, lastDim);
+    collective.dim = node["dim"].getInt(0, rank - 1);
     break;
   case CollectiveKind::AllToAll:
-    collective.splitDim = node["split_dim"].getInt(0, lastDim);
-    collective.concatDim = node["concat_dim"].getInt(0, lastDim);
+    collective.splitDim = node["split_dim"].getInt(0, rank - 1);
+    collective.concatDim = node["concat_dim"].getInt(0, rank - 1);
+    if (collective.splitDim == collective.concatDim)
+      node["concat_dim"].fail("found " + std::to_string(collective.concatDim) +
+                              ", expected another dimension than split_dim");
     break;
   case CollectiveKind::Permute:
     collective.source = node["source"].getInts(0, groupSize - 1);
@@ -262,31 +378,30 @@ static Collective parseCollective(const Node &node, int64_t worldSize) {
   case CollectiveKind::Broadcast:
     collective.root = node["root"].getInt(0, groupSize - 1);
     break;
+  case CollectiveKind::Exchange:
+    parseTransfers(node["transfers"], collective);
+    break;
   case CollectiveKind::AllReduce:
     break;
   }
-  if (collective.kind == CollectiveKind::AllReduce ||
-      collective.kind == CollectiveKind::ReduceScatter) {
-    collective.reduction = node["reduction"].getEnum<Reduction>(reductionNames);
+  if (collective.isReduction()) {
+    collective.reduction = node["reduction"].getEnum(Reduction::Product);
     if (collective.dtype == Dtype::I1 &&
         (collective.reduction == Reduction::Sum ||
          collective.reduction == Reduction::Avg))
       node["reduction"].fail("i1 has max, min and product, found '" +
                              std::string(toString(collective.reduction)) + "'");
   }
+  for (const std::vector<int64_t> &group : collective.groups) {
+    if (collective.kind == CollectiveKind::Permute ||
+        collective.kind == CollectiveKind::Broadcast)
+      checkWholeShapes(node, collective, group);
+    else if (collective.kind != CollectiveKind::Exchange)
+      checkGroupShapes(node, collective, group);
+  }
 
-  Shape required = inferResultShape(node, collective);
-  if (collective.resultShape != required)
-    node["result_shape"].fail("found " + json(collective.resultShape).dump() +
-                              ", expected " + json(required).dump() + " for " +
-                              std::string(toString(collective.kind)) + " of " +
-                              json(collective.operandShape).dump() + " over " +
-                              std::to_string(groupSize) + " ranks");
-  collective.bytesByRank = node["bytes_by_rank"].getInts(0, INT64_MAX);
-  if (static_cast<int64_t>(collective.bytesByRank.size()) != worldSize)
-    node["bytes_by_rank"].fail(
-        "has " + std::to_string(collective.bytesByRank.size()) +
-        " entries, expected " + std::to_string(worldSize));
+  for (const Node &bytes : node["bytes_by_rank"].getArrayOf(worldSize))
+    collective.bytesByRank.push_back(bytes.getInt(0, INT64_MAX));
   if (node.has("axes"))
     collective.axes = node["axes"].getStrings();
   if (node.has("fqn"))

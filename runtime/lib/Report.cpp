@@ -35,6 +35,19 @@ static std::string listTensors(const char *title,
   return text;
 }
 
+/// "3x4xf32 | 2x4xf32": the types that occur, in the order of ranks.
+static std::string listTypes(Dtype dtype, const std::vector<Shape> &shapes) {
+  std::vector<std::string> types;
+  for (const Shape &shape : shapes)
+    types.push_back(typeString(dtype, shape));
+  std::string text;
+  for (size_t i = 0; i < types.size(); ++i)
+    if (auto end = types.begin() + i;
+        std::find(types.begin(), end, *end) == end)
+      text += (i ? " | " : "") + types[i];
+  return text;
+}
+
 std::string tprt::describe(const Manifest &manifest) {
   std::string text = "producer: " + manifest.producer +
                      "\ntarget: " + manifest.triple +
@@ -51,12 +64,13 @@ std::string tprt::describe(const Manifest &manifest) {
       "collectives (" + std::to_string(manifest.collectives.size()) + "):\n";
   for (size_t id = 0; id < manifest.collectives.size(); ++id) {
     const Collective &collective = manifest.collectives[id];
-    auto most = std::max_element(collective.bytesByRank.begin(),
-                                 collective.bytesByRank.end());
+    auto [least, most] = std::minmax_element(collective.bytesByRank.begin(),
+                                             collective.bytesByRank.end());
     text += "  " + std::to_string(id) + "  " +
             std::string(toString(collective.kind)) + "  " +
-            typeString(collective.dtype, collective.operandShape) + " -> " +
-            typeString(collective.dtype, collective.resultShape) + "  " +
+            listTypes(collective.dtype, collective.operandShapes) + " -> " +
+            listTypes(collective.dtype, collective.resultShapes) + "  " +
+            (*most == *least ? "" : std::to_string(*least) + " to ") +
             std::to_string(*most) + " bytes per rank";
     if (!collective.fqn.empty())
       text += "  " + collective.fqn;

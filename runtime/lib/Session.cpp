@@ -98,7 +98,7 @@ private:
         return data;
       }
     }
-    int64_t bytes = numElements(block.size) * width;
+    int64_t bytes = numElements(block.getShape()) * width;
     std::shared_ptr<std::byte> copy = allocateAligned(bytes);
     readBlock(tensor.shape, block, width, tensor.data.get(), copy.get());
     copiedBytes += bytes;
@@ -204,6 +204,7 @@ struct Session::Impl {
   const Manifest &getManifest() const { return artifact->getManifest(); }
   void allocate();
   void gatherOutputs(const std::vector<int64_t> &ranks, RunResult &result);
+  void keepBlocks(const std::vector<int64_t> &ranks, RunResult &result);
 };
 
 void Session::Impl::allocate() {
@@ -232,6 +233,21 @@ void Session::Impl::gatherOutputs(const std::vector<int64_t> &ranks,
     tensor.data = data;
     result.outputs[info.name] = tensor;
   }
+}
+
+void Session::Impl::keepBlocks(const std::vector<int64_t> &ranks,
+                               RunResult &result) {
+  const Manifest &manifest = getManifest();
+  result.blocks.resize(manifest.worldSize);
+  for (int64_t rank : ranks)
+    for (size_t i = 0; i < manifest.outputs.size(); ++i) {
+      const TensorInfo &info = manifest.outputs[i];
+      int64_t bytes = info.getShardBytes(rank);
+      std::shared_ptr<std::byte> data = allocateAligned(bytes);
+      std::memcpy(data.get(), memory[rank].outputs[i].get(), bytes);
+      result.blocks[rank][info.name] = {info.dtype,
+                                        info.shards[rank].getShape(), data};
+    }
 }
 
 Session::Session(std::shared_ptr<const Artifact> artifact,
@@ -289,6 +305,8 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   if (!execution.failure.empty())
     throw executionError(execution.failure);
   impl->gatherOutputs(ranks, result);
+  if (options.keepBlocks)
+    impl->keepBlocks(ranks, result);
   return result;
 }
 

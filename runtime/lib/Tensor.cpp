@@ -2,11 +2,12 @@
 
 #include "tprt/Tensor.h"
 
-#include "Box.h"
+#include "Walk.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <set>
 
 using namespace tprt;
 
@@ -27,6 +28,8 @@ std::optional<int64_t> tprt::checkedNumElements(const Shape &shape) {
 }
 
 int64_t tprt::numElements(const Shape &shape) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+    return 0; // whatever the others are, whose product may overflow
   int64_t count = 1;
   for (int64_t size : shape)
     count *= size;
@@ -51,30 +54,115 @@ std::shared_ptr<std::byte> tprt::allocateAligned(int64_t bytes) {
   return {static_cast<std::byte *>(memory), std::free};
 }
 
+Shape Block::getShape() const {
+  Shape shape;
+  for (const std::vector<Piece> &pieces : dims) {
+    int64_t size = 0;
+    for (const Piece &piece : pieces)
+      size += piece.size;
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+Block tprt::makeBox(const Shape &offset, const Shape &size) {
+  Block block;
+  for (size_t d = 0; d < size.size(); ++d) {
+    block.dims.emplace_back();
+    if (size[d] > 0)
+      block.dims.back().push_back({offset[d], size[d]});
+  }
+  return block;
+}
+
+/// Cuts dimension `dim` wherever a piece begins or ends: between two cuts, each
+/// block has either all indices or none.
+static int64_t countCovered(const std::vector<const Block *> &blocks,
+                            size_t dim) {
+  if (blocks.empty())
+    return 0;
+  if (dim == blocks.front()->dims.size())
+    return 1;
+  std::set<int64_t> cuts;
+  for (const Block *block : blocks)
+    for (const Piece &piece : block->dims[dim])
+      cuts.insert({piece.offset, piece.offset + piece.size});
+  int64_t count = 0;
+  for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
+    auto next = std::next(cut);
+    if (next == cuts.end())
+      break;
+    std::vector<const Block *> within;
+    for (const Block *block : blocks)
+      for (const Piece &piece : block->dims[dim])
+        if (piece.offset <= *cut && *next <= piece.offset + piece.size)
+          within.push_back(block);
+    count += (*next - *cut) * countCovered(within, dim + 1);
+  }
+  return count;
+}
+
+int64_t tprt::countCovered(const std::vector<Block> &blocks) {
+  // Replicas count once, and needn't be looked at more than once.
+  std::vector<const Block *> distinct;
+  for (const Block &block : blocks)
+    if (std::none_of(distinct.begin(), distinct.end(),
+                     [&](const Block *other) { return *other == block; }))
+      distinct.push_back(&block);
+  return ::countCovered(distinct, 0);
+}
+
 std::optional<int64_t> tprt::contiguousOffset(const Shape &shape,
                                               const Block &block) {
+  Shape size = block.getShape();
+  if (numElements(size) == 0)
+    return 0;
   int64_t offset = 0, stride = 1;
   bool covered = true; // all dimensions to the right are whole
   for (size_t d = shape.size(); d-- > 0;) {
-    if (!covered && block.size[d] != 1)
+    if (block.dims[d].size() != 1 || (!covered && size[d] != 1))
       return std::nullopt;
-    covered &= block.size[d] == shape[d];
-    offset += block.offset[d] * stride;
+    covered &= size[d] == shape[d];
+    offset += block.dims[d].front().offset * stride;
     stride *= shape[d];
   }
   return offset;
 }
 
+/// Calls visit(offset in the tensor, offset in the block, size) for each box of
+/// `block`: one piece of every dimension.
+template <typename Visit>
+static void forEachBox(const Block &block, Visit visit) {
+  size_t rank = block.dims.size();
+  Shape global(rank), local(rank), size(rank);
+  auto choose = [&](auto &choose, size_t d) -> void {
+    if (d == rank)
+      return visit(global, local, size);
+    local[d] = 0;
+    for (const Piece &piece : block.dims[d]) {
+      global[d] = piece.offset;
+      size[d] = piece.size;
+      choose(choose, d + 1);
+      local[d] += piece.size;
+    }
+  };
+  choose(choose, 0);
+}
+
 void tprt::readBlock(const Shape &shape, const Block &block,
                      int64_t elementBytes, const std::byte *src,
                      std::byte *dst) {
-  copyBox(block.size, elementBytes, {shape, block.offset}, src,
-          {block.size, Shape(shape.size(), 0)}, dst);
+  Shape local = block.getShape();
+  forEachBox(block, [&](const Shape &from, const Shape &to, const Shape &size) {
+    Walk(size, {shape, from}, {local, to}).copy(elementBytes, src, dst);
+  });
 }
 
 void tprt::writeBlock(const Shape &shape, const Block &block,
                       int64_t elementBytes, const std::byte *src,
                       std::byte *dst) {
-  copyBox(block.size, elementBytes, {block.size, Shape(shape.size(), 0)}, src,
-          {shape, block.offset}, dst);
+  Shape local = block.getShape();
+  forEachBox(block, [&](const Shape &to, const Shape &from, const Shape &size) {
+    Walk(size, {local, from}, {shape, to}).copy(elementBytes, src, dst);
+  });
 }

@@ -101,24 +101,44 @@ static double combine(Reduction reduction, double a, double b) {
   }
 }
 
+/// Turns an index along `dim` of the blocks one after the other into the block
+/// that it falls into and the index there.
+static int64_t locate(const std::vector<int64_t> &group,
+                      const std::vector<Shape> &shapes, int64_t dim,
+                      int64_t &index) {
+  size_t p = 0;
+  while (index >= shapes[group[p]][dim])
+    index -= shapes[group[p++]][dim];
+  return p;
+}
+
+/// How many indices along `dim` the blocks before `position` have.
+static int64_t countBefore(const std::vector<int64_t> &group,
+                           const std::vector<Shape> &shapes, int64_t dim,
+                           int64_t position) {
+  int64_t before = 0;
+  for (int64_t p = 0; p < position; ++p)
+    before += shapes[group[p]][dim];
+  return before;
+}
+
 /// The definition: element `index` of the result at `position` of the group.
 static double expectedElement(const Collective &c,
                               const std::vector<int64_t> &group,
                               int64_t position, int64_t index) {
   int64_t n = group.size();
-  Shape at = unravel(index, c.resultShape);
+  Shape at = unravel(index, c.resultShapes[group[position]]);
   auto operand = [&](int64_t p, const Shape &where) {
-    return operandElement(c.dtype, group[p], ravel(where, c.operandShape));
+    return operandElement(c.dtype, group[p],
+                          ravel(where, c.operandShapes[group[p]]));
   };
   switch (c.kind) {
   case CollectiveKind::AllGather: {
-    int64_t size = c.operandShape[c.dim];
-    int64_t p = at[c.dim] / size;
-    at[c.dim] %= size;
+    int64_t p = locate(group, c.operandShapes, c.dim, at[c.dim]);
     return operand(p, at);
   }
   case CollectiveKind::ReduceScatter:
-    at[c.dim] += position * c.resultShape[c.dim];
+    at[c.dim] += countBefore(group, c.resultShapes, c.dim, position);
     [[fallthrough]];
   case CollectiveKind::AllReduce: {
     double value = operand(0, at);
@@ -129,91 +149,122 @@ static double expectedElement(const Collective &c,
     return value;
   }
   case CollectiveKind::AllToAll: {
-    int64_t size = c.resultShape[c.concatDim] / n;
-    int64_t p = at[c.concatDim] / size;
-    at[c.concatDim] %= size;
-    at[c.splitDim] += position * c.operandShape[c.splitDim] / n;
+    int64_t p = locate(group, c.operandShapes, c.concatDim, at[c.concatDim]);
+    at[c.splitDim] += countBefore(group, c.resultShapes, c.splitDim, position);
     return operand(p, at);
   }
   case CollectiveKind::Permute:
     return operand(c.source[position], at);
   case CollectiveKind::Broadcast:
     return operand(c.root, at);
+  case CollectiveKind::Exchange:
+    for (const Transfer &t : c.transfers[group[position]]) {
+      Shape where = at;
+      bool isInside = true;
+      for (size_t d = 0; d < at.size(); ++d) {
+        isInside &= at[d] >= t.dst[d] && at[d] < t.dst[d] + t.size[d];
+        where[d] += t.src[d] - t.dst[d];
+      }
+      if (isInside)
+        return operandElement(c.dtype, t.from,
+                              ravel(where, c.operandShapes[t.from]));
+    }
   }
+  ADD_FAILURE() << "an element comes from nowhere";
   return 0;
 }
 
 /// The formulas of docs/Artifact.md.
-static int64_t expectedBytes(const Collective &c, int64_t n, int64_t position) {
-  int64_t width = byteWidth(c.dtype);
-  int64_t operand = numElements(c.operandShape) * width;
-  int64_t result = numElements(c.resultShape) * width;
+static int64_t expectedBytes(const Collective &c,
+                             const std::vector<int64_t> &group,
+                             int64_t position) {
+  int64_t width = byteWidth(c.dtype), n = group.size(), rank = group[position];
+  int64_t operand = numElements(c.operandShapes[rank]) * width;
+  int64_t result = numElements(c.resultShapes[rank]) * width;
   switch (c.kind) {
   case CollectiveKind::AllGather:
-    return (n - 1) * operand;
+    return result - operand;
   case CollectiveKind::ReduceScatter:
     return (n - 1) * result;
-  case CollectiveKind::AllToAll:
-    return operand - operand / n;
+  case CollectiveKind::AllToAll: {
+    Shape own = c.resultShapes[rank];
+    own[c.concatDim] = c.operandShapes[rank][c.concatDim];
+    return result - numElements(own) * width;
+  }
   case CollectiveKind::Permute:
-    return c.source[position] == position ? 0 : operand;
+    return c.source[position] == position ? 0 : result;
   case CollectiveKind::Broadcast:
-    return position == c.root ? 0 : operand;
+    return position == c.root ? 0 : result;
   case CollectiveKind::AllReduce: {
-    int64_t total = numElements(c.operandShape);
+    int64_t total = numElements(c.operandShapes[rank]);
     int64_t chunk = (total + n - 1) / n;
     int64_t own = std::min((position + 1) * chunk, total) -
                   std::min(position * chunk, total);
     return width * (own * (n - 1) + total - own);
   }
+  case CollectiveKind::Exchange: {
+    int64_t bytes = 0;
+    for (const Transfer &t : c.transfers[rank])
+      bytes += t.from == rank ? 0 : numElements(t.size) * width;
+    return bytes;
+  }
   }
   return 0;
 }
 
-/// Runs one collective, in place too where that is allowed, and checks values
-/// and bytes on every rank.
-static void check(const Collective &c, int64_t worldSize) {
-  Manifest manifest = makeManifest(worldSize, {c});
-  std::vector<bool> modes = {false};
-  if (c.operandShape == c.resultShape)
-    modes.push_back(true);
-  for (bool inPlace : modes) {
-    std::vector<std::string> errors =
-        runRanks(manifest, {}, [&](Communicator &communicator) {
-          int64_t rank = communicator.getRank();
-          const std::vector<int64_t> *group = nullptr;
-          int64_t position = 0;
-          for (const auto &ranks : c.groups)
-            for (size_t p = 0; p < ranks.size(); ++p)
-              if (ranks[p] == rank) {
-                group = &ranks;
-                position = p;
-              }
-          int64_t width = byteWidth(c.dtype);
-          int64_t operands = numElements(c.operandShape);
-          int64_t results = numElements(c.resultShape);
-          auto src = allocateAligned(operands * width);
-          auto dst = inPlace ? src : allocateAligned(results * width);
-          for (int repeat = 0; repeat < 2; ++repeat) {
-            for (int64_t i = 0; i < operands; ++i)
-              store(c.dtype, src.get(), i, operandElement(c.dtype, rank, i));
-            int64_t bytes = communicator.run(0, src.get(), dst.get());
-            if (!inPlace) // the operand may be overwritten at once
-              std::memset(src.get(), 0xee, operands * width);
-            EXPECT_EQ(bytes, expectedBytes(c, group->size(), position));
-            for (int64_t i = 0; i < results; ++i) {
-              double expected = expectedElement(c, *group, position, i);
-              std::byte rounded[8];
-              store(c.dtype, rounded, 0, expected);
-              ASSERT_EQ(loadAsDouble(c.dtype, dst.get(), i),
-                        loadAsDouble(c.dtype, rounded, 0))
-                  << "rank " << rank << " element " << i;
-            }
-          }
-        });
-    for (const std::string &error : errors)
-      EXPECT_EQ(error, "");
+/// Runs collective `id` and checks values and bytes on this rank. Where
+/// `inPlace`, a rank whose operand and result have one shape uses one buffer.
+static void check(Communicator &communicator, const Collective &c, int64_t id,
+                  bool inPlace) {
+  int64_t rank = communicator.getRank();
+  const std::vector<int64_t> &group = *c.getGroup(rank);
+  int64_t position =
+      std::find(group.begin(), group.end(), rank) - group.begin();
+  int64_t width = byteWidth(c.dtype);
+  int64_t operands = numElements(c.operandShapes[rank]);
+  int64_t results = numElements(c.resultShapes[rank]);
+  bool isShared = inPlace && c.operandShapes[rank] == c.resultShapes[rank];
+  auto src = allocateAligned(operands * width);
+  auto dst = isShared ? src : allocateAligned(results * width);
+  for (int64_t i = 0; i < operands; ++i)
+    store(c.dtype, src.get(), i, operandElement(c.dtype, rank, i));
+  int64_t bytes = communicator.run(id, src.get(), dst.get());
+  if (!isShared) // the operand may be overwritten at once
+    std::memset(src.get(), 0xee, operands * width);
+  EXPECT_EQ(bytes, expectedBytes(c, group, position)) << describe(c, id);
+  for (int64_t i = 0; i < results; ++i) {
+    double expected = expectedElement(c, group, position, i);
+    std::byte rounded[8];
+    store(c.dtype, rounded, 0, expected);
+    ASSERT_EQ(loadAsDouble(c.dtype, dst.get(), i),
+              loadAsDouble(c.dtype, rounded, 0))
+        << describe(c, id) << " rank " << rank << " element " << i;
   }
+}
+
+/// The sizes of `total` in `count` blocks: ceil(total / count), the last ones
+/// shorter or empty.
+static std::vector<int64_t> chunkSizes(int64_t total, int64_t count) {
+  int64_t chunk = (total + count - 1) / count;
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < count; ++i)
+    sizes.push_back(std::clamp<int64_t>(total - i * chunk, 0, chunk));
+  return sizes;
+}
+
+/// Ways to cut a dimension into `count` blocks: even, the last one shorter, the
+/// last ones empty, all of them empty, and anyhow.
+static std::vector<std::vector<int64_t>> makeCuts(int64_t count) {
+  std::vector<int64_t> anyhow;
+  for (int64_t i = 0; i < count; ++i)
+    anyhow.push_back(i * 3 % 4);
+  return {chunkSizes(2 * count, count), chunkSizes(2 * count - 1, count),
+          chunkSizes(std::max<int64_t>(1, count / 2), count),
+          chunkSizes(0, count), anyhow};
+}
+
+static int64_t sum(const std::vector<int64_t> &sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
 }
 
 struct Parameters {
@@ -223,46 +274,77 @@ struct Parameters {
 
 class CollectiveTest : public testing::TestWithParam<Parameters> {
 protected:
-  /// A collective of the whole world, and of two interleaved halves where there
-  /// are.
-  void checkGroups(
-      Collective c, const std::function<Shape(int64_t)> &operand,
-      const std::function<Shape(int64_t)> &result,
-      const std::function<void(Collective &, int64_t)> &finish =
-          [](Collective &, int64_t) {}) {
-    int64_t worldSize = GetParam().worldSize;
-    c.dtype = GetParam().dtype;
+  int64_t worldSize = GetParam().worldSize;
+  std::vector<Collective> collectives;
+
+  /// Runs the collectives, each into other memory and in place.
+  void TearDown() override {
+    std::vector<std::string> errors =
+        runRanks(makeManifest(worldSize, collectives), {},
+                 [&](Communicator &communicator) {
+                   for (size_t id = 0; id < collectives.size(); ++id)
+                     for (bool inPlace : {false, true})
+                       check(communicator, collectives[id], id, inPlace);
+                 });
+    EXPECT_EQ(errors, std::vector<std::string>(worldSize));
+  }
+
+  /// The whole world; where there are, two interleaved halves, in descending
+  /// order too; the rows and the columns of a mesh.
+  std::vector<std::vector<std::vector<int64_t>>> makeGroupings() const {
     std::vector<std::vector<std::vector<int64_t>>> groupings = {
         {firstRanks(worldSize)}};
-    if (worldSize % 2 == 0) {
-      std::vector<int64_t> even, odd;
-      for (int64_t rank = 0; rank < worldSize; ++rank)
-        (rank % 2 ? odd : even).insert((rank % 2 ? odd : even).begin(), rank);
-      groupings.push_back({odd, even}); // in descending order too
+    if (worldSize % 2 != 0 || worldSize < 4)
+      return groupings;
+    std::vector<std::vector<int64_t>> halves(2), rows(2),
+        columns(worldSize / 2);
+    for (int64_t rank = 0; rank < worldSize; ++rank) {
+      halves[rank % 2].insert(halves[rank % 2].begin(), rank);
+      rows[rank / (worldSize / 2)].push_back(rank);
+      columns[rank % (worldSize / 2)].push_back(rank);
     }
-    for (const auto &groups : groupings) {
+    groupings.insert(groupings.end(), {halves, rows, columns});
+    return groupings;
+  }
+
+  /// Adds the collective for all groupings. setShapes(operand, result, group
+  /// number, position, group size) gives the shapes of one member.
+  template <typename SetShapes>
+  void addForGroups(Collective c, SetShapes setShapes) {
+    c.dtype = GetParam().dtype;
+    for (const auto &groups : makeGroupings()) {
       c.groups = groups;
+      c.operandShapes.assign(worldSize, {});
+      c.resultShapes.assign(worldSize, {});
       int64_t n = groups.front().size();
-      c.operandShape = operand(n);
-      c.resultShape = result(n);
-      finish(c, n);
-      check(c, worldSize);
+      for (size_t g = 0; g < groups.size(); ++g)
+        for (int64_t p = 0; p < n; ++p)
+          setShapes(c.operandShapes[groups[g][p]], c.resultShapes[groups[g][p]],
+                    g, p, n);
+      if (c.kind == CollectiveKind::Permute) {
+        c.source.clear(); // a ring, whose last member keeps its own
+        for (int64_t p = 0; p < n; ++p)
+          c.source.push_back(p + 1 < n ? (p + 1) % (n - 1) : p);
+      }
+      if (c.kind == CollectiveKind::Broadcast)
+        c.root = n - 1;
+      collectives.push_back(c);
     }
   }
 };
 
 TEST_P(CollectiveTest, AllGather) {
-  for (int64_t dim = 0; dim < 3; ++dim) {
-    Collective c{.kind = CollectiveKind::AllGather, .dtype = {}};
-    c.dim = dim;
-    checkGroups(
-        c, [](int64_t) { return Shape{2, 3, 4}; },
-        [&](int64_t n) {
-          Shape shape = {2, 3, 4};
-          shape[dim] *= n;
-          return shape;
-        });
-  }
+  for (int64_t dim = 0; dim < 3; ++dim)
+    for (size_t cut = 0; cut < makeCuts(1).size(); ++cut) {
+      Collective c{.kind = CollectiveKind::AllGather, .dtype = {}};
+      c.dim = dim;
+      addForGroups(c, [&](Shape &operand, Shape &result, int64_t group,
+                          int64_t position, int64_t n) {
+        operand = result = {2, 3 + group, 2};
+        operand[dim] = makeCuts(n)[cut][position];
+        result[dim] = sum(makeCuts(n)[cut]);
+      });
+    }
 }
 
 static std::vector<Reduction> getReductions(Dtype dtype) {
@@ -274,19 +356,18 @@ static std::vector<Reduction> getReductions(Dtype dtype) {
 
 TEST_P(CollectiveTest, ReduceScatter) {
   for (Reduction reduction : getReductions(GetParam().dtype))
-    for (int64_t dim = 0; dim < 3; ++dim) {
-      Collective c{.kind = CollectiveKind::ReduceScatter, .dtype = {}};
-      c.reduction = reduction;
-      c.dim = dim;
-      checkGroups(
-          c,
-          [&](int64_t n) {
-            Shape shape = {2, 3, 4};
-            shape[dim] *= n;
-            return shape;
-          },
-          [](int64_t) { return Shape{2, 3, 4}; });
-    }
+    for (int64_t dim = 0; dim < 3; ++dim)
+      for (size_t cut = 0; cut < makeCuts(1).size(); ++cut) {
+        Collective c{.kind = CollectiveKind::ReduceScatter, .dtype = {}};
+        c.reduction = reduction;
+        c.dim = dim;
+        addForGroups(c, [&](Shape &operand, Shape &result, int64_t group,
+                            int64_t position, int64_t n) {
+          operand = result = {2, 3 + group, 2};
+          operand[dim] = sum(makeCuts(n)[cut]);
+          result[dim] = makeCuts(n)[cut][position];
+        });
+      }
 }
 
 TEST_P(CollectiveTest, AllReduce) {
@@ -297,42 +378,99 @@ TEST_P(CollectiveTest, AllReduce) {
          {Shape{}, Shape{2}, Shape{3, 7}, Shape{2, 2500}, Shape{0, 3}}) {
       Collective c{.kind = CollectiveKind::AllReduce, .dtype = {}};
       c.reduction = reduction;
-      checkGroups(
-          c, [&](int64_t) { return shape; }, [&](int64_t) { return shape; });
+      addForGroups(c, [&](Shape &operand, Shape &result, int64_t group, int64_t,
+                          int64_t) {
+        operand = shape;
+        if (!shape.empty())
+          operand.back() += group;
+        result = operand;
+      });
     }
 }
 
 TEST_P(CollectiveTest, AllToAll) {
   for (int64_t split = 0; split < 3; ++split)
-    for (int64_t concat = 0; concat < 3; ++concat) {
-      Collective c{.kind = CollectiveKind::AllToAll, .dtype = {}};
-      c.splitDim = split;
-      c.concatDim = concat;
-      auto operand = [&](int64_t n) {
-        Shape shape = {2, 3, 4};
-        shape[split] *= n;
-        return shape;
-      };
-      checkGroups(c, operand, [&](int64_t n) {
-        Shape shape = operand(n);
-        shape[split] /= n;
-        shape[concat] *= n;
-        return shape;
-      });
-    }
+    for (int64_t concat = 0; concat < 3; ++concat)
+      for (size_t cut = 0; cut < makeCuts(1).size(); ++cut) {
+        if (split == concat)
+          continue;
+        Collective c{.kind = CollectiveKind::AllToAll, .dtype = {}};
+        c.splitDim = split;
+        c.concatDim = concat;
+        addForGroups(c, [&](Shape &operand, Shape &result, int64_t group,
+                            int64_t position, int64_t n) {
+          std::vector<int64_t> joined = makeCuts(n)[cut];
+          std::vector<int64_t> parts = chunkSizes(2 * n + 1, n);
+          operand = result = {2 + group, 2 + group, 2 + group};
+          operand[concat] = joined[position];
+          operand[split] = sum(parts);
+          result[concat] = sum(joined);
+          result[split] = parts[position];
+        });
+      }
 }
 
 TEST_P(CollectiveTest, PermuteAndBroadcast) {
-  auto shape = [](int64_t) { return Shape{3, 5}; };
-  Collective permute{.kind = CollectiveKind::Permute, .dtype = {}};
-  checkGroups(permute, shape, shape, [](Collective &c, int64_t n) {
-    c.source.clear(); // a ring, whose last member keeps its own
-    for (int64_t p = 0; p < n; ++p)
-      c.source.push_back(p + 1 < n ? (p + 1) % (n - 1) : p);
-  });
-  Collective broadcast{.kind = CollectiveKind::Broadcast, .dtype = {}};
-  checkGroups(broadcast, shape, shape,
-              [](Collective &c, int64_t n) { c.root = n - 1; });
+  auto setShapes = [](Shape &operand, Shape &result, int64_t group, int64_t,
+                      int64_t) { operand = result = {3, 5 * group}; };
+  addForGroups({.kind = CollectiveKind::Permute, .dtype = {}}, setShapes);
+  addForGroups({.kind = CollectiveKind::Broadcast, .dtype = {}}, setShapes);
+}
+
+/// A rank's box of a 7x5 tensor: ranks form a grid of rows x columns.
+static std::pair<Shape, Shape> getBox(int64_t rank, int64_t rows,
+                                      int64_t columns) {
+  std::vector<int64_t> heights = chunkSizes(7, rows);
+  std::vector<int64_t> widths = chunkSizes(5, columns);
+  int64_t row = rank / columns, column = rank % columns;
+  return {
+      {std::accumulate(heights.begin(), heights.begin() + row, int64_t(0)),
+       std::accumulate(widths.begin(), widths.begin() + column, int64_t(0))},
+      {heights[row], widths[column]}};
+}
+
+/// Every grid of ranks to every other one, at once.
+TEST_P(CollectiveTest, Exchange) {
+  for (int64_t rows = 1; rows <= worldSize; ++rows)
+    for (int64_t toRows = 1; toRows <= worldSize; ++toRows) {
+      if (worldSize % rows != 0 || worldSize % toRows != 0)
+        continue;
+      Collective c{.kind = CollectiveKind::Exchange, .dtype = GetParam().dtype};
+      c.groups = {firstRanks(worldSize)};
+      for (int64_t rank = 0; rank < worldSize; ++rank) {
+        auto [offset, size] = getBox(rank, toRows, worldSize / toRows);
+        std::vector<Transfer> &transfers = c.transfers.emplace_back();
+        for (int64_t from = 0; from < worldSize; ++from) {
+          auto [begin, extent] = getBox(from, rows, worldSize / rows);
+          Transfer transfer{from, {0, 0}, {0, 0}, {0, 0}};
+          for (int64_t d = 0; d < 2; ++d) {
+            int64_t first = std::max(begin[d], offset[d]);
+            int64_t end = std::min(begin[d] + extent[d], offset[d] + size[d]);
+            transfer.size[d] = std::max<int64_t>(0, end - first);
+            transfer.src[d] = first - begin[d];
+            transfer.dst[d] = first - offset[d];
+          }
+          if (numElements(transfer.size) > 0)
+            transfers.push_back(transfer);
+          if (rank == 0)
+            c.operandShapes.push_back(extent);
+        }
+        c.resultShapes.push_back(size);
+      }
+      collectives.push_back(c);
+    }
+}
+
+/// In place, ranks swap halves of their blocks: every rank reads what others
+/// write.
+TEST_P(CollectiveTest, ExchangeInPlace) {
+  Collective c{.kind = CollectiveKind::Exchange, .dtype = GetParam().dtype};
+  c.groups = {firstRanks(worldSize)};
+  c.operandShapes = c.resultShapes = std::vector<Shape>(worldSize, Shape{2, 6});
+  for (int64_t rank = 0; rank < worldSize; ++rank)
+    c.transfers.push_back({{rank, {0, 0}, {0, 0}, {2, 2}},
+                           {(rank + 1) % worldSize, {0, 0}, {0, 2}, {2, 4}}});
+  collectives.push_back(c);
 }
 
 static std::vector<Parameters> makeParameters() {
@@ -353,7 +491,7 @@ INSTANTIATE_TEST_SUITE_P(Local, CollectiveTest,
 /// Floating-point sums depend on their order: the definition's is the group's.
 TEST(LocalCommunicator, SumsInGroupOrder) {
   Collective c{.kind = CollectiveKind::AllReduce, .dtype = Dtype::F32};
-  c.operandShape = c.resultShape = {3000};
+  c.operandShapes = c.resultShapes = std::vector<Shape>(3, Shape{3000});
   c.groups = {{2, 0, 1}};
   Manifest manifest = makeManifest(3, {c});
   auto element = [](int64_t rank, int64_t i) {
@@ -375,7 +513,7 @@ TEST(LocalCommunicator, SumsInGroupOrder) {
 TEST(LocalCommunicator, MaxPropagatesNaN) {
   Collective c{.kind = CollectiveKind::AllReduce, .dtype = Dtype::F32};
   c.reduction = Reduction::Max;
-  c.operandShape = c.resultShape = {2};
+  c.operandShapes = c.resultShapes = std::vector<Shape>(2, Shape{2});
   c.groups = {{0, 1}};
   runRanks(makeManifest(2, {c}), {}, [&](Communicator &communicator) {
     float data[2] = {0, 0};
@@ -388,7 +526,7 @@ TEST(LocalCommunicator, MaxPropagatesNaN) {
 
 static Collective makeNamed(const std::string &fqn, int64_t worldSize) {
   Collective c{.kind = CollectiveKind::AllReduce, .dtype = Dtype::F32};
-  c.operandShape = c.resultShape = {4};
+  c.operandShapes = c.resultShapes = std::vector<Shape>(worldSize, Shape{4});
   c.groups = {firstRanks(worldSize)};
   c.fqn = fqn;
   return c;
@@ -486,7 +624,8 @@ TEST(LocalCommunicator, DifferentOrderIsNoticed) {
 }
 
 TEST(LocalCommunicator, RankWithoutGroup) {
-  Collective c = makeNamed("mlp", 1);
+  Collective c = makeNamed("mlp", 2);
+  c.groups = {{0}};
   std::vector<std::string> errors =
       runRanks(makeManifest(2, {c}), {}, [&](Communicator &communicator) {
         std::byte data[16] = {};

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 static json makeValid() {
   return json::parse(R"json({
-    "schema": 1, "producer": "tp-mlir 0.1.0", "entry": "tpx_main",
+    "schema": 2, "producer": "tp-mlir 0.1.0", "entry": "tpx_main",
     "target": {"triple": "x86_64-pc-linux-gnu", "cpu": "x86-64", "features": ["+sse2"]},
     "mesh": {"name": "mesh", "axes": [{"name": "dp", "size": 1}, {"name": "tp", "size": 2}]},
     "world_size": 2, "arena_bytes": 64,
@@ -21,18 +21,26 @@ static json makeValid() {
     "parameters": [{"name": "s", "dtype": "bf16", "shape": [], "shards": [[], []]}],
     "outputs": [{"name": "y", "dtype": "f32", "shape": [2], "shards": [[[0, 2]], [[0, 2]]]}],
     "collectives": [
-      {"kind": "all_gather", "dtype": "f32", "operand_shape": [2, 2], "result_shape": [2, 4], "dim": 1,
+      {"kind": "all_gather", "dtype": "f32", "operand_shapes": [[2, 2], [2, 2]], "result_shapes": [[2, 4], [2, 4]], "dim": 1,
        "groups": [[0, 1]], "bytes_by_rank": [16, 16], "fqn": "mlp", "reason": "plan.yaml:3:5"},
-      {"kind": "reduce_scatter", "reduction": "avg", "dtype": "f32", "operand_shape": [4], "result_shape": [2],
+      {"kind": "reduce_scatter", "reduction": "avg", "dtype": "f32", "operand_shapes": [[4], [4]], "result_shapes": [[2], [2]],
        "dim": 0, "groups": [[0, 1]], "bytes_by_rank": [8, 8]},
-      {"kind": "all_reduce", "reduction": "max", "dtype": "i1", "operand_shape": [], "result_shape": [],
+      {"kind": "all_reduce", "reduction": "max", "dtype": "i1", "operand_shapes": [[], []], "result_shapes": [[], []],
        "groups": [[0, 1]], "bytes_by_rank": [1, 1]},
-      {"kind": "all_to_all", "dtype": "f16", "operand_shape": [2, 2], "result_shape": [1, 4],
+      {"kind": "all_to_all", "dtype": "f16", "operand_shapes": [[2, 2], [2, 2]], "result_shapes": [[1, 4], [1, 4]],
        "split_dim": 0, "concat_dim": 1, "groups": [[0, 1]], "bytes_by_rank": [4, 4]},
-      {"kind": "permute", "dtype": "f64", "operand_shape": [1], "result_shape": [1], "source": [1, 0],
+      {"kind": "permute", "dtype": "f64", "operand_shapes": [[1], [1]], "result_shapes": [[1], [1]], "source": [1, 0],
        "groups": [[0, 1]], "bytes_by_rank": [8, 8]},
-      {"kind": "broadcast", "dtype": "i64", "operand_shape": [1], "result_shape": [1], "root": 1,
-       "groups": [[0, 1]], "bytes_by_rank": [8, 0]}]
+      {"kind": "broadcast", "dtype": "i64", "operand_shapes": [[1], [1]], "result_shapes": [[1], [1]], "root": 1,
+       "groups": [[0, 1]], "bytes_by_rank": [8, 0]},
+      {"kind": "all_to_all", "dtype": "f32", "operand_shapes": [[3, 2], [3, 1]], "result_shapes": [[2, 3], [1, 3]],
+       "split_dim": 0, "concat_dim": 1, "groups": [[0, 1]], "bytes_by_rank": [8, 8]},
+      {"kind": "exchange", "dtype": "f32", "operand_shapes": [[2, 3], [1, 3]], "result_shapes": [[3, 2], [3, 1]],
+       "transfers": [[{"from": 0, "src": [0, 0], "dst": [0, 0], "size": [2, 2]},
+                      {"from": 1, "src": [0, 0], "dst": [2, 0], "size": [1, 2]}],
+                     [{"from": 0, "src": [0, 2], "dst": [0, 0], "size": [2, 1]},
+                      {"from": 1, "src": [0, 2], "dst": [2, 0], "size": [1, 1]}]],
+       "groups": [[0, 1]], "bytes_by_rank": [8, 8]}]
 })json");
 }
 
@@ -44,18 +52,34 @@ TEST(Manifest, ParsesEveryMember) {
   EXPECT_EQ(manifest.features, std::vector<std::string>{"+sse2"});
   ASSERT_EQ(manifest.inputs.size(), 1u);
   EXPECT_EQ(manifest.inputs[0].getTypeString(), "2x4xf32");
-  EXPECT_EQ(manifest.inputs[0].shards[1], (Block{{0, 2}, {2, 2}}));
+  EXPECT_EQ(manifest.inputs[0].shards[1], makeBox({0, 2}, {2, 2}));
   EXPECT_EQ(manifest.inputs[0].getShardBytes(1), 16);
   EXPECT_EQ(manifest.parameters[0].getShardBytes(0), 2);
-  ASSERT_EQ(manifest.collectives.size(), 6u);
+  ASSERT_EQ(manifest.collectives.size(), 8u);
   EXPECT_EQ(manifest.collectives[0].kind, CollectiveKind::AllGather);
   EXPECT_EQ(manifest.collectives[0].dim, 1);
   EXPECT_EQ(manifest.collectives[1].reduction, Reduction::Avg);
   EXPECT_EQ(manifest.collectives[3].concatDim, 1);
   EXPECT_EQ(manifest.collectives[4].source, (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(manifest.collectives[5].root, 1);
+  EXPECT_EQ(manifest.collectives[6].resultShapes[1], (Shape{1, 3}));
+  ASSERT_EQ(manifest.collectives[7].transfers[1].size(), 2u);
+  EXPECT_EQ(manifest.collectives[7].transfers[1][0].src, (Shape{0, 2}));
   EXPECT_EQ(describe(manifest.collectives[0], 0),
             "collective 0 (all_gather of 'mlp')");
+}
+
+/// Empty pieces are dropped, adjacent ones joined.
+TEST(Manifest, PiecesOfABlock) {
+  json edited = makeValid();
+  edited["inputs"][0]["shards"] =
+      json::parse("[[[0, 1, 1, 1], [0, 1, 2, 2]], [[0, 0, 2, 0], [1, 1]]]");
+  Manifest manifest = Manifest::parse(edited.dump());
+  EXPECT_EQ(manifest.inputs[0].shards[0],
+            (Block{{{{0, 2}}, {{0, 1}, {2, 2}}}}));
+  EXPECT_EQ(manifest.inputs[0].shards[1], (Block{{{}, {{1, 1}}}}));
+  EXPECT_EQ(manifest.inputs[0].getShardBytes(0), 24);
+  EXPECT_EQ(manifest.inputs[0].getShardBytes(1), 0);
 }
 
 TEST(Manifest, MalformedJson) {
@@ -95,7 +119,7 @@ TEST_P(ManifestInvalid, IsRejected) {
 INSTANTIATE_TEST_SUITE_P(
     Manifest, ManifestInvalid,
     testing::Values(
-        Edit{"schema", "/schema", "2", "schema 2, expected 1"},
+        Edit{"schema", "/schema", "1", "schema 1, expected 2"},
         Edit{"world", "/world_size", "3",
              "world_size: found 3, but the mesh's axes hold 2 ranks"},
         Edit{"world_zero", "/world_size", "0", "world_size: found 0"},
@@ -119,7 +143,12 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"shard_range", "/inputs/0/shards/1/1", "[3, 2]",
              "inputs[0].shards[1][1]: [3, 2] exceeds the dimension's size 4"},
         Edit{"shard_pair", "/inputs/0/shards/1/1", "[3]",
-             "expected [offset, size]"},
+             "has 1 entries, expected pairs of offset and size"},
+        Edit{"shard_none", "/inputs/0/shards/1/1", "[]",
+             "has 0 entries, expected pairs of offset and size"},
+        Edit{"shard_order", "/inputs/0/shards/1/1", "[2, 2, 1, 1]",
+             "inputs[0].shards[1][1]: [1, 1] begins before the end of the "
+             "piece before it, 4"},
         Edit{"output_hole", "/outputs/0/shards", "[[[0, 1]], [[0, 1]]]",
              "the shards of output 'y' cover 1 elements of 2"},
         Edit{
@@ -134,12 +163,53 @@ INSTANTIATE_TEST_SUITE_P(
              "i1 has max, min and product, found 'sum'"},
         Edit{"dim", "/collectives/0/dim", "2",
              "collectives[0].dim: found 2, expected 0 to 1"},
-        Edit{"result", "/collectives/0/result_shape", "[4, 2]",
-             "found [4,2], expected [2,4] for all_gather of [2,2] over 2"},
-        Edit{"scatter", "/collectives/1/operand_shape", "[3]",
-             "operand dimension 0 of size 3 can't be cut into 2 equal blocks"},
-        Edit{"reduce_shape", "/collectives/2/result_shape", "[1]",
-             "found [1], expected [] for all_reduce"},
+        Edit{"result", "/collectives/0/result_shapes/1", "[4, 2]",
+             "collectives[0].result_shapes[1]: found [4,2], expected [2,4] "
+             "for all_gather among ranks [0,1]"},
+        Edit{"shapes", "/collectives/0/operand_shapes", "[[2, 2]]",
+             "collectives[0].operand_shapes: has 1 entries, expected one for "
+             "each of 2 ranks"},
+        Edit{"dims", "/collectives/0/operand_shapes/1", "[2]",
+             "operand_shapes[1]: has 1 dimensions, the first shape has 2"},
+        Edit{"result_dims", "/collectives/0/result_shapes", "[[2], [2]]",
+             "result_shapes: have 1 dimensions, the operands have 2"},
+        Edit{"gather", "/collectives/0/operand_shapes/1", "[1, 2]",
+             "operand_shapes[1]: found [1,2], expected [2,2]"},
+        Edit{"scatter", "/collectives/1/result_shapes/1", "[1]",
+             "collectives[1].result_shapes: the blocks of ranks [0,1] have 3 "
+             "indices along dimension 0, expected the operands' 4"},
+        Edit{"reduce_shape", "/collectives/2/result_shapes", "[[1], [1]]",
+             "have 1 dimensions, the operands have 0"},
+        Edit{"permute_shape", "/collectives/4/result_shapes/0", "[2]",
+             "found [2], expected [1] for permute"},
+        Edit{"broadcast_shape", "/collectives/5/operand_shapes/1", "[2]",
+             "result_shapes[0]: found [1], expected [2] for broadcast"},
+        Edit{"same_dims", "/collectives/6/concat_dim", "0",
+             "found 0, expected another dimension than split_dim"},
+        Edit{"all_to_all_split", "/collectives/6/result_shapes/0", "[1, 3]",
+             "have 2 indices along dimension 0, expected the operands' 3"},
+        Edit{"all_to_all_concat", "/collectives/6/result_shapes/0", "[2, 2]",
+             "result_shapes[0]: found [2,2], expected [2,3] for all_to_all"},
+        Edit{"transfers", "/collectives/7/transfers", "[[]]",
+             "transfers: has 1 entries, expected one for each of 2 ranks"},
+        Edit{"transfer_from", "/collectives/7/transfers/0/1/from", "2",
+             "transfers[0][1].from: rank 2 is not in the group of rank 0"},
+        Edit{"transfer_dims", "/collectives/7/transfers/0/1/size", "[1]",
+             "transfers[0][1].size: has 1 entries, expected 2"},
+        Edit{"transfer_size", "/collectives/7/transfers/1/1/size/1", "2",
+             "transfers[1][1].size[1]: found 2, expected 0 to 1"},
+        Edit{"transfer_src", "/collectives/7/transfers/0/0/src/1", "2",
+             "transfers[0][0].src[1]: found 2, expected 0 to 1"},
+        Edit{"transfer_dst", "/collectives/7/transfers/0/0/dst/0", "2",
+             "transfers[0][0].dst[0]: found 2, expected 0 to 1"},
+        Edit{"transfer_hole", "/collectives/7/transfers/0/1/size", "[0, 2]",
+             "collectives[7].transfers[0]: fill 4 of 6 elements"},
+        Edit{"transfer_twice", "/collectives/7/transfers/0/1/dst", "[1, 0]",
+             "collectives[7].transfers[0]: fill 4 of 6 elements"},
+        Edit{"transfer_surplus", "/collectives/7/transfers/1/2",
+             R"({"from": 1, "src": [0, 0], "dst": [0, 0], "size": [1, 1]})",
+             "transfers[1][2]: the transfers so far hold 4 elements, the "
+             "result has 3"},
         Edit{"root", "/collectives/5/root", "2",
              "collectives[5].root: found 2, expected 0 to 1"},
         Edit{"source", "/collectives/4/source", "[0]",
@@ -157,5 +227,5 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"group_sizes", "/collectives/2/groups", "[[0, 1], [1]]",
              "has another size than the first group"},
         Edit{"bytes", "/collectives/0/bytes_by_rank", "[16]",
-             "has 1 entries, expected 2"}),
+             "has 1 entries, expected one for each of 2 ranks"}),
     [](const auto &info) { return info.param.name; });

@@ -19,11 +19,47 @@ TEST(Tensor, CheckedNumElements) {
 }
 
 TEST(Tensor, ContiguousOffset) {
-  EXPECT_EQ(contiguousOffset({4, 6}, {{2, 0}, {2, 6}}), 12);
-  EXPECT_EQ(contiguousOffset({4, 6}, {{1, 3}, {1, 3}}), 9);
-  EXPECT_EQ(contiguousOffset({4, 6}, {{0, 3}, {4, 3}}), std::nullopt);
-  EXPECT_EQ(contiguousOffset({2, 4, 6}, {{1, 2, 0}, {1, 2, 6}}), 36);
-  EXPECT_EQ(contiguousOffset({}, {{}, {}}), 0);
+  auto offsetOf = [](const Shape &shape, const Shape &offset,
+                     const Shape &size) {
+    return contiguousOffset(shape, makeBox(offset, size));
+  };
+  EXPECT_EQ(offsetOf({4, 6}, {2, 0}, {2, 6}), 12);
+  EXPECT_EQ(offsetOf({4, 6}, {1, 3}, {1, 3}), 9);
+  EXPECT_EQ(offsetOf({4, 6}, {0, 3}, {4, 3}), std::nullopt);
+  EXPECT_EQ(offsetOf({2, 4, 6}, {1, 2, 0}, {1, 2, 6}), 36);
+  EXPECT_EQ(offsetOf({}, {}, {}), 0);
+  EXPECT_EQ(offsetOf({4, 6}, {4, 3}, {0, 3}), 0); // any address will do
+  EXPECT_EQ(contiguousOffset({6}, {{{{0, 2}, {3, 2}}}}), std::nullopt);
+}
+
+TEST(Tensor, CountCovered) {
+  auto count = [](std::vector<Block> blocks) { return countCovered(blocks); };
+  EXPECT_EQ(count({}), 0);
+  EXPECT_EQ(count({makeBox({}, {}), makeBox({}, {})}), 1);
+  // Side by side, replicated, overlapping, empty.
+  EXPECT_EQ(count({makeBox({0, 0}, {2, 3}), makeBox({2, 0}, {2, 3})}), 12);
+  EXPECT_EQ(count({makeBox({0, 0}, {2, 3}), makeBox({0, 0}, {2, 3})}), 6);
+  EXPECT_EQ(count({makeBox({0, 0}, {2, 3}), makeBox({1, 1}, {2, 3})}), 10);
+  EXPECT_EQ(count({makeBox({0, 0}, {2, 3}), makeBox({2, 0}, {0, 3})}), 6);
+  // Two segments of three, each cut over two ranks; then a hole.
+  Block first{{{{0, 2}, {3, 2}}}}, second{{{{2, 1}, {5, 1}}}};
+  EXPECT_EQ(count({first, second}), 6);
+  EXPECT_EQ(count({first}), 4);
+}
+
+/// The rows 0, 1 and 3 and the columns 1 and 2 of a 4x3 tensor.
+TEST(Tensor, BlockOfPieces) {
+  Block block{{{{0, 2}, {3, 1}}, {{1, 2}}}};
+  EXPECT_EQ(block.getShape(), (Shape{3, 2}));
+  std::vector<int32_t> source(12), dense(6, -1), rebuilt(12, -1);
+  std::iota(source.begin(), source.end(), 0);
+  readBlock({4, 3}, block, 4, reinterpret_cast<std::byte *>(source.data()),
+            reinterpret_cast<std::byte *>(dense.data()));
+  EXPECT_EQ(dense, (std::vector<int32_t>{1, 2, 4, 5, 10, 11}));
+  writeBlock({4, 3}, block, 4, reinterpret_cast<std::byte *>(dense.data()),
+             reinterpret_cast<std::byte *>(rebuilt.data()));
+  EXPECT_EQ(rebuilt,
+            (std::vector<int32_t>{-1, 1, 2, -1, 4, 5, -1, -1, -1, -1, 10, 11}));
 }
 
 /// Every block of every cut of a 4x6x2 tensor, element by element.
@@ -39,16 +75,16 @@ TEST(Tensor, ReadAndWriteBlocks) {
         std::vector<int32_t> rebuilt(48, -1);
         Shape size = {4 / n0, 6 / n1, 2 / n2};
         for (int64_t b = 0; b < n0 * n1 * n2; ++b, ++numBlocks) {
-          Block block{{b / (n1 * n2) * size[0], b / n2 % n1 * size[1],
-                       b % n2 * size[2]},
-                      size};
+          Shape offset = {b / (n1 * n2) * size[0], b / n2 % n1 * size[1],
+                          b % n2 * size[2]};
+          Block block = makeBox(offset, size);
           std::vector<int32_t> dense(numElements(size), -1);
           readBlock(shape, block, 4, tensor.data.get(),
                     reinterpret_cast<std::byte *>(dense.data()));
           for (int64_t i = 0; i < numElements(size); ++i) {
-            int64_t i0 = i / (size[1] * size[2]) + block.offset[0];
-            int64_t i1 = i / size[2] % size[1] + block.offset[1];
-            int64_t i2 = i % size[2] + block.offset[2];
+            int64_t i0 = i / (size[1] * size[2]) + offset[0];
+            int64_t i1 = i / size[2] % size[1] + offset[1];
+            int64_t i2 = i % size[2] + offset[2];
             ASSERT_EQ(dense[i], source[(i0 * 6 + i1) * 2 + i2]);
           }
           writeBlock(shape, block, 4,
@@ -62,7 +98,7 @@ TEST(Tensor, ReadAndWriteBlocks) {
 
 TEST(Tensor, EmptyBlock) {
   int32_t source = 1, target = 2;
-  readBlock({4, 0}, {{0, 0}, {2, 0}}, 4,
+  readBlock({4, 0}, makeBox({0, 0}, {2, 0}), 4,
             reinterpret_cast<const std::byte *>(&source),
             reinterpret_cast<std::byte *>(&target));
   EXPECT_EQ(target, 2);

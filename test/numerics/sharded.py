@@ -73,52 +73,31 @@ def difference(actual, expected):
     return f"differs in {int(wrong.sum())} of {wrong.numel()} elements, first at {where}: is {actual[tuple(where)]}, must be {expected[tuple(where)]}"
 
 
-# A result's attributes: the whole's type, the name, the dimensions' axes.
-RESULT = re.compile(
-    r'\{tp\.global_type = tensor<([^>]*)>, tp\.name = "(\w+)", tp\.sharding = #tp\.sharding<@mesh, \[([^\]]*)\]>\}'
-)
+def get_index(mesh, rank, axis):
+    """The index of `rank` along a mesh dimension, `tp`, or a part of one, `tp:(1)2`; and how many there are."""
+    stride = 1
+    for name, size in reversed(mesh.axes):
+        if name == axis.split(":")[0]:
+            break
+        stride *= size
+    index = rank // stride % size
+    if ":" not in axis:
+        return index, size
+    before, part = map(int, re.fullmatch(r".*:\((\d+)\)(\d+)", axis).groups())
+    return index // (size // (before * part)) % part, part
 
 
-def get_unused_axes(mesh, used):
-    """Mesh dimensions, or parts of them, that aren't in `used`, and how many ranks they span."""
-    names = []
-    for name, size in mesh.axes:
-        parts = [part for part in used if part.split(":")[0] == name]
-        if not parts:
-            names.append((name, size))
-        elif parts != [name]:
-            names += [(part, 2) for part in (f"{name}:(1)2", f"{name}:(2)2") if part not in parts]
-    return [name for name, _ in names], math.prod(size for _, size in names)
-
-
-def keep_copies(ranks, mesh):
-    """Declares replicated results as blocks of a larger tensor along dimension 0, so that each rank's copy is an output.
-
-    Returns how many copies each output now has.
-    """
-    copies = {}
-
-    def widen(match):
-        *extents, element = match[1].split("x")
-        dims = re.findall(r"\{([^}]*)\}", match[3])
-        if not dims:
-            return match[0]
-        used = [axis for dim in dims for axis in dim.split(", ") if axis]
-        unused, count = get_unused_axes(mesh, used)
-        copies[match[2]] = count
-        extents[0] = str(int(extents[0]) * count)
-        dims[0] = ", ".join(unused + ([dims[0]] if dims[0] else []))
-        lists = ", ".join("{" + dim + "}" for dim in dims)
-        return (
-            f'{{tp.global_type = tensor<{"x".join([*extents, element])}>, tp.name = "{match[2]}", '
-            f"tp.sharding = #tp.sharding<@mesh, [{lists} ]>}}"
-        )
-
-    text = ranks.read_text()
-    arguments, arrow, rest = text.partition(") -> (")
-    results, brace, body = rest.partition(") {\n")
-    ranks.write_text(arguments + arrow + RESULT.sub(widen, results) + brace + body)
-    return copies
+def get_block(tensor, placement, mesh, rank):
+    """The block of `rank`: each axis cuts what the axes before it left into chunks, as torch.chunk does."""
+    dims = re.findall(r"\{([^}]*)\}", placement or "")
+    for dim, axes in enumerate(dims):
+        for axis in filter(None, axes.split(", ")):
+            index, count = get_index(mesh, rank, axis)
+            extent = tensor.shape[dim]
+            chunk = -(-extent // count)
+            begin = min(index * chunk, extent)
+            tensor = tensor.narrow(dim, begin, min(chunk, extent - begin))
+    return tensor
 
 
 def check_bytes(report, executed):
@@ -143,30 +122,28 @@ def check(mesh, batch, pipeline, tools, directory):
         run([get_tool(tools, "tp-opt"), model, f"--tp-parallelize=report={report}", "-o", ranks])
     else:
         run([get_tool(tools, "tp-opt"), model, *PASSES, f"--tp-report=file={report}", "-o", ranks])
-    copies = keep_copies(ranks, mesh)
     run([get_tool(tools, "tp-compile"), ranks, "-o", artifact])
 
-    command = [get_tool(tools, "tp-run"), artifact, "--json", executed]
+    blocks = directory / "blocks"
+    command = [get_tool(tools, "tp-run"), artifact, "--json", executed, "--blocks", blocks]
     parameters = {}
     for program in batch:
         parameters |= program.parameters
         for name, tensor, _ in program.arguments:
             save(directory / f"{name}.npy", tensor)
             command += ["--input", f"{name}={directory}/{name}.npy"]
-        for _, name, _, _ in program.results:
-            command += ["--output", f"{name}={directory}/{name}.npy"]
     if parameters:
         safetensors.torch.save_file({name: tensor.contiguous() for name, tensor in parameters.items()}, weights)
         command += ["--weights", weights, "--allow-unused-weights"]
     run(command)
 
     for program in batch:
-        for _, name, expected, _ in program.results:
-            if copies.get(name, 1) > 1:
-                expected = torch.cat([expected] * copies[name])
-            problem = difference(load(directory / f"{name}.npy", expected.dtype), expected)
-            if problem:
-                raise Failure(f"{program.name}: output {name} {problem}")
+        for _, name, expected, placement in program.results:
+            for rank in range(math.prod(size for _, size in mesh.axes)):
+                block = get_block(expected, placement, mesh, rank)
+                problem = difference(load(blocks / f"{name}.{rank}.npy", expected.dtype), block)
+                if problem:
+                    raise Failure(f"{program.name}: output {name} on rank {rank} {problem}")
     check_bytes(report, executed)
 
 

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 using namespace tprt;
@@ -31,7 +32,7 @@ struct UsageError : std::runtime_error {
 struct Options {
   std::string program;
   std::vector<std::string> inputs, outputs, expected;
-  std::string weights, json;
+  std::string weights, json, blocks;
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
   double timeout = 120;
   Tolerance tolerance;
@@ -198,6 +199,22 @@ static bool compareOutput(const std::string &name, const Tensor &got,
   return false;
 }
 
+/// Writes every rank's own blocks of the outputs as DIRECTORY/NAME.RANK.npy.
+static void writeBlocks(const std::string &directory,
+                        const std::vector<TensorMap> &blocks,
+                        std::vector<OutputFile> &files) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error)
+    throw inputError("cannot create directory '" + directory +
+                     "': " + error.message());
+  for (size_t rank = 0; rank < blocks.size(); ++rank)
+    for (const auto &[name, tensor] : blocks[rank])
+      writeNpy(files.emplace_back(directory + "/" + name + "." +
+                                  std::to_string(rank) + ".npy"),
+               tensor);
+}
+
 static ExitCode run(const Options &options) {
   std::shared_ptr<const Artifact> artifact =
       loadProgram(options.program, !options.noCache);
@@ -210,6 +227,11 @@ static ExitCode run(const Options &options) {
   auto expectedPaths = parseAssignments(options.expected, "--expect", "output",
                                         outputNames, true);
 
+  for (const std::string &name : outputNames)
+    if (!options.blocks.empty() && name.find('/') != std::string::npos)
+      throw inputError("--blocks: output '" + name +
+                       "' can't be the name of a file");
+
   TensorMap expected = readTensors(expectedPaths);
   TensorMap inputs = readTensors(inputPaths);
   std::string problems =
@@ -221,7 +243,9 @@ static ExitCode run(const Options &options) {
   sessionOptions.communicator.timeout =
       std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
   Session session(artifact, weights, sessionOptions);
-  RunResult result = session.run(inputs, options.run);
+  RunOptions runOptions = options.run;
+  runOptions.keepBlocks = !options.blocks.empty();
+  RunResult result = session.run(inputs, runOptions);
 
   bool matches = true;
   for (const auto &[name, path] : expectedPaths)
@@ -231,6 +255,8 @@ static ExitCode run(const Options &options) {
   std::vector<OutputFile> files;
   for (const auto &[name, path] : outputPaths)
     writeNpy(files.emplace_back(path), result.outputs.at(name));
+  if (!options.blocks.empty())
+    writeBlocks(options.blocks, result.blocks, files);
   if (!options.json.empty()) {
     std::string report =
         makeRunReport(options.program, session, result, options.run);
@@ -242,7 +268,7 @@ static ExitCode run(const Options &options) {
   for (OutputFile &file : files)
     file.commit();
   if (options.outputs.empty() && options.expected.empty() &&
-      options.json.empty())
+      options.json.empty() && options.blocks.empty())
     printOutputs(result.outputs);
   return matches ? Success : Mismatch;
 }
@@ -272,10 +298,14 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->type_name("NAME=PATH")
       ->allow_extra_args(false);
   app.add_option("--output", options.outputs,
-                 "write an output to a .npy file; without --output, --expect "
-                 "and --json the first elements are printed")
+                 "write an output to a .npy file; without --output, --blocks, "
+                 "--expect and --json the first elements are printed")
       ->type_name("[NAME=]PATH")
       ->allow_extra_args(false);
+  app.add_option("--blocks", options.blocks,
+                 "write each rank's own block of every output to "
+                 "DIRECTORY/NAME.RANK.npy")
+      ->type_name("DIRECTORY");
   app.add_option("--expect", options.expected,
                  "compare an output with a .npy file")
       ->type_name("[NAME=]PATH")

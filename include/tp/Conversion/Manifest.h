@@ -1,9 +1,8 @@
 //===- Manifest.h - what a program says about itself ------------*- C++ -*-===//
 //
-// While a program is lowered, the module's attribute `tprt.manifest` collects
+// While programs are lowered, the module's attribute `tprt.manifest` collects
 // what the artifact's manifest will say (docs/Artifact.md), and each argument
-// of
-// `@main` has a role.
+// of a program has a role.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,17 +17,21 @@ namespace mlir::tp {
 
 /// DictionaryAttr on the module.
 constexpr StringLiteral kManifestAttr = "tprt.manifest";
-/// StringAttr on the arguments of `@main`: a Role.
+/// StringAttr on the arguments of a program: a Role.
 constexpr StringLiteral kRoleAttr = "tprt.role";
 
-/// What an argument of `@main` is. They come in this order; there may be any
+/// The functions that ranks run: those with `tp.ranks`, which run one each;
+/// where there are none, `@main`, which all run.
+SmallVector<func::FuncOp> getEntryPrograms(ModuleOp module);
+
+/// What an argument of a program is. They come in this order; there may be any
 /// number of inputs, parameters and outputs, and one of each of the others.
 enum class Role { Context, Rank, Input, Parameter, Output, Arena };
 
 StringRef stringifyRole(Role role);
 
-/// The arguments of `main` with `role`, in order.
-SmallVector<BlockArgument> getArguments(func::FuncOp main, Role role);
+/// The arguments of `program` with `role`, in order.
+SmallVector<BlockArgument> getArguments(func::FuncOp program, Role role);
 
 /// The module's manifest; empty where it has none yet.
 DictionaryAttr getManifest(ModuleOp module);

@@ -73,9 +73,9 @@ def FoldTransposeIntoContraction : Pass<"fold-transpose-into-contraction"> {
 //===----------------------------------------------------------------------===//
 
 def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
-  let summary = "Give @main the signature of an artifact's entry";
+  let summary = "Give programs the signature of an artifact's entry";
   let description = [{
-    A per-rank program takes tensors, names its parameters and returns tensors. An artifact's entry gets
+    A per-rank program takes tensors, names its parameters and returns tensors. In an artifact it gets
     its rank and one buffer for every input, parameter and output. This pass turns one into the other, and describes the
     buffers in the module's attribute `tprt.manifest` (docs/Artifact.md), from `tp.name`, `tp.sharding` and
     `tp.global_type`.
@@ -101,19 +101,25 @@ def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
     }
     ```
 
-    Parameters with one FQN become one argument. Fails where there is no `@main`, where the program still has global
-    shapes (a sharding without `tp.global_type`, a `tp.redistribute`), and where ranks differ in their local shapes.
+    Parameters with one FQN become one argument. The programs are the functions with `tp.ranks`, which say who runs them; else
+    `@main`, or the only function, which all ranks run. Several have one interface: all get the parameters that one of them reads.
+    Fails where there is no program for a rank or more than one, where programs differ in names, types or shardings, where a
+    program still has global shapes (a sharding without `tp.global_type`, a `tp.redistribute`), and where its local types aren't
+    those of its ranks' blocks.
   }];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
-  let summary = "Turn collectives into runtime calls and rank queries into arithmetic";
+  let summary = "Turn collectives into runtime calls and rank queries into look-ups";
   let description = [{
     Each collective becomes `tprt.collective` with the next id, and an entry in the `collectives` of
     `tprt.manifest`. It runs in place where operand and result have one type and nothing else uses the operand.
-    `tp.shard_index` becomes arithmetic on the entry's rank, `tp.local_slice` a slice at that offset.
+    `tp.shard_index` and `tp.shard_offset` become a look-up by rank in a constant, `tp.local_slice` a slice at such an offset.
+
+    Programs of different ranks must run the same collectives in the same order, and the blocks of each group must fit together: one entry
+    describes a collective of all of them. The error names the first difference; the ranks would wait for each other forever.
 
     ```mlir
     %1 = tp.all_reduce sum %0 over @mesh {tp} : tensor<8x16xf32>
@@ -133,7 +139,7 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
 def CheckLowered : Pass<"tp-check-lowered", "::mlir::ModuleOp"> {
   let summary = "Fail where ops are left that code generation doesn't know";
   let description = [{
-    Lists all ops of `@main` that aren't runtime, linalg, tensor, arith or math ops, each at its location, before the
+    Lists all ops of the programs that aren't runtime, linalg, tensor, arith or math ops, each at its location, before the
     passes that follow would stumble over the first. The IR doesn't change.
   }];
 }
@@ -245,8 +251,8 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
 def OutlineKernels : Pass<"tp-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Move loops into kernels, equal ones into one";
   let description = [{
-    Each linalg op, and each nest of loops over linalg ops, in `@main` becomes a call of a private function. A model repeats its
-    layers, so most calls share a kernel and it is compiled once. Kernels take whole buffers, which don't overlap; views are
+    Each linalg op, and each nest of loops over linalg ops, in a program becomes a call of a private function. A model repeats its
+    layers, and ranks' programs are alike, so most calls share a kernel and it is compiled once. Kernels take whole buffers, which don't overlap; views are
     taken inside. Buffers of at most 64 KiB that only the kernel uses become its stack.
 
     ```mlir
@@ -269,10 +275,10 @@ def OutlineKernels : Pass<"tp-outline-kernels", "::mlir::ModuleOp"> {
 def PlanArena : Pass<"tp-plan-arena", "::mlir::ModuleOp"> {
   let summary = "Place all buffers in one arena";
   let description = [{
-    Every `memref.alloc` of `@main` lives from its first to its last use. Buffers that live at the same time get
+    Every `memref.alloc` of a program lives from its first to its last use. Buffers that live at the same time get
     disjoint ranges of one arena, multiples of 64 bytes. They are placed one by one, each into the tightest gap that it fits: largest
     first, first used first, or largest product of size and life first, whichever gives the smallest arena.
-    `@main` gets the arena as its last argument, and `tprt.manifest` its size as `arena_bytes`. A remark (`--remarks-filter=tp-plan-arena`)
+    A program gets the arena as its last argument, and `tprt.manifest` the size of the largest as `arena_bytes`. A remark (`--remarks-filter=tp-plan-arena`)
     compares it with the most bytes that live at one time: no arena is smaller.
 
     ```mlir
@@ -307,8 +313,8 @@ def LowerKernels : Pass<"tp-lower-kernels", "::mlir::func::FuncOp"> {
 def ConvertTPRTToCalls : Pass<"convert-tprt-to-calls", "::mlir::ModuleOp"> {
   let summary = "Call the runtime's C functions";
   let description = [{
-    `@main` gets the runtime's context as its first argument and returns a status. Each tprt op becomes a call of its C function
-    (docs/Artifact.md); where the status isn't 0, `@main` returns it at once.
+    A program gets the runtime's context as its first argument and returns a status. Each tprt op becomes a call of its C function
+    (docs/Artifact.md); where the status isn't 0, the program returns it at once.
 
     ```mlir
     tprt.collective 3 into %0 : memref<8x16xf32>
@@ -331,7 +337,7 @@ def ConvertProgramToLLVM : Pass<"convert-program-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Lower a program to the LLVM dialect";
   let description = [{
     Lowers what is left (func, cf, arith, math, memref) to the LLVM dialect, buffers as bare pointers, and adds the exported entry
-    `tpx_main`, which reads the pointers out of its tables and calls `@main`.
+    `tpx_main`, which reads the pointers out of its tables and calls the rank's program.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

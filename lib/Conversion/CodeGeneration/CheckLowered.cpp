@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
@@ -16,15 +17,19 @@ namespace mlir::tp {
 } // namespace mlir::tp
 
 using namespace mlir;
+using namespace mlir::tp;
 
 namespace {
 
 class CheckLowered : public tp::impl::CheckLoweredBase<CheckLowered> {
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main)
-      return;
-    main.walk([&](Operation *op) {
+    for (func::FuncOp program : getEntryPrograms(getOperation()))
+      check(program);
+    markAllAnalysesPreserved();
+  }
+
+  void check(func::FuncOp program) {
+    program.walk([&](Operation *op) {
       if (isa<func::FuncOp, func::ReturnOp>(op))
         return;
       if (isa_and_present<
@@ -35,7 +40,6 @@ class CheckLowered : public tp::impl::CheckLoweredBase<CheckLowered> {
       op->emitError("'") << op->getName() << "' can't be compiled: no lowering";
       signalPassFailure();
     });
-    markAllAnalysesPreserved();
   }
 };
 

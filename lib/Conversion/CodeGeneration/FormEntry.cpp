@@ -1,11 +1,11 @@
 //===- FormEntry.cpp - the entry's signature and manifest -----------------===//
 //
-// The one place that reads names, placements and global types of a per-rank
-// program. What the artifact says about its tensors is decided here, and only
-// carried along afterwards.
+// Where ranks run different programs, which differ in the shapes of their
+// blocks, all of them get the same arguments in the same order.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Boundary.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -25,123 +25,23 @@ using namespace mlir::tp;
 
 namespace {
 
-constexpr StringLiteral kGlobalLevelHint =
-    "this is a program over global shapes: run tp-opt --tp-parallelize first";
+/// A function that some ranks run, and what is at its boundary.
+struct Program {
+  func::FuncOp function;
+  SmallVector<int64_t> ranks;
+  SmallVector<Boundary> inputs, outputs;
+  /// The ops that read each parameter, in order of first use.
+  llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> parameters;
 
-std::optional<StringRef> getDtype(Type type) {
-  if (type.isF32())
-    return "f32";
-  if (type.isF64())
-    return "f64";
-  if (type.isF16())
-    return "f16";
-  if (type.isBF16())
-    return "bf16";
-  if (type.isInteger(64))
-    return "i64";
-  if (type.isInteger(32))
-    return "i32";
-  if (type.isInteger(1))
-    return "i1";
-  return std::nullopt;
-}
-
-/// One tensor at the program's boundary.
-struct Boundary {
-  std::string name;
-  Type type;
-  DictionaryAttr attrs;
-  Location loc;
-};
-
-/// Describes boundaries as docs/Artifact.md's TENSOR.
-class Describer {
-public:
-  Describer(MLIRContext *context, MeshOp mesh) : b(context), mesh(mesh) {}
-
-  FailureOr<DictionaryAttr> describe(const Boundary &boundary) {
-    auto emit = [&] { return emitError(boundary.loc); };
-    auto local = dyn_cast<RankedTensorType>(boundary.type);
-    if (!local || !local.hasStaticShape())
-      return emit() << "'" << boundary.name << "' has type " << boundary.type
-                    << ", a tensor of static shape is needed";
-    std::optional<StringRef> dtype = getDtype(local.getElementType());
-    if (!dtype)
-      return emit()
-             << "'" << boundary.name << "' has element type "
-             << local.getElementType()
-             << ", an artifact holds f32, f64, f16, bf16, i64, i32 or i1";
-
-    auto sharding = getAttr<ShardingAttr>(boundary, kShardingAttr);
-    auto globalType = getAttr<TypeAttr>(boundary, kGlobalTypeAttr);
-    bool isSplit = sharding && !sharding.isReplicated();
-    if (isSplit && !globalType)
-      return emit() << "'" << boundary.name
-                    << "' has a sharding but no tp.global_type: "
-                    << kGlobalLevelHint;
-    if (isSplit && sharding.isPartial())
-      return emit() << "'" << boundary.name
-                    << "' is a partial sum: a program's boundary needs whole "
-                       "values, replicated or split";
-    auto global =
-        globalType ? cast<RankedTensorType>(globalType.getValue()) : local;
-
-    SmallVector<Attribute> placements, shards;
-    if (mesh) {
-      auto placed = sharding
-                        ? sharding
-                        : ShardingAttr::getReplicated(
-                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-                              local.getRank());
-      for (const std::string &placement : getPlacements(placed, mesh))
-        placements.push_back(b.getStringAttr(placement));
-    }
-    for (int64_t rank = 0, e = mesh ? mesh.getNumRanks() : 1; rank < e;
-         ++rank) {
-      SmallVector<Attribute> block;
-      for (int64_t dim = 0; dim < local.getRank(); ++dim) {
-        int64_t size = global.getDimSize(dim), offset = 0;
-        if (isSplit && !sharding.getDims()[dim].empty()) {
-          ArrayRef<AxisRefAttr> axes = sharding.getDims()[dim].getAxes();
-          int64_t chunk = llvm::divideCeil(size, mesh.getAxesSize(axes));
-          offset = std::min(mesh.getIndexAlong(rank, axes) * chunk, size);
-          size = std::min(chunk, size - offset);
-        }
-        if (size != local.getDimSize(dim))
-          return emit() << "'" << boundary.name << "' has " << size
-                        << " elements along dimension " << dim << " on rank "
-                        << rank << ", but the program's type " << local
-                        << " has " << local.getDimSize(dim);
-        block.push_back(b.getDenseI64ArrayAttr({offset, size}));
-      }
-      shards.push_back(b.getArrayAttr(block));
-    }
-    return b.getDictionaryAttr(
-        {b.getNamedAttr("name", b.getStringAttr(boundary.name)),
-         b.getNamedAttr("dtype", b.getStringAttr(*dtype)),
-         b.getNamedAttr("shape", b.getDenseI64ArrayAttr(global.getShape())),
-         b.getNamedAttr("placements", b.getArrayAttr(placements)),
-         b.getNamedAttr("shards", b.getArrayAttr(shards))});
+  Block &getBody() { return function.getBody().front(); }
+  func::ReturnOp getReturn() {
+    return cast<func::ReturnOp>(getBody().getTerminator());
   }
-
-private:
-  template <typename T>
-  static T getAttr(const Boundary &b, StringRef name) {
-    return b.attrs ? dyn_cast_or_null<T>(b.attrs.get(name)) : T();
-  }
-
-  Builder b;
-  MeshOp mesh;
 };
 
 class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto main = module.lookupSymbol<func::FuncOp>("main");
-    if (!main || main.isExternal()) {
-      module.emitError("there is no function '@main' to compile");
-      return signalPassFailure();
-    }
     auto meshes = llvm::to_vector(module.getOps<MeshOp>());
     if (meshes.size() > 1) {
       meshes[1]
@@ -151,15 +51,89 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
       return signalPassFailure();
     }
     mesh = meshes.empty() ? MeshOp() : meshes.front();
-    if (failed(checkPerRank(main)) || failed(rewrite(main)))
-      signalPassFailure();
+    programs.clear();
+    parameters.clear();
+    if (failed(findPrograms()) || failed(writeManifest()))
+      return signalPassFailure();
+    for (Program &program : programs)
+      rewrite(program);
   }
 
-  LogicalResult checkPerRank(func::FuncOp main) {
-    if (!main.getBody().hasOneBlock())
-      return main.emitError("'@main' has several blocks, a program is "
-                            "straight-line code");
-    WalkResult walked = main.walk([&](Operation *op) {
+  int64_t getNumRanks() { return mesh ? mesh.getNumRanks() : 1; }
+
+  //===--------------------------------------------------------------------===//
+  // What there is
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult findPrograms() {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> functions = getEntryPrograms(module);
+    if (functions.empty()) {
+      // A single function need not be called main.
+      auto all = llvm::to_vector(module.getOps<func::FuncOp>());
+      if (all.size() != 1)
+        return module.emitError("there is no function '@main' to compile");
+      functions = all;
+      functions.front()->setAttr(
+          kRanksAttr, DenseI64ArrayAttr::get(
+                          &getContext(),
+                          llvm::to_vector(llvm::seq<int64_t>(getNumRanks()))));
+    }
+    SmallVector<func::FuncOp> runs(getNumRanks());
+    for (func::FuncOp function : functions) {
+      if (function.isExternal())
+        return function.emitError("'@")
+               << function.getName() << "' has no body to compile";
+      Program &program = programs.emplace_back();
+      program.function = function;
+      if (failed(findRanks(program, runs)) || failed(checkPerRank(function)) ||
+          failed(findBoundary(program)))
+        return failure();
+    }
+    for (auto [rank, function] : llvm::enumerate(runs))
+      if (!function)
+        return functions.front().emitError()
+               << "no function runs on rank " << rank
+               << ": each rank needs one, and has it in 'tp.ranks'";
+    return success();
+  }
+
+  LogicalResult findRanks(Program &program,
+                          MutableArrayRef<func::FuncOp> runs) {
+    func::FuncOp function = program.function;
+    if (Attribute attr = function->getAttr(kRanksAttr)) {
+      auto ranks = dyn_cast<DenseI64ArrayAttr>(attr);
+      if (!ranks || ranks.empty())
+        return function.emitError("'tp.ranks' must be a list of ranks, found ")
+               << attr;
+      llvm::append_range(program.ranks, ranks.asArrayRef());
+    } else {
+      llvm::append_range(program.ranks, llvm::seq<int64_t>(getNumRanks()));
+    }
+    for (int64_t rank : program.ranks) {
+      if (rank < 0 || rank >= getNumRanks())
+        return function.emitError("'@")
+               << function.getName() << "' runs on rank " << rank
+               << ", but the mesh has " << getNumRanks() << " ranks";
+      if (runs[rank]) {
+        InFlightDiagnostic diagnostic = function.emitError("rank ")
+                                        << rank << " runs both '@"
+                                        << runs[rank].getName() << "' and '@"
+                                        << function.getName() << "'";
+        diagnostic.attachNote(runs[rank].getLoc()) << "the first is here";
+        return diagnostic;
+      }
+      runs[rank] = function;
+    }
+    return success();
+  }
+
+  LogicalResult checkPerRank(func::FuncOp function) {
+    if (!function.getBody().hasOneBlock())
+      return function.emitError("'@")
+             << function.getName()
+             << "' has several blocks, a program is straight-line code";
+    WalkResult walked = function.walk([&](Operation *op) {
       if (isa<RedistributeOp>(op) ||
           (!isa<nn::ParameterOp, func::FuncOp>(op) &&
            (op->hasAttr(kShardingAttr) || op->hasAttr(kShardingsAttr)))) {
@@ -178,24 +152,23 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
     return name ? name.str() : (prefix + Twine(i)).str();
   }
 
-  LogicalResult rewrite(func::FuncOp main) {
-    MLIRContext *context = &getContext();
-    Describer describer(context, mesh);
-    Builder b(context);
-    Block &body = main.getBody().front();
-    auto terminator = cast<func::ReturnOp>(body.getTerminator());
-
-    SmallVector<Boundary> inputs, parameters, outputs;
-    for (BlockArgument arg : body.getArguments()) {
+  LogicalResult findBoundary(Program &program) {
+    func::FuncOp function = program.function;
+    for (BlockArgument arg : program.getBody().getArguments()) {
       unsigned i = arg.getArgNumber();
-      DictionaryAttr attrs = main.getArgAttrDict(i);
-      inputs.push_back(
+      DictionaryAttr attrs = function.getArgAttrDict(i);
+      program.inputs.push_back(
           {getName(attrs, "arg", i), arg.getType(), attrs, arg.getLoc()});
     }
-    // One argument per FQN, in order of first use.
-    llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> uses;
-    main.walk([&](nn::ParameterOp op) { uses[op.getFqnAttr()].push_back(op); });
-    for (auto &[fqn, ops] : uses) {
+    for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+      DictionaryAttr attrs = function.getResultAttrDict(i);
+      program.outputs.push_back({getName(attrs, "result", i), type, attrs,
+                                 program.getReturn().getLoc()});
+    }
+    function.walk([&](nn::ParameterOp op) {
+      program.parameters[op.getFqnAttr()].push_back(op);
+    });
+    for (auto &[fqn, ops] : program.parameters) {
       nn::ParameterOp first = ops.front();
       for (nn::ParameterOp op : ops)
         if (op.getType() != first.getType() ||
@@ -207,45 +180,130 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
           diagnostic.attachNote(first.getLoc()) << "the other one is here";
           return failure();
         }
-      parameters.push_back({fqn.str(), first.getType(),
-                            first->getAttrDictionary(), first.getLoc()});
     }
-    for (auto [i, type] : llvm::enumerate(main.getResultTypes())) {
-      DictionaryAttr attrs = main.getResultAttrDict(i);
-      outputs.push_back(
-          {getName(attrs, "result", i), type, attrs, terminator.getLoc()});
-    }
+    return success();
+  }
 
-    // The manifest.
-    SmallVector<NamedAttribute> manifest{
-        b.getNamedAttr("world_size",
-                       b.getI64IntegerAttr(mesh ? mesh.getNumRanks() : 1)),
-        b.getNamedAttr("mesh", describeMesh(b))};
-    for (auto &[role, boundaries] :
-         {std::pair<StringRef, SmallVector<Boundary> &>{"inputs", inputs},
-          {"parameters", parameters},
-          {"outputs", outputs}}) {
-      SmallVector<Attribute> tensors;
+  //===--------------------------------------------------------------------===//
+  // What the manifest says
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult writeManifest() {
+    Builder b(&getContext());
+    // All programs have the parameters that one of them reads.
+    for (Program &program : programs)
+      for (auto &[fqn, ops] : program.parameters)
+        parameters.insert(
+            {fqn,
+             {fqn.str(), ops.front().getType(),
+              ops.front()->getAttrDictionary(), ops.front().getLoc()}});
+
+    auto inputs = describeAll("inputs", &Program::inputs);
+    auto outputs = describeAll("outputs", &Program::outputs);
+    if (failed(inputs) || failed(outputs))
+      return failure();
+    SmallVector<Attribute> described;
+    for (auto &[fqn, boundary] : parameters) {
+      FailureOr<DictionaryAttr> tensor = describeParameter(fqn);
+      if (failed(tensor))
+        return failure();
+      described.push_back(*tensor);
+    }
+    getOperation()->setAttr(
+        kManifestAttr,
+        b.getDictionaryAttr(
+            {b.getNamedAttr("world_size", b.getI64IntegerAttr(getNumRanks())),
+             b.getNamedAttr("mesh", describeMesh(b)),
+             b.getNamedAttr("inputs", *inputs),
+             b.getNamedAttr("parameters", b.getArrayAttr(described)),
+             b.getNamedAttr("outputs", *outputs)}));
+    return success();
+  }
+
+  /// The inputs or outputs, on which the programs must agree.
+  FailureOr<ArrayAttr> describeAll(StringRef role,
+                                   SmallVector<Boundary> Program::*list) {
+    SmallVector<Attribute> tensors;
+    Program &first = programs.front();
+    for (Program &program : programs) {
+      if ((program.*list).size() != (first.*list).size())
+        return differ(program.function)
+               << "has " << (program.*list).size() << " " << role
+               << ", expected " << (first.*list).size();
       llvm::StringSet<> names;
-      for (const Boundary &boundary : boundaries) {
-        FailureOr<DictionaryAttr> tensor = describer.describe(boundary);
-        if (failed(tensor))
-          return failure();
-        if (role != "parameters" && !names.insert(boundary.name).second)
+      for (auto [i, boundary] : llvm::enumerate(program.*list)) {
+        if (!names.insert(boundary.name).second)
           return emitError(boundary.loc) << "two " << role << " have the name '"
                                          << boundary.name << "'";
-        tensors.push_back(*tensor);
+        FailureOr<DictionaryAttr> tensor =
+            describeBoundary(boundary, mesh, program.ranks);
+        if (failed(tensor))
+          return failure();
+        if (&program == &first)
+          tensors.push_back(*tensor);
+        else if (tensors[i] != *tensor)
+          return differ(program.function)
+                 << "has '" << boundary.name << "' as number " << i
+                 << " of its " << role
+                 << ", with another name, type or sharding";
       }
-      manifest.push_back(b.getNamedAttr(role, b.getArrayAttr(tensors)));
     }
-    getOperation()->setAttr(kManifestAttr, b.getDictionaryAttr(manifest));
+    return ArrayAttr::get(&getContext(), tensors);
+  }
 
-    // The signature: rank, inputs, parameters, outputs.
+  FailureOr<DictionaryAttr> describeParameter(StringAttr fqn) {
+    DictionaryAttr first;
+    for (Program &program : programs) {
+      auto found = program.parameters.find(fqn);
+      if (found == program.parameters.end())
+        continue;
+      nn::ParameterOp op = found->second.front();
+      FailureOr<DictionaryAttr> tensor = describeBoundary(
+          {fqn.str(), op.getType(), op->getAttrDictionary(), op.getLoc()}, mesh,
+          program.ranks);
+      if (failed(tensor))
+        return failure();
+      if (first && *tensor != first)
+        return differ(program.function)
+               << "has parameter " << fqn << " with another type or sharding";
+      first = *tensor;
+    }
+    return first;
+  }
+
+  /// An error about a program that isn't like the first.
+  InFlightDiagnostic differ(func::FuncOp function) {
+    InFlightDiagnostic diagnostic = function.emitError();
+    diagnostic.attachNote(programs.front().function.getLoc())
+        << "the ranks' programs have one interface, this is the first";
+    return std::move(diagnostic << "'@" << function.getName() << "' ");
+  }
+
+  DictionaryAttr describeMesh(Builder &b) {
+    SmallVector<Attribute> axes;
+    for (size_t i = 0, e = mesh ? mesh.getNumAxes() : 0; i < e; ++i)
+      axes.push_back(b.getDictionaryAttr(
+          {b.getNamedAttr("name", b.getStringAttr(mesh.getAxisName(i))),
+           b.getNamedAttr("size",
+                          b.getI64IntegerAttr(mesh.getAxisSizes()[i]))}));
+    return b.getDictionaryAttr(
+        {b.getNamedAttr("name", b.getStringAttr(mesh ? mesh.getSymName() : "")),
+         b.getNamedAttr("axes", b.getArrayAttr(axes))});
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The signature: rank, inputs, parameters, outputs
+  //===--------------------------------------------------------------------===//
+
+  void rewrite(Program &program) {
+    func::FuncOp function = program.function;
+    Block &body = program.getBody();
+    func::ReturnOp terminator = program.getReturn();
     OpBuilder builder = OpBuilder::atBlockBegin(&body);
     SmallVector<DictionaryAttr> argAttrs;
     auto addArg = [&](Type type, Role role, Location loc) {
-      argAttrs.push_back(b.getDictionaryAttr(
-          b.getNamedAttr(kRoleAttr, b.getStringAttr(stringifyRole(role)))));
+      argAttrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+          kRoleAttr, builder.getStringAttr(stringifyRole(role)))));
       return body.addArgument(type, loc);
     };
     auto addBuffer = [&](const Boundary &boundary, Role role) {
@@ -266,21 +324,26 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
                                                buffer, /*restrict=*/true);
     };
     unsigned numOld = body.getNumArguments();
-    addArg(builder.getIndexType(), Role::Rank, main.getLoc());
-    for (auto [i, input] : llvm::enumerate(inputs))
+    addArg(builder.getIndexType(), Role::Rank, function.getLoc());
+    for (auto [i, input] : llvm::enumerate(program.inputs))
       body.getArgument(i).replaceAllUsesWith(read(input, Role::Input));
-    for (auto [parameter, ops] :
-         llvm::zip_equal(parameters, llvm::make_second_range(uses))) {
-      Value tensor = read(parameter, Role::Parameter);
-      for (nn::ParameterOp op : ops)
+    for (auto &[fqn, boundary] : parameters) {
+      auto found = program.parameters.find(fqn);
+      if (found == program.parameters.end()) {
+        addBuffer(boundary, Role::Parameter); // another program's
+        continue;
+      }
+      boundary.type = found->second.front().getType();
+      Value tensor = read(boundary, Role::Parameter);
+      for (nn::ParameterOp op : found->second)
         op.getResult().replaceAllUsesWith(tensor);
     }
-    for (auto &[fqn, ops] : uses)
+    for (auto &[fqn, ops] : program.parameters)
       for (nn::ParameterOp op : ops)
         op.erase();
     builder.setInsertionPoint(terminator);
     for (auto [output, value] :
-         llvm::zip_equal(outputs, terminator.getOperands())) {
+         llvm::zip_equal(program.outputs, terminator.getOperands())) {
       Value buffer = addBuffer(output, Role::Output);
       if (cast<RankedTensorType>(output.type).getNumElements() != 0)
         bufferization::MaterializeInDestinationOp::create(
@@ -289,25 +352,15 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
     }
     terminator.getOperandsMutable().clear();
     body.eraseArguments(0, numOld);
-    main.setType(builder.getFunctionType(body.getArgumentTypes(), {}));
-    main.setResAttrsAttr(nullptr);
-    main.setAllArgAttrs(argAttrs);
-    return success();
-  }
-
-  DictionaryAttr describeMesh(Builder &b) {
-    SmallVector<Attribute> axes;
-    for (size_t i = 0, e = mesh ? mesh.getNumAxes() : 0; i < e; ++i)
-      axes.push_back(b.getDictionaryAttr(
-          {b.getNamedAttr("name", b.getStringAttr(mesh.getAxisName(i))),
-           b.getNamedAttr("size",
-                          b.getI64IntegerAttr(mesh.getAxisSizes()[i]))}));
-    return b.getDictionaryAttr(
-        {b.getNamedAttr("name", b.getStringAttr(mesh ? mesh.getSymName() : "")),
-         b.getNamedAttr("axes", b.getArrayAttr(axes))});
+    function.setType(builder.getFunctionType(body.getArgumentTypes(), {}));
+    function.setResAttrsAttr(nullptr);
+    function.setAllArgAttrs(argAttrs);
   }
 
   MeshOp mesh;
+  SmallVector<Program> programs;
+  /// By FQN, each as some program has it.
+  llvm::MapVector<StringAttr, Boundary> parameters;
 };
 
 } // namespace

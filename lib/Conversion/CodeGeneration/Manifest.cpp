@@ -1,6 +1,7 @@
 //===- Manifest.cpp - what a program says about itself --------------------===//
 
 #include "tp/Conversion/Manifest.h"
+#include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -23,11 +24,22 @@ StringRef tp::stringifyRole(Role role) {
   llvm_unreachable("unknown role");
 }
 
-SmallVector<BlockArgument> tp::getArguments(func::FuncOp main, Role role) {
+SmallVector<func::FuncOp> tp::getEntryPrograms(ModuleOp module) {
+  SmallVector<func::FuncOp> programs;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(kRanksAttr))
+      programs.push_back(function);
+  if (programs.empty())
+    if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+      programs.push_back(main);
+  return programs;
+}
+
+SmallVector<BlockArgument> tp::getArguments(func::FuncOp program, Role role) {
   SmallVector<BlockArgument> arguments;
-  for (BlockArgument arg : main.getArguments()) {
+  for (BlockArgument arg : program.getArguments()) {
     auto attr =
-        main.getArgAttrOfType<StringAttr>(arg.getArgNumber(), kRoleAttr);
+        program.getArgAttrOfType<StringAttr>(arg.getArgNumber(), kRoleAttr);
     if (attr && attr.getValue() == stringifyRole(role))
       arguments.push_back(arg);
   }

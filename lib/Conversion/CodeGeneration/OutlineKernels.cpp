@@ -26,14 +26,14 @@ constexpr int64_t kMaxStackBytes = 64 * 1024;
 
 class OutlineKernels : public tp::impl::OutlineKernelsBase<OutlineKernels> {
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main)
-      return;
     insertKernels.emplace(OpBuilder::atBlockEnd(getOperation().getBody()));
-    for (Operation &op : llvm::make_early_inc_range(main.getBody().front()))
-      if (isKernel(&op))
-        outline(&op);
-    eraseDeadViews(main);
+    for (func::FuncOp program : getEntryPrograms(getOperation())) {
+      for (Operation &op :
+           llvm::make_early_inc_range(program.getBody().front()))
+        if (isKernel(&op))
+          outline(&op);
+      eraseDeadViews(program);
+    }
     numKernels = kernels.size();
   }
 
@@ -149,9 +149,9 @@ class OutlineKernels : public tp::impl::OutlineKernelsBase<OutlineKernels> {
                         b.getI64IntegerAttr(bytes));
   }
 
-  static void eraseDeadViews(func::FuncOp main) {
+  static void eraseDeadViews(func::FuncOp program) {
     for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(main.getBody().front())))
+         llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
       if (isRepeated(&op) && op.use_empty())
         op.erase();
   }

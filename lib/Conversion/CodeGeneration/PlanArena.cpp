@@ -97,39 +97,48 @@ int64_t place(SmallVectorImpl<Buffer> &buffers) {
 
 class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main)
+    SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());
+    if (programs.empty())
       return;
-    Block &body = main.getBody().front();
+    int64_t bytes = 0;
+    for (func::FuncOp program : programs)
+      bytes = std::max(bytes, plan(program));
+    setManifestEntry(getOperation(), "arena_bytes",
+                     Builder(&getContext()).getI64IntegerAttr(bytes));
+  }
+
+  /// Gives `program` an arena, and returns its size.
+  int64_t plan(func::FuncOp program) {
+    Block &body = program.getBody().front();
     SmallVector<Buffer> buffers = collect(body);
     int64_t bytes = place(buffers);
 
     OpBuilder builder = OpBuilder::atBlockBegin(&body);
     auto arenaType = MemRefType::get({bytes}, builder.getI8Type());
-    unsigned index = main.getNumArguments();
-    (void)main.insertArgument(
+    unsigned index = program.getNumArguments();
+    (void)program.insertArgument(
         index, arenaType,
         builder.getDictionaryAttr(builder.getNamedAttr(
             kRoleAttr, builder.getStringAttr(stringifyRole(Role::Arena)))),
-        main.getLoc());
+        program.getLoc());
     for (Buffer &buffer : buffers) {
       builder.setInsertionPoint(buffer.alloc);
       Location loc = buffer.alloc.getLoc();
       Value offset =
           arith::ConstantIndexOp::create(builder, loc, buffer.offset);
-      Value view =
-          memref::ViewOp::create(builder, loc, buffer.alloc.getType(),
-                                 main.getArgument(index), offset, ValueRange());
+      Value view = memref::ViewOp::create(builder, loc, buffer.alloc.getType(),
+                                          program.getArgument(index), offset,
+                                          ValueRange());
       buffer.alloc.replaceAllUsesWith(view);
       buffer.alloc.erase();
     }
-    setManifestEntry(getOperation(), "arena_bytes",
-                     builder.getI64IntegerAttr(bytes));
-    remark::analysis(main.getLoc(), remark::RemarkOpts::name("Arena").category(
-                                        "tp-plan-arena"))
+    remark::analysis(
+        program.getLoc(),
+        remark::RemarkOpts::name("Arena").category("tp-plan-arena"))
         << remark::metric("Buffers", static_cast<int64_t>(buffers.size()))
         << remark::metric("ArenaBytes", bytes)
         << remark::metric("LiveBytes", getMostLive(buffers));
+    return bytes;
   }
 
   static SmallVector<Buffer> collect(Block &body) {

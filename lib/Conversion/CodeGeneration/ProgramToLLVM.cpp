@@ -14,6 +14,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Dialect/TP/TP.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTPROGRAMTOLLVM
@@ -25,56 +26,100 @@ using namespace mlir::tp;
 
 namespace {
 
-/// How many arguments of `@main` have each role.
-struct Signature {
+/// A program before it is lowered, for the entry that calls it.
+struct Program {
+  std::string name;
+  SmallVector<int64_t> ranks;
+  /// How many arguments have each role.
   size_t inputs, parameters, outputs;
   bool hasArena;
 };
 
-/// int32_t tpx_main(ctx, rank, inputs, parameters, outputs, arena): reads the
-/// buffers' addresses out of the tables and calls `main`.
-void buildEntry(ModuleOp module, LLVM::LLVMFuncOp main,
-                const Signature &signature) {
-  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
-  Location loc = main.getLoc();
-  auto ptr = LLVM::LLVMPointerType::get(b.getContext());
-  auto type = LLVM::LLVMFunctionType::get(
-      b.getI32Type(), {ptr, b.getI64Type(), ptr, ptr, ptr, ptr});
-  auto entry = LLVM::LLVMFuncOp::create(b, loc, "tpx_main", type);
-  Block *body = entry.addEntryBlock(b);
-  b.setInsertionPointToStart(body);
+/// int32_t tpx_main(ctx, rank, inputs, parameters, outputs, arena): calls the
+/// rank's program with the buffers' addresses, read out of the tables.
+class EntryBuilder {
+public:
+  EntryBuilder(ModuleOp module)
+      : module(module), b(OpBuilder::atBlockEnd(module.getBody())),
+        ptr(LLVM::LLVMPointerType::get(b.getContext())) {}
 
-  SmallVector<Value> arguments{body->getArgument(0), body->getArgument(1)};
-  auto appendTable = [&](Value table, size_t size) {
-    for (size_t i = 0; i < size; ++i) {
-      Value slot = LLVM::GEPOp::create(b, loc, ptr, ptr, table,
-                                       LLVM::GEPArg(static_cast<int32_t>(i)));
-      arguments.push_back(LLVM::LoadOp::create(b, loc, ptr, slot));
+  void build(ArrayRef<Program> programs) {
+    Location loc = module.getLoc();
+    auto type = LLVM::LLVMFunctionType::get(
+        b.getI32Type(), {ptr, b.getI64Type(), ptr, ptr, ptr, ptr});
+    entry = LLVM::LLVMFuncOp::create(b, loc, "tpx_main", type);
+    Block *start = entry.addEntryBlock(b);
+    SmallVector<Block *> calls, cases;
+    SmallVector<APInt> values;
+    for (const Program &program : programs) {
+      calls.push_back(buildCall(program));
+      for (int64_t rank : program.ranks) {
+        values.push_back(APInt(64, rank));
+        cases.push_back(calls.back());
+      }
     }
-  };
-  appendTable(body->getArgument(2), signature.inputs);
-  appendTable(body->getArgument(3), signature.parameters);
-  appendTable(body->getArgument(4), signature.outputs);
-  if (signature.hasArena)
-    arguments.push_back(body->getArgument(5));
-  Value status = LLVM::CallOp::create(b, loc, main, arguments).getResult();
-  LLVM::ReturnOp::create(b, loc, status);
-}
+    b.setInsertionPointToEnd(start);
+    if (calls.size() == 1) {
+      LLVM::BrOp::create(b, loc, calls.front());
+      return;
+    }
+    // There are no other ranks, so that any program will do for them.
+    LLVM::SwitchOp::create(b, loc, entry.getArgument(1), calls.front(),
+                           ValueRange(), values, cases,
+                           SmallVector<ValueRange>(cases.size()));
+  }
+
+private:
+  Block *buildCall(const Program &program) {
+    auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(program.name);
+    Block *block = b.createBlock(&entry.getBody(), entry.getBody().end());
+    SmallVector<Value> arguments{entry.getArgument(0), entry.getArgument(1)};
+    appendTable(arguments, entry.getArgument(2), program.inputs);
+    appendTable(arguments, entry.getArgument(3), program.parameters);
+    appendTable(arguments, entry.getArgument(4), program.outputs);
+    if (program.hasArena)
+      arguments.push_back(entry.getArgument(5));
+    Value status =
+        LLVM::CallOp::create(b, callee.getLoc(), callee, arguments).getResult();
+    LLVM::ReturnOp::create(b, callee.getLoc(), status);
+    return block;
+  }
+
+  void appendTable(SmallVectorImpl<Value> &arguments, Value table,
+                   size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      Value slot = LLVM::GEPOp::create(b, entry.getLoc(), ptr, ptr, table,
+                                       LLVM::GEPArg(static_cast<int32_t>(i)));
+      arguments.push_back(LLVM::LoadOp::create(b, entry.getLoc(), ptr, slot));
+    }
+  }
+
+  ModuleOp module;
+  OpBuilder b;
+  Type ptr;
+  LLVM::LLVMFuncOp entry;
+};
 
 class ConvertProgramToLLVM
     : public tp::impl::ConvertProgramToLLVMBase<ConvertProgramToLLVM> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto main = module.lookupSymbol<func::FuncOp>("main");
-    if (!main) {
+    SmallVector<Program> programs;
+    for (func::FuncOp program : getEntryPrograms(module)) {
+      auto ranks = program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
+      programs.push_back(
+          {program.getName().str(),
+           ranks ? llvm::to_vector(ranks.asArrayRef()) : SmallVector<int64_t>(),
+           getArguments(program, Role::Input).size(),
+           getArguments(program, Role::Parameter).size(),
+           getArguments(program, Role::Output).size(),
+           !getArguments(program, Role::Arena).empty()});
+    }
+    if (programs.empty()) {
       module.emitError("there is no function '@main'");
       return signalPassFailure();
     }
-    Signature signature{getArguments(main, Role::Input).size(),
-                        getArguments(main, Role::Parameter).size(),
-                        getArguments(main, Role::Output).size(),
-                        !getArguments(main, Role::Arena).empty()};
-    prepareFunctions(main);
+    prepareFunctions();
 
     MLIRContext *context = &getContext();
     RewritePatternSet expand(context);
@@ -100,26 +145,29 @@ class ConvertProgramToLLVM
     populateFuncToLLVMConversionPatterns(converter, patterns);
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();
-    buildEntry(module, module.lookupSymbol<LLVM::LLVMFuncOp>("main"),
-               signature);
+    EntryBuilder(module).build(programs);
   }
 
   /// All functions with bodies are internal. Kernels aren't inlined: that would
   /// only repeat them in every layer.
-  void prepareFunctions(func::FuncOp main) {
+  void prepareFunctions() {
     Builder b(&getContext());
+    SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
       function->setAttr(
           "llvm.linkage",
           LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
-      if (function != main)
+      if (!llvm::is_contained(programs, function)) {
         function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
-      else
-        for (unsigned i = 0; i < main.getNumArguments(); ++i)
-          main.removeArgAttr(i, kRoleAttr);
+        continue;
+      }
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        function.removeArgAttr(i, kRoleAttr);
     }
+    for (func::FuncOp program : programs)
+      program->removeAttr(kRanksAttr);
   }
 };
 

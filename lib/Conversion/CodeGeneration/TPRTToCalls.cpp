@@ -34,29 +34,30 @@ int32_t getDtypeNumber(Type type) {
 class ConvertTPRTToCalls
     : public tp::impl::ConvertTPRTToCallsBase<ConvertTPRTToCalls> {
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main)
-      return;
-    MLIRContext *ctx = &getContext();
-    OpBuilder b(ctx);
-    ptr = LLVM::LLVMPointerType::get(ctx);
+    OpBuilder b(&getContext());
+    ptr = LLVM::LLVMPointerType::get(&getContext());
     i32 = b.getI32Type();
     i64 = b.getI64Type();
-    (void)main.insertArgument(
+    for (func::FuncOp program : getEntryPrograms(getOperation()))
+      convert(b, program);
+  }
+
+  void convert(OpBuilder &b, func::FuncOp program) {
+    (void)program.insertArgument(
         0, ptr,
         b.getDictionaryAttr(b.getNamedAttr(
             kRoleAttr, b.getStringAttr(stringifyRole(Role::Context)))),
-        main.getLoc());
-    context = main.getArgument(0);
+        program.getLoc());
+    context = program.getArgument(0);
 
     // Status of all; loops around GEMM calls carry theirs out.
     SmallVector<Operation *> ops;
-    main.walk([&](Operation *op) {
+    program.walk([&](Operation *op) {
       if (isa_and_present<tprt::TPRTDialect>(op->getDialect()))
         ops.push_back(op);
     });
     Block *exit = new Block;
-    exit->addArgument(i32, main.getLoc());
+    exit->addArgument(i32, program.getLoc());
     for (Operation *op : ops) {
       b.setInsertionPoint(op);
       Value status;
@@ -70,7 +71,7 @@ class ConvertTPRTToCalls
       status = carryOut(b, status);
       returnUnlessZero(b, status, exit);
     }
-    finish(b, main, exit);
+    finish(b, program, exit);
   }
 
   Value constant(OpBuilder &b, Location loc, Type type, int64_t value) {
@@ -283,10 +284,10 @@ class ConvertTPRTToCalls
                              ValueRange());
   }
 
-  void finish(OpBuilder &b, func::FuncOp main, Block *exit) {
-    main.getBody().push_back(exit);
+  void finish(OpBuilder &b, func::FuncOp program, Block *exit) {
+    program.getBody().push_back(exit);
     SmallVector<func::ReturnOp> returns(
-        main.getBody().getOps<func::ReturnOp>());
+        program.getBody().getOps<func::ReturnOp>());
     for (func::ReturnOp op : returns) {
       b.setInsertionPoint(op);
       cf::BranchOp::create(b, op.getLoc(), exit,
@@ -294,8 +295,8 @@ class ConvertTPRTToCalls
       op.erase();
     }
     b.setInsertionPointToEnd(exit);
-    func::ReturnOp::create(b, main.getLoc(), exit->getArgument(0));
-    main.setType(b.getFunctionType(main.getArgumentTypes(), i32));
+    func::ReturnOp::create(b, program.getLoc(), exit->getArgument(0));
+    program.setType(b.getFunctionType(program.getArgumentTypes(), i32));
   }
 
   Type ptr, i32, i64;

@@ -1,14 +1,14 @@
 //===- TPToTPRT.cpp - collectives and rank queries ------------------------===//
 
+#include "Collectives.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TPRT/TPRT.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTTPTOTPRT
@@ -20,47 +20,80 @@ using namespace mlir::tp;
 
 namespace {
 
-/// `rank`'s index along `axes`, the first major: the same as
-/// MeshOp::getIndexAlong, computed by the program.
-Value buildIndexAlong(OpBuilder &b, Location loc, Value rank, MeshOp mesh,
-                      ArrayRef<AxisRefAttr> axes) {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, loc, value);
-  };
-  Value index = constant(0);
-  for (AxisRefAttr axis : axes) {
-    int64_t position = *mesh.getAxisIndex(axis.getName());
-    int64_t stride = 1;
-    for (int64_t size : mesh.getAxisSizes().drop_front(position + 1))
-      stride *= size;
-    int64_t size = mesh.getAxisSize(axis);
-    // A part is followed by the minor parts of its mesh dimension.
-    if (!axis.isWhole())
-      stride *= mesh.getAxisSizes()[position] / (axis.getPreSize() * size);
-    Value along = arith::DivUIOp::create(b, loc, rank, constant(stride));
-    along = arith::RemUIOp::create(b, loc, along, constant(size));
-    index = arith::MulIOp::create(b, loc, index, constant(size));
-    index = arith::AddIOp::create(b, loc, index, along);
-  }
-  return index;
+/// An index that differs from rank to rank: a constant where the program's
+/// ranks agree, else looked up in a table.
+Value buildByRank(OpBuilder &b, Location loc, Value rank,
+                  ArrayRef<int64_t> ranks, int64_t numRanks,
+                  function_ref<int64_t(int64_t)> getValue) {
+  int64_t first = getValue(ranks.front());
+  if (llvm::all_of(ranks, [&](int64_t r) { return getValue(r) == first; }))
+    return arith::ConstantIndexOp::create(b, loc, first);
+  SmallVector<int64_t> values;
+  for (int64_t r = 0; r < numRanks; ++r)
+    values.push_back(getValue(r));
+  Value table = arith::ConstantOp::create(b, loc, b.getI64TensorAttr(values));
+  Value value = tensor::ExtractOp::create(b, loc, table, rank);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+}
+
+/// The first index of `r`'s block of a dimension.
+int64_t getBlockOffset(int64_t size, AxisListAttr axes, MeshOp mesh,
+                       int64_t r) {
+  return getDimBlock(size, axes, mesh, r).front().offset;
 }
 
 class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    SmallVector<BlockArgument> ranks;
-    if (main)
-      ranks = getArguments(main, Role::Rank);
-    if (ranks.size() != 1) {
-      getOperation().emitError("'@main' has no rank argument: run "
-                               "tp-form-entry first");
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> functions = getEntryPrograms(module);
+    auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+    SmallVector<RankedProgram> programs;
+    for (func::FuncOp function : functions) {
+      RankedProgram &program = programs.emplace_back();
+      program.function = function;
+      if (auto ranks = function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr))
+        llvm::append_range(program.ranks, ranks.asArrayRef());
+      else if (!meshes.empty())
+        llvm::append_range(program.ranks,
+                           llvm::seq<int64_t>(meshes.front().getNumRanks()));
+      function.walk(
+          [&](CollectiveOpInterface op) { program.collectives.push_back(op); });
+    }
+
+    ArrayAttr collectives = ArrayAttr::get(&getContext(), {});
+    if (!programs.empty() && !meshes.empty()) {
+      FailureOr<ArrayAttr> described =
+          describeCollectives(programs, meshes.front());
+      if (failed(described))
+        return signalPassFailure();
+      collectives = *described;
+    }
+    if (programs.empty() || llvm::any_of(programs, [&](auto &program) {
+          return failed(convert(program));
+        })) {
+      module.emitError("there is no program with a rank argument: run "
+                       "tp-form-entry first");
       return signalPassFailure();
     }
-    rank = ranks.front();
+    setManifestEntry(module, "collectives", collectives);
+    // What it said is in the manifest and in the tables now.
+    for (MeshOp mesh : meshes)
+      mesh.erase();
+  }
+
+  /// Fails where the program has no rank argument.
+  LogicalResult convert(RankedProgram &program) {
+    func::FuncOp function = program.function;
+    SmallVector<BlockArgument> arguments = getArguments(function, Role::Rank);
+    if (arguments.size() != 1)
+      return failure();
+    rank = arguments.front();
+    ranks = program.ranks;
+    numCollectives = 0;
 
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
-    main.walk([&](Operation *op) {
+    function.walk([&](Operation *op) {
       if (isa_and_present<TPDialect>(op->getDialect()))
         ops.push_back(op);
     });
@@ -70,15 +103,12 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
         convert(rewriter, collective);
       else if (auto index = dyn_cast<ShardIndexOp>(op))
         convert(rewriter, index);
+      else if (auto offset = dyn_cast<ShardOffsetOp>(op))
+        convert(rewriter, offset);
       else if (auto slice = dyn_cast<LocalSliceOp>(op))
         convert(rewriter, slice);
     }
-    setManifestEntry(getOperation(), "collectives",
-                     rewriter.getArrayAttr(collectives));
-    // What it said is in the manifest and in the arithmetic now.
-    for (MeshOp mesh :
-         llvm::make_early_inc_range(getOperation().getOps<MeshOp>()))
-      mesh.erase();
+    return success();
   }
 
   void convert(RewriterBase &rewriter, CollectiveOpInterface op) {
@@ -93,16 +123,31 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     if (!inPlace)
       init = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
                                      type.getElementType());
-    IntegerAttr id = rewriter.getI64IntegerAttr(collectives.size());
-    collectives.push_back(describe(op));
+    IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
     rewriter.replaceOpWithNewOp<tprt::CollectiveOp>(
         op, TypeRange(type), id, inPlace ? Value() : input, init);
   }
 
   void convert(RewriterBase &rewriter, ShardIndexOp op) {
-    Value index = buildIndexAlong(rewriter, op.getLoc(), rank,
-                                  lookupMesh(op, op.getMeshAttr()),
-                                  op.getAxes().getAxes());
+    replaceByRank(rewriter, op, [&](MeshOp mesh, int64_t r) {
+      return mesh.getIndexAlong(r, op.getAxes().getAxes());
+    });
+  }
+
+  void convert(RewriterBase &rewriter, ShardOffsetOp op) {
+    replaceByRank(rewriter, op, [&](MeshOp mesh, int64_t r) {
+      return getBlockOffset(op.getSize(), op.getAxes(), mesh, r);
+    });
+  }
+
+  /// Replaces a query, whose result is a tensor<i64>.
+  template <typename OpTy>
+  void replaceByRank(RewriterBase &rewriter, OpTy op,
+                     function_ref<int64_t(MeshOp, int64_t)> getValue) {
+    MeshOp mesh = lookupMesh(op, op.getMeshAttr());
+    Value index =
+        buildByRank(rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(),
+                    [&](int64_t r) { return getValue(mesh, r); });
     Value integer = arith::IndexCastOp::create(rewriter, op.getLoc(),
                                                rewriter.getI64Type(), index);
     rewriter.replaceOpWithNewOp<tensor::FromElementsOp>(op, op.getType(),
@@ -110,86 +155,32 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
   }
 
   void convert(RewriterBase &rewriter, LocalSliceOp op) {
-    Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(op.getType());
-    Value index =
-        buildIndexAlong(rewriter, loc, rank, lookupMesh(op, op.getMeshAttr()),
-                        op.getAxes().getAxes());
-    Value size = arith::ConstantIndexOp::create(rewriter, loc,
-                                                type.getDimSize(op.getDim()));
+    auto inputType = cast<RankedTensorType>(op.getInput().getType());
+    if (type.getNumElements() == 0) {
+      // extract_slice takes no offset at the end.
+      rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, type.getShape(),
+                                                   type.getElementType());
+      return;
+    }
+    MeshOp mesh = lookupMesh(op, op.getMeshAttr());
+    Value offset = buildByRank(
+        rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(), [&](int64_t r) {
+          return getBlockOffset(inputType.getDimSize(op.getDim()), op.getAxes(),
+                                mesh, r);
+        });
     SmallVector<OpFoldResult> offsets(type.getRank(), rewriter.getIndexAttr(0));
     SmallVector<OpFoldResult> strides(type.getRank(), rewriter.getIndexAttr(1));
-    offsets[op.getDim()] =
-        arith::MulIOp::create(rewriter, loc, index, size).getResult();
+    offsets[op.getDim()] = getAsOpFoldResult(offset);
     rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(
         op, type, op.getInput(), offsets,
         getAsIndexOpFoldResult(rewriter.getContext(), type.getShape()),
         strides);
   }
 
-  /// docs/Artifact.md's COLLECTIVE.
-  DictionaryAttr describe(CollectiveOpInterface op) {
-    MLIRContext *context = &getContext();
-    Builder b(context);
-    MeshOp mesh = lookupMesh(op, op.getMeshAttr());
-    auto operandType = cast<RankedTensorType>(op->getOperand(0).getType());
-    auto resultType = cast<RankedTensorType>(op->getResult(0).getType());
-
-    int64_t dim = 0, splitDim = 0, concatDim = 0, root = 0;
-    ArrayRef<int64_t> source;
-    StringRef reduction = "sum";
-    llvm::TypeSwitch<Operation *>(op.getOperation())
-        .Case([&](AllGatherOp gather) { dim = gather.getDim(); })
-        .Case([&](ReduceScatterOp scatter) {
-          dim = scatter.getDim();
-          reduction = stringifyReductionKind(scatter.getKind());
-        })
-        .Case([&](AllReduceOp reduce) {
-          reduction = stringifyReductionKind(reduce.getKind());
-        })
-        .Case([&](AllToAllOp exchange) {
-          splitDim = exchange.getSplitDim();
-          concatDim = exchange.getConcatDim();
-        })
-        .Case([&](PermuteOp permute) { source = permute.getSource(); })
-        .Case([&](BroadcastOp broadcast) { root = broadcast.getRoot(); });
-
-    SmallVector<int64_t> bytes = getReceivedBytesByRank(op, mesh);
-    SmallVector<Attribute> groups, axes;
-    for (ArrayRef<int64_t> group : mesh.getGroups(op.getAxes().getAxes()))
-      groups.push_back(b.getDenseI64ArrayAttr(group));
-    for (AxisRefAttr axis : op.getAxes()) {
-      std::string name;
-      llvm::raw_string_ostream os(name);
-      axis.printAxis(os);
-      axes.push_back(b.getStringAttr(name));
-    }
-    std::string dtype;
-    llvm::raw_string_ostream(dtype) << operandType.getElementType();
-
-    auto number = [&](int64_t value) { return b.getI64IntegerAttr(value); };
-    return b.getDictionaryAttr(
-        {b.getNamedAttr("kind", b.getStringAttr(op.getCollectiveKind())),
-         b.getNamedAttr("reduction", b.getStringAttr(reduction)),
-         b.getNamedAttr("dtype", b.getStringAttr(dtype)),
-         b.getNamedAttr("operand_shape",
-                        b.getDenseI64ArrayAttr(operandType.getShape())),
-         b.getNamedAttr("result_shape",
-                        b.getDenseI64ArrayAttr(resultType.getShape())),
-         b.getNamedAttr("dim", number(dim)),
-         b.getNamedAttr("split_dim", number(splitDim)),
-         b.getNamedAttr("concat_dim", number(concatDim)),
-         b.getNamedAttr("root", number(root)),
-         b.getNamedAttr("source", b.getDenseI64ArrayAttr(source)),
-         b.getNamedAttr("groups", b.getArrayAttr(groups)),
-         b.getNamedAttr("axes", b.getArrayAttr(axes)),
-         b.getNamedAttr("bytes_by_rank", b.getDenseI64ArrayAttr(bytes)),
-         b.getNamedAttr("fqn", b.getStringAttr(op.getOriginFqn())),
-         b.getNamedAttr("reason", b.getStringAttr(op.getOriginReason()))});
-  }
-
   Value rank;
-  SmallVector<Attribute> collectives;
+  ArrayRef<int64_t> ranks;
+  int64_t numCollectives = 0;
 };
 
 } // namespace

@@ -9,7 +9,7 @@
 #ifndef TPRT_MANIFEST_H
 #define TPRT_MANIFEST_H
 
-#include "tprt/Tensor.h"
+#include "tprt/Collective.h"
 
 #include <string>
 #include <vector>
@@ -26,40 +26,8 @@ struct TensorInfo {
 
   std::string getTypeString() const { return typeString(dtype, shape); }
   int64_t getShardBytes(int64_t rank) const {
-    return numElements(shards[rank].size) * byteWidth(dtype);
+    return numElements(shards[rank].getShape()) * byteWidth(dtype);
   }
-};
-
-enum class CollectiveKind {
-  AllGather,
-  ReduceScatter,
-  AllReduce,
-  AllToAll,
-  Permute,
-  Broadcast
-};
-enum class Reduction { Sum, Avg, Max, Min, Product };
-
-TPRT_API std::string_view toString(CollectiveKind kind);
-TPRT_API std::string_view toString(Reduction reduction);
-
-/// A collective of the program. "Position" is a rank's index in its group.
-struct Collective {
-  CollectiveKind kind;
-  Reduction reduction = Reduction::Sum;
-  Dtype dtype;
-  Shape operandShape;
-  Shape resultShape;
-  int64_t dim = 0;
-  int64_t splitDim = 0;
-  int64_t concatDim = 0;
-  int64_t root = 0;                         ///< position
-  std::vector<int64_t> source;              ///< permute: by position
-  std::vector<std::vector<int64_t>> groups; ///< disjoint, of one size
-  std::vector<std::string> axes;
-  std::vector<int64_t> bytesByRank; ///< predicted
-  std::string fqn;
-  std::string reason;
 };
 
 struct MeshAxis {
@@ -83,9 +51,6 @@ struct Manifest {
   /// "inputs[0].shards[1]: …".
   TPRT_API static Manifest parse(std::string_view text);
 };
-
-/// "collective 5 (all_reduce of 'encoder.layer.0.output.dense')".
-TPRT_API std::string describe(const Collective &collective, int64_t id);
 
 } // namespace tprt
 

@@ -32,12 +32,16 @@ struct CollectiveCount {
 };
 
 struct RunOptions {
-  int64_t warmup = 0; ///< runs before the measured ones
-  int64_t repeat = 1; ///< measured runs
+  int64_t warmup = 0;      ///< runs before the measured ones
+  int64_t repeat = 1;      ///< measured runs
+  bool keepBlocks = false; ///< fill RunResult::blocks
 };
 
 struct RunResult {
-  TensorMap outputs;           ///< of the last run, global
+  TensorMap outputs; ///< of the last run, global
+  /// [rank] of the last run, if asked for: each rank's own blocks of the
+  /// outputs. Empty for ranks that other processes host.
+  std::vector<TensorMap> blocks;
   std::vector<double> seconds; ///< per measured run: from the first rank's
                                ///< start to the last rank's end
   std::vector<std::vector<CollectiveCount>>

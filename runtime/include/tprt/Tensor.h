@@ -43,13 +43,31 @@ struct Tensor {
   std::string getTypeString() const { return typeString(dtype, shape); }
 };
 
-/// A box within a tensor: per dimension the first index and the size.
-struct Block {
-  Shape offset;
-  Shape size;
+/// Consecutive indices along one dimension.
+struct Piece {
+  int64_t offset;
+  int64_t size;
 
+  bool operator==(const Piece &) const = default;
+};
+
+/// A rank's part of a tensor: along each dimension the pieces that it consists
+/// of, ascending and not empty. Mostly one; several where the segments of a
+/// fused weight are cut one by one; none where the rank has nothing.
+struct Block {
+  std::vector<std::vector<Piece>> dims;
+
+  /// The shape of the dense tensor that a rank holds.
+  TPRT_API Shape getShape() const;
   bool operator==(const Block &) const = default;
 };
+
+/// The block of `size` at `offset`.
+TPRT_API Block makeBox(const Shape &offset, const Shape &size);
+
+/// How many elements are in at least one of `blocks`, which have one number of
+/// dimensions.
+TPRT_API int64_t countCovered(const std::vector<Block> &blocks);
 
 /// Where the block starts, in elements, when it is one contiguous run of a
 /// tensor of `shape`; else nullopt.

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define TPRT_ABI_VERSION 1
+#define TPRT_ABI_VERSION 2
 
 #if defined(__GNUC__)
 #define TPRT_API __attribute__((visibility("default")))

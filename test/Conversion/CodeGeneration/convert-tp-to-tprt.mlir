@@ -1,7 +1,7 @@
-// RUN: tp-opt %s --convert-tp-to-tprt --canonicalize | FileCheck %s
+// RUN: tp-opt %s --convert-tp-to-tprt --canonicalize --split-input-file | FileCheck %s
 
 // CHECK: tprt.manifest = {collectives = [
-// CHECK-SAME: {axes = ["tp"], bytes_by_rank = array<i64: 32, 32, 32, 32>, concat_dim = 0 : i64, dim = 1 : i64, dtype = "f32", fqn = "a", groups = [array<i64: 0, 1>, array<i64: 2, 3>], kind = "all_gather", operand_shape = array<i64: 2, 4>, reason = "plan.yaml:1:1: x", reduction = "sum", result_shape = array<i64: 2, 8>
+// CHECK-SAME: {axes = ["tp"], bytes_by_rank = array<i64: 32, 32, 32, 32>, concat_dim = 0 : i64, dim = 1 : i64, dtype = "f32", fqn = "a", groups = [array<i64: 0, 1>, array<i64: 2, 3>], kind = "all_gather", operand_shapes = [array<i64: 2, 4>, array<i64: 2, 4>, array<i64: 2, 4>, array<i64: 2, 4>], reason = "plan.yaml:1:1: x", reduction = "sum", result_shapes = [array<i64: 2, 8>, array<i64: 2, 8>, array<i64: 2, 8>, array<i64: 2, 8>]
 // CHECK-SAME: {axes = ["dp"], {{.*}}groups = [array<i64: 0, 2>, array<i64: 1, 3>], kind = "all_reduce", {{.*}}reduction = "max"
 // CHECK-SAME: kind = "permute", {{.*}}source = array<i64: 1, 0>
 // CHECK-NOT: tp.mesh
@@ -12,6 +12,8 @@ tp.mesh @mesh(dp = 2, tp = 2)
 // CHECK-SAME: %[[X:.+]]: memref<2x4xf32>
 func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<2x4xf32> {tprt.role = "input"})
     -> (tensor<2x8xf32>, tensor<2x4xf32>, tensor<2x2xf32>, tensor<i64>) {
+  // CHECK-DAG: %[[OFFSETS:.+]] = arith.constant dense<[0, 2, 0, 2]> : tensor<4xi64>
+  // CHECK-DAG: %[[INDICES:.+]] = arith.constant dense<[0, 0, 1, 1]> : tensor<4xi64>
   %0 = bufferization.to_tensor %x restrict : memref<2x4xf32> to tensor<2x4xf32>
   // CHECK: %[[IN:.+]] = bufferization.to_tensor %[[X]]
   // The operand is the caller's: a new buffer.
@@ -24,13 +26,55 @@ func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<2x4xf32> {tprt.rol
   // Nothing else uses the operand: in place.
   // CHECK: tprt.collective 2 into %[[MAX]] : tensor<2x4xf32>
   %3 = tp.permute %2 from [1, 0] over @mesh {tp} : tensor<2x4xf32>
-  // rank % 2 is the index along tp.
-  // CHECK-DAG: %[[TP:.+]] = arith.remui %[[RANK]], %c2
-  // CHECK-DAG: %[[OFFSET:.+]] = arith.muli %[[TP]], %c2
+  // What differs from rank to rank is looked up.
+  // CHECK: %[[OFFSET64:.+]] = tensor.extract %[[OFFSETS]][%[[RANK]]]
+  // CHECK: %[[OFFSET:.+]] = arith.index_cast %[[OFFSET64]]
   // CHECK: tensor.extract_slice %[[IN]][0, %[[OFFSET]]] [2, 2] [1, 1]
   %4 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<2x4xf32> -> tensor<2x2xf32>
-  // CHECK: arith.divui %[[RANK]], %c2
-  // CHECK: tensor.from_elements
+  // CHECK: %[[INDEX:.+]] = tensor.extract %[[INDICES]][%[[RANK]]]
+  // CHECK: tensor.from_elements %[[INDEX]]
   %5 = tp.shard_index over @mesh {dp} : tensor<i64>
   return %1, %3, %4, %5 : tensor<2x8xf32>, tensor<2x4xf32>, tensor<2x2xf32>, tensor<i64>
+}
+
+// -----
+
+// Four elements over three ranks in chunks of two: the last rank has none. Each
+// shape has a program, one entry describes the collective of all.
+
+// CHECK: tprt.manifest = {collectives = [
+// CHECK-SAME: bytes_by_rank = array<i64: 8, 8, 16>, {{.*}}kind = "all_gather"
+// CHECK-SAME: operand_shapes = [array<i64: 2>, array<i64: 2>, array<i64: 0>]
+// CHECK-SAME: result_shapes = [array<i64: 4>, array<i64: 4>, array<i64: 4>]
+// CHECK-SAME: kind = "exchange", operand_shapes = [array<i64: 2>, array<i64: 2>, array<i64: 0>]
+// CHECK-SAME: result_shapes = [array<i64: 4>, array<i64: 4>, array<i64: 4>]
+// CHECK-SAME: transfers = [
+// CHECK-SAME: {dst = array<i64: 0>, from = 0 : i64, size = array<i64: 2>, src = array<i64: 0>}, {dst = array<i64: 2>, from = 1 : i64, size = array<i64: 2>, src = array<i64: 0>}]
+tp.mesh @mesh(tp = 3)
+
+// CHECK-LABEL: @full
+// CHECK-SAME: %[[RANK:.+]]: index
+func.func @full(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<i64>)
+    attributes {tp.ranks = array<i64: 0, 1>} {
+  // CHECK: %[[TABLE:.+]] = arith.constant dense<[0, 2, 4]> : tensor<3xi64>
+  // CHECK: tprt.collective 0
+  %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<4xf32>
+  // CHECK: tprt.collective 1
+  %1 = tp.exchange %x of [4] from <@mesh, [{tp}]> to <@mesh, [{}]> over @mesh {tp} : tensor<2xf32> -> tensor<4xf32>
+  // CHECK: tensor.extract %[[TABLE]][%[[RANK]]]
+  %2 = tp.shard_offset of 4 over @mesh {tp} : tensor<i64>
+  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<i64>
+}
+
+// CHECK-LABEL: @empty
+func.func @empty(%rank: index {tprt.role = "rank"}, %x: tensor<0xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<i64>)
+    attributes {tp.ranks = array<i64: 2>} {
+  // One rank needs no table.
+  // CHECK: arith.constant dense<4> : tensor<i64>
+  // CHECK: tprt.collective 0 %{{.*}} : tensor<0xf32> into
+  %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<0xf32> -> tensor<4xf32>
+  // CHECK: tprt.collective 1 %{{.*}} : tensor<0xf32> into
+  %1 = tp.exchange %x of [4] from <@mesh, [{tp}]> to <@mesh, [{}]> over @mesh {tp} : tensor<0xf32> -> tensor<4xf32>
+  %2 = tp.shard_offset of 4 over @mesh {tp} : tensor<i64>
+  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<i64>
 }

@@ -5,6 +5,9 @@ module {
   func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
     return %x : tensor<4xf32>
   }
+  func.func @backward(%x: tensor<4xf32>) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
 }
 
 // -----
@@ -75,4 +78,70 @@ tp.mesh @a(tp = 2)
 tp.mesh @b(tp = 2)
 func.func @main() {
   return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-note @+1 {{the first is here}}
+func.func @a() attributes {tp.ranks = array<i64: 0, 1>} {
+  return
+}
+// expected-error @+1 {{rank 1 runs both '@a' and '@b'}}
+func.func @b() attributes {tp.ranks = array<i64: 1>} {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{no function runs on rank 0: each rank needs one, and has it in 'tp.ranks'}}
+func.func @a() attributes {tp.ranks = array<i64: 1>} {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{'@a' runs on rank 2, but the mesh has 2 ranks}}
+func.func @a() attributes {tp.ranks = array<i64: 0, 1, 2>} {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-note @+1 {{the ranks' programs have one interface, this is the first}}
+func.func @a(%x: tensor<2xf32>) attributes {tp.ranks = array<i64: 0>} {
+  return
+}
+// expected-error @+1 {{'@b' has 'arg0' as number 0 of its inputs, with another name, type or sharding}}
+func.func @b(%x: tensor<2xi64>) attributes {tp.ranks = array<i64: 1>} {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-note @+1 {{this is the first}}
+func.func @a(%x: tensor<2xf32>) attributes {tp.ranks = array<i64: 0>} {
+  return
+}
+// expected-error @+1 {{'@b' has 0 inputs, expected 1}}
+func.func @b() attributes {tp.ranks = array<i64: 1>} {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-note @+1 {{this is the first}}
+func.func @a() -> tensor<2xf32> attributes {tp.ranks = array<i64: 0>} {
+  %0 = nn.parameter "w" : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+// expected-error @+1 {{'@b' has parameter "w" with another type or sharding}}
+func.func @b() -> tensor<2xf32> attributes {tp.ranks = array<i64: 1>} {
+  %0 = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<4xf32>} : tensor<2xf32>
+  return %0 : tensor<2xf32>
 }

@@ -1,4 +1,4 @@
-// RUN: tp-opt %s --tp-form-entry | FileCheck %s
+// RUN: tp-opt %s --tp-form-entry --split-input-file | FileCheck %s
 
 // Two ranks: x is whole, w is split by rows, the result by columns. The parameter
 // is used twice and becomes one argument.
@@ -30,4 +30,34 @@ func.func @main(%x: tensor<8x4xf32> {tp.name = "x"})
   %1 = nn.linear %x, %w2 : (tensor<8x4xf32>, tensor<3x4xf32>) -> tensor<8x3xf32>
   %2 = nn.add %0, %1 : (tensor<8x3xf32>, tensor<8x3xf32>) -> tensor<8x3xf32>
   return %2 : tensor<8x3xf32>
+}
+
+// -----
+
+// Five rows over two ranks are three and two. The programs get the same arguments,
+// also where one of them has no use for a parameter. A fused weight of two segments
+// has a piece of each.
+
+// CHECK: inputs = [{dtype = "f32", name = "x", placements = ["Shard(0)"], shape = array<i64: 5>, shards = {{\[}}[array<i64: 0, 3>], [array<i64: 3, 2>]]}]
+// CHECK-SAME: parameters = [{{{.*}}name = "fused"{{.*}}shards = {{\[}}[array<i64: 0, 2, 4, 1>], [array<i64: 2, 2, 5, 1>]]}, {{{.*}}name = "scale"
+tp.mesh @mesh(tp = 2)
+
+// CHECK: func.func @long(%{{.+}}: index {{.*}}memref<3xf32> {{.*}}"input"}, %{{.+}}: memref<3xf32> {{.*}}"parameter"}, %{{.+}}: memref<f32> {{.*}}"parameter"}, %{{.+}}: memref<3xf32> {{.*}}"output"})
+// CHECK-SAME: tp.ranks = array<i64: 0>
+func.func @long(%x: tensor<3xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<5xf32>})
+    -> (tensor<3xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<5xf32>})
+    attributes {tp.ranks = array<i64: 0>} {
+  %w = nn.parameter "fused" {tp.sharding = #tp.sharding<@mesh, [{tp | 4, 2}]>, tp.global_type = tensor<6xf32>} : tensor<3xf32>
+  %0 = nn.add %x, %w : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// CHECK: func.func @short(%{{.+}}: index {{.*}}memref<2xf32> {{.*}}"input"}, %{{.+}}: memref<3xf32> {{.*}}"parameter"}, %{{.+}}: memref<f32> {{.*}}"parameter"}, %{{.+}}: memref<2xf32> {{.*}}"output"})
+// CHECK-SAME: tp.ranks = array<i64: 1>
+func.func @short(%x: tensor<2xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<5xf32>})
+    -> (tensor<2xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<5xf32>})
+    attributes {tp.ranks = array<i64: 1>} {
+  %s = nn.parameter "scale" : tensor<f32>
+  %0 = nn.mul %x, %s : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
 }

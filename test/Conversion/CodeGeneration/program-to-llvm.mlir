@@ -1,4 +1,4 @@
-// RUN: tp-opt %s --convert-program-to-llvm | FileCheck %s
+// RUN: tp-opt %s --convert-program-to-llvm --split-input-file | FileCheck %s
 
 // CHECK: llvm.func internal @main(%{{.+}}: !llvm.ptr, %{{.+}}: i64, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr) -> i32
 func.func @main(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
@@ -23,3 +23,27 @@ func.func private @kernel_0(%x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32>)
 // CHECK: %[[Y:.+]] = llvm.load %[[YSLOT]]
 // CHECK: %[[STATUS:.+]] = llvm.call @main(%[[CTX]], %[[RANK]], %[[X]], %[[W]], %[[Y]], %[[ARENA]])
 // CHECK: llvm.return %[[STATUS]]
+
+// -----
+
+// The entry calls the rank's program.
+
+// CHECK: llvm.func @tpx_main(%{{.+}}: !llvm.ptr, %[[RANK:[a-z0-9]+]]: i64
+// CHECK-NEXT: llvm.switch %[[RANK]] : i64, ^[[LONG:.+]] [
+// CHECK-NEXT: 0: ^[[LONG]],
+// CHECK-NEXT: 2: ^[[LONG]],
+// CHECK-NEXT: 1: ^[[SHORT:.+]]
+// CHECK: ^[[LONG]]:
+// CHECK: llvm.call @long
+// CHECK: ^[[SHORT]]:
+// CHECK: llvm.call @short
+func.func @long(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
+                %x: memref<8xf32> {tprt.role = "input"}) -> i32 attributes {tp.ranks = array<i64: 0, 2>} {
+  %0 = arith.constant 0 : i32
+  return %0 : i32
+}
+func.func @short(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
+                 %x: memref<4xf32> {tprt.role = "input"}) -> i32 attributes {tp.ranks = array<i64: 1>} {
+  %0 = arith.constant 0 : i32
+  return %0 : i32
+}

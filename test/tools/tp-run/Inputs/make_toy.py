@@ -20,7 +20,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 TOY = os.path.join(SOURCE, "unittests", "Inputs")
 
 
-def container(manifest, shared_object, abi=1):
+def container(manifest, shared_object, abi=2):
     text = json.dumps(manifest).encode()
     crc = zlib.crc32(text + shared_object)
     header = b"TPMLIRX\0" + struct.pack("<IIQQII", abi, 0, len(text),
@@ -76,13 +76,15 @@ def main(directory):
     write("toy.tpx", toy)
     write("truncated.tpx", toy[:100])
     write("corrupt.tpx", toy[:-1] + bytes([toy[-1] ^ 1]))
-    write("version.tpx", container(manifest, code, abi=2))
+    write("version.tpx", container(manifest, code, abi=1))
     write("foreign.tpx", b"PK\3\4, an archive of another kind")
     write("fail.tpx", container(dict(manifest, entry="fail_index"), code))
     write("hang.tpx", container(dict(manifest, entry="fail_hang"), code))
     second = dict(manifest["outputs"][0], name="z")
     write("two.tpx", container(
         dict(manifest, outputs=manifest["outputs"] + [second]), code))
+    slash = dict(manifest["outputs"][0], name="../y")
+    write("slash.tpx", container(dict(manifest, outputs=[slash]), code))
 
     x, y = [1, 2, 3, 4, 5, 6, 7, 8], [15, 26, 37, 23, 34, 45]
     w, b = [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1], [10, 20, 30]

@@ -1,0 +1,112 @@
+//===- DescribeBoundary.cpp - tensors at a program's boundary -------------===//
+//
+// The one place that reads placements and global types of a per-rank program.
+// What the artifact says about its tensors is decided here, and only carried
+// along afterwards.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Boundary.h"
+#include "tp/Dialect/TP/Blocks.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+static std::optional<StringRef> getDtype(Type type) {
+  if (type.isF32())
+    return "f32";
+  if (type.isF64())
+    return "f64";
+  if (type.isF16())
+    return "f16";
+  if (type.isBF16())
+    return "bf16";
+  if (type.isInteger(64))
+    return "i64";
+  if (type.isInteger(32))
+    return "i32";
+  if (type.isInteger(1))
+    return "i1";
+  return std::nullopt;
+}
+
+template <typename T>
+static T getAttr(const Boundary &boundary, StringRef name) {
+  return boundary.attrs ? dyn_cast_or_null<T>(boundary.attrs.get(name)) : T();
+}
+
+/// The blocks of all ranks: for each dimension offset and size of each piece.
+static ArrayAttr describeShards(Builder &b, ArrayRef<TensorBlock> blocks) {
+  SmallVector<Attribute> shards;
+  for (const TensorBlock &block : blocks) {
+    SmallVector<Attribute> dims;
+    for (ArrayRef<Interval> pieces : block) {
+      SmallVector<int64_t> numbers;
+      for (Interval piece : pieces)
+        numbers.append({piece.offset, piece.size});
+      dims.push_back(b.getDenseI64ArrayAttr(numbers));
+    }
+    shards.push_back(b.getArrayAttr(dims));
+  }
+  return b.getArrayAttr(shards);
+}
+
+FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
+                                               MeshOp mesh,
+                                               ArrayRef<int64_t> ranks) {
+  auto emit = [&] { return emitError(boundary.loc); };
+  auto local = dyn_cast<RankedTensorType>(boundary.type);
+  if (!local || !local.hasStaticShape())
+    return emit() << "'" << boundary.name << "' has type " << boundary.type
+                  << ", a tensor of static shape is needed";
+  std::optional<StringRef> dtype = getDtype(local.getElementType());
+  if (!dtype)
+    return emit() << "'" << boundary.name << "' has element type "
+                  << local.getElementType()
+                  << ", an artifact holds f32, f64, f16, bf16, i64, i32 or i1";
+
+  auto sharding = getAttr<ShardingAttr>(boundary, kShardingAttr);
+  auto globalType = getAttr<TypeAttr>(boundary, kGlobalTypeAttr);
+  bool isSplit = sharding && !sharding.isReplicated();
+  if (isSplit && !globalType)
+    return emit() << "'" << boundary.name
+                  << "' has a sharding but no tp.global_type: "
+                  << kGlobalLevelHint;
+  if (isSplit && sharding.isPartial())
+    return emit() << "'" << boundary.name
+                  << "' is a partial sum: a program's boundary needs whole "
+                     "values, replicated or split";
+  auto global =
+      globalType ? cast<RankedTensorType>(globalType.getValue()) : local;
+  if (mesh && !sharding)
+    sharding = ShardingAttr::getReplicated(
+        FlatSymbolRefAttr::get(mesh.getSymNameAttr()), global.getRank());
+
+  Builder b(local.getContext());
+  SmallVector<Attribute> placements;
+  SmallVector<TensorBlock> blocks;
+  if (mesh) {
+    for (const std::string &placement : getPlacements(sharding, mesh))
+      placements.push_back(b.getStringAttr(placement));
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      blocks.push_back(getBlock(global.getShape(), sharding, mesh, rank));
+  } else {
+    TensorBlock &whole = blocks.emplace_back();
+    for (int64_t size : global.getShape())
+      whole.push_back({Interval{0, size}});
+  }
+  for (int64_t rank : ranks)
+    for (auto [dim, required, found] :
+         llvm::enumerate(getBlockShape(blocks[rank]), local.getShape()))
+      if (required != found)
+        return emit() << "'" << boundary.name << "' has " << required
+                      << " elements along dimension " << dim << " on rank "
+                      << rank << ", but the program's type " << local << " has "
+                      << found;
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("name", b.getStringAttr(boundary.name)),
+       b.getNamedAttr("dtype", b.getStringAttr(*dtype)),
+       b.getNamedAttr("shape", b.getDenseI64ArrayAttr(global.getShape())),
+       b.getNamedAttr("placements", b.getArrayAttr(placements)),
+       b.getNamedAttr("shards", describeShards(b, blocks))});
+}

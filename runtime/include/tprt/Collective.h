@@ -1,0 +1,83 @@
+//===- Collective.h - What collectives do ------------------------*- C++
+//-*-===//
+//
+// The collectives of a program as its manifest describes them, and what they
+// come down to: which box of whose operand goes where.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVE_H
+#define TPRT_COLLECTIVE_H
+
+#include "tprt/Tensor.h"
+
+#include <string>
+#include <vector>
+
+namespace tprt {
+
+enum class CollectiveKind {
+  AllGather,
+  ReduceScatter,
+  AllReduce,
+  AllToAll,
+  Permute,
+  Broadcast,
+  Exchange
+};
+enum class Reduction { Sum, Avg, Max, Min, Product };
+
+TPRT_API std::string_view toString(CollectiveKind kind);
+TPRT_API std::string_view toString(Reduction reduction);
+
+/// A box that goes from the operand of rank `from` to a result.
+struct Transfer {
+  int64_t from;
+  Shape src; ///< first index in the operand
+  Shape dst; ///< first index in the result
+  Shape size;
+};
+
+/// A collective of the program. "Position" is a rank's index in its group.
+struct Collective {
+  CollectiveKind kind;
+  Reduction reduction = Reduction::Sum;
+  Dtype dtype;
+  std::vector<Shape> operandShapes; ///< by rank
+  std::vector<Shape> resultShapes;  ///< by rank
+  int64_t dim = 0;
+  int64_t splitDim = 0;
+  int64_t concatDim = 0;
+  int64_t root = 0;                             ///< position
+  std::vector<int64_t> source;                  ///< permute: by position
+  std::vector<std::vector<Transfer>> transfers; ///< exchange: by rank
+  std::vector<std::vector<int64_t>> groups;     ///< disjoint, of one size
+  std::vector<std::string> axes;
+  std::vector<int64_t> bytesByRank; ///< predicted
+  std::string fqn;
+  std::string reason;
+
+  bool isReduction() const {
+    return kind == CollectiveKind::AllReduce ||
+           kind == CollectiveKind::ReduceScatter;
+  }
+  /// The dimension along which results are cut out of operands.
+  TPRT_API std::optional<int64_t> getCutDim() const;
+  /// The dimension along which operands are put together.
+  TPRT_API std::optional<int64_t> getJoinedDim() const;
+  /// The group of `rank`; null when it is in none.
+  TPRT_API const std::vector<int64_t> *getGroup(int64_t rank) const;
+};
+
+/// The boxes of which the result of `rank`, a member of a group, consists: each
+/// element once, its own operand's included, in group order. Of a reduction,
+/// the boxes that are reduced, one of every member.
+TPRT_API std::vector<Transfer> getTransfers(const Collective &collective,
+                                            int64_t rank);
+
+/// "collective 5 (all_reduce of 'encoder.layer.0.output.dense')".
+TPRT_API std::string describe(const Collective &collective, int64_t id);
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVE_H

@@ -1,0 +1,96 @@
+//===- Walk.h - Boxes of two row-major tensors, run by run -------*- C++
+//-*-===//
+//
+// Slicing weights, gathering outputs and all data movement of collectives are
+// copies (or reductions) between a box of one tensor and the box of the same
+// size of another. Both are walked by contiguous runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_LIB_WALK_H
+#define TPRT_LIB_WALK_H
+
+#include "tprt/Tensor.h"
+
+#include <cstring>
+
+namespace tprt {
+
+/// Where a box lies: the shape of the tensor around it and its first index.
+struct Place {
+  const Shape &shape;
+  const Shape &offset;
+};
+
+/// The walk over a box of tensor a and one of tensor b, of the same size, by
+/// runs that are contiguous in both. Computed once, walked often. Counts
+/// elements.
+class Walk {
+public:
+  Walk(const Shape &size, Place a, Place b);
+
+  int64_t getNumElements() const { return count; }
+
+  /// Calls visit(offset in a, offset in b, length) for each run.
+  template <typename Visit>
+  void forEachRun(Visit visit) const {
+    if (count > 0)
+      walk(loops.size(), startA, startB, visit);
+  }
+
+  /// Copies the box from `src`, tensor a, to `dst`, tensor b.
+  void copy(int64_t elementBytes, const std::byte *src, std::byte *dst) const {
+    forEachRun([&](int64_t a, int64_t b, int64_t length) {
+      std::memcpy(dst + b * elementBytes, src + a * elementBytes,
+                  length * elementBytes);
+    });
+  }
+
+private:
+  struct Loop {
+    int64_t size, strideA, strideB;
+  };
+
+  template <typename Visit>
+  void walk(size_t depth, int64_t a, int64_t b, Visit &visit) const {
+    if (depth == 0)
+      return visit(a, b, run);
+    const Loop &loop = loops[depth - 1];
+    for (int64_t i = 0; i < loop.size; ++i) {
+      walk(depth - 1, a, b, visit);
+      a += loop.strideA;
+      b += loop.strideB;
+    }
+  }
+
+  int64_t count;
+  int64_t startA = 0, startB = 0;
+  int64_t run = 1;
+  std::vector<Loop> loops; // innermost first
+};
+
+inline Walk::Walk(const Shape &size, Place a, Place b)
+    : count(numElements(size)) {
+  if (count == 0)
+    return; // and strides may overflow
+  int64_t strideA = 1, strideB = 1;
+  for (size_t d = size.size(); d-- > 0;) {
+    startA += a.offset[d] * strideA;
+    startB += b.offset[d] * strideB;
+    // Dimensions that walk both tensors as one become one.
+    if (loops.empty() && strideA == run && strideB == run)
+      run *= size[d];
+    else if (!loops.empty() &&
+             strideA == loops.back().strideA * loops.back().size &&
+             strideB == loops.back().strideB * loops.back().size)
+      loops.back().size *= size[d];
+    else if (size[d] > 1)
+      loops.push_back({size[d], strideA, strideB});
+    strideA *= a.shape[d];
+    strideB *= b.shape[d];
+  }
+}
+
+} // namespace tprt
+
+#endif // TPRT_LIB_WALK_H
