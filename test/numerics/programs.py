@@ -38,7 +38,7 @@ class Program:
 
 
 class Placer:
-    """Draws placements that divide evenly."""
+    """Draws placements, most of which divide evenly."""
 
     def __init__(self, mesh, random):
         self.mesh, self.random = mesh, random
@@ -50,7 +50,8 @@ class Placer:
         axes = [part for axis in self.mesh.axes for part in self.parts(*axis)]
         self.random.shuffle(axes)
         for name, size in axes:
-            candidates = [d for d, extent in enumerate(shape) if extent > 0 and extent % (ranks[d] * size) == 0]
+            uneven = self.random.random() < 0.3
+            candidates = [d for d, extent in enumerate(shape) if uneven or (extent > 0 and extent % (ranks[d] * size) == 0)]
             if candidates and self.random.random() < 0.65:
                 dim = self.random.choice(candidates)
                 split[dim].append(name)
