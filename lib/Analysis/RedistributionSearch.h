@@ -98,6 +98,8 @@ private:
   SmallVector<AxisListAttr> fixed;
   SmallVector<SmallVector<int64_t>> segments;
   int64_t numRanks;
+  /// Whether the atoms are parts that stand for whole dimensions.
+  bool split;
   std::vector<Atom> atoms;
 };
 

@@ -41,7 +41,7 @@ static SmallVector<AxisRefAttr> getPrimeParts(AxisRefAttr axis, MeshOp mesh) {
 Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
              ShardingAttr to, bool split)
     : mesh(mesh), meshRef(from.getMesh()), shape(shape),
-      numRanks(mesh.getNumRanks()) {
+      numRanks(mesh.getNumRanks()), split(split) {
   SmallVector<AxisRefAttr> axes;
   auto add = [&](AxisRefAttr axis) {
     if (mesh.getAxisSize(axis) == 1)
@@ -104,8 +104,9 @@ SmallVector<AxisRefAttr> Space::getAxes(ArrayRef<uint8_t> list) const {
   SmallVector<AxisRefAttr> axes;
   for (uint8_t atom : list) {
     AxisRefAttr axis = atoms[atom].axis;
-    // Neighbouring parts are one part again, all parts the whole dimension.
-    if (!axes.empty() && !axis.isWhole() && !axes.back().isWhole() &&
+    // Neighbouring parts are one part again, all parts the whole dimension. Where
+    // sizes don't divide, parts one by one have other blocks than the whole.
+    if (split && !axes.empty() && !axis.isWhole() && !axes.back().isWhole() &&
         axes.back().getName() == axis.getName() &&
         axes.back().getPreSize() * axes.back().getSize() == axis.getPreSize()) {
       int64_t size = axes.back().getSize() * axis.getSize();
@@ -115,7 +116,7 @@ SmallVector<AxisRefAttr> Space::getAxes(ArrayRef<uint8_t> list) const {
       axes.push_back(axis);
     }
     AxisRefAttr last = axes.back();
-    if (!last.isWhole() &&
+    if (split && !last.isWhole() &&
         last.getSize() == mesh.getAxisSize(AxisRefAttr::get(last.getContext(),
                                                             last.getName())))
       axes.back() = AxisRefAttr::get(last.getContext(), last.getName());

@@ -433,6 +433,7 @@ TEST_F(Redistribution, AllPairsOverPartsOfOneDimension) {
   for (ShardingAttr sharding : getPlacements(2, {whole}))
     placements.push_back(sharding);
   checkAllPairs({4, 8}, placements);
+  checkAllPairs({6, 3}, placements);
 }
 
 TEST_F(Redistribution, TakesTheCheapestCollective) {
