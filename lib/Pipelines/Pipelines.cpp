@@ -1,15 +1,15 @@
 //===- Pipelines.cpp - The named pipelines, registration ------------------===//
 
 #include "tp/Pipelines/Pipelines.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Conversion/Pipeline.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Transforms/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -17,7 +17,7 @@ using namespace mlir::tp;
 void tp::buildParallelizePipeline(OpPassManager &pm,
                                   const ParallelizeOptions &options) {
   if (!options.plan.empty())
-    pm.addPass(createApplyPlan({options.plan}));
+    pm.addPass(createApplyPlan({options.plan, options.strict}));
   pm.addPass(createPropagate());
   pm.addPass(createPartition({options.oneShot, options.memory}));
   pm.addNestedPass<func::FuncOp>(createOptimizeCollectives());
@@ -25,8 +25,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
 }
 
 void tp::registerDialects(DialectRegistry &registry) {
-  registry.insert<TPDialect, nn::NNDialect, tprt::TPRTDialect,
-                  func::FuncDialect>();
+  registry
+      .insert<TPDialect, nn::NNDialect, tprt::TPRTDialect, func::FuncDialect>();
 }
 
 void tp::registerPassesAndPipelines() {

@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
 #include <fnmatch.h>
 
 using namespace mlir;
@@ -68,6 +69,81 @@ bool plan::matchFqn(StringRef pattern, StringRef fqn) {
   return matchTokens(splitFqn(pattern), splitFqn(fqn));
 }
 
+/// `fqn` as Hugging Face spells its plans' keys: a number is a `*`. Version 4
+/// of transformers takes any digits for a number, later ones whole tokens.
+static std::string generalize(StringRef fqn, bool anyDigits) {
+  std::string result;
+  for (StringRef token : splitFqn(fqn)) {
+    result += result.empty() ? "" : ".";
+    bool isNumber = llvm::all_of(token, llvm::isDigit);
+    for (size_t i = 0; i < token.size(); ++i) {
+      bool isDigit = llvm::isDigit(token[i]) && (isNumber || anyDigits);
+      if (!isDigit)
+        result += token[i];
+      else if (i == 0 || !llvm::isDigit(token[i - 1]))
+        result += '*';
+    }
+  }
+  return result;
+}
+
+static bool matchHuggingFace(StringRef pattern, StringRef fqn) {
+  for (bool anyDigits : {false, true}) {
+    std::string key = generalize(fqn, anyDigits);
+    if (pattern == key ||
+        (!pattern.empty() && pattern == StringRef(key).split('.').second))
+      return true;
+  }
+  return false;
+}
+
+/// Python's spelling in the one of POSIX, which lacks classes behind a
+/// backslash and groups that aren't captured.
+static std::string toPosix(StringRef pattern) {
+  std::string posix = "^(";
+  bool inBracket = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    char c = pattern[i];
+    StringRef set;
+    if (c == '\\' && i + 1 < pattern.size())
+      set = pattern[i + 1] == 'd'   ? "0-9"
+            : pattern[i + 1] == 'w' ? "a-zA-Z0-9_"
+                                    : "";
+    if (!set.empty()) {
+      posix += inBracket ? set.str() : ("[" + set + "]").str();
+      ++i;
+    } else if (c == '\\' && i + 1 < pattern.size()) {
+      posix += {c, pattern[++i]};
+    } else if (pattern.substr(i).starts_with("(?:")) {
+      posix += '(';
+      i += 2;
+    } else {
+      inBracket = c == '[' || (inBracket && c != ']');
+      posix += c;
+    }
+  }
+  return posix + ")$";
+}
+
+bool plan::matchFqn(StringRef pattern, StringRef fqn, MatchMode mode) {
+  switch (mode) {
+  case MatchMode::Fnmatch:
+    return matchFqn(pattern, fqn);
+  case MatchMode::HuggingFace:
+    return matchHuggingFace(pattern, fqn);
+  case MatchMode::Regex:
+    return llvm::Regex(toPosix(pattern)).match(fqn);
+  }
+  llvm_unreachable("all modes are handled");
+}
+
+std::string plan::checkPattern(StringRef pattern, MatchMode mode) {
+  std::string error;
+  if (mode == MatchMode::Regex)
+    (void)llvm::Regex(toPosix(pattern)).isValid(error);
+  return error;
+}
+
 StringRef plan::findNearest(StringRef name, ArrayRef<StringRef> candidates) {
   StringRef nearest;
   // Two letters, or a third of them, may differ; beyond that a guess is noise.
@@ -109,7 +185,34 @@ static std::string listNames(ArrayRef<StringRef> names) {
   return names.size() > kMaxNames ? list + ", …" : list;
 }
 
-std::string ModuleTree::explainMismatch(StringRef pattern) const {
+std::string ModuleTree::explainMismatch(StringRef pattern,
+                                        MatchMode mode) const {
+  if (mode == MatchMode::Fnmatch)
+    return explainFnmatch(pattern);
+  if (mode == MatchMode::Regex)
+    return "the whole of an FQN must match";
+  std::vector<std::string> keys;
+  for (const std::string &module : modules)
+    keys.push_back(generalize(module, /*anyDigits=*/false));
+  SmallVector<StringRef> candidates(keys.begin(), keys.end());
+  std::string hint = suggestNearest(pattern, candidates);
+  return "no FQN is this once its numbers are '*'" + hint;
+}
+
+std::string ModuleTree::explainNoParameter(StringRef pattern,
+                                           MatchMode mode) const {
+  for (const std::string &module : modules)
+    if (matchFqn(pattern, module, mode))
+      return "'" + module +
+             "' is a module; placements are those of a parameter, a module has "
+             "a style";
+  SmallVector<StringRef> candidates(parameters.begin(), parameters.end());
+  std::string hint = suggestNearest(pattern, candidates);
+  return hint.empty() ? "the model has the parameters " + listNames(candidates)
+                      : hint.substr(2);
+}
+
+std::string ModuleTree::explainFnmatch(StringRef pattern) const {
   SmallVector<StringRef> tokens = splitFqn(pattern);
   if (tokens.empty())
     return "the model has no root module";

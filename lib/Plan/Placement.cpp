@@ -2,6 +2,7 @@
 
 #include "tp/Plan/Placement.h"
 #include "tp/Plan/Pattern.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -12,6 +13,16 @@ std::string Placement::str() const {
   case Kind::Replicate:
     return "Replicate";
   case Kind::Shard:
+    if (!segments.empty())
+      return "Shard(" + std::to_string(dim) + ", segments=[" +
+             llvm::join(llvm::map_range(
+                            segments,
+                            [](int64_t size) { return std::to_string(size); }),
+                        ", ") +
+             "])";
+    if (blocks > 1)
+      return "_StridedShard(" + std::to_string(dim) +
+             ", split_factor=" + std::to_string(blocks) + ")";
     return "Shard(" + std::to_string(dim) + ")";
   case Kind::Partial:
     return ("Partial(" + stringifyReductionKind(reduction) + ")").str();
@@ -19,70 +30,217 @@ std::string Placement::str() const {
   llvm_unreachable("all kinds are handled");
 }
 
+namespace {
+
+/// A call as Python writes it: a name, and arguments by position or by keyword.
+struct Call {
+  StringRef name;
+  SmallVector<StringRef> arguments;
+
+  /// Takes the argument at `position`, without its keyword; empty when there is
+  /// none.
+  StringRef get(unsigned position, ArrayRef<StringRef> keywords) const {
+    if (position >= arguments.size())
+      return {};
+    StringRef argument = arguments[position];
+    for (StringRef keyword : keywords) {
+      StringRef rest = argument;
+      if (rest.consume_front(keyword))
+        if (rest = rest.ltrim(); rest.consume_front("="))
+          return rest.ltrim();
+    }
+    return argument;
+  }
+};
+
+} // namespace
+
+static std::optional<Placement> parseShard(const Call &call,
+                                           std::string &error) {
+  int64_t dim;
+  if (call.arguments.size() == 1 && !call.get(0, {"dim"}).getAsInteger(10, dim))
+    return Placement::shard(dim);
+  error = "Shard needs the dimension that it splits, as in Shard(0)";
+  return std::nullopt;
+}
+
+static std::optional<Placement> parseStridedShard(const Call &call,
+                                                  std::string &error) {
+  int64_t dim, factor;
+  if (call.arguments.size() == 2 &&
+      !call.get(0, {"dim"}).getAsInteger(10, dim) &&
+      !call.get(1, {"split_factor", "sf"}).getAsInteger(10, factor) &&
+      factor >= 1)
+    return Placement::stridedShard(dim, factor);
+  error =
+      "_StridedShard needs a dimension and a split factor of at least 1, as "
+      "in _StridedShard(0, split_factor=2)";
+  return std::nullopt;
+}
+
+static std::optional<Placement> parsePartial(const Call &call,
+                                             std::string &error) {
+  StringRef reduction = call.get(0, {"reduce_op"}).trim("'\"");
+  if (call.arguments.size() > 1) {
+    error = "Partial takes one reduction";
+    return std::nullopt;
+  }
+  if (reduction.empty())
+    return Placement::partial(ReductionKind::Sum);
+  if (auto kind = symbolizeReductionKind(reduction))
+    return Placement::partial(*kind);
+  error = ("unknown reduction '" + reduction +
+           "'; Partial takes sum, avg, max, min or product")
+              .str();
+  return std::nullopt;
+}
+
 std::optional<Placement> plan::parsePlacement(StringRef text,
                                               std::string &error) {
-  StringRef name = text.trim(), argument;
-  if (size_t open = name.find('('); open != StringRef::npos) {
-    if (!name.ends_with(")")) {
+  Call call;
+  call.name = text.trim();
+  if (size_t open = call.name.find('('); open != StringRef::npos) {
+    if (!call.name.ends_with(")")) {
       error = ("'" + text + "' lacks a closing parenthesis").str();
       return std::nullopt;
     }
-    argument = name.drop_front(open + 1).drop_back().trim();
-    name = name.take_front(open).rtrim();
+    StringRef inside = call.name.drop_front(open + 1).drop_back().trim();
+    if (!inside.empty())
+      inside.split(call.arguments, ',');
+    for (StringRef &argument : call.arguments)
+      argument = argument.trim();
+    call.name = call.name.take_front(open).rtrim();
   }
-  // Python spells arguments by position or by name.
-  auto dropKeyword = [&](StringRef keyword) {
-    StringRef rest = argument;
-    if (rest.consume_front(keyword))
-      if (rest = rest.ltrim(); rest.consume_front("="))
-        argument = rest.ltrim();
-  };
 
-  if (name == "Replicate") {
-    if (argument.empty())
+  StringRef name = call.name;
+  if (name == "Replicate" || name == "R") {
+    if (call.arguments.empty())
       return Placement::replicate();
     error = "Replicate takes no argument";
     return std::nullopt;
   }
-  if (name == "Shard") {
-    dropKeyword("dim");
-    int64_t dim;
-    if (!argument.getAsInteger(10, dim))
-      return Placement::shard(dim);
-    error = "Shard needs the dimension that it splits, as in Shard(0)";
-    return std::nullopt;
-  }
-  if (name == "Partial") {
-    dropKeyword("reduce_op");
-    argument = argument.trim("'\"");
-    if (argument.empty())
-      return Placement::partial(ReductionKind::Sum);
-    if (auto kind = symbolizeReductionKind(argument))
-      return Placement::partial(*kind);
-    error = ("unknown reduction '" + argument +
-             "'; Partial takes sum, avg, max, min or product")
+  if (name == "Shard" || name == "S")
+    return parseShard(call, error);
+  if (name == "_StridedShard" || name == "_S")
+    return parseStridedShard(call, error);
+  if (name == "Partial" || name == "_Partial" || name == "P")
+    return parsePartial(call, error);
+  if (name == "MaskPartial" || name == "_MaskPartial") {
+    error = ("'" + name +
+             "' comes of a lookup in a table that is split by rows; a plan "
+             "doesn't ask for it, Partial(sum) is the same here")
                 .str();
     return std::nullopt;
   }
   std::string hint = suggestNearest(name, {"Shard", "Replicate", "Partial"});
   if (hint.empty())
-    hint = "; placements are Shard(dim), Replicate and Partial(reduction)";
+    hint = "; placements are Shard(dim), Replicate, Partial(reduction) and "
+           "_StridedShard(dim, split_factor)";
   error = ("unknown placement '" + text + "'" + hint).str();
   return std::nullopt;
 }
 
-ShardingAttr plan::getSharding(const Placement &placement,
-                               FlatSymbolRefAttr mesh, StringRef axis,
-                               int64_t rank) {
-  ShardingAttr sharding = ShardingAttr::getReplicated(mesh, rank);
-  AxisRefAttr axisRef = AxisRefAttr::get(mesh.getContext(), axis);
-  switch (placement.kind) {
-  case Placement::Kind::Replicate:
-    return sharding;
-  case Placement::Kind::Shard:
-    return sharding.withShard(axisRef, placement.dim);
-  case Placement::Kind::Partial:
-    return sharding.withPartial(axisRef, placement.reduction);
+//===----------------------------------------------------------------------===//
+// Several mesh dimensions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The placements that split one dimension of a tensor.
+class DimSplit {
+public:
+  DimSplit(ArrayRef<MeshAxis> mesh) : mesh(mesh) {}
+
+  void add(const AxisPlacement &placement) { shards.push_back(&placement); }
+
+  FailureOr<AxisListAttr> get(MLIRContext *context, int64_t dim, int64_t size,
+                              function_ref<void(const Twine &)> emitError) {
+    // Major to minor by the first mesh dimension.
+    llvm::sort(shards, [](const auto *a, const auto *b) {
+      return a->axes.front() < b->axes.front();
+    });
+    SmallVector<const AxisPlacement *> order;
+    SmallVector<int64_t> segments;
+    int64_t minorRanks = 1;
+    for (const AxisPlacement *shard : llvm::reverse(shards)) {
+      const Placement &placement = shard->placement;
+      bool isMinor = placement.segments.empty() && placement.blocks > 1 &&
+                     placement.blocks == minorRanks;
+      // What a strided shard leaves to the later ones is major to it.
+      order.insert(isMinor ? order.end() : order.begin(), shard);
+      minorRanks *= getSize(shard->axes);
+      if (isMinor || !placement.isSegmented())
+        continue;
+      if (!segments.empty()) {
+        emitError("two placements give dimension " + Twine(dim) +
+                  " segments of its own");
+        return failure();
+      }
+      segments = placement.segments;
+      if (segments.empty()) {
+        if (size % placement.blocks) {
+          emitError("dimension " + Twine(dim) + " has size " + Twine(size) +
+                    ", which isn't " + Twine(placement.blocks) +
+                    " blocks of one size");
+          return failure();
+        }
+        segments.assign(placement.blocks, size / placement.blocks);
+      }
+    }
+    SmallVector<AxisRefAttr> axes;
+    for (const AxisPlacement *shard : order)
+      for (unsigned axis : shard->axes)
+        axes.push_back(AxisRefAttr::get(context, mesh[axis].name));
+    return AxisListAttr::get(context, axes, segments);
   }
-  llvm_unreachable("all kinds are handled");
+
+private:
+  int64_t getSize(const AxisSet &axes) const {
+    int64_t size = 1;
+    for (unsigned axis : axes)
+      size *= mesh[axis].size;
+    return size;
+  }
+
+  ArrayRef<MeshAxis> mesh;
+  SmallVector<const AxisPlacement *> shards;
+};
+
+} // namespace
+
+FailureOr<ShardingAttr>
+plan::getSharding(ArrayRef<AxisPlacement> placements, ArrayRef<MeshAxis> mesh,
+                  FlatSymbolRefAttr meshName, ArrayRef<int64_t> shape,
+                  function_ref<void(const Twine &)> emitError) {
+  MLIRContext *context = meshName.getContext();
+  SmallVector<DimSplit> splits(shape.size(), DimSplit(mesh));
+  SmallVector<PartialAttr> partial;
+  for (const AxisPlacement &over : placements) {
+    if (over.placement.isShard())
+      splits[over.placement.dim].add(over);
+    if (over.placement.isPartial())
+      for (unsigned axis : over.axes)
+        partial.push_back(PartialAttr::get(
+            context, AxisRefAttr::get(context, mesh[axis].name),
+            over.placement.reduction));
+  }
+  SmallVector<AxisListAttr> dims;
+  for (auto [dim, split] : llvm::enumerate(splits)) {
+    FailureOr<AxisListAttr> axes =
+        split.get(context, dim, shape[dim], emitError);
+    if (failed(axes))
+      return failure();
+    dims.push_back(*axes);
+  }
+  return ShardingAttr::get(context, meshName, dims, partial);
+}
+
+SmallVector<Placement>
+plan::getPlacementList(ArrayRef<AxisPlacement> placements,
+                       ArrayRef<MeshAxis> mesh) {
+  SmallVector<Placement> list(mesh.size());
+  for (const AxisPlacement &over : placements)
+    for (unsigned axis : over.axes)
+      list[axis] = over.placement;
+  return list;
 }

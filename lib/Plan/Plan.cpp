@@ -1,6 +1,8 @@
 //===- Plan.cpp - a plan, checked against a model -------------------------===//
 
 #include "tp/Plan/Plan.h"
+#include "Lint/Lint.h"
+#include "Styles/HuggingFace.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/DenseSet.h"
@@ -10,117 +12,263 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
+static bool intersect(const AxisSet &a, const AxisSet &b) {
+  return llvm::any_of(
+      a, [&](unsigned axis) { return llvm::is_contained(b, axis); });
+}
+
+SmallVector<AxisPlacement> CheckedPlan::getPlacements(StringAttr fqn) const {
+  SmallVector<AxisPlacement> placements;
+  auto it = parameters.find(fqn);
+  if (it != parameters.end())
+    for (const ParameterLayout &layout : it->second)
+      placements.push_back(layout.over);
+  return placements;
+}
+
 namespace {
 
-class PlanChecker {
-public:
-  PlanChecker(const PlanFile &file, ModuleOp model, CheckedPlan &plan)
-      : plan(plan) {
-    // Without a valid mesh, everything that doesn't depend on it is checked.
-    axis = file.mesh.empty() ? MeshAxis{"tp", 1} : file.mesh[file.axis];
-    plan.mesh = file.mesh;
-    plan.axis = axis.name;
+/// The modules and parameters of a model by FQN.
+struct ModelIndex {
+  explicit ModelIndex(ModuleOp model) {
     model.walk([&](Operation *op) {
       if (auto module = dyn_cast<nn::ModuleOp>(op)) {
         modules[module.getFqnAttr()].push_back(module);
         tree.addModule(module.getFqn());
       } else if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
-        tree.addParameter(parameter.getFqn());
+        if (parameters.insert({parameter.getFqnAttr(), parameter}).second)
+          tree.addParameter(parameter.getFqn());
+      } else if (auto loss = dyn_cast<nn::CrossEntropyOp>(op)) {
+        losses.push_back(loss);
       }
     });
   }
 
-  LogicalResult check(const PlanEntry &entry) {
+  llvm::MapVector<StringAttr, SmallVector<nn::ModuleOp, 1>> modules;
+  llvm::MapVector<StringAttr, nn::ParameterOp> parameters;
+  SmallVector<nn::CrossEntropyOp> losses;
+  ModuleTree tree;
+};
+
+class PlanChecker {
+public:
+  PlanChecker(ModuleOp model, CheckedPlan &plan)
+      : plan(plan), index(model),
+        meshName(FlatSymbolRefAttr::get(model.getContext(), "mesh")) {
+    for (const PlanGroup &group : plan.file.groups) {
+      // Without a valid mesh, everything that doesn't depend on it is checked.
+      MeshGroup &mesh = plan.groups.emplace_back();
+      mesh.axes = group.axes;
+      for (unsigned axis : mesh.axes) {
+        mesh.name +=
+            (mesh.name.empty() ? "" : ", ") + plan.file.mesh[axis].name;
+        mesh.size *= plan.file.mesh[axis].size;
+      }
+    }
+  }
+
+  LogicalResult check() {
     bool valid = true;
-    SmallVector<StringAttr> matched;
-    for (auto &[fqn, calls] : modules)
-      if (matchFqn(entry.pattern, fqn))
-        matched.push_back(fqn);
-    if (matched.empty()) {
-      valid = false;
-      emitError(entry.loc) << "pattern '" << entry.pattern
-                           << "' matches no module: "
-                           << tree.explainMismatch(entry.pattern);
+    for (groupIndex = 0; groupIndex < plan.groups.size(); ++groupIndex) {
+      for (const PlanEntry &entry : getFileGroup().entries)
+        valid &= succeeded(check(entry));
+      if (getFileGroup().lossParallel)
+        valid &= succeeded(splitLosses());
     }
-
-    const Style *style = lookupStyle(entry.style);
-    if (!style) {
-      SmallVector<StringRef> names = getStyleNames();
-      std::string hint = suggestNearest(entry.style, names);
-      if (hint.empty())
-        hint = "; styles are " + llvm::join(names, ", ");
-      return emitError(entry.styleLoc)
-             << "unknown style '" << entry.style << "'" << hint;
-    }
-    Arguments arguments(entry.loc);
-    if (failed(arguments.read(entry, style->getArguments())) ||
-        failed(style->verify(arguments)))
-      return failure();
-
-    llvm::erase_if(matched, [&](StringAttr fqn) {
-      bool claimed = succeeded(claim(fqn, entry, *style));
-      valid &= claimed;
-      return !claimed;
-    });
-    valid &= succeeded(apply(entry, *style, arguments, matched));
-    return success(valid);
+    return success(valid && succeeded(checkShardings()));
   }
 
 private:
-  struct Claim {
-    const PlanEntry *entry;
-    unsigned aspects;
+  const PlanGroup &getFileGroup() const { return plan.file.groups[groupIndex]; }
+  const MeshGroup &getGroup() const { return plan.groups[groupIndex]; }
+
+  //===--------------------------------------------------------------------===//
+  // Entries
+  //===--------------------------------------------------------------------===//
+
+  /// The modules, or else the parameters, that an entry is about.
+  struct Matches {
+    SmallVector<StringAttr> modules;
+    SmallVector<nn::ParameterOp> parameters;
+
+    bool empty() const { return modules.empty() && parameters.empty(); }
   };
 
-  /// Reports when an earlier entry decides the same about the module.
-  LogicalResult claim(StringAttr fqn, const PlanEntry &entry,
-                      const Style &style) {
-    SmallVector<Claim> &earlier = claims[fqn];
-    for (const Claim &other : earlier) {
-      if (!(other.aspects & style.getAspects()))
-        continue;
-      // Once for two patterns that overlap, in however many modules.
-      if (conflicts.insert({other.entry, &entry}).second) {
-        InFlightDiagnostic error = emitError(entry.loc)
-                                   << "module '" << fqn.getValue()
-                                   << "' is matched by two entries";
-        error.attachNote(other.entry->loc)
-            << "it has " << other.entry->style << " from '"
-            << other.entry->pattern << "' here";
-      }
-      return failure();
+  LogicalResult check(const PlanEntry &entry) {
+    MatchMode mode = getFileGroup().match;
+    if (std::string error = checkPattern(entry.pattern, mode); !error.empty())
+      return emitError(entry.loc)
+             << "'" << entry.pattern << "' is no regular expression: " << error;
+    const Style *style = nullptr;
+    if (entry.direct.empty()) {
+      style = lookupStyle(entry.style);
+      if (!style)
+        return reportUnknownStyle(entry);
     }
-    earlier.push_back({&entry, style.getAspects()});
+    Matches matches = match(entry, style);
+    bool valid = !matches.empty() || succeeded(reportUnmatched(entry));
+    if (!style)
+      return success(placeDirectly(entry, matches.parameters) && valid);
+
+    Arguments arguments(entry.loc);
+    if (failed(arguments.read(entry, style->getArguments())) ||
+        failed(style->verify(arguments, getGroup())))
+      return failure();
+
+    bool matchedAny = !matches.modules.empty();
+    const PlanEntry *shadow = nullptr;
+    llvm::erase_if(matches.modules, [&](StringAttr fqn) {
+      // Of regular expressions, the first that matches counts.
+      if (const PlanEntry *earlier = findClaim(fqn, style->getAspects());
+          earlier && mode == MatchMode::Regex) {
+        shadow = earlier;
+        return true;
+      }
+      bool claimed = succeeded(claim(fqn, entry, style->getAspects()));
+      valid &= claimed;
+      return !claimed;
+    });
+    if (shadow && matchedAny && matches.modules.empty())
+      plan.findings.push_back(
+          {"shadowed", entry.loc,
+           "'" + entry.pattern + "' is shadowed by '" + shadow->pattern +
+               "': all that it matches has a style from there",
+           "", "remove the entry, or move it before the other one"});
+    valid &= succeeded(apply(entry, *style, arguments, matches));
+    return success(valid);
+  }
+
+  LogicalResult reportUnknownStyle(const PlanEntry &entry) {
+    InFlightDiagnostic error = emitError(entry.styleLoc)
+                               << "unknown style '" << entry.style << "'";
+    StringRef reason = explainUnsupported(entry.style);
+    if (!reason.empty())
+      return error << ": " << reason;
+    SmallVector<StringRef> names = getStyleNames();
+    std::string hint = suggestNearest(entry.style, names);
+    if (!hint.empty())
+      return error << hint;
+    llvm::erase_if(names,
+                   [](StringRef name) { return llvm::isLower(name[0]); });
+    return error << "; styles are " << llvm::join(names, ", ")
+                 << ", and the strings of Hugging Face's tp_plan";
+  }
+
+  Matches match(const PlanEntry &entry, const Style *style) {
+    MatchMode mode = getFileGroup().match;
+    Matches matches;
+    if (style)
+      for (auto &[fqn, calls] : index.modules)
+        if (matchFqn(entry.pattern, fqn, mode))
+          matches.modules.push_back(fqn);
+    Style::ParameterUse use =
+        style ? style->getParameterUse() : Style::ParameterUse::Named;
+    if (!matches.modules.empty() || use == Style::ParameterUse::None)
+      return matches;
+    for (auto &[fqn, parameter] : index.parameters) {
+      StringRef holder = fqn.getValue().rsplit('.').first;
+      bool named = use == Style::ParameterUse::Named &&
+                   matchFqn(entry.pattern, fqn, mode);
+      if (named || (style && fqn.getValue().contains('.') &&
+                    matchFqn(entry.pattern, holder, mode)))
+        matches.parameters.push_back(parameter);
+    }
+    return matches;
+  }
+
+  LogicalResult reportUnmatched(const PlanEntry &entry) {
+    bool direct = !entry.direct.empty();
+    MatchMode mode = getFileGroup().match;
+    auto fill = [&](InFlightDiagnostic diagnostic) -> LogicalResult {
+      diagnostic << "pattern '" << entry.pattern << "' matches no "
+                 << (direct ? "parameter: " : "module: ")
+                 << (direct ? index.tree.explainNoParameter(entry.pattern, mode)
+                            : index.tree.explainMismatch(entry.pattern, mode));
+      return diagnostic;
+    };
+    if (!getFileGroup().allowUnmatched)
+      return fill(emitError(entry.loc));
+    (void)fill(emitWarning(entry.loc));
     return success();
   }
 
-  /// Applies the style to every call of the modules. A problem that several
-  /// modules have is reported for the first one, and the others are counted.
+  //===--------------------------------------------------------------------===//
+  // Who decides about what
+  //===--------------------------------------------------------------------===//
+
+  struct Claim {
+    const PlanEntry *entry;
+    unsigned aspects;
+    AxisSet axes;
+  };
+
+  /// The earlier entry that decides the same about the module, over a mesh
+  /// dimension that this group is about.
+  const PlanEntry *findClaim(StringAttr fqn, unsigned aspects) {
+    for (const Claim &other : claims[fqn])
+      if ((other.aspects & aspects) && intersect(other.axes, getGroup().axes))
+        return other.entry;
+    return nullptr;
+  }
+
+  /// Reports when there is such an entry.
+  LogicalResult claim(StringAttr fqn, const PlanEntry &entry,
+                      unsigned aspects) {
+    const PlanEntry *other = findClaim(fqn, aspects);
+    if (!other) {
+      claims[fqn].push_back({&entry, aspects, getGroup().axes});
+      return success();
+    }
+    // Once for two patterns that overlap, in however many modules.
+    if (conflicts.insert({other, &entry}).second) {
+      InFlightDiagnostic error = emitError(entry.loc)
+                                 << "module '" << fqn.getValue()
+                                 << "' is matched by two entries";
+      error.attachNote(other->loc) << "it has " << other->style << " from '"
+                                   << other->pattern << "' here";
+    }
+    return failure();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Styles
+  //===--------------------------------------------------------------------===//
+
+  /// Applies the style to every call of the modules, or to the parameters. A
+  /// problem that several modules have is reported for the first one, and the
+  /// others are counted.
   LogicalResult apply(const PlanEntry &entry, const Style &style,
-                      const Arguments &arguments,
-                      ArrayRef<StringAttr> matched) {
+                      const Arguments &arguments, const Matches &matches) {
     bool valid = true;
     StringAttr firstFailed;
     llvm::SetVector<StringAttr> alsoFailed;
     SmallVector<std::pair<FileLineColLoc, std::string>> errors;
-    for (StringAttr fqn : matched) {
-      for (nn::ModuleOp module : modules[fqn]) {
-        ModuleRequests requests(module, axis, style.getName());
-        style.apply(arguments, requests);
-        if (requests.errors.empty()) {
-          for (ParameterPlacement &parameter : requests.parameters)
-            valid &= succeeded(place(parameter, entry));
-          plan.modules.push_back({module, std::move(requests.inputs),
-                                  std::move(requests.outputs)});
-          continue;
-        }
-        if (!firstFailed) {
-          firstFailed = fqn;
-          errors = std::move(requests.errors);
-        } else if (fqn != firstFailed) {
-          alsoFailed.insert(fqn);
-        }
+    auto fail = [&](StringAttr fqn, ModuleRequests &requests) {
+      if (!firstFailed) {
+        firstFailed = fqn;
+        errors = std::move(requests.errors);
+      } else if (fqn != firstFailed) {
+        alsoFailed.insert(fqn);
       }
+    };
+    for (StringAttr fqn : matches.modules) {
+      for (nn::ModuleOp module : index.modules[fqn]) {
+        ModuleRequests requests(module, getGroup(), style.getName());
+        style.apply(arguments, requests);
+        gatherErrors(requests);
+        if (requests.errors.empty())
+          valid &= succeeded(accept(requests, entry, /*isChild=*/false));
+        else
+          fail(fqn, requests);
+      }
+    }
+    for (nn::ParameterOp parameter : matches.parameters) {
+      ModuleRequests requests(nullptr, getGroup(), style.getName());
+      style.applyToParameter(parameter, arguments, requests);
+      if (requests.errors.empty())
+        valid &= succeeded(placeAll(requests, entry));
+      else
+        fail(parameter.getFqnAttr(), requests);
     }
     for (auto [index, error] : llvm::enumerate(errors)) {
       InFlightDiagnostic diagnostic = emitError(error.first) << error.second;
@@ -134,54 +282,179 @@ private:
     return success(valid && errors.empty());
   }
 
+  /// Brings the errors of the module's children up to it.
+  static void gatherErrors(ModuleRequests &requests) {
+    for (std::unique_ptr<ModuleRequests> &child : requests.children) {
+      gatherErrors(*child);
+      llvm::append_range(requests.errors, child->errors);
+    }
+  }
+
+  LogicalResult accept(ModuleRequests &requests, const PlanEntry &entry,
+                       bool isChild) {
+    bool valid = true;
+    nn::ModuleOp module = requests.getModule();
+    if (isChild && module == index.modules[module.getFqnAttr()].front())
+      valid &= succeeded(
+          claim(module.getFqnAttr(), entry, Parameters | Inputs | Outputs));
+    valid &= succeeded(placeAll(requests, entry));
+    plan.modules.push_back({module, groupIndex, &entry,
+                            std::move(requests.inputs),
+                            std::move(requests.outputs), requests.python});
+    for (std::unique_ptr<ModuleRequests> &child : requests.children)
+      valid &= succeeded(accept(*child, entry, /*isChild=*/true));
+    return success(valid);
+  }
+
+  LogicalResult placeAll(ModuleRequests &requests, const PlanEntry &entry) {
+    bool valid = true;
+    for (ParameterPlacement &parameter : requests.parameters)
+      valid &= succeeded(place(parameter.op.getFqnAttr(), getGroup().axes,
+                               parameter.placement, entry, parameter.loc));
+    llvm::append_range(plan.findings, requests.findings);
+    return success(valid);
+  }
+
+  bool placeDirectly(const PlanEntry &entry,
+                     ArrayRef<nn::ParameterOp> parameters) {
+    bool valid = true;
+    for (nn::ParameterOp parameter : parameters) {
+      for (auto [position, placement] : llvm::enumerate(entry.direct)) {
+        MeshGroup group = getGroup();
+        if (entry.direct.size() > 1) {
+          group.axes = {group.axes[position]};
+          const MeshAxis &axis = plan.file.mesh[group.axes.front()];
+          group.name = axis.name;
+          group.size = axis.size;
+        }
+        ModuleRequests requests(nullptr, group, "");
+        if (placement.isPartial())
+          requests.reportError(entry.styleLoc,
+                               "parameter '" + parameter.getFqn() +
+                                   "' can't be " + placement.str() +
+                                   "; a file holds its whole value");
+        else
+          requests.placeParameter(parameter, placement, entry.styleLoc);
+        for (auto &[loc, message] : requests.errors)
+          emitError(loc) << message;
+        valid &= requests.errors.empty();
+        for (ParameterPlacement &placed : requests.parameters)
+          valid &= succeeded(place(parameter.getFqnAttr(), group.axes,
+                                   placed.placement, entry, placed.loc));
+        llvm::append_range(plan.findings, requests.findings);
+      }
+    }
+    return valid;
+  }
+
   /// Gives a parameter its placement; a tied one must get the same from all.
-  LogicalResult place(ParameterPlacement parameter, const PlanEntry &entry) {
-    StringAttr fqn = parameter.op.getFqnAttr();
-    auto [it, inserted] = plan.parameters.insert({fqn, parameter.placement});
-    if (inserted) {
-      placedBy[fqn] = &entry;
-      return success();
+  LogicalResult place(StringAttr fqn, const AxisSet &axes,
+                      const Placement &placement, const PlanEntry &entry,
+                      FileLineColLoc loc) {
+    std::vector<ParameterLayout> &layouts = plan.parameters[fqn];
+    AxisPlacement over{axes, placement};
+    for (const ParameterLayout &other : layouts) {
+      if (!intersect(other.over.axes, axes))
+        continue;
+      if (other.over == over)
+        return success();
+      if (conflicts.insert({other.entry, &entry}).second) {
+        InFlightDiagnostic error =
+            emitError(entry.loc)
+            << "parameter '" << fqn.getValue() << "' gets " << placement.str()
+            << " here, and " << other.over.placement.str()
+            << " from another entry";
+        error.attachNote(other.entry->loc)
+            << other.over.placement.str() << " comes from '"
+            << other.entry->pattern << "' here";
+      }
+      return failure();
     }
-    if (it->second == parameter.placement)
-      return success();
-    const PlanEntry *other = placedBy[fqn];
-    if (conflicts.insert({other, &entry}).second) {
-      InFlightDiagnostic error = emitError(entry.loc)
-                                 << "parameter '" << fqn.getValue() << "' gets "
-                                 << parameter.placement.str() << " here, and "
-                                 << it->second.str() << " from another entry";
-      error.attachNote(other->loc)
-          << it->second.str() << " comes from '" << other->pattern << "' here";
+    layouts.push_back({over, &entry, loc});
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // loss_parallel
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult splitLosses() {
+    FileLineColLoc loc = getFileGroup().lossLoc;
+    if (index.losses.empty())
+      return emitError(loc) << "loss_parallel needs a cross entropy in the "
+                               "model, and there is none";
+    for (nn::CrossEntropyOp loss : index.losses) {
+      auto logits = cast<RankedTensorType>(loss.getInput().getType());
+      Placement placement = Placement::shard(logits.getRank() == 1 ? 0 : 1);
+      if (auto finding =
+              checkEvenness(placement, logits, "the logits of a cross entropy",
+                            getGroup(), loc))
+        plan.findings.push_back(std::move(*finding));
+      plan.losses.push_back(
+          {loss,
+           groupIndex,
+           {placement, printReason(loc, "loss_parallel " + placement.str()),
+            "loss_parallel", loc, /*declared=*/true}});
     }
-    return failure();
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // All together
+  //===--------------------------------------------------------------------===//
+
+  /// Whether the IR can express every placement.
+  LogicalResult checkShardings() {
+    bool valid = true;
+    llvm::DenseSet<Attribute> reported;
+    auto check = [&](ArrayRef<AxisPlacement> placements, Type type,
+                     FileLineColLoc loc, const Twine &tensor) {
+      (void)getSharding(placements, plan.file.mesh, meshName,
+                        cast<RankedTensorType>(type).getShape(),
+                        [&](const Twine &message) {
+                          valid = false;
+                          if (reported.insert(loc).second)
+                            emitError(loc) << tensor << ": " << message;
+                        });
+    };
+    for (auto &[fqn, layouts] : plan.parameters)
+      check(plan.getPlacements(fqn), index.parameters[fqn].getType(),
+            layouts.back().loc, "'" + fqn.getValue() + "'");
+    for (ModuleLayouts &layouts : plan.modules) {
+      auto checkSteps = [&](auto tensors, const BoundarySteps &boundary,
+                            const Twine &what) {
+        for (auto [tensor, steps] : llvm::zip(tensors, boundary))
+          for (const LayoutStep &step : steps)
+            check({{plan.groups[layouts.group].axes, step.placement}},
+                  tensor.getType(), step.loc,
+                  what + " of '" + layouts.module.getFqn() + "'");
+      };
+      checkSteps(layouts.module.getInputs(), layouts.inputs, "an input");
+      checkSteps(layouts.module.getResults(), layouts.outputs, "an output");
+    }
+    return success(valid);
   }
 
   CheckedPlan &plan;
-  MeshAxis axis;
-  ModuleTree tree;
-  llvm::MapVector<StringAttr, SmallVector<nn::ModuleOp, 1>> modules;
+  ModelIndex index;
+  FlatSymbolRefAttr meshName;
+  /// The group that is being checked.
+  unsigned groupIndex = 0;
   llvm::DenseMap<StringAttr, SmallVector<Claim>> claims;
-  llvm::DenseMap<StringAttr, const PlanEntry *> placedBy;
   /// Pairs of entries whose conflict was reported.
   llvm::DenseSet<std::pair<const PlanEntry *, const PlanEntry *>> conflicts;
 };
 
 } // namespace
 
-LogicalResult plan::checkPlan(const PlanFile &file, ModuleOp model,
-                              CheckedPlan &plan) {
-  PlanChecker checker(file, model, plan);
-  bool valid = true;
-  for (const PlanEntry &entry : file.entries)
-    valid &= succeeded(checker.check(entry));
-  return success(valid);
+LogicalResult plan::checkPlan(ModuleOp model, CheckedPlan &plan) {
+  return PlanChecker(model, plan).check();
 }
 
 FailureOr<CheckedPlan> plan::loadPlan(StringRef path, ModuleOp model) {
-  PlanFile file;
   CheckedPlan plan;
-  bool valid = succeeded(readPlan(path, model.getContext(), file));
-  valid &= succeeded(checkPlan(file, model, plan));
+  bool valid = succeeded(readPlan(path, model.getContext(), plan.file));
+  valid &= succeeded(checkPlan(model, plan));
   if (!valid)
     return failure();
   return plan;

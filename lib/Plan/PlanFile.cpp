@@ -1,14 +1,12 @@
 //===- PlanFile.cpp - the text of a parallelize plan ----------------------===//
 
 #include "tp/Plan/PlanFile.h"
+#include "FieldReader.h"
+#include "MeshReader.h"
 #include "YamlReader.h"
 #include "mlir/IR/Diagnostics.h"
-#include "tp/Plan/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <limits>
 #include <optional>
 
 using namespace mlir;
@@ -29,10 +27,27 @@ std::string PlanValue::describe() const {
   llvm_unreachable("all kinds are handled");
 }
 
+std::optional<bool> PlanValue::getBool() const {
+  if (!isScalar() || quoted)
+    return std::nullopt;
+  if (text == "true" || text == "True")
+    return true;
+  if (text == "false" || text == "False")
+    return false;
+  return std::nullopt;
+}
+
+std::optional<int64_t> PlanValue::getInteger() const {
+  int64_t integer;
+  if (!isScalar() || quoted || StringRef(text).getAsInteger(10, integer))
+    return std::nullopt;
+  return integer;
+}
+
 namespace {
 
 /// Gives the fields of a plan their meaning.
-class PlanReader {
+class PlanReader : FieldReader {
 public:
   explicit PlanReader(PlanFile &plan) : plan(plan) {}
 
@@ -43,154 +58,211 @@ public:
                  root.describe());
       return failure();
     }
-    const PlanValue *mesh = nullptr, *entries = nullptr, *meshDim = nullptr;
-    forEachField(
-        root, "plan file", [&](const PlanValue &key, const PlanValue &field) {
-          if (key.text == "mesh")
-            mesh = &field;
-          else if (key.text == "plan")
-            entries = &field;
-          else if (key.text == "mesh_dim")
-            meshDim = &field;
-          else
-            report(key.loc,
-                   "unknown key '" + key.text + "'" +
-                       suggestOr(key.text, {"mesh", "plan", "mesh_dim"},
-                                 "; keys are mesh, mesh_dim and plan"));
-        });
-    if (mesh)
-      readMesh(*mesh);
-    else
-      report(root.loc,
-             "key 'mesh' is missing; write one such as mesh: {tp: 2}");
-    readMeshDim(meshDim, mesh ? mesh->loc : root.loc);
-    if (entries)
-      readEntries(*entries);
+    Fields fields =
+        readFields(root, "plan file",
+                   {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize",
+                    "match", "on_unmatched", "loss_parallel", "world_size"});
+    MeshReader mesh(plan);
+    mesh.read(fields["mesh"], fields["world_size"], root.loc);
+    failed |= mesh.hasFailed();
+    meshLoc = fields["mesh"] ? fields["mesh"]->loc : root.loc;
+
+    PlanGroup defaults(root.loc);
+    readOptions(fields, defaults);
+    const PlanValue *entries = fields["plan"], *list = fields["parallelize"];
+    if (entries && list)
+      report(
+          fields.getKeyLoc("parallelize"),
+          "a plan has either 'plan' or 'parallelize', and this one has both");
+    else if (entries)
+      readGroup(fields, *entries, defaults);
+    else if (list)
+      readGroups(fields, *list, defaults);
     else
       report(root.loc, "key 'plan' is missing; it maps modules to styles");
     return success(!failed);
   }
 
 private:
-  void report(FileLineColLoc loc, const Twine &message) {
-    failed = true;
-    emitError(loc, message);
-  }
-
-  static std::string suggestOr(StringRef name, ArrayRef<StringRef> candidates,
-                               StringRef otherwise) {
-    std::string hint = suggestNearest(name, candidates);
-    return hint.empty() ? otherwise.str() : hint;
-  }
-
-  /// Calls `handle` for each field, reporting keys that come twice.
-  void forEachField(
-      const PlanValue &map, StringRef what,
-      function_ref<void(const PlanValue &, const PlanValue &)> handle) {
-    llvm::StringMap<const PlanValue *> seen;
-    for (size_t i = 0; i < map.getNumFields(); ++i) {
-      const PlanValue &key = map.getKey(i);
-      auto [first, inserted] = seen.try_emplace(key.text, &key);
-      if (inserted) {
-        handle(key, map.getField(i));
+  void readGroups(Fields &root, const PlanValue &list,
+                  const PlanGroup &defaults) {
+    for (StringRef key : {"mesh_dim", "tp_mesh_dim"})
+      if (root[key])
+        report(root.getKeyLoc(key),
+               "'" + key + "' stands in each item of 'parallelize'");
+    if (!list.isList() && !list.isMap())
+      return report(list.loc,
+                    "parallelize must be a list of maps, each with the keys "
+                    "'mesh_dim' and 'plan', found " +
+                        list.describe());
+    ArrayRef<PlanValue> items = list.isList() ? ArrayRef(list.items) : list;
+    for (const PlanValue &item : items) {
+      if (!item.isMap()) {
+        report(item.loc, "an item of parallelize is a map with the keys "
+                         "'mesh_dim' and 'plan', found " +
+                             item.describe());
         continue;
       }
-      failed = true;
-      emitError(key.loc) << "'" << key.text << "' comes twice in this " << what;
+      Fields fields = readFields(item, "item",
+                                 {"mesh_dim", "tp_mesh_dim", "plan", "match",
+                                  "on_unmatched", "loss_parallel"});
+      PlanGroup group = defaults;
+      group.loc = item.loc;
+      readOptions(fields, group);
+      if (fields["plan"])
+        readGroup(fields, *fields["plan"], std::move(group));
+      else
+        report(item.loc, "key 'plan' is missing; it maps modules to styles");
     }
   }
 
-  void readMesh(const PlanValue &mesh) {
-    if (!mesh.isMap() || mesh.getNumFields() == 0)
-      return report(mesh.loc, "mesh must name at least one dimension and its "
-                              "size, such as {tp: 2}");
-    bool valid = true;
-    int64_t ranks = 1;
-    forEachField(
-        mesh, "mesh", [&](const PlanValue &key, const PlanValue &field) {
-          auto isNameChar = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-          if (key.text.empty() || llvm::isDigit(key.text[0]) ||
-              !llvm::all_of(key.text, isNameChar)) {
-            valid = false;
-            return report(key.loc, "mesh dimension '" + key.text +
-                                       "' must be named by letters, digits and "
-                                       "underscores, a letter first");
-          }
-          int64_t size = 0;
-          if (!field.isScalar() || field.quoted ||
-              StringRef(field.text).getAsInteger(10, size) || size < 1) {
-            valid = false;
-            return report(field.loc,
-                          "mesh dimension '" + key.text +
-                              "' must have an integer size of at least "
-                              "1, found " +
-                              field.describe());
-          }
-          // MPI and NCCL number ranks by an int.
-          if (llvm::MulOverflow(ranks, size, ranks) ||
-              ranks > std::numeric_limits<int32_t>::max()) {
-            valid = false;
-            ranks = 1;
-            return report(field.loc, "the mesh has more than 2147483647 ranks");
-          }
-          plan.mesh.push_back({key.text, size});
-        });
-    if (!valid)
-      plan.mesh.clear();
+  void readOptions(Fields &fields, PlanGroup &group) {
+    if (const PlanValue *match = fields["match"]) {
+      auto mode = llvm::StringSwitch<std::optional<MatchMode>>(match->text)
+                      .Case("fnmatch", MatchMode::Fnmatch)
+                      .Case("hf", MatchMode::HuggingFace)
+                      .Case("regex", MatchMode::Regex)
+                      .Default(std::nullopt);
+      if (mode && match->isScalar())
+        group.match = *mode;
+      else
+        report(match->loc, "match must be fnmatch, hf or regex, found " +
+                               match->describe());
+    }
+    if (const PlanValue *unmatched = fields["on_unmatched"]) {
+      group.allowUnmatched = unmatched->text == "warn";
+      if (!unmatched->isScalar() ||
+          (!group.allowUnmatched && unmatched->text != "error"))
+        report(unmatched->loc, "on_unmatched must be error or warn, found " +
+                                   unmatched->describe());
+    }
+    if (const PlanValue *loss = fields["loss_parallel"]) {
+      group.lossLoc = fields.getKeyLoc("loss_parallel");
+      if (std::optional<bool> value = loss->getBool())
+        group.lossParallel = *value;
+      else
+        report(loss->loc, "loss_parallel must be true or false, found " +
+                              loss->describe());
+    }
   }
 
-  void readMeshDim(const PlanValue *meshDim, FileLineColLoc meshLoc) {
+  void readGroup(Fields &fields, const PlanValue &entries, PlanGroup group) {
+    group.axes = readAxes(fields, group.loc);
+    this->group = &group;
+    if (isSingleStyle(entries)) {
+      PlanValue root(entries.loc);
+      readEntry(root, entries);
+    } else if (!entries.isMap() && !entries.isNull()) {
+      report(entries.loc, "plan must map module patterns to styles, or be one "
+                          "style for the root module, found " +
+                              entries.describe());
+    } else {
+      if (entries.items.empty() && !group.lossParallel)
+        emitWarning(entries.loc, "the plan is empty: nothing is parallelized");
+      forEachField(entries, "plan",
+                   [&](const PlanValue &key, const PlanValue &field) {
+                     readEntry(key, field);
+                   });
+    }
+    plan.groups.push_back(std::move(group));
+  }
+
+  /// Whether `value` is one style instead of a map of patterns to styles.
+  static bool isSingleStyle(const PlanValue &value) {
+    if (!value.isMap())
+      return value.isScalar();
+    for (size_t i = 0; i < value.getNumFields(); ++i)
+      if (value.getKey(i).text == "style" && value.getField(i).isScalar())
+        return true;
+    return false;
+  }
+
+  /// The mesh dimensions that `mesh_dim` or `tp_mesh_dim` name.
+  AxisSet readAxes(Fields &fields, FileLineColLoc loc) {
+    const PlanValue *byName = fields["mesh_dim"];
+    const PlanValue *byIndex = fields["tp_mesh_dim"];
     if (plan.mesh.empty())
-      return;
-    if (!meshDim) {
-      if (plan.mesh.size() > 1)
-        report(meshLoc, "the mesh has " + Twine(plan.mesh.size()) +
-                            " dimensions; say which one the plan parallelizes "
-                            "over, such as mesh_dim: " +
-                            plan.mesh.back().name);
-      return;
+      return {};
+    if (byName && byIndex) {
+      report(fields.getKeyLoc("tp_mesh_dim"),
+             "'mesh_dim' and 'tp_mesh_dim' say the same, and both are here");
+      return {0};
+    }
+    if (byName)
+      return readNamedAxes(*byName);
+    if (byIndex) {
+      std::optional<int64_t> index = byIndex->getInteger();
+      int64_t count = plan.mesh.size();
+      if (index && *index >= 0 && *index < count)
+        return {static_cast<unsigned>(*index)};
+      report(byIndex->loc, "tp_mesh_dim must be the index of a mesh dimension, "
+                           "0 to " +
+                               Twine(count - 1) + ", found " +
+                               byIndex->describe());
+      return {0};
+    }
+    if (plan.mesh.size() > 1)
+      report(meshLoc, "the mesh has " + Twine(plan.mesh.size()) +
+                          " dimensions; say which one the plan parallelizes "
+                          "over, such as mesh_dim: " +
+                          plan.mesh.back().name);
+    return {0};
+  }
+
+  AxisSet readNamedAxes(const PlanValue &value) {
+    if (!value.isScalar() && (!value.isList() || value.items.empty())) {
+      report(value.loc, "mesh_dim must name a mesh dimension, or several in a "
+                        "list, found " +
+                            value.describe());
+      return {0};
     }
     SmallVector<StringRef> names;
     for (const MeshAxis &axis : plan.mesh)
       names.push_back(axis.name);
-    if (!meshDim->isScalar())
-      return report(meshDim->loc,
-                    "mesh_dim must name a mesh dimension, found " +
-                        meshDim->describe());
-    auto *it = llvm::find(names, meshDim->text);
-    if (it == names.end())
-      return report(meshDim->loc,
-                    "the mesh has no dimension '" + meshDim->text + "'" +
-                        suggestOr(meshDim->text, names,
-                                  "; it has " + llvm::join(names, ", ")));
-    plan.axis = it - names.begin();
-  }
-
-  void readEntries(const PlanValue &entries) {
-    if (!entries.isMap() && !entries.isNull())
-      return report(entries.loc, "plan must map module patterns to styles, "
-                                 "found " +
-                                     entries.describe());
-    if (entries.items.empty())
-      emitWarning(entries.loc, "the plan is empty: nothing is parallelized");
-    forEachField(entries, "plan",
-                 [&](const PlanValue &key, const PlanValue &field) {
-                   readEntry(key, field);
-                 });
+    AxisSet axes;
+    for (const PlanValue &item :
+         value.isList() ? ArrayRef(value.items) : ArrayRef(value)) {
+      auto *it = item.isScalar() ? llvm::find(names, item.text) : names.end();
+      if (it == names.end()) {
+        report(item.loc,
+               "the mesh has no dimension " +
+                   (item.isScalar() ? "'" + item.text + "'" : item.describe()) +
+                   suggestOr(item.text, names,
+                             "; it has " + llvm::join(names, ", ")));
+        continue;
+      }
+      unsigned axis = it - names.begin();
+      if (llvm::is_contained(axes, axis))
+        report(item.loc,
+               "mesh_dim names mesh dimension '" + item.text + "' twice");
+      else if (!axes.empty() && axes.back() > axis)
+        report(item.loc, "mesh_dim must name mesh dimensions in the order of "
+                         "the mesh, and '" +
+                             item.text + "' comes before '" +
+                             plan.mesh[axes.back()].name + "' there");
+      else
+        axes.push_back(axis);
+    }
+    return axes.empty() ? AxisSet{0} : axes;
   }
 
   void readEntry(const PlanValue &pattern, const PlanValue &value) {
     PlanEntry entry{pattern.text, pattern.loc, "", value.loc, {}};
+    if (value.isList() || isPlacement(value)) {
+      if (readPlacements(value, entry))
+        group->entries.push_back(std::move(entry));
+      return;
+    }
     if (value.isScalar()) {
       if (readStyleName(value, entry))
-        plan.entries.push_back(std::move(entry));
+        group->entries.push_back(std::move(entry));
       return;
     }
     if (!value.isMap())
       return report(value.loc,
                     "'" + pattern.text +
-                        "' must have a style, or a map of a style and "
-                        "its arguments, found " +
+                        "' must have a style, a map of a style and its "
+                        "arguments, or a list of placements, found " +
                         value.describe());
     bool hasStyle = false, valid = true;
     forEachField(value, "entry",
@@ -216,7 +288,40 @@ private:
                     "'" + pattern.text + "' has no key 'style'" + hint);
     }
     if (valid)
-      plan.entries.push_back(std::move(entry));
+      group->entries.push_back(std::move(entry));
+  }
+
+  static bool isPlacement(const PlanValue &value) {
+    std::string error;
+    return value.isScalar() && parsePlacement(value.text, error).has_value();
+  }
+
+  /// Reads the placements of a parameter.
+  bool readPlacements(const PlanValue &value, PlanEntry &entry) {
+    bool valid = true;
+    for (const PlanValue &item :
+         value.isList() ? ArrayRef(value.items) : ArrayRef(value)) {
+      std::string error =
+          "a placement is expected here, found " + item.describe();
+      std::optional<Placement> placement;
+      if (item.isScalar())
+        placement = parsePlacement(item.text, error);
+      if (placement) {
+        entry.direct.push_back(*placement);
+        continue;
+      }
+      valid = false;
+      report(item.loc, "'" + entry.pattern + "': " + error);
+    }
+    if (!valid)
+      return false;
+    size_t count = entry.direct.size(), axes = group->axes.size();
+    if (count && (count == 1 || count == axes || plan.mesh.empty()))
+      return true;
+    report(value.loc, "'" + entry.pattern + "' has " + Twine(count) +
+                          " placements, but the plan is over " + Twine(axes) +
+                          (axes == 1 ? " mesh dimension" : " mesh dimensions"));
+    return false;
   }
 
   /// Takes `Name` and, as Python has it, `Name()`.
@@ -235,7 +340,9 @@ private:
   }
 
   PlanFile &plan;
-  bool failed = false;
+  /// The one that is being read.
+  PlanGroup *group = nullptr;
+  FileLineColLoc meshLoc = {};
 };
 
 } // namespace

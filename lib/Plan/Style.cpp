@@ -1,11 +1,13 @@
 //===- Style.cpp - parallel styles ----------------------------------------===//
 
 #include "tp/Plan/Style.h"
+#include "Lint/Lint.h"
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -20,12 +22,11 @@ Style::~Style() = default;
 static std::vector<std::unique_ptr<Style>> &getStyles() {
   static std::vector<std::unique_ptr<Style>> styles = [] {
     std::vector<std::unique_ptr<Style>> builtin;
-    builtin.push_back(createColwiseParallel());
-    builtin.push_back(createRowwiseParallel());
+    addLinearStyles(builtin);
     builtin.push_back(createSequenceParallel());
-    builtin.push_back(createPrepareModuleInput());
-    builtin.push_back(createPrepareModuleOutput());
-    builtin.push_back(createPrepareModuleInputOutput());
+    addPrepareModuleStyles(builtin);
+    addPairwiseStyles(builtin);
+    addHuggingFaceStyles(builtin);
     return builtin;
   }();
   return styles;
@@ -50,16 +51,6 @@ SmallVector<StringRef> plan::getStyleNames() {
 //===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//
-
-static std::optional<bool> parseBool(const PlanValue &value) {
-  if (!value.isScalar() || value.quoted)
-    return std::nullopt;
-  if (value.text == "true" || value.text == "True")
-    return true;
-  if (value.text == "false" || value.text == "False")
-    return false;
-  return std::nullopt;
-}
 
 /// Reads a placement or null into `layout`.
 static LogicalResult readLayout(const PlanValue &value, const Twine &argument,
@@ -87,16 +78,33 @@ static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
   };
   switch (spec.type) {
   case Type::Bool: {
-    std::optional<bool> boolean = parseBool(value);
+    std::optional<bool> boolean = value.getBool();
     if (!boolean)
       return expected("true or false");
     result.boolean = *boolean;
     return success();
   }
-  case Type::Int:
-    if (!value.isScalar() || value.quoted ||
-        StringRef(value.text).getAsInteger(10, result.integer))
+  case Type::Int: {
+    std::optional<int64_t> integer = value.getInteger();
+    if (!integer)
       return expected("an integer");
+    result.integer = *integer;
+    return success();
+  }
+  case Type::Ints:
+    for (const PlanValue &item : value.items) {
+      std::optional<int64_t> integer = item.getInteger();
+      if (!value.isList() || !integer || *integer < 1)
+        return expected("a list of positive integers");
+      result.integers.push_back(*integer);
+    }
+    if (result.integers.empty())
+      return expected("a list of positive integers");
+    return success();
+  case Type::Text:
+    if (!value.isScalar())
+      return expected("a name");
+    result.text = value.text;
     return success();
   case Type::Layout:
   case Type::Layouts: {
@@ -178,9 +186,26 @@ LogicalResult Arguments::read(const PlanEntry &entry,
 // Requests
 //===----------------------------------------------------------------------===//
 
-std::string ModuleRequests::describeModule() {
-  StringRef fqn = module.getFqn();
+std::string MeshGroup::describe() const {
+  return "mesh dimension" + std::string(axes.size() > 1 ? "s" : "") + " '" +
+         name + "' of size " + std::to_string(size);
+}
+
+std::string ModuleRequests::describeModule() const {
+  StringRef fqn = nn::ModuleOp(module).getFqn();
   return fqn.empty() ? "the root module" : ("'" + fqn + "'").str();
+}
+
+std::string plan::printReason(FileLineColLoc loc, const Twine &what) {
+  StringRef file = llvm::sys::path::filename(loc.getFilename().getValue());
+  return (file + ":" + Twine(loc.getLine()) + ":" + Twine(loc.getColumn()) +
+          ": " + what)
+      .str();
+}
+
+ModuleRequests &ModuleRequests::addChild(nn::ModuleOp child) {
+  return *children.emplace_back(
+      std::make_unique<ModuleRequests>(child, group, style));
 }
 
 std::optional<Placement> ModuleRequests::resolve(Placement placement, Type type,
@@ -198,47 +223,53 @@ std::optional<Placement> ModuleRequests::resolve(Placement placement, Type type,
     return std::nullopt;
   }
   int64_t size = tensorType.getDimSize(dim);
-  if (size % axis.size != 0) {
-    reportError(loc, "dimension " + Twine(dim) + " of " + tensor +
-                         " has size " + Twine(size) +
-                         ", not divisible by mesh dimension '" + axis.name +
-                         "' of size " + Twine(axis.size));
+  if (!placement.segments.empty() &&
+      size != std::accumulate(placement.segments.begin(),
+                              placement.segments.end(), int64_t(0))) {
+    reportError(loc, "the segments of " + placement.str() +
+                         " don't add up to the size " + Twine(size) +
+                         " of dimension " + Twine(dim) + " of " + tensor);
     return std::nullopt;
   }
-  return Placement::shard(dim);
+  placement.dim = dim;
+  if (auto finding = checkEvenness(placement, tensorType, tensor, group, loc))
+    findings.push_back(std::move(*finding));
+  return placement;
 }
 
-void ModuleRequests::addStep(SmallVectorImpl<LayoutStep> &steps,
+void ModuleRequests::addStep(std::vector<LayoutStep> &steps,
                              Placement placement, Type type,
                              const Twine &tensor, StringRef argument,
-                             FileLineColLoc loc) {
+                             FileLineColLoc loc, bool declared) {
   std::optional<Placement> resolved = resolve(placement, type, tensor, loc);
   if (!resolved)
     return;
   // The reason spells the placement as the plan does.
-  StringRef file = llvm::sys::path::filename(loc.getFilename().getValue());
-  steps.push_back({*resolved, (file + ":" + Twine(loc.getLine()) + ":" +
-                               Twine(loc.getColumn()) + ": " + style + " " +
-                               argument + " " + placement.str())
-                                  .str()});
+  std::string reason =
+      printReason(loc, style + " " + argument + " " + placement.str());
+  steps.push_back({*resolved, reason, argument.str(), loc, declared});
 }
 
 void ModuleRequests::placeParameter(nn::ParameterOp parameter,
                                     Placement placement, FileLineColLoc loc) {
   if (std::optional<Placement> resolved = resolve(
           placement, parameter.getType(), "'" + parameter.getFqn() + "'", loc))
-    parameters.push_back({parameter, *resolved});
+    parameters.push_back({parameter, *resolved, loc});
 }
 
 void ModuleRequests::layoutInput(unsigned index, Placement placement,
-                                 StringRef argument, FileLineColLoc loc) {
+                                 StringRef argument, FileLineColLoc loc,
+                                 bool declared) {
   StringRef name = cast<StringAttr>(module.getArgNames()[index]).getValue();
   addStep(inputs[index], placement, module.getInputs()[index].getType(),
-          "input '" + name + "' of " + describeModule(), argument, loc);
+          "input '" + name + "' of " + describeModule(), argument, loc,
+          declared);
 }
 
 void ModuleRequests::layoutOutput(unsigned index, Placement placement,
-                                  StringRef argument, FileLineColLoc loc) {
+                                  StringRef argument, FileLineColLoc loc,
+                                  bool declared) {
   addStep(outputs[index], placement, module.getResult(index).getType(),
-          "output " + Twine(index) + " of " + describeModule(), argument, loc);
+          "output " + Twine(index) + " of " + describeModule(), argument, loc,
+          declared);
 }

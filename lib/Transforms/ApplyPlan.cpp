@@ -1,6 +1,7 @@
 //===- ApplyPlan.cpp - annotate a model with a parallelize plan -----------===//
 
 #include "mlir/IR/Builders.h"
+#include "tp/Plan/Lint.h"
 #include "tp/Plan/Plan.h"
 #include "tp/Transforms/Passes.h"
 
@@ -31,67 +32,197 @@ public:
       return signalPassFailure();
     }
     FailureOr<plan::CheckedPlan> checked = plan::loadPlan(planPath, model);
-    if (failed(checked))
+    if (failed(checked) || failed(plan::lintPlan(*checked, model)) ||
+        failed(plan::emitFindings(checked->findings, strict)))
       return signalPassFailure();
     annotate(*checked, model);
   }
 
 private:
   void annotate(const plan::CheckedPlan &checked, ModuleOp model) {
-    auto mesh = FlatSymbolRefAttr::get(insertMesh(checked.mesh, model));
+    plan = &checked;
+    mesh = FlatSymbolRefAttr::get(insertMesh(checked.file, model));
     model.walk([&](nn::ParameterOp parameter) {
-      auto it = checked.parameters.find(parameter.getFqnAttr());
-      if (it == checked.parameters.end())
-        return;
-      parameter->setAttr(kShardingAttr,
-                         plan::getSharding(it->second, mesh, checked.axis,
-                                           parameter.getType().getRank()));
+      if (checked.parameters.contains(parameter.getFqnAttr()))
+        parameter->setAttr(
+            kShardingAttr,
+            getSharding(checked.getPlacements(parameter.getFqnAttr()),
+                        parameter.getType()));
     });
     numParameters += checked.parameters.size();
-
-    for (const plan::ModuleLayouts &layouts : checked.modules) {
-      nn::ModuleOp module = layouts.module;
-      OpBuilder builder(module);
-      auto redistribute = [&](Value value, const plan::LayoutStep &step) {
-        int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-        ++numRedistributions;
-        return RedistributeOp::create(
-            builder, module.getLoc(), value.getType(), value,
-            plan::getSharding(step.placement, mesh, checked.axis, rank),
-            module.getFqnAttr(), builder.getStringAttr(step.reason));
-      };
-      for (auto [index, steps] : llvm::enumerate(layouts.inputs)) {
-        OpOperand &operand = module.getInputsMutable()[index];
-        for (const plan::LayoutStep &step : steps)
-          operand.set(redistribute(operand.get(), step));
-      }
-      builder.setInsertionPointAfter(module);
-      for (auto [result, steps] :
-           llvm::zip(module.getResults(), layouts.outputs)) {
-        Value value = result;
-        for (const plan::LayoutStep &step : steps) {
-          RedistributeOp op = redistribute(value, step);
-          value.replaceAllUsesExcept(op, op);
-          value = op;
-        }
-      }
+    for (auto function : model.getOps<FunctionOpInterface>())
+      if (!function.isExternal())
+        placeInterface(function);
+    for (const plan::ModuleLayouts &layouts : checked.modules)
+      layOut(layouts);
+    for (const plan::LossLayout &layout : checked.losses) {
+      nn::CrossEntropyOp loss = layout.op;
+      OpBuilder builder(loss);
+      loss.getInputMutable().assign(
+          redistribute(builder, loss.getInput(), layout.logits, layout.group,
+                       loss->getParentOfType<nn::ModuleOp>()));
     }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Module boundaries
+  //===--------------------------------------------------------------------===//
+
+  ShardingAttr getSharding(ArrayRef<plan::AxisPlacement> placements,
+                           Type type) {
+    // The check of the plan made sure that it can be expressed.
+    return *plan::getSharding(placements, plan->file.mesh, mesh,
+                              cast<RankedTensorType>(type).getShape(),
+                              [](const Twine &) {});
+  }
+
+  Value redistribute(OpBuilder &builder, Value value,
+                     const plan::LayoutStep &step, unsigned group,
+                     nn::ModuleOp module) {
+    ++numRedistributions;
+    const plan::AxisSet &axes = plan->groups[group].axes;
+    auto op = RedistributeOp::create(
+        builder, module ? module.getLoc() : value.getLoc(), value.getType(),
+        value, getSharding({{axes, step.placement}}, value.getType()),
+        module ? module.getFqnAttr() : builder.getStringAttr(""),
+        builder.getStringAttr(step.reason));
+    if (!plan->coversMesh(group)) {
+      SmallVector<AxisRefAttr> over;
+      for (unsigned axis : axes)
+        over.push_back(
+            AxisRefAttr::get(builder.getContext(), plan->file.mesh[axis].name));
+      op.setOverAttr(AxisListAttr::get(builder.getContext(), over));
+    }
+    return op;
+  }
+
+  void layOut(const plan::ModuleLayouts &layouts) {
+    nn::ModuleOp module = layouts.module;
+    OpBuilder builder(module);
+    for (auto [index, steps] : llvm::enumerate(layouts.inputs)) {
+      OpOperand &operand = module.getInputsMutable()[index];
+      for (const plan::LayoutStep &step : steps)
+        operand.set(
+            redistribute(builder, operand.get(), step, layouts.group, module));
+    }
+    for (auto [result, steps] :
+         llvm::zip(module.getResults(), layouts.outputs)) {
+      builder.setInsertionPointAfter(module);
+      Value value = result;
+      // Another entry may have laid out the result before, over other mesh
+      // dimensions.
+      SmallVector<Operation *> own;
+      for (const plan::LayoutStep &step : steps) {
+        value = redistribute(builder, value, step, layouts.group, module);
+        own.push_back(value.getDefiningOp());
+      }
+      if (!steps.empty())
+        result.replaceUsesWithIf(value, [&](OpOperand &use) {
+          return !llvm::is_contained(own, use.getOwner());
+        });
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The entry point
+  //===--------------------------------------------------------------------===//
+
+  /// The layout steps, over a group, of an input or output of a module.
+  ArrayRef<plan::LayoutStep> getSteps(nn::ModuleOp module, unsigned group,
+                                      bool isInput, unsigned index) const {
+    for (const plan::ModuleLayouts &layouts : plan->modules) {
+      if (layouts.module != module || layouts.group != group)
+        continue;
+      const plan::BoundarySteps &steps =
+          isInput ? layouts.inputs : layouts.outputs;
+      if (!steps[index].empty())
+        return steps[index];
+    }
+    return {};
+  }
+
+  /// The placement in which every use of `value` is declared to get it; nothing
+  /// where they differ, or one of them is no module with a layout.
+  plan::Layout getDeclared(Value value, unsigned group) const {
+    plan::Layout declared;
+    for (OpOperand &use : value.getUses()) {
+      auto module = dyn_cast<nn::ModuleOp>(use.getOwner());
+      if (!module)
+        return std::nullopt;
+      unsigned index = use.getOperandNumber();
+      ArrayRef<plan::LayoutStep> steps =
+          getSteps(module, group, /*isInput=*/true, index);
+      plan::Layout own =
+          steps.empty()
+              ? getDeclared(module.getBodyBlock()->getArgument(index), group)
+              : steps.front().placement;
+      if (!own || own->isPartial() || (declared && own != declared))
+        return std::nullopt;
+      declared = own;
+    }
+    return declared;
+  }
+
+  /// The placement that a module's layout gives to `value`; nothing where it
+  /// comes from anything else.
+  plan::Layout getGiven(Value value, unsigned group) const {
+    auto result = dyn_cast<OpResult>(value);
+    auto module = value.getDefiningOp<nn::ModuleOp>();
+    if (!module)
+      return std::nullopt;
+    unsigned index = result.getResultNumber();
+    ArrayRef<plan::LayoutStep> steps =
+        getSteps(module, group, /*isInput=*/false, index);
+    if (!steps.empty())
+      return steps.back().placement;
+    return getGiven(module.getBodyBlock()->getTerminator()->getOperand(index),
+                    group);
+  }
+
+  /// Gives the arguments and results of the entry point the placements that the
+  /// plan asks for where they meet a module: what a rank is handed and hands
+  /// back are its blocks.
+  void placeInterface(FunctionOpInterface function) {
+    auto collect = [&](Value value, auto getLayout) -> ShardingAttr {
+      SmallVector<plan::AxisPlacement> placements;
+      for (unsigned group = 0; group < plan->groups.size(); ++group)
+        if (plan::Layout layout = getLayout(value, group))
+          placements.push_back({plan->groups[group].axes, *layout});
+      return placements.empty() ? ShardingAttr()
+                                : getSharding(placements, value.getType());
+    };
+    for (BlockArgument argument : function.getArguments())
+      if (ShardingAttr sharding = collect(
+              argument, [&](Value v, unsigned g) { return getDeclared(v, g); }))
+        function.setArgAttr(argument.getArgNumber(), kShardingAttr, sharding);
+    Block &block = function.getFunctionBody().front();
+    for (OpOperand &operand : block.getTerminator()->getOpOperands())
+      if (ShardingAttr sharding =
+              collect(operand.get(),
+                      [&](Value v, unsigned g) { return getGiven(v, g); }))
+        function.setResultAttr(operand.getOperandNumber(), kShardingAttr,
+                               sharding);
   }
 
   /// Declares the mesh in front of everything else, and returns its symbol.
-  static StringAttr insertMesh(ArrayRef<plan::MeshAxis> axes, ModuleOp model) {
+  static StringAttr insertMesh(const plan::PlanFile &file, ModuleOp model) {
     OpBuilder builder = OpBuilder::atBlockBegin(model.getBody());
     SmallVector<StringRef> names;
     SmallVector<int64_t> sizes;
-    for (const plan::MeshAxis &axis : axes) {
+    for (const plan::MeshAxis &axis : file.mesh) {
       names.push_back(axis.name);
       sizes.push_back(axis.size);
     }
-    auto mesh = MeshOp::create(builder, model.getLoc(), "mesh",
-                               builder.getStrArrayAttr(names), sizes,
-                               /*devices=*/DenseI64ArrayAttr());
-    return SymbolTable(model).insert(mesh);
+    DenseI64ArrayAttr devices;
+    if (!file.devices.empty())
+      devices = builder.getDenseI64ArrayAttr(file.devices);
+    auto op = MeshOp::create(builder, model.getLoc(), "mesh",
+                             builder.getStrArrayAttr(names), sizes, devices);
+    return SymbolTable(model).insert(op);
   }
+
+  const plan::CheckedPlan *plan = nullptr;
+  FlatSymbolRefAttr mesh;
 };
 
 } // namespace

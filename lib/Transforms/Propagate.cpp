@@ -60,6 +60,16 @@ private:
   struct Wish {
     ShardingAttr sharding;
     RedistributeOp origin;
+    /// The mesh dimensions that it is about; null for all.
+    AxisListAttr over;
+
+    bool isAbout(StringRef axis) const {
+      return !over || llvm::any_of(over, [&](AxisRefAttr other) {
+        return other.getName() == axis;
+      });
+    }
+    /// Whether `given` is what is wished for.
+    bool isGranted(ShardingAttr given, MeshOp mesh) const;
   };
   void collectWishes(Block &block);
 
@@ -111,14 +121,14 @@ void FunctionPropagator::collectWishes(Block &block) {
       continue;
     }
     if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
-      wishes[redistribute.getInput()] = {redistribute.getSharding(),
-                                         redistribute};
+      wishes[redistribute.getInput()] = {
+          redistribute.getSharding(), redistribute, redistribute.getOverAttr()};
       continue;
     }
     auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruleOp || op.getNumResults() != 1)
       continue;
-    auto [wanted, origin] = wishes.lookup(op.getResult(0));
+    auto [wanted, origin, over] = wishes.lookup(op.getResult(0));
     if (!wanted)
       continue;
     ShardingRule rule = ruleOp.getShardingRule();
@@ -144,8 +154,22 @@ void FunctionPropagator::collectWishes(Block &block) {
     for (unsigned i = 0; i < op.getNumOperands(); ++i)
       if (ShardingAttr sharding = getOperandSharding(rule, split, i))
         if (!sharding.isReplicated())
-          wishes[op.getOperand(i)] = {sharding, origin};
+          wishes[op.getOperand(i)] = {sharding, origin, over};
   }
+}
+
+bool FunctionPropagator::Wish::isGranted(ShardingAttr given,
+                                         MeshOp mesh) const {
+  if (!origin || !given)
+    return false;
+  for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
+    StringRef axis = mesh.getAxisName(i);
+    if (isAbout(axis) &&
+        (given.getShardedDim(axis) != sharding.getShardedDim(axis) ||
+         given.getPartialKind(axis) != sharding.getPartialKind(axis)))
+      return false;
+  }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,7 +203,9 @@ FunctionPropagator::getCost(Operation *op, const ShardingRule &rule,
       return std::nullopt;
     if (pending > 0)
       growth += getNumBytes(result.getType());
-    if (ShardingAttr wanted = wishes.lookup(result).sharding)
+    Wish wish = wishes.lookup(result);
+    if (ShardingAttr wanted = wish.sharding;
+        wanted && wish.isAbout(axis.getName()))
       if (auto own = getAxisCost(given, wanted, axis, size,
                                  getNumBytes(result.getType())))
         cost += *own;
@@ -209,9 +235,15 @@ SmallVector<AxisRefAttr> FunctionPropagator::collectAxes(Operation *op) {
   };
   for (Value operand : op->getOperands())
     addAll(shardings.at(operand));
-  for (Value result : op->getResults())
-    if (ShardingAttr wanted = wishes.lookup(result).sharding)
-      addAll(wanted);
+  for (Value result : op->getResults()) {
+    Wish wish = wishes.lookup(result);
+    if (!wish.sharding)
+      continue;
+    for (AxisListAttr list : wish.sharding.getDims())
+      for (AxisRefAttr axis : list)
+        if (wish.isAbout(axis.getName()))
+          add(axis);
+  }
   return axes;
 }
 
@@ -245,10 +277,12 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
   OpSplit chosen = getReplicatedSplit(rule, mesh);
   auto operands = llvm::map_to_vector(
       op->getOperands(), [&](Value operand) { return shardings.at(operand); });
-  auto wanted = llvm::map_to_vector(op->getResults(), [&](Value result) {
-    return wishes.lookup(result).sharding;
-  });
   for (AxisRefAttr axis : collectAxes(op)) {
+    auto wanted = llvm::map_to_vector(op->getResults(), [&](Value result) {
+      Wish wish = wishes.lookup(result);
+      return wish.sharding && wish.isAbout(axis.getName()) ? wish.sharding
+                                                           : ShardingAttr();
+    });
     // Factors that an operand is split along already, or that are wished for.
     llvm::SmallSetVector<unsigned, 4> factors;
     auto addFactors = [&](ShardingAttr sharding, const TensorFactors &tensor) {
@@ -324,8 +358,7 @@ LogicalResult FunctionPropagator::visitRuleOp(ShardingRuleOpInterface op) {
   // because the op can't do without.
   Wish wish =
       op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : Wish();
-  bool granted =
-      wish.origin && tp::getResultSharding(rule, split, 0) == wish.sharding;
+  bool granted = wish.isGranted(tp::getResultSharding(rule, split, 0), mesh);
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     ShardingAttr needed = getOperandSharding(rule, split, index);
@@ -428,7 +461,9 @@ LogicalResult FunctionPropagator::visit(Operation *op) {
     return visitLocalView(op);
   if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
     Value input = redistribute.getInput();
-    ShardingAttr from = shardings.at(input), to = redistribute.getSharding();
+    ShardingAttr from = shardings.at(input), to = redistribute.getTarget(from);
+    redistribute.setShardingAttr(to);
+    redistribute.removeOverAttr();
     if (from == to) {
       redistribute.replaceAllUsesWith(input);
       redistribute.erase();

@@ -39,9 +39,9 @@ mesh: {tp: 2}
 plan:
 # CHECK: :[[#@LINE+1]]:3: error: 'a' has no key 'style'; did you mean 'style' where 'styl' stands?
   a: {styl: ColwiseParallel}
-# CHECK: :[[#@LINE+1]]:3: error: 'b' must have a style, or a map of a style and its arguments, found a list
+# CHECK: :[[#@LINE+1]]:7: error: 'b': unknown placement 'ColwiseParallel'; placements are Shard(dim), Replicate, Partial(reduction) and _StridedShard(dim, split_factor)
   b: [ColwiseParallel]
-# CHECK: :[[#@LINE+1]]:3: error: 'c' must have a style, or a map of a style and its arguments, found nothing
+# CHECK: :[[#@LINE+1]]:3: error: 'c' must have a style, a map of a style and its arguments, or a list of placements, found nothing
   c:
 # CHECK: :[[#@LINE+1]]:6: error: arguments of a style are written as a map, {style: ColwiseParallel, argument: value}
   d: ColwiseParallel(input_layouts=Shard(0))
@@ -49,7 +49,7 @@ plan:
   e: {style: {name: x}}
 # CHECK: :[[#@LINE+1]]:9: error: unknown style 'ColwisParallel'; did you mean 'ColwiseParallel'?
   net1: ColwisParallel
-# CHECK: :[[#@LINE+1]]:9: error: unknown style 'fsdp'; styles are ColwiseParallel, RowwiseParallel, SequenceParallel, PrepareModuleInput, PrepareModuleOutput, PrepareModuleInputOutput
+# CHECK: :[[#@LINE+1]]:9: error: unknown style 'fsdp'; styles are ColwiseParallel, RowwiseParallel, SequenceParallel, PrepareModuleInput, PrepareModuleOutput, PrepareModuleInputOutput, PairwiseParallel, PairwiseParallelStyle, PairwiseSequenceParallel, and the strings of Hugging Face's tp_plan
   net2: fsdp
 
 //--- arguments.yaml
@@ -59,7 +59,7 @@ plan:
     style: ColwiseParallel
 # CHECK: :[[#@LINE+1]]:5: error: ColwiseParallel has no argument 'output_layout'; did you mean 'output_layouts'?
     output_layout: Shard(0)
-# CHECK: :[[#@LINE+1]]:5: error: ColwiseParallel has no argument 'dtype'; its arguments are input_layouts, output_layouts, use_local_output
+# CHECK: :[[#@LINE+1]]:5: error: ColwiseParallel has no argument 'dtype'; its arguments are input_layouts, output_layouts, use_local_output, _prepare_input, _prepare_output
     dtype: f32
   net2:
     style: RowwiseParallel
@@ -93,11 +93,10 @@ plan:
 //--- prepare.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+2]]:9: error: PrepareModuleOutput needs the argument 'output_layouts'
-# CHECK: :[[#@LINE+1]]:9: error: PrepareModuleOutput needs the argument 'desired_output_layouts'
-  net1: PrepareModuleOutput
-# CHECK: :[[#@LINE+1]]:3: error: PrepareModuleInput needs input_layouts or input_kwarg_layouts
-  net2: PrepareModuleInput
+# CHECK: :[[#@LINE+1]]:38: error: output_layouts needs desired_output_layouts beside it
+  net1: {style: PrepareModuleOutput, output_layouts: Shard(0)}
+# CHECK: :[[#@LINE+1]]:37: error: desired_input_layouts needs input_layouts beside it
+  net2: {style: PrepareModuleInput, desired_input_layouts: Shard(0)}
 # CHECK: :[[#@LINE+1]]:37: error: input_layouts needs desired_input_layouts beside it
   net?: {style: PrepareModuleInput, input_layouts: Shard(0)}
 

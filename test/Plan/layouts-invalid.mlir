@@ -3,7 +3,7 @@
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/count.yaml -o %t/out.mlir 2>&1 | FileCheck %t/count.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/keyword.yaml -o %t/out.mlir 2>&1 | FileCheck %t/keyword.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/range.yaml -o %t/out.mlir 2>&1 | FileCheck %t/range.yaml --implicit-check-not=error:
-// RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/uneven.yaml -o %t/out.mlir 2>&1 | FileCheck %t/uneven.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/required.yaml -o %t/out.mlir 2>&1 | FileCheck %t/required.yaml --implicit-check-not=error:
 
 //--- model.mlir
 func.func @main(%ids: tensor<2x8xi64>, %mask: tensor<2x8xf32>) -> (tensor<2x8x16xf32>, tensor<2x16xf32>) {
@@ -81,13 +81,10 @@ plan:
 # CHECK: :[[#@LINE+1]]:44: error: Shard(5) is out of range for input 'x' of 'layers.0.norm', which has 3 dimensions
   layers.0.norm: {style: SequenceParallel, sequence_dim: 5}
 
-//--- uneven.yaml
-mesh: {dp: 2, tp: 3}
-mesh_dim: tp
+//--- required.yaml
+mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+2]]:3: error: dimension 1 of 'embed.weight' has size 16, not divisible by mesh dimension 'tp' of size 3
-# CHECK: :[[#@LINE+1]]:3: error: dimension 2 of output 0 of 'embed' has size 16, not divisible by mesh dimension 'tp' of size 3
-  embed: ColwiseParallel
-# CHECK: :[[#@LINE+2]]:3: error: dimension 1 of input 'x' of 'layers.0.norm' has size 8, not divisible by mesh dimension 'tp' of size 3
-# CHECK: :[[#@LINE+1]]:3: error: dimension 1 of output 0 of 'layers.0.norm' has size 8, not divisible by mesh dimension 'tp' of size 3
-  layers.*.norm: {style: SequenceParallel}
+# CHECK: :[[#@LINE+1]]:3: error: PrepareModuleInput needs input_layouts and desired_input_layouts, as 'layers.0' has 2 tensor inputs
+  layers.0: PrepareModuleInput
+# CHECK: :[[#@LINE+1]]:3: error: PrepareModuleOutput needs output_layouts and desired_output_layouts, as the root module has 2 tensor outputs
+  "": PrepareModuleOutput

@@ -28,7 +28,6 @@ func.func @main(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 //--- many.yaml
 mesh: {tp: 4}
 plan:
-# CHECK: :[[#@LINE+3]]:3: error: dimension 0 of 'layers.0.weight' has size 6, not divisible by mesh dimension 'tp' of size 4
-# CHECK: :[[#@LINE+2]]:3: note: the pattern matches 2 more modules that can't have this style, such as 'layers.1'
-# CHECK: :[[#@LINE+1]]:3: error: dimension 1 of output 0 of 'layers.0' has size 6, not divisible by mesh dimension 'tp' of size 4
-  layers.*: ColwiseParallel
+# CHECK: :[[#@LINE+2]]:38: error: Shard(2) is out of range for output 0 of 'layers.0', which has 2 dimensions
+# CHECK: :[[#@LINE+1]]:3: note: the pattern matches 2 more modules that can't have this style, such as 'layers.1'
+  layers.*: {style: ColwiseParallel, output_layouts: Shard(2)}

@@ -1,10 +1,11 @@
 //===- tp-opt.cpp - The pass driver ---------------------------------------===//
 
-#include "tp/Pipelines/Pipelines.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "tp/Pipelines/Pipelines.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
@@ -12,8 +13,9 @@
 namespace cl = llvm::cl;
 
 int main(int argc, char **argv) {
-  llvm::setBugReportMsg("PLEASE submit a bug report to the tp-mlir project with "
-                        "the input, the command line and this backtrace.\n");
+  llvm::setBugReportMsg(
+      "PLEASE submit a bug report to the tp-mlir project with "
+      "the input, the command line and this backtrace.\n");
   llvm::InitLLVM init(argc, argv);
   cl::AddExtraVersionPrinter([](llvm::raw_ostream &os) {
     os << "tp-opt (tp-mlir " TP_MLIR_VERSION ")\n";
@@ -40,6 +42,13 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
   std::string header =
       mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
   if (!cl::ParseCommandLineOptions(argc, argv, header, &llvm::errs()))
+    return 2;
+  // MlirOptMain takes a wrong option of a pass or pipeline for bad input.
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::PassManager passes(&context, "builtin.module",
+                           mlir::PassManager::Nesting::Implicit);
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (mlir::failed(config.setupPassPipeline(passes)))
     return 2;
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, input, output, registry));

@@ -115,6 +115,13 @@ TEST(Placement, Spellings) {
       {"Partial()", "Partial(sum)"},
       {"Partial(max)", "Partial(max)"},
       {"Partial(reduce_op='avg')", "Partial(avg)"},
+      {"S(2)", "Shard(2)"},
+      {"R", "Replicate"},
+      {"P(max)", "Partial(max)"},
+      {"_Partial(reduce_op='min')", "Partial(min)"},
+      {"_StridedShard(dim=0, sf=2)", "_StridedShard(0, split_factor=2)"},
+      {"_StridedShard(1, split_factor=4)", "_StridedShard(1, split_factor=4)"},
+      {"_S(-1, 3)", "_StridedShard(-1, split_factor=3)"},
   };
   for (const Row &row : table) {
     std::string error;
@@ -122,9 +129,11 @@ TEST(Placement, Spellings) {
     ASSERT_TRUE(placement) << row.text << ": " << error;
     EXPECT_EQ(placement->str(), row.expected);
   }
-  for (const char *text : {"", "Shard", "Shard()", "Shard(x)", "Shard(1",
-                           "Shard(1, 2)", "Replicate(1)", "Partial(mean)",
-                           "shard(1)", "Shard(99999999999999999999)"}) {
+  for (const char *text :
+       {"", "Shard", "Shard()", "Shard(x)", "Shard(1", "Shard(1, 2)",
+        "Replicate(1)", "Partial(mean)", "shard(1)",
+        "Shard(99999999999999999999)", "_StridedShard(0)",
+        "_StridedShard(0, 0)", "Partial(sum, avg)", "_MaskPartial()"}) {
     std::string error;
     EXPECT_FALSE(parsePlacement(text, error)) << text;
     EXPECT_FALSE(error.empty()) << text;
@@ -165,22 +174,22 @@ TEST_F(PlanFileTest, KeepsOrderAndPlaces) {
   ASSERT_EQ(plan.mesh.size(), 2u);
   EXPECT_EQ(plan.mesh[0].name, "dp");
   EXPECT_EQ(plan.mesh[1].size, 4);
-  EXPECT_EQ(plan.axis, 0u);
-  ASSERT_EQ(plan.entries.size(), 3u);
-  EXPECT_EQ(plan.entries[0].pattern, "z.*");
-  EXPECT_EQ(plan.entries[0].loc.getLine(), 4u);
-  EXPECT_EQ(plan.entries[0].loc.getColumn(), 3u);
-  EXPECT_EQ(plan.entries[0].styleLoc.getColumn(), 8u);
-  EXPECT_EQ(plan.entries[1].style, "PrepareModuleInput");
-  ASSERT_EQ(plan.entries[1].arguments.size(), 1u);
-  const PlanArgument &argument = plan.entries[1].arguments[0];
+  EXPECT_EQ(plan.groups[0].axes, AxisSet{0});
+  ASSERT_EQ(plan.groups[0].entries.size(), 3u);
+  EXPECT_EQ(plan.groups[0].entries[0].pattern, "z.*");
+  EXPECT_EQ(plan.groups[0].entries[0].loc.getLine(), 4u);
+  EXPECT_EQ(plan.groups[0].entries[0].loc.getColumn(), 3u);
+  EXPECT_EQ(plan.groups[0].entries[0].styleLoc.getColumn(), 8u);
+  EXPECT_EQ(plan.groups[0].entries[1].style, "PrepareModuleInput");
+  ASSERT_EQ(plan.groups[0].entries[1].arguments.size(), 1u);
+  const PlanArgument &argument = plan.groups[0].entries[1].arguments[0];
   EXPECT_EQ(argument.name, "input_layouts");
   EXPECT_EQ(argument.loc.getLine(), 7u);
   ASSERT_TRUE(argument.value.isList());
   EXPECT_EQ(argument.value.items[0].text, "Shard(1)");
   EXPECT_TRUE(argument.value.items[1].isNull());
-  EXPECT_EQ(plan.entries[2].pattern, "");
-  EXPECT_EQ(plan.entries[2].style, "RowwiseParallel");
+  EXPECT_EQ(plan.groups[0].entries[2].pattern, "");
+  EXPECT_EQ(plan.groups[0].entries[2].style, "RowwiseParallel");
   EXPECT_TRUE(messages.empty());
 }
 
@@ -188,10 +197,10 @@ TEST_F(PlanFileTest, JsonIsYaml) {
   ASSERT_TRUE(succeeded(
       parse(R"({"mesh":{"tp":2},"plan":{"a":{"style":"RowwiseParallel",)"
             R"("use_local_output":false,"input_layouts":null}}})")));
-  ASSERT_EQ(plan.entries.size(), 1u);
-  ASSERT_EQ(plan.entries[0].arguments.size(), 2u);
-  EXPECT_EQ(plan.entries[0].arguments[0].value.text, "false");
-  EXPECT_TRUE(plan.entries[0].arguments[1].value.isNull());
+  ASSERT_EQ(plan.groups[0].entries.size(), 1u);
+  ASSERT_EQ(plan.groups[0].entries[0].arguments.size(), 2u);
+  EXPECT_EQ(plan.groups[0].entries[0].arguments[0].value.text, "false");
+  EXPECT_TRUE(plan.groups[0].entries[0].arguments[1].value.isNull());
 }
 
 TEST_F(PlanFileTest, KeepsWhatIsRightBesideWhatIsWrong) {
@@ -201,11 +210,11 @@ TEST_F(PlanFileTest, KeepsWhatIsRightBesideWhatIsWrong) {
                            "  b: RowwiseParallel\n"
                            "  c: [x]\n")));
   EXPECT_TRUE(plan.mesh.empty());
-  ASSERT_EQ(plan.entries.size(), 2u);
-  EXPECT_EQ(plan.entries[1].style, "RowwiseParallel");
+  ASSERT_EQ(plan.groups[0].entries.size(), 2u);
+  EXPECT_EQ(plan.groups[0].entries[1].style, "RowwiseParallel");
   ASSERT_EQ(messages.size(), 2u);
   EXPECT_EQ(messages[0].substr(0, 6), "1:12: ");
-  EXPECT_EQ(messages[1].substr(0, 5), "5:3: ");
+  EXPECT_EQ(messages[1].substr(0, 5), "5:7: ");
 }
 
 TEST_F(PlanFileTest, EveryPrefixIsHandled) {
@@ -226,9 +235,9 @@ TEST_F(PlanFileTest, ArgumentsHaveDefaults) {
   ASSERT_TRUE(style);
   ASSERT_TRUE(succeeded(parse("mesh: {tp: 2}\nplan:\n  a: {style: "
                               "RowwiseParallel, output_layouts: Shard(0)}\n")));
-  Arguments arguments(plan.entries[0].loc);
-  ASSERT_TRUE(
-      succeeded(arguments.read(plan.entries[0], style->getArguments())));
+  Arguments arguments(plan.groups[0].entries[0].loc);
+  ASSERT_TRUE(succeeded(
+      arguments.read(plan.groups[0].entries[0], style->getArguments())));
   EXPECT_EQ(arguments["input_layouts"].getPlacement(), Placement::shard(-1));
   EXPECT_FALSE(arguments["input_layouts"].given);
   EXPECT_EQ(arguments["output_layouts"].getPlacement(), Placement::shard(0));

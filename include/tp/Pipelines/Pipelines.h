@@ -23,6 +23,11 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::desc("Path of the parallelize plan, YAML or JSON; without one, "
                      "the mesh and placements in the IR are used"),
       llvm::cl::init("")};
+  PassOptions::Option<bool> strict{
+      *this, "strict",
+      llvm::cl::desc("Refuse a plan that lint finds something wrong with; "
+                     "default false: warn"),
+      llvm::cl::init(false)};
   PassOptions::Option<std::string> report{
       *this, "report",
       llvm::cl::desc("Path of the JSON report of collectives and parameters "

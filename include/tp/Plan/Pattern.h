@@ -1,8 +1,9 @@
 //===- Pattern.h - which modules a plan entry means -------------*- C++ -*-===//
 //
-// Patterns are matched as PyTorch's parallelize_module does: pattern and FQN
-// are split at dots and compared token by token with Python's fnmatch. So `*`
-// never crosses a dot, and a pattern matches only modules as deep as itself.
+// Patterns are matched as PyTorch's parallelize_module does, unless a plan asks
+// for the ways of Hugging Face or vLLM: pattern and FQN are split at dots and
+// compared token by token with Python's fnmatch. So `*` never crosses a dot,
+// and a pattern matches only modules as deep as itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,25 @@ bool matchToken(StringRef pattern, StringRef token);
 /// whose FQN is empty.
 bool matchFqn(StringRef pattern, StringRef fqn);
 
+/// How patterns are compared with FQNs.
+enum class MatchMode {
+  /// PyTorch: fnmatch, token by token.
+  Fnmatch,
+  /// Hugging Face: a `*` of the pattern stands for a number, and the pattern
+  /// may
+  /// lack the FQN's first token (the name of the base model, `model.`).
+  HuggingFace,
+  /// vLLM: a regular expression in Python's spelling for the whole FQN.
+  Regex,
+};
+
+/// The same by `mode`.
+bool matchFqn(StringRef pattern, StringRef fqn, MatchMode mode);
+
+/// Why `pattern` is none by `mode` (a malformed regular expression); empty when
+/// it is one.
+std::string checkPattern(StringRef pattern, MatchMode mode);
+
 /// The candidate closest to `name` in spelling, or an empty string when none
 /// is close enough to be what was meant.
 StringRef findNearest(StringRef name, ArrayRef<StringRef> candidates);
@@ -40,9 +60,13 @@ public:
   void addParameter(StringRef fqn) { parameters.push_back(fqn.str()); }
 
   /// Why `pattern` matches no called module, and what it may have meant.
-  std::string explainMismatch(StringRef pattern) const;
+  std::string explainMismatch(StringRef pattern, MatchMode mode) const;
+  /// The same for a pattern that should match parameters.
+  std::string explainNoParameter(StringRef pattern, MatchMode mode) const;
 
 private:
+  std::string explainFnmatch(StringRef pattern) const;
+
   struct Node {
     /// Containers such as nn.ModuleList are never called themselves.
     bool called = false;

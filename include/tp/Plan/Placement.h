@@ -9,8 +9,9 @@
 
 namespace mlir::tp::plan {
 
-/// Where a tensor lives along one mesh dimension: DTensor's `Shard(dim)`,
-/// `Replicate()` and `Partial(reduction)`.
+/// Where a tensor lives along one mesh dimension, or along several that are
+/// used as one: DTensor's `Shard(dim)`, `Replicate()`, `Partial(reduction)` and
+/// `_StridedShard(dim, split_factor)`.
 struct Placement {
   enum class Kind { Replicate, Shard, Partial };
 
@@ -18,18 +19,30 @@ struct Placement {
   /// The dimension that is split; negative ones count from the last.
   int64_t dim = 0;
   ReductionKind reduction = ReductionKind::Sum;
+  /// Of a Shard, the equal blocks of the dimension that are each split on their
+  /// own: `_StridedShard`'s split factor.
+  int64_t blocks = 1;
+  /// Of a Shard, the sizes of unequal such blocks; empty when there are none.
+  SmallVector<int64_t> segments = {};
 
   static Placement replicate() { return {}; }
   static Placement shard(int64_t dim) { return {Kind::Shard, dim}; }
   static Placement partial(ReductionKind reduction) {
     return {Kind::Partial, 0, reduction};
   }
+  static Placement stridedShard(int64_t dim, int64_t splitFactor) {
+    return {Kind::Shard, dim, ReductionKind::Sum, splitFactor};
+  }
 
+  bool isReplicate() const { return kind == Kind::Replicate; }
   bool isShard() const { return kind == Kind::Shard; }
   bool isPartial() const { return kind == Kind::Partial; }
+  /// Whether the dimension is split in blocks of its own.
+  bool isSegmented() const { return blocks > 1 || !segments.empty(); }
   bool operator==(const Placement &) const = default;
 
-  /// "Shard(1)", "Replicate", "Partial(sum)".
+  /// "Shard(1)", "Replicate", "Partial(sum)",
+  /// "_StridedShard(0, split_factor=2)", "Shard(0, segments=[4, 2, 2])".
   std::string str() const;
 };
 
@@ -37,15 +50,45 @@ struct Placement {
 /// alone.
 using Layout = std::optional<Placement>;
 
-/// Reads `Shard(1)`, `Shard(dim=-1)`, `Replicate`, `Replicate()`, `Partial`,
-/// `Partial(max)`. Returns nothing, and why in `error`, for any other text.
+/// Reads a placement in any of PyTorch's spellings: `Shard(1)`,
+/// `Shard(dim=-1)`, `S(1)`, `Replicate`, `Replicate()`, `R`, `Partial`,
+/// `Partial(max)`, `P(max)`,
+/// `_StridedShard(0, split_factor=2)`, `_S(0, 2)`. Returns nothing, and why in
+/// `error`, for any other text.
 std::optional<Placement> parsePlacement(StringRef text, std::string &error);
 
-/// The sharding of a tensor of rank `rank` that is placed by `placement` along
-/// `axis` and replicated along all other dimensions of `mesh`. A Shard's
-/// dimension must be in [0, rank).
-ShardingAttr getSharding(const Placement &placement, FlatSymbolRefAttr mesh,
-                         StringRef axis, int64_t rank);
+/// A mesh dimension's name and its number of ranks, at least 1.
+struct MeshAxis {
+  std::string name;
+  int64_t size;
+};
+
+/// Mesh dimensions that a part of a plan uses as one, as indices into the mesh,
+/// ascending.
+using AxisSet = SmallVector<unsigned, 2>;
+
+/// A placement, and the mesh dimensions that it is about.
+struct AxisPlacement {
+  AxisSet axes;
+  Placement placement;
+
+  bool operator==(const AxisPlacement &) const = default;
+};
+
+/// Brings placements over different mesh dimensions, of a tensor of shape
+/// `shape`, into one sharding. Where several split one dimension they nest in
+/// the order of the mesh, the first major, as DTensor has it; a strided shard
+/// whose factor is what the later ones split by is minor to them, any other one
+/// is segments. A Shard's dimension must be in range.
+/// Fails, with the reason given to `emitError`, where that can't be expressed.
+FailureOr<ShardingAttr>
+getSharding(ArrayRef<AxisPlacement> placements, ArrayRef<MeshAxis> mesh,
+            FlatSymbolRefAttr meshName, ArrayRef<int64_t> shape,
+            function_ref<void(const Twine &)> emitError);
+
+/// One placement per mesh dimension, as DTensor lists them.
+SmallVector<Placement> getPlacementList(ArrayRef<AxisPlacement> placements,
+                                        ArrayRef<MeshAxis> mesh);
 
 } // namespace mlir::tp::plan
 

@@ -4,28 +4,59 @@
 #define TP_PLAN_PLAN_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tp/Plan/Finding.h"
 #include "tp/Plan/PlanFile.h"
 #include "tp/Plan/Style.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::tp::plan {
 
-/// What happens at the boundary of one call of a module.
+/// What happens at the boundary of one call of a module, by one entry.
 struct ModuleLayouts {
   nn::ModuleOp module;
+  /// Index into CheckedPlan::groups.
+  unsigned group;
+  const PlanEntry *entry;
   /// One list of steps per tensor input, and per output.
   BoundarySteps inputs, outputs;
+  /// As ModuleRequests has it.
+  std::optional<std::string> python;
+};
+
+/// A placement that a parameter has over some mesh dimensions.
+struct ParameterLayout {
+  AxisPlacement over;
+  const PlanEntry *entry;
+  FileLineColLoc loc;
+};
+
+/// A cross entropy whose logits come split along their classes.
+struct LossLayout {
+  nn::CrossEntropyOp op;
+  unsigned group;
+  LayoutStep logits;
 };
 
 /// A plan that the model can be parallelized by: every pattern matched, every
 /// placement fits the shape of its tensor.
 struct CheckedPlan {
-  std::vector<MeshAxis> mesh;
-  /// The mesh dimension that all placements are about.
-  std::string axis;
+  /// What the file says; `entry`s point into it.
+  PlanFile file;
+  /// The mesh dimensions of each of the file's groups.
+  std::vector<MeshGroup> groups;
   /// By FQN; tied parameters come once.
-  llvm::MapVector<StringAttr, Placement> parameters;
+  llvm::MapVector<StringAttr, std::vector<ParameterLayout>> parameters;
   std::vector<ModuleLayouts> modules;
+  std::vector<LossLayout> losses;
+  /// What can be said before the placements of values are known.
+  std::vector<Finding> findings;
+
+  /// The placements of the parameter `fqn`, over different mesh dimensions.
+  SmallVector<AxisPlacement> getPlacements(StringAttr fqn) const;
+  /// Whether `group` is about all dimensions of the mesh.
+  bool coversMesh(unsigned group) const {
+    return groups[group].axes.size() == file.mesh.size();
+  }
 };
 
 /// Reads the plan at `path` and checks it against the model that `model` holds.
@@ -33,9 +64,8 @@ struct CheckedPlan {
 /// when there was any.
 FailureOr<CheckedPlan> loadPlan(StringRef path, ModuleOp model);
 
-/// The second half of loadPlan.
-LogicalResult checkPlan(const PlanFile &file, ModuleOp model,
-                        CheckedPlan &plan);
+/// The second half of loadPlan: checks `plan.file`.
+LogicalResult checkPlan(ModuleOp model, CheckedPlan &plan);
 
 } // namespace mlir::tp::plan
 

@@ -10,6 +10,8 @@
 
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
+#include "tp/Plan/Pattern.h"
+#include "tp/Plan/Placement.h"
 #include <string>
 #include <vector>
 
@@ -38,14 +40,11 @@ struct PlanValue {
   const PlanValue &getKey(size_t i) const { return items[2 * i]; }
   const PlanValue &getField(size_t i) const { return items[2 * i + 1]; }
 
-  /// What an error calls it: "the text 'x'", "a list", …
+  /// What an error calls it: "'x'", "a list", …
   std::string describe() const;
-};
-
-struct MeshAxis {
-  std::string name;
-  /// Number of ranks along it, at least 1.
-  int64_t size;
+  /// The boolean or integer that it is; nothing when it is something else.
+  std::optional<bool> getBool() const;
+  std::optional<int64_t> getInteger() const;
 };
 
 struct PlanArgument {
@@ -54,21 +53,41 @@ struct PlanArgument {
   PlanValue value;
 };
 
-/// One line of a plan: the modules that `pattern` matches get `style`.
+/// One line of a plan: what `pattern` matches gets `style`, or, where `direct`
+/// has them, these placements.
 struct PlanEntry {
   std::string pattern;
   FileLineColLoc loc;
   std::string style;
   FileLineColLoc styleLoc;
   std::vector<PlanArgument> arguments;
+  /// Of a parameter, one per mesh dimension, or one for all of them.
+  SmallVector<Placement> direct = {};
+};
+
+/// Entries, and the mesh dimensions that they parallelize over.
+struct PlanGroup {
+  explicit PlanGroup(FileLineColLoc loc) : loc(loc), lossLoc(loc) {}
+
+  FileLineColLoc loc;
+  /// At least one, unless the file has no valid mesh.
+  AxisSet axes;
+  MatchMode match = MatchMode::Fnmatch;
+  /// Patterns that match nothing are warned of rather than refused.
+  bool allowUnmatched = false;
+  /// Logits enter cross entropies split along their classes.
+  bool lossParallel = false;
+  FileLineColLoc lossLoc;
+  std::vector<PlanEntry> entries;
 };
 
 struct PlanFile {
   /// Major to minor; empty when the file has no valid mesh.
   std::vector<MeshAxis> mesh;
-  /// Index in `mesh` of the dimension that the entries parallelize over.
-  size_t axis = 0;
-  std::vector<PlanEntry> entries;
+  /// The rank at each position of the mesh, row-major; empty where positions
+  /// and ranks have the same numbers.
+  std::vector<int64_t> devices;
+  std::vector<PlanGroup> groups;
 };
 
 /// Parses `text`, YAML or JSON, which stands in the file `path`. Emits an error

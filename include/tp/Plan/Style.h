@@ -12,6 +12,7 @@
 #define TP_PLAN_STYLE_H
 
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Plan/Finding.h"
 #include "tp/Plan/Placement.h"
 #include "tp/Plan/PlanFile.h"
 #include "llvm/ADT/StringMap.h"
@@ -27,6 +28,9 @@ struct ArgumentSpec {
   enum class Type {
     Bool,
     Int,
+    /// A list of positive integers.
+    Ints,
+    Text,
     /// One placement.
     Layout,
     /// One placement, or a list of placements and nulls, one per tensor.
@@ -52,6 +56,8 @@ struct Argument {
   bool given = false;
   bool boolean = false;
   int64_t integer = 0;
+  SmallVector<int64_t> integers;
+  std::string text;
   SmallVector<Layout> layouts;
   SmallVector<std::pair<std::string, Layout>> keywordLayouts;
 
@@ -71,6 +77,7 @@ public:
   const Argument &operator[](StringRef name) const {
     return values.find(name)->second;
   }
+  bool has(StringRef name) const { return values.contains(name); }
   FileLineColLoc getEntryLoc() const { return entryLoc; }
 
 private:
@@ -82,33 +89,60 @@ private:
 // What a style asks for
 //===----------------------------------------------------------------------===//
 
+/// The mesh dimensions that a style splits over, which it uses as one.
+struct MeshGroup {
+  AxisSet axes;
+  /// The names of the dimensions, joined by ", ".
+  std::string name;
+  /// The ranks along all of them.
+  int64_t size = 1;
+
+  /// "mesh dimension 'tp' of size 4".
+  std::string describe() const;
+};
+
 /// One placement that a tensor gets, and who wants it.
 struct LayoutStep {
   /// A Shard's dimension counts from 0.
   Placement placement;
   /// "plan.yaml:4:3: RowwiseParallel output_layouts Replicate"
   std::string reason;
+  /// The argument that asks for it, and its place.
+  std::string argument;
+  FileLineColLoc loc;
+  /// The plan says that the tensor comes placed so; otherwise, that it is to be
+  /// brought there.
+  bool declared = false;
 };
 
+/// "plan.yaml:4:3: " and `what`, for LayoutStep::reason.
+std::string printReason(FileLineColLoc loc, const Twine &what);
+
 /// The steps of each tensor, in order.
-using BoundarySteps = SmallVector<SmallVector<LayoutStep, 2>>;
+using BoundarySteps = std::vector<std::vector<LayoutStep>>;
 
 struct ParameterPlacement {
   nn::ParameterOp op;
   Placement placement;
+  FileLineColLoc loc;
 };
 
-/// What one style asks for one call of a module. A style fills it in; each
-/// placement is checked against the tensor's shape on the way.
+/// What one style asks for one call of a module, or for parameters of a module
+/// that is never called. A style fills it in; each placement is checked against
+/// the tensor's shape on the way.
 class ModuleRequests {
 public:
-  ModuleRequests(nn::ModuleOp module, const MeshAxis &axis, StringRef style)
-      : inputs(module.getInputs().size()), outputs(module.getNumResults()),
-        module(module), axis(axis), style(style) {}
+  ModuleRequests(nn::ModuleOp module, const MeshGroup &group, StringRef style)
+      : inputs(module ? module.getInputs().size() : 0),
+        outputs(module ? module.getNumResults() : 0), module(module),
+        group(group), style(style) {}
 
-  nn::ModuleOp getModule() { return module; }
+  /// Null where the style is about parameters alone.
+  nn::ModuleOp getModule() const { return module; }
+  const MeshGroup &getGroup() const { return group; }
+  StringRef getStyle() const { return style; }
   /// What an error calls the module: "'layers.0.wq'" or "the root module".
-  std::string describeModule();
+  std::string describeModule() const;
 
   /// Reports a problem with the module, at a place in the plan.
   void reportError(FileLineColLoc loc, const Twine &message) {
@@ -117,26 +151,39 @@ public:
 
   void placeParameter(nn::ParameterOp parameter, Placement placement,
                       FileLineColLoc loc);
-  /// `argument` is the name of what asks for it, `loc` its place.
+  /// `argument` is the name of what asks for it, `loc` its place. A `declared`
+  /// placement is the one in which the tensor comes.
   void layoutInput(unsigned index, Placement placement, StringRef argument,
-                   FileLineColLoc loc);
+                   FileLineColLoc loc, bool declared = false);
   void layoutOutput(unsigned index, Placement placement, StringRef argument,
-                    FileLineColLoc loc);
+                    FileLineColLoc loc, bool declared = false);
+
+  /// Requests for a module inside this one; they count as if an entry of its
+  /// own had made them.
+  ModuleRequests &addChild(nn::ModuleOp child);
+
+  /// The style of torch.distributed.tensor.parallel that has the same effect on
+  /// the module, as a Python call; an empty text where there is none.
+  void setPython(const Twine &text) { python = text.str(); }
 
   SmallVector<ParameterPlacement> parameters;
   BoundarySteps inputs, outputs;
   SmallVector<std::pair<FileLineColLoc, std::string>> errors;
+  std::vector<Finding> findings;
+  std::vector<std::unique_ptr<ModuleRequests>> children;
+  /// The entry as it is written, unless this is set.
+  std::optional<std::string> python;
 
 private:
-  /// Counts a Shard's dimension from 0 and checks that it exists and divides.
+  /// Counts a Shard's dimension from 0 and checks that it exists.
   std::optional<Placement> resolve(Placement placement, Type type,
                                    const Twine &tensor, FileLineColLoc loc);
-  void addStep(SmallVectorImpl<LayoutStep> &steps, Placement placement,
-               Type type, const Twine &tensor, StringRef argument,
-               FileLineColLoc loc);
+  void addStep(std::vector<LayoutStep> &steps, Placement placement, Type type,
+               const Twine &tensor, StringRef argument, FileLineColLoc loc,
+               bool declared);
 
   nn::ModuleOp module;
-  const MeshAxis &axis;
+  const MeshGroup &group;
   StringRef style;
 };
 
@@ -158,14 +205,25 @@ public:
   /// A set of StyleAspects.
   virtual unsigned getAspects() const = 0;
 
-  /// Checks arguments against each other, emitting errors in the plan.
-  virtual LogicalResult verify(const Arguments &arguments) const {
+  /// Checks arguments against each other and against the mesh dimensions that
+  /// the entry is about, emitting errors in the plan.
+  virtual LogicalResult verify(const Arguments &arguments,
+                               const MeshGroup &group) const {
     return success();
   }
   /// Asks for what the style means for `requests.getModule()`, or reports there
   /// why it can't be applied to it.
   virtual void apply(const Arguments &arguments,
                      ModuleRequests &requests) const = 0;
+
+  /// Whether a pattern may match parameters instead of a module: those of a
+  /// module that the model has but never calls (`Held`), or each by its own FQN
+  /// (`Named`). Then applyToParameter is called for each.
+  enum class ParameterUse { None, Held, Named };
+  virtual ParameterUse getParameterUse() const { return ParameterUse::None; }
+  virtual void applyToParameter(nn::ParameterOp parameter,
+                                const Arguments &arguments,
+                                ModuleRequests &requests) const {}
 };
 
 /// Makes a style known to plans. Not to be called while plans are checked.

@@ -3,13 +3,16 @@
 #ifndef TP_TRANSFORMS_PASSES_H
 #define TP_TRANSFORMS_PASSES_H
 
-#include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TP/TP.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
 
 namespace mlir::tp {
+
+/// How tp-print-plan prints.
+enum class PlanFormat { Text, Json, Python };
 
 #define GEN_PASS_DECL
 #include "tp/Transforms/Passes.h.inc"

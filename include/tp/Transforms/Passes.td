@@ -64,12 +64,41 @@ def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"planPath", "plan", "std::string", "",
            "Path of the plan file (YAML or JSON); required">,
+    Option<"strict", "strict", "bool", "false",
+           "Refuse a plan that lint finds something wrong with; default false: warn">,
   ];
   let statistics = [
     Statistic<"numParameters", "parameters-placed", "Parameters that the plan places">,
     Statistic<"numRedistributions", "redistributions", "Redistributions inserted at module boundaries">,
   ];
   let dependentDialects = ["::mlir::tp::TPDialect"];
+}
+
+def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
+  let summary = "Show what a parallelize plan means for a model";
+  let description = [{
+    Reads and checks a plan as `tp-apply-plan` does, and prints it to the standard output instead of applying it: every
+    module with its style, what its inputs and outputs come as and are brought to, and every parameter with its placements,
+    one per mesh dimension, and its bytes per rank. The program isn't changed, so that `-o /dev/null` leaves the plan alone:
+
+    ```
+    tp-opt model.mlir --tp-print-plan="plan=mlp.yaml" -o /dev/null
+    ```
+
+    `json` is the same for programs, `python` the plan as PyTorch's `parallelize_module` takes it.
+  }];
+  let options = [
+    Option<"planPath", "plan", "std::string", "",
+           "Path of the plan file (YAML or JSON); required">,
+    Option<"format", "format", "::mlir::tp::PlanFormat", "::mlir::tp::PlanFormat::Text",
+           "How to print: text (the default), json or python",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::tp::PlanFormat::Text, "text", "a table for people"),
+               clEnumValN(::mlir::tp::PlanFormat::Json, "json", "the same as JSON"),
+               clEnumValN(::mlir::tp::PlanFormat::Python, "python", "the plan for PyTorch"))}]>,
+    Option<"strict", "strict", "bool", "false",
+           "Refuse a plan that lint finds something wrong with; default false: warn">,
+  ];
 }
 
 def InlineModules : Pass<"nn-inline-modules"> {

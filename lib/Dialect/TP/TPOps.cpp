@@ -213,9 +213,70 @@ MeshOp::getGroups(ArrayRef<AxisRefAttr> axes) {
 // RedistributeOp
 //===----------------------------------------------------------------------===//
 
+static bool isOver(AxisListAttr over, AxisRefAttr axis) {
+  return llvm::any_of(over.getAxes(), [&](AxisRefAttr other) {
+    return other.getName() == axis.getName();
+  });
+}
+
 LogicalResult RedistributeOp::verify() {
-  return verifySharding(getSharding(), getType(), *this,
-                        [&]() { return emitOpError(); });
+  auto emit = [&]() { return emitOpError(); };
+  if (failed(verifySharding(getSharding(), getType(), *this, emit)))
+    return failure();
+  AxisListAttr over = getOverAttr();
+  if (!over)
+    return success();
+  MeshOp mesh = lookupMesh(*this, getSharding().getMesh());
+  for (AxisRefAttr axis : over)
+    if (!mesh.getAxisIndex(axis.getName()) || !axis.isWhole())
+      return emitOpError() << "is over '" << axis.getName()
+                           << "', which is no dimension of the mesh";
+  auto check = [&](AxisRefAttr axis) -> LogicalResult {
+    if (isOver(over, axis))
+      return success();
+    return emitOpError() << "places its result along '" << axis.getName()
+                         << "', which it isn't over";
+  };
+  for (AxisListAttr axes : getSharding().getDims())
+    for (AxisRefAttr axis : axes)
+      if (failed(check(axis)))
+        return failure();
+  for (PartialAttr partial : getSharding().getPartial())
+    if (failed(check(partial.getAxis())))
+      return failure();
+  return success();
+}
+
+ShardingAttr RedistributeOp::getTarget(ShardingAttr from) {
+  AxisListAttr over = getOverAttr();
+  ShardingAttr to = getSharding();
+  if (!over)
+    return to;
+  MeshOp mesh = lookupMesh(*this, to.getMesh());
+  auto comesBefore = [&](AxisRefAttr a, AxisRefAttr b) {
+    return *mesh.getAxisIndex(a.getName()) < *mesh.getAxisIndex(b.getName());
+  };
+  SmallVector<AxisListAttr> dims;
+  for (auto [kept, added] : llvm::zip(from.getDims(), to.getDims())) {
+    SmallVector<AxisRefAttr> others, axes;
+    llvm::copy_if(kept, std::back_inserter(others),
+                  [&](AxisRefAttr axis) { return !isOver(over, axis); });
+    std::merge(others.begin(), others.end(), added.begin(), added.end(),
+               std::back_inserter(axes), comesBefore);
+    ArrayRef<int64_t> segments = added.getSegments();
+    if (segments.empty() && !others.empty())
+      segments = kept.getSegments();
+    dims.push_back(AxisListAttr::get(getContext(), axes, segments));
+  }
+  SmallVector<PartialAttr> partial;
+  llvm::copy_if(
+      from.getPartial(), std::back_inserter(partial),
+      [&](PartialAttr other) { return !isOver(over, other.getAxis()); });
+  llvm::append_range(partial, to.getPartial());
+  llvm::sort(partial, [&](PartialAttr a, PartialAttr b) {
+    return comesBefore(a.getAxis(), b.getAxis());
+  });
+  return ShardingAttr::get(getContext(), to.getMesh(), dims, partial);
 }
 
 LogicalResult DistributeOp::verify() {
@@ -257,7 +318,8 @@ LogicalResult FromLocalOp::verify() {
 
 OpFoldResult RedistributeOp::fold(FoldAdaptor) {
   auto producer = getInput().getDefiningOp<RedistributeOp>();
-  if (producer && producer.getSharding() == getSharding())
+  if (producer && producer.getSharding() == getSharding() &&
+      producer.getOverAttr() == getOverAttr())
     return getInput();
   return {};
 }

@@ -111,12 +111,49 @@ static void applyStep(ModuleRequests &requests, unsigned index, bool isInput,
   auto layout =
       isInput ? &ModuleRequests::layoutInput : &ModuleRequests::layoutOutput;
   if (declared)
-    (requests.*layout)(index, *declared, declaredName, declaredLoc);
+    (requests.*layout)(index, *declared, declaredName, declaredLoc,
+                       /*declared=*/true);
   if (declared && desired && desired != declared)
-    (requests.*layout)(index, *desired, desiredName, desiredLoc);
+    (requests.*layout)(index, *desired, desiredName, desiredLoc,
+                       /*declared=*/false);
+}
+
+/// Whether any of the arguments is written.
+static bool hasAny(const Arguments &arguments, ArrayRef<StringRef> names) {
+  return llvm::any_of(names,
+                      [&](StringRef name) { return arguments[name].given; });
+}
+
+constexpr StringRef kInputArguments[] = {
+    "input_layouts", "desired_input_layouts", "input_kwarg_layouts",
+    "desired_input_kwarg_layouts"};
+constexpr StringRef kOutputArguments[] = {"output_layouts",
+                                          "desired_output_layouts"};
+
+/// PyTorch 2.1 had defaults, which gather an input and split an output.
+static void applyDefaults(const Arguments &arguments, bool isInput,
+                          ModuleRequests &requests) {
+  nn::ModuleOp module = requests.getModule();
+  FileLineColLoc loc = arguments.getEntryLoc();
+  size_t count = isInput ? module.getInputs().size() : module.getNumResults();
+  StringRef what = isInput ? "input" : "output";
+  if (count != 1)
+    return requests.reportError(
+        loc, requests.getStyle() + " needs " + what + "_layouts and desired_" +
+                 what + "_layouts, as " + requests.describeModule() + " has " +
+                 Twine(count) + " tensor " + what + "s");
+  Placement sharded = Placement::shard(0), whole = Placement::replicate();
+  if (isInput)
+    applyStep(requests, 0, isInput, sharded, "input_layouts", loc, whole,
+              "desired_input_layouts", loc);
+  else
+    applyStep(requests, 0, isInput, whole, "output_layouts", loc, sharded,
+              "desired_output_layouts", loc);
 }
 
 static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
+  if (!hasAny(arguments, kInputArguments))
+    return applyDefaults(arguments, /*isInput=*/true, requests);
   nn::ModuleOp module = requests.getModule();
   const Argument &declared = arguments["input_layouts"];
   const Argument &desired = arguments["desired_input_layouts"];
@@ -191,6 +228,8 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
 }
 
 static void applyOutputs(const Arguments &arguments, ModuleRequests &requests) {
+  if (!hasAny(arguments, kOutputArguments))
+    return applyDefaults(arguments, /*isInput=*/false, requests);
   nn::ModuleOp module = requests.getModule();
   const Argument &declared = arguments["output_layouts"];
   const Argument &desired = arguments["desired_output_layouts"];
@@ -208,16 +247,10 @@ static void applyOutputs(const Arguments &arguments, ModuleRequests &requests) {
               "desired_output_layouts", desired.loc);
 }
 
-static LogicalResult verifyInputs(const Arguments &arguments, StringRef style) {
+static LogicalResult verifyInputs(const Arguments &arguments) {
   bool valid = succeeded(
       verifyLists(arguments, "input_layouts", "desired_input_layouts"));
-  valid &= succeeded(verifyKeywords(arguments));
-  for (StringRef name : {"input_layouts", "desired_input_layouts",
-                         "input_kwarg_layouts", "desired_input_kwarg_layouts"})
-    if (arguments[name].given)
-      return success(valid);
-  return emitError(arguments.getEntryLoc())
-         << style << " needs input_layouts or input_kwarg_layouts";
+  return success(succeeded(verifyKeywords(arguments)) && valid);
 }
 
 namespace {
@@ -236,8 +269,9 @@ public:
     return specs;
   }
   unsigned getAspects() const override { return Inputs; }
-  LogicalResult verify(const Arguments &arguments) const override {
-    return verifyInputs(arguments, getName());
+  LogicalResult verify(const Arguments &arguments,
+                       const MeshGroup &) const override {
+    return verifyInputs(arguments);
   }
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
@@ -250,15 +284,15 @@ public:
   StringRef getName() const override { return "PrepareModuleOutput"; }
   ArrayRef<ArgumentSpec> getArguments() const override {
     static const ArgumentSpec specs[] = {
-        {"output_layouts", ArgumentType::Layouts, "", /*required=*/true},
-        {"desired_output_layouts", ArgumentType::Layouts, "",
-         /*required=*/true},
+        {"output_layouts", ArgumentType::Layouts},
+        {"desired_output_layouts", ArgumentType::Layouts},
         {"use_local_output", ArgumentType::Bool, "true"},
     };
     return specs;
   }
   unsigned getAspects() const override { return Outputs; }
-  LogicalResult verify(const Arguments &arguments) const override {
+  LogicalResult verify(const Arguments &arguments,
+                       const MeshGroup &) const override {
     return verifyLists(arguments, "output_layouts", "desired_output_layouts");
   }
   void apply(const Arguments &arguments,
@@ -277,16 +311,16 @@ public:
         {"input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"desired_input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"use_local_input", ArgumentType::Bool, "false"},
-        {"output_layouts", ArgumentType::Layouts, "", /*required=*/true},
-        {"desired_output_layouts", ArgumentType::Layouts, "",
-         /*required=*/true},
+        {"output_layouts", ArgumentType::Layouts},
+        {"desired_output_layouts", ArgumentType::Layouts},
         {"use_local_output", ArgumentType::Bool, "true"},
     };
     return specs;
   }
   unsigned getAspects() const override { return Inputs | Outputs; }
-  LogicalResult verify(const Arguments &arguments) const override {
-    bool valid = succeeded(verifyInputs(arguments, getName()));
+  LogicalResult verify(const Arguments &arguments,
+                       const MeshGroup &) const override {
+    bool valid = succeeded(verifyInputs(arguments));
     valid &= succeeded(
         verifyLists(arguments, "output_layouts", "desired_output_layouts"));
     return success(valid);
@@ -300,14 +334,8 @@ public:
 
 } // namespace
 
-std::unique_ptr<Style> plan::createPrepareModuleInput() {
-  return std::make_unique<PrepareModuleInput>();
-}
-
-std::unique_ptr<Style> plan::createPrepareModuleOutput() {
-  return std::make_unique<PrepareModuleOutput>();
-}
-
-std::unique_ptr<Style> plan::createPrepareModuleInputOutput() {
-  return std::make_unique<PrepareModuleInputOutput>();
+void plan::addPrepareModuleStyles(StyleList &styles) {
+  styles.push_back(std::make_unique<PrepareModuleInput>());
+  styles.push_back(std::make_unique<PrepareModuleOutput>());
+  styles.push_back(std::make_unique<PrepareModuleInputOutput>());
 }

@@ -1,5 +1,7 @@
 //===- SequenceParallel.cpp - norms and dropout on a split sequence -------===//
 
+#include "PairwiseParallel.h"
+#include "PrepareFunctions.h"
 #include "Styles.h"
 
 using namespace mlir;
@@ -19,15 +21,33 @@ public:
     static const ArgumentSpec specs[] = {
         {"sequence_dim", Type::Int, "1"},
         {"use_local_output", Type::Bool, "false"},
+        {"_prepare_input", Type::Text},
+        {"_prepare_output", Type::Text},
     };
     return specs;
   }
   unsigned getAspects() const override { return Parameters | Inputs | Outputs; }
 
+  LogicalResult verify(const Arguments &arguments,
+                       const MeshGroup &group) const override {
+    return verifyPrepareFunctions(arguments, group);
+  }
+
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
     nn::ModuleOp module = requests.getModule();
     const Argument &sequenceDim = arguments["sequence_dim"];
+    // PyTorch 2.0 has another style of this name, for modules that call
+    // nn.Linear pairs; today's is for norms and dropout.
+    if (!sequenceDim.given && hasLinearPair(module)) {
+      FileLineColLoc loc = arguments.getEntryLoc();
+      NamedLayout sequence{Placement::shard(0), "_prepare_input", loc};
+      NamedLayout output{Placement::shard(0), "_prepare_output", loc};
+      return splitPairs(
+          getPreparedLayout(arguments, "_prepare_input").value_or(sequence),
+          getPreparedLayout(arguments, "_prepare_output").value_or(output), loc,
+          requests);
+    }
     Placement sequence = Placement::shard(sequenceDim.integer);
     if (module.getInputs().empty())
       return requests.reportError(
@@ -39,7 +59,8 @@ public:
       requests.placeParameter(parameter, Placement::replicate(),
                               sequenceDim.loc);
     });
-    requests.layoutInput(0, sequence, "sequence_dim", sequenceDim.loc);
+    requests.layoutInput(0, sequence, "sequence_dim", sequenceDim.loc,
+                         /*declared=*/true);
     // An output of lower rank has no sequence, say a mean over it.
     for (auto [index, result] : llvm::enumerate(module.getResults())) {
       int64_t rank = cast<RankedTensorType>(result.getType()).getRank();

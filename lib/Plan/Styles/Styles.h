@@ -7,12 +7,17 @@
 
 namespace mlir::tp::plan {
 
-std::unique_ptr<Style> createColwiseParallel();
-std::unique_ptr<Style> createRowwiseParallel();
+using StyleList = std::vector<std::unique_ptr<Style>>;
+
+/// ColwiseParallel, RowwiseParallel.
+void addLinearStyles(StyleList &styles);
 std::unique_ptr<Style> createSequenceParallel();
-std::unique_ptr<Style> createPrepareModuleInput();
-std::unique_ptr<Style> createPrepareModuleOutput();
-std::unique_ptr<Style> createPrepareModuleInputOutput();
+/// PrepareModuleInput, PrepareModuleOutput, PrepareModuleInputOutput.
+void addPrepareModuleStyles(StyleList &styles);
+/// PairwiseParallel and the SequenceParallel of PyTorch 2.0.
+void addPairwiseStyles(StyleList &styles);
+/// The strings of Hugging Face's tp_plan.
+void addHuggingFaceStyles(StyleList &styles);
 
 } // namespace mlir::tp::plan
 

@@ -140,15 +140,30 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
          : tensor<2x8x16xf32>
     ```
 
+    With `over`, the redistribution is about these mesh dimensions alone, and over all
+    others the value keeps the placement that it has: a plan over one mesh dimension
+    needn't know what another one does. After propagation there is no `over`.
+
     A value can't become Partial by a redistribution, and a Partial can't change its
     reduction: as in DTensor, such a target is an error at partitioning.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
-                       OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason);
+                       OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason,
+                       OptionalAttr<TP_AxisListAttr>:$over);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `to` $sharding attr-dict `:` type($input)";
+  let assemblyFormat = "$input `to` $sharding (`over` custom<Axes>($over)^)? attr-dict `:` type($input)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$input,
+                   "::mlir::tp::ShardingAttr":$sharding, "::mlir::StringAttr":$fqn,
+                   "::mlir::StringAttr":$reason), [{
+      build($_builder, $_state, type, input, sharding, fqn, reason, AxisListAttr());
+    }]>];
+  let extraClassDeclaration = [{
+    /// Where the result lives when the input is placed as `from`.
+    ::mlir::tp::ShardingAttr getTarget(::mlir::tp::ShardingAttr from);
+  }];
 }
 
 //===----------------------------------------------------------------------===//

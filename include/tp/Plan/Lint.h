@@ -1,0 +1,17 @@
+//===- Lint.h - what may be wrong with a plan -------------------*- C++ -*-===//
+
+#ifndef TP_PLAN_LINT_H
+#define TP_PLAN_LINT_H
+
+#include "tp/Plan/Plan.h"
+
+namespace mlir::tp::plan {
+
+/// Adds to `plan.findings` what follows from how values flow through the model,
+/// on which nothing of the plan has been written yet. Fails, with an error at
+/// its place in the plan, where the plan asks for what can't be.
+LogicalResult lintPlan(CheckedPlan &plan, ModuleOp model);
+
+} // namespace mlir::tp::plan
+
+#endif // TP_PLAN_LINT_H

@@ -1,0 +1,84 @@
+//===- FieldReader.h - the fields of a map in a plan ------------*- C++ -*-===//
+
+#ifndef TP_LIB_PLAN_FIELDREADER_H
+#define TP_LIB_PLAN_FIELDREADER_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "tp/Plan/Pattern.h"
+#include "tp/Plan/PlanFile.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace mlir::tp::plan {
+
+/// What readers of plans share: they report everything that is wrong, and go
+/// on.
+class FieldReader {
+public:
+  bool hasFailed() const { return failed; }
+
+protected:
+  /// The fields of a map by name.
+  class Fields {
+  public:
+    /// The field's value; null where the map doesn't have it.
+    const PlanValue *operator[](StringRef name) const {
+      return fields.lookup(name).second;
+    }
+    FileLineColLoc getKeyLoc(StringRef name) const {
+      return fields.lookup(name).first->loc;
+    }
+
+  private:
+    friend class FieldReader;
+    llvm::StringMap<std::pair<const PlanValue *, const PlanValue *>> fields;
+  };
+
+  void report(FileLineColLoc loc, const Twine &message) {
+    failed = true;
+    emitError(loc, message);
+  }
+
+  static std::string suggestOr(StringRef name, ArrayRef<StringRef> candidates,
+                               StringRef otherwise) {
+    std::string hint = suggestNearest(name, candidates);
+    return hint.empty() ? otherwise.str() : hint;
+  }
+
+  /// Calls `handle` for each field, reporting keys that come twice. `what` is
+  /// what an error calls the map.
+  void forEachField(
+      const PlanValue &map, StringRef what,
+      function_ref<void(const PlanValue &, const PlanValue &)> handle) {
+    llvm::StringMap<const PlanValue *> seen;
+    for (size_t i = 0; i < map.getNumFields(); ++i) {
+      const PlanValue &key = map.getKey(i);
+      if (seen.try_emplace(key.text, &key).second)
+        handle(key, map.getField(i));
+      else
+        report(key.loc, "'" + key.text + "' comes twice in this " + what);
+    }
+  }
+
+  /// The fields called `names`, reporting all others.
+  Fields readFields(const PlanValue &map, StringRef what,
+                    ArrayRef<StringRef> names) {
+    Fields result;
+    forEachField(map, what, [&](const PlanValue &key, const PlanValue &field) {
+      if (llvm::is_contained(names, key.text))
+        result.fields[key.text] = {&key, &field};
+      else
+        report(key.loc, "unknown key '" + key.text + "'" +
+                            suggestOr(key.text, names,
+                                      "; keys are " + llvm::join(names, ", ")));
+    });
+    return result;
+  }
+
+  bool failed = false;
+};
+
+} // namespace mlir::tp::plan
+
+#endif // TP_LIB_PLAN_FIELDREADER_H

@@ -1,0 +1,39 @@
+//===- Lint.h - the checks of lint ------------------------------*- C++ -*-===//
+
+#ifndef TP_LIB_PLAN_LINT_LINT_H
+#define TP_LIB_PLAN_LINT_LINT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Plan/Finding.h"
+#include "tp/Plan/Placement.h"
+
+namespace mlir::tp::plan {
+
+struct CheckedPlan;
+struct MeshGroup;
+
+/// Bytes of an element; booleans have a byte of their own.
+int64_t getElementBytes(Type elementType);
+/// Bytes of the whole tensor.
+int64_t getTensorBytes(Type type);
+
+/// "uneven": a Shard whose dimension doesn't divide. `tensor` is what the
+/// message calls the tensor.
+std::optional<Finding> checkEvenness(const Placement &placement,
+                                     RankedTensorType type, const Twine &tensor,
+                                     const MeshGroup &group,
+                                     FileLineColLoc loc);
+
+/// "replicated-parameter": large weights that no entry says anything about.
+void checkReplicatedParameters(CheckedPlan &plan, ModuleOp model);
+
+/// "sizes that divide are 8, 16 and 24": the multiples of `ranks` next to
+/// `size`, below and above.
+std::string listDividingSizes(int64_t size, int64_t ranks);
+/// "1, 2 and 5": the numbers of ranks that divide `size`, but for 1 if there
+/// are others.
+std::string listDivisors(int64_t size);
+
+} // namespace mlir::tp::plan
+
+#endif // TP_LIB_PLAN_LINT_LINT_H

@@ -1,0 +1,139 @@
+//===- MeshReader.cpp - the mesh of a plan --------------------------------===//
+
+#include "MeshReader.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+int64_t MeshReader::getNumRanks() const {
+  int64_t ranks = 1;
+  for (const MeshAxis &axis : plan.mesh)
+    ranks *= axis.size;
+  return ranks;
+}
+
+void MeshReader::read(const PlanValue *mesh, const PlanValue *worldSize,
+                      FileLineColLoc rootLoc) {
+  if (!mesh)
+    return report(rootLoc,
+                  "key 'mesh' is missing; write one such as mesh: {tp: 2}");
+  bool hasDims = false;
+  if (mesh->isMap())
+    for (size_t i = 0; i < mesh->getNumFields(); ++i)
+      hasDims |=
+          mesh->getKey(i).text == "dims" && !mesh->getField(i).isScalar();
+  if (!hasDims) {
+    readAxes(*mesh);
+  } else {
+    Fields fields = readFields(*mesh, "mesh", {"dims", "devices"});
+    readAxes(*fields["dims"]);
+    if (fields["devices"] && !plan.mesh.empty())
+      readDevices(*fields["devices"]);
+  }
+  if (!worldSize)
+    return;
+  std::optional<int64_t> size = worldSize->getInteger();
+  if (!size || *size < 1)
+    return report(worldSize->loc,
+                  "world_size must be an integer of at least 1, found " +
+                      worldSize->describe());
+  if (!plan.mesh.empty() && getNumRanks() > *size)
+    report(mesh->loc, "the mesh has " + Twine(getNumRanks()) +
+                          " ranks, more than the world_size of " +
+                          Twine(*size));
+}
+
+void MeshReader::readAxes(const PlanValue &axes) {
+  if (!axes.isMap() || axes.getNumFields() == 0)
+    return report(axes.loc, "mesh must name at least one dimension and its "
+                            "size, such as {tp: 2}");
+  bool valid = true;
+  int64_t ranks = 1;
+  forEachField(axes, "mesh", [&](const PlanValue &key, const PlanValue &field) {
+    auto isNameChar = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    if (key.text.empty() || llvm::isDigit(key.text[0]) ||
+        !llvm::all_of(key.text, isNameChar)) {
+      valid = false;
+      return report(key.loc, "mesh dimension '" + key.text +
+                                 "' must be named by letters, digits and "
+                                 "underscores, a letter first");
+    }
+    std::optional<int64_t> size = field.getInteger();
+    if (!size || *size < 1) {
+      valid = false;
+      return report(field.loc, "mesh dimension '" + key.text +
+                                   "' must have an integer size of at least "
+                                   "1, found " +
+                                   field.describe());
+    }
+    // MPI and NCCL number ranks by an int.
+    if (llvm::MulOverflow(ranks, *size, ranks) ||
+        ranks > std::numeric_limits<int32_t>::max()) {
+      valid = false;
+      ranks = 1;
+      return report(field.loc, "the mesh has more than 2147483647 ranks");
+    }
+    plan.mesh.push_back({key.text, *size});
+  });
+  if (!valid)
+    plan.mesh.clear();
+}
+
+bool MeshReader::addDevices(const PlanValue &value, size_t depth) {
+  if (value.isList() && depth < plan.mesh.size()) {
+    int64_t expected = plan.mesh[depth].size;
+    int64_t found = value.items.size();
+    if (found != expected) {
+      report(value.loc,
+             "devices has " + Twine(found) + " entries where mesh dimension '" +
+                 plan.mesh[depth].name + "' has size " + Twine(expected));
+      return false;
+    }
+    return llvm::all_of(value.items, [&](const PlanValue &item) {
+      return addDevices(item, depth + 1);
+    });
+  }
+  std::optional<int64_t> rank = value.getInteger();
+  if (rank && depth == plan.mesh.size() && *rank >= 0 &&
+      *rank < getNumRanks()) {
+    plan.devices.push_back(*rank);
+    return true;
+  }
+  report(value.loc, "devices must hold the ranks 0 to " +
+                        Twine(getNumRanks() - 1) +
+                        ", in one list or in nested lists of the mesh's "
+                        "shape, found " +
+                        value.describe());
+  return false;
+}
+
+void MeshReader::readDevices(const PlanValue &devices) {
+  bool isFlat = devices.isList() &&
+                llvm::all_of(devices.items, [](const PlanValue &item) {
+                  return item.isScalar();
+                });
+  bool valid = true;
+  if (isFlat) {
+    int64_t found = devices.items.size();
+    if (found != getNumRanks())
+      return report(devices.loc, "devices has " + Twine(found) +
+                                     " ranks, but the mesh has " +
+                                     Twine(getNumRanks()));
+    for (const PlanValue &item : devices.items)
+      valid = valid && addDevices(item, plan.mesh.size());
+  } else {
+    valid = addDevices(devices, 0);
+  }
+  llvm::DenseSet<int64_t> seen;
+  for (int64_t rank : plan.devices)
+    if (valid && !seen.insert(rank).second) {
+      valid = false;
+      report(devices.loc, "devices has rank " + Twine(rank) + " twice");
+    }
+  if (!valid)
+    plan.devices.clear();
+}

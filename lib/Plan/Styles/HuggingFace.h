@@ -1,0 +1,16 @@
+//===- HuggingFace.h - the strings of transformers' tp_plan -----*- C++ -*-===//
+
+#ifndef TP_LIB_PLAN_STYLES_HUGGINGFACE_H
+#define TP_LIB_PLAN_STYLES_HUGGINGFACE_H
+
+#include "mlir/Support/LLVM.h"
+
+namespace mlir::tp::plan {
+
+/// Why a style that transformers has can't be used here; empty for all other
+/// names.
+StringRef explainUnsupported(StringRef style);
+
+} // namespace mlir::tp::plan
+
+#endif // TP_LIB_PLAN_STYLES_HUGGINGFACE_H

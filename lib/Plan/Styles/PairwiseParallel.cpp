@@ -1,0 +1,134 @@
+//===- PairwiseParallel.cpp - PyTorch 2.0's pairs of nn.Linear ------------===//
+//
+// These styles stand at a module that calls nn.Linear modules one after the
+// other and split them in turn by columns and by rows. Which comes after which
+// is read off the data flow: a Linear that depends on one that is split by
+// columns is split by rows, any other one by columns. For a plain sequence that
+// is PyTorch's odd and even; projections side by side (query, key, value) are
+// one step. A last Linear without a partner stays whole.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PairwiseParallel.h"
+#include "PrepareFunctions.h"
+#include "Styles.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+namespace {
+
+struct LinearChild {
+  /// How many Linears of the module come before it.
+  unsigned stage = 0;
+  /// Whether one comes after it.
+  bool hasSuccessor = false;
+};
+
+using LinearChildren = llvm::MapVector<Operation *, LinearChild>;
+
+} // namespace
+
+static LinearChildren findLinearChildren(nn::ModuleOp module) {
+  LinearChildren children;
+  // The Linears that each op of the module depends on most directly.
+  DenseMap<Operation *, SmallPtrSet<Operation *, 2>> sources;
+  for (Operation &op : *module.getBodyBlock()) {
+    SmallPtrSet<Operation *, 2> before;
+    for (Value operand : op.getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        before.insert_range(sources[producer]);
+    auto child = dyn_cast<nn::ModuleOp>(&op);
+    std::optional<WeightedModule> weighted;
+    if (child)
+      weighted = findWeight(child);
+    if (!weighted || weighted->isEmbedding) {
+      sources[&op] = std::move(before);
+      continue;
+    }
+    LinearChild linear;
+    for (Operation *source : before) {
+      LinearChild &predecessor = children[source];
+      predecessor.hasSuccessor = true;
+      linear.stage = std::max(linear.stage, predecessor.stage + 1);
+    }
+    children[&op] = linear;
+    sources[&op] = {&op};
+  }
+  return children;
+}
+
+bool plan::hasLinearPair(nn::ModuleOp module) {
+  return llvm::any_of(findLinearChildren(module), [](const auto &child) {
+    return child.second.hasSuccessor;
+  });
+}
+
+void plan::splitPairs(const NamedLayout &input, const NamedLayout &output,
+                      FileLineColLoc loc, ModuleRequests &requests) {
+  nn::ModuleOp module = requests.getModule();
+  if (!hasLinearPair(module))
+    return requests.reportError(
+        loc, requests.getStyle() +
+                 " needs two nn.Linear modules, one after the other, which " +
+                 requests.describeModule() + " of class '" +
+                 module.getClassName() +
+                 "' doesn't call itself; give ColwiseParallel and "
+                 "RowwiseParallel to its parts instead");
+  requests.setPython("");
+  for (auto &[op, child] : findLinearChildren(module)) {
+    bool colwise = child.stage % 2 == 0;
+    if (colwise && !child.hasSuccessor)
+      continue;
+    WeightSplit split{colwise ? WeightSplit::Kind::Colwise
+                              : WeightSplit::Kind::Rowwise};
+    if (colwise && child.stage == 0)
+      split.declaredInput = input;
+    if (!colwise && !child.hasSuccessor)
+      split.output = output;
+    splitWeight(split, loc, requests.addChild(cast<nn::ModuleOp>(op)));
+  }
+}
+
+namespace {
+
+class PairwiseStyle final : public Style {
+public:
+  PairwiseStyle(StringRef name, StringRef prepareInput, StringRef prepareOutput)
+      : name(name),
+        specs{{"_prepare_input", ArgumentSpec::Type::Text, prepareInput},
+              {"_prepare_output", ArgumentSpec::Type::Text, prepareOutput}} {}
+
+  StringRef getName() const override { return name; }
+  ArrayRef<ArgumentSpec> getArguments() const override { return specs; }
+  // All that it asks for is asked of its children.
+  unsigned getAspects() const override { return 0; }
+  LogicalResult verify(const Arguments &arguments,
+                       const MeshGroup &group) const override {
+    return verifyPrepareFunctions(arguments, group);
+  }
+  void apply(const Arguments &arguments,
+             ModuleRequests &requests) const override {
+    splitPairs(*getPreparedLayout(arguments, "_prepare_input"),
+               *getPreparedLayout(arguments, "_prepare_output"),
+               arguments.getEntryLoc(), requests);
+  }
+
+private:
+  StringRef name;
+  ArgumentSpec specs[2];
+};
+
+} // namespace
+
+void plan::addPairwiseStyles(StyleList &styles) {
+  // The slides of 2022 have the second name.
+  for (StringRef name : {"PairwiseParallel", "PairwiseParallelStyle"})
+    styles.push_back(std::make_unique<PairwiseStyle>(
+        name, "make_input_replicate_1d", "make_output_tensor"));
+  styles.push_back(std::make_unique<PairwiseStyle>(
+      "PairwiseSequenceParallel", "make_input_reshard_replicate",
+      "make_output_reshard_tensor"));
+}

@@ -1,0 +1,68 @@
+//===- WeightedModule.h - modules around one weight -------------*- C++ -*-===//
+//
+// What the styles for nn.Linear and nn.Embedding share. A module counts as one
+// of them by what it holds rather than by its class name, so that subclasses
+// count as well: a single nn.linear or nn.embedding with a parameter as its
+// weight, and no submodules.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_PLAN_STYLES_WEIGHTEDMODULE_H
+#define TP_LIB_PLAN_STYLES_WEIGHTEDMODULE_H
+
+#include "tp/Plan/Style.h"
+
+namespace mlir::tp::plan {
+
+struct WeightedModule {
+  bool isEmbedding = false;
+  nn::ParameterOp weight;
+  SmallVector<nn::ParameterOp> biases;
+};
+
+/// The weight that `module` is around; nothing when it is something else.
+std::optional<WeightedModule> findWeight(nn::ModuleOp module);
+
+/// A layout, and the argument that asks for it.
+struct NamedLayout {
+  Placement placement;
+  StringRef argument;
+  FileLineColLoc loc;
+};
+
+/// How a weight is split, and what that means at the module's boundary.
+struct WeightSplit {
+  enum class Kind { Colwise, Rowwise } kind;
+  /// The layout in which the input comes; by default the one that the split
+  /// computation needs.
+  std::optional<NamedLayout> declaredInput = {};
+  /// The layout of the output; by default what the split computation gives,
+  /// reduced if need be.
+  std::optional<NamedLayout> output = {};
+  /// Of a packed weight, as in Placement.
+  int64_t blocks = 1;
+  SmallVector<int64_t> segments = {};
+
+  bool isColwise() const { return kind == Kind::Colwise; }
+  bool isPacked() const { return blocks > 1 || !segments.empty(); }
+  /// `Shard(dim)`, in the segments of a packed weight.
+  Placement getShard(int64_t dim) const;
+};
+
+/// Splits the weight and bias of `requests.getModule()` and lays out its first
+/// input and output. Reports an error at `loc` when the module isn't around one
+/// weight.
+void splitWeight(const WeightSplit &split, FileLineColLoc loc,
+                 ModuleRequests &requests);
+
+/// The same for a parameter of a module that is never called, by its rank and
+/// use: what has one dimension is a bias.
+void splitParameter(nn::ParameterOp parameter, const WeightSplit &split,
+                    FileLineColLoc loc, ModuleRequests &requests);
+
+/// "Shard(0)", "Replicate()", "Partial("sum")".
+std::string printPython(const Placement &placement);
+
+} // namespace mlir::tp::plan
+
+#endif // TP_LIB_PLAN_STYLES_WEIGHTEDMODULE_H
