@@ -89,8 +89,10 @@ private:
     // The factors that operands are split along, and which operand it is.
     llvm::MapVector<unsigned, OpOperand *> factors;
     bool allKnown = true;
+    const LayoutStep *origin = nullptr;
     for (OpOperand &operand : op->getOpOperands()) {
       KnownLayout layout = known.lookup(operand.get());
+      origin = origin ? origin : layout.origin;
       allKnown &= layout.placement.has_value();
       if (layout.placement && layout.placement->isShard() &&
           layout.placement->isSegmented())
@@ -117,7 +119,7 @@ private:
       KnownLayout layout;
       if (factors.empty()) {
         if (allKnown)
-          layout.placement = Placement::replicate();
+          layout = {Placement::replicate(), origin};
       } else {
         auto [factor, operand] = factors.front();
         layout.origin = known.lookup(operand->get()).origin;
@@ -136,12 +138,12 @@ private:
   void addFactor(const ShardingRule &rule, OpOperand &operand,
                  const KnownLayout &layout, StringRef module,
                  llvm::MapVector<unsigned, OpOperand *> &factors) {
+    for (FlowCheck *check : checks)
+      check->visitSplit(operand, layout, module);
     const DimFactors &dim =
         rule.operands[operand.getOperandNumber()][layout.placement->dim];
-    if (dim.empty())
-      return;
-    unsigned factor = dim.front();
-    if (rule.factors[factor].kind == FactorKind::Whole) {
+    unsigned factor = dim.empty() ? 0 : dim.front();
+    if (dim.empty() || rule.factors[factor].kind == FactorKind::Whole) {
       for (FlowCheck *check : checks)
         check->visitWhole(operand, layout, module);
       return;

@@ -38,8 +38,10 @@ public:
   /// `tensor` is what a message calls it.
   virtual void visitDeclared(Value value, const KnownLayout &known,
                              const LayoutStep &step, const Twine &tensor) {}
-  /// `operand` is split along `dim`, which its op, inside of `module`, needs
-  /// whole.
+  /// `operand` is split; its op is inside of `module`.
+  virtual void visitSplit(OpOperand &operand, const KnownLayout &known,
+                          StringRef module) {}
+  /// `operand` is split along a dimension that its op needs whole.
   virtual void visitWhole(OpOperand &operand, const KnownLayout &known,
                           StringRef module) {}
   /// The op takes dimension `dim` of `operand` apart, and its major part, of

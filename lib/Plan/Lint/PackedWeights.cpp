@@ -20,11 +20,13 @@ class PackedWeightCheck final : public FlowCheck {
 public:
   explicit PackedWeightCheck(FlowContext &context) : context(context) {}
 
-  void visitWhole(OpOperand &operand, const KnownLayout &known,
+  void visitSplit(OpOperand &operand, const KnownLayout &known,
                   StringRef module) override {
     auto slice = dyn_cast<nn::SliceOp>(operand.getOwner());
     Value fused = operand.get();
-    if (!slice || !known.origin || !seen.insert(fused).second)
+    if (!slice || !known.origin ||
+        static_cast<int64_t>(slice.getDim()) != known.placement->dim ||
+        !seen.insert(fused).second)
       return;
     std::string pieces = listPieces(fused, known.placement->dim);
     int64_t bytes = getReceivedBytes(*known.placement, Placement::replicate(),

@@ -1,0 +1,58 @@
+// What doesn't fit together along the way of a value.
+// RUN: split-file %s %t
+// RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/clean.yaml -o /dev/null 2>&1 | count 0
+// RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/declared.yaml -o /dev/null 2>&1 | FileCheck %t/declared.yaml --implicit-check-not=warning:
+// RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/gather.yaml -o /dev/null 2>&1 | FileCheck %t/gather.yaml --implicit-check-not=warning:
+// RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/whole.yaml -o /dev/null 2>&1 | FileCheck %t/whole.yaml --implicit-check-not=warning:
+// RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/heads.yaml -o /dev/null 2>&1 | FileCheck %t/heads.yaml --implicit-check-not=warning:
+// RUN: tp-opt %S/../Inputs/fused.mlir --tp-apply-plan=plan=%t/packed.yaml -o /dev/null 2>&1 | FileCheck %t/packed.yaml --implicit-check-not=warning:
+
+//--- clean.yaml
+mesh: {tp: 2}
+plan:
+  norm: SequenceParallel
+  wq: {style: ColwiseParallel, input_layouts: Shard(1)}
+  wo: {style: RowwiseParallel, output_layouts: Shard(1)}
+
+# The norm leaves the sequence split; PyTorch would take a rank's part for all.
+//--- declared.yaml
+mesh: {tp: 2}
+plan:
+  norm: SequenceParallel
+# CHECK: :[[#@LINE+3]]:3: warning: input 'input' of 'wq' is declared Replicate, but comes as Shard(1) from sequence_dim at declared.yaml:[[#@LINE-1]]:3 [hidden-gather]
+# CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 512 bytes here; PyTorch trusts the declaration, and with local tensors computes something else
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: declare Shard(1), or ask for Replicate at declared.yaml:[[#@LINE-3]]:3
+  wq: ColwiseParallel
+  wo: RowwiseParallel
+
+//--- gather.yaml
+mesh: {tp: 2}
+plan:
+  wq: {style: ColwiseParallel, output_layouts: Replicate}
+# CHECK: :[[#@LINE+2]]:3: warning: input 'input' of 'wo' is declared Shard(2), but comes as Replicate from output_layouts at gather.yaml:[[#@LINE-1]]:32 [declared-layout]
+# CHECK: :[[#@LINE+1]]:3: note: cost: nothing here; PyTorch trusts the declaration
+  wo: RowwiseParallel
+
+//--- whole.yaml
+mesh: {tp: 2}
+plan:
+# CHECK: :[[#@LINE+3]]:35: warning: 'nn.layer_norm' in 'norm' needs dimension 2 of its operand whole, which is Shard(2) by sequence_dim [forced-gather]
+# CHECK: :[[#@LINE+2]]:35: note: cost: each rank receives up to 512 bytes
+# CHECK: :[[#@LINE+1]]:35: note: to mend it:
+  norm: {style: SequenceParallel, sequence_dim: 2}
+
+//--- heads.yaml
+mesh: {tp: 8}
+plan:
+# CHECK: :[[#@LINE+3]]:3: warning: '' takes a dimension of size 16 apart into 4 × 4, and 4 isn't divisible by mesh dimension 'tp' of size 8, which splits it by output_layouts [heads]
+# CHECK: :[[#@LINE+2]]:3: note: cost: where no uneven split of the parts is possible, each rank receives 896 bytes
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: sizes of the mesh dimension that divide 4 are 2, 4;
+  wq: ColwiseParallel
+
+//--- packed.yaml
+mesh: {tp: 2}
+plan:
+# CHECK: :[[#@LINE+3]]:3: warning: '' cuts a dimension that output_layouts splits in plain blocks into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
+# CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 128 bytes
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: write {style: packed_colwise, segments: [16, 16]}
+  gate_up: ColwiseParallel

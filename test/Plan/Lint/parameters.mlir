@@ -1,0 +1,35 @@
+// Large parameters that no entry is about.
+// RUN: split-file %s %t
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/plan.yaml -o /dev/null 2>&1 | FileCheck %t/plan.yaml
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/meant.yaml -o /dev/null 2>&1 | count 0
+
+//--- model.mlir
+func.func @main(%x: tensor<4x1024xf32>) -> tensor<4x1024xf32> {
+  %r0 = nn.module "up" class "Linear" (%x as "input" at 0) {
+  ^bb0(%input: tensor<4x1024xf32>):
+    %w = nn.parameter "up.weight" : tensor<1024x1024xf32>
+    %y = nn.linear %input, %w : (tensor<4x1024xf32>, tensor<1024x1024xf32>) -> tensor<4x1024xf32>
+    nn.yield %y : tensor<4x1024xf32>
+  } : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+  %r1 = nn.module "down" class "Linear" (%r0 as "input" at 0) {
+  ^bb0(%input: tensor<4x1024xf32>):
+    %w = nn.parameter "down.weight" : tensor<1024x1024xf32>
+    %y = nn.linear %input, %w : (tensor<4x1024xf32>, tensor<1024x1024xf32>) -> tensor<4x1024xf32>
+    nn.yield %y : tensor<4x1024xf32>
+  } : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+  return %r1 : tensor<4x1024xf32>
+}
+
+//--- plan.yaml
+# CHECK: plan.yaml:{{.*}}: warning: no entry is about 'down.weight': each rank holds the whole [replicated-parameter]
+# CHECK: note: cost: each rank holds 3 MiB (3145728 bytes) more than its part
+# CHECK: note: to mend it: give the module a style, or write 'down.weight: [Replicate]' where it is meant so
+mesh: {tp: 4}
+plan:
+  up: {style: ColwiseParallel, output_layouts: Replicate}
+
+//--- meant.yaml
+mesh: {tp: 4}
+plan:
+  up: {style: ColwiseParallel, output_layouts: Replicate}
+  down.weight: [Replicate]

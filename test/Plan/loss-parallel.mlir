@@ -1,0 +1,28 @@
+// Logits enter a cross entropy split along their classes.
+// RUN: split-file %s %t
+// RUN: tp-opt %S/Inputs/fused.mlir --tp-apply-plan=plan=%t/plan.yaml | FileCheck %t/plan.yaml
+// RUN: not tp-opt %S/Inputs/fused.mlir --tp-apply-plan=plan=%t/batch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/batch.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/none.yaml -o %t/out.mlir 2>&1 | FileCheck %t/none.yaml --implicit-check-not=error:
+
+//--- plan.yaml
+# CHECK: %[[D:.+]] = nn.module "down"
+# CHECK: %[[S:.+]] = tp.redistribute %[[D]] to <@mesh, {{\[}}{}, {tp}]> {fqn = "down"
+# CHECK: %[[L:.+]] = tp.redistribute %[[S]] to <@mesh, {{\[}}{}, {tp}]> {fqn = "", reason = "plan.yaml:[[#@LINE+3]]:1: loss_parallel Shard(1)"}
+# CHECK: nn.cross_entropy mean %[[L]]
+mesh: {tp: 2}
+loss_parallel: true
+plan: {down: {style: ColwiseParallel, use_local_output: false}}
+
+# PyTorch: ValueError.
+//--- batch.yaml
+mesh: {tp: 2}
+# CHECK: :[[#@LINE+2]]:1: error: loss_parallel needs logits split along their classes, Shard(1), but they come as Shard(0)
+# CHECK: :[[#@LINE+2]]:39: note: by output_layouts here
+loss_parallel: true
+plan: {down: {style: ColwiseParallel, output_layouts: Shard(0)}}
+
+//--- none.yaml
+mesh: {tp: 2}
+# CHECK: :[[#@LINE+1]]:1: error: loss_parallel needs a cross entropy in the model, and there is none
+loss_parallel: true
+plan: {net1: ColwiseParallel}
