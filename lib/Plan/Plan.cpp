@@ -75,7 +75,9 @@ public:
       if (getFileGroup().lossParallel)
         valid &= succeeded(splitLosses());
     }
-    return success(valid && succeeded(checkShardings()));
+    if (!plan.file.mesh.empty())
+      valid &= succeeded(checkShardings());
+    return success(valid);
   }
 
 private:
