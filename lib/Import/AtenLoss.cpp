@@ -26,7 +26,8 @@ static LogicalResult crossEntropy(AtenCall &call, NNBuilder &b) {
       b.builder, b.loc, call.resultType(), call.tensor("self"), target,
       call.tensor("weight"), reductionOf(call),
       b.builder.getI64IntegerAttr(call.integer("ignore_index")),
-      b.builder.getF64FloatAttr(call.real("label_smoothing"))));
+      b.builder.getF64FloatAttr(call.real("label_smoothing")),
+      /*loss_parallel=*/UnitAttr()));
 }
 
 static LogicalResult nllLoss(AtenCall &call, NNBuilder &b) {

@@ -334,6 +334,7 @@ void ShardingRule::print(raw_ostream &os) const {
   };
   printKind("reduction", FactorKind::Reduction);
   printKind("whole", FactorKind::Whole);
+  printKind("collective", FactorKind::Collective);
   if (linearSets.empty())
     return;
   os << " linear={";

@@ -387,6 +387,14 @@ private:
                                "model, and there is none";
     for (nn::CrossEntropyOp loss : index.losses) {
       auto logits = cast<RankedTensorType>(loss.getInput().getType());
+      if (!loss.getLabelSmoothing().isZero()) {
+        InFlightDiagnostic error = emitError(loc)
+                                   << "loss_parallel has no label smoothing";
+        error.attachNote(loss.getLoc())
+            << "this cross entropy smooths by "
+            << loss.getLabelSmoothing().convertToDouble();
+        return error;
+      }
       Placement placement = Placement::shard(logits.getRank() == 1 ? 0 : 1);
       if (auto finding =
               checkEvenness(placement, logits, "the logits of a cross entropy",

@@ -58,6 +58,7 @@ private:
     for (const plan::LossLayout &layout : checked.losses) {
       nn::CrossEntropyOp loss = layout.op;
       OpBuilder builder(loss);
+      loss.setLossParallel(true);
       loss.getInputMutable().assign(
           redistribute(builder, loss.getInput(), layout.logits, layout.group,
                        loss->getParentOfType<nn::ModuleOp>()));

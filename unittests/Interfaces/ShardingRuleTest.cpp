@@ -257,6 +257,7 @@ TEST_F(Rules, ReshapeIsSound) {
           OpSplit split;
           split.mesh = mesh;
           split.factorAxes.resize(rule.factors.size());
+  split.factorSegments.resize(rule.factors.size());
           split.factorAxes[i].push_back(a);
           split.factorAxes[j].push_back(b);
           bool even = llvm::all_of(

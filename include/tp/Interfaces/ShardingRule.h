@@ -27,6 +27,9 @@ enum class FactorKind {
   Reduction,
   /// The factor can't be split; operands are needed whole along it.
   Whole,
+  /// The factor can be split, and the results are whole on every rank: the op's
+  /// partition hook adds the few collectives that it takes.
+  Collective,
 };
 
 struct Factor {

@@ -225,11 +225,11 @@ ShardingRule IndexSelectOp::getIndexSelectRule() {
   return rule.linear({LinearSet{0}});
 }
 
-/// input (n, c, d…), target (n, d…), weight (c): the class dimension is whole;
-/// a reduced loss of `mean` counts targets globally, so that only `none` and
-/// `sum` split.
+/// input (n, c, d…), target (n, d…), weight (c); `classKind` is that of the class
+/// dimension. A reduced loss of `mean` counts targets globally, so that only
+/// `none` and `sum` split the others.
 template <typename OpT>
-static ShardingRule getClassLossRule(OpT op) {
+static ShardingRule getClassLossRule(OpT op, FactorKind classKind) {
   ShardingRule rule;
   auto input = op.getInput().getType();
   TensorFactors inputDims(input.getRank()), targetDims;
@@ -241,7 +241,7 @@ static ShardingRule getClassLossRule(OpT op) {
   for (int64_t dim = 0; dim < input.getRank(); ++dim) {
     unsigned factor = rule.factors.size();
     rule.factors.push_back(
-        {input.getDimSize(dim), dim == classDim ? FactorKind::Whole : kind});
+        {input.getDimSize(dim), dim == classDim ? classKind : kind});
     inputDims[dim].push_back(factor);
     if (dim != classDim)
       targetDims.push_back({factor});
@@ -254,8 +254,13 @@ static ShardingRule getClassLossRule(OpT op) {
   return rule;
 }
 
-ShardingRule CrossEntropyOp::getLossRule() { return getClassLossRule(*this); }
-ShardingRule NLLLossOp::getLossRule() { return getClassLossRule(*this); }
+ShardingRule CrossEntropyOp::getLossRule() {
+  return getClassLossRule(*this, getLossParallel() ? FactorKind::Collective
+                                                   : FactorKind::Whole);
+}
+ShardingRule NLLLossOp::getLossRule() {
+  return getClassLossRule(*this, FactorKind::Whole);
+}
 
 //===----------------------------------------------------------------------===//
 // Partition hooks

@@ -364,6 +364,8 @@ static LogicalResult verifyClassLoss(OpT op) {
 }
 
 LogicalResult CrossEntropyOp::verify() {
+  if (getLossParallel() && !getLabelSmoothing().isZero())
+    return emitOpError("loss_parallel has no label smoothing");
   double smoothing = getLabelSmoothing().convertToDouble();
   if (!(smoothing >= 0 && smoothing <= 1))
     return emitOpError("label smoothing must be between 0 and 1");

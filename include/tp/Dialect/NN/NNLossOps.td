@@ -12,8 +12,9 @@ def NN_LossReduction : I32EnumAttr<"LossReduction", "how a loss is reduced", [
   let genSpecializedAttr = 0;
 }
 
-class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string extraFormat = "">
-    : NN_RuleOp<mnemonic, "getLossRule()"> {
+class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string extraFormat = "",
+                     bit partitioned = 0>
+    : NN_RuleOp<mnemonic, "getLossRule()", [], partitioned> {
   let summary = what;
   let arguments = !con((ins NN_FloatTensor:$input, NN_IndexTensor:$target,
                             Optional<NN_FloatTensor>:$weight,
@@ -26,7 +27,8 @@ class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string ext
 }
 
 def NN_CrossEntropyOp : NN_ClassLossOp<"cross_entropy", "Cross-entropy with class indices",
-    (ins F64Attr:$label_smoothing), "`smoothing` $label_smoothing"> {
+    (ins F64Attr:$label_smoothing, UnitAttr:$loss_parallel),
+    "`smoothing` $label_smoothing (`loss_parallel` $loss_parallel^)?", 1> {
   let description = [{
     PyTorch's `cross_entropy` of logits (n, c, d…) or (c) and target (n, d…) or (); `mean` divides by the
     weights of the targets that aren't ignored. The class dimension stays whole; with reduction `none`, the others can be split.
@@ -35,8 +37,13 @@ def NN_CrossEntropyOp : NN_ClassLossOp<"cross_entropy", "Cross-entropy with clas
     %l = nn.cross_entropy mean %logits, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
     ```
 
+    With `loss_parallel`, as under PyTorch's context of that name, the class dimension may be split: every rank takes maximum
+    and sum over its own classes, and two all-reduces (of the maxima; of sums and target logits together) give the loss
+    to all of them.
+
     **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the result is the target's shape for
-    `none`, a scalar else; (C3) weight has one entry per class; (C4) 0 ≤ smoothing ≤ 1.
+    `none`, a scalar else; (C3) weight has one entry per class; (C4) 0 ≤ smoothing ≤ 1; (C5) no smoothing with
+    `loss_parallel`.
   }];
 }
 

@@ -1,0 +1,212 @@
+//===- NNLossPartition.cpp - cross-entropy over split classes -------------===//
+//
+// Over classes that are split, with m the maximum and s the sum of exp(x - m)
+// over all of them, loss_i = log(s_i) + m_i - x[i, t_i]. A rank has m and s of
+// its own classes, and x[i, t_i] where the target is one of them: one
+// all-reduce gives m, a second one s, the shifted target logit and the target's
+// weight. Follows PyTorch's loss_parallel, which takes three.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
+
+using namespace mlir;
+using namespace mlir::nn;
+
+namespace {
+
+/// Builds one rank's loss. Values over targets keep a class dimension of
+/// size 1.
+class ClassLossBuilder {
+public:
+  ClassLossBuilder(CrossEntropyOp op, ImplicitLocOpBuilder &b,
+                   ArrayRef<tp::AxisRefAttr> axes, tp::MeshOp mesh)
+      : op(op), b(b), axes(tp::AxisListAttr::get(b.getContext(), axes)),
+        mesh(FlatSymbolRefAttr::get(mesh.getSymNameAttr())),
+        classDim(op.getInput().getType().getRank() == 1 ? 0 : 1) {}
+
+  Value build(Value logits, Value target, Value weight, Type resultType) {
+    element = getElement(logits);
+    // Small floats are summed in f32.
+    Type result = element;
+    if (element.getIntOrFloatBitWidth() < 32) {
+      element = b.getF32Type();
+      logits = cast(logits, element);
+      weight = weight ? cast(weight, element) : weight;
+    }
+    auto local = getType(logits);
+    SmallVector<int64_t> shape(local.getShape());
+    numLocal = shape[classDim];
+    shape[classDim] = 1;
+    perTarget = RankedTensorType::get(shape, element);
+    Value index =
+        ReshapeOp::create(b, perTarget.clone(getElement(target)), target);
+
+    Value maximum = allReduce(tp::ReductionKind::Max,
+                              reduce(ReduceKind::Max, logits, {classDim}));
+    Value shifted = SubOp::create(b, local, logits, maximum);
+    Value sum =
+        reduce(ReduceKind::Sum, ExpOp::create(b, local, shifted), {classDim});
+    auto [mine, safe] = buildLookup(index);
+    SmallVector<Value> parts = {sum, keep(mine, pick(shifted, safe))};
+    if (weight)
+      parts.push_back(keep(mine, pickWeight(weight, safe)));
+    parts = allReduceTogether(parts);
+
+    Value loss = SubOp::create(b, perTarget,
+                               LogOp::create(b, perTarget, parts[0]), parts[1]);
+    Value counted = compare(ComparePredicate::NE, index, op.getIgnoreIndex());
+    Value one = splat(1);
+    Value weights = keep(counted, weight ? parts[2] : broadcast(one));
+    loss = keep(counted, MulOp::create(b, perTarget, loss, weights));
+    return cast(combine(loss, weights, resultType), result);
+  }
+
+private:
+  static RankedTensorType getType(Value value) {
+    return mlir::cast<RankedTensorType>(value.getType());
+  }
+  static Type getElement(Value value) {
+    return getType(value).getElementType();
+  }
+
+  Value cast(Value value, Type to) {
+    if (getElement(value) == to)
+      return value;
+    return CastOp::create(b, getType(value).clone(to), value);
+  }
+  Value constant(RankedTensorType type, Attribute value) {
+    return ConstantOp::create(
+        b, DenseElementsAttr::get(type, ArrayRef<Attribute>{value}));
+  }
+  Value splat(double value) {
+    return constant(RankedTensorType::get({}, element),
+                    b.getFloatAttr(element, value));
+  }
+  Value broadcast(Value scalar) {
+    return BroadcastOp::create(b, perTarget, scalar);
+  }
+  Value integer(Type type, int64_t value) {
+    return constant(RankedTensorType::get({}, type),
+                    b.getIntegerAttr(type, value));
+  }
+  Value compare(ComparePredicate predicate, Value value, int64_t bound) {
+    return CompareOp::create(b, getType(value).clone(b.getI1Type()), predicate,
+                             value, integer(getElement(value), bound));
+  }
+  /// `value` where `mask` says so, else zero.
+  Value keep(Value mask, Value value) {
+    return WhereOp::create(b, perTarget, mask, value, splat(0));
+  }
+  Value reduce(ReduceKind kind, Value value, ArrayRef<int64_t> dims) {
+    return ReduceOp::create(b, perTarget, kind, value, dims, /*keepdim=*/true);
+  }
+
+  /// Which targets are among this rank's classes, and an index into these for
+  /// each: 0 for those that others have and those that are ignored, out of
+  /// range for those that nobody has, so that the lookup reports them.
+  std::pair<Value, Value> buildLookup(Value index) {
+    int64_t numClasses = op.getInput().getType().getDimSize(classDim);
+    Type type = getElement(index);
+    auto mask = getType(index).clone(b.getI1Type());
+    auto all = [&](Value x, Value y) -> Value {
+      return LogicalAndOp::create(b, mask, x, y);
+    };
+    Value first = cast(
+        tp::ShardOffsetOp::create(b, RankedTensorType::get({}, b.getI64Type()),
+                                  b.getI64IntegerAttr(numClasses), mesh, axes),
+        type);
+    Value relative = SubOp::create(b, getType(index), index, first);
+    Value counted = compare(ComparePredicate::NE, index, op.getIgnoreIndex());
+    Value valid = all(compare(ComparePredicate::GE, index, 0),
+                      compare(ComparePredicate::LT, index, numClasses));
+    Value mine =
+        all(counted, all(compare(ComparePredicate::GE, relative, 0),
+                         compare(ComparePredicate::LT, relative, numLocal)));
+    Value wrong = all(counted, LogicalNotOp::create(b, mask, valid));
+    // A wrong index stays wrong, whatever this rank's first class is.
+    Value looked = LogicalOrOp::create(b, mask, mine, wrong);
+    Value outside = WhereOp::create(b, getType(index), wrong,
+                                    integer(type, numLocal), relative);
+    Value safe =
+        WhereOp::create(b, getType(index), looked, outside, integer(type, 0));
+    return {mine, safe};
+  }
+
+  Value pick(Value shifted, Value index) {
+    if (numLocal == 0)
+      return broadcast(splat(0));
+    return GatherOp::create(b, perTarget, shifted, index, classDim);
+  }
+  Value pickWeight(Value weight, Value index) {
+    if (numLocal == 0)
+      return broadcast(splat(0));
+    auto flat =
+        RankedTensorType::get({perTarget.getNumElements()}, getElement(index));
+    Value picked = IndexSelectOp::create(b, flat.clone(element), weight,
+                                         ReshapeOp::create(b, flat, index), 0);
+    return ReshapeOp::create(b, perTarget, picked);
+  }
+
+  Value allReduce(tp::ReductionKind kind, Value value) {
+    auto fqn = op->getAttrOfType<StringAttr>(tp::kFqnAttr);
+    return tp::AllReduceOp::create(
+        b, value.getType(), value, kind, mesh, axes, fqn,
+        b.getStringAttr("nn.cross_entropy over split classes (loss_parallel)"),
+        IntegerAttr());
+  }
+  SmallVector<Value> allReduceTogether(ArrayRef<Value> parts) {
+    SmallVector<int64_t> shape(perTarget.getShape());
+    shape[classDim] = parts.size();
+    Value sums =
+        allReduce(tp::ReductionKind::Sum,
+                  ConcatOp::create(b, perTarget.clone(shape), parts, classDim));
+    SmallVector<Value> results;
+    for (size_t i = 0; i < parts.size(); ++i)
+      results.push_back(SliceOp::create(b, perTarget, sums, classDim, i, 1));
+    return results;
+  }
+
+  /// The losses of all targets as the op's reduction says.
+  Value combine(Value losses, Value weights, Type resultType) {
+    auto type = mlir::cast<RankedTensorType>(resultType).clone(element);
+    if (op.getReduction() == LossReduction::None)
+      return ReshapeOp::create(b, type, losses);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, perTarget.getRank()));
+    auto sum = [&](Value value) -> Value {
+      return ReduceOp::create(b, type, ReduceKind::Sum, value, dims, false);
+    };
+    if (op.getReduction() == LossReduction::Sum)
+      return sum(losses);
+    return DivOp::create(b, type, sum(losses), sum(weights));
+  }
+
+  CrossEntropyOp op;
+  ImplicitLocOpBuilder &b;
+  tp::AxisListAttr axes;
+  FlatSymbolRefAttr mesh;
+  int64_t classDim;
+  int64_t numLocal = 0;
+  Type element;
+  RankedTensorType perTarget;
+};
+
+} // namespace
+
+FailureOr<SmallVector<Value>>
+CrossEntropyOp::partition(OpBuilder &builder, ValueRange operands,
+                          TypeRange types, const tp::OpSplit &split) {
+  tp::ShardingRule rule = getShardingRule();
+  int64_t classDim = getInput().getType().getRank() == 1 ? 0 : 1;
+  ArrayRef<tp::AxisRefAttr> axes =
+      split.factorAxes[rule.operands[0][classDim][0]];
+  if (axes.empty())
+    return tp::clonePartitioned(*this, builder, operands, types);
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  ClassLossBuilder loss(*this, b, axes, split.mesh);
+  return SmallVector<Value>{
+      loss.build(operands[0], operands[1],
+                 operands.size() > 2 ? operands[2] : Value(), types[0])};
+}
