@@ -81,3 +81,22 @@ std::vector<Transfer> tprt::getTransfers(const Collective &collective,
   }
   return transfers;
 }
+
+int64_t tprt::getReceivedBytes(const Collective &collective, int64_t rank) {
+  int64_t elements = 0;
+  if (collective.kind == CollectiveKind::AllReduce) {
+    // A reduce-scatter over flat chunks, then an all-gather.
+    const std::vector<int64_t> &group = *collective.getGroup(rank);
+    int64_t n = group.size();
+    int64_t position =
+        std::find(group.begin(), group.end(), rank) - group.begin();
+    int64_t total = numElements(collective.operandShapes[rank]);
+    int64_t chunk = (total + n - 1) / n;
+    int64_t own = std::clamp<int64_t>(total - position * chunk, 0, chunk);
+    elements = own * (n - 1) + total - own;
+  } else {
+    for (const Transfer &transfer : getTransfers(collective, rank))
+      elements += transfer.from == rank ? 0 : numElements(transfer.size);
+  }
+  return elements * byteWidth(collective.dtype);
+}

@@ -51,7 +51,7 @@ public:
     int64_t number = fits ? value.get<int64_t>() : 0;
     if (!fits || number < minimum || number > maximum)
       fail("found " + value.dump() + ", expected " + std::to_string(minimum) +
-           " to " + std::to_string(maximum));
+           (minimum == maximum ? "" : " to " + std::to_string(maximum)));
     return number;
   }
   std::vector<int64_t> getInts(int64_t minimum, int64_t maximum) const {
@@ -400,8 +400,12 @@ static Collective parseCollective(const Node &node, int64_t worldSize) {
       checkGroupShapes(node, collective, group);
   }
 
-  for (const Node &bytes : node["bytes_by_rank"].getArrayOf(worldSize))
-    collective.bytesByRank.push_back(bytes.getInt(0, INT64_MAX));
+  for (const Node &bytes : node["bytes_by_rank"].getArrayOf(worldSize)) {
+    int64_t rank = collective.bytesByRank.size();
+    int64_t required =
+        collective.getGroup(rank) ? getReceivedBytes(collective, rank) : 0;
+    collective.bytesByRank.push_back(bytes.getInt(required, required));
+  }
   if (node.has("axes"))
     collective.axes = node["axes"].getStrings();
   if (node.has("fqn"))

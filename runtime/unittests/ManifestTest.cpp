@@ -227,5 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"group_sizes", "/collectives/2/groups", "[[0, 1], [1]]",
              "has another size than the first group"},
         Edit{"bytes", "/collectives/0/bytes_by_rank", "[16]",
-             "has 1 entries, expected one for each of 2 ranks"}),
+             "has 1 entries, expected one for each of 2 ranks"},
+        Edit{"bytes_wrong", "/collectives/6/bytes_by_rank/1", "12",
+             "collectives[6].bytes_by_rank[1]: found 12, expected 8"}),
     [](const auto &info) { return info.param.name; });

@@ -17,7 +17,6 @@ namespace {
 
 /// One collective as each rank's program has it.
 struct Collective {
-  int64_t id;
   SmallVector<CollectiveOpInterface> ops; // by rank
 
   CollectiveOpInterface getFirst() { return ops.front(); }
@@ -307,7 +306,7 @@ tp::describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh) {
       return failure();
   SmallVector<Attribute> entries;
   for (size_t id = 0; id < programs.front().collectives.size(); ++id) {
-    Collective collective{static_cast<int64_t>(id), {}};
+    Collective collective;
     collective.ops.resize(mesh.getNumRanks());
     for (RankedProgram &program : programs)
       for (int64_t rank : program.ranks)

@@ -36,9 +36,9 @@ public:
   virtual int64_t getRank() const = 0;
 
   /// Runs collective `id`: reads the operand at `src`, writes the result at
-  /// `dst`; src == dst is allowed where their shapes are equal. On return `dst`
-  /// is complete and `src` may be overwritten. Returns the bytes received from
-  /// other ranks, counted where they are copied. Throws AbortedError.
+  /// `dst`; src == dst is allowed where this rank's have one shape. On return
+  /// `dst` is complete and `src` may be overwritten. Returns the bytes received
+  /// from other ranks, counted where they are copied. Throws AbortedError.
   virtual int64_t run(int64_t id, const std::byte *src, std::byte *dst) = 0;
 
   /// Waits for all ranks of the world. Throws AbortedError.

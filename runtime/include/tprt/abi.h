@@ -63,8 +63,8 @@ typedef struct tprt_gemm_args {
 
 /// Runs collective `id` of the manifest: reads the local operand at `src`,
 /// writes the local result at `dst`. They don't overlap, except that src == dst
-/// is allowed where operand and result shapes are equal. Returns when this
-/// rank's `dst` is complete and `src` may be overwritten.
+/// is allowed where this rank's operand and result have one shape. Returns when
+/// this rank's `dst` is complete and `src` may be overwritten.
 TPRT_API int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
                                  void *dst);
 

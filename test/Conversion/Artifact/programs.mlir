@@ -11,12 +11,16 @@
 // RUN:     --expect rows=y.npy --rtol 1e-5 --atol 1e-6 --blocks blocks --json run.json
 // RUN: %python %S/Inputs/programs.py check
 // RUN: tp-compile %s --emit=manifest -o - | FileCheck %s
+// RUN: tp-run mlp.tpx --describe | FileCheck %s --check-prefix=DESCRIBE
 
 // CHECK: "bytes_by_rank":[128,128,64],{{.*}}"kind":"reduce_scatter"
 // CHECK-SAME: "bytes_by_rank":[96,96,128],{{.*}}"kind":"all_gather"
 // CHECK-SAME: "bytes_by_rank":[216,216,208],{{.*}}"kind":"all_reduce"
 // CHECK-SAME: "bytes_by_rank":[36,36,32],{{.*}}"kind":"exchange"
 // CHECK-SAME: "bytes_by_rank":[40,40,24],{{.*}}"kind":"all_to_all"
+
+// DESCRIBE: 0  reduce_scatter  8x5xf32 -> 8x2xf32 | 8x1xf32  64 to 128 bytes per rank
+// DESCRIBE: 3  exchange  8x2xf32 | 8x1xf32 -> 3x5xf32 | 2x5xf32  32 to 36 bytes per rank
 tp.mesh @mesh(tp = 3)
 func.func @long(%x: tensor<8x3xf32> {tp.name = "x"})
     -> (tensor<8x2xf32> {tp.name = "y", tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>, tp.global_type = tensor<8x5xf32>},
