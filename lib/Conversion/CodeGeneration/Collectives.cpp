@@ -91,7 +91,9 @@ LogicalResult checkSameSequence(RankedProgram &program, RankedProgram &first) {
   StringRef name = program.function.getName();
   StringRef firstName = first.function.getName();
   for (auto [i, op, other] :
-       llvm::enumerate(program.collectives, first.collectives)) {
+       llvm::zip_first(llvm::seq<size_t>(std::min(program.collectives.size(),
+                                                  first.collectives.size())),
+                       program.collectives, first.collectives)) {
     std::string text;
     llvm::raw_string_ostream os(text);
     DictionaryAttr found = getMeaning(op), required = getMeaning(other);

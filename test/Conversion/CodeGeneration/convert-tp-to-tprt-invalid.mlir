@@ -80,3 +80,18 @@ func.func @b(%rank: index {tprt.role = "rank"}, %x: tensor<1xf32>) attributes {t
   %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<1xf32>
   return
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {tp.ranks = array<i64: 0>} {
+  %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
+  return
+}
+// expected-error @+1 {{'@b' has 2 collectives, '@a' has 1: the ranks would wait}}
+func.func @b(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {tp.ranks = array<i64: 1>} {
+  %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
+  // expected-note @+1 {{the first that only one of them has}}
+  %1 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
+  return
+}
