@@ -133,6 +133,11 @@ void Planning::append(const Space &space, ArrayRef<Move> moves) {
       }
       step.axes = space.getAxes(used);
       step.source = space.getSources(state, move.result, step.axes);
+      // Every rank holds its new block already, under another name.
+      if (llvm::equal(step.source, llvm::seq<int64_t>(step.source.size()))) {
+        state = move.result;
+        continue;
+      }
     } else if (move.kind == RedistributionStep::Exchange) {
       step.axes = getSplittingAxes(step.operand);
     }

@@ -214,9 +214,18 @@ std::vector<int64_t> getElements(ArrayRef<int64_t> shape, ShardingAttr sharding,
     bool mine = true;
     int64_t rest = element;
     for (int64_t dim = shape.size(); dim-- > 0; rest /= shape[dim]) {
-      ArrayRef<AxisRefAttr> axes = sharding.getDims()[dim].getAxes();
-      int64_t block = shape[dim] / mesh.getAxesSize(axes);
-      mine &= rest % shape[dim] / block == mesh.getIndexAlong(rank, axes);
+      AxisListAttr list = sharding.getDims()[dim];
+      ArrayRef<AxisRefAttr> axes = list.getAxes();
+      // The segment that the index is in, and where it stands there.
+      int64_t index = rest % shape[dim], size = shape[dim];
+      for (int64_t segment : list.getSegments()) {
+        size = segment;
+        if (index < segment)
+          break;
+        index -= segment;
+      }
+      int64_t block = size / mesh.getAxesSize(axes);
+      mine &= index / block == mesh.getIndexAlong(rank, axes);
     }
     if (mine)
       elements.push_back(element);
@@ -257,7 +266,7 @@ TEST_F(Rules, ReshapeIsSound) {
           OpSplit split;
           split.mesh = mesh;
           split.factorAxes.resize(rule.factors.size());
-  split.factorSegments.resize(rule.factors.size());
+          split.factorSegments.resize(rule.factors.size());
           split.factorAxes[i].push_back(a);
           split.factorAxes[j].push_back(b);
           bool even = llvm::all_of(

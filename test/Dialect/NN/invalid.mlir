@@ -171,3 +171,11 @@ func.func @elementwise(%x: tensor<2x8xf32>, %y: tensor<3x8xf32>) {
   %0 = nn.add %x, %y : (tensor<2x8xf32>, tensor<3x8xf32>) -> tensor<2x8xf32>
   return
 }
+
+// -----
+
+func.func @smoothed(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
+  // expected-error@+1 {{loss_parallel has no label smoothing}}
+  %l = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.1 loss_parallel : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
+  return
+}
