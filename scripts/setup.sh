@@ -3,24 +3,19 @@
 # from Debian, and a Python environment in .venv. Says what it downloads and how
 # large that is before it does. When everything is there it returns at once.
 #
-#   scripts/setup.sh [--sanitizers]
+#   scripts/setup.sh
 #
-#   --sanitizers   also what the asan-ubsan preset needs
 #   TP_PYTHON      the Python to build on (default: python3). When it has PyTorch,
 #                  from 2.8 on and with its C++ headers, that one is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
-  build-essential ccache clang-22 cmake git libcli11-dev libgtest-dev libmlir-22-dev
+  build-essential ccache clang-22 cmake git libclang-rt-22-dev libcli11-dev libgtest-dev libmlir-22-dev
   libopenblas-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools ninja-build
   nlohmann-json3-dev python3 python3-venv zlib1g-dev
 )
-case "${1:-}" in
-"") ;;
---sanitizers) packages+=(libclang-rt-22-dev) ;;
-*) echo "usage: scripts/setup.sh [--sanitizers]" >&2; exit 2 ;;
-esac
+[ $# = 0 ] || { echo "usage: scripts/setup.sh" >&2; exit 2; }
 
 say() { printf '== %s\n' "$*"; }
 

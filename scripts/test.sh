@@ -13,9 +13,7 @@ if [ "${1:-}" = --preset ]; then
   shift 2
 fi
 
-setup_options=()
-[ "$preset" = asan-ubsan ] && setup_options=(--sanitizers)
-scripts/setup.sh "${setup_options[@]}"
+scripts/setup.sh
 
 printf '== building with the preset %s\n' "$preset"
 cmake --preset "$preset"

@@ -7,7 +7,8 @@ import lit.formats
 config.name = "tp-mlir"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "CMakeLists.txt"]
+# Seeds of the fuzzers are no tests.
+config.excludes = ["Inputs", "Fuzz", "CMakeLists.txt"]
 # DEFINE lines may use substitutions themselves.
 config.recursiveExpansionLimit = 3
 config.test_source_root = os.path.dirname(__file__)
