@@ -139,8 +139,12 @@ bool plan::matchFqn(StringRef pattern, StringRef fqn, MatchMode mode) {
 
 std::string plan::checkPattern(StringRef pattern, MatchMode mode) {
   std::string error;
-  if (mode == MatchMode::Regex)
-    (void)llvm::Regex(toPosix(pattern)).isValid(error);
+  if (mode != MatchMode::Regex)
+    return error;
+  // Counts multiply: a few of them, one inside of the other, fill the memory.
+  if (pattern.count('{') > 1)
+    return "it has more than one repetition count";
+  (void)llvm::Regex(toPosix(pattern)).isValid(error);
   return error;
 }
 
@@ -223,6 +227,16 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
               "' is a parameter; styles apply to modules, here '" +
               parameter.rsplit('.').first + "'")
           .str();
+
+  for (StringRef parameter : parameters) {
+    StringRef holder = parameter.rsplit('.').first;
+    if (holder != parameter && !llvm::is_contained(modules, holder) &&
+        matchFqn(pattern, holder))
+      return ("the model never calls '" + holder +
+              "', it uses its parameters; they can have a style for weights, "
+              "such as ColwiseParallel, or placements")
+          .str();
+  }
 
   // A prefix that the pattern lacks is the likeliest slip: plans are often
   // written for an inner model.

@@ -178,7 +178,7 @@ public:
       }
       segments = placement.segments;
       if (segments.empty()) {
-        if (size % placement.blocks) {
+        if (placement.blocks > size || size % placement.blocks) {
           emitError("dimension " + Twine(dim) + " has size " + Twine(size) +
                     ", which isn't " + Twine(placement.blocks) +
                     " blocks of one size");

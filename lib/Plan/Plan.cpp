@@ -77,7 +77,7 @@ public:
     }
     if (!plan.file.mesh.empty())
       valid &= succeeded(checkShardings());
-    return success(valid);
+    return success(succeeded(checkReductions()) && valid);
   }
 
 private:
@@ -441,6 +441,47 @@ private:
       };
       checkSteps(layouts.module.getInputs(), layouts.inputs, "an input");
       checkSteps(layouts.module.getResults(), layouts.outputs, "an output");
+    }
+    return success(valid);
+  }
+
+  /// As in PyTorch, reductions of one value over different mesh dimensions must
+  /// be the same, but for sum and avg, which commute.
+  LogicalResult checkReductions() {
+    struct Reduction {
+      ReductionKind kind;
+      const LayoutStep *step;
+    };
+    auto isLinear = [](ReductionKind kind) {
+      return kind == ReductionKind::Sum || kind == ReductionKind::Avg;
+    };
+    bool valid = true;
+    llvm::DenseMap<std::pair<Operation *, unsigned>, Reduction> reductions;
+    auto check = [&](nn::ModuleOp module, const BoundarySteps &boundary,
+                     unsigned offset) {
+      for (auto [index, steps] : llvm::enumerate(boundary)) {
+        if (steps.empty() || !steps.back().placement.isPartial())
+          continue;
+        ReductionKind kind = steps.back().placement.reduction;
+        auto [it, inserted] =
+            reductions.insert({{module, static_cast<unsigned>(offset + index)},
+                               {kind, &steps.back()}});
+        ReductionKind other = it->second.kind;
+        if (inserted || kind == other || (isLinear(kind) && isLinear(other)))
+          continue;
+        valid = false;
+        InFlightDiagnostic error =
+            emitError(steps.back().loc)
+            << steps.back().placement.str() << " doesn't go with "
+            << it->second.step->placement.str()
+            << ", which the same tensor of '" << module.getFqn()
+            << "' is over another mesh dimension";
+        error.attachNote(it->second.step->loc) << "it is so from here";
+      }
+    };
+    for (ModuleLayouts &layouts : plan.modules) {
+      check(layouts.module, layouts.inputs, 0);
+      check(layouts.module, layouts.outputs, layouts.inputs.size());
     }
     return success(valid);
   }

@@ -75,7 +75,7 @@ public:
           fields.getKeyLoc("parallelize"),
           "a plan has either 'plan' or 'parallelize', and this one has both");
     else if (entries)
-      readGroup(fields, *entries, defaults);
+      readGroup(fields, *entries, defaults, fields.getKeyLoc("plan"));
     else if (list)
       readGroups(fields, *list, defaults);
     else
@@ -107,10 +107,10 @@ private:
                                  {"mesh_dim", "tp_mesh_dim", "plan", "match",
                                   "on_unmatched", "loss_parallel"});
       PlanGroup group = defaults;
-      group.loc = item.loc;
       readOptions(fields, group);
       if (fields["plan"])
-        readGroup(fields, *fields["plan"], std::move(group));
+        readGroup(fields, *fields["plan"], std::move(group),
+                  fields.getKeyLoc("plan"));
       else
         report(item.loc, "key 'plan' is missing; it maps modules to styles");
     }
@@ -146,8 +146,10 @@ private:
     }
   }
 
-  void readGroup(Fields &fields, const PlanValue &entries, PlanGroup group) {
-    group.axes = readAxes(fields, group.loc);
+  void readGroup(Fields &fields, const PlanValue &entries, PlanGroup group,
+                 FileLineColLoc loc) {
+    group.loc = loc;
+    group.axes = readAxes(fields);
     this->group = &group;
     if (isSingleStyle(entries)) {
       PlanValue root(entries.loc);
@@ -178,7 +180,7 @@ private:
   }
 
   /// The mesh dimensions that `mesh_dim` or `tp_mesh_dim` name.
-  AxisSet readAxes(Fields &fields, FileLineColLoc loc) {
+  AxisSet readAxes(Fields &fields) {
     const PlanValue *byName = fields["mesh_dim"];
     const PlanValue *byIndex = fields["tp_mesh_dim"];
     if (plan.mesh.empty())

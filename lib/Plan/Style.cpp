@@ -7,7 +7,6 @@
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -223,9 +222,11 @@ std::optional<Placement> ModuleRequests::resolve(Placement placement, Type type,
     return std::nullopt;
   }
   int64_t size = tensorType.getDimSize(dim);
-  if (!placement.segments.empty() &&
-      size != std::accumulate(placement.segments.begin(),
-                              placement.segments.end(), int64_t(0))) {
+  // Segments may be too large to be added up.
+  int64_t rest = size;
+  for (int64_t segment : placement.segments)
+    rest = segment > rest ? -1 : rest - segment;
+  if (!placement.segments.empty() && rest != 0) {
     reportError(loc, "the segments of " + placement.str() +
                          " don't add up to the size " + Twine(size) +
                          " of dimension " + Twine(dim) + " of " + tensor);

@@ -65,8 +65,8 @@ plan: {embed: {style: RowwiseParallel, output_layouts: Shard(1)}}
 # CHECK: nn.module "head" class "TiedLinear"
 # CHECK: nn.parameter "head.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{tp}, {}]>}
 mesh: {tp: 2}
-plan: {head: {style: ColwiseParallel, output_layouts: Partial(max)}}
-# CHECK: to <@mesh, {{\[}}{}, {}], partial = {tp: max}> {{.*}}ColwiseParallel output_layouts Partial(max)"
+plan: {head: {style: ColwiseParallel, output_layouts: Shard(0)}}
+# CHECK: to <@mesh, {{\[}}{tp}, {}]> {{.*}}ColwiseParallel output_layouts Shard(0)"
 
 //--- sequence.yaml
 # CHECK: %[[IN:.+]] = tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {tp}, {}]> {fqn = "layers.0.norm", reason = "sequence.yaml:[[#@LINE+5]]:8: SequenceParallel sequence_dim Shard(1)"}

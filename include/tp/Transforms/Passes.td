@@ -54,12 +54,18 @@ def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
          {fqn = "net2", reason = "mlp.yaml:3:3: RowwiseParallel output_layouts Replicate"} : tensor<8x10xf32>
     ```
 
+    Arguments of the function that are declared with one layout wherever they are used,
+    and results that a layout gives, have it as their `tp.sharding`. In a plan over some
+    of the mesh's dimensions, a redistribution is `over` these.
+
+    Warns of what lint finds (docs/Plans.md), and fails instead when `strict`.
+
     Fails, with every problem at its line and column of the plan, when the plan can't be
     read or parsed, names a style, argument, placement or mesh dimension that doesn't
     exist, has a pattern that matches no module, puts a style on a module that it can't
     shard, gives a layout for a tensor that a module doesn't have, splits a dimension that
-    doesn't exist or doesn't divide by the mesh dimension, or asks for two placements of
-    one parameter. Fails as well when the module has a `tp.mesh` already.
+    doesn't exist, or asks for two placements of one parameter. Fails as well when the
+    module has a `tp.mesh` already.
   }];
   let options = [
     Option<"planPath", "plan", "std::string", "",

@@ -54,7 +54,8 @@ std::optional<Finding> plan::checkEvenness(const Placement &placement,
                                            FileLineColLoc loc) {
   SmallVector<int64_t> parts(placement.segments);
   int64_t size = type.getDimSize(placement.dim);
-  if (parts.empty() && size % placement.blocks == 0)
+  if (parts.empty() && placement.blocks <= std::max<int64_t>(size, 1) &&
+      size % placement.blocks == 0)
     parts.assign(placement.blocks, size / placement.blocks);
   auto *uneven =
       llvm::find_if(parts, [&](int64_t part) { return part % group.size; });

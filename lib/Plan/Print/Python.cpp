@@ -2,7 +2,8 @@
 
 #include "../Styles/WeightedModule.h"
 #include "tp/Plan/Print.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;

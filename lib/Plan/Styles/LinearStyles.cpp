@@ -41,7 +41,18 @@ public:
 
   LogicalResult verify(const Arguments &arguments,
                        const MeshGroup &group) const override {
-    return verifyPrepareFunctions(arguments, group);
+    bool valid = succeeded(verifyPrepareFunctions(arguments, group));
+    Placement output = arguments["output_layouts"].getPlacement();
+    bool isColwise = kind == WeightSplit::Kind::Colwise;
+    if (output.isPartial() &&
+        (isColwise || output.reduction != ReductionKind::Sum)) {
+      emitError(arguments["output_layouts"].loc)
+          << "output_layouts: the output comes as "
+          << (isColwise ? "Shard(-1)" : "Partial(sum)")
+          << ", which can't be redistributed to " << output.str();
+      valid = false;
+    }
+    return success(valid);
   }
 
   void apply(const Arguments &arguments,

@@ -3,6 +3,7 @@
 #include "PrepareFunctions.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Plan/Pattern.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;

@@ -1,6 +1,7 @@
 //===- WeightedModule.cpp - modules around one weight ---------------------===//
 
 #include "WeightedModule.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
