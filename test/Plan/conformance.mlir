@@ -12,6 +12,7 @@
 // RUN: tp-opt %t/8.mlir --tp-parallelize=plan=%t/8.yaml | %{check} %t/8.yaml
 // RUN: tp-opt %t/10.mlir --tp-parallelize=plan=%t/10.yaml | %{check} %t/10.yaml
 // RUN: tp-opt %t/11.mlir --tp-parallelize=plan=%t/11.yaml | %{check} %t/11.yaml
+// RUN: tp-opt %t/12.mlir --tp-parallelize=plan=%t/12.yaml | %{check} %t/12.yaml
 // RUN: tp-opt %t/13.mlir --tp-parallelize=plan=%t/13.yaml | %{check} %t/13.yaml
 // RUN: tp-opt %t/14.mlir --tp-parallelize=plan=%t/14.yaml | %{check} %t/14.yaml
 // RUN: tp-opt %t/14b.mlir --tp-parallelize=plan=%t/14b.yaml | %{check} %t/14b.yaml
@@ -27,6 +28,7 @@
 // RUN: tp-opt %t/25.mlir --tp-parallelize=plan=%t/25.yaml | %{check} %t/25.yaml
 // RUN: tp-opt %t/27.mlir --tp-parallelize=plan=%t/27.yaml | %{check} %t/27.yaml
 // RUN: tp-opt %t/28.mlir --tp-parallelize=plan=%t/28.yaml | %{check} %t/28.yaml
+// RUN: tp-opt %t/30.mlir --tp-parallelize=plan=%t/30.yaml | %{check} %t/30.yaml
 
 // ColwiseParallel, Linear(16, 16): no collective, a block of columns.
 //--- 1.mlir
@@ -207,6 +209,32 @@ plan:
   "": {style: PrepareModuleInputOutput, input_layouts: [Shard(0), Shard(1)], desired_input_layouts: [Replicate, Shard(1)],
        output_layouts: Shard(1), desired_output_layouts: Shard(1)}
   linear: ColwiseParallel
+
+# Inputs by keyword: 1 collective. PyTorch gathers; the block that is needed is less.
+//--- 12.mlir
+func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %r = nn.module "" class "TestModule" (%x as "x" at 0, %y as "y" at 1) {
+  ^bb0(%a: tensor<4x8xf32>, %c: tensor<4x8xf32>):
+    %l = nn.module "linear" class "Linear" (%a as "input" at 0) {
+    ^bb0(%input: tensor<4x8xf32>):
+      %w = nn.parameter "linear.weight" : tensor<8x8xf32>
+      %z = nn.linear %input, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      nn.yield %z : tensor<4x8xf32>
+    } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %s = nn.add %l, %c : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    nn.yield %s : tensor<4x8xf32>
+  } : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+//--- 12.yaml
+# CHECK: func.func @main(%arg0: tensor<4x8xf32> {{.*}}, %arg1: tensor<1x8xf32>
+# CHECK-SAME: -> (tensor<4x2xf32>
+# CHECK: tp.all_
+mesh: {tp: 4}
+plan:
+  "": {style: PrepareModuleInputOutput, input_kwarg_layouts: {y: Shard(0)}, desired_input_kwarg_layouts: {y: Replicate},
+       input_layouts: [Replicate], desired_input_layouts: [Replicate], output_layouts: Shard(1), desired_output_layouts: Shard(1)}
+  linear: {style: ColwiseParallel, use_local_output: false}
 
 # PrepareModuleOutput: none, a local block.
 //--- 13.mlir
@@ -555,3 +583,40 @@ func.func @main(%x: tensor<8x10xf32>) -> tensor<8x10xf32> {
 # CHECK: tp.all_reduce sum
 mesh: {tp: 2}
 plan: {"layers.*.net[1]": ColwiseParallel, "layers.*.net[2]": RowwiseParallel}
+
+# A root entry around both layers: a reduce-scatter and an all-gather, no gather of what came whole.
+//--- 30.mlir
+func.func @main(%x: tensor<8x10xf32>) -> tensor<8x10xf32> {
+  %r = nn.module "" class "MLP" (%x as "x" at 0) {
+  ^bb0(%in: tensor<8x10xf32>):
+    %ha = nn.module "net1" class "Linear" (%in as "input" at 0) {
+    ^bb0(%input: tensor<8x10xf32>):
+      %w = nn.parameter "net1.weight" : tensor<16x10xf32>
+      %b = nn.parameter "net1.bias" : tensor<16xf32>
+      %y = nn.linear %input, %w : (tensor<8x10xf32>, tensor<16x10xf32>) -> tensor<8x16xf32>
+      %z = nn.add %y, %b : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
+      nn.yield %z : tensor<8x16xf32>
+    } : (tensor<8x10xf32>) -> tensor<8x16xf32>
+    %ga = nn.relu %ha : tensor<8x16xf32>
+    %a = nn.module "net2" class "Linear" (%ga as "input" at 0) {
+    ^bb0(%input: tensor<8x16xf32>):
+      %w = nn.parameter "net2.weight" : tensor<10x16xf32>
+      %b = nn.parameter "net2.bias" : tensor<10xf32>
+      %y = nn.linear %input, %w : (tensor<8x16xf32>, tensor<10x16xf32>) -> tensor<8x10xf32>
+      %z = nn.add %y, %b : (tensor<8x10xf32>, tensor<10xf32>) -> tensor<8x10xf32>
+      nn.yield %z : tensor<8x10xf32>
+    } : (tensor<8x16xf32>) -> tensor<8x10xf32>
+    nn.yield %a : tensor<8x10xf32>
+  } : (tensor<8x10xf32>) -> tensor<8x10xf32>
+  return %r : tensor<8x10xf32>
+}
+//--- 30.yaml
+# CHECK: func.func @main(%arg0: tensor<8x10xf32>
+# CHECK-SAME: -> (tensor<8x10xf32>
+# CHECK: tp.reduce_scatter sum
+# CHECK: tp.all_gather
+mesh: {tp: 2}
+plan:
+  "": {style: PrepareModuleInputOutput, input_layouts: Replicate, desired_input_layouts: Shard(0), output_layouts: Shard(0), desired_output_layouts: Replicate}
+  net1: {style: ColwiseParallel, input_layouts: Shard(0)}
+  net2: {style: RowwiseParallel, output_layouts: Shard(0)}

@@ -49,7 +49,7 @@ plan:
   e: {style: {name: x}}
 # CHECK: :[[#@LINE+1]]:9: error: unknown style 'ColwisParallel'; did you mean 'ColwiseParallel'?
   net1: ColwisParallel
-# CHECK: :[[#@LINE+1]]:9: error: unknown style 'fsdp'; styles are ColwiseParallel, RowwiseParallel, SequenceParallel, PrepareModuleInput, PrepareModuleOutput, PrepareModuleInputOutput, PairwiseParallel, PairwiseParallelStyle, PairwiseSequenceParallel, and the strings of Hugging Face's tp_plan
+# CHECK: :[[#@LINE+1]]:9: error: unknown style 'fsdp'; styles are ColwiseParallel, RowwiseParallel, SequenceParallel, PrepareModuleInput, PrepareModuleOutput, PrepareModuleInputOutput, PairwiseParallel, PairwiseParallelStyle, PairwiseSequenceParallel, NoParallel, and the strings of Hugging Face's tp_plan
   net2: fsdp
 
 //--- arguments.yaml

@@ -57,7 +57,7 @@ mesh: {tp: 2}
 plan:
   norm: sequence_parallel
   wq: replicated_with_grad_allreduce
-  "w[o]": isolated
+  "w[o]": NoParallel
   wo: all_reduce
 
 //--- embedding.mlir

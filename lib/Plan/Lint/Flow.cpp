@@ -40,10 +40,17 @@ public:
 
 private:
   KnownLayout getParameter(nn::ParameterOp parameter) {
+    const AxisSet &axes = context.getGroup().axes;
     for (const AxisPlacement &over :
-         context.plan.getPlacements(parameter.getFqnAttr()))
-      if (over.axes == context.getGroup().axes)
+         context.plan.getPlacements(parameter.getFqnAttr())) {
+      if (over.axes == axes)
         return {over.placement};
+      // Along some of the dimensions is another thing than along all.
+      if (llvm::any_of(over.axes, [&](unsigned axis) {
+            return llvm::is_contained(axes, axis);
+          }))
+        return {};
+    }
     return {Placement::replicate()};
   }
 

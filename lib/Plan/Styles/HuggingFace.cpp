@@ -171,6 +171,8 @@ void plan::addHuggingFaceStyles(StyleList &styles) {
   const WholeString::Row wholes[] = {
       {"sequence_parallel", Parameters | Inputs | Outputs},
       {"replicate", Parameters},
+      // torchtitan's name for it.
+      {"NoParallel", Parameters},
       {"replicated_with_grad_allreduce", Parameters},
       {"isolated", Parameters},
       {"local", Parameters},
