@@ -25,6 +25,7 @@
 // RUN: tp-opt %t/21.mlir --tp-parallelize=plan=%t/21.yaml | %{check} %t/21.yaml
 // RUN: tp-opt %t/22.mlir --tp-parallelize=plan=%t/22.yaml | %{check} %t/22.yaml
 // RUN: tp-opt %t/23.mlir --tp-parallelize=plan=%t/23.yaml | %{check} %t/23.yaml
+// RUN: tp-opt %t/24.mlir --tp-parallelize=plan=%t/24.yaml | %{check} %t/24.yaml
 // RUN: tp-opt %t/25.mlir --tp-parallelize=plan=%t/25.yaml | %{check} %t/25.yaml
 // RUN: tp-opt %t/27.mlir --tp-parallelize=plan=%t/27.yaml | %{check} %t/27.yaml
 // RUN: tp-opt %t/28.mlir --tp-parallelize=plan=%t/28.yaml | %{check} %t/28.yaml
@@ -476,6 +477,25 @@ func.func @main(%x: tensor<16x7xf32>) -> tensor<16x7xf32> {
 # CHECK: tp.local_slice
 mesh: {tp: 4}
 plan: {"": {style: PrepareModuleOutput, output_layouts: Replicate, desired_output_layouts: Shard(0)}}
+
+# PrepareModuleInputOutput of 7 columns over 4 ranks: the last one has one less. 1 all-gather.
+//--- 24.mlir
+func.func @main(%x: tensor<20x7xf32>) -> tensor<20x7xf32> {
+  %r = nn.module "" class "Identity" (%x as "input" at 0) {
+  ^bb0(%input: tensor<20x7xf32>):
+    nn.yield %input : tensor<20x7xf32>
+  } : (tensor<20x7xf32>) -> tensor<20x7xf32>
+  return %r : tensor<20x7xf32>
+}
+//--- 24.yaml
+# CHECK: func.func @main(%arg0: tensor<5x7xf32>
+# CHECK-SAME: -> (tensor<20x2xf32>
+# CHECK: tp.all_gather %arg0 dim 0
+# CHECK: func.func @main_0(%arg0: tensor<5x7xf32>
+# CHECK-SAME: -> (tensor<20x1xf32>
+# CHECK: tp.all_gather %arg0 dim 0
+mesh: {tp: 4}
+plan: {"": {style: PrepareModuleInputOutput, input_layouts: Shard(0), desired_input_layouts: Replicate, output_layouts: Replicate, desired_output_layouts: Shard(1)}}
 
 # A star.
 //--- 25.mlir
