@@ -95,6 +95,8 @@ private:
                     "parallelize must be a list of maps, each with the keys "
                     "'mesh_dim' and 'plan', found " +
                         list.describe());
+    if (list.items.empty())
+      emitWarning(list.loc, "the plan is empty: nothing is parallelized");
     ArrayRef<PlanValue> items = list.isList() ? ArrayRef(list.items) : list;
     for (const PlanValue &item : items) {
       if (!item.isMap()) {

@@ -4,6 +4,7 @@
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/mlp.json | FileCheck %t/json.check
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/grid.yaml | FileCheck %t/grid.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/empty.yaml 2>&1 | FileCheck %t/empty.yaml
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/none.yaml 2>&1 | FileCheck %t/none.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/mlp.yaml --verify-roundtrip -o /dev/null
 
 //--- model.mlir
@@ -91,3 +92,8 @@ plan: {}
 # CHECK: tp.mesh @mesh(tp = 2)
 # CHECK-NOT: tp.sharding
 # CHECK-NOT: tp.redistribute
+
+//--- none.yaml
+# CHECK: none.yaml:[[#@LINE+2]]:1: warning: the plan is empty: nothing is parallelized
+mesh: {tp: 2}
+parallelize: []
