@@ -174,6 +174,9 @@ private:
     unsigned index = result.getResultNumber();
     ArrayRef<plan::LayoutStep> steps =
         getSteps(module, group, /*isInput=*/false, index);
+    // A value leaves the program reduced.
+    if (!steps.empty() && steps.back().placement.isPartial())
+      return std::nullopt;
     if (!steps.empty())
       return steps.back().placement;
     return getGiven(module.getBodyBlock()->getTerminator()->getOperand(index),

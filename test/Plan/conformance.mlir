@@ -7,6 +7,7 @@
 // RUN: tp-opt %t/2.mlir --tp-parallelize=plan=%t/2.yaml | %{check} %t/2.yaml
 // RUN: tp-opt %t/3.mlir --tp-parallelize=plan=%t/3.yaml | %{check} %t/3.yaml
 // RUN: tp-opt %t/5.mlir --tp-parallelize=plan=%t/5.yaml | %{check} %t/5.yaml
+// RUN: tp-opt %t/5p.mlir --tp-parallelize=plan=%t/5p.yaml | %{check} %t/5p.yaml
 // RUN: tp-opt %t/6.mlir --tp-parallelize=plan=%t/6.yaml | %{check} %t/6.yaml
 // RUN: tp-opt %t/7.mlir --tp-parallelize=plan=%t/7.yaml | %{check} %t/7.yaml
 // RUN: tp-opt %t/8.mlir --tp-parallelize=plan=%t/8.yaml | %{check} %t/8.yaml
@@ -111,6 +112,24 @@ func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
 # CHECK: tp.all_reduce sum
 mesh: {tp: 4}
 plan: {"": RowwiseParallel}
+
+# RowwiseParallel(output_layouts=Partial()) at the end: reduced, as a value leaves the program whole.
+//--- 5p.mlir
+func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %r = nn.module "" class "Linear" (%x as "input" at 0) {
+  ^bb0(%input: tensor<8x16xf32>):
+    %w = nn.parameter "weight" : tensor<16x16xf32>
+    %y = nn.linear %input, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+    nn.yield %y : tensor<8x16xf32>
+  } : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %r : tensor<8x16xf32>
+}
+//--- 5p.yaml
+# CHECK: func.func @main(%arg0: tensor<8x4xf32>
+# CHECK-SAME: -> (tensor<8x16xf32>
+# CHECK: tp.all_reduce sum
+mesh: {tp: 4}
+plan: {"": {style: RowwiseParallel, output_layouts: Partial}}
 
 # RowwiseParallel(output_layouts=Shard(0)): 1 reduce-scatter.
 //--- 6.mlir

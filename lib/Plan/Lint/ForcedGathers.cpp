@@ -19,13 +19,13 @@ public:
     if (!isa<nn::SliceOp>(operand.getOwner()))
       add(operand, known, module,
           "needs dimension " + Twine(known.placement->dim) +
-              " of its operand whole");
+              " of its operand whole, which is");
   }
 
   void visitConflict(OpOperand &operand, const KnownLayout &known,
                      StringRef module) override {
     add(operand, known, module,
-        "has operands that are split along different dimensions");
+        "has operands that are split along different dimensions, one of them");
   }
 
 private:
@@ -38,7 +38,7 @@ private:
                                      type, context.getGroup().size);
     context.add({"forced-gather", known.origin->loc,
                  ("'" + operand.getOwner()->getName().getStringRef() +
-                  "' in '" + module + "' " + what + ", which is " +
+                  "' in '" + module + "' " + what + " " +
                   known.placement->str() + " by " + known.origin->argument)
                      .str(),
                  "each rank receives up to " + printBytes(bytes),

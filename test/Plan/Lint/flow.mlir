@@ -5,6 +5,7 @@
 // RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/gather.yaml -o /dev/null 2>&1 | FileCheck %t/gather.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/whole.yaml -o /dev/null 2>&1 | FileCheck %t/whole.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/heads.yaml -o /dev/null 2>&1 | FileCheck %t/heads.yaml --implicit-check-not=warning:
+// RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/conflict.yaml -o /dev/null 2>&1 | FileCheck %t/conflict.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../Inputs/fused.mlir --tp-apply-plan=plan=%t/packed.yaml -o /dev/null 2>&1 | FileCheck %t/packed.yaml --implicit-check-not=warning:
 
 //--- clean.yaml
@@ -56,3 +57,13 @@ plan:
 # CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 128 bytes
 # CHECK: :[[#@LINE+1]]:3: note: to mend it: write {style: packed_colwise, segments: [16, 16]}
   gate_up: ColwiseParallel
+
+# Rows of the batch and rows of the weight over one mesh dimension.
+//--- conflict.yaml
+mesh: {tp: 2}
+plan:
+  norm: {style: PrepareModuleInputOutput, input_layouts: Shard(0), desired_input_layouts: Shard(0),
+# CHECK: :[[#@LINE+2]]:10: warning: 'nn.linear' in 'wq' has operands that are split along different dimensions, one of them Shard(0) by output_layouts [forced-gather]
+# CHECK: :[[#@LINE+1]]:10: note: cost: each rank receives up to 512 bytes
+         output_layouts: Shard(0), desired_output_layouts: Shard(0)}
+  wq.weight: [Shard(0)]
