@@ -1,6 +1,8 @@
 // Logits enter a cross entropy split along their classes.
 // RUN: split-file %s %t
 // RUN: tp-opt %S/Inputs/fused.mlir --tp-apply-plan=plan=%t/plan.yaml | FileCheck %t/plan.yaml
+// RUN: tp-opt %S/Inputs/fused.mlir --tp-apply-plan="plan=%t/plan.yaml strict=true" -o /dev/null
+// RUN: tp-opt %S/Inputs/fused.mlir --tp-apply-plan=plan=%t/without.yaml -o /dev/null 2>&1 | FileCheck %t/without.yaml
 // RUN: not tp-opt %S/Inputs/fused.mlir --tp-apply-plan=plan=%t/batch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/batch.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/none.yaml -o %t/out.mlir 2>&1 | FileCheck %t/none.yaml --implicit-check-not=error:
 
@@ -11,6 +13,12 @@
 # CHECK: nn.cross_entropy mean %[[L]]
 mesh: {tp: 2}
 loss_parallel: true
+plan: {down: {style: ColwiseParallel, use_local_output: false}}
+
+//--- without.yaml
+mesh: {tp: 2}
+# CHECK: :[[#@LINE+2]]:8: warning: 'nn.cross_entropy' in '' needs dimension 1 of its operand whole, which is Shard(1) by output_layouts [forced-gather]
+# CHECK: :[[#@LINE+1]]:8: note: to mend it: write loss_parallel: true in the plan
 plan: {down: {style: ColwiseParallel, use_local_output: false}}
 
 # PyTorch: ValueError.

@@ -90,8 +90,14 @@ private:
   }
 
   void visitRuleOp(ShardingRuleOpInterface op, StringRef module) {
-    if (isa<nn::CrossEntropyOp>(op))
+    if (isa<nn::CrossEntropyOp>(op)) {
       logits[op] = known.lookup(op->getOperand(0));
+      // Under loss_parallel it takes its logits split.
+      if (llvm::any_of(context.plan.losses, [&](const LossLayout &loss) {
+            return loss.op == op && loss.group == context.groupIndex;
+          }))
+        return;
+    }
     ShardingRule rule = op.getShardingRule();
     // The factors that operands are split along, and which operand it is.
     llvm::MapVector<unsigned, OpOperand *> factors;

@@ -42,8 +42,10 @@ private:
                   known.placement->str() + " by " + known.origin->argument)
                      .str(),
                  "each rank receives up to " + printBytes(bytes),
-                 "ask for another output layout here, such as Replicate, or "
-                 "leave the modules in between whole"});
+                 isa<nn::CrossEntropyOp>(operand.getOwner())
+                     ? "write loss_parallel: true in the plan"
+                     : "ask for another output layout here, such as "
+                       "Replicate, or leave the modules in between whole"});
   }
 
   FlowContext &context;
