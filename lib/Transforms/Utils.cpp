@@ -63,6 +63,8 @@ ShardingAttr tp::getResultSharding(FunctionOpInterface function,
 SmallVector<ShardingAttr> tp::getResultShardings(Operation *op) {
   if (auto redistribute = dyn_cast<RedistributeOp>(op))
     return {redistribute.getSharding()};
+  if (auto fromLocal = dyn_cast<FromLocalOp>(op))
+    return {fromLocal.getSharding()};
   if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr))
     return {sharding};
   SmallVector<ShardingAttr> shardings;

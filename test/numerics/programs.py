@@ -20,12 +20,18 @@ MAX_MAGNITUDE = 50
 
 @dataclasses.dataclass(frozen=True)
 class Mesh:
-    """Names and sizes of the mesh's dimensions, major first."""
+    """Names and sizes of the mesh's dimensions, major first; the ranks by position, where they aren't in order."""
 
     axes: tuple
+    devices: tuple = ()
+
+    @property
+    def num_ranks(self):
+        return math.prod(size for _, size in self.axes)
 
     def ir(self):
-        return f"tp.mesh @mesh({', '.join(f'{name} = {size}' for name, size in self.axes)})"
+        devices = f" devices {list(self.devices)}" if self.devices else ""
+        return f"tp.mesh @mesh({', '.join(f'{name} = {size}' for name, size in self.axes)}){devices}"
 
 
 @dataclasses.dataclass
@@ -35,6 +41,7 @@ class Program:
     parameters: dict = dataclasses.field(default_factory=dict)  # FQN → tensor
     body: list = dataclasses.field(default_factory=list)  # lines of IR
     results: list = dataclasses.field(default_factory=list)  # (SSA name, output name, expected, placement or None)
+    exact: bool = False  # whether results must be equal to the bit
 
 
 class Placer:
