@@ -299,6 +299,11 @@ const Window *ShardingRule::getWindow(bool isResult, unsigned tensor,
   return nullptr;
 }
 
+ShardingRule &ShardingRule::linearOnce(ArrayRef<LinearSet> sets) {
+  numOnce += sets.size();
+  return linear(sets);
+}
+
 void ShardingRule::print(raw_ostream &os) const {
   auto printTensors = [&](ArrayRef<TensorFactors> tensors, bool isResult) {
     os << "(";
@@ -335,13 +340,17 @@ void ShardingRule::print(raw_ostream &os) const {
   printKind("reduction", FactorKind::Reduction);
   printKind("whole", FactorKind::Whole);
   printKind("collective", FactorKind::Collective);
-  if (linearSets.empty())
-    return;
-  os << " linear={";
-  llvm::interleaveComma(linearSets, os, [&](const LinearSet &set) {
-    os << "{";
-    llvm::interleaveComma(set, os);
+  auto printSets = [&](StringRef label, ArrayRef<LinearSet> sets) {
+    if (sets.empty())
+      return;
+    os << " " << label << "={";
+    llvm::interleaveComma(sets, os, [&](const LinearSet &set) {
+      os << "{";
+      llvm::interleaveComma(set, os);
+      os << "}";
+    });
     os << "}";
-  });
-  os << "}";
+  };
+  printSets("linear", ArrayRef(linearSets).drop_back(numOnce));
+  printSets("once", ArrayRef(linearSets).take_back(numOnce));
 }

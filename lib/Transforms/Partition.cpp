@@ -80,10 +80,6 @@ LogicalResult FunctionPartitioner::partitionInterface() {
     if (!sharding)
       return function.emitError()
              << what << " has no placement; tp-propagate gives it one";
-    if (sharding.isPartial())
-      return function.emitError()
-             << what << " can't be " << printPlacements(sharding, mesh)
-             << " at a function's boundary";
     return Type(
         getLocalType(cast<RankedTensorType>(type), sharding, mesh, rank));
   };

@@ -296,13 +296,17 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
     for (auto [sharding, tensor] : llvm::zip(wanted, rule.results))
       addFactors(sharding, tensor);
 
-    // Linear sets first, then factors, then replicated: of equal cost, the one
-    // that leaves the least to compute wins.
+    // Linear sets first, then factors, then replicated, then the linear sets that
+    // take work: of equal cost, the one that leaves the least to compute wins.
     SmallVector<OpSplit> candidates;
-    for (unsigned set = 0; set < rule.linearSets.size(); ++set) {
-      candidates.push_back(chosen);
-      candidates.back().linearAxes.push_back({set, axis});
-    }
+    auto addLinear = [&](unsigned begin, unsigned end) {
+      for (unsigned set = begin; set < end; ++set) {
+        candidates.push_back(chosen);
+        candidates.back().linearAxes.push_back({set, axis});
+      }
+    };
+    unsigned numFree = rule.linearSets.size() - rule.numOnce;
+    addLinear(0, numFree);
     for (unsigned factor : factors) {
       for (ArrayRef<int64_t> segments :
            getSegmentChoices(rule, chosen, factor, axis, operands, wanted)) {
@@ -316,6 +320,7 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
       }
     }
     candidates.push_back(chosen);
+    addLinear(numFree, rule.linearSets.size());
 
     std::optional<RedistributionCost> best;
     for (OpSplit &candidate : candidates) {

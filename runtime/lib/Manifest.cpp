@@ -186,12 +186,21 @@ static std::vector<TensorInfo> parseTensors(const Node &list,
       info.placements = node["placements"].getStrings();
     for (const Node &shard : node["shards"].getArrayOf(worldSize))
       info.shards.push_back(parseBlock(shard, info.shape));
+    if (!node.has("neutral"))
+      continue;
+    info.neutralElement = node["neutral"]["element"].getInt(0, 1);
+    info.neutralRanks = node["neutral"]["ranks"].getInts(0, worldSize - 1);
+    if (!std::is_sorted(info.neutralRanks.begin(), info.neutralRanks.end(),
+                        std::less_equal<>()))
+      node["neutral"]["ranks"].fail("isn't ascending");
   }
   return tensors;
 }
 
 /// Every element of an output comes from some rank.
 static void checkCovered(const TensorInfo &output) {
+  if (!output.neutralRanks.empty())
+    throw inputError("manifest: output '" + output.name + "' is Partial");
   int64_t covered = countCovered(output.shards);
   if (covered != numElements(output.shape))
     throw inputError("manifest: the shards of output '" + output.name +

@@ -56,6 +56,26 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
   return problems;
 }
 
+static void storeOne(Dtype dtype, std::byte *element) {
+  auto store = [&](auto value) { std::memcpy(element, &value, sizeof(value)); };
+  switch (dtype) {
+  case Dtype::F32:
+    return store(1.0f);
+  case Dtype::F64:
+    return store(1.0);
+  case Dtype::F16:
+    return store(static_cast<Half>(1));
+  case Dtype::BF16:
+    return store(BFloat16::round(1));
+  case Dtype::I64:
+    return store(int64_t(1));
+  case Dtype::I32:
+    return store(int32_t(1));
+  case Dtype::I1:
+    return store(uint8_t(1));
+  }
+}
+
 namespace {
 
 /// The local blocks of a list of tensors. Ranks with the same block share its
@@ -79,12 +99,35 @@ private:
   void add(const TensorInfo &info, const Tensor &tensor) {
     for (size_t rank = 0; rank < pointers.size(); ++rank) {
       const Block &block = info.shards[rank];
-      auto end = info.shards.begin() + rank;
-      auto same = std::find(info.shards.begin(), end, block);
-      pointers[rank].push_back(same != end
-                                   ? pointers[same - info.shards.begin()].back()
-                                   : place(tensor, block));
+      if (isNeutral(info, rank)) {
+        pointers[rank].push_back(fill(info, rank));
+        continue;
+      }
+      size_t same = 0; // an earlier rank with this block
+      while (same < rank &&
+             (isNeutral(info, same) || !(info.shards[same] == block)))
+        ++same;
+      pointers[rank].push_back(same < rank ? pointers[same].back()
+                                           : place(tensor, block));
     }
+  }
+
+  static bool isNeutral(const TensorInfo &info, int64_t rank) {
+    return std::binary_search(info.neutralRanks.begin(),
+                              info.neutralRanks.end(), rank);
+  }
+
+  /// A block of neutral elements.
+  const std::byte *fill(const TensorInfo &info, int64_t rank) {
+    int64_t bytes = info.getShardBytes(rank), width = byteWidth(info.dtype);
+    std::shared_ptr<std::byte> block = allocateAligned(bytes);
+    std::memset(block.get(), 0, bytes);
+    if (info.neutralElement == 1)
+      for (int64_t at = 0; at < bytes; at += width)
+        storeOne(info.dtype, block.get() + at);
+    copiedBytes += bytes;
+    memory.push_back(block);
+    return block.get();
   }
 
   /// The block's elements: in place where that is dense and aligned, else a

@@ -34,14 +34,6 @@ func.func @no_placement(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, 
 
 // -----
 
-tp.mesh @mesh(tp = 4)
-// expected-error@+1 {{argument 0 can't be (Partial(sum)) at a function's boundary}}
-func.func @partial_argument(%x: tensor<6xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial = {tp: sum}>}) {
-  return
-}
-
-// -----
-
 tp.mesh @mesh(tp = 2)
 func.func @wrong_result(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>})
     -> (tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>}) {

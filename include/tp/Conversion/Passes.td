@@ -116,7 +116,7 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
   let description = [{
     Each collective becomes `tprt.collective` with the next id, and an entry in the `collectives` of
     `tprt.manifest`. It runs in place where operand and result have one type and nothing else uses the operand.
-    `tp.shard_index` and `tp.shard_offset` become a look-up by rank in a constant, `tp.local_slice` a slice at such an offset.
+    `tp.shard_offset` becomes a look-up by rank in a constant, `tp.local_slice` a slice at such an offset.
 
     Programs of different ranks must run the same collectives in the same order, and the blocks of each group must fit together: one entry
     describes a collective of all of them. The error names the first difference; the ranks would wait for each other forever.

@@ -64,6 +64,9 @@ public:
   SmallVector<TensorFactors> operands;
   SmallVector<TensorFactors> results;
   SmallVector<LinearSet> linearSets;
+  /// How many of the linear sets, the last ones, hold only if the other operands
+  /// count on one rank: the op's partition hook sees to it.
+  unsigned numOnce = 0;
   /// Dimensions with a window have one factor.
   SmallVector<Window> windows;
 
@@ -103,6 +106,8 @@ public:
   /// Marks the factor called `name` in the einsum as whole.
   ShardingRule &whole(StringRef name);
   ShardingRule &linear(ArrayRef<LinearSet> sets);
+  /// Further sets, in which the operands that aren't in a set count once.
+  ShardingRule &linearOnce(ArrayRef<LinearSet> sets);
 
   /// einsum names of the factors, for messages; empty where a rule has none.
   SmallVector<std::string> names;

@@ -27,6 +27,9 @@ FailureOr<DictionaryAttr> describeBoundary(const Boundary &boundary,
                                            MeshOp mesh,
                                            ArrayRef<int64_t> ranks);
 
+/// Whether the ranks' blocks are still to be reduced.
+bool isPartial(const Boundary &boundary);
+
 } // namespace mlir::tp
 
 #endif // TP_LIB_CONVERSION_CODEGENERATION_BOUNDARY_H

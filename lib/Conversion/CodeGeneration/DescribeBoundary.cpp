@@ -35,6 +35,11 @@ static T getAttr(const Boundary &boundary, StringRef name) {
   return boundary.attrs ? dyn_cast_or_null<T>(boundary.attrs.get(name)) : T();
 }
 
+bool tp::isPartial(const Boundary &boundary) {
+  auto sharding = getAttr<ShardingAttr>(boundary, kShardingAttr);
+  return sharding && sharding.isPartial();
+}
+
 /// The blocks of all ranks: for each dimension offset and size of each piece.
 static ArrayAttr describeShards(Builder &b, ArrayRef<TensorBlock> blocks) {
   SmallVector<Attribute> shards;
@@ -49,6 +54,31 @@ static ArrayAttr describeShards(Builder &b, ArrayRef<TensorBlock> blocks) {
     shards.push_back(b.getArrayAttr(dims));
   }
   return b.getArrayAttr(shards);
+}
+
+/// Of a Partial that is a sum or a product: the ranks whose part is the neutral
+/// element, so that the parts of all ranks make up the value. Of other
+/// reductions every rank's part may be the value itself.
+static std::optional<DictionaryAttr>
+describeNeutral(Builder &b, ShardingAttr sharding, MeshOp mesh) {
+  SmallVector<int64_t> ranks;
+  int64_t element = 0;
+  for (PartialAttr partial : sharding.getPartial()) {
+    if (partial.getKind() != ReductionKind::Sum &&
+        partial.getKind() != ReductionKind::Product)
+      continue;
+    element = partial.getKind() == ReductionKind::Product;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      if (mesh.getIndexAlong(rank, partial.getAxis()) != 0 &&
+          !llvm::is_contained(ranks, rank))
+        ranks.push_back(rank);
+  }
+  if (ranks.empty())
+    return std::nullopt;
+  llvm::sort(ranks);
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("element", b.getI64IntegerAttr(element)),
+       b.getNamedAttr("ranks", b.getDenseI64ArrayAttr(ranks))});
 }
 
 FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
@@ -72,10 +102,6 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
     return emit() << "'" << boundary.name
                   << "' has a sharding but no tp.global_type: "
                   << kGlobalLevelHint;
-  if (isSplit && sharding.isPartial())
-    return emit() << "'" << boundary.name
-                  << "' is a partial sum: a program's boundary needs whole "
-                     "values, replicated or split";
   auto global =
       globalType ? cast<RankedTensorType>(globalType.getValue()) : local;
   if (mesh && !sharding)
@@ -103,10 +129,24 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
                       << " elements along dimension " << dim << " on rank "
                       << rank << ", but the program's type " << local << " has "
                       << found;
-  return b.getDictionaryAttr(
+  bool hasSum = false, hasProduct = false;
+  for (PartialAttr partial :
+       sharding ? sharding.getPartial() : ArrayRef<PartialAttr>()) {
+    hasSum |= partial.getKind() == ReductionKind::Sum;
+    hasProduct |= partial.getKind() == ReductionKind::Product;
+  }
+  if (hasSum && hasProduct)
+    return emit() << "'" << boundary.name
+                  << "' is a partial sum and a partial product: a program's "
+                     "boundary takes one of them";
+  NamedAttrList tensor(
       {b.getNamedAttr("name", b.getStringAttr(boundary.name)),
        b.getNamedAttr("dtype", b.getStringAttr(*dtype)),
        b.getNamedAttr("shape", b.getDenseI64ArrayAttr(global.getShape())),
        b.getNamedAttr("placements", b.getArrayAttr(placements)),
        b.getNamedAttr("shards", describeShards(b, blocks))});
+  if (hasSum || hasProduct)
+    if (auto neutral = describeNeutral(b, sharding, mesh))
+      tensor.append("neutral", *neutral);
+  return tensor.getDictionary(local.getContext());
 }

@@ -239,6 +239,11 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
             describeBoundary(boundary, mesh, program.ranks);
         if (failed(tensor))
           return failure();
+        if (list == &Program::outputs && isPartial(boundary))
+          return emitError(boundary.loc)
+                 << "output '" << boundary.name
+                 << "' is Partial: a program gives whole values, replicated or "
+                    "split";
         if (&program == &first)
           tensors.push_back(*tensor);
         else if (tensors[i] != *tensor)

@@ -101,8 +101,6 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
       rewriter.setInsertionPoint(op);
       if (auto collective = dyn_cast<CollectiveOpInterface>(op))
         convert(rewriter, collective);
-      else if (auto index = dyn_cast<ShardIndexOp>(op))
-        convert(rewriter, index);
       else if (auto offset = dyn_cast<ShardOffsetOp>(op))
         convert(rewriter, offset);
       else if (auto slice = dyn_cast<LocalSliceOp>(op))
@@ -126,12 +124,6 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
     rewriter.replaceOpWithNewOp<tprt::CollectiveOp>(
         op, TypeRange(type), id, inPlace ? Value() : input, init);
-  }
-
-  void convert(RewriterBase &rewriter, ShardIndexOp op) {
-    replaceByRank(rewriter, op, [&](MeshOp mesh, int64_t r) {
-      return mesh.getIndexAlong(r, op.getAxes().getAxes());
-    });
   }
 
   void convert(RewriterBase &rewriter, ShardOffsetOp op) {

@@ -278,6 +278,56 @@ FailureOr<SmallVector<Value>> ConstantOp::partition(OpBuilder &builder,
       ConstantOp::create(builder, getLoc(), splat.resizeSplat(type))};
 }
 
+/// Beside a Partial, what is replicated counts once: on the ranks that come first
+/// along the axes.
+template <typename OpT>
+static FailureOr<SmallVector<Value>>
+partitionSum(OpT op, OpBuilder &builder, ValueRange operands, TypeRange types,
+             const OpSplit &split) {
+  SmallVector<Value> parts(operands);
+  ShardingRule rule = op.getShardingRule();
+  Location loc = op.getLoc();
+  for (auto [set, axis] : split.linearAxes)
+    for (unsigned i = 0; i < 2; ++i) {
+      if (llvm::is_contained(rule.linearSets[set], i))
+        continue;
+      auto type = cast<RankedTensorType>(parts[i].getType());
+      auto i64 = RankedTensorType::get({}, builder.getI64Type());
+      auto scalar = RankedTensorType::get({}, type.getElementType());
+      tp::MeshOp mesh = split.mesh;
+      // Of as many elements as ranks, each rank has the one of its index.
+      Value index = tp::ShardOffsetOp::create(
+          builder, loc, i64,
+          builder.getI64IntegerAttr(mesh.getAxisSize(axis)),
+          FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+          tp::AxisListAttr::get(builder.getContext(), axis));
+      auto zero = [&](RankedTensorType of) -> Value {
+        return ConstantOp::create(
+            builder, loc, cast<ElementsAttr>(builder.getZeroAttr(of)));
+      };
+      Value isFirst = CompareOp::create(builder, loc,
+                                        i64.clone(builder.getI1Type()),
+                                        ComparePredicate::EQ, index, zero(i64));
+      parts[i] =
+          WhereOp::create(builder, loc, type, isFirst, parts[i], zero(scalar));
+    }
+  return tp::clonePartitioned(op, builder, parts, types);
+}
+
+FailureOr<SmallVector<Value>> AddOp::partition(OpBuilder &builder,
+                                               ValueRange operands,
+                                               TypeRange types,
+                                               const OpSplit &split) {
+  return partitionSum(*this, builder, operands, types, split);
+}
+
+FailureOr<SmallVector<Value>> SubOp::partition(OpBuilder &builder,
+                                               ValueRange operands,
+                                               TypeRange types,
+                                               const OpSplit &split) {
+  return partitionSum(*this, builder, operands, types, split);
+}
+
 /// Whole segments before the slice are this rank's parts of them.
 FailureOr<SmallVector<Value>> SliceOp::partition(OpBuilder &builder,
                                                  ValueRange operands,

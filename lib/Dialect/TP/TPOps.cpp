@@ -402,10 +402,6 @@ LogicalResult AllReduceOp::verify() {
   return verifyGroup(*this, getMeshAttr(), getAxes());
 }
 
-LogicalResult ShardIndexOp::verify() {
-  return verifyGroup(*this, getMeshAttr(), getAxes());
-}
-
 LogicalResult ShardOffsetOp::verify() {
   return verifyGroup(*this, getMeshAttr(), getAxes());
 }

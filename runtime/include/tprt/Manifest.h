@@ -23,6 +23,10 @@ struct TensorInfo {
   Shape shape; ///< global
   std::vector<std::string> placements;
   std::vector<Block> shards; ///< by rank
+  /// Of a Partial: the ranks whose block is filled with the reduction's neutral
+  /// element, 0 or 1; ascending.
+  std::vector<int64_t> neutralRanks;
+  int64_t neutralElement = 0;
 
   std::string getTypeString() const { return typeString(dtype, shape); }
   int64_t getShardBytes(int64_t rank) const {

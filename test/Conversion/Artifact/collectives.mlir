@@ -30,7 +30,7 @@ func.func @main(%x: tensor<1x2xf32> {tp.name = "x", tp.sharding = #tp.sharding<@
   %4 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<1x2xf32>
   %5 = tp.broadcast %x root 1 over @mesh {tp} : tensor<1x2xf32>
   %6 = tp.local_slice %x dim 1 over @mesh {tp} : tensor<1x2xf32> -> tensor<1x1xf32>
-  %7 = tp.shard_index over @mesh {tp} : tensor<i64>
+  %7 = tp.shard_offset of 2 over @mesh {tp} : tensor<i64>
   %8 = nn.reshape %7 : tensor<i64> -> tensor<1xi64>
   return %0, %1, %2, %3, %4, %5, %6, %8 : tensor<2x2xf32>, tensor<1x2xf32>, tensor<1x1xf32>, tensor<2x1xf32>,
     tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x1xf32>, tensor<1xi64>

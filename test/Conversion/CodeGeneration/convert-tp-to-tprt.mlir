@@ -33,7 +33,7 @@ func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<2x4xf32> {tprt.rol
   %4 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<2x4xf32> -> tensor<2x2xf32>
   // CHECK: %[[INDEX:.+]] = tensor.extract %[[INDICES]][%[[RANK]]]
   // CHECK: tensor.from_elements %[[INDEX]]
-  %5 = tp.shard_index over @mesh {dp} : tensor<i64>
+  %5 = tp.shard_offset of 2 over @mesh {dp} : tensor<i64>
   return %1, %3, %4, %5 : tensor<2x8xf32>, tensor<2x4xf32>, tensor<2x2xf32>, tensor<i64>
 }
 

@@ -41,7 +41,7 @@ func.func @main(%x: tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp
 tp.mesh @mesh(tp = 2)
 func.func @main(%x: tensor<4xf32>)
     -> (tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial = {tp: sum}>, tp.global_type = tensor<4xf32>}) {
-  // expected-error @+1 {{'result0' is a partial sum}}
+  // expected-error @+1 {{output 'result0' is Partial: a program gives whole values, replicated or split}}
   return %x : tensor<4xf32>
 }
 

@@ -66,9 +66,9 @@ def NN_CastOp : NN_RuleOp<"cast", "getCastRule()", [SameOperandsAndResultShape]>
 }
 
 class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> traits = [],
-                  TypeConstraint type = NN_NumericTensor>
+                  TypeConstraint type = NN_NumericTensor, bit partitioned = 0>
     : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear,
-                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape]> {
+                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape], partitioned> {
   let summary = what;
   let description = what # [{, element by element, shapes broadcast as in NumPy.}] # "\n\n```mlir\n%2 = nn." #
     mnemonic # " %0, %1 : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>\n```\n";
@@ -77,8 +77,10 @@ class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> 
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_AddOp : NN_BinaryOp<"add", "a + b", ".linear({{0, 1}})", [Commutative]>;
-def NN_SubOp : NN_BinaryOp<"sub", "a - b", ".linear({{0, 1}})">;
+// A sum is linear in both operands together; beside a Partial, a replicated operand
+// counts on one rank alone, which the partition hook sees to.
+def NN_AddOp : NN_BinaryOp<"add", "a + b", ".linear({{0, 1}}).linearOnce({{0}, {1}})", [Commutative], NN_NumericTensor, 1>;
+def NN_SubOp : NN_BinaryOp<"sub", "a - b", ".linear({{0, 1}}).linearOnce({{0}, {1}})", [], NN_NumericTensor, 1>;
 def NN_MulOp : NN_BinaryOp<"mul", "a * b", ".linear({{0}, {1}})", [Commutative]>;
 def NN_DivOp : NN_BinaryOp<"div", "a / b (truncated for integers)",
                            "\n.linear(getElementTypeOrSelf(getType()).isInteger() ? ::llvm::ArrayRef<::mlir::tp::LinearSet>() : ::llvm::ArrayRef<::mlir::tp::LinearSet>({::mlir::tp::LinearSet{0}}))">;

@@ -334,27 +334,12 @@ def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
   let hasVerifier = 1;
 }
 
-def TP_ShardIndexOp : TP_PerRankOp<"shard_index", [Pure]> {
-  let summary = "This rank's index along mesh dimensions";
-  let description = [{
-    A scalar: the rank's index along `axes`, the first major. A masked lookup in a table
-    that is split by rows, say, needs it to know which rows it holds.
-
-    ```mlir
-    %0 = tp.shard_index over @mesh {tp} : tensor<i64>
-    ```
-  }];
-  let arguments = base;
-  let results = (outs 0DTensorOf<[I64]>:$result);
-  let assemblyFormat = "`over` $mesh custom<Axes>($axes) attr-dict `:` type($result)";
-  let hasVerifier = 1;
-}
-
 def TP_ShardOffsetOp : TP_PerRankOp<"shard_offset", [Pure]> {
   let summary = "Where this rank's block begins";
   let description = [{
     A scalar: the first index of the rank's block of a dimension of size `of` that `axes`
-    split. An empty block begins at the end.
+    split. An empty block begins at the end. Of as many elements as there are ranks along
+    the axes, it is the rank's index.
 
     ```mlir
     %0 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>    // 0, 3, 6, 9 for tp = 4
