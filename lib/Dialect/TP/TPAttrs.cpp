@@ -62,10 +62,14 @@ static FailureOr<AxisRefAttr> parseAxis(AsmParser &parser,
 bool AxisRefAttr::overlaps(AxisRefAttr other) const {
   if (getName() != other.getName())
     return false;
-  // Part (p)s covers the sizes from p to p*s.
+  // Part (p)s covers the sizes from p to p*s. The indices along two parts are
+  // independent only where the minor one begins at a multiple of the major
+  // one's end: of 6 ranks, x:(1)2 and x:(3)2 don't form a grid.
+  auto comesBefore = [](AxisRefAttr major, AxisRefAttr minor) {
+    return minor.getPreSize() % (major.getPreSize() * major.getSize()) == 0;
+  };
   return isWhole() || other.isWhole() ||
-         (getPreSize() < other.getPreSize() * other.getSize() &&
-          other.getPreSize() < getPreSize() * getSize());
+         !(comesBefore(*this, other) || comesBefore(other, *this));
 }
 
 void AxisRefAttr::printAxis(raw_ostream &os) const {
@@ -329,9 +333,7 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
     return emitError() << "sharding has " << sharding.getRank()
                        << " dimension lists, the tensor " << tensor << " has "
                        << tensor.getRank() << " dimensions";
-  // The parts of each mesh dimension that are taken, as [begin, end) in units
-  // of pre-sizes: part (p)s covers the divisors from p to p*s.
-  SmallVector<std::pair<AxisRefAttr, std::pair<int64_t, int64_t>>> taken;
+  SmallVector<AxisRefAttr> taken;
   auto visit = [&](AxisRefAttr axis) -> LogicalResult {
     std::optional<unsigned> index = mesh.getAxisIndex(axis.getName());
     if (!index) {
@@ -343,23 +345,30 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
       return diag;
     }
     int64_t whole = mesh.getAxisSizes()[*index];
-    std::pair<int64_t, int64_t> range = {1, whole};
-    if (!axis.isWhole()) {
-      range = {axis.getPreSize(), axis.getPreSize() * axis.getSize()};
-      if (whole % range.second)
-        return emitError() << "part ':(" << axis.getPreSize() << ")"
-                           << axis.getSize()
-                           << "' doesn't divide mesh dimension '"
-                           << axis.getName() << "' of size " << whole;
-    }
-    for (auto &[other, otherRange] : taken)
-      if (other.getName() == axis.getName() &&
-          (range.first < otherRange.second || range.second == range.first) &&
-          (otherRange.first < range.second ||
-           otherRange.first == otherRange.second))
+    if (!axis.isWhole() && whole % (axis.getPreSize() * axis.getSize()))
+      return emitError() << "part ':(" << axis.getPreSize() << ")"
+                         << axis.getSize()
+                         << "' doesn't divide mesh dimension '"
+                         << axis.getName() << "' of size " << whole;
+    for (AxisRefAttr other : taken) {
+      if (!axis.overlaps(other))
+        continue;
+      auto [major, minor] = std::minmax(
+          axis, other, [](AxisRefAttr a, AxisRefAttr b) {
+            return a.getPreSize() < b.getPreSize();
+          });
+      int64_t end = major.getPreSize() * major.getSize();
+      if (major.isWhole() || minor.getPreSize() < end)
         return emitError() << "mesh dimension '" << axis.getName()
                            << "' appears twice";
-    taken.push_back({axis, range});
+      return emitError() << "parts ':(" << major.getPreSize() << ")"
+                         << major.getSize() << "' and ':("
+                         << minor.getPreSize() << ")" << minor.getSize()
+                         << "' of mesh dimension '" << axis.getName()
+                         << "' can't be used together: " << end
+                         << " doesn't divide " << minor.getPreSize();
+    }
+    taken.push_back(axis);
     return success();
   };
   for (AxisListAttr axes : sharding.getDims())

@@ -42,6 +42,16 @@ func.func @twice(%x: tensor<8x8xf32>) {
 
 // -----
 
+tp.mesh @mesh(tp = 6)
+func.func @dependent_parts(%x: tensor<8x8xf32>) {
+  // Of 6 ranks, halves and odd or even ones don't form a grid.
+  // expected-error@+1 {{parts ':(1)2' and ':(3)2' of mesh dimension 'tp' can't be used together: 2 doesn't divide 3}}
+  %0 = tp.redistribute %x to <@mesh, [{tp:(3)2}, {tp:(1)2} ]> : tensor<8x8xf32>
+  return
+}
+
+// -----
+
 tp.mesh @mesh(tp = 8)
 func.func @overlapping_parts(%x: tensor<8x8xf32>) {
   // expected-error@+1 {{mesh dimension 'tp' appears twice}}

@@ -31,7 +31,8 @@ def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis"> {
     }]>];
   let extraClassDeclaration = [{
     bool isWhole() const { return getSize() == 0; }
-    /// Whether both have a part of a mesh dimension in common.
+    /// Whether the two can't split one tensor: they have a part of a mesh
+    /// dimension in common, or their indices depend on each other.
     bool overlaps(AxisRefAttr other) const;
     void printAxis(::llvm::raw_ostream &os) const;
   }];
@@ -96,7 +97,8 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     **Constraints:**
     - (C1) one list per dimension of the tensor;
     - (C2) every axis names a dimension of the mesh;
-    - (C3) no mesh dimension, or part of one, appears twice;
+    - (C3) no mesh dimension, or part of one, appears twice, and of two parts the minor
+      one begins at a multiple of where the major one ends;
     - (C4) parts satisfy the constraints of `axis`;
     - (C5) the segments of a dimension add up to its size.
   }];
