@@ -296,8 +296,9 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
     for (auto [sharding, tensor] : llvm::zip(wanted, rule.results))
       addFactors(sharding, tensor);
 
-    // Linear sets first, then factors, then replicated, then the linear sets that
-    // take work: of equal cost, the one that leaves the least to compute wins.
+    // Linear sets first, then factors, then replicated: of equal cost, the one
+    // that leaves the least to compute wins. Those that take work come last,
+    // and only where a Partial is wished for.
     SmallVector<OpSplit> candidates;
     auto addLinear = [&](unsigned begin, unsigned end) {
       for (unsigned set = begin; set < end; ++set) {
@@ -320,7 +321,11 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
       }
     }
     candidates.push_back(chosen);
-    addLinear(numFree, rule.linearSets.size());
+    bool wantsPartial = llvm::any_of(wanted, [&](ShardingAttr sharding) {
+      return sharding && sharding.getPartialKind(axis);
+    });
+    if (wantsPartial)
+      addLinear(numFree, rule.linearSets.size());
 
     std::optional<RedistributionCost> best;
     for (OpSplit &candidate : candidates) {
