@@ -20,7 +20,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
     pm.addPass(createApplyPlan({options.plan, options.strict}));
   pm.addPass(createPropagate());
   pm.addPass(createPartition({options.oneShot, options.memory}));
-  pm.addNestedPass<func::FuncOp>(createOptimizeCollectives());
+  pm.addPass(createOptimizeCollectives());
   pm.addPass(createReport({options.report}));
 }
 

@@ -1,12 +1,12 @@
 //===- OptimizeCollectives.cpp - Fewer and cheaper collectives ------------===//
 
-#include "tp/Transforms/Passes.h"
-#include "tp/Transforms/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_OPTIMIZECOLLECTIVES
@@ -82,41 +82,87 @@ struct GatherOfSlice final : OpRewritePattern<AllGatherOp> {
   }
 };
 
-/// Whether two collectives compute the same from the same operand; who asked
-/// for them doesn't matter.
+/// What `op` does; who asked for it doesn't matter.
+DictionaryAttr getWithoutProvenance(Operation *op) {
+  NamedAttrList attrs(op->getAttrDictionary());
+  for (StringRef name : {"fqn", "reason", "bytes", "tp.fqn"})
+    attrs.erase(name);
+  return attrs.getDictionary(op->getContext());
+}
+
+/// Whether two collectives compute the same from the same operand.
 bool isSame(Operation *a, Operation *b) {
-  if (a->getName() != b->getName() || a->getOperands() != b->getOperands() ||
-      a->getResultTypes() != b->getResultTypes())
-    return false;
-  auto withoutProvenance = [](Operation *op) {
-    NamedAttrList attrs(op->getAttrDictionary());
-    for (StringRef name : {"fqn", "reason", "bytes", "tp.fqn"})
-      attrs.erase(name);
-    return attrs.getDictionary(op->getContext());
-  };
-  return withoutProvenance(a) == withoutProvenance(b);
+  return a->getName() == b->getName() && a->getOperands() == b->getOperands() &&
+         a->getResultTypes() == b->getResultTypes() &&
+         getWithoutProvenance(a) == getWithoutProvenance(b);
+}
+
+/// The collectives of a program, in order.
+SmallVector<Operation *> getCollectives(func::FuncOp program) {
+  return llvm::map_to_vector(
+      program.getOps<CollectiveOpInterface>(),
+      [](CollectiveOpInterface op) { return op.getOperation(); });
+}
+
+/// Whether two programs issue the same collectives. Shapes may differ.
+bool isInStep(func::FuncOp a, func::FuncOp b) {
+  return llvm::equal(
+      getCollectives(a), getCollectives(b), [](Operation *x, Operation *y) {
+        return x->getName() == y->getName() &&
+               getWithoutProvenance(x) == getWithoutProvenance(y);
+      });
 }
 
 struct OptimizeCollectives
     : tp::impl::OptimizeCollectivesBase<OptimizeCollectives> {
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    if (!function.getBody().hasOneBlock()) {
-      function.emitError("only functions of one block are supported");
-      return signalPassFailure();
-    }
-    Block &block = function.getBody().front();
     RewritePatternSet patterns(&getContext());
     patterns.add<ScatterSlicedReduction, SliceOfGather, GatherOfSlice>(
         &getContext());
     FrozenRewritePatternSet frozen(std::move(patterns));
+    for (ArrayRef<func::FuncOp> programs : getPrograms(getOperation()))
+      if (failed(optimize(programs, frozen)))
+        return signalPassFailure();
+  }
+
+  /// `programs` are those of all ranks for one function. What is equal, or
+  /// unused, in some of them needn't be in others: where a rank's blocks are
+  /// empty, constants stand for what is computed elsewhere. All must issue the
+  /// same collectives, so they change alike or not at all.
+  LogicalResult optimize(ArrayRef<func::FuncOp> programs,
+                         const FrozenRewritePatternSet &patterns) {
+    SmallVector<OwningOpRef<func::FuncOp>> originals;
+    for (func::FuncOp program : programs) {
+      if (!program.getBody().hasOneBlock())
+        return program.emitError("only functions of one block are supported");
+      if (programs.size() > 1)
+        originals.emplace_back(program.clone());
+      if (failed(simplify(program, patterns)))
+        return failure();
+    }
+    auto first = programs.front();
+    if (!llvm::all_of(programs.drop_front(), [&](func::FuncOp program) {
+          return isInStep(first, program);
+        }))
+      for (auto [program, original] : llvm::zip_equal(programs, originals))
+        program->getRegion(0).takeBody(original->getBody());
+    eraseUnused(programs);
+    return success();
+  }
+
+  LogicalResult simplify(func::FuncOp program,
+                         const FrozenRewritePatternSet &patterns) {
+    Block &block = program.getBody().front();
     shareEqual(block);
-    if (failed(applyPatternsGreedily(function, frozen)))
-      return signalPassFailure();
+    // Constants that happen to be equal stay apart.
+    GreedyRewriteConfig config;
+    config.enableFolding(false)
+        .enableConstantCSE(false)
+        .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(program, patterns, config)))
+      return failure();
     shareEqual(block);
-    eraseUnused(block);
+    return success();
   }
 
   /// Equal data movement on equal operands is done once.
@@ -141,15 +187,30 @@ struct OptimizeCollectives
     }
   }
 
-  /// No rank needs what none of its programs uses: all of them drop it alike.
-  void eraseUnused(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-      bool removable = isa<CollectiveOpInterface>(op) || isPure(&op);
-      if (!removable || !op.use_empty() || op.hasTrait<OpTrait::IsTerminator>())
+  /// Drops what no rank uses.
+  void eraseUnused(ArrayRef<func::FuncOp> programs) {
+    auto erasePure = [&]() {
+      for (func::FuncOp program : programs)
+        for (Operation &op : llvm::make_early_inc_range(
+                 llvm::reverse(program.getBody().front())))
+          if (isPure(&op) && op.use_empty() &&
+              !op.hasTrait<OpTrait::IsTerminator>())
+            op.erase();
+    };
+    erasePure();
+    auto collectives = llvm::map_to_vector(programs, getCollectives);
+    // A program that was wrong before stays so; tp-report says why.
+    for (ArrayRef<Operation *> list : collectives)
+      if (list.size() != collectives.front().size())
+        return;
+    for (size_t i = collectives.front().size(); i-- > 0;) {
+      if (!llvm::all_of(collectives,
+                        [&](const auto &list) { return list[i]->use_empty(); }))
         continue;
-      if (isa<CollectiveOpInterface>(op))
-        ++numUnused;
-      op.erase();
+      ++numUnused;
+      for (const auto &list : collectives)
+        list[i]->erase();
+      erasePure();
     }
   }
 };

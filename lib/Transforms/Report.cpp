@@ -182,15 +182,17 @@ struct Report : tp::impl::ReportBase<Report> {
         {"local_shape", toJSON(localType.getShape())},
         {"bytes_per_rank", getNumBytes(localType)},
         {"placements", llvm::json::Array(getPlacements(sharding, mesh))}};
-    // The first rank's block is the largest; the others' are said where they
-    // differ.
     if (isEven(global.getShape(), sharding, mesh))
       return tensor;
     llvm::json::Array shapes;
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      shapes.push_back(
-          toJSON(getLocalType(global, sharding, mesh, rank).getShape()));
+    int64_t most = 0;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      RankedTensorType block = getLocalType(global, sharding, mesh, rank);
+      shapes.push_back(toJSON(block.getShape()));
+      most = std::max(most, getNumBytes(block));
+    }
     tensor["local_shapes"] = std::move(shapes);
+    tensor["bytes_per_rank"] = most;
     return tensor;
   }
 

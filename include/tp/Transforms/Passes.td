@@ -207,7 +207,7 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
 
-def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::func::FuncOp"> {
+def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "Remove, share and cheapen collectives";
   let description = [{
     - an `all_reduce` of which only this rank's slice is used becomes a `reduce_scatter`;
@@ -226,7 +226,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::func::FuncOp"
     %1 = tp.reduce_scatter sum %x dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x8xf32>
     ```
 
-    The order of what remains is kept, so that it stays the same on every rank.
+    The order of what remains is kept, and where ranks have programs of their own all of these change alike,
+    or none: ranks can't wait for different collectives.
   }];
   let statistics = [
     Statistic<"numShared", "shared", "Collectives replaced by an equal earlier one">,

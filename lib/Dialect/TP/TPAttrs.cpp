@@ -353,8 +353,8 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
     for (AxisRefAttr other : taken) {
       if (!axis.overlaps(other))
         continue;
-      auto [major, minor] = std::minmax(
-          axis, other, [](AxisRefAttr a, AxisRefAttr b) {
+      auto [major, minor] =
+          std::minmax(axis, other, [](AxisRefAttr a, AxisRefAttr b) {
             return a.getPreSize() < b.getPreSize();
           });
       int64_t end = major.getPreSize() * major.getSize();
@@ -362,9 +362,9 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
         return emitError() << "mesh dimension '" << axis.getName()
                            << "' appears twice";
       return emitError() << "parts ':(" << major.getPreSize() << ")"
-                         << major.getSize() << "' and ':("
-                         << minor.getPreSize() << ")" << minor.getSize()
-                         << "' of mesh dimension '" << axis.getName()
+                         << major.getSize() << "' and ':(" << minor.getPreSize()
+                         << ")" << minor.getSize() << "' of mesh dimension '"
+                         << axis.getName()
                          << "' can't be used together: " << end
                          << " doesn't divide " << minor.getPreSize();
     }
