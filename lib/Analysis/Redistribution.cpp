@@ -53,7 +53,7 @@ tp::verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
 namespace {
 
 /// The parts of prime size that a search may handle one by one.
-constexpr size_t kMaxParts = 6;
+constexpr size_t kMaxParts = 5;
 
 /// Plans one redistribution.
 class Planning {
