@@ -17,7 +17,7 @@ scripts/setup.sh
 
 printf '== building with the preset %s\n' "$preset"
 cmake --preset "$preset"
-cmake --build --preset "$preset"
+cmake --build --preset "$preset-tests"
 
 printf '== testing\n'
 status=0
