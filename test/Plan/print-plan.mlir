@@ -1,6 +1,6 @@
 // What a plan means for a model, as text, JSON and a PyTorch program.
 // RUN: split-file %s %t
-// RUN: tp-opt %S/Inputs/mlp.mlir --tp-print-plan=plan=%t/plan.yaml -o /dev/null | FileCheck %t/text.check --match-full-lines --strict-whitespace
+// RUN: tp-opt %S/Inputs/mlp.mlir --tp-print-plan=plan=%t/plan.yaml | FileCheck %t/text.check --match-full-lines --strict-whitespace
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-print-plan="plan=%t/plan.yaml format=json" -o %t/unchanged.mlir > %t/plan.json
 // RUN: %python -c "import json, sys; print(json.dumps(json.load(open(sys.argv[1]))['modules'][1]))" %t/plan.json | FileCheck %t/json.check
 // RUN: FileCheck --check-prefix=UNCHANGED %t/json.check --input-file=%t/unchanged.mlir

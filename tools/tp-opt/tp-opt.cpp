@@ -3,6 +3,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/Pipelines/Pipelines.h"
@@ -50,6 +51,14 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (mlir::failed(config.setupPassPipeline(passes)))
     return 2;
+  // Who asks for a plan's meaning alone doesn't want the model after it.
+  bool onlyPrints =
+      !passes.empty() && llvm::all_of(passes, [](mlir::Pass &pass) {
+        return pass.getArgument() == "tp-print-plan";
+      });
+  std::string file = onlyPrints && !output.getNumOccurrences()
+                         ? "/dev/null"
+                         : output.getValue();
   return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, input, output, registry));
+      mlir::MlirOptMain(argc, argv, input, file, registry));
 }

@@ -85,10 +85,10 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
   let description = [{
     Reads and checks a plan as `tp-apply-plan` does, and prints it to the standard output instead of applying it: every
     module with its style, what its inputs and outputs come as and are brought to, and every parameter with its placements,
-    one per mesh dimension, and its bytes per rank. The program isn't changed, so that `-o /dev/null` leaves the plan alone:
+    one per mesh dimension, and its bytes per rank. The program isn't changed; where this is the only pass, `tp-opt` prints it with `-o` only:
 
     ```
-    tp-opt model.mlir --tp-print-plan="plan=mlp.yaml" -o /dev/null
+    tp-opt model.mlir --tp-print-plan="plan=mlp.yaml"
     ```
 
     `json` is the same for programs, `python` the plan as PyTorch's `parallelize_module` takes it.
