@@ -525,6 +525,10 @@ LogicalResult FunctionPropagator::run() {
     ShardingAttr sharding = getArgSharding(function, index);
     if (!sharding) {
       sharding = getReplicated(argument.getType());
+      if (failed(verifySharding(sharding, argument.getType(), function, [&]() {
+            return function.emitError() << "argument " << index << ": ";
+          })))
+        return failure();
       function.setArgAttr(index, kShardingAttr, sharding);
     }
     shardings[argument] = sharding;

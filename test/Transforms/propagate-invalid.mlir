@@ -36,3 +36,11 @@ tp.mesh @mesh(tp = 2)
 func.func @again(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
   return
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error@+1 {{argument 0: a sharding needs a tensor of integers or floats, found 'tensor<8xindex>'}}
+func.func @element_type(%x: tensor<8xindex>) {
+  return
+}

@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -325,6 +326,21 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
     return emitError() << "a sharding needs a ranked tensor, found " << type;
+  if (!tensor.hasStaticShape())
+    return emitError() << "a sharding needs a tensor of static shape, found "
+                       << type;
+  if (!tensor.getElementType().isIntOrFloat())
+    return emitError() << "a sharding needs a tensor of integers or floats, "
+                          "found "
+                       << type;
+  // No number of bytes, summed over ranks, may overflow.
+  constexpr int64_t maxElements = int64_t(1) << 40;
+  int64_t elements = 1;
+  for (int64_t size : tensor.getShape())
+    if (llvm::MulOverflow(elements, std::max<int64_t>(size, 1), elements) ||
+        elements > maxElements)
+      return emitError() << "a sharding needs a tensor of at most "
+                         << maxElements << " elements, found " << type;
   MeshOp mesh = lookupMesh(from, sharding.getMesh());
   if (!mesh)
     return emitError() << "no tp.mesh called '" << sharding.getMesh().getValue()

@@ -96,6 +96,8 @@ LogicalResult MeshOp::verify() {
                          << getAxisSizes().size() << " sizes";
   if (getNumAxes() == 0)
     return emitOpError("needs at least one dimension");
+  constexpr int64_t maxRanks = 65536;
+  int64_t numRanks = 1;
   for (size_t i = 0; i < getNumAxes(); ++i) {
     if (!isa<StringAttr>(getAxisNames()[i]))
       return emitOpError("dimension names must be strings");
@@ -105,6 +107,9 @@ LogicalResult MeshOp::verify() {
     if (*getAxisIndex(getAxisName(i)) != i)
       return emitOpError() << "dimension '" << getAxisName(i)
                            << "' appears twice";
+    if (getAxisSizes()[i] > maxRanks / numRanks)
+      return emitOpError() << "has more than " << maxRanks << " ranks";
+    numRanks *= getAxisSizes()[i];
   }
   if (!getDevices())
     return success();

@@ -258,3 +258,32 @@ func.func @from_local_uneven(%x: tensor<3x8xf32>) {
   %0 = tp.from_local %x as <@mesh, [{tp}, {}]> : tensor<3x8xf32> -> tensor<10x8xf32>
   return
 }
+
+// -----
+
+// expected-error@+1 {{has more than 65536 ranks}}
+tp.mesh @mesh(dp = 1000000, tp = 1000000)
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error@+1 {{a sharding needs a tensor of static shape, found 'tensor<?x8xf32>'}}
+func.func @dynamic(%x: tensor<?x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error@+1 {{a sharding needs a tensor of integers or floats, found 'tensor<8xcomplex<f32>>'}}
+func.func @complex(%x: tensor<8xcomplex<f32>> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error@+1 {{a sharding needs a tensor of at most 1099511627776 elements, found 'tensor<9223372036854775807x8xf32>'}}
+func.func @overflow(%x: tensor<9223372036854775807x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) {
+  return
+}
