@@ -79,6 +79,17 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
                           &getContext(),
                           llvm::to_vector(llvm::seq<int64_t>(getNumRanks()))));
     }
+    for (auto other : module.getOps<func::FuncOp>())
+      if (other.isPublic() && !other.isExternal() &&
+          !llvm::is_contained(functions, other)) {
+        InFlightDiagnostic diagnostic = other.emitError("'@")
+                                        << other.getName()
+                                        << "' is a second entry point; an "
+                                           "artifact has one";
+        diagnostic.attachNote(functions.front().getLoc())
+            << "the other one is '@" << functions.front().getName() << "'";
+        return diagnostic;
+      }
     SmallVector<func::FuncOp> runs(getNumRanks());
     for (func::FuncOp function : functions) {
       if (function.isExternal())

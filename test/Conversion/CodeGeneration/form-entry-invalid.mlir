@@ -145,3 +145,14 @@ func.func @b() -> tensor<2xf32> attributes {tp.ranks = array<i64: 1>} {
   %0 = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<4xf32>} : tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// expected-note@+1 {{the other one is '@main'}}
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+// expected-error@+1 {{'@other' is a second entry point; an artifact has one}}
+func.func @other(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
