@@ -319,8 +319,7 @@ LogicalResult FunctionPartitioner::run() {
 /// The ranks in groups whose blocks, of every value and of every step of a
 /// redistribution, have the same shapes: each group runs one program.
 static FailureOr<SmallVector<SmallVector<int64_t>>>
-getPrograms(func::FuncOp function, MeshOp mesh,
-            RedistributionPlanner &planner) {
+groupRanks(func::FuncOp function, MeshOp mesh, RedistributionPlanner &planner) {
   llvm::SetVector<std::pair<int64_t, AxisListAttr>> splits;
   auto add = [&](Type type, ShardingAttr sharding) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -399,7 +398,7 @@ struct Partition : tp::impl::PartitionBase<Partition> {
     if (!function.getBody().hasOneBlock())
       return function.emitError(
           "only functions of one block can be partitioned");
-    auto programs = getPrograms(function, mesh, planner);
+    auto programs = groupRanks(function, mesh, planner);
     if (failed(programs))
       return failure();
     // Every further program is a copy of the function, after it.
