@@ -3,6 +3,7 @@
 #include "tp/Analysis/Redistribution.h"
 #include "RedistributionSearch.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -63,6 +64,7 @@ public:
   RedistributionPlan run();
 
 private:
+  int64_t getMaxReductions() const;
   bool hasPending() const { return target.getPartial() != from.getPartial(); }
   void searchPlan();
   void append(const Space &space, ArrayRef<Move> moves);
@@ -168,12 +170,32 @@ void Planning::appendExchange(ShardingAttr result) {
   }
 }
 
+static int64_t getNumCollectives(ArrayRef<Move> moves) {
+  return llvm::count_if(moves, [](const Move &move) {
+    return move.kind != RedistributionStep::LocalSlice;
+  });
+}
+
+/// As many collectives as take each Partial to where it goes, those of one kind
+/// that go to one place together, and each other axis that moves.
+int64_t Planning::getMaxReductions() const {
+  llvm::SmallSetVector<std::pair<ReductionKind, int64_t>, 4> reductions;
+  int64_t moving = 0;
+  for (PartialAttr entry : from.getPartial())
+    if (!llvm::is_contained(target.getPartial(), entry))
+      reductions.insert({entry.getKind(),
+                         target.getShardedDim(entry.getAxis()).value_or(-1)});
+  for (auto [dim, axes] : llvm::enumerate(from.getDims()))
+    for (AxisRefAttr axis : axes)
+      moving += target.getShardedDim(axis) != static_cast<int64_t>(dim);
+  return reductions.size() + moving;
+}
+
 void Planning::searchPlan() {
   auto segmentsDiffer = [](auto pair) {
     auto [a, b] = pair;
     return a != b && !(a.getSegments().empty() && b.getSegments().empty());
   };
-  SearchOptions search{options.oneShot, options.memory, hasPending()};
   // Blocks of several pieces are no collective's: reduced where they are, then
   // exchanged.
   ShardingAttr reduced = ShardingAttr::get(from.getContext(), from.getMesh(),
@@ -189,9 +211,15 @@ void Planning::searchPlan() {
     Space space(mesh, type.getShape(), from, reachable, split);
     if (space.getNumAtoms() > 64 || (split && space.getNumAtoms() > kMaxParts))
       return;
-    State state = space.getState(from);
-    auto moves =
-        redistribution::search(space, state, space.getState(reachable), search);
+    State state = space.getState(from), end = space.getState(reachable);
+    SearchOptions search{options.oneShot, options.memory};
+    auto moves = redistribution::search(space, state, end, search);
+    // Splitting reductions up can save bytes, but not for any number of them.
+    if (hasPending() &&
+        (!moves || getNumCollectives(*moves) > getMaxReductions())) {
+      search.fewestCollectives = true;
+      moves = redistribution::search(space, state, end, search);
+    }
     if (!moves)
       return;
     int64_t bytes = 0;

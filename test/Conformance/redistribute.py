@@ -116,13 +116,13 @@ ROWS = [
     # What DTensor merges over a flattened mesh dimension, if the user made one: always, here.
     (SQUARE, (8, 12), "P P", "R R", [AR], 1),
     (SQUARE, (8, 12), "P P", "S0 S0", [RS], 1),
-    (SQUARE, (8, 12), "P P", "S0 S1", [AR], 2),
+    (SQUARE, (8, 12), "P P", "S0 S1", [RS, RS], 2),
     (SQUARE, (8, 12), "S0 S1", "R R", [EXCHANGE], 2),
     (CUBE, (8, 16), "P P P", "R R R", [AR], 1),
     (CUBE, (8, 16), "P S0 P", "R R R", [AR, AG], 3),
     (CUBE, (8, 16), "P R P", "R R R", [AR], 1),
     (CUBE, (8, 16), "P P S0", "S0 S0 S0", [AR, PERMUTE], 3),
-    (CUBE, (8, 16), "P P R", "S0 S1 R", [AR], 2),
+    (CUBE, (8, 16), "P P R", "S0 S1 R", [RS, RS], 2),
 ]
 
 

@@ -79,10 +79,11 @@ public:
       : mesh(mesh), options(options) {}
 
   /// The plan of fewest bytes, then fewest collectives, from `from` to `to` for
-  /// a tensor of type `type`; where a Partial is reduced, of fewest
-  /// collectives, then bytes. Fails, with the reason given to `emitError`,
-  /// where `to` is Partial over a mesh dimension that `from` isn't, or with
-  /// another reduction.
+  /// a tensor of type `type`. Where a Partial is reduced, it has at most one
+  /// collective for each place that one goes to and for each axis that moves:
+  /// all-reduces aren't taken apart to save bytes. Fails, with the reason given
+  /// to `emitError`, where `to` is Partial over a mesh dimension that `from`
+  /// isn't, or with another reduction.
   FailureOr<const RedistributionPlan *>
   plan(ShardingAttr from, ShardingAttr to, RankedTensorType type,
        function_ref<InFlightDiagnostic()> emitError);
