@@ -42,6 +42,11 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
 )");
   std::string header =
       mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
+  // An error about a function would be followed by all of it.
+  auto *printOp = static_cast<cl::opt<bool> *>(
+      cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic"));
+  if (printOp)
+    printOp->setInitialValue(false);
   if (!cl::ParseCommandLineOptions(argc, argv, header, &llvm::errs()))
     return 2;
   // MlirOptMain takes a wrong option of a pass or pipeline for bad input.
