@@ -53,6 +53,9 @@ tp::verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
 
 namespace {
 
+/// The mesh dimensions with which a search takes those in that aren't asked
+/// for.
+constexpr size_t kMaxAxes = 3;
 /// The parts of prime size that a search may handle one by one.
 constexpr size_t kMaxParts = 5;
 
@@ -207,8 +210,8 @@ void Planning::searchPlan() {
   std::optional<SmallVector<Move>> best;
   std::optional<Space> bestSpace;
   int64_t bestBytes = 0;
-  auto attempt = [&](bool split) {
-    Space space(mesh, type.getShape(), from, reachable, split);
+  auto attempt = [&](bool split, bool all = false) {
+    Space space(mesh, type.getShape(), from, reachable, split, all);
     if (space.getNumAtoms() > 64 || (split && space.getNumAtoms() > kMaxParts))
       return;
     State state = space.getState(from), end = space.getState(reachable);
@@ -246,9 +249,14 @@ void Planning::searchPlan() {
   int64_t needed = 0;
   for (auto [have, want] : llvm::zip_equal(source, wanted))
     needed += getNumElements(want) - getNumShared(have, want);
-  if (divides && !options.oneShot && !hasPending() &&
-      (!best || bestBytes > needed))
+  bool couldImprove =
+      !options.oneShot && !hasPending() && (!best || bestBytes > needed);
+  if (couldImprove && divides)
     attempt(/*split=*/true);
+  // So can mesh dimensions that neither placement uses: slices of what they
+  // replicate are less to move.
+  if (couldImprove && mesh.getNumAxes() <= kMaxAxes)
+    attempt(/*split=*/false, /*all=*/true);
   if (!best && hasPending() && reachable == target) {
     reachable = reduced;
     attempt(/*split=*/false);

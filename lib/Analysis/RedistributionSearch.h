@@ -49,9 +49,10 @@ struct Move {
 class Space {
 public:
   /// Atoms are the axes that `from` and `to` mention; with `split`, their parts
-  /// of prime size, which needs sizes that divide.
+  /// of prime size, which needs sizes that divide; with `all`, the mesh's other
+  /// dimensions too.
   Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
-        ShardingAttr to, bool split);
+        ShardingAttr to, bool split, bool all = false);
 
   size_t getNumAtoms() const { return atoms.size(); }
   const Atom &getAtom(uint8_t atom) const { return atoms[atom]; }

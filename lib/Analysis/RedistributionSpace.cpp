@@ -39,7 +39,7 @@ static SmallVector<AxisRefAttr> getPrimeParts(AxisRefAttr axis, MeshOp mesh) {
 }
 
 Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
-             ShardingAttr to, bool split)
+             ShardingAttr to, bool split, bool all)
     : mesh(mesh), meshRef(from.getMesh()), shape(shape),
       numRanks(mesh.getNumRanks()), split(split) {
   SmallVector<AxisRefAttr> axes;
@@ -56,6 +56,11 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
       llvm::for_each(list, add);
     for (PartialAttr partial : sharding.getPartial())
       add(partial.getAxis());
+  }
+  for (size_t i = 0; all && i < mesh.getNumAxes(); ++i) {
+    auto axis = AxisRefAttr::get(from.getContext(), mesh.getAxisName(i));
+    if (llvm::none_of(axes, [&](AxisRefAttr a) { return a.overlaps(axis); }))
+      add(axis);
   }
   for (AxisListAttr list : from.getDims()) {
     fixed.push_back(list);
@@ -104,8 +109,9 @@ SmallVector<AxisRefAttr> Space::getAxes(ArrayRef<uint8_t> list) const {
   SmallVector<AxisRefAttr> axes;
   for (uint8_t atom : list) {
     AxisRefAttr axis = atoms[atom].axis;
-    // Neighbouring parts are one part again, all parts the whole dimension. Where
-    // sizes don't divide, parts one by one have other blocks than the whole.
+    // Neighbouring parts are one part again, all parts the whole dimension.
+    // Where sizes don't divide, parts one by one have other blocks than the
+    // whole.
     if (split && !axes.empty() && !axis.isWhole() && !axes.back().isWhole() &&
         axes.back().getName() == axis.getName() &&
         axes.back().getPreSize() * axes.back().getSize() == axis.getPreSize()) {

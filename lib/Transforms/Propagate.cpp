@@ -98,6 +98,8 @@ private:
   DenseMap<Value, ShardingAttr> shardings;
   DenseMap<Value, Wish> wishes;
   DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
+  /// Where parameters live, by FQN.
+  DenseMap<StringAttr, ShardingAttr> parameters;
   /// Values between tp.to_local and tp.from_local, each rank's own.
   DenseSet<Value> locals;
 };
@@ -272,6 +274,22 @@ getSegmentChoices(const ShardingRule &rule, const OpSplit &chosen,
   return choices;
 }
 
+/// Whether an operand that `axis` splits as one would have to be split by it in
+/// segments: what is to follow rarely wants these.
+static bool cutsIntoSegments(const ShardingRule &rule, const OpSplit &split,
+                             AxisRefAttr axis,
+                             ArrayRef<ShardingAttr> operands) {
+  for (auto [index, have] : llvm::enumerate(operands)) {
+    ShardingAttr needed = getOperandSharding(rule, split, index);
+    auto dim = have.getShardedDim(axis);
+    if (needed && dim && needed.getShardedDim(axis) == dim &&
+        have.getDims()[*dim].getSegments().empty() &&
+        !needed.getDims()[*dim].getSegments().empty())
+      return true;
+  }
+  return false;
+}
+
 OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
                                         const ShardingRule &rule) {
   OpSplit chosen = getReplicatedSplit(rule, mesh);
@@ -317,7 +335,8 @@ OpSplit FunctionPropagator::chooseSplit(ShardingRuleOpInterface op,
         if (!canSplit(rule, candidate, factor, axis))
           continue;
         candidate.factorAxes[factor].push_back(axis);
-        candidates.push_back(std::move(candidate));
+        if (!cutsIntoSegments(rule, candidate, axis, operands))
+          candidates.push_back(std::move(candidate));
       }
     }
     candidates.push_back(chosen);
@@ -358,7 +377,17 @@ Value FunctionPropagator::getPlaced(Value value, ShardingAttr sharding,
 LogicalResult FunctionPropagator::visitRuleOp(ShardingRuleOpInterface op) {
   ShardingRule rule = op.getShardingRule();
   SmallVector<ShardingAttr> fixed = getResultShardings(op);
+  // A parameter that several modules share has one placement.
+  auto parameter = dyn_cast<nn::ParameterOp>(op.getOperation());
+  ShardingAttr *shared =
+      parameter ? &parameters[parameter.getFqnAttr()] : nullptr;
+  if (shared && *shared && fixed.empty()) {
+    fixed = {*shared};
+    setResultShardings(op, fixed);
+  }
   if (!fixed.empty() && op->getNumOperands() == 0) {
+    if (shared)
+      *shared = fixed.front();
     for (auto [result, sharding] : llvm::zip(op->getResults(), fixed))
       shardings[result] = sharding;
     return success();
@@ -387,6 +416,8 @@ LogicalResult FunctionPropagator::visitRuleOp(ShardingRuleOpInterface op) {
     shardings[op->getResult(i)] = results.back();
   }
   if (fixed.empty()) {
+    if (shared)
+      *shared = results.front();
     setResultShardings(op, results);
     return success();
   }

@@ -50,3 +50,14 @@ func.func @merged(%x: tensor<2x8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, 
   %2 = nn.reshape %1 : tensor<16x4xf32> -> tensor<2x8x4xf32>
   return %2 : tensor<2x8x4xf32>
 }
+
+// 5 heads don't split over 2 ranks; nothing is exchanged only to split the 4 numbers of each.
+// CHECK-LABEL: func.func @heads
+// LOCAL-LABEL: func.func @heads
+func.func @heads(%x: tensor<2x3x20xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {tp}]>}) -> tensor<2x3x5x4xf32> {
+  // LOCAL-NOT: tp.exchange
+  // LOCAL: tp.all_gather %{{.*}} dim 2
+  // LOCAL-NOT: tp.
+  %0 = nn.reshape %x : tensor<2x3x20xf32> -> tensor<2x3x5x4xf32>
+  return %0 : tensor<2x3x5x4xf32>
+}

@@ -565,6 +565,18 @@ TEST_F(Redistribution, CollectivesReceiveNoMoreThanDTensorsBest) {
   }
 }
 
+/// What both placements replicate over `y` is sliced on the way.
+TEST_F(Redistribution, TakesAxesInThatNeitherPlacementHas) {
+  setMesh("x = 2, y = 4, z = 4");
+  SmallVector<int64_t> shape = {11, 3, 16};
+  ShardingAttr from = parse("[{}, {}, {x}]"), to = parse("[{x}, {}, {z}]");
+  check(shape, from, to, {/*oneShot=*/false});
+  auto found = plan(shape, from, to, {/*oneShot=*/false});
+  ASSERT_TRUE(succeeded(found));
+  EXPECT_LE((*found)->receivedTotal,
+            4 * DTensorMoves(mesh, shape).getCost(from, to));
+}
+
 TEST_F(Redistribution, MemoryModeKeepsThePeak) {
   setMesh("a = 4, b = 2");
   std::vector<ShardingAttr> placements =
