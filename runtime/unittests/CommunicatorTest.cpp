@@ -581,18 +581,18 @@ TEST(LocalCommunicator, TimeoutNamesWhoWaitsWhere) {
   Manifest manifest =
       makeManifest(2, {makeNamed("mlp", 2), makeNamed("attention", 2)});
   CommunicatorOptions options;
-  options.timeout = milliseconds(50);
+  options.timeout = milliseconds(1000);
   std::vector<std::string> errors =
       runRanks(manifest, options, [&](Communicator &communicator) {
         std::byte data[16] = {};
         communicator.run(0, data, data);
         if (communicator.getRank() == 1)
-          std::this_thread::sleep_for(milliseconds(500));
+          std::this_thread::sleep_for(milliseconds(4000));
         communicator.run(1, data, data);
       });
   for (const std::string &error : errors)
     EXPECT_EQ(error,
-              "no progress for 0.05 s: rank 0 waits in collective 1 "
+              "no progress for 1 s: rank 0 waits in collective 1 "
               "(all_reduce of 'attention'); rank 1 computes after collective "
               "0 (all_reduce of 'mlp')");
 }
