@@ -10,6 +10,7 @@
 #include "tp/Analysis/Redistribution.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringMap.h"
 #include <string>
 
 namespace mlir::tp::redistribution {
@@ -90,7 +91,11 @@ public:
                                   ArrayRef<AxisRefAttr> axes) const;
 
 private:
-  Interval getInterval(const State &state, int64_t dim, int64_t rank) const;
+  Interval computeInterval(ArrayRef<uint8_t> list, int64_t dim,
+                           int64_t rank) const;
+  /// What each rank has of a dimension, by rank: computed once for each list of
+  /// atoms on it.
+  ArrayRef<Interval> getIntervals(const State &state, int64_t dim) const;
 
   mutable MeshOp mesh; // an op's accessors aren't const
   FlatSymbolRefAttr meshRef;
@@ -102,6 +107,7 @@ private:
   /// Whether the atoms are parts that stand for whole dimensions.
   bool split;
   std::vector<Atom> atoms;
+  mutable llvm::StringMap<std::vector<Interval>> intervals;
 };
 
 struct SearchOptions {

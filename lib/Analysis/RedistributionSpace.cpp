@@ -173,8 +173,8 @@ int64_t Space::getNumBlocks(ArrayRef<uint8_t> list) const {
   return blocks;
 }
 
-Interval Space::getInterval(const State &state, int64_t dim,
-                            int64_t rank) const {
+Interval Space::computeInterval(ArrayRef<uint8_t> list, int64_t dim,
+                                int64_t rank) const {
   // Only the size of a dimension with segments matters: it stays as it is.
   if (isFrozen(dim)) {
     Interval whole;
@@ -183,28 +183,40 @@ Interval Space::getInterval(const State &state, int64_t dim,
     return whole;
   }
   Interval interval{0, shape[dim]};
-  for (uint8_t atom : state.dims[dim])
+  for (uint8_t atom : list)
     interval = getChunk(interval, atoms[atom].size, atoms[atom].index[rank]);
   return interval;
 }
 
+ArrayRef<Interval> Space::getIntervals(const State &state, int64_t dim) const {
+  ArrayRef<uint8_t> list = state.dims[dim];
+  std::string key(1, static_cast<char>(dim));
+  key.append(list.begin(), list.end());
+  auto [it, isNew] = intervals.try_emplace(key);
+  if (isNew)
+    for (int64_t rank = 0; rank < numRanks; ++rank)
+      it->second.push_back(computeInterval(list, dim, rank));
+  return it->second;
+}
+
 SmallVector<int64_t> Space::getSizes(const State &state) const {
   SmallVector<int64_t> sizes(numRanks, 1);
-  for (int64_t rank = 0; rank < numRanks; ++rank)
-    for (int64_t dim = 0; dim < getRank(); ++dim)
-      sizes[rank] *= getInterval(state, dim, rank).size;
+  for (int64_t dim = 0; dim < getRank(); ++dim)
+    for (auto [size, interval] :
+         llvm::zip_equal(sizes, getIntervals(state, dim)))
+      size *= interval.size;
   return sizes;
 }
 
 SmallVector<int64_t> Space::getShared(const State &from,
                                       const State &to) const {
   SmallVector<int64_t> sizes(numRanks, 1);
-  for (int64_t rank = 0; rank < numRanks; ++rank)
-    for (int64_t dim = 0; dim < getRank(); ++dim) {
-      Interval a = getInterval(from, dim, rank), b = getInterval(to, dim, rank);
+  for (int64_t dim = 0; dim < getRank(); ++dim)
+    for (auto [size, a, b] : llvm::zip_equal(sizes, getIntervals(from, dim),
+                                             getIntervals(to, dim))) {
       int64_t begin = std::max(a.offset, b.offset);
       int64_t end = std::min(a.offset + a.size, b.offset + b.size);
-      sizes[rank] *= std::max<int64_t>(end - begin, 0);
+      size *= std::max<int64_t>(end - begin, 0);
     }
   return sizes;
 }
@@ -213,8 +225,8 @@ bool Space::isSame(const State &from, int64_t holder, const State &to,
                    int64_t rank) const {
   bool sameSizes = true, sameOffsets = true, empty = false;
   for (int64_t dim = 0; dim < getRank(); ++dim) {
-    Interval a = getInterval(from, dim, holder);
-    Interval b = getInterval(to, dim, rank);
+    Interval a = getIntervals(from, dim)[holder];
+    Interval b = getIntervals(to, dim)[rank];
     sameSizes &= a.size == b.size;
     sameOffsets &= a.offset == b.offset;
     empty |= b.size == 0;
@@ -224,13 +236,14 @@ bool Space::isSame(const State &from, int64_t holder, const State &to,
 
 bool Space::isPermutation(const State &from, const State &to) const {
   bool even = true;
-  for (int64_t rank = 0; rank < numRanks; ++rank)
-    for (int64_t dim = 0; dim < getRank(); ++dim) {
-      int64_t size = getInterval(from, dim, rank).size;
-      if (size != getInterval(to, dim, rank).size)
+  for (int64_t dim = 0; dim < getRank(); ++dim) {
+    ArrayRef<Interval> have = getIntervals(from, dim);
+    for (auto [a, b] : llvm::zip_equal(have, getIntervals(to, dim))) {
+      if (a.size != b.size)
         return false;
-      even &= size == getInterval(from, dim, 0).size;
+      even &= a.size == have.front().size;
     }
+  }
   if (even)
     return true;
   // Blocks of equal sizes needn't be the same blocks.
