@@ -322,28 +322,105 @@ RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
   return entry.get();
 }
 
-std::optional<RedistributionCost> tp::getAxisCost(ShardingAttr from,
-                                                  ShardingAttr to,
-                                                  AxisRefAttr axis, int64_t n,
-                                                  double numBytes) {
-  auto fromDim = from.getShardedDim(axis), toDim = to.getShardedDim(axis);
-  auto fromKind = from.getPartialKind(axis), toKind = to.getPartialKind(axis);
-  if (toKind) {
-    if (fromKind == toKind || n == 1)
-      return RedistributionCost{};
-    return std::nullopt;
+CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
+                                            RankedTensorType type,
+                                            MeshOp mesh) {
+  if (from == to)
+    return {};
+  from = dropUnitAxes(from, mesh);
+  to = dropUnitAxes(to, mesh);
+  SmallVector<PartialAttr> pending;
+  for (PartialAttr entry : to.getPartial())
+    if (!llvm::is_contained(from.getPartial(), entry))
+      return CommunicationCost::infinite();
+  for (PartialAttr entry : from.getPartial())
+    if (!llvm::is_contained(to.getPartial(), entry))
+      pending.push_back(entry);
+  int64_t width = type.getElementType().isIntOrFloat()
+                      ? llvm::divideCeil(type.getElementTypeBitWidth(), 8)
+                      : 8;
+  MLIRContext *context = from.getContext();
+  auto uses = [&](AxisRefAttr axis) {
+    auto overlaps = [&](AxisRefAttr other) { return other.overlaps(axis); };
+    return llvm::any_of(from.getDims(), [&](AxisListAttr list) {
+      return llvm::any_of(list, overlaps);
+    });
+  };
+  // What the target splits further is sliced first, and reduced in parts.
+  CommunicationCost cost;
+  SmallVector<AxisListAttr> dims(from.getDims());
+  SmallVector<std::pair<size_t, AxisRefAttr>> scattered;
+  for (auto [index, have, want] :
+       llvm::enumerate(from.getDims(), to.getDims())) {
+    if (!have.empty() && have.getSegments() != want.getSegments())
+      continue;
+    if (have.getAxes() != want.getAxes().take_front(have.size()))
+      continue;
+    SmallVector<AxisRefAttr> axes(have.getAxes());
+    for (AxisRefAttr axis : want.getAxes().drop_front(have.size())) {
+      if (uses(axis))
+        break;
+      auto *entry = llvm::find_if(pending, [&](PartialAttr partial) {
+        return partial.getAxis() == axis;
+      });
+      if (entry != pending.end()) {
+        scattered.push_back({index, axis});
+        pending.erase(entry);
+      } else if (llvm::any_of(from.getPartial(), [&](PartialAttr partial) {
+                   return partial.getAxis().overlaps(axis);
+                 })) {
+        break;
+      }
+      axes.push_back(axis);
+    }
+    dims[index] = AxisListAttr::get(context, axes, want.getSegments());
   }
-  double share = numBytes * (n - 1) / n;
-  // The same dimension in other segments.
-  if (n > 1 && fromDim && fromDim == toDim &&
-      from.getDims()[*fromDim].getSegments() !=
-          to.getDims()[*toDim].getSegments())
-    return RedistributionCost{share / n, 1};
-  if (n == 1 || (!fromKind && (fromDim == toDim || !fromDim)))
-    return RedistributionCost{};
-  if (fromKind)
-    return toDim ? RedistributionCost{share, 1}
-                 : RedistributionCost{2 * share, 1};
-  return toDim ? RedistributionCost{share / n, 1}
-               : RedistributionCost{share, 1};
+  auto getTotal = [&](ArrayRef<AxisListAttr> of) {
+    ShardingAttr sharding =
+        ShardingAttr::get(context, from.getMesh(), of, to.getPartial());
+    int64_t total = 0;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      total += getNumElements(getBlock(type.getShape(), sharding, mesh, rank));
+    return total;
+  };
+  if (!scattered.empty()) {
+    // Each rank receives its block from all others of the group.
+    int64_t ranks = 1;
+    llvm::SmallDenseSet<size_t> dimsScattered;
+    for (auto [index, axis] : scattered) {
+      ranks *= mesh.getAxisSize(axis);
+      dimsScattered.insert(index);
+    }
+    cost.bytes += (ranks - 1) * getTotal(dims) * width;
+    cost.collectives += dimsScattered.size();
+  }
+  if (!pending.empty()) {
+    int64_t ranks = 1;
+    llvm::SmallDenseSet<int> kinds;
+    for (PartialAttr entry : pending) {
+      ranks *= mesh.getAxisSize(entry.getAxis());
+      kinds.insert(static_cast<int>(entry.getKind()));
+    }
+    cost.bytes += 2 * (ranks - 1) * getTotal(dims) * width / ranks;
+    cost.collectives += kinds.size();
+  }
+  ShardingAttr reduced =
+      ShardingAttr::get(context, from.getMesh(), dims, to.getPartial());
+  if (reduced == to)
+    return cost;
+  int64_t moved = 0;
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+    TensorBlock want = getBlock(type.getShape(), to, mesh, rank);
+    moved += getNumElements(want) -
+             getNumShared(getBlock(type.getShape(), reduced, mesh, rank), want);
+  }
+  cost.bytes += moved * width;
+  // Without elements, there is a collective all the same.
+  bool isSlice =
+      llvm::all_of(llvm::zip(reduced.getDims(), to.getDims()), [](auto pair) {
+        auto [have, want] = pair;
+        return have.getAxes() == want.getAxes().take_front(have.size());
+      });
+  cost.collectives += moved != 0 || (type.getNumElements() == 0 && !isSlice);
+  return cost;
 }

@@ -1,7 +1,10 @@
 //===- SplitInference.cpp - Which split explains an op's placements -------===//
 
 #include "tp/Analysis/SplitInference.h"
+#include "tp/Analysis/Strategies.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include <set>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -57,17 +60,17 @@ SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
       for (auto [dim, factors] : llvm::enumerate(tensors[index])) {
         AxisListAttr axes = sharding.getDims()[dim];
         const Window *window = rule.getWindow(isResult, index, dim);
-        bool holds = llvm::is_contained(axes.getAxes(), axis);
+        bool has = llvm::is_contained(axes.getAxes(), axis);
         if (factors.empty() || factors.front() != factor)
           continue;
         if (window) {
           windows.push_back(
-              {window, holds && !axes.getSegments().empty()
+              {window, has && !axes.getSegments().empty()
                            ? SmallVector<int64_t>(axes.getSegments())
                            : SmallVector<int64_t>{window->size}});
           continue;
         }
-        if (!holds || isDone)
+        if (!has || isDone)
           continue;
         int64_t minor = 1;
         for (unsigned other : ArrayRef(factors).drop_front())
@@ -97,6 +100,22 @@ SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
   return segments;
 }
 
+/// Whether `part` is `axis` or part of it.
+static bool contains(AxisRefAttr axis, AxisRefAttr part) {
+  if (axis.getName() != part.getName() || axis.isWhole())
+    return axis.getName() == part.getName();
+  if (part.isWhole())
+    return false;
+  return part.getPreSize() >= axis.getPreSize() &&
+         part.getPreSize() * part.getSize() <=
+             axis.getPreSize() * axis.getSize();
+}
+
+static bool holds(AxisListAttr list, AxisRefAttr part) {
+  return llvm::any_of(list,
+                      [&](AxisRefAttr axis) { return contains(axis, part); });
+}
+
 /// All axes that operands and results mention, each once, in an order in which
 /// an axis follows those that are major to it on the same dimension.
 static SmallVector<AxisRefAttr> collectAxes(ArrayRef<ShardingAttr> operands,
@@ -116,32 +135,81 @@ static SmallVector<AxisRefAttr> collectAxes(ArrayRef<ShardingAttr> operands,
   return axes;
 }
 
+/// The same axes, cut where one of them ends within another, and where the
+/// factors of a product can only be split by parts.
+static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
+                                        ArrayRef<AxisRefAttr> axes,
+                                        ArrayRef<ShardingAttr> operands,
+                                        ArrayRef<ShardingAttr> results) {
+  // Where to cut, as sizes of what is major, by mesh dimension.
+  llvm::StringMap<std::set<int64_t>> cuts;
+  for (AxisRefAttr axis : axes)
+    if (!axis.isWhole())
+      cuts[axis.getName()].insert(
+          {axis.getPreSize(), axis.getPreSize() * axis.getSize()});
+  auto cutProducts = [&](ArrayRef<ShardingAttr> shardings,
+                         ArrayRef<TensorFactors> tensors) {
+    for (auto [sharding, tensor] : llvm::zip(shardings, tensors))
+      for (auto [list, dim] : llvm::zip(sharding.getDims(), tensor))
+        for (AxisRefAttr axis : list) {
+          SmallVector<AxisRefAttr> parts;
+          if (axis.isWhole())
+            collectParts(rule, dim, mesh, axis, parts);
+          for (AxisRefAttr part : parts)
+            cuts[axis.getName()].insert(part.getPreSize());
+        }
+  };
+  cutProducts(operands, rule.operands);
+  cutProducts(results, rule.results);
+  SmallVector<AxisRefAttr> all;
+  auto add = [&](AxisRefAttr axis) {
+    if (!llvm::is_contained(all, axis))
+      all.push_back(axis);
+  };
+  for (AxisRefAttr axis : axes) {
+    int64_t begin = axis.isWhole() ? 1 : axis.getPreSize();
+    int64_t end = begin * mesh.getAxisSize(axis);
+    bool wasCut = false;
+    for (int64_t cut : cuts[axis.getName()]) {
+      if (cut <= begin || cut >= end)
+        continue;
+      add(AxisRefAttr::get(mesh.getContext(), axis.getName(), begin,
+                           cut / begin));
+      begin = cut;
+      wasCut = true;
+    }
+    add(wasCut ? AxisRefAttr::get(mesh.getContext(), axis.getName(), begin,
+                                  end / begin)
+               : axis);
+  }
+  return all;
+}
+
 /// Whether `sharding` holds `axis` exactly on the dimensions that have
 /// `factor`.
 static bool agrees(ShardingAttr sharding, AxisRefAttr axis,
                    const TensorFactors &tensor,
                    std::optional<unsigned> factor) {
   for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
-    bool has = llvm::is_contained(axes.getAxes(), axis);
     bool expected = factor && llvm::is_contained(tensor[dim], *factor);
-    if (has != expected)
+    if (holds(axes, axis) != expected)
       return false;
   }
   return true;
 }
 
-FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
-                                  int64_t rank, ArrayRef<ShardingAttr> operands,
-                                  ArrayRef<ShardingAttr> results) {
-  ShardingRule rule = op.getShardingRule();
-  OpSplit split = getReplicatedSplit(rule, mesh);
-  split.rank = rank;
+static bool isPartial(ShardingAttr sharding, AxisRefAttr axis) {
+  return llvm::any_of(sharding.getPartial(), [&](PartialAttr partial) {
+    return contains(partial.getAxis(), axis);
+  });
+}
 
-  auto isPartial = [](ShardingAttr sharding, AxisRefAttr axis) {
-    return llvm::any_of(sharding.getPartial(), [&](PartialAttr partial) {
-      return partial.getAxis() == axis;
-    });
-  };
+/// The split over `axes` that comes closest to the placements.
+static OpSplit findSplit(const ShardingRule &rule, MeshOp mesh,
+                         ArrayRef<AxisRefAttr> axes,
+                         ArrayRef<ShardingAttr> operands,
+                         ArrayRef<ShardingAttr> results) {
+  OpSplit split = getReplicatedSplit(rule, mesh);
   auto dimsAgree = [&](AxisRefAttr axis, std::optional<unsigned> factor) {
     for (auto [sharding, tensor] : llvm::zip(operands, rule.operands))
       if (!agrees(sharding, axis, tensor, factor))
@@ -151,8 +219,7 @@ FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
         return false;
     return true;
   };
-
-  for (AxisRefAttr axis : collectAxes(operands, results)) {
+  for (AxisRefAttr axis : axes) {
     bool anyPartial = llvm::any_of(operands, [&](ShardingAttr sharding) {
       return isPartial(sharding, axis);
     });
@@ -178,30 +245,44 @@ FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
       }
     }
   }
+  return split;
+}
 
+FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
+                                  int64_t rank, ArrayRef<ShardingAttr> operands,
+                                  ArrayRef<ShardingAttr> results) {
+  ShardingRule rule = op.getShardingRule();
+  auto fits = [&](const OpSplit &split) {
+    auto check = [&](ArrayRef<ShardingAttr> given, auto getExpected) {
+      for (auto [index, sharding] : llvm::enumerate(given))
+        if (getExpected(rule, split, index) != sharding)
+          return false;
+      return true;
+    };
+    return check(operands, getOperandSharding) &&
+           check(results, getResultSharding);
+  };
+  SmallVector<AxisRefAttr> axes = collectAxes(operands, results);
+  OpSplit split = findSplit(rule, mesh, axes, operands, results);
+  if (!fits(split))
+    split = findSplit(rule, mesh, cutAxes(rule, mesh, axes, operands, results),
+                      operands, results);
+  split.rank = rank;
+  if (fits(split))
+    return split;
   auto describe = [&](ArrayRef<ShardingAttr> shardings) {
     std::string text;
     for (ShardingAttr sharding : shardings)
       text += (text.empty() ? "" : ", ") + printPlacements(sharding, mesh);
     return text;
   };
-  auto check = [&](ArrayRef<ShardingAttr> given, auto getExpected) {
-    for (auto [index, sharding] : llvm::enumerate(given))
-      if (getExpected(rule, split, index) != sharding)
-        return false;
-    return true;
-  };
-  if (!check(operands, getOperandSharding) ||
-      !check(results, getResultSharding)) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    rule.print(os);
-    InFlightDiagnostic diag = op->emitError()
-                              << "placements break the sharding rule of '"
-                              << op->getName() << "': " << describe(operands)
-                              << " -> " << describe(results);
-    diag.attachNote() << "the rule is " << text;
-    return diag;
-  }
-  return split;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  rule.print(os);
+  InFlightDiagnostic diag = op->emitError()
+                            << "placements break the sharding rule of '"
+                            << op->getName() << "': " << describe(operands)
+                            << " -> " << describe(results);
+  diag.attachNote() << "the rule is " << text;
+  return diag;
 }

@@ -46,6 +46,30 @@ static std::optional<SmallVector<int64_t>> getSegmentsIn(ArrayRef<int64_t> all,
   return inside;
 }
 
+/// Parts of one mesh dimension that follow each other are one part, or the
+/// whole.
+static SmallVector<AxisRefAttr> mergeParts(ArrayRef<AxisRefAttr> axes,
+                                           MeshOp mesh) {
+  SmallVector<AxisRefAttr> merged;
+  for (AxisRefAttr axis : axes) {
+    AxisRefAttr last = merged.empty() ? AxisRefAttr() : merged.back();
+    if (!last || axis.isWhole() || last.isWhole() ||
+        axis.getName() != last.getName() ||
+        axis.getPreSize() != last.getPreSize() * last.getSize()) {
+      merged.push_back(axis);
+      continue;
+    }
+    MLIRContext *context = mesh.getContext();
+    int64_t size = last.getSize() * axis.getSize();
+    auto whole = AxisRefAttr::get(context, axis.getName());
+    merged.back() = size == mesh.getAxisSize(whole)
+                        ? whole
+                        : AxisRefAttr::get(context, axis.getName(),
+                                           last.getPreSize(), size);
+  }
+  return merged;
+}
+
 /// The axes along one dimension that `factors` make up, major factor first.
 /// Where a minor factor is split and the major ones aren't, each index of the
 /// major ones is a segment.
@@ -91,7 +115,8 @@ static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
       return std::nullopt;
     segments = *inside;
   }
-  return AxisListAttr::get(context, axes, segments);
+  return AxisListAttr::get(context, window ? axes : mergeParts(axes, mesh),
+                           segments);
 }
 
 static std::optional<SmallVector<AxisListAttr>>
@@ -110,6 +135,33 @@ getTensorAxes(const ShardingRule &rule, const OpSplit &split, bool isResult,
   return dims;
 }
 
+/// Partials in the mesh's order, those of parts that make up one together.
+static SmallVector<PartialAttr> mergePartials(ArrayRef<PartialAttr> partials,
+                                              MeshOp mesh) {
+  SmallVector<PartialAttr> sorted(partials);
+  auto getKey = [&](PartialAttr partial) {
+    return std::tuple(*mesh.getAxisIndex(partial.getAxis().getName()),
+                      partial.getAxis().getPreSize());
+  };
+  llvm::sort(sorted, [&](PartialAttr a, PartialAttr b) {
+    return getKey(a) < getKey(b);
+  });
+  SmallVector<PartialAttr> merged;
+  for (PartialAttr partial : sorted) {
+    if (!merged.empty() && merged.back().getKind() == partial.getKind()) {
+      auto axes =
+          mergeParts({merged.back().getAxis(), partial.getAxis()}, mesh);
+      if (axes.size() == 1) {
+        merged.back() = PartialAttr::get(mesh.getContext(), axes.front(),
+                                         partial.getKind());
+        continue;
+      }
+    }
+    merged.push_back(partial);
+  }
+  return merged;
+}
+
 ShardingAttr tp::getOperandSharding(const ShardingRule &rule,
                                     const OpSplit &split, unsigned operand) {
   auto dims = getTensorAxes(rule, split, /*isResult=*/false, operand);
@@ -123,7 +175,7 @@ ShardingAttr tp::getOperandSharding(const ShardingRule &rule,
           PartialAttr::get(mesh.getContext(), axis, ReductionKind::Sum));
   return ShardingAttr::get(mesh.getContext(),
                            FlatSymbolRefAttr::get(mesh.getSymNameAttr()), *dims,
-                           partial);
+                           mergePartials(partial, mesh));
 }
 
 ShardingAttr tp::getResultSharding(const ShardingRule &rule,
@@ -141,8 +193,9 @@ ShardingAttr tp::getResultSharding(const ShardingRule &rule,
             PartialAttr::get(context, axis, rule.factors[index].reduction));
   for (auto [set, axis] : split.linearAxes)
     partial.push_back(PartialAttr::get(context, axis, ReductionKind::Sum));
-  return ShardingAttr::get(
-      context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), *dims, partial);
+  return ShardingAttr::get(context,
+                           FlatSymbolRefAttr::get(mesh.getSymNameAttr()), *dims,
+                           mergePartials(partial, mesh));
 }
 
 FailureOr<SmallVector<Value>> tp::clonePartitioned(Operation *op,

@@ -97,17 +97,29 @@ func.func @max_of_max(%x: tensor<8x16xf32>) -> tensor<8xf32> {
 }
 
 // Reductions over the split dimension are Partial of their kind, over others they keep the split.
-// CHECK-LABEL: func.func @reductions
-// PLACED-LABEL: func.func @reductions
+// CHECK-LABEL: func.func @sum_over_split
+// PLACED-LABEL: func.func @sum_over_split
 // PLACED: nn.reduce sum {{.*}}partial = {tp: sum}
-// PLACED: nn.reduce max {{.*}}partial = {tp: max}
-// PLACED: nn.reduce mean {{.*}}[{tp}]
-// CHECK-DAG: tp.all_reduce sum
-// CHECK-DAG: tp.all_reduce max
-func.func @reductions(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
-    -> (tensor<16xf32>, tensor<16xf32>, tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+// CHECK: tp.all_reduce sum
+func.func @sum_over_split(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> tensor<16xf32> {
   %0 = nn.reduce sum %x dims [0] : tensor<8x16xf32> -> tensor<16xf32>
-  %1 = nn.reduce max %x dims [0] : tensor<8x16xf32> -> tensor<16xf32>
-  %2 = nn.reduce mean %x dims [1] : tensor<8x16xf32> -> tensor<8xf32>
-  return %0, %1, %2 : tensor<16xf32>, tensor<16xf32>, tensor<8xf32>
+  return %0 : tensor<16xf32>
+}
+
+// CHECK-LABEL: func.func @max_over_split
+// PLACED-LABEL: func.func @max_over_split
+// PLACED: nn.reduce max {{.*}}partial = {tp: max}
+// CHECK: tp.all_reduce max
+func.func @max_over_split(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> tensor<16xf32> {
+  %0 = nn.reduce max %x dims [0] : tensor<8x16xf32> -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}
+
+// CHECK-LABEL: func.func @mean_over_whole
+// PLACED-LABEL: func.func @mean_over_whole
+// PLACED: nn.reduce mean {{.*}}[{tp}]
+func.func @mean_over_whole(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+  %0 = nn.reduce mean %x dims [1] : tensor<8x16xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
 }

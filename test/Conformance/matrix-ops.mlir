@@ -79,13 +79,13 @@ func.func @linear(%x: tensor<1x47x2048xf32>, %w: tensor<1024x2048xf32> {tp.shard
 // PLACED: nn.matmul {{.*}}partial = {tp: sum}
 // CHECK: nn.matmul
 // CHECK: tp.all_reduce sum
-func.func @mm_partial(%x: tensor<8x4xf32>, %y: tensor<4x8xf32>) -> tensor<8x8xf32> {
+func.func @mm_partial(%x: tensor<8x4xf32>, %y: tensor<4x2xf32>) -> tensor<8x2xf32> {
   %l = tp.to_local %x as <@mesh, [{}, {}]> : tensor<8x4xf32> -> tensor<8x4xf32>
   %a = tp.from_local %l as <@mesh, [{}, {}], partial = {tp: sum}> : tensor<8x4xf32> -> tensor<8x4xf32>
-  %m = tp.to_local %y as <@mesh, [{}, {}]> : tensor<4x8xf32> -> tensor<4x8xf32>
-  %b = tp.from_local %m as <@mesh, [{}, {}], partial = {tp: sum}> : tensor<4x8xf32> -> tensor<4x8xf32>
-  %z = nn.matmul %a, %b : (tensor<8x4xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
-  return %z : tensor<8x8xf32>
+  %m = tp.to_local %y as <@mesh, [{}, {}]> : tensor<4x2xf32> -> tensor<4x2xf32>
+  %b = tp.from_local %m as <@mesh, [{}, {}], partial = {tp: sum}> : tensor<4x2xf32> -> tensor<4x2xf32>
+  %z = nn.matmul %a, %b : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %z : tensor<8x2xf32>
 }
 
 // Attention split by batch, or by heads: none.

@@ -98,8 +98,8 @@ func.func @embedding_columns_uneven(%ids: tensor<8x2xi64>, %w: tensor<21x11xf32>
 // CHECK: tp.all_reduce sum
 // CHECK-LABEL: func.func @embedding_rows_0
 // CHECK: tp.all_reduce sum
-func.func @embedding_rows(%ids: tensor<8x2xi64>, %w: tensor<23x13xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
-    -> tensor<8x2x13xf32> {
+func.func @embedding_rows(%ids: tensor<8x2xi64>) -> tensor<8x2x13xf32> {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<23x13xf32>
   %0 = nn.embedding %ids, %w : (tensor<8x2xi64>, tensor<23x13xf32>) -> tensor<8x2x13xf32>
   return %0 : tensor<8x2x13xf32>
 }

@@ -23,11 +23,11 @@ func.func @keep(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {t
   return %0 : tensor<8x8xf32>
 }
 
-// Two that look the same are about different dimensions.
+// Two that look the same are about different dimensions; both are one gather.
 // CHECK-LABEL: func.func @both
 func.func @both(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {tp}]>}) -> tensor<8x8xf32> {
-  // CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{dp}, {}]>
   // CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {}]>
+  // CHECK-NEXT: return
   %0 = tp.redistribute %x to <@mesh, [{}, {}]> over {tp} : tensor<8x8xf32>
   %1 = tp.redistribute %0 to <@mesh, [{}, {}]> over {dp} : tensor<8x8xf32>
   return %1 : tensor<8x8xf32>

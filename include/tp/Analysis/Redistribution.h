@@ -15,6 +15,7 @@
 #ifndef TP_ANALYSIS_REDISTRIBUTION_H
 #define TP_ANALYSIS_REDISTRIBUTION_H
 
+#include "tp/Analysis/CommunicationCost.h"
 #include "tp/Dialect/TP/TP.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -102,31 +103,14 @@ LogicalResult
 verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
                      function_ref<InFlightDiagnostic()> emitError);
 
-/// What a redistribution costs: bytes that a rank receives, then the number of
-/// collectives. Compares in this order.
-struct RedistributionCost {
-  double bytes = 0;
-  int64_t collectives = 0;
-
-  RedistributionCost &operator+=(const RedistributionCost &other) {
-    bytes += other.bytes;
-    collectives += other.collectives;
-    return *this;
-  }
-  friend bool operator<(const RedistributionCost &a,
-                        const RedistributionCost &b) {
-    return a.bytes != b.bytes ? a.bytes < b.bytes
-                              : a.collectives < b.collectives;
-  }
-};
-
-/// The cost over `axis` alone of placing a tensor of
-/// `numBytes` bytes (the whole of it) from `from` to `to`; nullopt where that
-/// can't be done.
-std::optional<RedistributionCost> getAxisCost(ShardingAttr from,
-                                              ShardingAttr to, AxisRefAttr axis,
-                                              int64_t axisSize,
-                                              double numBytes);
+/// What placing a tensor of `type` from `from` to `to` costs, for choosing
+/// among placements: the bytes that all ranks receive and the number of
+/// collectives. Each Partial is reduced where the target is split, or
+/// everywhere; what else differs moves in one exchange. Equal to the plan's
+/// cost but where that finds something cheaper; infinite where `to` can't be
+/// reached.
+CommunicationCost getRedistributionCost(ShardingAttr from, ShardingAttr to,
+                                        RankedTensorType type, MeshOp mesh);
 
 } // namespace mlir::tp
 

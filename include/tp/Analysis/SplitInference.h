@@ -17,9 +17,9 @@ FailureOr<OpSplit> inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
                               int64_t rank, ArrayRef<ShardingAttr> operands,
                               ArrayRef<ShardingAttr> results);
 
-/// The segments that placements of an op's tensors give to `factor`, where `axis`
-/// splits it: those of a dimension that is the whole factor, else those that the
-/// windows on it make up together. Null placements aren't looked at.
+/// The segments that placements of an op's tensors give to `factor`, where
+/// `axis` splits it: those of a dimension that is the whole factor, else those
+/// that the windows on it make up together. Null placements aren't looked at.
 SmallVector<int64_t> inferSegments(const ShardingRule &rule, unsigned factor,
                                    AxisRefAttr axis,
                                    ArrayRef<ShardingAttr> operands,
@@ -28,8 +28,8 @@ SmallVector<int64_t> inferSegments(const ShardingRule &rule, unsigned factor,
 /// An empty split (replicated over every mesh dimension).
 OpSplit getReplicatedSplit(const ShardingRule &rule, MeshOp mesh);
 
-/// Whether `axis` may split `factor` further: evenly, or where the factor is all
-/// of a dimension wherever it is.
+/// Whether `axis` may split `factor` further: evenly, or where the factor is
+/// all of a dimension wherever it is.
 bool canSplit(const ShardingRule &rule, const OpSplit &split, unsigned factor,
               AxisRefAttr axis);
 

@@ -37,6 +37,9 @@ struct Factor {
   FactorKind kind = FactorKind::Parallel;
   /// The Partial that a split reduction factor gives.
   ReductionKind reduction = ReductionKind::Sum;
+  /// How many all-reduces the partition hook takes for a split collective
+  /// factor, each of as many elements as the first operand has without it.
+  int64_t reductions = 0;
 };
 
 /// The factors of one tensor dimension, major to minor. An empty list is a

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "tp/Analysis/Propagation.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
 

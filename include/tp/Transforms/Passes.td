@@ -132,15 +132,25 @@ def InlineModules : Pass<"nn-inline-modules"> {
 def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
   let summary = "Give every value a placement";
   let description = [{
-    Propagates what is fixed (`tp.sharding` on arguments, results, parameters and other ops, and
-    every `tp.redistribute`) through the ops' sharding rules, until each value has a placement. Where an operand
-    isn't placed as its op needs it, a `tp.redistribute` is inserted, which says so. Modules are
-    inlined first (`nn-inline-modules`), as everything from here on is about values.
+    Spreads what is fixed (`tp.sharding` on arguments, results, parameters and other ops, every `tp.redistribute` and
+    `tp.constraint`) through the ops' sharding rules, forward and backward, until nothing changes: that gives each op its
+    candidates, the ways in which it may run. Of these, one per op is chosen such that the whole program moves the fewest bytes;
+    of equal ones, it has the fewest collectives, then the least to compute. Where an operand isn't placed as its op
+    needs it, a `tp.redistribute` is inserted, which says so; uses that need the same share it, and it is done as often as the
+    value is computed, not as often as it is used in a loop. Modules are inlined first (`nn-inline-modules`).
 
-    Over each mesh dimension an op takes the split that moves the fewest bytes: what its operands need
-    to get there, and what the result then costs where a later redistribution is known to want it elsewhere. Candidates are the
-    factors that an operand is already split along or that are wanted, the linear sets, and no split. A parameter stays as it
-    is placed, wherever something else can move instead. Arguments and results without `tp.sharding` are replicated.
+    `strategy=optimal` (the default) solves the choice exactly by variable elimination. Where a program is entangled
+    too much for that, the search is bounded, and a remark says how many bytes it may be off the optimum. Functions of at
+    most `exhaustive-ops` ops consider every split of every op over the mesh dimensions in use; larger ones those that
+    spread. `strategy=greedy` decides op by op, then improves locally.
+
+    A parameter stays as it is placed, wherever anything else can move. Arguments and results without `tp.sharding` are
+    replicated; those with `tp.open` are placed as is cheapest. Values that a region op passes on (the iteration
+    arguments of `scf.for`, what the branches of `scf.if` yield, …) are placed alike on all ways. Functions are decided
+    for each call; calls that come out equal share a function, others call a copy of their own.
+
+    A mesh dimension that doesn't divide the major factor of a product splits it in parts: of four ranks, with two
+    key-value heads, `tp:(1)2` splits the heads and `tp:(2)2` what is within one.
 
     ```mlir
     %w = nn.parameter "net2.weight" {tp.fqn = "net2", tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<10x16xf32>
@@ -157,9 +167,29 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     return %z : tensor<8x10xf32>
     ```
 
-    Fails on an op without a sharding rule, on control flow between blocks, and where a fixed placement can't be
+    With `forbid-implicit`, a redistribution that moves bytes and that no layout of the plan, `tp.constraint`, `tp.sharding` on a
+    function's result or other op of the IR asks for is an error, which says what it would cost.
+
+    Fails on an op without a sharding rule, on control flow between blocks, on recursion, and where a fixed placement can't be
     reached (nothing becomes Partial by a redistribution).
   }];
+  let options = [
+    Option<"strategy", "strategy", "::mlir::tp::PropagationStrategy",
+           "::mlir::tp::PropagationStrategy::Optimal",
+           "How placements are chosen: optimal (the default) or greedy",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::tp::PropagationStrategy::Greedy, "greedy",
+                          "op by op, then local improvement"),
+               clEnumValN(::mlir::tp::PropagationStrategy::Optimal, "optimal",
+                          "the fewest bytes over the whole program"))}]>,
+    Option<"forbidImplicit", "forbid-implicit", "bool", "false",
+           "Refuse redistributions that nothing asks for">,
+    Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
+           "Programs of up to so many ops consider every split of every op">,
+  ];
+  let statistics = [
+    Statistic<"numCopies", "copies", "Functions copied for calls with other placements">,
+  ];
   let dependentDialects = ["::mlir::tp::TPDialect"];
 }
 

@@ -110,6 +110,8 @@ static LogicalResult verifyInterfaceAttr(Operation *op, Type type,
   }
   if (name == kNameAttr && isa<StringAttr>(attr.getValue()))
     return success();
+  if (name == kOpenAttr && isa<UnitAttr>(attr.getValue()))
+    return success();
   if (name == kGlobalTypeAttr && isa<TypeAttr>(attr.getValue()))
     return success();
   return emit() << "not an attribute of a function argument or result, or of "

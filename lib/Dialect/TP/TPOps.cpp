@@ -252,6 +252,17 @@ LogicalResult RedistributeOp::verify() {
   return success();
 }
 
+LogicalResult ConstraintOp::verify() {
+  for (int64_t dim : getOpen())
+    if (dim < 0 || dim >= getType().getRank())
+      return emitOpError() << "opens dimension " << dim << " of a tensor of "
+                           << getType().getRank();
+  if (getPriority() > uint64_t(INT64_MAX))
+    return emitOpError("has a negative priority; 0 is the first");
+  return verifySharding(getSharding(), getType(), *this,
+                        [&]() { return emitOpError(); });
+}
+
 ShardingAttr RedistributeOp::getTarget(ShardingAttr from) {
   AxisListAttr over = getOverAttr();
   ShardingAttr to = getSharding();

@@ -44,6 +44,8 @@ constexpr StringLiteral kShardingsAttr = "tp.shardings";
 constexpr StringLiteral kFqnAttr = "tp.fqn";
 constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
 constexpr StringLiteral kNameAttr = "tp.name";
+/// On arguments and results: the propagation chooses the placement.
+constexpr StringLiteral kOpenAttr = "tp.open";
 /// On a function: the ranks that run it, where not all run the same.
 constexpr StringLiteral kRanksAttr = "tp.ranks";
 /// On a function: what its redistributions cost (docs/Report.md).

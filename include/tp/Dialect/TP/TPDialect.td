@@ -23,6 +23,7 @@ def TP_Dialect : Dialect {
     | `tp.shardings` | an op with several results | an array, one `#tp.sharding` per result |
     | `tp.fqn` | any op | FQN of the `nn.module` that the op comes from |
     | `tp.global_type` | per-rank function arguments, results, `nn.parameter` | the type before partitioning |
+    | `tp.open` | function arguments and results without `tp.sharding` | the propagation chooses the placement, instead of replicating |
     | `tp.name` | function arguments and results | the name that users know the tensor by |
 
     The IR before `tp-partition` keeps global semantics: erasing every sharding and

@@ -166,6 +166,62 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
   }];
 }
 
+def TP_ConstraintOp : TP_Op<"constraint", [
+    Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "Fix a value's placement where it can't carry an attribute";
+  let description = [{
+    The value is placed as `sharding` says from here on, and propagation knows it in both
+    directions. It is the identity; `tp-propagate` replaces it by a `tp.redistribute` where
+    the value isn't placed so anyway.
+
+    Dimensions in `open` may be split further, over mesh dimensions that the value
+    doesn't use; all others are closed. Constraints of a smaller `priority` (0 where it
+    isn't given) are propagated first, and what they decide stands: those of a larger one
+    fill in what is left.
+
+    ```mlir
+    %1 = tp.constraint %0 to <@mesh, [{dp}, {} ]> : tensor<8x16xf32>
+    %2 = tp.constraint %1 to <@mesh, [{dp}, {} ]> open [1] priority 1 : tensor<8x16xf32>
+    ```
+
+    **Constraints:** (C1) `open` names dimensions of the tensor; (C2) the priority isn't
+    negative.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$open,
+                       DefaultValuedAttr<I64Attr, "0">:$priority);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $input `to` $sharding (`open` $open^)? (`priority` $priority^)? attr-dict `:` type($input)
+  }];
+  let hasVerifier = 1;
+}
+
+def TP_PropagationBarrierOp : TP_Op<"propagation_barrier", [
+    Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "Keep placements from spreading";
+  let description = [{
+    Placements don't spread through the op: `forward` not from the input to the result,
+    `backward` not from the result to the input, without either in no direction. Where
+    the two sides end up placed differently, the value is redistributed here. It is the
+    identity, and gone after `tp-propagate`.
+
+    ```mlir
+    %1 = tp.propagation_barrier %0 : tensor<8x16xf32>
+    %2 = tp.propagation_barrier %1 forward : tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, UnitAttr:$forward, UnitAttr:$backward);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $input (`forward` $forward^)? (`backward` $backward^)? attr-dict `:` type($input)
+  }];
+  let extraClassDeclaration = [{
+    bool blocksForward() { return getForward() || !getBackward(); }
+    bool blocksBackward() { return getBackward() || !getForward(); }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Per-rank level
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,107 @@
+//===- MinSum.h - Cheapest assignment of many variables ---------*- C++ -*-===//
+//
+// Variables with finite domains, and tables that say what values of a few of
+// them cost together: which assignment costs least in sum? Solved exactly by
+// variable elimination (Dechter, "Bucket elimination: a unifying framework for
+// reasoning", 1999) wherever the intermediate tables stay small. Where they
+// don't, a bucket is split into mini-buckets (Dechter and Rish, 2003), which
+// bounds the optimum from below; the assignment found is improved locally, and
+// the gap is known.
+//
+// Tables are unique by content and normalised, and each elimination step is
+// computed once for equal tables: a graph that repeats a part, as the layers of
+// a model do, costs little more than the part.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_ANALYSIS_MINSUM_H
+#define TP_ANALYSIS_MINSUM_H
+
+#include "tp/Analysis/CommunicationCost.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace mlir::tp {
+
+/// A table's number.
+using TableId = unsigned;
+
+class MinSum {
+public:
+  struct Solution {
+    /// The value of each variable.
+    std::vector<unsigned> values;
+    CommunicationCost cost;
+    /// No assignment costs less; equal to `cost` where the solution is exact.
+    CommunicationCost lowerBound;
+  };
+
+  /// A variable with values 0 to domainSize - 1.
+  unsigned addVariable(unsigned domainSize);
+
+  /// The table of `costs`, row-major, last dimension fastest.
+  TableId addTable(llvm::ArrayRef<unsigned> dims,
+                   std::vector<CommunicationCost> costs);
+
+  /// Counts `table` over `scope`, one variable per dimension of the table, all
+  /// different.
+  void addFactor(TableId table, llvm::ArrayRef<unsigned> scope);
+
+  /// The cheapest assignment; no intermediate table has more than `maxEntries`
+  /// entries.
+  Solution solve(size_t maxEntries);
+
+  /// One assignment found by a sweep in the variables' order and local
+  /// improvement; its lower bound is zero.
+  Solution solveGreedily();
+
+  /// What each value of the first of `variables` costs where it counts, the
+  /// others following as is cheapest one after the other, all else as in
+  /// `values`.
+  std::vector<CommunicationCost>
+  getCosts(llvm::ArrayRef<unsigned> variables,
+           llvm::ArrayRef<unsigned> values) const;
+
+private:
+  struct Table {
+    llvm::SmallVector<unsigned> dims;
+    std::vector<CommunicationCost> costs;
+  };
+  struct Factor {
+    TableId table;
+    llvm::SmallVector<unsigned, 3> scope;
+  };
+  /// What an elimination leaves: a table, and the cost that its normalisation
+  /// took out.
+  struct Message {
+    TableId table;
+    CommunicationCost constant;
+  };
+
+  TableId intern(Table table);
+  Message eliminate(unsigned variable, llvm::ArrayRef<unsigned> factors,
+                    llvm::ArrayRef<unsigned> scope);
+  CommunicationCost lookUp(const Factor &factor,
+                           llvm::ArrayRef<unsigned> values) const;
+  CommunicationCost evaluate(llvm::ArrayRef<unsigned> values) const;
+  /// The cheapest value of `variable` by `factors`, all else as in `values`;
+  /// of equal ones the first.
+  unsigned choose(unsigned variable, llvm::ArrayRef<unsigned> factors,
+                  std::vector<unsigned> &values) const;
+  void improve(std::vector<unsigned> &values) const;
+
+  std::vector<unsigned> domains;
+  std::vector<std::unique_ptr<Table>> tables;
+  std::multimap<size_t, TableId> tablesByHash;
+  std::vector<Factor> factors;
+  /// The factors that are given, by variable.
+  std::vector<llvm::SmallVector<unsigned, 4>> given;
+  std::map<llvm::SmallVector<unsigned, 16>, Message> messages;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_ANALYSIS_MINSUM_H

@@ -1,0 +1,430 @@
+//===- Propagation.cpp - Placements for a whole program -------------------===//
+
+#include "tp/Analysis/Propagation.h"
+#include "PropagationGraph.h"
+#include "StrategySpace.h"
+#include "tp/Analysis/MinSum.h"
+#include "tp/Analysis/Redistribution.h"
+#include "llvm/ADT/MapVector.h"
+#include <map>
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::propagation;
+
+//===----------------------------------------------------------------------===//
+// Costs of edges
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A table over the columns of a value's definition and of one use.
+struct EdgeKey {
+  unsigned definition, use;
+  const void *type;
+  int64_t weight;
+  bool isParameter;
+  /// How many shared copies stand between them.
+  unsigned copies;
+  unsigned copyColumn;
+
+  auto asTuple() const {
+    return std::tuple(definition, use, type, weight, isParameter, copies,
+                      copyColumn);
+  }
+  bool operator<(const EdgeKey &other) const {
+    return asTuple() < other.asTuple();
+  }
+};
+
+/// How many placements that several uses share are kept track of: with more,
+/// costs are counted too high.
+constexpr unsigned kMaxCopies = 2;
+
+/// The column of a node's tensor: what passes values on has one for all.
+unsigned getColumn(ArrayRef<unsigned> columns, unsigned tensor) {
+  return columns[std::min<size_t>(tensor, columns.size() - 1)];
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Propagation::Impl
+//===----------------------------------------------------------------------===//
+
+class Propagation::Impl {
+public:
+  Impl(MeshOp mesh, PropagationOptions options)
+      : mesh(mesh), options(options), space(mesh), graph(mesh, space),
+        numRanks(mesh.getNumRanks()) {}
+
+  LogicalResult run(ArrayRef<func::FuncOp> roots);
+  SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
+                                           unsigned limit) const;
+
+  SmallVector<Function> functions;
+  MinSum::Solution solution;
+
+private:
+  void solve(int64_t priority);
+  void addFlow(const FlowValue &value);
+  TableId getEdgeTable(const FlowValue &value, unsigned definition,
+                       unsigned use, unsigned copies, unsigned copyColumn);
+  CommunicationCost getCost(const FlowValue &value, ShardingAttr from,
+                            ShardingAttr to);
+  void addVolume(CommunicationCost &cost) const {
+    cost.volume =
+        cost.bytes + options.latencyBytes * numRanks * cost.collectives;
+  }
+  LogicalResult extract();
+  LogicalResult checkReachable(const FlowValue &value, const Use &use,
+                               ShardingAttr from, ShardingAttr to);
+
+  ShardingAttr getSharding(const FlowValue &value) const {
+    return space.getColumn(
+        getColumn(domains[value.node]->results,
+                  value.result))[solution.values[variables[value.node]]];
+  }
+  ShardingAttr getNeeded(const Use &use) const {
+    return space.getColumn(
+        getColumn(domains[use.node]->operands,
+                  use.operand))[solution.values[variables[use.node]]];
+  }
+
+  MeshOp mesh;
+  PropagationOptions options;
+  StrategySpace space;
+  Graph graph;
+  int64_t numRanks;
+  std::unique_ptr<MinSum> problem;
+  /// By node.
+  std::vector<const Domain *> domains;
+  std::vector<unsigned> variables;
+  /// The copies that the uses of a value share, by the node that defines it.
+  DenseMap<unsigned, SmallVector<unsigned, 2>> copiesOf;
+  /// What each node did in the round before.
+  std::vector<const Strategy *> decided;
+  std::map<EdgeKey, TableId> edgeTables;
+  DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>, CommunicationCost>
+      costs;
+  /// Nodes by function and op, for getAlternatives.
+  SmallVector<DenseMap<Operation *, unsigned>> nodeOfOp;
+};
+
+CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
+                                             ShardingAttr from,
+                                             ShardingAttr to) {
+  if (from == to)
+    return {};
+  auto [it, inserted] = costs.try_emplace({from, to, value.type});
+  if (inserted)
+    it->second = getRedistributionCost(from, to, value.type, mesh);
+  CommunicationCost cost = it->second * value.weight;
+  // Even a slice is something to do.
+  cost.work += 1;
+  addVolume(cost);
+  if (value.isParameter && !cost.isInfinite())
+    cost.parameterBytes = cost.bytes;
+  return cost;
+}
+
+/// Over (definition, copies…, use): what the use costs that finds the value
+/// and its copies as they are.
+TableId Propagation::Impl::getEdgeTable(const FlowValue &value,
+                                        unsigned definition, unsigned use,
+                                        unsigned copies, unsigned copyColumn) {
+  EdgeKey key{definition,
+              use,
+              value.type.getAsOpaquePointer(),
+              value.weight,
+              value.isParameter,
+              copies,
+              copyColumn};
+  auto [it, inserted] = edgeTables.try_emplace(key);
+  if (!inserted)
+    return it->second;
+  ArrayRef<ShardingAttr> from = space.getColumn(definition);
+  ArrayRef<ShardingAttr> to = space.getColumn(use);
+  ArrayRef<ShardingAttr> copied =
+      copies ? space.getColumn(copyColumn) : ArrayRef<ShardingAttr>();
+  SmallVector<unsigned> dims = {static_cast<unsigned>(from.size())};
+  dims.append(copies, copied.size());
+  dims.push_back(to.size());
+  size_t numCombinations = 1;
+  for (unsigned i = 0; i < copies; ++i)
+    numCombinations *= copied.size();
+  std::vector<CommunicationCost> table;
+  table.reserve(from.size() * numCombinations * to.size());
+  for (ShardingAttr have : from) {
+    auto direct = llvm::map_to_vector(
+        to, [&](ShardingAttr want) { return getCost(value, have, want); });
+    for (size_t combination = 0; combination < numCombinations; ++combination)
+      for (auto [want, cost] : llvm::zip_equal(to, direct)) {
+        bool isShared = false;
+        for (size_t i = 0, rest = combination; i < copies;
+             ++i, rest /= copied.size())
+          isShared |= copied[rest % copied.size()] == want;
+        table.push_back(isShared ? CommunicationCost() : cost);
+      }
+  }
+  return it->second = problem->addTable(dims, std::move(table));
+}
+
+/// Several uses share what they need alike: a copy is made once, and costs
+/// nothing further.
+void Propagation::Impl::addFlow(const FlowValue &value) {
+  unsigned definition = getColumn(domains[value.node]->results, value.result);
+  unsigned from = variables[value.node];
+  auto getUseColumn = [&](const Use &use) {
+    return getColumn(domains[use.node]->operands, use.operand);
+  };
+  auto isFree = [&](const Use &use) {
+    for (ShardingAttr have : space.getColumn(definition))
+      for (ShardingAttr want : space.getColumn(getUseColumn(use)))
+        if (!(getCost(value, have, want) == CommunicationCost()))
+          return false;
+    return true;
+  };
+  SmallVector<const Use *, 4> uses;
+  for (const Use &use : value.uses)
+    // A node that uses what it gives itself, as a loop may, costs nothing.
+    if (use.node != value.node && !isFree(use))
+      uses.push_back(&use);
+  if (uses.empty())
+    return;
+  unsigned numCopies = std::min<unsigned>(uses.size() / 2, kMaxCopies);
+  unsigned copyColumn = 0;
+  SmallVector<unsigned, 2> copies;
+  if (numCopies) {
+    llvm::SmallSetVector<ShardingAttr, 16> wanted;
+    wanted.insert(ShardingAttr()); // no copy
+    for (const Use *use : uses) {
+      auto column = space.getColumn(getUseColumn(*use));
+      wanted.insert(column.begin(), column.end());
+    }
+    copyColumn = space.addColumn(wanted.getArrayRef());
+    EdgeKey key{definition,
+                copyColumn,
+                value.type.getAsOpaquePointer(),
+                value.weight,
+                value.isParameter,
+                ~0u,
+                0};
+    auto [it, inserted] = edgeTables.try_emplace(key);
+    if (inserted) {
+      std::vector<CommunicationCost> table;
+      for (ShardingAttr have : space.getColumn(definition))
+        for (ShardingAttr copy : wanted)
+          table.push_back(copy ? getCost(value, have, copy)
+                               : CommunicationCost());
+      it->second = problem->addTable(
+          {static_cast<unsigned>(space.getColumn(definition).size()),
+           static_cast<unsigned>(wanted.size())},
+          std::move(table));
+    }
+    for (unsigned i = 0; i < numCopies; ++i) {
+      copies.push_back(problem->addVariable(wanted.size()));
+      problem->addFactor(it->second, {from, copies.back()});
+    }
+    copiesOf[value.node].append(copies);
+  }
+  for (const Use *use : uses) {
+    SmallVector<unsigned, 4> scope = {from};
+    // The table counts combinations with the first copy fastest.
+    llvm::append_range(scope, llvm::reverse(copies));
+    scope.push_back(variables[use->node]);
+    problem->addFactor(getEdgeTable(value, definition, getUseColumn(*use),
+                                    numCopies, copyColumn),
+                       scope);
+  }
+}
+
+void Propagation::Impl::solve(int64_t priority) {
+  graph.spread(priority);
+  bool isExhaustive = options.strategy == PropagationStrategy::Optimal &&
+                      graph.numOps <= options.exhaustiveOps;
+  problem = std::make_unique<MinSum>();
+  edgeTables.clear();
+  copiesOf.clear();
+  domains.clear();
+  variables.clear();
+  std::map<const Domain *, TableId> ownCosts;
+  for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+    const Strategy *before = decided.empty() ? nullptr : decided[index];
+    const Domain *domain =
+        graph.getDomain(node, isExhaustive, priority, before);
+    domains.push_back(domain);
+    variables.push_back(problem->addVariable(domain->strategies.size()));
+    auto [it, inserted] = ownCosts.try_emplace(domain);
+    if (inserted) {
+      auto own =
+          llvm::map_to_vector(domain->strategies, [&](const Strategy &s) {
+            CommunicationCost cost = s.cost;
+            addVolume(cost);
+            return cost;
+          });
+      it->second = problem->addTable(
+          {static_cast<unsigned>(own.size())},
+          std::vector<CommunicationCost>(own.begin(), own.end()));
+    }
+    problem->addFactor(it->second, {variables.back()});
+  }
+  for (const FlowValue &value : graph.values)
+    addFlow(value);
+  solution = options.strategy == PropagationStrategy::Optimal
+                 ? problem->solve(options.maxEntries)
+                 : problem->solveGreedily();
+  decided.clear();
+  for (auto [index, domain] : llvm::enumerate(domains))
+    decided.push_back(&domain->strategies[solution.values[variables[index]]]);
+}
+
+LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {
+  for (func::FuncOp root : roots)
+    if (failed(graph.addRoot(root)))
+      return failure();
+  for (int64_t priority : graph.getPriorities())
+    solve(priority);
+  return extract();
+}
+
+LogicalResult Propagation::Impl::checkReachable(const FlowValue &value,
+                                                const Use &use,
+                                                ShardingAttr from,
+                                                ShardingAttr to) {
+  Operation *op = use.at ? use.at->getOwner() : graph.nodes[value.node].op;
+  return verifyRedistribution(from, to, mesh,
+                              [&]() { return op->emitError(); });
+}
+
+/// Instances of one function that agree in all become one function.
+LogicalResult Propagation::Impl::extract() {
+  // What each instance looks like: the choices of its nodes, in order.
+  SmallVector<SmallVector<const void *>> looks(graph.instances.size());
+  for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+    auto &look = looks[node.instance];
+    const Strategy *strategy = decided[index];
+    for (ShardingAttr sharding : llvm::concat<const ShardingAttr>(
+             strategy->operands, strategy->results))
+      look.push_back(sharding.getAsOpaquePointer());
+  }
+  // Callees follow their callers: those of an instance are known first from the
+  // back on.
+  std::map<std::pair<Operation *, SmallVector<const void *>>, unsigned> known;
+  SmallVector<unsigned> functionOf(graph.instances.size());
+  for (size_t i = graph.instances.size(); i-- > 0;) {
+    auto &look = looks[i];
+    for (auto [call, callee] : graph.instances[i].callees)
+      look.push_back(
+          reinterpret_cast<const void *>(uintptr_t(functionOf[callee])));
+    auto [it, inserted] = known.try_emplace(
+        {graph.instances[i].function.getOperation(), look}, known.size());
+    functionOf[i] = it->second;
+  }
+  // The roots come first.
+  SmallVector<unsigned> representative(known.size(), ~0u);
+  for (size_t i = 0; i < graph.instances.size(); ++i)
+    if (representative[functionOf[i]] == ~0u)
+      representative[functionOf[i]] = i;
+  SmallVector<unsigned> order =
+      llvm::to_vector(llvm::seq<unsigned>(known.size()));
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return representative[a] < representative[b];
+  });
+  SmallVector<unsigned> placeOf(known.size());
+  for (auto [place, function] : llvm::enumerate(order))
+    placeOf[function] = place;
+  functions.resize(known.size());
+  nodeOfOp.resize(known.size());
+  SmallVector<bool> represents(graph.instances.size(), false);
+  for (unsigned instance : representative)
+    represents[instance] = true;
+  for (auto [i, instance] : llvm::enumerate(graph.instances)) {
+    if (!represents[i])
+      continue;
+    Function &function = functions[placeOf[functionOf[i]]];
+    function.op = instance.function;
+    for (auto [call, callee] : instance.callees)
+      function.callees[call] = placeOf[functionOf[callee]];
+    for (auto [value, id] : instance.values)
+      function.shardings[value] = getSharding(graph.values[id]);
+  }
+  for (auto [index, node] : llvm::enumerate(graph.nodes))
+    if (node.op && represents[node.instance])
+      nodeOfOp[placeOf[functionOf[node.instance]]].try_emplace(node.op, index);
+  for (const FlowValue &value : graph.values) {
+    ShardingAttr have = getSharding(value);
+    if (represents[value.instance] && !value.value)
+      functions[placeOf[functionOf[value.instance]]]
+          .given[graph.nodes[value.node].op->getResult(value.result)] = have;
+    for (const Use &use : value.uses) {
+      ShardingAttr want = getNeeded(use);
+      if (want == have)
+        continue;
+      if (failed(checkReachable(value, use, have, want)))
+        return failure();
+      if (use.at && represents[use.instance])
+        functions[placeOf[functionOf[use.instance]]].needed[use.at] = want;
+    }
+  }
+  return success();
+}
+
+SmallVector<Propagation::Alternative>
+Propagation::Impl::getAlternatives(unsigned function, Operation *op,
+                                   unsigned limit) const {
+  SmallVector<Alternative> alternatives;
+  auto found = nodeOfOp[function].find(op);
+  if (found == nodeOfOp[function].end())
+    return alternatives;
+  unsigned node = found->second, chosen = solution.values[variables[node]];
+  // The op, and the copies that follow it or stand before it.
+  SmallVector<unsigned> together = {variables[node]};
+  auto addCopies = [&](unsigned of) {
+    if (auto it = copiesOf.find(of); it != copiesOf.end())
+      llvm::append_range(together, it->second);
+  };
+  addCopies(node);
+  for (unsigned value : graph.nodes[node].operands)
+    addCopies(graph.values[value].node);
+  auto costs = problem->getCosts(together, solution.values);
+  for (auto [value, cost] : llvm::enumerate(costs)) {
+    if (value == chosen || cost.isInfinite())
+      continue;
+    const Strategy &strategy = domains[node]->strategies[value];
+    alternatives.push_back(
+        {llvm::to_vector_of<ShardingAttr, 0>(strategy.operands),
+         llvm::to_vector_of<ShardingAttr, 0>(strategy.results),
+         cost - costs[chosen]});
+  }
+  llvm::stable_sort(alternatives, [](const auto &a, const auto &b) {
+    return a.delta < b.delta;
+  });
+  if (alternatives.size() > limit)
+    alternatives.truncate(limit);
+  return alternatives;
+}
+
+//===----------------------------------------------------------------------===//
+// Propagation
+//===----------------------------------------------------------------------===//
+
+Propagation::Propagation(MeshOp mesh, PropagationOptions options)
+    : impl(std::make_unique<Impl>(mesh, options)) {}
+Propagation::~Propagation() = default;
+
+LogicalResult Propagation::run(ArrayRef<func::FuncOp> roots) {
+  return impl->run(roots);
+}
+ArrayRef<Propagation::Function> Propagation::getFunctions() const {
+  return impl->functions;
+}
+CommunicationCost Propagation::getCost() const { return impl->solution.cost; }
+CommunicationCost Propagation::getLowerBound() const {
+  return impl->solution.lowerBound;
+}
+SmallVector<Propagation::Alternative>
+Propagation::getAlternatives(unsigned function, Operation *op,
+                             unsigned limit) const {
+  return impl->getAlternatives(function, op, limit);
+}

@@ -1,0 +1,682 @@
+//===- PropagationGraph.cpp - What flows where ----------------------------===//
+
+#include "PropagationGraph.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "tp/Analysis/Redistribution.h"
+#include "tp/Dialect/NN/NN.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+#include <deque>
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::propagation;
+
+/// How often the body of a loop is taken to run whose count isn't known.
+constexpr int64_t kUnknownTripCount = 8;
+
+/// The number of a value that isn't placed: of a scalar.
+constexpr unsigned kNoValue = ~0u;
+
+static ShardingAttr getArgSharding(func::FuncOp function, unsigned index) {
+  return function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
+}
+static ShardingAttr getResultSharding(func::FuncOp function, unsigned index) {
+  return function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
+}
+
+/// What the IR fixes for the results of `op`; empty where it doesn't.
+static SmallVector<ShardingAttr> getFixed(Operation *op) {
+  if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr))
+    return {sharding};
+  SmallVector<ShardingAttr> shardings;
+  if (auto list = op->getAttrOfType<ArrayAttr>(kShardingsAttr))
+    llvm::append_range(shardings, list.getAsRange<ShardingAttr>());
+  return shardings;
+}
+
+static bool isTensor(Type type) { return isa<RankedTensorType>(type); }
+
+//===----------------------------------------------------------------------===//
+// Nodes and values
+//===----------------------------------------------------------------------===//
+
+ShardingAttr Graph::getReplicated(Type type) const {
+  return ShardingAttr::getReplicated(meshRef,
+                                     cast<RankedTensorType>(type).getRank());
+}
+
+unsigned Graph::addNode(Node node) {
+  nodes.push_back(std::move(node));
+  return nodes.size() - 1;
+}
+
+unsigned Graph::addResult(unsigned node, Value value, unsigned instance,
+                          int64_t weight) {
+  unsigned index = nodes[node].results.size();
+  if (!isTensor(value.getType())) {
+    nodes[node].results.push_back(kNoValue);
+    return kNoValue;
+  }
+  nodes[node].results.push_back(values.size());
+  values.push_back({value, cast<RankedTensorType>(value.getType()), instance,
+                    node, index, weight});
+  instances[instance].values[value] = values.size() - 1;
+  return values.size() - 1;
+}
+
+void Graph::addUse(unsigned node, OpOperand &operand, unsigned instance) {
+  unsigned index = nodes[node].operands.size();
+  if (!isTensor(operand.get().getType())) {
+    nodes[node].operands.push_back(kNoValue);
+    return;
+  }
+  unsigned value = getValue(operand.get(), instance);
+  nodes[node].operands.push_back(value);
+  values[value].uses.push_back({node, index, instance, &operand});
+}
+
+unsigned Graph::addFixed(unsigned instance, Operation *op, ShardingAttr needs,
+                         ShardingAttr gives) {
+  return addNode({Node::Fixed, instance, op, 0, needs, gives});
+}
+
+unsigned Graph::addPassing(unsigned instance, Type type, ShardingAttr fixed) {
+  if (fixed)
+    return addFixed(instance, nullptr, fixed, fixed);
+  return addNode({Node::Compute, instance, nullptr,
+                  space.getIdentityRule(cast<RankedTensorType>(type))});
+}
+
+//===----------------------------------------------------------------------===//
+// Functions and calls
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkTypes(Operation *op, TypeRange types,
+                                StringRef what) {
+  for (auto [index, type] : llvm::enumerate(types)) {
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+      if (!tensor.hasStaticShape())
+        return op->emitError() << what << " " << index << " is a " << type
+                               << "; only static shapes can be placed";
+    } else if (isa<ShapedType>(type)) {
+      return op->emitError()
+             << what << " " << index << " is not a ranked tensor";
+    }
+  }
+  return success();
+}
+
+LogicalResult Graph::addRoot(func::FuncOp function) {
+  unsigned instance = instances.size();
+  instances.emplace_back().function = function;
+  if (failed(checkTypes(function, function.getArgumentTypes(), "argument")))
+    return failure();
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (function.getArgAttr(index, kGlobalTypeAttr))
+      return function.emitError("is partitioned already");
+    if (!isTensor(argument.getType()))
+      continue;
+    ShardingAttr sharding = ::getArgSharding(function, index);
+    bool isOpen = function.getArgAttr(index, kOpenAttr) != nullptr;
+    if (!sharding && !isOpen)
+      sharding = getReplicated(argument.getType());
+    if (sharding &&
+        failed(verifySharding(sharding, argument.getType(), function, [&]() {
+          return function.emitError() << "argument " << index << ": ";
+        })))
+      return failure();
+    unsigned node = addPassing(instance, argument.getType(), sharding);
+    addResult(node, argument, instance, 1);
+  }
+  if (failed(addFunction(function, instance, 1)))
+    return failure();
+  Operation *end = function.getBody().front().getTerminator();
+  for (OpOperand &operand : end->getOpOperands()) {
+    Type type = operand.get().getType();
+    if (locals.contains(operand.get()))
+      return end->emitError("can't take a local value; tp.from_local makes a "
+                            "global one of it");
+    if (!isTensor(type))
+      continue;
+    unsigned index = operand.getOperandNumber();
+    ShardingAttr sharding = ::getResultSharding(function, index);
+    bool isOpen = function.getResultAttr(index, kOpenAttr) != nullptr;
+    if (!sharding && !isOpen)
+      sharding = getReplicated(type);
+    addUse(addPassing(instance, type, sharding), operand, instance);
+  }
+  return success();
+}
+
+LogicalResult Graph::addFunction(func::FuncOp function, unsigned instance,
+                                 int64_t weight) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError(
+        "only functions of one block can be parallelised");
+  active.insert(function);
+  LogicalResult added = addBlock(function.getBody().front(), instance, weight);
+  active.remove(function);
+  return added;
+}
+
+LogicalResult Graph::addCall(CallOpInterface call, unsigned instance,
+                             int64_t weight) {
+  auto callee =
+      dyn_cast_or_null<func::FuncOp>(call.resolveCallableInTable(&symbols));
+  if (!callee || callee.isExternal())
+    return call->emitError(
+        "calls a function without a body here; only calls of "
+        "functions of this module can be parallelised");
+  if (active.contains(callee)) {
+    InFlightDiagnostic diag =
+        call->emitError() << "calls '@" << callee.getSymName()
+                          << "' within itself; recursion can't be parallelised";
+    diag.attachNote(callee.getLoc()) << "the function is defined here";
+    return diag;
+  }
+  if (failed(checkTypes(callee, callee.getArgumentTypes(), "argument")) ||
+      failed(checkTypes(callee, callee.getResultTypes(), "result")))
+    return failure();
+  unsigned inner = instances.size();
+  instances.emplace_back().function = callee;
+  instances[instance].callees.push_back({call, inner});
+  for (auto [argument, operand] :
+       llvm::zip_equal(callee.getArguments(), call->getOpOperands())) {
+    if (!isTensor(argument.getType()))
+      continue;
+    unsigned node =
+        addPassing(instance, argument.getType(),
+                   ::getArgSharding(callee, argument.getArgNumber()));
+    addUse(node, operand, instance);
+    nodes[node].instance = inner;
+    addResult(node, argument, inner, weight);
+    unsigned value = nodes[node].operands.front();
+    values.back().isParameter = values[value].isParameter;
+  }
+  if (failed(addFunction(callee, inner, weight)))
+    return failure();
+  Operation *end = callee.getBody().front().getTerminator();
+  for (auto [operand, result] :
+       llvm::zip_equal(end->getOpOperands(), call->getResults())) {
+    if (!isTensor(result.getType()))
+      continue;
+    unsigned node =
+        addPassing(inner, result.getType(),
+                   ::getResultSharding(callee, result.getResultNumber()));
+    addUse(node, operand, inner);
+    addResult(node, result, instance, weight);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Region ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
+                                 int64_t weight) {
+  int64_t inner = weight;
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op.getOperation())) {
+    auto count = loop.getStaticTripCount();
+    inner *=
+        count ? std::max<int64_t>(count->getSExtValue(), 1) : kUnknownTripCount;
+  }
+  for (Region &region : op->getRegions())
+    if (!region.empty() && !region.hasOneBlock())
+      return op->emitError(
+          "has a region of several blocks; only regions of one "
+          "block can be parallelised");
+  if (failed(checkTypes(op, op->getResultTypes(), "result")))
+    return failure();
+
+  // Which operands become which inputs of a region or of what follows.
+  SmallVector<std::pair<OpOperand *, Value>> edges;
+  auto addEdges = [&](MutableArrayRef<OpOperand> operands, ValueRange inputs) {
+    for (auto [operand, input] : llvm::zip(operands, inputs))
+      if (isTensor(input.getType()))
+        edges.push_back({&operand, input});
+  };
+  SmallVector<RegionSuccessor> successors;
+  op.getSuccessorRegions(RegionBranchPoint::parent(), successors);
+  for (RegionSuccessor successor : successors) {
+    OperandRange operands = op.getEntrySuccessorOperands(successor);
+    addEdges({operands.getBase(), operands.size()},
+             successor.getSuccessorInputs());
+  }
+  for (Region &region : op->getRegions()) {
+    if (region.empty())
+      continue;
+    auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(
+        region.front().getTerminator());
+    if (!terminator)
+      continue;
+    SmallVector<RegionSuccessor> next;
+    op.getSuccessorRegions(RegionBranchPoint(terminator), next);
+    for (RegionSuccessor successor : next) {
+      MutableOperandRange range =
+          terminator.getMutableSuccessorOperands(successor);
+      for (auto [operand, input] :
+           llvm::zip(range, successor.getSuccessorInputs()))
+        if (isTensor(input.getType()))
+          edges.push_back({&operand, input});
+    }
+  }
+  // What one operand becomes is placed alike.
+  llvm::EquivalenceClasses<void *> groups;
+  llvm::MapVector<OpOperand *, Value> first;
+  for (auto [operand, input] : edges) {
+    groups.insert(input.getAsOpaquePointer());
+    auto [it, inserted] = first.insert({operand, input});
+    if (!inserted)
+      groups.unionSets(it->second.getAsOpaquePointer(),
+                       input.getAsOpaquePointer());
+  }
+  SmallVector<ShardingAttr> fixed = getFixed(op);
+  llvm::MapVector<void *, unsigned> nodeOf;
+  llvm::SmallDenseSet<void *> seen;
+  auto getNode = [&](Value input) -> unsigned & {
+    return nodeOf[groups.getLeaderValue(input.getAsOpaquePointer())];
+  };
+  for (auto [operand, input] : edges) {
+    if (locals.contains(operand->get()))
+      return operand->getOwner()->emitError(
+          "can't take a local value; tp.from_local makes a global one of it");
+    if (!seen.insert(input.getAsOpaquePointer()).second)
+      continue;
+    void *leader = groups.getLeaderValue(input.getAsOpaquePointer());
+    auto result = dyn_cast<OpResult>(input);
+    bool isResult = result && result.getOwner() == op;
+    ShardingAttr wanted = isResult && !fixed.empty()
+                              ? fixed[result.getResultNumber()]
+                              : ShardingAttr();
+    auto it = nodeOf.find(leader);
+    if (it == nodeOf.end()) {
+      nodeOf[leader] = addPassing(instance, input.getType(), wanted);
+    } else if (wanted && nodes[it->second].kind == Node::Compute) {
+      Node &node = nodes[it->second];
+      node.kind = Node::Fixed;
+      node.needs = node.gives = wanted;
+    }
+    addResult(getNode(input), input, instance, isResult ? weight : inner);
+  }
+  // Operands from outside first: those of terminators are values yet to come.
+  llvm::SmallDenseSet<OpOperand *> used;
+  auto addUses = [&](bool ofOp) {
+    for (auto [operand, input] : edges)
+      if ((operand->getOwner() == op) == ofOp && used.insert(operand).second)
+        addUse(getNode(input), *operand, instance);
+  };
+  addUses(/*ofOp=*/true);
+  for (Region &region : op->getRegions())
+    if (!region.empty() && failed(addBlock(region.front(), instance, inner)))
+      return failure();
+  addUses(/*ofOp=*/false);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// What is between tp.to_local and tp.from_local stays as it is.
+LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
+                                  int64_t weight) {
+  if (auto toLocal = dyn_cast<ToLocalOp>(op)) {
+    if (locals.contains(toLocal.getInput()))
+      return op->emitError("the input is a local value already");
+    unsigned node = addFixed(instance, op, toLocal.getSharding(),
+                             getReplicated(toLocal.getType()));
+    addUse(node, op->getOpOperand(0), instance);
+    addResult(node, toLocal, instance, weight);
+    locals.insert(toLocal);
+    return success();
+  }
+  if (auto fromLocal = dyn_cast<FromLocalOp>(op)) {
+    if (!locals.contains(fromLocal.getInput()))
+      return op->emitError("the input isn't a local value; tp.to_local makes "
+                           "one of a global value");
+    unsigned node =
+        addFixed(instance, op, getReplicated(fromLocal.getInput().getType()),
+                 fromLocal.getSharding());
+    addUse(node, op->getOpOperand(0), instance);
+    addResult(node, fromLocal, instance, weight);
+    return success();
+  }
+  // Any other op runs on each rank as it stands.
+  if (!isa<ShardingRuleOpInterface>(op))
+    return op->emitError("can't take a local value; tp.from_local makes a "
+                         "global one of it");
+  for (OpOperand &operand : op->getOpOperands())
+    if (isTensor(operand.get().getType()))
+      addUse(addFixed(instance, op, getReplicated(operand.get().getType()), {}),
+             operand, instance);
+  for (Value result : op->getResults()) {
+    if (isTensor(result.getType()))
+      addResult(addFixed(instance, op, {}, getReplicated(result.getType())),
+                result, instance, weight);
+    locals.insert(result);
+  }
+  return success();
+}
+
+void Graph::addComputeOp(Operation *op, unsigned instance, int64_t weight) {
+  SmallVector<ShardingAttr> fixed = getFixed(op);
+  auto parameter = dyn_cast<nn::ParameterOp>(op);
+  if (parameter) {
+    // A parameter that several modules share has one placement.
+    auto [it, inserted] = parameters.try_emplace(
+        {instance, parameter.getFqnAttr()}, values.size());
+    if (!inserted) {
+      instances[instance].values[parameter] = it->second;
+      FlowValue &value = values[it->second];
+      Node &node = nodes[value.node];
+      if (!fixed.empty() && node.kind == Node::Compute) {
+        node.kind = Node::Fixed;
+        node.gives = fixed.front();
+      }
+      return;
+    }
+  }
+  if (!fixed.empty() && op->getNumOperands() == 0) {
+    for (auto [result, sharding] : llvm::zip(op->getResults(), fixed)) {
+      unsigned node = addFixed(instance, op, {}, sharding);
+      addResult(node, result, instance, weight);
+      values.back().isParameter = !sharding.isReplicated();
+    }
+    return;
+  }
+  ++numOps;
+  unsigned node = addNode({Node::Compute, instance, op,
+                           space.getRule(cast<ShardingRuleOpInterface>(op))});
+  bool ofParameters = false, ofOthers = false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    addUse(node, operand, instance);
+    unsigned value = nodes[node].operands.back();
+    if (value != kNoValue)
+      (values[value].isParameter ? ofParameters : ofOthers) = true;
+  }
+  for (Value result : op->getResults()) {
+    unsigned value = addResult(node, result, instance, weight);
+    if (value == kNoValue)
+      continue;
+    values[value].isParameter = ofParameters && !ofOthers;
+    if (fixed.empty())
+      continue;
+    // What the rule gives is redistributed to what the IR fixes.
+    values[value].value = Value();
+    ShardingAttr sharding = fixed[cast<OpResult>(result).getResultNumber()];
+    unsigned pin = addFixed(instance, nullptr, sharding, sharding);
+    nodes[pin].operands.push_back(value);
+    values[value].uses.push_back({pin, 0, instance, nullptr});
+    addResult(pin, result, instance, weight);
+  }
+}
+
+LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
+  if (failed(checkTypes(op, op->getResultTypes(), "result")))
+    return failure();
+  if (isa<ToLocalOp, FromLocalOp>(op) ||
+      llvm::any_of(op->getOperands(),
+                   [&](Value operand) { return locals.contains(operand); }))
+    return addLocalView(op, instance, weight);
+  auto addOne = [&](unsigned node) {
+    addUse(node, op->getOpOperand(0), instance);
+    addResult(node, op->getResult(0), instance, weight);
+  };
+  unsigned identity =
+      op->getNumResults() == 1 && isTensor(op->getResult(0).getType()) &&
+              isa<RedistributeOp, ConstraintOp, PropagationBarrierOp>(op)
+          ? space.getIdentityRule(
+                cast<RankedTensorType>(op->getResult(0).getType()))
+          : 0;
+  if (auto redistribute = dyn_cast<RedistributeOp>(op)) {
+    ShardingAttr target = redistribute.getSharding();
+    addOne(redistribute.getOver()
+               ? addNode({Node::Over, instance, op, identity, target, target})
+               : addFixed(instance, op, target, target));
+    return success();
+  }
+  if (auto distribute = dyn_cast<DistributeOp>(op)) {
+    addOne(addFixed(instance, op, distribute.getSharding(),
+                    distribute.getSharding()));
+    return success();
+  }
+  if (auto constraint = dyn_cast<ConstraintOp>(op)) {
+    addOne(addNode({Node::Constraint, instance, op, identity,
+                    constraint.getSharding(), constraint.getSharding()}));
+    return success();
+  }
+  if (isa<PropagationBarrierOp>(op)) {
+    addOne(addNode({Node::Barrier, instance, op, identity}));
+    return success();
+  }
+  if (isa<ShardingRuleOpInterface>(op)) {
+    addComputeOp(op, instance, weight);
+    return success();
+  }
+  if (auto regions = dyn_cast<RegionBranchOpInterface>(op))
+    return addRegionOp(regions, instance, weight);
+  if (auto call = dyn_cast<CallOpInterface>(op))
+    return addCall(call, instance, weight);
+  // Scalars are the same on all ranks.
+  if (op->getNumRegions() == 0 &&
+      llvm::none_of(op->getOperandTypes(), isTensor) &&
+      llvm::none_of(op->getResultTypes(), isTensor))
+    return success();
+  return op->emitError() << "'" << op->getName()
+                         << "' has no sharding rule; it needs "
+                            "ShardingRuleOpInterface to be parallelised";
+}
+
+LogicalResult Graph::addBlock(Block &block, unsigned instance, int64_t weight) {
+  for (Operation &op : block.without_terminator())
+    if (failed(addOp(&op, instance, weight)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Spreading
+//===----------------------------------------------------------------------===//
+
+static int64_t getPriority(ConstraintOp op) { return op.getPriority(); }
+
+SmallVector<int64_t> Graph::getPriorities() const {
+  llvm::SmallSetVector<int64_t, 4> priorities;
+  for (const Node &node : nodes)
+    if (node.kind == Node::Constraint)
+      priorities.insert(getPriority(cast<ConstraintOp>(node.op)));
+  if (priorities.empty())
+    priorities.insert(0);
+  SmallVector<int64_t> sorted = priorities.takeVector();
+  llvm::sort(sorted);
+  return sorted;
+}
+
+SmallVector<StateSet, 4> Graph::getStates(const Node &node,
+                                          ArrayRef<unsigned> of) const {
+  auto getOne = [&](unsigned value) {
+    return value == kNoValue ? StateSet() : states[value];
+  };
+  if (node.op)
+    return llvm::map_to_vector<4>(of, getOne);
+  StateSet all;
+  for (unsigned value : of)
+    all |= getOne(value);
+  return {all};
+}
+
+const Spread &Graph::getSpread(const Node &node) const {
+  return space.spread(node.rule, getStates(node, node.operands),
+                      getStates(node, node.results));
+}
+
+SmallVector<unsigned> Graph::spreadNode(const Node &node, int64_t priority) {
+  SmallVector<unsigned> changed;
+  auto add = [&](unsigned value, const StateSet &set) {
+    if (value == kNoValue || (states[value] | set) == states[value])
+      return;
+    states[value] |= set;
+    changed.push_back(value);
+  };
+  auto addAll = [&](ArrayRef<unsigned> to, const StateSet &set) {
+    for (unsigned value : to)
+      add(value, set);
+  };
+  auto spreadByRule = [&]() {
+    const Spread &spread = getSpread(node);
+    for (auto [i, value] : llvm::enumerate(node.operands))
+      add(value, spread.operands[std::min(i, spread.operands.size() - 1)]);
+    for (auto [i, value] : llvm::enumerate(node.results))
+      add(value, spread.results[std::min(i, spread.results.size() - 1)]);
+  };
+  switch (node.kind) {
+  case Node::Fixed:
+    if (node.needs)
+      addAll(node.operands, space.getStates(node.needs));
+    if (node.gives)
+      addAll(node.results, space.getStates(node.gives));
+    break;
+  case Node::Over: {
+    AxisListAttr over = cast<RedistributeOp>(node.op).getOverAttr();
+    StateSet target = space.getStates(node.gives);
+    add(node.results[0],
+        target | space.without(states[node.operands[0]], over));
+    add(node.operands[0],
+        target | space.without(states[node.results[0]], over));
+    break;
+  }
+  case Node::Constraint: {
+    auto constraint = cast<ConstraintOp>(node.op);
+    if (getPriority(constraint) > priority) {
+      spreadByRule();
+      break;
+    }
+    StateSet target = space.getStates(node.gives);
+    add(node.operands[0], target);
+    add(node.results[0], target);
+    if (!constraint.getOpen().empty())
+      spreadByRule();
+    break;
+  }
+  case Node::Barrier: {
+    auto barrier = cast<PropagationBarrierOp>(node.op);
+    if (!barrier.blocksForward())
+      add(node.results[0], states[node.operands[0]]);
+    if (!barrier.blocksBackward())
+      add(node.operands[0], states[node.results[0]]);
+    break;
+  }
+  case Node::Compute:
+    spreadByRule();
+    break;
+  }
+  return changed;
+}
+
+void Graph::spread(int64_t priority) {
+  states.assign(values.size(), {});
+  std::deque<unsigned> worklist;
+  std::vector<char> isQueued(nodes.size(), true);
+  for (unsigned node = 0; node < nodes.size(); ++node)
+    worklist.push_back(node);
+  auto enqueue = [&](unsigned node) {
+    if (!isQueued[node]) {
+      isQueued[node] = true;
+      worklist.push_back(node);
+    }
+  };
+  while (!worklist.empty()) {
+    unsigned node = worklist.front();
+    worklist.pop_front();
+    isQueued[node] = false;
+    for (unsigned value : spreadNode(nodes[node], priority)) {
+      enqueue(values[value].node);
+      for (const Use &use : values[value].uses)
+        enqueue(use.node);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Domains
+//===----------------------------------------------------------------------===//
+
+/// Whether `given` is `wanted`, further split in the dimensions `open` only.
+static bool refines(ShardingAttr given, ShardingAttr wanted,
+                    ArrayRef<int64_t> open) {
+  if (given.getPartial() != wanted.getPartial())
+    return false;
+  for (auto [dim, have, want] :
+       llvm::enumerate(given.getDims(), wanted.getDims())) {
+    bool isOpen = llvm::is_contained(open, static_cast<int64_t>(dim));
+    if (!isOpen
+            ? have != want
+            : have.size() < want.size() ||
+                  have.getAxes().take_front(want.size()) != want.getAxes() ||
+                  (!want.empty() && have.getSegments() != want.getSegments()))
+      return false;
+  }
+  return true;
+}
+
+const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
+                               int64_t priority, const Strategy *before) const {
+  auto extendsBefore = [&](const Strategy &strategy) {
+    return !before || strategy.extends(*before);
+  };
+  switch (node.kind) {
+  case Node::Fixed: {
+    SmallVector<ShardingAttr> needs, gives;
+    needs.assign(node.operands.size(), node.needs);
+    gives.assign(node.results.size(), node.gives);
+    return space.getFixedDomain(needs, gives);
+  }
+  case Node::Over: {
+    auto redistribute = cast<RedistributeOp>(node.op);
+    // What it redistributes costs what any other does.
+    return space.getDomain(
+        node.rule, getSpread(node).choices, node.op,
+        [&](const Strategy &s) { return !s.cost.isInfinite(); },
+        [&](Strategy &strategy) {
+          ShardingAttr from = strategy.operands[0];
+          strategy.results[0] = redistribute.getTarget(from);
+          strategy.cost += getRedistributionCost(from, strategy.results[0],
+                                                 redistribute.getType(), mesh);
+        });
+  }
+  case Node::Constraint: {
+    auto constraint = cast<ConstraintOp>(node.op);
+    if (getPriority(constraint) > priority)
+      break;
+    if (constraint.getOpen().empty())
+      return space.getFixedDomain(node.needs, node.gives);
+    return space.getDomain(node.rule, getSpread(node).choices, node.op,
+                           [&](const Strategy &strategy) {
+                             return refines(strategy.results[0], node.gives,
+                                            constraint.getOpen());
+                           });
+  }
+  case Node::Barrier:
+    // What spread to the result, and nothing else.
+    return space.getDomain(node.rule,
+                           space
+                               .spread(node.rule, getStates(node, node.results),
+                                       getStates(node, node.results))
+                               .choices,
+                           before, extendsBefore);
+  case Node::Compute:
+    break;
+  }
+  if (!isExhaustive)
+    return space.getDomain(node.rule, getSpread(node).choices, before,
+                           extendsBefore);
+  std::vector<SplitChoice> choices = getSpread(node).choices;
+  for (const SplitChoice &choice : space.getAllChoices(node.rule))
+    if (!llvm::is_contained(choices, choice))
+      choices.push_back(choice);
+  return space.getDomain(node.rule, choices, before, extendsBefore);
+}

@@ -1,0 +1,148 @@
+//===- PropagationGraph.h - What flows where ---------------------*- C++
+//-*-===//
+//
+// The program as nodes that need and give placements, and values that flow
+// between them. A called function is there once per call; a region op has one
+// node for each group of values that must be placed alike.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_ANALYSIS_PROPAGATIONGRAPH_H
+#define TP_LIB_ANALYSIS_PROPAGATIONGRAPH_H
+
+#include "StrategySpace.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::tp::propagation {
+
+struct Use {
+  unsigned node, operand;
+  /// The function's instance that `at` is in.
+  unsigned instance;
+  OpOperand *at;
+};
+
+struct FlowValue {
+  /// Null for what an op gives before it is redistributed to what the IR fixes.
+  Value value;
+  RankedTensorType type;
+  unsigned instance;
+  /// The node that gives it, as which result.
+  unsigned node, result;
+  /// How often it is computed, and moved if it is.
+  int64_t weight;
+  /// Whether it is computed from parameters alone.
+  bool isParameter = false;
+  SmallVector<Use, 1> uses = {};
+};
+
+struct Node {
+  enum Kind {
+    /// Runs by its rule.
+    Compute,
+    /// Needs `needs` and gives `gives`.
+    Fixed,
+    /// tp.redistribute over some mesh dimensions.
+    Over,
+    /// tp.constraint; passes on before its priority's turn.
+    Constraint,
+    /// tp.propagation_barrier.
+    Barrier,
+  };
+  Kind kind;
+  unsigned instance;
+  /// Null for what isn't an op: arguments, what a region passes on.
+  Operation *op = nullptr;
+  unsigned rule = 0;
+  ShardingAttr needs = {}, gives = {};
+  /// Values that it gives and takes.
+  SmallVector<unsigned, 2> operands = {}, results = {};
+};
+
+/// A function, as one caller has it.
+struct Instance {
+  func::FuncOp function;
+  DenseMap<Value, unsigned> values{};
+  SmallVector<std::pair<Operation *, unsigned>> callees{};
+};
+
+class Graph {
+public:
+  Graph(MeshOp mesh, StrategySpace &space)
+      : mesh(mesh), meshRef(FlatSymbolRefAttr::get(mesh.getSymNameAttr())),
+        space(space) {}
+
+  /// Adds a function that nobody calls, and all that it calls; emits what can't
+  /// be parallelised.
+  LogicalResult addRoot(func::FuncOp function);
+
+  /// The priorities of constraints, first to last; at least one.
+  SmallVector<int64_t> getPriorities() const;
+
+  /// Spreads what is fixed until nothing changes; constraints up to `priority`
+  /// count.
+  void spread(int64_t priority);
+
+  /// The strategies of `node`, after `spread`: all that its op has, or those
+  /// that spread to it; only those that extend `before`, where that isn't null.
+  const Domain *getDomain(const Node &node, bool isExhaustive, int64_t priority,
+                          const Strategy *before) const;
+
+  std::vector<Node> nodes;
+  std::vector<FlowValue> values;
+  std::vector<Instance> instances;
+  unsigned numOps = 0;
+
+private:
+  LogicalResult addFunction(func::FuncOp function, unsigned instance,
+                            int64_t weight);
+  LogicalResult addBlock(Block &block, unsigned instance, int64_t weight);
+  LogicalResult addOp(Operation *op, unsigned instance, int64_t weight);
+  LogicalResult addRegionOp(RegionBranchOpInterface op, unsigned instance,
+                            int64_t weight);
+  LogicalResult addCall(CallOpInterface call, unsigned instance,
+                        int64_t weight);
+  LogicalResult addLocalView(Operation *op, unsigned instance, int64_t weight);
+  void addComputeOp(Operation *op, unsigned instance, int64_t weight);
+
+  unsigned addNode(Node node);
+  unsigned addResult(unsigned node, Value value, unsigned instance,
+                     int64_t weight);
+  /// `operand`, in `instance`, is what `node` takes.
+  void addUse(unsigned node, OpOperand &operand, unsigned instance);
+  unsigned addFixed(unsigned instance, Operation *op, ShardingAttr needs,
+                    ShardingAttr gives);
+  /// A node that passes a tensor of `type` on, as `fixed` unless that is null.
+  unsigned addPassing(unsigned instance, Type type, ShardingAttr fixed);
+  unsigned getValue(Value value, unsigned instance) const {
+    return instances[instance].values.lookup(value);
+  }
+  ShardingAttr getReplicated(Type type) const;
+  /// The states of a node's operands or results by tensor of its rule: none for
+  /// scalars, all together where the node only passes values on.
+  SmallVector<StateSet, 4> getStates(const Node &node,
+                                     ArrayRef<unsigned> of) const;
+  const Spread &getSpread(const Node &node) const;
+  /// Spreads what `node` does; the values whose states changed.
+  SmallVector<unsigned> spreadNode(const Node &node, int64_t priority);
+
+  MeshOp mesh;
+  FlatSymbolRefAttr meshRef;
+  StrategySpace &space;
+  SymbolTableCollection symbols;
+  /// Functions being added: calls among them would never end.
+  llvm::SetVector<Operation *> active;
+  /// Where parameters are, by instance and FQN.
+  DenseMap<std::pair<unsigned, Attribute>, unsigned> parameters;
+  /// Values between tp.to_local and tp.from_local, each rank's own.
+  DenseSet<Value> locals;
+  /// By value.
+  std::vector<StateSet> states;
+};
+
+} // namespace mlir::tp::propagation
+
+#endif // TP_LIB_ANALYSIS_PROPAGATIONGRAPH_H

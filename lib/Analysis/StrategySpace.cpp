@@ -1,0 +1,418 @@
+//===- StrategySpace.cpp - Rules, placements and domains, each once -------===//
+
+#include "StrategySpace.h"
+#include "mlir/IR/OperationSupport.h"
+#include "tp/Analysis/SplitInference.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::propagation;
+
+bool propagation::operator<(const State &a, const State &b) {
+  auto key = [](const State &s) {
+    return std::tuple(s.axis.getAsOpaquePointer(), s.partial.has_value(),
+                      s.partial.value_or(ReductionKind::Sum), s.dim);
+  };
+  if (key(a) != key(b))
+    return key(a) < key(b);
+  return std::lexicographical_compare(a.segments.begin(), a.segments.end(),
+                                      b.segments.begin(), b.segments.end());
+}
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+unsigned StrategySpace::SameOp::getHashValue(Operation *op) {
+  llvm::hash_code hash = OperationEquivalence::computeHash(
+      op, OperationEquivalence::ignoreHashValue,
+      OperationEquivalence::ignoreHashValue,
+      OperationEquivalence::IgnoreLocations |
+          OperationEquivalence::IgnoreDiscardableAttrs);
+  for (Value operand : op->getOperands())
+    hash = llvm::hash_combine(hash, operand.getType().getAsOpaquePointer());
+  return hash;
+}
+
+bool StrategySpace::SameOp::isEqual(Operation *a, Operation *b) {
+  if (a == b)
+    return true;
+  if (a == getEmptyKey() || a == getTombstoneKey() || b == getEmptyKey() ||
+      b == getTombstoneKey())
+    return false;
+  if (a->getName() != b->getName() ||
+      !llvm::equal(a->getOperandTypes(), b->getOperandTypes()))
+    return false;
+  // Values inside correspond as the comparison goes; those outside only need
+  // the same type.
+  DenseMap<Value, Value> inside;
+  return OperationEquivalence::isEquivalentTo(
+      a, b,
+      [&](Value x, Value y) {
+        auto it = inside.find(x);
+        return success(it == inside.end() ? x.getType() == y.getType()
+                                          : it->second == y);
+      },
+      [&](Value x, Value y) { inside[x] = y; },
+      OperationEquivalence::IgnoreLocations |
+          OperationEquivalence::IgnoreDiscardableAttrs);
+}
+
+unsigned StrategySpace::addRule(ShardingRule rule, int64_t width,
+                                bool isIdentity) {
+  std::vector<int64_t> content = {width, isIdentity};
+  for (const Factor &factor : rule.factors)
+    content.insert(content.end(),
+                   {factor.size, static_cast<int64_t>(factor.kind),
+                    static_cast<int64_t>(factor.reduction), factor.reductions});
+  auto addTensors = [&](ArrayRef<TensorFactors> tensors) {
+    content.push_back(-1);
+    for (const TensorFactors &tensor : tensors) {
+      content.push_back(-2);
+      for (const DimFactors &dim : tensor) {
+        content.push_back(-3);
+        content.insert(content.end(), dim.begin(), dim.end());
+      }
+    }
+  };
+  addTensors(rule.operands);
+  addTensors(rule.results);
+  content.push_back(rule.numOnce);
+  for (const LinearSet &set : rule.linearSets) {
+    content.push_back(-4);
+    content.insert(content.end(), set.begin(), set.end());
+  }
+  for (const Window &window : rule.windows)
+    content.insert(content.end(), {-5, window.isResult, window.tensor,
+                                   window.dim, window.start, window.size});
+  auto [it, inserted] = rulesByContent.try_emplace(content, rules.size());
+  if (inserted)
+    rules.push_back(
+        {std::make_unique<ShardingRule>(std::move(rule)), width, isIdentity});
+  return it->second;
+}
+
+static int64_t getWidth(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getElementType().isIntOrFloat()
+             ? llvm::divideCeil(tensor.getElementTypeBitWidth(), 8)
+             : 8;
+}
+
+unsigned StrategySpace::getRule(ShardingRuleOpInterface op) {
+  auto [it, inserted] = rulesByOp.try_emplace(op.getOperation(), 0);
+  if (inserted)
+    it->second =
+        addRule(op.getShardingRule(),
+                getWidth(op->getNumOperands() ? op->getOperand(0).getType()
+                                              : op->getResult(0).getType()));
+  return it->second;
+}
+
+unsigned StrategySpace::getIdentityRule(RankedTensorType type) {
+  ShardingRule rule;
+  TensorFactors dims;
+  for (int64_t size : type.getShape()) {
+    dims.push_back({static_cast<unsigned>(rule.factors.size())});
+    rule.factors.push_back({size});
+  }
+  rule.operands = {dims};
+  rule.results = {dims};
+  rule.linear({LinearSet{0}});
+  return addRule(std::move(rule), getWidth(type), /*isIdentity=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+unsigned StrategySpace::getState(const State &state) {
+  auto [it, inserted] = statesById.try_emplace(state, states.size());
+  if (!inserted)
+    return it->second;
+  states.push_back(state);
+  auto whole = AxisRefAttr::get(mesh.getContext(), state.axis.getName());
+  if (!llvm::is_contained(axes, whole))
+    axes.push_back(whole);
+  return it->second;
+}
+
+StateSet StrategySpace::getStates(ShardingAttr sharding) {
+  auto [it, inserted] = statesOf.try_emplace(sharding);
+  if (!inserted)
+    return it->second;
+  StateSet set;
+  auto add = [&](State state) {
+    if (mesh.getAxisSize(state.axis) == 1)
+      return;
+    unsigned id = getState(state);
+    if (id < kMaxStates)
+      set.set(id);
+  };
+  for (auto [dim, list] : llvm::enumerate(sharding.getDims())) {
+    std::optional<unsigned> before;
+    for (AxisRefAttr axis : list) {
+      add({axis, std::nullopt, static_cast<unsigned>(dim),
+           SmallVector<int64_t, 0>(list.getSegments())});
+      unsigned index = *mesh.getAxisIndex(axis.getName());
+      anyOrder |= before && index < *before;
+      before = index;
+    }
+  }
+  for (PartialAttr partial : sharding.getPartial())
+    add({partial.getAxis(), partial.getKind(), 0, {}});
+  return statesOf[sharding] = set;
+}
+
+StateSet StrategySpace::without(const StateSet &set, AxisListAttr over) const {
+  StateSet result;
+  for (auto [id, state] : llvm::enumerate(states))
+    if (id < kMaxStates && set.test(id) &&
+        llvm::none_of(
+            over,
+            [&](AxisRefAttr axis) {
+              return axis.getName() == state.axis.getName();
+            }))
+      result.set(id);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+static void addChoice(std::vector<SplitChoice> &choices, SplitChoice choice) {
+  if (!llvm::is_contained(choices, choice))
+    choices.push_back(std::move(choice));
+}
+
+/// Whether segments can matter to the rule.
+static bool hasSegments(const ShardingRule &rule) {
+  return !rule.windows.empty();
+}
+
+/// The choices by which an op takes part in `state` of one of its tensors.
+void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
+                                   unsigned tensor, const State &state,
+                                   ArrayRef<StateSet> operands,
+                                   ArrayRef<StateSet> results,
+                                   std::vector<SplitChoice> &choices) {
+  if (state.partial) {
+    for (auto [index, set] : llvm::enumerate(rule.linearSets))
+      if (*state.partial == ReductionKind::Sum &&
+          (isResult || llvm::is_contained(set, tensor)))
+        addChoice(choices,
+                  {state.axis, true, static_cast<unsigned>(index), {}});
+    if (isResult)
+      for (auto [index, factor] : llvm::enumerate(rule.factors))
+        if (factor.kind == FactorKind::Reduction &&
+            factor.reduction == *state.partial)
+          addChoice(choices,
+                    {state.axis, false, static_cast<unsigned>(index), {}});
+    return;
+  }
+  const TensorFactors &tensorFactors =
+      (isResult ? rule.results : rule.operands)[tensor];
+  if (state.dim >= tensorFactors.size())
+    return;
+  const DimFactors &dim = tensorFactors[state.dim];
+  auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  // A tensor with this state alone, and all operands together as they may be.
+  auto getAlone = [&](const State &of, size_t rank) {
+    SmallVector<AxisListAttr> dims(rank,
+                                   AxisListAttr::get(mesh.getContext(), {}));
+    dims[of.dim] = AxisListAttr::get(mesh.getContext(), of.axis, of.segments);
+    return ShardingAttr::get(mesh.getContext(), meshRef, dims, {});
+  };
+  for (unsigned factor : dim) {
+    if (rule.factors[factor].kind == FactorKind::Whole)
+      continue;
+    SmallVector<SmallVector<int64_t>> variants;
+    auto addVariant = [&](ArrayRef<ShardingAttr> from,
+                          ArrayRef<ShardingAttr> to) {
+      auto segments = inferSegments(rule, factor, state.axis, from, to);
+      if (!llvm::is_contained(variants, segments))
+        variants.push_back(std::move(segments));
+    };
+    SmallVector<ShardingAttr> none;
+    SmallVector<ShardingAttr> alone(isResult ? rule.results.size()
+                                             : rule.operands.size());
+    alone[tensor] = getAlone(state, tensorFactors.size());
+    if (isResult)
+      addVariant(none, alone);
+    else
+      addVariant(alone, none);
+    if (hasSegments(rule) && !isResult) {
+      SmallVector<ShardingAttr> together(rule.operands.size());
+      for (size_t i = 0; i < rule.operands.size(); ++i)
+        for (auto [id, other] : llvm::enumerate(states))
+          if (id < kMaxStates && operands[i].test(id) && !other.partial &&
+              other.axis == state.axis && other.dim < rule.operands[i].size() &&
+              llvm::is_contained(rule.operands[i][other.dim], factor))
+            together[i] = getAlone(other, rule.operands[i].size());
+      addVariant(together, none);
+    }
+    for (auto &segments : variants)
+      addChoice(choices, {state.axis, false, factor,
+                          llvm::to_vector_of<int64_t, 0>(segments)});
+    // Where the mesh dimension doesn't divide the major factor of a product,
+    // parts of it split the factors each on its own.
+    SmallVector<AxisRefAttr> parts;
+    if (state.axis.isWhole())
+      collectParts(rule, dim, mesh, state.axis, parts);
+    for (AxisRefAttr part : parts)
+      addChoice(choices, {part, false, factor, {}});
+    if (!state.axis.isWhole())
+      addChoice(choices,
+                {AxisRefAttr::get(mesh.getContext(), state.axis.getName()),
+                 false,
+                 factor,
+                 {}});
+  }
+}
+
+const Spread &StrategySpace::spread(unsigned ruleId,
+                                    ArrayRef<StateSet> operands,
+                                    ArrayRef<StateSet> results) {
+  std::string key;
+  for (const StateSet &set : operands)
+    key.append(reinterpret_cast<const char *>(&set), sizeof(set));
+  for (const StateSet &set : results)
+    key.append(reinterpret_cast<const char *>(&set), sizeof(set));
+  auto found = spreads.find({ruleId, key});
+  if (found != spreads.end())
+    return found->second;
+
+  const ShardingRule &rule = *rules[ruleId].rule;
+  Spread result;
+  auto collect = [&](ArrayRef<StateSet> sets, bool isResult) {
+    for (auto [tensor, set] : llvm::enumerate(sets))
+      for (unsigned id = 0, e = std::min(states.size(), kMaxStates); id < e;
+           ++id)
+        if (set.test(id)) {
+          State state = states[id];
+          collectChoices(rule, isResult, tensor, state, operands, results,
+                         result.choices);
+        }
+  };
+  collect(operands, /*isResult=*/false);
+  collect(results, /*isResult=*/true);
+  // In the order of linear sets, then factors, over each mesh dimension.
+  llvm::stable_sort(result.choices, [](const auto &a, const auto &b) {
+    return std::pair(!a.isLinear, a.index) < std::pair(!b.isLinear, b.index);
+  });
+  result.operands.assign(operands.begin(), operands.end());
+  result.results.assign(results.begin(), results.end());
+  for (const SplitChoice &choice : result.choices) {
+    OpSplit split = getReplicatedSplit(rule, mesh);
+    if (choice.isLinear) {
+      split.linearAxes.push_back({choice.index, choice.axis});
+    } else {
+      split.factorSegments[choice.index].assign(choice.segments.begin(),
+                                                choice.segments.end());
+      if (!canSplit(rule, split, choice.index, choice.axis))
+        continue;
+      split.factorAxes[choice.index].push_back(choice.axis);
+    }
+    for (auto [i, set] : llvm::enumerate(result.operands))
+      if (ShardingAttr sharding = getOperandSharding(rule, split, i))
+        set |= getStates(sharding);
+    for (auto [i, set] : llvm::enumerate(result.results))
+      if (ShardingAttr sharding = getResultSharding(rule, split, i))
+        set |= getStates(sharding);
+  }
+  return spreads.try_emplace({ruleId, std::move(key)}, std::move(result))
+      .first->second;
+}
+
+const std::vector<SplitChoice> &StrategySpace::getAllChoices(unsigned ruleId) {
+  Rule &entry = rules[ruleId];
+  if (entry.allChoices)
+    return *entry.allChoices;
+  const ShardingRule &rule = *entry.rule;
+  std::vector<SplitChoice> choices;
+  for (AxisRefAttr axis : axes) {
+    for (unsigned set = 0; set + rule.numOnce < rule.linearSets.size(); ++set)
+      choices.push_back({axis, true, set, {}});
+    for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
+      if (rule.factors[factor].kind != FactorKind::Whole)
+        choices.push_back({axis, false, factor, {}});
+  }
+  entry.allChoices = std::move(choices);
+  return *entry.allChoices;
+}
+
+//===----------------------------------------------------------------------===//
+// Domains
+//===----------------------------------------------------------------------===//
+
+unsigned StrategySpace::addColumn(ArrayRef<ShardingAttr> placements) {
+  std::vector<const void *> key;
+  for (ShardingAttr sharding : placements)
+    key.push_back(sharding ? sharding.getAsOpaquePointer() : nullptr);
+  auto [it, inserted] = columnsByContent.try_emplace(key, columns.size());
+  if (inserted)
+    columns.push_back(std::make_unique<std::vector<ShardingAttr>>(
+        placements.begin(), placements.end()));
+  return it->second;
+}
+
+static void addColumns(StrategySpace &space, Domain &domain) {
+  const Strategy &first = domain.strategies.front();
+  for (size_t i = 0; i < first.operands.size(); ++i)
+    domain.operands.push_back(space.addColumn(llvm::map_to_vector(
+        domain.strategies, [&](const Strategy &s) { return s.operands[i]; })));
+  for (size_t i = 0; i < first.results.size(); ++i)
+    domain.results.push_back(space.addColumn(llvm::map_to_vector(
+        domain.strategies, [&](const Strategy &s) { return s.results[i]; })));
+}
+
+const Domain *
+StrategySpace::getDomain(unsigned rule, const std::vector<SplitChoice> &choices,
+                         const void *key,
+                         function_ref<bool(const Strategy &)> filter,
+                         function_ref<void(Strategy &)> change) {
+  ChoiceKey choiceKey;
+  for (const SplitChoice &choice : choices)
+    choiceKey.push_back({choice.axis.getAsOpaquePointer(), choice.isLinear,
+                         choice.index, choice.segments});
+  auto &domain = domains[{rule, std::move(choiceKey), key}];
+  if (domain)
+    return domain.get();
+  domain = std::make_unique<Domain>();
+  domain->strategies = enumerateStrategies(*rules[rule].rule, mesh, choices,
+                                           rules[rule].width, anyOrder);
+  if (rules[rule].isIdentity)
+    for (Strategy &strategy : domain->strategies)
+      strategy.cost = {};
+  if (change)
+    llvm::for_each(domain->strategies, change);
+  if (filter)
+    llvm::erase_if(domain->strategies,
+                   [&](const Strategy &s) { return !filter(s); });
+  if (!domain->strategies.empty())
+    addColumns(*this, *domain);
+  return domain.get();
+}
+
+const Domain *StrategySpace::getFixedDomain(ArrayRef<ShardingAttr> operands,
+                                            ArrayRef<ShardingAttr> results) {
+  auto toKey = [](ArrayRef<ShardingAttr> shardings) {
+    std::vector<const void *> key;
+    for (ShardingAttr sharding : shardings)
+      key.push_back(sharding.getAsOpaquePointer());
+    return key;
+  };
+  auto &domain = fixedDomains[{toKey(operands), toKey(results)}];
+  if (domain)
+    return domain.get();
+  domain = std::make_unique<Domain>();
+  Strategy strategy;
+  strategy.operands.assign(operands.begin(), operands.end());
+  strategy.results.assign(results.begin(), results.end());
+  domain->strategies.push_back(std::move(strategy));
+  addColumns(*this, *domain);
+  return domain.get();
+}

@@ -1,0 +1,136 @@
+//===- StrategySpace.h - Rules, placements and domains, each once -*- C++
+//-*-===//
+//
+// A model repeats the same op many times: rules, candidates and strategies are
+// computed once for all that are alike, and referred to by number.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_ANALYSIS_STRATEGYSPACE_H
+#define TP_LIB_ANALYSIS_STRATEGYSPACE_H
+
+#include "tp/Analysis/Strategies.h"
+#include <bitset>
+#include <map>
+#include <memory>
+
+namespace mlir::tp::propagation {
+
+/// What one mesh dimension does to a tensor: it splits a dimension, or the
+/// value is Partial over it.
+struct State {
+  AxisRefAttr axis;
+  std::optional<ReductionKind> partial;
+  unsigned dim = 0;
+  SmallVector<int64_t, 0> segments;
+
+  friend bool operator<(const State &a, const State &b);
+};
+
+/// Numbers of states.
+constexpr size_t kMaxStates = 256;
+using StateSet = std::bitset<kMaxStates>;
+
+/// The strategies of ops that are alike, and their placements by column: the
+/// number of the list that has one placement per strategy.
+struct Domain {
+  std::vector<Strategy> strategies;
+  SmallVector<unsigned, 3> operands;
+  SmallVector<unsigned, 1> results;
+};
+
+/// Where states spread to from an op's tensors, and the choices that take them
+/// there.
+struct Spread {
+  SmallVector<StateSet, 4> operands, results;
+  std::vector<SplitChoice> choices;
+};
+
+class StrategySpace {
+public:
+  explicit StrategySpace(MeshOp mesh) : mesh(mesh) {}
+
+  /// The number of the op's rule; of equal rules it is the same.
+  unsigned getRule(ShardingRuleOpInterface op);
+  /// The rule of something that passes a tensor of `rank` and `shape` on.
+  unsigned getIdentityRule(RankedTensorType type);
+  const ShardingRule &getRule(unsigned rule) const { return *rules[rule].rule; }
+
+  /// The states of `sharding`; they and the mesh dimensions are in use from now
+  /// on.
+  StateSet getStates(ShardingAttr sharding);
+  bool hasTooManyStates() const { return states.size() > kMaxStates; }
+  /// Those of `set` that aren't about mesh dimensions in `over`.
+  StateSet without(const StateSet &set, AxisListAttr over) const;
+
+  const Spread &spread(unsigned rule, ArrayRef<StateSet> operands,
+                       ArrayRef<StateSet> results);
+  /// All choices over the mesh dimensions in use.
+  const std::vector<SplitChoice> &getAllChoices(unsigned rule);
+
+  /// The strategies of a rule; of those, only the ones that `filter` takes.
+  /// `key` says which filter it is.
+  const Domain *getDomain(unsigned rule,
+                          const std::vector<SplitChoice> &choices,
+                          const void *key = nullptr,
+                          function_ref<bool(const Strategy &)> filter = {},
+                          function_ref<void(Strategy &)> change = {});
+  /// One strategy that needs `operands` and gives `results`.
+  const Domain *getFixedDomain(ArrayRef<ShardingAttr> operands,
+                               ArrayRef<ShardingAttr> results);
+
+  unsigned addColumn(ArrayRef<ShardingAttr> placements);
+  ArrayRef<ShardingAttr> getColumn(unsigned column) const {
+    return *columns[column];
+  }
+
+private:
+  struct Rule {
+    std::unique_ptr<ShardingRule> rule;
+    /// Bytes of an element of the first tensor.
+    int64_t width;
+    /// Whether it only passes values on, and computes nothing.
+    bool isIdentity = false;
+    std::optional<std::vector<SplitChoice>> allChoices;
+  };
+  /// Compares ops but for what they are applied to.
+  struct SameOp : DenseMapInfo<Operation *> {
+    static unsigned getHashValue(Operation *op);
+    static bool isEqual(Operation *a, Operation *b);
+  };
+  using ChoiceKey = std::vector<
+      std::tuple<const void *, bool, unsigned, SmallVector<int64_t, 0>>>;
+
+  unsigned addRule(ShardingRule rule, int64_t width, bool isIdentity = false);
+  unsigned getState(const State &state);
+  void collectChoices(const ShardingRule &rule, bool isResult, unsigned tensor,
+                      const State &state, ArrayRef<StateSet> operands,
+                      ArrayRef<StateSet> results,
+                      std::vector<SplitChoice> &choices);
+
+  MeshOp mesh;
+  std::vector<Rule> rules;
+  std::map<std::vector<int64_t>, unsigned> rulesByContent;
+  DenseMap<Operation *, unsigned, SameOp> rulesByOp;
+  std::vector<State> states;
+  std::map<State, unsigned> statesById;
+  /// Mesh dimensions in use.
+  SmallVector<AxisRefAttr> axes;
+  /// Whether a placement nests mesh dimensions in another order than the
+  /// mesh's.
+  bool anyOrder = false;
+  DenseMap<ShardingAttr, StateSet> statesOf;
+  std::map<std::pair<unsigned, std::string>, Spread> spreads;
+  std::map<std::tuple<unsigned, ChoiceKey, const void *>,
+           std::unique_ptr<Domain>>
+      domains;
+  std::map<std::pair<std::vector<const void *>, std::vector<const void *>>,
+           std::unique_ptr<Domain>>
+      fixedDomains;
+  std::map<std::vector<const void *>, unsigned> columnsByContent;
+  std::vector<std::unique_ptr<std::vector<ShardingAttr>>> columns;
+};
+
+} // namespace mlir::tp::propagation
+
+#endif // TP_LIB_ANALYSIS_STRATEGYSPACE_H
