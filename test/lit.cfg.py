@@ -8,7 +8,7 @@ config.name = "tp-mlir"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 # Seeds of the fuzzers are no tests.
-config.excludes = ["Inputs", "Fuzz", "CMakeLists.txt"]
+config.excludes = ["Inputs", "Fuzz", "consumer", "CMakeLists.txt"]
 # DEFINE lines may use substitutions themselves.
 config.recursiveExpansionLimit = 3
 config.test_source_root = os.path.dirname(__file__)
@@ -24,6 +24,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%examples", os.path.join(config.tp_source_dir, "examples")))
+config.substitutions.append(("%plugin", os.path.join(config.tp_binary_dir, "lib", "TPPlugin.so")))
 
 for tool in ("tp-import", "tp-opt", "tp-compile", "tp-run"):
     if os.path.exists(os.path.join(path[0], tool)):

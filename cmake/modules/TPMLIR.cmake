@@ -11,6 +11,7 @@ list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
+include(GNUInstallDirs)
 
 set(TP_SANITIZE "" CACHE STRING "Sanitizers for all of the project's code, as -fsanitize= takes them")
 option(TP_WERROR "Treat warnings as errors" OFF)
@@ -20,7 +21,9 @@ option(TP_WERROR "Treat warnings as errors" OFF)
 function(tp_compile_options target)
   cmake_parse_arguments(ARG "EXCEPTIONS" "" "" ${ARGN})
   target_include_directories(${target} PUBLIC
-    ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
     $<$<BOOL:${TP_WERROR}>:-Werror>
@@ -60,10 +63,11 @@ function(tp_add_precompiled_headers)
     <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 endfunction()
 
-# tp_add_library(name sources… [EXCEPTIONS] [DEPENDS targets…] [LINK libs…])
-# A static library; what links it links MLIR and LLVM.
+# tp_add_library(name sources… [EXCEPTIONS] [PRIVATE] [DEPENDS targets…] [LINK libs…])
+# A static library; what links it links MLIR and LLVM. It is part of the CMake
+# package (cmake/package) unless PRIVATE.
 function(tp_add_library name)
-  cmake_parse_arguments(ARG "EXCEPTIONS" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS;PRIVATE" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   if(ARG_EXCEPTIONS)
     tp_compile_options(${name} EXCEPTIONS)
@@ -73,6 +77,23 @@ function(tp_add_library name)
   endif()
   add_dependencies(${name} tp-headers ${ARG_DEPENDS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
+  if(NOT ARG_PRIVATE)
+    install(TARGETS ${name} EXPORT TPMLIRTargets)
+  endif()
+endfunction()
+
+# tp_add_plugin(name SHARED|MODULE sources… [LINK libs…])
+# A shared library that holds the project's static ones and shows only what its
+# own sources export: C functions.
+function(tp_add_plugin name kind)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name} ${kind} ${ARG_UNPARSED_ARGUMENTS})
+  tp_compile_options(${name})
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_definitions(${name} PRIVATE TP_MLIR_VERSION="${PROJECT_VERSION}")
+  add_dependencies(${name} tp-headers)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)
 endfunction()
 
 # tp_add_tool(name sources… [EXCEPTIONS] [LINK libs…])

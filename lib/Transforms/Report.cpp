@@ -43,6 +43,7 @@ namespace {
 
 struct Report : tp::impl::ReportBase<Report> {
   using ReportBase::ReportBase;
+  explicit Report(std::string &text) : text(&text) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -97,12 +98,16 @@ struct Report : tp::impl::ReportBase<Report> {
     report["parameters"] = std::move(parameters);
     report["inputs"] = std::move(inputs);
     report["outputs"] = std::move(outputs);
+    std::string json =
+        llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));
+    if (text)
+      *text += json;
     if (file.empty())
       return;
     // Written aside and renamed: a reader never sees half of it.
     llvm::Error error =
         llvm::writeToOutput(file, [&](raw_ostream &os) -> llvm::Error {
-          os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));
+          os << json;
           return llvm::Error::success();
         });
     if (error) {
@@ -279,9 +284,15 @@ struct Report : tp::impl::ReportBase<Report> {
         << remark::reason("{0}", op.getOriginReason());
   }
 
+  /// Where the report goes beside the file, if anywhere.
+  std::string *text = nullptr;
   MeshOp mesh;
   llvm::json::Object totals;
   int64_t nextId = 0;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> tp::createReport(std::string &report) {
+  return std::make_unique<Report>(report);
+}

@@ -18,6 +18,9 @@ enum class PlanFormat { Text, Json, Python };
 #define GEN_PASS_DECL
 #include "tp/Transforms/Passes.h.inc"
 
+/// tp-report that appends the JSON to `report` instead of writing a file.
+std::unique_ptr<Pass> createReport(std::string &report);
+
 #define GEN_PASS_REGISTRATION
 #include "tp/Transforms/Passes.h.inc"
 

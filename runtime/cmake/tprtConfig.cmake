@@ -1,0 +1,2 @@
+# find_package(tprt): the target tprt::tprt, the runtime that executes artifacts.
+include(${CMAKE_CURRENT_LIST_DIR}/tprtTargets.cmake)

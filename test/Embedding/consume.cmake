@@ -1,0 +1,74 @@
+# Builds the consumer against a tree of the project and checks what it prints.
+#
+# cmake -DPREFIX=build-or-install-tree [-DINSTALL_FROM=build-tree]
+#       -DOUT=folder -DMODELS=test/Plan/Inputs
+#       -DGENERATOR=… -DCC=… -DCXX=… -DLINK_FLAGS=… -P consume.cmake
+#
+# With INSTALL_FROM, PREFIX is made first.
+function(run)
+  cmake_parse_arguments(ARG "" "STATUS;EXPECT" "COMMAND" ${ARGN})
+  execute_process(COMMAND ${ARG_COMMAND}
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL "${ARG_STATUS}")
+    message(FATAL_ERROR "${ARG_COMMAND}: exit code ${status}, expected ${ARG_STATUS}\n${output}")
+  endif()
+  if(NOT output MATCHES "${ARG_EXPECT}")
+    message(FATAL_ERROR "${ARG_COMMAND}: no '${ARG_EXPECT}' in\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${OUT})
+if(INSTALL_FROM)
+  run(STATUS 0 COMMAND ${CMAKE_COMMAND} --install ${INSTALL_FROM} --prefix ${PREFIX})
+endif()
+run(STATUS 0 COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${OUT}/build
+  -DCMAKE_PREFIX_PATH=${PREFIX} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
+  -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_EXE_LINKER_FLAGS=${LINK_FLAGS})
+run(STATUS 0 COMMAND ${CMAKE_COMMAND} --build ${OUT}/build)
+
+file(WRITE ${OUT}/plan.yaml "{mesh: {tp: 2}, plan: {net1: ColwiseParallel, net2: RowwiseParallel}}\n")
+file(WRITE ${OUT}/bad.yaml "{mesh: {tp: 2}, plan: {net3: ColwiseParallel}}\n")
+file(WRITE ${OUT}/bad.mlir "func.func @main() {\n  nn.nothing\n}\n")
+set(model ${MODELS}/mlp.mlir)
+
+file(GLOB tools ${PREFIX}/bin/tp-opt ${PREFIX}/bin/tp-compile ${PREFIX}/bin/tp-import ${PREFIX}/bin/tp-run
+  ${PREFIX}/bin/tp-reduce ${PREFIX}/bin/tp-lsp-server)
+foreach(tool ${tools})
+  run(STATUS 0 COMMAND ${tool} --help)
+endforeach()
+
+set(compiler ${OUT}/build/compiler)
+run(STATUS 0 EXPECT "tp.all_reduce sum .* over @mesh {tp}"
+  COMMAND ${compiler} ${model} ${OUT}/plan.yaml)
+run(STATUS 1 EXPECT "bad.yaml\":1:24.*'net3'.*1 error\\(s\\), nothing compiled"
+  COMMAND ${compiler} ${model} ${OUT}/bad.yaml)
+run(STATUS 1 EXPECT "bad.mlir\":2:3" COMMAND ${compiler} ${OUT}/bad.mlir ${OUT}/plan.yaml)
+
+set(compiler ${OUT}/build/compiler-c)
+run(STATUS 0 EXPECT "tp.all_reduce sum .* over @mesh {tp}.*\"kind\": \"all_reduce\""
+  COMMAND ${compiler} ${model} plan=${OUT}/plan.yaml ${OUT}/mlp.tpx)
+if(NOT EXISTS ${OUT}/mlp.tpx)
+  message(FATAL_ERROR "no artifact was written")
+endif()
+run(STATUS 1 EXPECT "bad.yaml:1:24: error: .*'net3'.*nothing compiled:.*bad.yaml:1:24: error: .*1 error"
+  COMMAND ${compiler} ${model} plan=${OUT}/bad.yaml)
+run(STATUS 1 EXPECT "bad.mlir:2:3: error" COMMAND ${compiler} ${OUT}/bad.mlir plan=${OUT}/plan.yaml)
+run(STATUS 1 EXPECT "no such option pln" COMMAND ${compiler} ${model} pln=${OUT}/plan.yaml)
+run(STATUS 1 EXPECT "no.mlir.*No such file" COMMAND ${compiler} ${OUT}/no.mlir plan=${OUT}/plan.yaml)
+run(STATUS 1 EXPECT "can't write" COMMAND ${compiler} ${model} plan=${OUT}/plan.yaml ${OUT}/no/mlp.tpx)
+run(STATUS 1 EXPECT "no tp.mesh" COMMAND ${compiler} ${model} strict=true)
+
+# The manual shows what was tested.
+get_filename_component(manual ${CMAKE_CURRENT_LIST_DIR}/../../docs/Embedding.md ABSOLUTE)
+file(READ ${manual} text)
+foreach(snippet compiler.cpp:register compiler.cpp:errors compiler.cpp:run compiler.c:compile CMakeLists.txt:package)
+  string(REGEX MATCH "(.*):(.*)" _ ${snippet})
+  set(name ${CMAKE_MATCH_2})
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/consumer/${CMAKE_MATCH_1} source)
+  string(REGEX MATCH "\\[${name}\\][^\n]*\n(.*)\n[^\n]*\\[/${name}\\]" _ "${source}")
+  string(REGEX REPLACE "\n  " "\n" code "\n${CMAKE_MATCH_1}\n")
+  string(FIND "${text}" "${code}" place)
+  if(code STREQUAL "\n\n" OR place EQUAL -1)
+    message(FATAL_ERROR "${manual} doesn't have this part of ${snippet}:\n${code}")
+  endif()
+endforeach()
