@@ -10,8 +10,10 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+/// What is no tensor has no dimensions.
 static ArrayRef<int64_t> getShape(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor ? tensor.getShape() : ArrayRef<int64_t>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -202,63 +204,119 @@ ShardingRule ShardingRule::replicated(Operation *op) {
   return rule;
 }
 
-/// Walks both shapes from the right; where the products of the dimensions taken
-/// so far agree, a group closes. Within a group the factors are the common
-/// refinement: the greatest common divisor is peeled off the minor sides.
+namespace {
+/// The common refinement of two lists of dimensions with as many elements.
+/// Equal parts are peeled off the minor side first, then off the major one.
+/// What is left in between shares no factor: it can't be split.
+class ReshapeRefiner {
+public:
+  ReshapeRefiner(ShardingRule &rule, ArrayRef<int64_t> from,
+                 ArrayRef<int64_t> to)
+      : rule(rule) {
+    for (auto [side, shape] : llvm::zip(sides, std::array{from, to})) {
+      side.rest.assign(shape.begin(), shape.end());
+      side.major.resize(shape.size());
+      side.minor.resize(shape.size());
+    }
+  }
+
+  /// Refines dimensions [fromBegin, fromEnd) and [toBegin, toEnd).
+  void refine(size_t fromBegin, size_t fromEnd, size_t toBegin, size_t toEnd) {
+    auto range = [](size_t begin, size_t end) {
+      return llvm::to_vector(llvm::seq(begin, end));
+    };
+    SmallVector<size_t> fromDims = range(fromBegin, fromEnd);
+    SmallVector<size_t> toDims = range(toBegin, toEnd);
+    peel(fromDims, toDims, /*isMinor=*/false);
+    std::reverse(fromDims.begin(), fromDims.end());
+    std::reverse(toDims.begin(), toDims.end());
+    peel(fromDims, toDims, /*isMinor=*/true);
+    keepRest(sides[0], fromDims);
+    keepRest(sides[1], toDims);
+  }
+
+  TensorFactors getFactors(unsigned side) {
+    TensorFactors dims;
+    for (auto [major, minor] :
+         llvm::zip(sides[side].major, sides[side].minor)) {
+      dims.push_back(major);
+      llvm::append_range(dims.back(), llvm::reverse(minor));
+    }
+    return dims;
+  }
+
+private:
+  struct Side {
+    /// Per dimension: its size without the factors found, and these, the
+    /// outermost first.
+    SmallVector<int64_t> rest;
+    SmallVector<DimFactors> major, minor;
+  };
+
+  /// Peels common factors off the two lists' fronts as long as there are any.
+  void peel(ArrayRef<size_t> fromDims, ArrayRef<size_t> toDims, bool isMinor) {
+    while (true) {
+      while (!fromDims.empty() && sides[0].rest[fromDims.front()] == 1)
+        fromDims = fromDims.drop_front();
+      while (!toDims.empty() && sides[1].rest[toDims.front()] == 1)
+        toDims = toDims.drop_front();
+      if (fromDims.empty() || toDims.empty())
+        return;
+      int64_t common = std::gcd(sides[0].rest[fromDims.front()],
+                                sides[1].rest[toDims.front()]);
+      if (common == 1)
+        return;
+      for (auto [side, dims] : llvm::zip(sides, std::array{fromDims, toDims})) {
+        side.rest[dims.front()] /= common;
+        auto &factors = isMinor ? side.minor : side.major;
+        factors[dims.front()].push_back(rule.factors.size());
+      }
+      rule.factors.push_back({common});
+      // Past a part that doesn't divide, nothing lies at the same place.
+      if (sides[0].rest[fromDims.front()] != 1 &&
+          sides[1].rest[toDims.front()] != 1)
+        return;
+    }
+  }
+
+  void keepRest(Side &side, ArrayRef<size_t> dims) {
+    for (size_t dim : dims) {
+      if (side.rest[dim] == 1)
+        continue;
+      side.major[dim].push_back(rule.factors.size());
+      rule.factors.push_back({side.rest[dim], FactorKind::Whole});
+    }
+  }
+
+  ShardingRule &rule;
+  std::array<Side, 2> sides;
+};
+} // namespace
+
+/// Dimensions up to which both shapes have as many elements are groups: no
+/// factor of one is in another.
 ShardingRule ShardingRule::reshape(Operation *op) {
   ShardingRule rule;
   ArrayRef<int64_t> from = getShape(op->getOperand(0));
   ArrayRef<int64_t> to = getShape(op->getResult(0));
-  TensorFactors fromDims(from.size()), toDims(to.size());
-  rule.operands.push_back(std::move(fromDims));
-  rule.results.push_back(std::move(toDims));
   if (llvm::is_contained(from, 0) || llvm::is_contained(to, 0))
-    return rule;
-
-  auto addFactor = [&](int64_t size, size_t fromDim, size_t toDim) {
-    unsigned factor = rule.factors.size();
-    rule.factors.push_back({size});
-    // Built from the right: the newest factor is the most major one.
-    auto &left = rule.operands[0][fromDim];
-    auto &right = rule.results[0][toDim];
-    left.insert(left.begin(), factor);
-    right.insert(right.begin(), factor);
-  };
-  size_t i = from.size(), j = to.size();
-  int64_t leftRest = 1, rightRest = 1;
-  while (true) {
-    while (leftRest == 1 && i > 0)
-      leftRest = from[--i];
-    while (rightRest == 1 && j > 0)
-      rightRest = to[--j];
-    if (leftRest == 1 || rightRest == 1)
-      break;
-    int64_t common = std::gcd(leftRest, rightRest);
-    // Dimensions that share no factor with what faces them correspond to
-    // nothing from here on.
-    if (common == 1)
-      break;
-    // The smaller side is used up whole where it divides the other.
-    if (leftRest % common == 0 && rightRest % common == 0)
-      addFactor(common, i, j);
-    leftRest /= common;
-    rightRest /= common;
-    if (leftRest != 1 && rightRest != 1)
-      break;
+    return replicated(op);
+  ReshapeRefiner refiner(rule, from, to);
+  size_t i = 0, j = 0;
+  while (i < from.size() && j < to.size()) {
+    size_t fromBegin = i, toBegin = j;
+    int64_t left = from[i++], right = to[j++];
+    while (left != right)
+      if (left < right)
+        left *= from[i++];
+      else
+        right *= to[j++];
+    refiner.refine(fromBegin, i, toBegin, j);
   }
-  // A dimension whose factors don't make its size up can't be split.
-  auto complete = [&](TensorFactors &dims, ArrayRef<int64_t> shape) {
-    for (auto [dim, factors] : llvm::enumerate(dims)) {
-      int64_t product = 1;
-      for (unsigned factor : factors)
-        product *= rule.factors[factor].size;
-      if (product != shape[dim])
-        for (unsigned factor : factors)
-          rule.factors[factor].kind = FactorKind::Whole;
-    }
-  };
-  complete(rule.operands[0], from);
-  complete(rule.results[0], to);
+  rule.operands.push_back(refiner.getFactors(0));
+  rule.results.push_back(refiner.getFactors(1));
+  for (Value other : op->getOperands().drop_front())
+    rule.operands.emplace_back(getShape(other).size());
   return rule;
 }
 

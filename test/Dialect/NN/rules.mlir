@@ -34,12 +34,15 @@ func.func @reductions(%x: tensor<2x8x16xf32>) {
   return
 }
 
-func.func @shapes(%x: tensor<2x8x16xf32>, %i: tensor<2x3x16xi64>, %j: tensor<3xi64>) {
+func.func @shapes(%x: tensor<2x8x16xf32>, %y: tensor<4x3x10xf32>, %i: tensor<2x3x16xi64>, %j: tensor<3xi64>) {
   // A split: the dimension's major factor carries a sharding through.
-  // expected-remark@+1 {{([3][2][1*0]) -> ([3][2][1][0]) {0=4, 1=4, 2=8, 3=2} linear={{0}}}}
+  // expected-remark@+1 {{([0][1][2*3]) -> ([0][1][2][3]) {0=2, 1=8, 2=4, 3=4} linear={{0}}}}
   %0 = nn.reshape %x : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
-  // expected-remark@+1 {{([2][1][0]) -> ([2*1][0]) {0=16, 1=8, 2=2} linear={{0}}}}
+  // expected-remark@+1 {{([0][1][2]) -> ([0*1][2]) {0=2, 1=8, 2=16} linear={{0}}}}
   %1 = nn.reshape %x : tensor<2x8x16xf32> -> tensor<16x16xf32>
+  // What shares no factor stays whole; what is around it is split all the same.
+  // expected-remark@+1 {{([0][3][2*1]) -> ([0][5][4*1]) {0=4, 1=2, 2=5, 3=3, 4=3, 5=5} whole={2, 3, 4, 5} linear={{0}}}}
+  %r = nn.reshape %y : tensor<4x3x10xf32> -> tensor<4x5x6xf32>
   // expected-remark@+1 {{([1][2][0]) -> ([0][1][2]) {0=16, 1=2, 2=8} linear={{0}}}}
   %2 = nn.transpose %x [2, 0, 1] : tensor<2x8x16xf32> -> tensor<16x2x8xf32>
   // expected-remark@+1 {{([0][_][1]) -> ([0][_][1]) {0=2, 1=16} linear={{0}}}}
