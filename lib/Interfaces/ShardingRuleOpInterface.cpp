@@ -1,6 +1,8 @@
 //===- ShardingRuleOpInterface.cpp - Sharding rules of ops ----------------===//
 
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "mlir/IR/IRMapping.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -205,6 +207,27 @@ FailureOr<SmallVector<Value>> tp::clonePartitioned(Operation *op,
   OperationState state(op->getLoc(), op->getName(), operands, resultTypes,
                        op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
+  for (Region &region : op->getRegions()) {
+    IRMapping mapping;
+    region.cloneInto(state.addRegion(), mapping);
+  }
   Operation *clone = builder.create(state);
   return SmallVector<Value>(clone->getResults());
+}
+
+int64_t tp::getLocalStart(const OpSplit &split, unsigned factor, int64_t size,
+                          int64_t start) {
+  MeshOp mesh = split.mesh;
+  auto axes = AxisListAttr::get(mesh.getContext(), split.factorAxes[factor],
+                                split.factorSegments[factor]);
+  if (axes.getSegments().empty())
+    return start;
+  int64_t local = 0, begin = 0;
+  for (auto [segment, mine] : llvm::zip(
+           axes.getSegments(), getDimBlock(size, axes, mesh, split.rank))) {
+    if (begin < start)
+      local += mine.size;
+    begin += segment;
+  }
+  return local;
 }

@@ -14,11 +14,13 @@ using namespace mlir::tp;
 namespace {
 struct PrintShardingRules : tp::impl::PrintShardingRulesBase<PrintShardingRules> {
   void runOnOperation() override {
-    getOperation()->walk([](ShardingRuleOpInterface op) {
+    getOperation()->walk<WalkOrder::PreOrder>([](ShardingRuleOpInterface op) {
       std::string text;
       llvm::raw_string_ostream os(text);
       op.getShardingRule().print(os);
       op->emitRemark() << text;
+      // What is in an op's body is no op of the program.
+      return WalkResult::skip();
     });
     markAllAnalysesPreserved();
   }

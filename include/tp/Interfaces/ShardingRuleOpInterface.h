@@ -39,7 +39,14 @@ ShardingAttr getOperandSharding(const ShardingRule &rule, const OpSplit &split,
 ShardingAttr getResultSharding(const ShardingRule &rule, const OpSplit &split,
                                unsigned result);
 
-/// Clones `op` with new operands and result types, attributes kept.
+/// Where the part of a dimension that begins at element `start` begins in the
+/// block of `split.rank`, for a dimension of `size` elements that is `factor`:
+/// whole segments before it are this rank's parts of them. A factor that is
+/// split as one has no parts; `start` is returned.
+int64_t getLocalStart(const OpSplit &split, unsigned factor, int64_t size,
+                      int64_t start);
+
+/// Clones `op` with new operands and result types, attributes and regions kept.
 FailureOr<SmallVector<Value>> clonePartitioned(Operation *op,
                                                OpBuilder &builder,
                                                ValueRange operands,

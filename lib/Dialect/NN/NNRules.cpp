@@ -338,18 +338,8 @@ FailureOr<SmallVector<Value>> SliceOp::partition(OpBuilder &builder,
   ArrayRef<unsigned> along = rule.operands[0][getDim()];
   if (failed(results) || along.empty() || split.factorAxes[along[0]].empty())
     return results;
-  auto axes =
-      tp::AxisListAttr::get(builder.getContext(), split.factorAxes[along[0]],
-                            split.factorSegments[along[0]]);
-  int64_t start = 0, begin = 0;
-  for (auto [segment, mine] :
-       llvm::zip(axes.getSegments(),
-                 tp::getDimBlock(getInput().getType().getDimSize(getDim()),
-                                 axes, split.mesh, split.rank))) {
-    if (begin < static_cast<int64_t>(getStart()))
-      start += mine.size;
-    begin += segment;
-  }
+  int64_t start = tp::getLocalStart(
+      split, along[0], getInput().getType().getDimSize(getDim()), getStart());
   results->front().getDefiningOp<SliceOp>().setStart(start);
   return results;
 }
