@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Analysis/Redistribution.h"
 #include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
@@ -135,8 +136,9 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
 
   SmallVector<Type> types;
   for (auto [result, sharding] : llvm::zip(op->getResults(), resultShardings)) {
-    types.push_back(getLocalType(cast<RankedTensorType>(result.getType()),
-                                 sharding, mesh, rank));
+    auto tensor = dyn_cast<RankedTensorType>(result.getType());
+    types.push_back(tensor ? getLocalType(tensor, sharding, mesh, rank)
+                           : result.getType());
     shardings[result] = sharding;
   }
   SmallVector<Value> operands = llvm::map_to_vector(
@@ -159,6 +161,11 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
     it->removeAttr(kShardingsAttr);
     if (auto fqn = op->getAttr(kFqnAttr))
       it->setAttr(kFqnAttr, fqn);
+    // A copied body reads what the op's body read.
+    for (Region &region : it->getRegions())
+      visitUsedValuesDefinedAbove(region, region, [&](OpOperand *operand) {
+        operand->set(local.lookupOrDefault(operand->get()));
+      });
   }
   if (isa<nn::ParameterOp>(op)) {
     Operation *parameter = results->front().getDefiningOp();
