@@ -3,6 +3,7 @@
 #include "PropagationGraph.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Analysis/Redistribution.h"
 #include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -391,6 +392,13 @@ void Graph::addComputeOp(Operation *op, unsigned instance, int64_t weight) {
   ++numOps;
   unsigned node = addNode({Node::Compute, instance, op,
                            space.getRule(cast<ShardingRuleOpInterface>(op))});
+  // What a body reads from around the op, it reads whole.
+  visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
+    if (isTensor(operand->get().getType()))
+      addUse(addFixed(instance, nullptr,
+                      getReplicated(operand->get().getType()), {}),
+             *operand, instance);
+  });
   bool ofParameters = false, ofOthers = false;
   for (OpOperand &operand : op->getOpOperands()) {
     addUse(node, operand, instance);

@@ -120,9 +120,27 @@ LogicalResult FunctionWriter::checkImplicit(OpOperand &operand) {
 
 LogicalResult FunctionWriter::visitOperands(Operation *op) {
   RedistributeOp fulfilled = getFulfilled(op);
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!function.needed.contains(&operand))
+  // Those of what its body reads are needed whole.
+  SmallVector<OpOperand *> moving;
+  auto collect = [&](MutableArrayRef<OpOperand> operands) {
+    for (OpOperand &operand : operands)
+      if (function.needed.contains(&operand))
+        moving.push_back(&operand);
+  };
+  collect(op->getOpOperands());
+  if (isa<ShardingRuleOpInterface>(op))
+    for (Region &region : op->getRegions())
+      region.walk([&](Operation *inner) { collect(inner->getOpOperands()); });
+  for (OpOperand *moved : moving) {
+    OpOperand &operand = *moved;
+    if (operand.getOwner() != op) {
+      if (failed(checkImplicit(operand)))
+        return failure();
+      operand.set(getPlaced(operand, getFqn(op),
+                            op->getName().getStringRef() +
+                                " reads it in its body"));
       continue;
+    }
     // An operand moves on behalf of the redistribution that this fulfils, or
     // because the op can't do without.
     if (fulfilled) {
