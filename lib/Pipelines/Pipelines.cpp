@@ -9,6 +9,7 @@
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Extensions/Extensions.h"
 #include "tp/Transforms/Passes.h"
 
 using namespace mlir;
@@ -27,6 +28,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
 void tp::registerDialects(DialectRegistry &registry) {
   registry
       .insert<TPDialect, nn::NNDialect, tprt::TPRTDialect, func::FuncDialect>();
+  registerExternalModels(registry);
 }
 
 void tp::registerPassesAndPipelines() {

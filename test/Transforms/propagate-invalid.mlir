@@ -15,8 +15,8 @@ tp.mesh @b(tp = 2)
 
 tp.mesh @mesh(tp = 2)
 func.func @no_rule(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{'tensor.cast' has no sharding rule; it needs ShardingRuleOpInterface to be parallelised}}
-  %0 = tensor.cast %x : tensor<8xf32> to tensor<8xf32>
+  // expected-error@+1 {{'bufferization.alloc_tensor' has no sharding rule; it needs ShardingRuleOpInterface to be parallelised}}
+  %0 = bufferization.alloc_tensor() copy(%x) : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
 

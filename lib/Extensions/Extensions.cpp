@@ -1,0 +1,12 @@
+//===- Extensions.cpp - sharding rules of upstream ops --------------------===//
+
+#include "tp/Extensions/Extensions.h"
+
+using namespace mlir;
+
+void tp::registerExternalModels(DialectRegistry &registry) {
+  registerArithExternalModels(registry);
+  registerLinalgExternalModels(registry);
+  registerMathExternalModels(registry);
+  registerTensorExternalModels(registry);
+}
