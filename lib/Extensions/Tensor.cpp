@@ -176,7 +176,8 @@ SliceDim classify(OffsetSizeAndStrideOpInterface op, RankedTensorType whole,
 SmallVector<int64_t> getSliceDims(unsigned rank,
                                   const llvm::SmallBitVector &dropped) {
   SmallVector<int64_t> dims;
-  for (unsigned dim = 0, next = 0; dim < rank; ++dim)
+  int64_t next = 0;
+  for (unsigned dim = 0; dim < rank; ++dim)
     dims.push_back(dropped.test(dim) ? -1 : next++);
   return dims;
 }

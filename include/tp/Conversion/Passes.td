@@ -72,6 +72,36 @@ def FoldTransposeIntoContraction : Pass<"fold-transpose-into-contraction"> {
 // Per-rank program to runtime ops
 //===----------------------------------------------------------------------===//
 
+def FlattenControlFlow : Pass<"tp-flatten-control-flow", "::mlir::func::FuncOp"> {
+  let summary = "Turn loops and branches into straight-line code";
+  let description = [{
+    A program is straight-line code: its buffers' lives are intervals, and all ranks run the same collectives in the same
+    order. An `scf.for` whose bounds are constants is unrolled. Of an `scf.if` both branches are run, and the results
+    selected: no rank can take another branch than the one that it would wait for.
+
+    ```mlir
+    %0 = scf.if %c -> tensor<8xf32> {
+      %1 = math.exp %x : tensor<8xf32>
+      scf.yield %1 : tensor<8xf32>
+    } else {
+      scf.yield %x : tensor<8xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    %1 = math.exp %x : tensor<8xf32>
+    %0 = arith.select %c, %1, %x : tensor<8xf32>
+    ```
+
+    Fails at a loop whose number of iterations isn't known, or exceeds 4096 altogether; at a branch with an op that
+    mustn't be run where the condition doesn't hold; at any other op with regions of control flow; and at a call, which only
+    the inliner can remove. Loops and branches in the bodies of linalg ops, over scalars, stay.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
   let summary = "Give programs the signature of an artifact's entry";
   let description = [{
@@ -136,11 +166,32 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
     "::mlir::tprt::TPRTDialect"];
 }
 
+def ExpandTensorOps : Pass<"tp-expand-tensor-ops", "::mlir::func::FuncOp"> {
+  let summary = "Express ops on tensors by structured ops and slices";
+  let description = [{
+    What bufferization or the fusion of linalg ops doesn't know becomes what they do: elementwise `arith` and `math` ops on
+    tensors `linalg.generic`, `linalg.softmax`, `linalg.pack` and `linalg.unpack` the ops that they are made of,
+    `tensor.concat` and `tensor.pad` insertions. A slice of a `linalg.fill` or of a `tensor.empty` is a smaller one.
+
+    ```mlir
+    %0 = arith.addf %a, %b : tensor<8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = linalg.generic {…} ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%a : tensor<8xf32>) { addf }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def CheckLowered : Pass<"tp-check-lowered", "::mlir::ModuleOp"> {
   let summary = "Fail where ops are left that code generation doesn't know";
   let description = [{
-    Lists all ops of the programs that aren't runtime, linalg, tensor, arith or math ops, each at its location, before the
-    passes that follow would stumble over the first. The IR doesn't change.
+    Lists all ops of the programs that aren't runtime, linalg, tensor, arith or math ops, or that work on tensors and can't
+    be bufferized, each at its location, before the passes that follow would stumble over the first. The IR doesn't change.
   }];
 }
 

@@ -1,6 +1,7 @@
 //===- CheckLowered.cpp - ops that code generation doesn't know -----------===//
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -28,6 +29,12 @@ class CheckLowered : public tp::impl::CheckLoweredBase<CheckLowered> {
     markAllAnalysesPreserved();
   }
 
+  static bool isOnTensors(Operation *op) {
+    auto isTensor = [](Type type) { return isa<TensorType>(type); };
+    return llvm::any_of(op->getOperandTypes(), isTensor) ||
+           llvm::any_of(op->getResultTypes(), isTensor);
+  }
+
   void check(func::FuncOp program) {
     program.walk([&](Operation *op) {
       if (isa<func::FuncOp, func::ReturnOp>(op))
@@ -35,7 +42,8 @@ class CheckLowered : public tp::impl::CheckLoweredBase<CheckLowered> {
       if (isa_and_present<
               arith::ArithDialect, bufferization::BufferizationDialect,
               linalg::LinalgDialect, math::MathDialect, scf::SCFDialect,
-              tensor::TensorDialect, tprt::TPRTDialect>(op->getDialect()))
+              tensor::TensorDialect, tprt::TPRTDialect>(op->getDialect()) &&
+          (!isOnTensors(op) || isa<bufferization::BufferizableOpInterface>(op)))
         return;
       op->emitError("'") << op->getName() << "' can't be compiled: no lowering";
       signalPassFailure();
