@@ -1,6 +1,7 @@
 //===- Pipelines.cpp - The named pipelines, registration ------------------===//
 
 #include "tp/Pipelines/Pipelines.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -19,8 +20,12 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
                                   const ParallelizeOptions &options) {
   if (!options.plan.empty())
     pm.addPass(createApplyPlan({options.plan, options.strict}));
-  pm.addPass(createPropagate());
+  pm.addPass(createPropagate({options.strategy, options.forbidImplicit,
+                              options.exhaustiveOps, options.latencyBytes}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
+  // From here on each entry point is one program: what it calls is part of it.
+  pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  pm.addPass(createSymbolDCEPass());
   pm.addPass(createOptimizeCollectives());
   pm.addPass(createReport({options.report}));
 }
@@ -28,6 +33,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
 void tp::registerDialects(DialectRegistry &registry) {
   registry
       .insert<TPDialect, nn::NNDialect, tprt::TPRTDialect, func::FuncDialect>();
+  func::registerInlinerExtension(registry);
   registerExternalModels(registry);
 }
 

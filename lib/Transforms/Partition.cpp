@@ -10,6 +10,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "tp/Analysis/Redistribution.h"
 #include "tp/Analysis/SplitInference.h"
@@ -17,6 +19,8 @@
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
 #include <map>
 
 namespace mlir::tp {
@@ -33,25 +37,41 @@ namespace {
 /// shapes.
 class FunctionPartitioner {
 public:
+  /// `callees` has the program of these ranks for each function that is called.
   FunctionPartitioner(func::FuncOp function, MeshOp mesh, int64_t rank,
-                      RedistributionPlanner &planner)
-      : function(function), mesh(mesh), rank(rank), planner(planner) {}
+                      RedistributionPlanner &planner,
+                      const DenseMap<Operation *, func::FuncOp> &callees)
+      : function(function), mesh(mesh), rank(rank), planner(planner),
+        callees(callees), builder(function.getContext()) {}
 
   LogicalResult run();
 
 private:
   FailureOr<ShardingAttr> getSharding(Value value, Operation *user);
   LogicalResult partitionInterface();
+  /// Builds the local form of `op` at the builder's place.
   LogicalResult partition(Operation *op);
   LogicalResult partitionRuleOp(ShardingRuleOpInterface op);
+  LogicalResult partitionRegionOp(RegionBranchOpInterface op);
+  LogicalResult partitionCall(CallOpInterface op);
   LogicalResult partitionRedistribute(RedistributeOp op);
+  void setRegionArguments(RegionBranchOpInterface op, Region &region);
+  /// A copy of `op` on local operands, with results placed as they are and no
+  /// regions' bodies.
+  FailureOr<Operation *> cloneLocal(Operation *op);
   Value applyStep(const RedistributionStep &step, Value value,
-                  RedistributeOp op, OpBuilder &builder);
+                  RedistributeOp op);
+  Type getLocal(Type type, ShardingAttr sharding) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? getLocalType(tensor, sharding, mesh, rank) : type;
+  }
 
   func::FuncOp function;
   MeshOp mesh;
   int64_t rank;
   RedistributionPlanner &planner;
+  const DenseMap<Operation *, func::FuncOp> &callees;
+  OpBuilder builder;
   DenseMap<Value, ShardingAttr> shardings;
   IRMapping local;
   SmallVector<Attribute> certificates;
@@ -63,6 +83,10 @@ FailureOr<ShardingAttr> FunctionPartitioner::getSharding(Value value,
                                                          Operation *user) {
   if (ShardingAttr sharding = shardings.lookup(value))
     return sharding;
+  // Scalars are the same on all ranks.
+  if (!isa<RankedTensorType>(value.getType()))
+    return ShardingAttr::getReplicated(
+        FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 0);
   InFlightDiagnostic diag = user->emitError()
                             << "operand has no placement; tp-propagate gives "
                                "one to every value";
@@ -76,8 +100,10 @@ LogicalResult FunctionPartitioner::partitionInterface() {
   Block &block = function.getBody().front();
   auto partitionOne = [&](Type type, ShardingAttr sharding,
                           StringRef what) -> FailureOr<Type> {
-    if (!isa<RankedTensorType>(type))
+    if (isa<ShapedType>(type) && !isa<RankedTensorType>(type))
       return function.emitError() << what << " is not a ranked tensor";
+    if (!isa<RankedTensorType>(type))
+      return type;
     if (!sharding)
       return function.emitError()
              << what << " has no placement; tp-propagate gives it one";
@@ -93,9 +119,11 @@ LogicalResult FunctionPartitioner::partitionInterface() {
                                         "argument " + std::to_string(index));
     if (failed(type))
       return failure();
-    function.setArgAttr(index, kGlobalTypeAttr,
-                        TypeAttr::get(argument.getType()));
-    shardings[argument] = sharding;
+    if (sharding) {
+      function.setArgAttr(index, kGlobalTypeAttr,
+                          TypeAttr::get(argument.getType()));
+      shardings[argument] = sharding;
+    }
     inputs.push_back(*type);
   }
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
@@ -104,7 +132,8 @@ LogicalResult FunctionPartitioner::partitionInterface() {
                      "result " + std::to_string(index));
     if (failed(localType))
       return failure();
-    function.setResultAttr(index, kGlobalTypeAttr, TypeAttr::get(type));
+    if (isa<RankedTensorType>(type))
+      function.setResultAttr(index, kGlobalTypeAttr, TypeAttr::get(type));
     results.push_back(*localType);
   }
   // Local arguments stand beside the global ones until the body is converted.
@@ -126,6 +155,12 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
     operandShardings.push_back(*sharding);
   }
   resultShardings = getResultShardings(op);
+  if (llvm::none_of(op->getResultTypes(),
+                    [](Type type) { return isa<RankedTensorType>(type); }))
+    resultShardings.assign(
+        op->getNumResults(),
+        ShardingAttr::getReplicated(
+            FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 0));
   if (resultShardings.size() != op->getNumResults())
     return op->emitError(
         "has no placement; tp-propagate gives one to every op");
@@ -136,15 +171,15 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
 
   SmallVector<Type> types;
   for (auto [result, sharding] : llvm::zip(op->getResults(), resultShardings)) {
-    auto tensor = dyn_cast<RankedTensorType>(result.getType());
-    types.push_back(tensor ? getLocalType(tensor, sharding, mesh, rank)
-                           : result.getType());
-    shardings[result] = sharding;
+    types.push_back(getLocal(result.getType(), sharding));
+    if (isa<RankedTensorType>(result.getType()))
+      shardings[result] = sharding;
   }
   SmallVector<Value> operands = llvm::map_to_vector(
       op->getOperands(), [&](Value v) { return local.lookup(v); });
-  OpBuilder builder(op);
-  Operation *previous = op->getPrevNode();
+  Block *block = builder.getInsertionBlock();
+  Block::iterator end = builder.getInsertionPoint();
+  Operation *previous = end == block->begin() ? nullptr : &*std::prev(end);
   FailureOr<SmallVector<Value>> results =
       op.partition(builder, operands, types, *split);
   if (failed(results))
@@ -154,9 +189,8 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
 
   // What the op was replaced by comes from the same module, and has no global
   // placement any more; a source says what it is a block of.
-  Operation *first =
-      previous ? previous->getNextNode() : &op->getBlock()->front();
-  for (Operation *it = first; it != op; it = it->getNextNode()) {
+  for (auto it = previous ? std::next(previous->getIterator()) : block->begin();
+       it != end; ++it) {
     it->removeAttr(kShardingAttr);
     it->removeAttr(kShardingsAttr);
     if (auto fqn = op->getAttr(kFqnAttr))
@@ -177,8 +211,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
 }
 
 Value FunctionPartitioner::applyStep(const RedistributionStep &step,
-                                     Value value, RedistributeOp op,
-                                     OpBuilder &builder) {
+                                     Value value, RedistributeOp op) {
   Location loc = op.getLoc();
   auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
   auto axes = AxisListAttr::get(op.getContext(), step.axes);
@@ -250,10 +283,9 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
                            [&]() { return op.emitError(); });
   if (failed(plan))
     return failure();
-  OpBuilder builder(op);
   Value value = local.lookup(op.getInput());
   for (const RedistributionStep &step : (*plan)->steps)
-    value = applyStep(step, value, op, builder);
+    value = applyStep(step, value, op);
   local.map(op.getResult(), value);
   shardings[op.getResult()] = op.getSharding();
   certificates.push_back(getCertificate(**plan, *from, op));
@@ -281,39 +313,186 @@ LogicalResult FunctionPartitioner::partition(Operation *op) {
   }
   if (auto redistribute = dyn_cast<RedistributeOp>(op))
     return partitionRedistribute(redistribute);
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  if (op->getNumRegions() == 0 &&
+      llvm::none_of(op->getOperandTypes(), isTensor) &&
+      llvm::none_of(op->getResultTypes(), isTensor))
+    return LogicalResult(cloneLocal(op));
   if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op))
     return partitionRuleOp(ruleOp);
-  if (auto returnOp = dyn_cast<func::ReturnOp>(op)) {
-    for (OpOperand &operand : returnOp->getOpOperands()) {
-      FailureOr<ShardingAttr> sharding = getSharding(operand.get(), op);
-      if (failed(sharding))
-        return failure();
-      ShardingAttr wanted =
-          getResultSharding(function, operand.getOperandNumber());
-      if (*sharding != wanted)
-        return op->emitError()
-               << "result " << operand.getOperandNumber() << " is declared "
-               << printPlacements(wanted, mesh) << " but returned as "
-               << printPlacements(*sharding, mesh);
-      operand.set(local.lookup(operand.get()));
-    }
-    return success();
-  }
+  if (auto regions = dyn_cast<RegionBranchOpInterface>(op))
+    return partitionRegionOp(regions);
+  if (auto call = dyn_cast<CallOpInterface>(op))
+    return partitionCall(call);
   return op->emitError() << "'" << op->getName()
                          << "' has no sharding rule; it needs "
                             "ShardingRuleOpInterface to be partitioned";
+}
+
+//===----------------------------------------------------------------------===//
+// Regions and calls
+//===----------------------------------------------------------------------===//
+
+FailureOr<Operation *> FunctionPartitioner::cloneLocal(Operation *op) {
+  SmallVector<ShardingAttr> placed = getResultShardings(op);
+  OperationState state(op->getLoc(), op->getName());
+  for (Value operand : op->getOperands()) {
+    if (failed(getSharding(operand, op)))
+      return failure();
+    state.addOperands(local.lookup(operand));
+  }
+  for (OpResult result : op->getResults()) {
+    bool isTensor = isa<RankedTensorType>(result.getType());
+    if (isTensor && placed.size() != op->getNumResults())
+      return op->emitError(
+          "has no placement; tp-propagate gives one to every op");
+    ShardingAttr sharding =
+        isTensor ? placed[result.getResultNumber()] : ShardingAttr();
+    state.addTypes(getLocal(result.getType(), sharding));
+    if (isTensor)
+      shardings[result] = sharding;
+  }
+  state.attributes = op->getDiscardableAttrDictionary();
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  for (unsigned i = 0; i < op->getNumRegions(); ++i)
+    state.addRegion();
+  Operation *clone = builder.create(state);
+  clone->removeAttr(kShardingAttr);
+  clone->removeAttr(kShardingsAttr);
+  for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults()))
+    local.map(from, to);
+  return clone;
+}
+
+/// The arguments of `region` are placed as what is passed to them.
+void FunctionPartitioner::setRegionArguments(RegionBranchOpInterface op,
+                                             Region &region) {
+  auto pass = [&](ValueRange operands, ValueRange inputs) {
+    for (auto [operand, input] : llvm::zip(operands, inputs))
+      if (ShardingAttr sharding = shardings.lookup(operand))
+        shardings.try_emplace(input, sharding);
+  };
+  auto passAll = [&](RegionBranchPoint point, auto getOperands) {
+    SmallVector<RegionSuccessor> successors;
+    op.getSuccessorRegions(point, successors);
+    for (RegionSuccessor successor : successors)
+      if (successor.getSuccessor() == &region)
+        pass(getOperands(successor), successor.getSuccessorInputs());
+  };
+  passAll(RegionBranchPoint::parent(), [&](RegionSuccessor successor) {
+    return ValueRange(op.getEntrySuccessorOperands(successor));
+  });
+  for (Region &other : op->getRegions())
+    if (!other.empty())
+      if (auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(
+              other.front().getTerminator()))
+        passAll(RegionBranchPoint(terminator), [&](RegionSuccessor successor) {
+          return ValueRange(terminator.getSuccessorOperands(successor));
+        });
+}
+
+LogicalResult
+FunctionPartitioner::partitionRegionOp(RegionBranchOpInterface op) {
+  FailureOr<Operation *> clone = cloneLocal(op);
+  if (failed(clone))
+    return failure();
+  OpBuilder::InsertionGuard guard(builder);
+  for (auto [from, to] : llvm::zip(op->getRegions(), (*clone)->getRegions())) {
+    if (from.empty())
+      continue;
+    if (!from.hasOneBlock())
+      return op->emitError("has a region of several blocks; only regions of "
+                           "one block can be partitioned");
+    setRegionArguments(op, from);
+    Block *block = builder.createBlock(&to);
+    for (BlockArgument argument : from.getArguments()) {
+      FailureOr<ShardingAttr> sharding = getSharding(argument, op);
+      if (failed(sharding))
+        return failure();
+      local.map(argument,
+                block->addArgument(getLocal(argument.getType(), *sharding),
+                                   argument.getLoc()));
+    }
+    for (Operation &inner : from.front().without_terminator()) {
+      builder.setInsertionPointToEnd(block);
+      if (failed(partition(&inner)))
+        return failure();
+    }
+    builder.setInsertionPointToEnd(block);
+    if (failed(cloneLocal(from.front().getTerminator())))
+      return failure();
+  }
+  // Where the op comes from, its results were placed as the IR says.
+  SmallVector<RegionSuccessor> successors;
+  for (Region &region : op->getRegions())
+    if (!region.empty())
+      if (auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(
+              region.front().getTerminator())) {
+        op.getSuccessorRegions(RegionBranchPoint(terminator), successors);
+        for (RegionSuccessor successor : successors)
+          for (auto [operand, input] :
+               llvm::zip(terminator.getSuccessorOperands(successor),
+                         successor.getSuccessorInputs()))
+            if (shardings.lookup(operand) != shardings.lookup(input))
+              return terminator->emitError()
+                     << "passes a value placed "
+                     << printPlacements(shardings.lookup(operand), mesh)
+                     << " on where "
+                     << printPlacements(shardings.lookup(input), mesh)
+                     << " is expected";
+        successors.clear();
+      }
+  return success();
+}
+
+LogicalResult FunctionPartitioner::partitionCall(CallOpInterface call) {
+  auto callee = dyn_cast_or_null<func::FuncOp>(call.resolveCallable());
+  if (!callee || !callees.contains(callee))
+    return call->emitError("calls a function without a body here");
+  for (auto [index, operand] : llvm::enumerate(call->getOperands())) {
+    FailureOr<ShardingAttr> sharding = getSharding(operand, call);
+    if (failed(sharding))
+      return failure();
+    ShardingAttr wanted = getArgSharding(callee, index);
+    if (wanted && wanted != *sharding)
+      return call->emitError() << "passes argument " << index << " as "
+                               << printPlacements(*sharding, mesh) << ", and '@"
+                               << callee.getSymName() << "' takes it as "
+                               << printPlacements(wanted, mesh);
+  }
+  FailureOr<Operation *> clone = cloneLocal(call);
+  if (failed(clone))
+    return failure();
+  cast<CallOpInterface>(*clone).setCalleeFromCallable(
+      FlatSymbolRefAttr::get(callees.lookup(callee).getSymNameAttr()));
+  return success();
 }
 
 LogicalResult FunctionPartitioner::run() {
   if (failed(partitionInterface()))
     return failure();
   Block &block = function.getBody().front();
-  SmallVector<Operation *> globalOps =
-      llvm::map_to_vector(block, [](Operation &op) { return &op; });
-  for (Operation *op : globalOps)
+  Operation *end = block.getTerminator();
+  SmallVector<Operation *> globalOps = llvm::map_to_vector(
+      block.without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : globalOps) {
+    builder.setInsertionPoint(op);
     if (failed(partition(op)))
       return failure();
-  globalOps.pop_back(); // the return stays
+  }
+  for (OpOperand &operand : end->getOpOperands()) {
+    FailureOr<ShardingAttr> sharding = getSharding(operand.get(), end);
+    if (failed(sharding))
+      return failure();
+    ShardingAttr wanted =
+        getResultSharding(function, operand.getOperandNumber());
+    if (wanted && *sharding != wanted)
+      return end->emitError()
+             << "result " << operand.getOperandNumber() << " is declared "
+             << printPlacements(wanted, mesh) << " but returned as "
+             << printPlacements(*sharding, mesh);
+    operand.set(local.lookup(operand.get()));
+  }
   for (Operation *op : llvm::reverse(globalOps))
     op->erase();
   block.eraseArguments(0, block.getNumArguments() / 2);
@@ -323,47 +502,88 @@ LogicalResult FunctionPartitioner::run() {
   return success();
 }
 
-/// The ranks in groups whose blocks, of every value and of every step of a
-/// redistribution, have the same shapes: each group runs one program.
-static FailureOr<SmallVector<SmallVector<int64_t>>>
-groupRanks(func::FuncOp function, MeshOp mesh, RedistributionPlanner &planner) {
+/// How the module's ranks part into programs: ranks are in one group when their
+/// blocks, of every value and of every step of a redistribution, have the same
+/// shapes.
+class RankGrouper {
+public:
+  RankGrouper(MeshOp mesh, RedistributionPlanner &planner)
+      : mesh(mesh), planner(planner) {}
+
+  LogicalResult add(func::FuncOp function);
+  SmallVector<SmallVector<int64_t>> getGroups();
+
+private:
+  void add(Type type, ShardingAttr sharding);
+  /// As the IR has it; null where it doesn't.
+  ShardingAttr getSharding(Value value);
+
+  MeshOp mesh;
+  RedistributionPlanner &planner;
   llvm::SetVector<std::pair<int64_t, AxisListAttr>> splits;
-  auto add = [&](Type type, ShardingAttr sharding) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!sharding || !tensor || isEven(tensor.getShape(), sharding, mesh))
-      return;
-    for (auto [size, axes] :
-         llvm::zip_equal(tensor.getShape(), sharding.getDims()))
-      splits.insert({size, axes});
-  };
+};
+
+void RankGrouper::add(Type type, ShardingAttr sharding) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!sharding || !tensor || isEven(tensor.getShape(), sharding, mesh))
+    return;
+  for (auto [size, axes] :
+       llvm::zip_equal(tensor.getShape(), sharding.getDims()))
+    splits.insert({size, axes});
+}
+
+ShardingAttr RankGrouper::getSharding(Value value) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto all = getResultShardings(result.getOwner());
+    return all.empty() ? ShardingAttr() : all[result.getResultNumber()];
+  }
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto function = dyn_cast<func::FuncOp>(parent))
+    return getArgSharding(function, argument.getArgNumber());
+  auto regions = dyn_cast<RegionBranchOpInterface>(parent);
+  if (!regions)
+    return {};
+  // What enters the region is placed as what goes round.
+  SmallVector<RegionSuccessor> successors;
+  regions.getSuccessorRegions(RegionBranchPoint::parent(), successors);
+  for (RegionSuccessor successor : successors)
+    for (auto [operand, input] :
+         llvm::zip(regions.getEntrySuccessorOperands(successor),
+                   successor.getSuccessorInputs()))
+      if (input == value)
+        return getSharding(operand);
+  return {};
+}
+
+LogicalResult RankGrouper::add(func::FuncOp function) {
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
     add(type, getArgSharding(function, i));
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
     add(type, getResultSharding(function, i));
-  for (Operation &op : function.getBody().front()) {
-    for (auto [result, sharding] :
-         llvm::zip(op.getResults(), getResultShardings(&op)))
+  auto visited = function.walk([&](Operation *op) {
+    SmallVector<ShardingAttr> shardings = getResultShardings(op);
+    for (auto [result, sharding] : llvm::zip(op->getResults(), shardings))
       add(result.getType(), sharding);
     auto redistribute = dyn_cast<RedistributeOp>(op);
     if (!redistribute)
-      continue;
-    Value input = redistribute.getInput();
-    ShardingAttr from;
-    if (auto argument = dyn_cast<BlockArgument>(input))
-      from = getArgSharding(function, argument.getArgNumber());
-    else if (auto all = getResultShardings(input.getDefiningOp()); !all.empty())
-      from = all[cast<OpResult>(input).getResultNumber()];
+      return WalkResult::advance();
+    ShardingAttr from = getSharding(redistribute.getInput());
     if (!from)
-      continue; // diagnosed later
+      return WalkResult::advance(); // diagnosed later
     auto plan =
         planner.plan(from, redistribute.getSharding(), redistribute.getType(),
                      [&]() { return redistribute.emitError(); });
     if (failed(plan))
-      return failure();
+      return WalkResult::interrupt();
     for (const RedistributionStep &step : (*plan)->steps)
       add(redistribute.getType(), step.result);
-  }
+    return WalkResult::advance();
+  });
+  return failure(visited.wasInterrupted());
+}
 
+SmallVector<SmallVector<int64_t>> RankGrouper::getGroups() {
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> byShapes;
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
     SmallVector<int64_t> shapes;
@@ -377,6 +597,25 @@ groupRanks(func::FuncOp function, MeshOp mesh, RedistributionPlanner &planner) {
     programs.push_back(ranks);
   llvm::sort(programs);
   return programs;
+}
+
+/// The functions of `module` in sets that calls connect: callees first.
+static SmallVector<SmallVector<func::FuncOp>> getConnected(ModuleOp module) {
+  llvm::EquivalenceClasses<Operation *> classes;
+  llvm::MapVector<Operation *, SmallVector<func::FuncOp>> sets;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    classes.insert(function);
+    function.walk([&](CallOpInterface call) {
+      if (Operation *callee = call.resolveCallable())
+        classes.unionSets(function, callee);
+    });
+  }
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal())
+      sets[classes.getLeaderValue(function)].push_back(function);
+  return llvm::map_to_vector(sets, [](auto &entry) { return entry.second; });
 }
 
 namespace {
@@ -394,38 +633,70 @@ struct Partition : tp::impl::PartitionBase<Partition> {
     }
     inlineModules(module);
     RedistributionPlanner planner(*mesh, {oneShot, memory});
-    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (!function.isExternal() &&
-          failed(partitionFunction(function, *mesh, planner)))
+    for (ArrayRef<func::FuncOp> functions : getConnected(module))
+      if (failed(partitionTogether(functions, *mesh, planner)))
         return signalPassFailure();
   }
 
-  LogicalResult partitionFunction(func::FuncOp function, MeshOp mesh,
+  /// Functions that call each other have programs for the same ranks.
+  LogicalResult partitionTogether(ArrayRef<func::FuncOp> functions, MeshOp mesh,
                                   RedistributionPlanner &planner) {
-    if (!function.getBody().hasOneBlock())
-      return function.emitError(
-          "only functions of one block can be partitioned");
-    auto programs = groupRanks(function, mesh, planner);
-    if (failed(programs))
-      return failure();
-    // Every further program is a copy of the function, after it.
-    SmallVector<func::FuncOp> copies = {function};
-    SymbolTable symbols(function->getParentOfType<ModuleOp>());
-    for (size_t i = 1; i < programs->size(); ++i) {
-      func::FuncOp copy = function.clone();
-      symbols.insert(copy, std::next(Block::iterator(copies.back())));
-      copies.push_back(copy);
-    }
-    for (auto [copy, ranks] : llvm::zip_equal(copies, *programs)) {
-      if (copies.size() > 1)
-        copy->setAttr(kRanksAttr, DenseI64ArrayAttr::get(&getContext(), ranks));
-      if (failed(FunctionPartitioner(copy, mesh, ranks.front(), planner).run()))
+    RankGrouper grouper(mesh, planner);
+    for (func::FuncOp function : functions) {
+      if (!function.getBody().hasOneBlock())
+        return function.emitError(
+            "only functions of one block can be partitioned");
+      if (failed(grouper.add(function)))
         return failure();
     }
-    for (func::FuncOp copy : copies)
-      copy.walk(
-          [&](CollectiveOpInterface op) { setCollectiveBytes(op, mesh); });
+    auto programs = grouper.getGroups();
+    // Every further program is a copy of the function, after it.
+    SymbolTable symbols(getOperation());
+    SmallVector<DenseMap<Operation *, func::FuncOp>> copies(programs.size());
+    for (func::FuncOp function : functions) {
+      func::FuncOp last = function;
+      copies[0][function] = function;
+      for (size_t i = 1; i < programs.size(); ++i) {
+        func::FuncOp copy = function.clone();
+        symbols.insert(copy, std::next(Block::iterator(last)));
+        copies[i][function] = last = copy;
+      }
+    }
+    for (auto [callees, ranks] : llvm::zip_equal(copies, programs))
+      for (func::FuncOp function : functions) {
+        func::FuncOp copy = callees.lookup(function);
+        if (programs.size() > 1)
+          copy->setAttr(kRanksAttr,
+                        DenseI64ArrayAttr::get(&getContext(), ranks));
+        if (failed(
+                FunctionPartitioner(copy, mesh, ranks.front(), planner, callees)
+                    .run()))
+          return failure();
+      }
+    for (auto &callees : copies)
+      for (auto &[original, copy] : callees) {
+        copy.walk(
+            [&](CollectiveOpInterface op) { setCollectiveBytes(op, mesh); });
+        if (copy.isPrivate())
+          continue;
+        SmallVector<Attribute> certificates;
+        collectCertificates(copy, certificates);
+        if (!certificates.empty())
+          copy->setAttr(kRedistributionsAttr,
+                        ArrayAttr::get(&getContext(), certificates));
+      }
     return success();
+  }
+
+  /// Those of `function` and, once per call, of all that it calls.
+  void collectCertificates(func::FuncOp function,
+                           SmallVectorImpl<Attribute> &certificates) {
+    if (auto own = function->getAttrOfType<ArrayAttr>(kRedistributionsAttr))
+      llvm::append_range(certificates, own);
+    function.walk([&](CallOpInterface call) {
+      if (auto callee = dyn_cast_or_null<func::FuncOp>(call.resolveCallable()))
+        collectCertificates(callee, certificates);
+    });
   }
 };
 } // namespace

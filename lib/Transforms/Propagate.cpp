@@ -136,9 +136,9 @@ LogicalResult FunctionWriter::visitOperands(Operation *op) {
     if (operand.getOwner() != op) {
       if (failed(checkImplicit(operand)))
         return failure();
-      operand.set(getPlaced(operand, getFqn(op),
-                            op->getName().getStringRef() +
-                                " reads it in its body"));
+      operand.set(
+          getPlaced(operand, getFqn(op),
+                    op->getName().getStringRef() + " reads it in its body"));
       continue;
     }
     // An operand moves on behalf of the redistribution that this fulfils, or
@@ -378,7 +378,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
                        "be parallelised");
       return signalPassFailure();
     }
-    Propagation propagation(*mesh, {strategy, exhaustiveOps});
+    Propagation propagation(*mesh, {strategy, exhaustiveOps, latencyBytes});
     if (failed(propagation.run(roots)) || failed(write(propagation, *mesh)))
       return signalPassFailure();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
@@ -403,9 +403,13 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
       ++numCopies;
     }
     for (Propagation::Function &function : functions) {
-      for (auto [call, callee] : function.callees)
+      for (auto [call, callee] : function.callees) {
+        func::FuncOp target = functions[callee].op;
+        // Nobody else knows how its arguments are placed.
+        target.setPrivate();
         cast<CallOpInterface>(call).setCalleeFromCallable(
-            FlatSymbolRefAttr::get(functions[callee].op.getSymNameAttr()));
+            FlatSymbolRefAttr::get(target.getSymNameAttr()));
+      }
       if (failed(FunctionWriter(function, mesh, forbidImplicit).run()))
         return failure();
     }

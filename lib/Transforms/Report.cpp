@@ -255,6 +255,8 @@ struct Report : tp::impl::ReportBase<Report> {
   void addInterface(func::FuncOp function, llvm::json::Array &inputs,
                     llvm::json::Array &outputs) {
     for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+      if (!isa<RankedTensorType>(type))
+        continue; // a scalar, the same on all ranks
       auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
       inputs.push_back(getTensorJSON(
           "name", name ? name.getValue() : "", cast<RankedTensorType>(type),
@@ -262,6 +264,8 @@ struct Report : tp::impl::ReportBase<Report> {
           getArgSharding(function, i)));
     }
     for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+      if (!isa<RankedTensorType>(type))
+        continue;
       auto name =
           dyn_cast_or_null<StringAttr>(function.getResultAttr(i, kNameAttr));
       outputs.push_back(getTensorJSON(

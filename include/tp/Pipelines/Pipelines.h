@@ -10,6 +10,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
+#include "tp/Analysis/Propagation.h"
 
 namespace mlir {
 class DialectRegistry;
@@ -28,6 +29,31 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::desc("Refuse a plan that lint finds something wrong with; "
                      "default false: warn"),
       llvm::cl::init(false)};
+  PassOptions::Option<PropagationStrategy> strategy{
+      *this, "strategy",
+      llvm::cl::desc("How placements are chosen: optimal (the default) or "
+                     "greedy"),
+      llvm::cl::init(PropagationStrategy::Optimal),
+      llvm::cl::values(clEnumValN(PropagationStrategy::Greedy, "greedy",
+                                  "op by op, then local improvement"),
+                       clEnumValN(PropagationStrategy::Optimal, "optimal",
+                                  "the least communication over the whole "
+                                  "program"))};
+  PassOptions::Option<bool> forbidImplicit{
+      *this, "forbid-implicit",
+      llvm::cl::desc("Refuse redistributions that nothing in the plan or the "
+                     "IR asks for"),
+      llvm::cl::init(false)};
+  PassOptions::Option<unsigned> exhaustiveOps{
+      *this, "exhaustive-ops",
+      llvm::cl::desc("Programs of up to so many ops consider every split of "
+                     "every op"),
+      llvm::cl::init(256)};
+  PassOptions::Option<int64_t> latencyBytes{
+      *this, "latency-bytes",
+      llvm::cl::desc("What a collective costs beside the bytes that it moves, "
+                     "as bytes that a rank could have received"),
+      llvm::cl::init(65536)};
   PassOptions::Option<std::string> report{
       *this, "report",
       llvm::cl::desc("Path of the JSON report of collectives and parameters "

@@ -134,8 +134,9 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
   let description = [{
     Spreads what is fixed (`tp.sharding` on arguments, results, parameters and other ops, every `tp.redistribute` and
     `tp.constraint`) through the ops' sharding rules, forward and backward, until nothing changes: that gives each op its
-    candidates, the ways in which it may run. Of these, one per op is chosen such that the whole program moves the fewest bytes;
-    of equal ones, it has the fewest collectives, then the least to compute. Where an operand isn't placed as its op
+    candidates, the ways in which it may run. Of these, one per op is chosen such that the whole program communicates least:
+    the bytes that ranks receive, and `latency-bytes` per rank for each collective; of equal ones, the choice that leaves the least
+    to compute. Where an operand isn't placed as its op
     needs it, a `tp.redistribute` is inserted, which says so; uses that need the same share it, and it is done as often as the
     value is computed, not as often as it is used in a loop. Modules are inlined first (`nn-inline-modules`).
 
@@ -186,6 +187,8 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
            "Refuse redistributions that nothing asks for">,
     Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
            "Programs of up to so many ops consider every split of every op">,
+    Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
+           "What a collective costs beside the bytes that it moves, as bytes that a rank could have received">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Functions copied for calls with other placements">,
