@@ -682,9 +682,15 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   if (!isExhaustive)
     return space.getDomain(node.rule, getSpread(node).choices, before,
                            extendsBefore);
+  // All splits over mesh dimensions that reach the op.
+  StateSet all;
+  for (const StateSet &set :
+       llvm::concat<StateSet>(getStates(node, node.operands),
+                              getStates(node, node.results)))
+    all |= set;
   std::vector<SplitChoice> choices = getSpread(node).choices;
   for (const SplitChoice &choice : space.getAllChoices(node.rule))
-    if (!llvm::is_contained(choices, choice))
+    if (space.isAbout(all, choice.axis) && !llvm::is_contained(choices, choice))
       choices.push_back(choice);
   return space.getDomain(node.rule, choices, before, extendsBefore);
 }

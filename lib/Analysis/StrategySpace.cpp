@@ -179,6 +179,14 @@ StateSet StrategySpace::without(const StateSet &set, AxisListAttr over) const {
   return result;
 }
 
+bool StrategySpace::isAbout(const StateSet &set, AxisRefAttr axis) const {
+  for (auto [id, state] : llvm::enumerate(states))
+    if (id < kMaxStates && set.test(id) &&
+        state.axis.getName() == axis.getName())
+      return true;
+  return false;
+}
+
 //===----------------------------------------------------------------------===//
 // Choices
 //===----------------------------------------------------------------------===//

@@ -63,6 +63,9 @@ public:
   /// Those of `set` that aren't about mesh dimensions in `over`.
   StateSet without(const StateSet &set, AxisListAttr over) const;
 
+  /// Whether one of `set` is about the mesh dimension that `axis` is of.
+  bool isAbout(const StateSet &set, AxisRefAttr axis) const;
+
   const Spread &spread(unsigned rule, ArrayRef<StateSet> operands,
                        ArrayRef<StateSet> results);
   /// All choices over the mesh dimensions in use.
