@@ -8,6 +8,8 @@
 
 using namespace mlir::tp;
 
+constexpr size_t kManyFactors = 64;
+
 unsigned MinSum::addVariable(unsigned domainSize) {
   domains.push_back(domainSize);
   given.emplace_back();
@@ -20,9 +22,23 @@ TableId MinSum::addTable(llvm::ArrayRef<unsigned> dims,
 }
 
 void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
-  for (unsigned variable : scope)
+  // What has one value only is no variable.
+  Factor factor{table, {}};
+  llvm::SmallVector<unsigned> dims;
+  for (unsigned variable : scope) {
+    if (domains[variable] == 1)
+      continue;
+    factor.scope.push_back(variable);
+    dims.push_back(domains[variable]);
     given[variable].push_back(factors.size());
-  factors.push_back({table, llvm::SmallVector<unsigned, 3>(scope)});
+  }
+  if (dims.size() < scope.size()) {
+    auto [it, inserted] = squeezed.try_emplace(table, 0);
+    if (inserted)
+      it->second = intern({dims, tables[table]->costs});
+    factor.table = it->second;
+  }
+  factors.push_back(std::move(factor));
 }
 
 TableId MinSum::intern(Table table) {
@@ -217,8 +233,10 @@ MinSum::Solution MinSum::solve(size_t maxEntries) {
       factors.push_back({message.table, {scope.begin(), scope.end()}});
       isActive.push_back(true);
     }
+    // The priority of what many factors meet in is looked at when its turn comes.
     for (unsigned other : touched)
-      queue.push({getPriority(other), other});
+      if (active[other].size() < kManyFactors)
+        queue.push({getPriority(other), other});
   }
 
   Solution solution;

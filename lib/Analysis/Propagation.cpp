@@ -181,7 +181,8 @@ void Propagation::Impl::addFlow(const FlowValue &value) {
   auto isFree = [&](const Use &use) {
     for (ShardingAttr have : space.getColumn(definition))
       for (ShardingAttr want : space.getColumn(getUseColumn(use)))
-        if (!(getCost(value, have, want) == CommunicationCost()))
+        if (CommunicationCost cost = getCost(value, have, want);
+            cost.isInfinite() || cost.bytes || cost.collectives)
           return false;
     return true;
   };

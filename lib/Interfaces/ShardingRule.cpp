@@ -336,6 +336,15 @@ ShardingRule &ShardingRule::wholeOperandDim(unsigned operand, int64_t dim) {
   return *this;
 }
 
+ShardingRule &ShardingRule::collectiveResultDim(int64_t dim,
+                                                int64_t reductions) {
+  for (unsigned factor : results[0][dim]) {
+    factors[factor].kind = FactorKind::Collective;
+    factors[factor].reductions = reductions;
+  }
+  return *this;
+}
+
 ShardingRule &ShardingRule::whole(StringRef name) {
   for (auto [index, factor] : llvm::enumerate(names))
     if (factor == name)

@@ -2,11 +2,11 @@
 
 tp.mesh @mesh(tp = 2)
 func.func @breaks_rule(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>})
-    -> (tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) {
-  // expected-error@+2 {{placements break the sharding rule of 'nn.softmax': (Shard(1)) -> (Shard(1))}}
-  // expected-note@+1 {{the rule is ([0][1]) -> ([0][1]) {0=8, 1=16} whole={1}}}
-  %0 = nn.softmax %x dim 1 {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>} : tensor<8x16xf32>
-  return %0 : tensor<8x16xf32>
+    -> (tensor<8xi64> {tp.sharding = #tp.sharding<@mesh, [{}]>}) {
+  // expected-error@+2 {{placements break the sharding rule of 'nn.argmax': (Shard(1)) -> (Replicate)}}
+  // expected-note@+1 {{the rule is ([0][1]) -> ([0]) {0=8, 1=16} whole={1}}}
+  %0 = nn.argmax %x dim 1 {tp.sharding = #tp.sharding<@mesh, [{}]>} : tensor<8x16xf32> -> tensor<8xi64>
+  return %0 : tensor<8xi64>
 }
 
 // -----

@@ -96,6 +96,8 @@ private:
   std::vector<unsigned> domains;
   std::vector<std::unique_ptr<Table>> tables;
   std::multimap<size_t, TableId> tablesByHash;
+  /// Tables without their dimensions of size 1.
+  std::map<TableId, TableId> squeezed;
   std::vector<Factor> factors;
   /// The factors that are given, by variable.
   std::vector<llvm::SmallVector<unsigned, 4>> given;

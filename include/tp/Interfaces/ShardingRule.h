@@ -106,6 +106,9 @@ public:
   /// Marks the factors of dimension `dim` of result (or operand) 0 as whole.
   ShardingRule &wholeResultDim(int64_t dim);
   ShardingRule &wholeOperandDim(unsigned operand, int64_t dim);
+  /// Marks the factors of dimension `dim` of result 0 as collective, of
+  /// `reductions` all-reduces.
+  ShardingRule &collectiveResultDim(int64_t dim, int64_t reductions);
   /// Marks the factor called `name` in the einsum as whole.
   ShardingRule &whole(StringRef name);
   ShardingRule &linear(ArrayRef<LinearSet> sets);

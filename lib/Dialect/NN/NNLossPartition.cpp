@@ -154,7 +154,7 @@ private:
     auto fqn = op->getAttrOfType<StringAttr>(tp::kFqnAttr);
     return tp::AllReduceOp::create(
         b, value.getType(), value, kind, mesh, axes, fqn,
-        b.getStringAttr("nn.cross_entropy over split classes (loss_parallel)"),
+        b.getStringAttr("nn.cross_entropy over split classes"),
         IntegerAttr());
   }
   SmallVector<Value> allReduceTogether(ArrayRef<Value> parts) {

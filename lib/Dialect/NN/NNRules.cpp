@@ -68,16 +68,18 @@ ShardingRule AttentionOp::getAttentionRule() {
 }
 
 template <typename OpT>
-static ShardingRule getTrailingNormRule(OpT op) {
+static ShardingRule getTrailingNormRule(OpT op, int64_t reductions) {
   ShardingRule rule = ShardingRule::elementwise(op);
   int64_t rank = op.getType().getRank();
   for (int64_t dim = rank - op.getNormalized(); dim < rank; ++dim)
-    rule.wholeResultDim(dim);
+    rule.collectiveResultDim(dim, reductions);
   return rule;
 }
 
-ShardingRule LayerNormOp::getNormRule() { return getTrailingNormRule(*this); }
-ShardingRule RMSNormOp::getNormRule() { return getTrailingNormRule(*this); }
+ShardingRule LayerNormOp::getNormRule() {
+  return getTrailingNormRule(*this, 2);
+}
+ShardingRule RMSNormOp::getNormRule() { return getTrailingNormRule(*this, 1); }
 
 /// Operand factors one per dimension; `dropped` are the reduced dimensions.
 static ShardingRule getReductionRule(Operation *op, ArrayRef<int64_t> dropped,
@@ -254,9 +256,13 @@ static ShardingRule getClassLossRule(OpT op, FactorKind classKind) {
   return rule;
 }
 
+/// What is asked for (`loss_parallel`) isn't weighed against anything.
 ShardingRule CrossEntropyOp::getLossRule() {
-  return getClassLossRule(*this, getLossParallel() ? FactorKind::Collective
-                                                   : FactorKind::Whole);
+  ShardingRule rule = getClassLossRule(*this, FactorKind::Collective);
+  for (tp::Factor &factor : rule.factors)
+    if (factor.kind == FactorKind::Collective && !getLossParallel())
+      factor.reductions = 2;
+  return rule;
 }
 ShardingRule NLLLossOp::getLossRule() {
   return getClassLossRule(*this, FactorKind::Whole);

@@ -156,7 +156,10 @@ private:
     const DimFactors &dim =
         rule.operands[operand.getOperandNumber()][layout.placement->dim];
     unsigned factor = dim.empty() ? 0 : dim.front();
-    if (dim.empty() || rule.factors[factor].kind == FactorKind::Whole) {
+    // What only costs collectives (all but a loss that is asked to) runs split
+    // here, but whole in PyTorch.
+    if (dim.empty() || rule.factors[factor].kind == FactorKind::Whole ||
+        rule.factors[factor].reductions > 0) {
       for (FlowCheck *check : checks)
         check->visitWhole(operand, layout, module);
       return;

@@ -7,7 +7,7 @@ func.func @elementwise(%x: tensor<2x4xf32>, %row: tensor<1x4xf32>, %s: tensor<f3
   %1 = nn.add %x, %row : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
   // expected-remark@+1 {{([0][1], ) -> ([0][1]) {0=2, 1=4} linear={{0}, {1}}}}
   %2 = nn.mul %x, %s : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
-  // expected-remark@+1 {{([0][1]) -> ([0][1]) {0=2, 1=4} whole={1}}}
+  // expected-remark@+1 {{([0][1]) -> ([0][1]) {0=2, 1=4} collective={1}}}
   %3 = nn.softmax %x dim 1 : tensor<2x4xf32>
   return
 }
@@ -59,11 +59,11 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %y: tensor<4x3x10xf32>, %i: tensor<2x3
 }
 
 func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
-  // expected-remark@+1 {{([0][1], [0]) -> ([0]) {0=8, 1=16} whole={1}}}
+  // expected-remark@+1 {{([0][1], [0]) -> ([0]) {0=8, 1=16} collective={1}}}
   %0 = nn.cross_entropy none %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8xf32>
-  // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} reduction={0} whole={1}}}
+  // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} reduction={0} collective={1}}}
   %1 = nn.cross_entropy sum %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
-  // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} whole={0, 1}}}
+  // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} whole={0} collective={1}}}
   %2 = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
   return
 }

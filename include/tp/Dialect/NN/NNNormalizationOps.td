@@ -5,11 +5,11 @@
 
 include "tp/Dialect/NN/NNBase.td"
 
-def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()", [AttrSizedOperandSegments]> {
+def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()", [AttrSizedOperandSegments], 1> {
   let summary = "Layer normalisation over the trailing dimensions";
   let description = [{
-    `(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized` dimensions, variance biased. The
-    leading dimensions can be split, the normalised ones stay whole.
+    `(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized` dimensions, variance biased. Every
+    dimension can be split; the normalised ones take two all-reduces, of the sums and of the squares about the mean.
 
     ```mlir
     %1 = nn.layer_norm %x weight %w bias %b over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
@@ -28,10 +28,11 @@ def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()", [AttrSizedOperandS
   let extraClassDeclaration = "::mlir::tp::ShardingRule getNormRule();";
 }
 
-def NN_RMSNormOp : NN_RuleOp<"rms_norm", "getNormRule()"> {
+def NN_RMSNormOp : NN_RuleOp<"rms_norm", "getNormRule()", [], 1> {
   let summary = "Root-mean-square normalisation over the trailing dimensions";
   let description = [{
-    `x / sqrt(mean(x²) + eps) * weight` over the last `normalized` dimensions.
+    `x / sqrt(mean(x²) + eps) * weight` over the last `normalized` dimensions. Every dimension can be split; the
+    normalised ones take an all-reduce of the sums of squares.
 
     ```mlir
     %1 = nn.rms_norm %x weight %w over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
@@ -51,10 +52,10 @@ def NN_RMSNormOp : NN_RuleOp<"rms_norm", "getNormRule()"> {
 }
 
 class NN_SoftmaxLikeOp<string mnemonic, string what>
-    : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this).wholeResultDim(getDim())",
-                [SameOperandsAndResultType]> {
+    : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this).collectiveResultDim(getDim(), 2)",
+                [SameOperandsAndResultType], 1> {
   let summary = what;
-  let description = what # [{. Computed with the maximum subtracted. Splits along every other dimension.}] #
+  let description = what # [{. Computed with the maximum subtracted. Splits along every dimension; along `dim` it takes two all-reduces, of the maxima and of the sums.}] #
     "\n\n```mlir\n%1 = nn." # mnemonic # " %0 dim 1 : tensor<2x4xf32>\n```\n\n**Constraints:** (C1) `dim` is a dimension of the input.\n";
   let arguments = (ins NN_FloatTensor:$input, I64Attr:$dim);
   let results = (outs NN_FloatTensor:$result);
