@@ -2,6 +2,7 @@
 
 #include "StrategySpace.h"
 #include "mlir/IR/OperationSupport.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "tp/Analysis/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -102,6 +103,10 @@ static int64_t getWidth(Type type) {
 }
 
 unsigned StrategySpace::getRule(ShardingRuleOpInterface op) {
+  // What an op writes into can be part of its rule: a sum into zeros is another
+  // than one into something else.
+  if (isa<DestinationStyleOpInterface>(op.getOperation()))
+    return addRule(op.getShardingRule(), getWidth(op->getOperand(0).getType()));
   auto [it, inserted] = rulesByOp.try_emplace(op.getOperation(), 0);
   if (inserted)
     it->second =
