@@ -9,4 +9,5 @@ void tp::registerExternalModels(DialectRegistry &registry) {
   registerLinalgExternalModels(registry);
   registerMathExternalModels(registry);
   registerTensorExternalModels(registry);
+  registerTosaExternalModels(registry);
 }

@@ -250,6 +250,10 @@ struct ExtractSliceModel
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), slice.getDroppedDims());
     auto type = cast<RankedTensorType>(types[0]);
+    // No place is inside of a block without elements.
+    if (type.getNumElements() == 0)
+      return SmallVector<Value>{tensor::EmptyOp::create(
+          builder, op->getLoc(), type.getShape(), type.getElementType())};
     size_t numOffsets = slice.getOffsets().size();
     SmallVector<OpFoldResult> strides = getMixedValues(
         slice.getStaticStrides(), operands.drop_front(1 + numOffsets), builder);
@@ -298,6 +302,8 @@ struct InsertSliceModel
     RankedTensorType whole = insert.getDestType();
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), insert.getDroppedDims());
+    if (getTensorType(operands[0]).getNumElements() == 0)
+      return SmallVector<Value>{operands[1]};
     size_t numOffsets = insert.getOffsets().size();
     SmallVector<OpFoldResult> strides =
         getMixedValues(insert.getStaticStrides(),

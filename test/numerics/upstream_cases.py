@@ -340,6 +340,73 @@ add("math.exp", [x], "%@r = math.exp %@0 : {t}", x.exp())
 add("math.fma", [x, z, table], "%@r = math.fma %@0, %@1, %@2 : {t}", x * z + table)
 add("math.rsqrt", [x.abs() + 0.5], "%@r = math.rsqrt %@0 : {t}", (x.abs() + 0.5).rsqrt())
 
+# --- tosa -------------------------------------------------------------------------------------------------------------
+
+
+def shape(name, *sizes):
+    """A constant shape `%@<name>`."""
+    return f"%@{name} = tosa.const_shape {{values = dense<{list(sizes)}> : tensor<{len(sizes)}xindex>}} : () -> !tosa.shape<{len(sizes)}>\n"
+
+
+def zeros(element, *names):
+    """Constants of one element 0: shifts and zero points."""
+    value = "0.0" if element.startswith("f") else "0"
+    return "".join(f'%@{name} = "tosa.const"() {{values = dense<{value}> : tensor<1x{element}>}} : () -> tensor<1x{element}>\n' for name in names)
+
+
+wide = rand(8, 1, 4)
+for name, expected in (("add", y + wide), ("sub", y - wide), ("maximum", torch.maximum(y, wide)), ("minimum", torch.minimum(y, wide))):
+    add(f"tosa.{name}", [y, wide], f"%@r = tosa.{name} %@0, %@1 : ({{t0}}, {{t1}}) -> {{t}}", expected)
+add("tosa.mul", [y, wide], zeros("i8", "s") + "%@r = tosa.mul %@0, %@1, %@s : ({t0}, {t1}, tensor<1xi8>) -> {t}", y * wide)
+for name, expected in (("exp", y.exp()), ("tanh", y.tanh()), ("sigmoid", y.sigmoid()), ("abs", y.abs())):
+    add(f"tosa.{name}", [y], f"%@r = tosa.{name} %@0 : ({{t0}}) -> {{t}}", expected)
+add("tosa.clamp", [y], "%@r = tosa.clamp %@0 {min_val = -0.5 : f32, max_val = 0.25 : f32} : ({t0}) -> {t}", y.clamp(-0.5, 0.25))
+add("tosa.negate", [y], zeros("f32", "a", "b") + "%@r = tosa.negate %@0, %@a, %@b : ({t0}, tensor<1xf32>, tensor<1xf32>) -> {t}", -y)
+add("tosa.select", [y, wide.abs()], "%@c = tosa.greater %@0, %@1 : ({t0}, {t1}) -> tensor<8x6x4xi1>\n%@r = tosa.select %@c, %@0, %@1 : (tensor<8x6x4xi1>, {t0}, {t1}) -> {t}", torch.maximum(y, wide.abs()))
+left, right = rand(2, 6, 8), rand(2, 8, 4)
+add(
+    "tosa.matmul",
+    [left, right],
+    zeros("f32", "a", "b") + "%@r = tosa.matmul %@0, %@1, %@a, %@b : ({t0}, {t1}, tensor<1xf32>, tensor<1xf32>) -> {t}",
+    left @ right,
+)
+for name, expected in (("sum", y.sum(1, True)), ("max", y.amax(1, True)), ("min", y.amin(1, True)), ("product", y.prod(1, keepdim=True))):
+    add(f"tosa.reduce_{name}", [y], f"%@r = tosa.reduce_{name} %@0 {{axis = 1 : i32}} : ({{t0}}) -> {{t}}", expected)
+add("tosa.argmax", [y], "%@r = tosa.argmax %@0 {axis = 1 : i32} : ({t0}) -> {t}", y.argmax(1).int(), exact=True)
+add("tosa.reshape", [y], shape("s", 8, 2, 12) + "%@r = tosa.reshape %@0, %@s : ({t0}, !tosa.shape<3>) -> {t}", y.reshape(8, 2, 12), exact=True)
+add("tosa.transpose", [y], "%@r = tosa.transpose %@0 {perms = array<i32: 1, 2, 0>} : ({t0}) -> {t}", y.permute(1, 2, 0), exact=True)
+add("tosa.concat", [y, wide], "%@r = tosa.concat %@0, %@1 {axis = 1 : i32} : ({t0}, {t1}) -> {t}", torch.cat([y, wide], 1), exact=True)
+add("tosa.slice", [y], shape("b", 2, 0, 0) + shape("s", 4, 6, 2) + "%@r = tosa.slice %@0, %@b, %@s : ({t0}, !tosa.shape<3>, !tosa.shape<3>) -> {t}", y[2:6, :, :2], exact=True)
+add(
+    "tosa.pad",
+    [y],
+    shape("p", 0, 0, 1, 2, 0, 0) + zeros("f32", "z") + "%@r = tosa.pad %@0, %@p, %@z : ({t0}, !tosa.shape<6>, tensor<1xf32>) -> {t}",
+    torch.nn.functional.pad(y, (0, 0, 1, 2)),
+    exact=True,
+)
+add("tosa.tile", [x], shape("m", 1, 3) + "%@r = tosa.tile %@0, %@m : ({t0}, !tosa.shape<2>) -> {t}", x.repeat(1, 3), exact=True)
+add("tosa.reverse", [x], "%@r = tosa.reverse %@0 {axis = 0 : i32} : ({t0}) -> {t}", x.flip(0), exact=True)
+add("tosa.cast", [n], "%@r = tosa.cast %@0 : ({t0}) -> {t}", n.float(), exact=True)
+rows = randint(0, 6, (8, 5))
+add("tosa.gather", [y, rows], "%@r = tosa.gather %@0, %@1 : ({t0}, {t1}) -> {t}", torch.stack([block[at.long()] for block, at in zip(y, rows)]), exact=True)
+filters, offsets = rand(8, 3, 3, 4), rand(8)
+add(
+    "tosa.conv2d",
+    [image, filters, offsets],
+    zeros("f32", "a", "b")
+    + "%@r = tosa.conv2d %@0, %@1, %@2, %@a, %@b {acc_type = f32, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>}"
+    " : ({t0}, {t1}, {t2}, tensor<1xf32>, tensor<1xf32>) -> {t}",
+    torch.nn.functional.conv2d(image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2), offsets, padding=1).permute(0, 2, 3, 1),
+)
+add(
+    "tosa.max_pool2d",
+    [image],
+    "%@r = tosa.max_pool2d %@0 {kernel = array<i64: 2, 2>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>} : ({t0}) -> {t}",
+    torch.nn.functional.max_pool2d(image.permute(0, 3, 1, 2), 2).permute(0, 2, 3, 1),
+)
+values = ", ".join("[" + ", ".join(f"{v:.9e}" for v in line) + "]" for line in table.tolist())
+add("tosa.const", [x], f'%@c = "tosa.const"() {{{{values = dense<[{values}]> : {{t}}}}}} : () -> {{t}}\n%@r = tosa.add %@0, %@c : ({{t}}, {{t}}) -> {{t}}'.replace("{{", "{").replace("}}", "}"), x + table)
+
 # --- with nn ----------------------------------------------------------------------------------------------------------
 
 wt, bias = rand(10, 12), rand(10)
