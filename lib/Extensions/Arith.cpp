@@ -1,6 +1,7 @@
 //===- Arith.cpp - sharding rules of arith ops ----------------------------===//
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "Builders.h"
 #include "Models.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -148,6 +149,6 @@ void tp::registerArithExternalModels(DialectRegistry &registry) {
 #include "mlir/Dialect/Arith/IR/ArithOps.cpp.inc"
         >(context);
     // What partition hooks build.
-    context->loadDialect<TPDialect>();
+    context->loadDialect<TPDialect, tensor::TensorDialect>();
   });
 }

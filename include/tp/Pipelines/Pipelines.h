@@ -76,7 +76,8 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
 void buildParallelizePipeline(OpPassManager &pm,
                               const ParallelizeOptions &options);
 
-/// The project's dialects and the upstream ones that its passes produce.
+/// The project's dialects and the upstream ones that its passes produce, and the
+/// sharding rules of upstream ops (tp/Extensions/Extensions.h).
 void registerDialects(DialectRegistry &registry);
 
 /// All passes and pipelines of the project, for textual pipelines.

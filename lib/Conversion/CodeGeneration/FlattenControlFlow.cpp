@@ -67,7 +67,7 @@ class FlattenControlFlow
       return loop.emitError(
           "'scf.for' can't be compiled: a program is straight-line code, and "
           "how often the loop runs isn't known; its bounds must be constants");
-    numIterations += count->getLimitedValue(kMaxIterations);
+    numIterations += count->getLimitedValue(kMaxIterations + 1);
     if (numIterations > kMaxIterations)
       return loop.emitError("'scf.for' can't be compiled: a program is "
                             "straight-line code, and unrolling it makes more "
