@@ -204,14 +204,15 @@ FailureOr<SmallVector<Value>> tp::clonePartitioned(Operation *op,
                                                    OpBuilder &builder,
                                                    ValueRange operands,
                                                    TypeRange resultTypes) {
-  OperationState state(op->getLoc(), op->getName(), operands, resultTypes,
-                       op->getAttrs());
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  for (Region &region : op->getRegions()) {
+  Operation *clone = Operation::create(
+      op->getLoc(), op->getName(), resultTypes, operands,
+      op->getDiscardableAttrDictionary(), op->getPropertiesStorage(),
+      BlockRange(), op->getNumRegions());
+  for (auto [from, to] : llvm::zip(op->getRegions(), clone->getRegions())) {
     IRMapping mapping;
-    region.cloneInto(state.addRegion(), mapping);
+    from.cloneInto(&to, mapping);
   }
-  Operation *clone = builder.create(state);
+  builder.insert(clone);
   return SmallVector<Value>(clone->getResults());
 }
 

@@ -325,7 +325,7 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
                                  function_ref<InFlightDiagnostic()> emitError) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   // What is no tensor, as an index or a shape is, all ranks have alike.
-  if (!isa<ShapedType>(type) && sharding.isReplicated() && !sharding.getRank())
+  if (!isa<TensorType>(type) && sharding.isReplicated() && !sharding.getRank())
     return success();
   if (!tensor)
     return emitError() << "a sharding needs a ranked tensor, found " << type;
