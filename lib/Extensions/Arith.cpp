@@ -1,9 +1,9 @@
 //===- Arith.cpp - sharding rules of arith ops ----------------------------===//
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "Builders.h"
 #include "Models.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "tp/Extensions/Extensions.h"

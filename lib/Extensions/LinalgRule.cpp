@@ -231,9 +231,13 @@ ShardingRule tp::getLinalgRule(linalg::LinalgOp op) {
 
   ShardingRule rule;
   std::optional<ReductionKind> kind = getKind(op);
-  for (auto [size, iterator] : llvm::zip(ranges, op.getIteratorTypesArray())) {
+  SmallVector<bool> isParallel = llvm::map_to_vector(
+      op.getIteratorTypesArray(), [](utils::IteratorType iterator) {
+        return iterator == utils::IteratorType::parallel;
+      });
+  for (auto [size, parallel] : llvm::zip(ranges, isParallel)) {
     Factor &factor = rule.factors.emplace_back(Factor{size});
-    if (iterator == utils::IteratorType::parallel)
+    if (parallel)
       continue;
     factor.kind = kind ? FactorKind::Reduction : FactorKind::Whole;
     factor.reduction = kind.value_or(ReductionKind::Sum);
@@ -250,13 +254,12 @@ ShardingRule tp::getLinalgRule(linalg::LinalgOp op) {
     for (AffineExpr expr : map.getResults()) {
       DimFactors &factors = dims.emplace_back();
       if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-        factors.push_back(dim.getPosition());
-        // A diagonal, or a result that several iterations write.
-        if (seen.test(dim.getPosition()) ||
-            (isInit && op.getIteratorTypesArray()[dim.getPosition()] !=
-                           utils::IteratorType::parallel))
-          setWhole(dim.getPosition());
-        seen.set(dim.getPosition());
+        unsigned loop = dim.getPosition();
+        factors.push_back(loop);
+        // A diagonal, or a result that a reduction runs along.
+        if (seen.test(loop) || (isInit && !isParallel[loop]))
+          setWhole(loop);
+        seen.set(loop);
         continue;
       }
       // A window moves over the others' blocks.
@@ -264,9 +267,9 @@ ShardingRule tp::getLinalgRule(linalg::LinalgOp op) {
         if (expr.isFunctionOfDim(loop))
           setWhole(loop);
     }
+    // Several iterations write one element.
     for (unsigned loop = 0; isInit && loop < ranges.size(); ++loop)
-      if (!seen.test(loop) &&
-          op.getIteratorTypesArray()[loop] == utils::IteratorType::parallel)
+      if (!seen.test(loop) && isParallel[loop])
         setWhole(loop);
     rule.operands.push_back(dims);
     if (isInit)
