@@ -407,6 +407,39 @@ add(
 values = ", ".join("[" + ", ".join(f"{v:.9e}" for v in line) + "]" for line in table.tolist())
 add("tosa.const", [x], f'%@c = "tosa.const"() {{{{values = dense<[{values}]> : {{t}}}}}} : () -> {{t}}\n%@r = tosa.add %@0, %@c : ({{t}}, {{t}}) -> {{t}}'.replace("{{", "{").replace("}}", "}"), x + table)
 
+# --- scf --------------------------------------------------------------------------------------------------------------
+
+square = rand(12, 12) / 4
+add(
+    "loop",
+    [x, square],
+    fill("f", "tensor<8x12xf32>")
+    + """%@c0 = arith.constant 0 : index
+%@c1 = arith.constant 1 : index
+%@c3 = arith.constant 3 : index
+%@r = scf.for %i = %@c0 to %@c3 step %@c1 iter_args(%a = %@0) -> {t} {
+  %m = linalg.matmul ins(%a, %@1 : {t}, {t1}) outs(%@f : {t}) -> {t}
+  %s = math.tanh %m : {t}
+  scf.yield %s : {t}
+}""",
+    torch.tanh(torch.tanh(torch.tanh(x @ square) @ square) @ square),
+)
+for flag in (True, False):
+    add(
+        f"branch on {flag}",
+        [x, square, torch.tensor(flag)],
+        fill("f", "tensor<8x12xf32>")
+        + """%@c = tensor.extract %@2[] : {t2}
+%@r = scf.if %@c -> {t} {
+  %m = linalg.matmul ins(%@0, %@1 : {t}, {t1}) outs(%@f : {t}) -> {t}
+  scf.yield %m : {t}
+} else {
+  %e = math.exp %@0 : {t}
+  scf.yield %e : {t}
+}""",
+        x @ square if flag else x.exp(),
+    )
+
 # --- with nn ----------------------------------------------------------------------------------------------------------
 
 wt, bias = rand(10, 12), rand(10)

@@ -14,9 +14,11 @@ tp.mesh @mesh(tp = 2)
 func.func @mlp(%x: tensor<8x10xf32>, %w1: tensor<10x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>},
                %b1: tensor<16xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>},
                %w2: tensor<16x6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> tensor<8x6xf32> {
-  // PROPAGATE: arith.constant {tp.sharding = #tp.sharding<@mesh, []>} 0.000000e+00 : f32
   %zero = arith.constant 0.0 : f32
+  // A rank makes its block of the zeros, no more.
+  // CHECK: tensor.empty() : tensor<8x8xf32>
   %e1 = tensor.empty() : tensor<8x16xf32>
+  // PROPAGATE: linalg.fill {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}
   %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<8x16xf32>) -> tensor<8x16xf32>
   // CHECK: %[[H:.*]] = linalg.matmul ins(%[[X]], %[[W1]] : tensor<8x10xf32>, tensor<10x8xf32>) outs(%{{.*}} : tensor<8x8xf32>)
   // PROPAGATE: linalg.matmul {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}
