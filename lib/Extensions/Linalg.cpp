@@ -94,6 +94,49 @@ struct SoftmaxModel
   }
 };
 
+/// A dimension that is cut into tiles is made of the tiles, an outer dimension
+/// of the packed tensor, and of the elements of one, an inner dimension. A last
+/// tile that is padded leaves it whole.
+template <typename OpT>
+struct RelayoutModel
+    : ShardingRuleOpInterface::ExternalModel<RelayoutModel<OpT>, OpT> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule = ShardingRule::replicated(op);
+    auto relayout = cast<OpT>(op);
+    constexpr bool isPack = std::is_same_v<OpT, linalg::PackOp>;
+    auto plain =
+        dyn_cast<RankedTensorType>(op->getOperand(isPack ? 0 : 1).getType());
+    if (!plain)
+      return rule;
+    ArrayRef<int64_t> order = relayout.getOuterDimsPerm();
+    ArrayRef<int64_t> tiled = relayout.getInnerDimsPos();
+    ArrayRef<int64_t> tiles = relayout.getStaticInnerTiles();
+    auto addFactor = [&](int64_t size, FactorKind kind, int64_t plainDim,
+                         int64_t packedDim) {
+      for (auto [dims, isPlain] : {std::pair{&rule.operands[0], isPack},
+                                   std::pair{&rule.operands[1], !isPack},
+                                   std::pair{&rule.results[0], !isPack}})
+        (*dims)[isPlain ? plainDim : packedDim].push_back(rule.factors.size());
+      rule.factors.push_back({size, kind});
+    };
+    for (int64_t outer = 0; outer < plain.getRank(); ++outer) {
+      int64_t dim = order.empty() ? outer : order[outer];
+      int64_t size = plain.getDimSize(dim);
+      int64_t tile = llvm::find(tiled, dim) - tiled.begin();
+      if (tile == static_cast<int64_t>(tiled.size())) {
+        addFactor(size, FactorKind::Parallel, dim, outer);
+        continue;
+      }
+      if (ShapedType::isDynamic(tiles[tile]) || size % tiles[tile])
+        continue;
+      addFactor(size / tiles[tile], FactorKind::Parallel, dim, outer);
+      // The op's attribute has its size.
+      addFactor(tiles[tile], FactorKind::Whole, dim, plain.getRank() + tile);
+    }
+    return rule.linear({{0}});
+  }
+};
+
 template <typename... OpTs>
 void attachStructured(MLIRContext *context) {
   (OpTs::template attachInterface<StructuredModel<OpTs>>(*context), ...);
@@ -112,11 +155,12 @@ void tp::registerLinalgExternalModels(DialectRegistry &registry) {
 #define GET_OP_LIST
 #include "mlir/Dialect/Linalg/IR/LinalgStructuredOps.cpp.inc"
         >(context);
-    attachReplicated<
-#define GET_OP_LIST
-#include "mlir/Dialect/Linalg/IR/LinalgRelayoutOps.cpp.inc"
-        >(context);
-    linalg::SoftmaxOp::attachInterface<SoftmaxModel>(*context);
+    using namespace linalg;
+    PackOp::attachInterface<RelayoutModel<PackOp>>(*context);
+    UnPackOp::attachInterface<RelayoutModel<UnPackOp>>(*context);
+    SoftmaxOp::attachInterface<SoftmaxModel>(*context);
+    attachReplicated<WinogradFilterTransformOp, WinogradInputTransformOp,
+                     WinogradOutputTransformOp>(context);
     // What partition hooks build.
     context
         ->loadDialect<TPDialect, arith::ArithDialect, tensor::TensorDialect>();

@@ -15,11 +15,6 @@ static RankedTensorType getTensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Nothing corresponds yet.
-static ShardingRule getEmptyRule(Operation *op) {
-  return ShardingRule::replicated(op);
-}
-
 /// A new factor of `size` elements, along a dimension of each tensor given.
 static unsigned addFactor(ShardingRule &rule, int64_t size,
                           ArrayRef<DimFactors *> dims) {
@@ -125,7 +120,7 @@ struct ExpandShapeModel
 struct DimModel
     : ShardingRuleOpInterface::ExternalModel<DimModel, tensor::DimOp> {
   ShardingRule getShardingRule(Operation *op) const {
-    ShardingRule rule = getEmptyRule(op);
+    ShardingRule rule = ShardingRule::replicated(op);
     auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
     if (!type || !cast<tensor::DimOp>(op).getConstantIndex())
       return rule;
@@ -219,7 +214,7 @@ struct ExtractSliceModel
                                              tensor::ExtractSliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto slice = cast<tensor::ExtractSliceOp>(op);
-    ShardingRule rule = getEmptyRule(op);
+    ShardingRule rule = ShardingRule::replicated(op);
     RankedTensorType whole = slice.getSourceType();
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), slice.getDroppedDims());
@@ -271,7 +266,7 @@ struct InsertSliceModel
                                              tensor::InsertSliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto insert = cast<tensor::InsertSliceOp>(op);
-    ShardingRule rule = getEmptyRule(op);
+    ShardingRule rule = ShardingRule::replicated(op);
     RankedTensorType whole = insert.getDestType();
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), insert.getDroppedDims());
@@ -321,7 +316,7 @@ struct InsertSliceModel
 struct ConcatModel
     : ShardingRuleOpInterface::ExternalModel<ConcatModel, tensor::ConcatOp> {
   ShardingRule getShardingRule(Operation *op) const {
-    ShardingRule rule = getEmptyRule(op);
+    ShardingRule rule = ShardingRule::replicated(op);
     unsigned along = cast<tensor::ConcatOp>(op).getDim();
     RankedTensorType type = getTensorType(op->getResult(0));
     for (unsigned dim = 0; dim < type.getRank(); ++dim) {
@@ -348,7 +343,7 @@ struct PadModel
     : ShardingRuleOpInterface::ExternalModel<PadModel, tensor::PadOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto pad = cast<tensor::PadOp>(op);
-    ShardingRule rule = getEmptyRule(op);
+    ShardingRule rule = ShardingRule::replicated(op);
     for (auto [dim, low, high] :
          llvm::enumerate(pad.getStaticLow(), pad.getStaticHigh()))
       if (low == 0 && high == 0 && pad.getRegion().getArgument(dim).use_empty())

@@ -228,6 +228,9 @@ struct EinsumModel : TosaModel<EinsumModel<OpT>, OpT> {
     } else if constexpr (std::is_same_v<OpT, tosa::Conv3DOp>) {
       return getWindowRule(op,
                            "(n d h w c, o l i j c, o, 1, 1) -> (n z y x o)");
+    } else if constexpr (std::is_same_v<OpT, tosa::DepthwiseConv2DOp>) {
+      return getWindowRule(op,
+                           "(n h w o, i j o m, [o m], 1, 1) -> (n y x [o m])");
     } else if constexpr (std::is_same_v<OpT, tosa::MaxPool2dOp>) {
       return getWindowRule(op, "(n h w o) -> (n y x o)");
     } else {
@@ -240,7 +243,8 @@ private:
   /// Windows overlap the blocks of the dimensions that they move along.
   static ShardingRule getWindowRule(Operation *op, StringRef spec) {
     ShardingRule rule = ShardingRule::einsum(op, spec);
-    for (StringRef name : {"c", "d", "h", "w", "l", "i", "j", "x", "y", "z"})
+    for (StringRef name :
+         {"c", "d", "h", "w", "l", "i", "j", "m", "x", "y", "z"})
       rule.whole(name);
     return rule;
   }
@@ -444,8 +448,8 @@ void tp::registerTosaExternalModels(DialectRegistry &registry) {
         >(context);
     attach<ElementwiseModel, MulOp, TableOp, RescaleOp, CastOp, IdentityOp>(
         context);
-    attach<EinsumModel, MatMulOp, GatherOp, Conv2DOp, Conv3DOp, MaxPool2dOp,
-           AvgPool2dOp>(context);
+    attach<EinsumModel, MatMulOp, GatherOp, Conv2DOp, Conv3DOp,
+           DepthwiseConv2DOp, MaxPool2dOp, AvgPool2dOp>(context);
     ReduceSumOp::attachInterface<ReduceModel<ReduceSumOp>>(*context);
     ReduceMaxOp::attachInterface<ReduceModel<ReduceMaxOp>>(*context);
     ReduceMinOp::attachInterface<ReduceModel<ReduceMinOp>>(*context);
@@ -460,8 +464,8 @@ void tp::registerTosaExternalModels(DialectRegistry &registry) {
     SliceOp::attachInterface<SliceModel>(*context);
     ReverseOp::attachInterface<ReverseModel>(*context);
     attach<ResizeModel, PadOp, TileOp>(context);
-    attach<ReplicatedModel, ConstShapeOp, DepthwiseConv2DOp, FFT2dOp, RFFT2dOp,
-           ResizeOp, ScatterOp, TransposeConv2DOp>(context);
+    attach<ReplicatedModel, ConstShapeOp, FFT2dOp, RFFT2dOp, ResizeOp,
+           ScatterOp, TransposeConv2DOp>(context);
     // What partition hooks build.
     context
         ->loadDialect<TPDialect, arith::ArithDialect, tensor::TensorDialect>();

@@ -236,6 +236,14 @@ add(
 )
 add("pack", [x], "%@e = tensor.empty() : {t}\n%@r = linalg.pack %@0 inner_dims_pos = [1] inner_tiles = [4] into %@e : {t0} -> {t}", x.reshape(8, 3, 4))
 add(
+    "pack in another order",
+    [y],
+    "%@e = tensor.empty() : {t}\n%@r = linalg.pack %@0 outer_dims_perm = [2, 0, 1] inner_dims_pos = [1, 0] inner_tiles = [3, 2] into %@e : {t0} -> {t}",
+    y.reshape(4, 2, 2, 3, 4).permute(4, 0, 2, 3, 1),
+)
+tiles = rand(8, 3, 4)
+add("unpack", [tiles], "%@e = tensor.empty() : {t}\n%@r = linalg.unpack %@0 inner_dims_pos = [1] inner_tiles = [4] into %@e : {t0} -> {t}", tiles.reshape(8, 12))
+add(
     "what a body reads",
     [x, b],
     "%@c1 = arith.constant 1 : index\n%@n = tensor.extract %@1[%@c1] : {t1}\n%@e = tensor.empty() : {t}\n"
@@ -397,6 +405,15 @@ add(
     + "%@r = tosa.conv2d %@0, %@1, %@2, %@a, %@b {acc_type = f32, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>}"
     " : ({t0}, {t1}, {t2}, tensor<1xf32>, tensor<1xf32>) -> {t}",
     torch.nn.functional.conv2d(image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2), offsets, padding=1).permute(0, 2, 3, 1),
+)
+depthwise = rand(3, 3, 4, 2)
+add(
+    "tosa.depthwise_conv2d",
+    [image, depthwise, offsets],
+    zeros("f32", "a", "b")
+    + "%@r = tosa.depthwise_conv2d %@0, %@1, %@2, %@a, %@b {acc_type = f32, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>}"
+    " : ({t0}, {t1}, {t2}, tensor<1xf32>, tensor<1xf32>) -> {t}",
+    torch.nn.functional.conv2d(image.permute(0, 3, 1, 2), depthwise.permute(2, 3, 0, 1).reshape(8, 1, 3, 3), offsets, groups=4).permute(0, 2, 3, 1),
 )
 add(
     "tosa.max_pool2d",

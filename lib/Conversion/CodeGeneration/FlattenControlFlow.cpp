@@ -33,11 +33,15 @@ class FlattenControlFlow
   /// Loops and branches in what `block` has, innermost first.
   LogicalResult flatten(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (auto call = dyn_cast<CallOpInterface>(op))
-        return op.emitError("a call of '")
-               << cast<SymbolRefAttr>(call.getCallableForCallee())
-               << "' can't be compiled: a program is one function, and what "
-                  "is recursive or has no body can't be inlined";
+      if (auto call = dyn_cast<CallOpInterface>(op)) {
+        auto callee = dyn_cast<SymbolRefAttr>(call.getCallableForCallee());
+        InFlightDiagnostic diagnostic = op.emitError("a call");
+        if (callee)
+          diagnostic << " of '" << callee << "'";
+        return diagnostic << " can't be compiled: a program is one function, "
+                             "and what is recursive, has no body, or is known "
+                             "as a value only can't be inlined";
+      }
       if (!isa<scf::SCFDialect>(op.getDialect()) ||
           op.hasTrait<OpTrait::IsTerminator>())
         continue;

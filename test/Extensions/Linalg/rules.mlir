@@ -100,7 +100,8 @@ func.func @others(%x: tensor<8x6xf32>) {
   %0 = linalg.softmax dimension(1) ins(%x : tensor<8x6xf32>) outs(%e : tensor<8x6xf32>) -> tensor<8x6xf32>
   // expected-remark@+1 {{() -> ([0][1][2]) {0=8, 1=3, 2=2}}}
   %p = tensor.empty() : tensor<8x3x2xf32>
-  // expected-remark@+1 {{([_][_], [_][_][_]) -> ([_][_][_]) {}}}
+  // By whole tiles.
+  // expected-remark@+1 {{([0][1*2], [0][1][2]) -> ([0][1][2]) {0=8, 1=3, 2=2} whole={2} linear={{0}}}}
   %1 = linalg.pack %x inner_dims_pos = [1] inner_tiles = [2] into %p : tensor<8x6xf32> -> tensor<8x3x2xf32>
   return
 }
