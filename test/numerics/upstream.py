@@ -29,11 +29,11 @@ def get_program(case, prefix, placer):
     own = lambda text: re.sub(r"([%^])@", rf"\1{prefix}_", text)
     program = programs.Program(case.name, exact=case.exact)
     for i, value in enumerate(case.inputs):
-        program.arguments.append((f"{prefix}_{i}", value, placer.maybe(value.shape)))
+        program.arguments.append((f"{prefix}_{i}", value, case.placement or placer.maybe(value.shape)))
     program.body = own(case.ir).splitlines()
     for i, expected in enumerate(case.expected):
         name = "r" if i == 0 else f"r{i}"
-        program.results.append((f"%{prefix}_{name}", f"{prefix}_{name}", expected, placer.maybe(expected.shape, 0.5)))
+        program.results.append((f"%{prefix}_{name}", f"{prefix}_{name}", expected, case.placement or placer.maybe(expected.shape, 0.5)))
     return program
 
 

@@ -22,6 +22,8 @@ class Case:
     ir: str
     expected: list
     exact: bool = False
+    # What all inputs and results are placed as, instead of at random.
+    placement: str = None
 
 
 def rand(*shape):
@@ -32,14 +34,14 @@ def randint(low, high, shape, dtype=torch.int32):
     return torch.randint(low, high, shape, generator=GENERATOR, dtype=dtype)
 
 
-def add(name, inputs, ir, *expected, exact=False):
+def add(name, inputs, ir, *expected, exact=False, placement=None):
     """`{t0}`, `{t1}`, … stand for the inputs' types, `{t}` for the result's."""
     types = {f"t{i}": tensor_type(value) for i, value in enumerate(inputs)}
     types |= {f"r{i}": tensor_type(value) for i, value in enumerate(expected)}
     types["t"] = types["r0"]
     for key, type in types.items():
         ir = ir.replace("{" + key + "}", type)
-    CASES.append(Case(name, list(inputs), ir, [value.contiguous() for value in expected], exact))
+    CASES.append(Case(name, list(inputs), ir, [value.contiguous() for value in expected], exact, placement))
 
 
 def fill(name, type, value="0.0"):
@@ -316,6 +318,42 @@ add(
     "%@c = arith.constant 1 : index\n%@d = tensor.dim %@0, %@c : {t0}\n%@i = arith.index_cast %@d : index to i64\n%@r = tensor.from_elements %@i : {t}",
     torch.tensor([12]),
     exact=True,
+)
+
+# --- segments, split each on its own ----------------------------------------------------------------------------------
+
+SEGMENTS = "<@mesh, [{}, {tp|4, 8} ]>"
+add(
+    "index in segments",
+    [x],
+    """%@r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%@0 : {t0}) {
+^bb0(%in: f32):
+  %j = linalg.index 1 : index
+  %n = arith.index_cast %j : index to i32
+  %s = arith.sitofp %n : i32 to f32
+  %p = arith.mulf %in, %s : f32
+  linalg.yield %p : f32
+} -> {t}""",
+    x * torch.arange(12),
+    placement=SEGMENTS,
+)
+add(
+    "generate in segments",
+    [x],
+    "%@g = tensor.generate {\n^bb0(%i: index, %j: index):\n  %n = arith.index_cast %j : index to i32\n  %f = arith.sitofp %n : i32 to f32\n"
+    "  tensor.yield %f : f32\n} : {t}\n%@r = arith.mulf %@0, %@g : {t}",
+    x * torch.arange(12),
+    placement=SEGMENTS,
+)
+steps = ", ".join(["[" + ", ".join(f"{v}.0" for v in range(12)) + "]"] * 8)
+add("constant in segments", [x], f"%@c = arith.constant dense<[{steps}]> : {{t}}\n%@r = arith.mulf %@0, %@c : {{t}}", x * torch.arange(12), placement=SEGMENTS)
+add(
+    "a segment taken, and put back",
+    [x],
+    "%@a = tensor.extract_slice %@0[0, 4][8, 8][1, 1] : {t0} to tensor<8x8xf32>\n%@b = math.exp %@a : tensor<8x8xf32>\n"
+    "%@r = tensor.insert_slice %@b into %@0[0, 4][8, 8][1, 1] : tensor<8x8xf32> into {t0}",
+    torch.cat([x[:, :4], x[:, 4:].exp()], 1),
+    placement=SEGMENTS,
 )
 
 # --- arith, math ------------------------------------------------------------------------------------------------------
