@@ -16,6 +16,10 @@ struct ReplicatedModel
   }
 };
 
+/// The rule of a concatenation along dimension `along`: the operands are
+/// windows, side by side, on the result's dimension.
+ShardingRule getConcatRule(Operation *op, unsigned along);
+
 /// Whether sums make sense for the first result: booleans have none.
 bool hasSums(Operation *op);
 

@@ -237,10 +237,6 @@ struct ExtractSliceModel
                                           ValueRange operands, TypeRange types,
                                           const OpSplit &split) const {
     auto slice = cast<tensor::ExtractSliceOp>(op);
-    if (!llvm::all_of(slice.getStaticSizes(), [](int64_t size) {
-          return !ShapedType::isDynamic(size);
-        }))
-      return clonePartitioned(op, builder, operands, types);
     RankedTensorType whole = slice.getSourceType();
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), slice.getDroppedDims());
@@ -290,10 +286,6 @@ struct InsertSliceModel
                                           ValueRange operands, TypeRange types,
                                           const OpSplit &split) const {
     auto insert = cast<tensor::InsertSliceOp>(op);
-    if (!llvm::all_of(insert.getStaticSizes(), [](int64_t size) {
-          return !ShapedType::isDynamic(size);
-        }))
-      return clonePartitioned(op, builder, operands, types);
     RankedTensorType whole = insert.getDestType();
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), insert.getDroppedDims());
@@ -312,28 +304,10 @@ struct InsertSliceModel
   }
 };
 
-/// The operands are windows, side by side, on the result's dimension.
 struct ConcatModel
     : ShardingRuleOpInterface::ExternalModel<ConcatModel, tensor::ConcatOp> {
   ShardingRule getShardingRule(Operation *op) const {
-    ShardingRule rule = ShardingRule::replicated(op);
-    unsigned along = cast<tensor::ConcatOp>(op).getDim();
-    RankedTensorType type = getTensorType(op->getResult(0));
-    for (unsigned dim = 0; dim < type.getRank(); ++dim) {
-      SmallVector<DimFactors *> dims = {&rule.results[0][dim]};
-      for (TensorFactors &operand : rule.operands)
-        dims.push_back(&operand[dim]);
-      addFactor(rule, type.getDimSize(dim), dims);
-    }
-    int64_t start = 0;
-    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-      int64_t size = getTensorType(operand).getDimSize(along);
-      rule.windows.push_back({/*isResult=*/false, static_cast<unsigned>(index),
-                              along, start, size});
-      start += size;
-    }
-    return rule.linear(
-        {llvm::to_vector<2>(llvm::seq<unsigned>(0, op->getNumOperands()))});
+    return getConcatRule(op, cast<tensor::ConcatOp>(op).getDim());
   }
 };
 

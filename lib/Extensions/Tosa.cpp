@@ -325,27 +325,9 @@ struct TransposeModel : TosaModel<TransposeModel, tosa::TransposeOp> {
   }
 };
 
-/// The operands are windows, side by side, on the result's dimension.
 struct ConcatModel : TosaModel<ConcatModel, tosa::ConcatOp> {
   ShardingRule getShardingRule(Operation *op) const {
-    unsigned axis = cast<tosa::ConcatOp>(op).getAxis();
-    ShardingRule rule = ShardingRule::replicated(op);
-    RankedTensorType type = getTensorType(op->getResult(0));
-    for (unsigned dim = 0; dim < type.getRank(); ++dim) {
-      for (TensorFactors &operand : rule.operands)
-        operand[dim].push_back(dim);
-      rule.results[0][dim].push_back(dim);
-      rule.factors.push_back({type.getDimSize(dim)});
-    }
-    int64_t start = 0;
-    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-      int64_t size = getTensorType(operand).getDimSize(axis);
-      rule.windows.push_back({/*isResult=*/false, static_cast<unsigned>(index),
-                              axis, start, size});
-      start += size;
-    }
-    return rule.linear(
-        {llvm::to_vector<2>(llvm::seq<unsigned>(0, op->getNumOperands()))});
+    return getConcatRule(op, cast<tosa::ConcatOp>(op).getAxis());
   }
   FailureOr<SmallVector<Value>> build(Operation *op, OpBuilder &builder,
                                       ValueRange operands, TypeRange types,
