@@ -31,7 +31,8 @@ def by_pipeline(report):
 
 
 def by_passes(report):
-    return ["--tp-propagate", "--tp-partition", "--tp-optimize-collectives", f"--tp-report=file={report}"]
+    # Without a latency, bytes alone decide: op by op, other splits than by default.
+    return ["--tp-propagate=latency-bytes=0", "--tp-partition", "--tp-optimize-collectives", f"--tp-report=file={report}"]
 
 
 def draw_batch(options, source, generator):

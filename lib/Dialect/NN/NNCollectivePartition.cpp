@@ -40,7 +40,8 @@ public:
   }
 
   Value buildSoftmax(bool isLog) {
-    Value maximum = reduceOverAll(ReduceKind::Max, tp::ReductionKind::Max, input);
+    Value maximum =
+        reduceOverAll(ReduceKind::Max, tp::ReductionKind::Max, input);
     Value shifted = SubOp::create(b, type, input, maximum);
     Value exps = ExpOp::create(b, type, shifted);
     Value sum = reduceOverAll(ReduceKind::Sum, tp::ReductionKind::Sum, exps);
@@ -79,9 +80,8 @@ private:
   Value splat(double value) {
     auto scalar = RankedTensorType::get({}, type.getElementType());
     return ConstantOp::create(
-        b, DenseElementsAttr::get(
-               scalar, ArrayRef<Attribute>{
-                           b.getFloatAttr(type.getElementType(), value)}));
+        b, DenseElementsAttr::get(scalar, ArrayRef<Attribute>{b.getFloatAttr(
+                                              type.getElementType(), value)}));
   }
   Value mean(Value value, int64_t count) {
     Value sum = reduceOverAll(ReduceKind::Sum, tp::ReductionKind::Sum, value);
@@ -138,8 +138,8 @@ partitionNorm(OpT op, bool centre, Value weight, Value bias, OpBuilder &builder,
               ValueRange operands, TypeRange types, const tp::OpSplit &split) {
   RankedTensorType global = op.getType();
   int64_t rank = global.getRank(), count = 1;
-  SmallVector<int64_t> dims = llvm::to_vector(
-      llvm::seq<int64_t>(rank - op.getNormalized(), rank));
+  SmallVector<int64_t> dims =
+      llvm::to_vector(llvm::seq<int64_t>(rank - op.getNormalized(), rank));
   for (int64_t dim : dims)
     count *= global.getDimSize(dim);
   auto axes = getAxesAlong(op.getShardingRule(), split, dims);
@@ -154,9 +154,10 @@ partitionNorm(OpT op, bool centre, Value weight, Value bias, OpBuilder &builder,
 
 } // namespace
 
-FailureOr<SmallVector<Value>>
-SoftmaxOp::partition(OpBuilder &builder, ValueRange operands, TypeRange types,
-                     const tp::OpSplit &split) {
+FailureOr<SmallVector<Value>> SoftmaxOp::partition(OpBuilder &builder,
+                                                   ValueRange operands,
+                                                   TypeRange types,
+                                                   const tp::OpSplit &split) {
   return partitionSoftmax(*this, /*isLog=*/false, builder, operands, types,
                           split);
 }
@@ -168,9 +169,10 @@ LogSoftmaxOp::partition(OpBuilder &builder, ValueRange operands,
                           split);
 }
 
-FailureOr<SmallVector<Value>>
-LayerNormOp::partition(OpBuilder &builder, ValueRange operands, TypeRange types,
-                       const tp::OpSplit &split) {
+FailureOr<SmallVector<Value>> LayerNormOp::partition(OpBuilder &builder,
+                                                     ValueRange operands,
+                                                     TypeRange types,
+                                                     const tp::OpSplit &split) {
   unsigned next = 1;
   Value weight = getWeight() ? operands[next++] : Value();
   Value bias = getBias() ? operands[next] : Value();
@@ -178,9 +180,10 @@ LayerNormOp::partition(OpBuilder &builder, ValueRange operands, TypeRange types,
                        types, split);
 }
 
-FailureOr<SmallVector<Value>>
-RMSNormOp::partition(OpBuilder &builder, ValueRange operands, TypeRange types,
-                     const tp::OpSplit &split) {
+FailureOr<SmallVector<Value>> RMSNormOp::partition(OpBuilder &builder,
+                                                   ValueRange operands,
+                                                   TypeRange types,
+                                                   const tp::OpSplit &split) {
   return partitionNorm(*this, /*centre=*/false,
                        getWeight() ? operands[1] : Value(), Value(), builder,
                        operands, types, split);

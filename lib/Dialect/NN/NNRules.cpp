@@ -227,9 +227,9 @@ ShardingRule IndexSelectOp::getIndexSelectRule() {
   return rule.linear({LinearSet{0}});
 }
 
-/// input (n, c, d…), target (n, d…), weight (c); `classKind` is that of the class
-/// dimension. A reduced loss of `mean` counts targets globally, so that only
-/// `none` and `sum` split the others.
+/// input (n, c, d…), target (n, d…), weight (c); `classKind` is that of the
+/// class dimension. A reduced loss of `mean` counts targets globally, so that
+/// only `none` and `sum` split the others.
 template <typename OpT>
 static ShardingRule getClassLossRule(OpT op, FactorKind classKind) {
   ShardingRule rule;
@@ -257,8 +257,11 @@ static ShardingRule getClassLossRule(OpT op, FactorKind classKind) {
 }
 
 /// What is asked for (`loss_parallel`) isn't weighed against anything.
+/// Smoothing takes the logits of all classes.
 ShardingRule CrossEntropyOp::getLossRule() {
-  ShardingRule rule = getClassLossRule(*this, FactorKind::Collective);
+  ShardingRule rule = getClassLossRule(*this, getLabelSmoothing().isZero()
+                                                  ? FactorKind::Collective
+                                                  : FactorKind::Whole);
   for (tp::Factor &factor : rule.factors)
     if (factor.kind == FactorKind::Collective && !getLossParallel())
       factor.reductions = 2;
@@ -284,8 +287,8 @@ FailureOr<SmallVector<Value>> ConstantOp::partition(OpBuilder &builder,
       ConstantOp::create(builder, getLoc(), splat.resizeSplat(type))};
 }
 
-/// Beside a Partial, what is replicated counts once: on the ranks that come first
-/// along the axes.
+/// Beside a Partial, what is replicated counts once: on the ranks that come
+/// first along the axes.
 template <typename OpT>
 static FailureOr<SmallVector<Value>>
 partitionSum(OpT op, OpBuilder &builder, ValueRange operands, TypeRange types,
@@ -303,17 +306,16 @@ partitionSum(OpT op, OpBuilder &builder, ValueRange operands, TypeRange types,
       tp::MeshOp mesh = split.mesh;
       // Of as many elements as ranks, each rank has the one of its index.
       Value index = tp::ShardOffsetOp::create(
-          builder, loc, i64,
-          builder.getI64IntegerAttr(mesh.getAxisSize(axis)),
+          builder, loc, i64, builder.getI64IntegerAttr(mesh.getAxisSize(axis)),
           FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
           tp::AxisListAttr::get(builder.getContext(), axis));
       auto zero = [&](RankedTensorType of) -> Value {
-        return ConstantOp::create(
-            builder, loc, cast<ElementsAttr>(builder.getZeroAttr(of)));
+        return ConstantOp::create(builder, loc,
+                                  cast<ElementsAttr>(builder.getZeroAttr(of)));
       };
-      Value isFirst = CompareOp::create(builder, loc,
-                                        i64.clone(builder.getI1Type()),
-                                        ComparePredicate::EQ, index, zero(i64));
+      Value isFirst =
+          CompareOp::create(builder, loc, i64.clone(builder.getI1Type()),
+                            ComparePredicate::EQ, index, zero(i64));
       parts[i] =
           WhereOp::create(builder, loc, type, isFirst, parts[i], zero(scalar));
     }
