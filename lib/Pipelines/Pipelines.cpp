@@ -27,7 +27,9 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createOptimizeCollectives());
-  pm.addPass(createReport({options.report}));
+  if (!options.machine.empty())
+    pm.addPass(createPredictMemory());
+  pm.addPass(createReport({options.report, options.machine, options.table}));
 }
 
 void tp::registerDialects(DialectRegistry &registry) {

@@ -1,9 +1,9 @@
 //===- MeshReader.h - the mesh of a plan ------------------------*- C++ -*-===//
 
-#ifndef TP_LIB_PLAN_MESHREADER_H
-#define TP_LIB_PLAN_MESHREADER_H
+#ifndef TP_PLAN_MESHREADER_H
+#define TP_PLAN_MESHREADER_H
 
-#include "FieldReader.h"
+#include "tp/Plan/FieldReader.h"
 
 namespace mlir::tp::plan {
 
@@ -31,4 +31,4 @@ private:
 
 } // namespace mlir::tp::plan
 
-#endif // TP_LIB_PLAN_MESHREADER_H
+#endif // TP_PLAN_MESHREADER_H

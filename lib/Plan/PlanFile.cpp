@@ -1,10 +1,10 @@
 //===- PlanFile.cpp - the text of a parallelize plan ----------------------===//
 
 #include "tp/Plan/PlanFile.h"
-#include "FieldReader.h"
 #include "MeshReader.h"
-#include "YamlReader.h"
 #include "mlir/IR/Diagnostics.h"
+#include "tp/Plan/FieldReader.h"
+#include "tp/Plan/YamlReader.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <optional>
@@ -353,7 +353,7 @@ private:
 
 LogicalResult plan::parsePlan(StringRef text, StringRef path,
                               MLIRContext *context, PlanFile &plan) {
-  std::optional<PlanValue> root = readYaml(text, path, context);
+  std::optional<PlanValue> root = readYaml(text, path, "a plan", context);
   if (!root)
     return failure();
   return PlanReader(plan).read(*root);

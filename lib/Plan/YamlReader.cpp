@@ -1,6 +1,6 @@
 //===- YamlReader.cpp - YAML and JSON with places -------------------------===//
 
-#include "YamlReader.h"
+#include "tp/Plan/YamlReader.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -19,8 +19,10 @@ namespace {
 /// spelling: no anchors, aliases or tags, one document.
 class YamlReader {
 public:
-  YamlReader(StringRef text, StringRef path, MLIRContext *context)
-      : path(StringAttr::get(context, path)), stream(text, sources, false) {
+  YamlReader(StringRef text, StringRef path, StringRef what,
+             MLIRContext *context)
+      : path(StringAttr::get(context, path)), what(what),
+        stream(text, sources, false) {
     sources.setDiagHandler(
         [](const llvm::SMDiagnostic &diagnostic, void *reader) {
           static_cast<YamlReader *>(reader)->reportSyntax(diagnostic);
@@ -39,7 +41,7 @@ public:
       if (yaml::Node *node = document->getRoot())
         if (!isa<yaml::NullNode>(node))
           report(getLocation(*node, getLocation(1, 1)),
-                 "a plan is one document, but another one begins here");
+                 what + " is one document, but another one begins here");
     if (failed || stream.failed())
       return std::nullopt;
     return value ? value : PlanValue(getLocation(1, 1));
@@ -86,7 +88,7 @@ private:
     constexpr unsigned kMaxDepth = 16;
     if (depth > kMaxDepth)
       return report(getLocation(node, fallback),
-                    "values are nested too deeply for a plan");
+                    "values are nested too deeply for " + what);
     if (isa<yaml::NullNode>(node))
       return PlanValue(fallback);
 
@@ -148,13 +150,13 @@ private:
       return report(
           getLocation(SMLoc::getFromPointer(alias->getName().data() - 1),
                       fallback),
-          "'*" + alias->getName() +
-              "' is a YAML alias, which plans don't have; put quotes around a "
-              "pattern that begins with '*'");
-    return report(value.loc, "this kind of YAML value has no place in a plan");
+          "'*" + alias->getName() + "' is a YAML alias, which " + what +
+              " doesn't have; put quotes around a text that begins with '*'");
+    return report(value.loc, "this kind of YAML value has no place in " + what);
   }
 
   StringAttr path;
+  StringRef what;
   llvm::SourceMgr sources;
   yaml::Stream stream;
   bool failed = false;
@@ -163,6 +165,6 @@ private:
 } // namespace
 
 std::optional<PlanValue> plan::readYaml(StringRef text, StringRef path,
-                                        MLIRContext *context) {
-  return YamlReader(text, path, context).read();
+                                        StringRef what, MLIRContext *context) {
+  return YamlReader(text, path, what, context).read();
 }

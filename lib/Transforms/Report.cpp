@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PredictionReport.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
 #include "tp/Dialect/NN/NN.h"
@@ -55,6 +57,7 @@ struct Report : tp::impl::ReportBase<Report> {
       module.emitError("no tp.mesh; only a parallel program can be reported");
       return signalPassFailure();
     }
+    held.assign(mesh.getNumRanks(), {});
     llvm::json::Object report{{"schema", 1}};
     report["mesh"] = getMeshJSON();
     llvm::json::Array collectives, redistributions, parameters, inputs, outputs;
@@ -82,10 +85,10 @@ struct Report : tp::impl::ReportBase<Report> {
       llvm::StringSet<> seen;
       function.walk([&](nn::ParameterOp op) {
         if (seen.insert(op.getFqn()).second)
-          parameters.push_back(
-              getTensorJSON("fqn", op.getFqn(), op.getType(),
-                            op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
-                            op->getAttrOfType<ShardingAttr>(kShardingAttr)));
+          parameters.push_back(getTensorJSON(
+              "fqn", op.getFqn(), &RankMemory::parameters, op.getType(),
+              op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
+              op->getAttrOfType<ShardingAttr>(kShardingAttr)));
       });
       addInterface(function, inputs, outputs);
       if (auto list = function->getAttrOfType<ArrayAttr>(kRedistributionsAttr))
@@ -98,6 +101,8 @@ struct Report : tp::impl::ReportBase<Report> {
     report["parameters"] = std::move(parameters);
     report["inputs"] = std::move(inputs);
     report["outputs"] = std::move(outputs);
+    if (failed(addPrediction(module, report)))
+      return signalPassFailure();
     std::string json =
         llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));
     if (text)
@@ -115,6 +120,69 @@ struct Report : tp::impl::ReportBase<Report> {
                          << "': " << llvm::toString(std::move(error));
       signalPassFailure();
     }
+  }
+
+  /// With a machine, what a run of the entry takes on it.
+  LogicalResult addPrediction(ModuleOp module, llvm::json::Object &report) {
+    FailureOr<std::optional<Machine>> found = tp::getMachine(module);
+    if (!machine.empty()) {
+      FailureOr<Machine> named = readMachine(machine, &getContext());
+      if (failed(named))
+        return failure();
+      found = std::optional<Machine>(std::move(*named));
+    }
+    if (failed(found))
+      return failure();
+    if (!*found) {
+      if (table)
+        return module.emitError("a table of costs needs a machine: the option "
+                                "'machine', or a dlti.target_system_spec");
+      return success();
+    }
+    auto functions = getPrograms(module);
+    if (functions.empty())
+      return success();
+    auto *entry = llvm::find_if(functions, [](auto &programs) {
+      return programs.front().getName() == "main";
+    });
+    ArrayRef<func::FuncOp> programs =
+        entry == functions.end() ? functions.front() : *entry;
+    PredictionReport predicted{
+        **found, predict(programs, mesh, **found), getMemory(module), {}};
+    predicted.receivedBytes.assign(mesh.getNumRanks(), 0);
+    for (func::FuncOp program : programs)
+      program.walk([&](CollectiveOpInterface op) {
+        for (auto [sum, more] : llvm::zip_equal(
+                 predicted.receivedBytes, getReceivedBytesByRank(op, mesh)))
+          sum += more;
+      });
+    checkCapacity(module, predicted);
+    report["prediction"] = predicted.toJSON();
+    if (table)
+      predicted.print(llvm::outs());
+    return success();
+  }
+
+  /// What each rank holds; nothing where tp-predict-memory hasn't run.
+  SmallVector<RankMemory> getMemory(ModuleOp module) {
+    auto arena = module->getAttrOfType<IntegerAttr>(kArenaBytesAttr);
+    if (!arena)
+      return {};
+    SmallVector<RankMemory> memory = held;
+    for (RankMemory &rank : memory)
+      rank.arena = arena.getInt();
+    return memory;
+  }
+
+  void checkCapacity(ModuleOp module, const PredictionReport &predicted) {
+    for (auto [rank, memory] : llvm::enumerate(predicted.memory))
+      if (memory.getTotal() > predicted.machine.memoryCapacity) {
+        module.emitWarning()
+            << "rank " << rank << " needs " << memory.getTotal()
+            << " bytes of memory, a device of '" << predicted.machine.name
+            << "' has " << predicted.machine.memoryCapacity;
+        return;
+      }
   }
 
   llvm::json::Object getMeshJSON() {
@@ -172,7 +240,9 @@ struct Report : tp::impl::ReportBase<Report> {
         {"reason", op.getOriginReason()}};
   }
 
+  /// `kind` is where the tensor's blocks count.
   llvm::json::Object getTensorJSON(StringRef key, StringRef name,
+                                   int64_t RankMemory::*kind,
                                    RankedTensorType localType,
                                    TypeAttr globalAttr, ShardingAttr sharding) {
     auto global =
@@ -187,14 +257,18 @@ struct Report : tp::impl::ReportBase<Report> {
         {"local_shape", toJSON(localType.getShape())},
         {"bytes_per_rank", getNumBytes(localType)},
         {"placements", llvm::json::Array(getPlacements(sharding, mesh))}};
-    if (isEven(global.getShape(), sharding, mesh))
+    if (isEven(global.getShape(), sharding, mesh)) {
+      for (RankMemory &rank : held)
+        rank.*kind += getNumBytes(localType);
       return tensor;
+    }
     llvm::json::Array shapes;
     int64_t most = 0;
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
       RankedTensorType block = getLocalType(global, sharding, mesh, rank);
       shapes.push_back(toJSON(block.getShape()));
       most = std::max(most, getNumBytes(block));
+      held[rank].*kind += getNumBytes(block);
     }
     tensor["local_shapes"] = std::move(shapes);
     tensor["bytes_per_rank"] = most;
@@ -258,21 +332,23 @@ struct Report : tp::impl::ReportBase<Report> {
       if (!isa<RankedTensorType>(type))
         continue; // a scalar, the same on all ranks
       auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-      inputs.push_back(getTensorJSON(
-          "name", name ? name.getValue() : "", cast<RankedTensorType>(type),
-          function.getArgAttrOfType<TypeAttr>(i, kGlobalTypeAttr),
-          getArgSharding(function, i)));
+      inputs.push_back(
+          getTensorJSON("name", name ? name.getValue() : "",
+                        &RankMemory::inputs, cast<RankedTensorType>(type),
+                        function.getArgAttrOfType<TypeAttr>(i, kGlobalTypeAttr),
+                        getArgSharding(function, i)));
     }
     for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
       if (!isa<RankedTensorType>(type))
         continue;
       auto name =
           dyn_cast_or_null<StringAttr>(function.getResultAttr(i, kNameAttr));
-      outputs.push_back(getTensorJSON(
-          "name", name ? name.getValue() : "", cast<RankedTensorType>(type),
-          dyn_cast_or_null<TypeAttr>(
-              function.getResultAttr(i, kGlobalTypeAttr)),
-          getResultSharding(function, i)));
+      outputs.push_back(
+          getTensorJSON("name", name ? name.getValue() : "",
+                        &RankMemory::outputs, cast<RankedTensorType>(type),
+                        dyn_cast_or_null<TypeAttr>(
+                            function.getResultAttr(i, kGlobalTypeAttr)),
+                        getResultSharding(function, i)));
     }
   }
 
@@ -291,6 +367,8 @@ struct Report : tp::impl::ReportBase<Report> {
   /// Where the report goes beside the file, if anywhere.
   std::string *text = nullptr;
   MeshOp mesh;
+  /// By rank: the blocks of parameters, inputs and outputs.
+  SmallVector<RankMemory> held;
   llvm::json::Object totals;
   int64_t nextId = 0;
 };

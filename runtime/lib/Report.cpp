@@ -93,6 +93,13 @@ static json summarizeSeconds(const std::vector<double> &seconds) {
           {"runs", seconds}};
 }
 
+static int64_t sumBlocks(const std::vector<TensorInfo> &tensors, int64_t rank) {
+  int64_t bytes = 0;
+  for (const TensorInfo &info : tensors)
+    bytes += info.getShardBytes(rank);
+  return bytes;
+}
+
 std::string tprt::makeRunReport(const std::string &artifactPath,
                                 const Session &session, const RunResult &result,
                                 const RunOptions &options) {
@@ -116,6 +123,8 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
     }
     ranks.push_back({{"rank", rank},
                      {"weight_bytes", weightBytes[rank]},
+                     {"input_bytes", sumBlocks(manifest.inputs, rank)},
+                     {"output_bytes", sumBlocks(manifest.outputs, rank)},
                      {"calls", rankTotal.calls},
                      {"bytes", rankTotal.bytes},
                      {"collectives", collectives}});

@@ -58,7 +58,7 @@ CHECK: trunc.json:{{[0-9]+:[0-9]+}}: error: malformed YAML
 //--- alias.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+1]]:3: error: '*.net1' is a YAML alias, which plans don't have; put quotes around a pattern that begins with '*'
+# CHECK: :[[#@LINE+1]]:3: error: '*.net1' is a YAML alias, which a plan doesn't have; put quotes around a text that begins with '*'
   *.net1: ColwiseParallel
 
 //--- documents.yaml

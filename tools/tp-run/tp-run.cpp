@@ -1,6 +1,7 @@
 //===- tp-run.cpp - Run a compiled program on its ranks ------------------===//
 
 #include "Cache.h"
+#include "tprt/Calibrate.h"
 #include "tprt/Compare.h"
 #include "tprt/Npy.h"
 #include "tprt/Report.h"
@@ -32,7 +33,7 @@ struct UsageError : std::runtime_error {
 struct Options {
   std::string program;
   std::vector<std::string> inputs, outputs, expected;
-  std::string weights, json, blocks;
+  std::string weights, json, blocks, calibration;
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
   double timeout = 120;
   Tolerance tolerance;
@@ -60,6 +61,7 @@ Examples:
   tp-run ranks.mlir --weights model.safetensors --input ids=ids.npy
       --warmup 3 --repeat 20 --json -
   tp-run model.tpx --describe
+  tp-run --calibrate machine.json
 )";
 
 static std::vector<std::string>
@@ -282,6 +284,13 @@ static ExitCode describeProgram(const Options &options) {
   return Success;
 }
 
+static ExitCode calibrateMachine(const Options &options) {
+  OutputFile file(options.calibration);
+  file.write(calibrate());
+  file.commit();
+  return Success;
+}
+
 static void declareOptions(CLI::App &app, Options &options) {
   app.footer(footer);
   app.set_version_flag("--version", "tp-run " + std::string(getVersion()) +
@@ -289,8 +298,7 @@ static void declareOptions(CLI::App &app, Options &options) {
                                         std::to_string(TPRT_ABI_VERSION) + ")");
   app.add_option("program", options.program,
                  "artifact (.tpx) of tp-compile, or per-rank IR, which is "
-                 "compiled on the way and cached")
-      ->required();
+                 "compiled on the way and cached");
   app.add_option("--weights", options.weights,
                  "safetensors file with the program's parameters")
       ->type_name("PATH");
@@ -342,6 +350,10 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_flag("--describe,--list", options.describeOnly,
                "print the program's inputs, parameters, outputs and "
                "collectives, and don't run it");
+  app.add_option("--calibrate", options.calibration,
+                 "measure this machine, and write a description for 'machine=' "
+                 "of tp-opt; takes some seconds and no program")
+      ->type_name("PATH");
   app.add_flag("--no-cache", options.noCache,
                "compile IR anew, and don't keep the result");
 }
@@ -360,7 +372,16 @@ int main(int argc, char **argv) {
               << "\nrun 'tp-run --help' for the options\n";
     return WrongUsage;
   }
+  if (options.program.empty() == options.calibration.empty()) {
+    std::cerr << "tp-run: error: "
+              << (options.program.empty() ? "program is required"
+                                          : "--calibrate takes no program")
+              << "\nrun 'tp-run --help' for the options\n";
+    return WrongUsage;
+  }
   try {
+    if (!options.calibration.empty())
+      return calibrateMachine(options);
     return options.describeOnly ? describeProgram(options) : run(options);
   } catch (const UsageError &error) {
     std::cerr << "tp-run: error: " << error.what() << "\n";

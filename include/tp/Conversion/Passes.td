@@ -345,6 +345,25 @@ def PlanArena : Pass<"tp-plan-arena", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def PredictMemory : Pass<"tp-predict-memory", "::mlir::ModuleOp"> {
+  let summary = "Record the size of the arena that a per-rank program will have";
+  let description = [{
+    Runs the steps of `tp-lower-to-llvm` up to `tp-plan-arena` on a copy of the module, and leaves the arena's size on the module
+    as `tp.arena_bytes`, for `tp-report`. It is the very size that `tp-compile` writes into the artifact and that each rank
+    allocates: the same passes decide it. The program isn't changed.
+
+    ```mlir
+    module attributes {tp.arena_bytes = 4096 : i64} { … }
+    ```
+
+    Fails where the program can't be lowered.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Code
 //===----------------------------------------------------------------------===//

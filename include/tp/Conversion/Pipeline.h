@@ -11,6 +11,10 @@ class DialectRegistry;
 
 namespace mlir::tp {
 
+/// Adds the passes that lead from a per-rank program of nn and tp ops to GEMM
+/// calls and kernels on one arena, whose size is then known.
+void buildLowerToArenaPipeline(OpPassManager &pm);
+
 /// Adds the passes that lead from a per-rank program of nn and tp ops to the
 /// LLVM dialect; docs/CodeGeneration.md lists them in order.
 void buildLowerToLLVMPipeline(OpPassManager &pm);

@@ -59,6 +59,15 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::desc("Path of the JSON report of collectives and parameters "
                      "(docs/Report.md); none is written when empty"),
       llvm::cl::init("")};
+  PassOptions::Option<std::string> machine{
+      *this, "machine",
+      llvm::cl::desc("Name or description of the machine to predict a run on "
+                     "(docs/Prediction.md); nothing is predicted when empty"),
+      llvm::cl::init("")};
+  PassOptions::Option<bool> table{
+      *this, "table",
+      llvm::cl::desc("Print the prediction as a table to the standard output"),
+      llvm::cl::init(false)};
   PassOptions::Option<bool> oneShot{
       *this, "one-shot",
       llvm::cl::desc("Whether one exchange may stand for several collectives "
@@ -72,7 +81,8 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
 };
 
 /// Adds tp-apply-plan (with a plan), tp-propagate, tp-partition,
-/// tp-optimize-collectives and tp-report: from Model IR to per-rank IR.
+/// tp-optimize-collectives, tp-predict-memory (with a machine) and tp-report:
+/// from Model IR to per-rank IR.
 void buildParallelizePipeline(OpPassManager &pm,
                               const ParallelizeOptions &options);
 

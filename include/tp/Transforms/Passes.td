@@ -270,13 +270,27 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
 }
 
 def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
-  let summary = "List the collectives and parameters of a per-rank program";
+  let summary = "List the collectives and parameters of a per-rank program, and predict its run";
   let description = [{
     Emits one remark per collective (category `tp-report`: kind, mesh dimension, bytes per rank, FQN, reason), and writes
     all of it to `file` as JSON (docs/Report.md). The program isn't changed.
+
+    With a `machine`, or a `dlti.target_system_spec` on the module that describes one (docs/Prediction.md), the report also predicts
+    what a run takes: seconds by rank, op, module and collective, and the memory of each rank where `tp-predict-memory` ran before.
+    `table` prints this to the standard output.
+
+    ```
+    tp-opt ranks.mlir --tp-predict-memory --tp-report="machine=h100-nvlink table" -o /dev/null
+    ```
+
+    Warns where a rank needs more memory than a device of the machine has. Fails where the machine's name or description is
+    wrong, and where a table is asked for without a machine.
   }];
   let options = [
     Option<"file", "file", "std::string", "", "Path of the JSON file; none is written when empty">,
+    Option<"machine", "machine", "std::string", "",
+           "Name of a preset, or path of a machine's description; without one, the module's dlti.target_system_spec, if any">,
+    Option<"table", "table", "bool", "false", "Print the prediction as a table to the standard output">,
   ];
 }
 

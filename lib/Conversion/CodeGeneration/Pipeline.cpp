@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -32,11 +33,13 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
-  auto cleanUp = [&] {
-    pm.addPass(createCanonicalizerPass());
-    pm.addPass(createCSEPass());
-  };
+static void addCleanUp(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
+  auto cleanUp = [&] { addCleanUp(pm); };
   // One function of straight-line code.
   pm.addPass(createInlineModules());
   pm.addPass(createInlinerPass());
@@ -78,7 +81,11 @@ void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
   cleanUp();
   pm.addPass(createOutlineKernels());
   pm.addPass(createPlanArena());
+}
 
+void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
+  auto cleanUp = [&] { addCleanUp(pm); };
+  buildLowerToArenaPipeline(pm);
   // Code.
   pm.addNestedPass<func::FuncOp>(createLowerKernels());
   pm.addPass(createConvertTPRTToCalls());
@@ -98,9 +105,9 @@ void tp::registerCodeGeneration(DialectRegistry &registry) {
   registry
       .insert<TPDialect, nn::NNDialect, tprt::TPRTDialect, arith::ArithDialect,
               bufferization::BufferizationDialect, cf::ControlFlowDialect,
-              func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
-              memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
-              tosa::TosaDialect>();
+              DLTIDialect, func::FuncDialect, linalg::LinalgDialect,
+              math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+              tensor::TensorDialect, tosa::TosaDialect>();
   func::registerInlinerExtension(registry);
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerAllDialectInterfaceImplementations(registry);

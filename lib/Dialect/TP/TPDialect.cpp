@@ -92,9 +92,15 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
       return emit() << "a list of redistributions on a function is expected";
     return success();
   }
+  if (name == kArenaBytesAttr) {
+    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!isa<ModuleOp>(op) || !bytes || !bytes.getType().isInteger(64))
+      return emit() << "a number of bytes, an i64, on a module is expected";
+    return success();
+  }
   return emit() << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
-                   "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks' and "
-                   "'tp.redistributions'";
+                   "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', "
+                   "'tp.redistributions' and 'tp.arena_bytes'";
 }
 
 static LogicalResult verifyInterfaceAttr(Operation *op, Type type,

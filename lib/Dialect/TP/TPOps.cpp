@@ -551,6 +551,39 @@ int64_t BroadcastOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
   return isRoot ? 0 : getNumBytes(getInput());
 }
 
+SmallVector<int64_t> tp::getOtherMembers(AxisListAttr axes, int64_t rank,
+                                         MeshOp &mesh) {
+  SmallVector<int64_t> others = mesh.getGroupOf(rank, axes.getAxes());
+  llvm::erase(others, rank);
+  return others;
+}
+
+SmallVector<int64_t> PermuteOp::getSources(int64_t rank, MeshOp &mesh) {
+  SmallVector<int64_t> group = mesh.getGroupOf(rank, getAxes().getAxes());
+  int64_t source =
+      group[getSource()[mesh.getIndexAlong(rank, getAxes().getAxes())]];
+  if (source == rank)
+    return {};
+  return {source};
+}
+
+SmallVector<int64_t> ExchangeOp::getSources(int64_t rank, MeshOp &mesh) {
+  SmallVector<int64_t> sources;
+  for (const Transfer &transfer :
+       getTransfers(getShape(), getFrom(), getTo(), mesh, rank))
+    if (transfer.source != rank &&
+        !llvm::is_contained(sources, transfer.source))
+      sources.push_back(transfer.source);
+  return sources;
+}
+
+SmallVector<int64_t> BroadcastOp::getSources(int64_t rank, MeshOp &mesh) {
+  int64_t root = mesh.getGroupOf(rank, getAxes().getAxes())[getRoot()];
+  if (root == rank)
+    return {};
+  return {root};
+}
+
 SmallVector<int64_t> tp::getReceivedBytesByRank(CollectiveOpInterface op,
                                                 MeshOp mesh) {
   SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);

@@ -29,6 +29,9 @@ struct CommResource
 
 namespace mlir::tp {
 class MeshOp;
+/// The group that `axes` span around `rank`, without `rank` itself.
+SmallVector<int64_t> getOtherMembers(AxisListAttr axes, int64_t rank,
+                                     MeshOp &mesh);
 } // namespace mlir::tp
 
 #include "tp/Dialect/TP/TPInterfaces.h.inc"
@@ -50,6 +53,8 @@ constexpr StringLiteral kOpenAttr = "tp.open";
 constexpr StringLiteral kRanksAttr = "tp.ranks";
 /// On a function: what its redistributions cost (docs/Report.md).
 constexpr StringLiteral kRedistributionsAttr = "tp.redistributions";
+/// On a module: the bytes of the arena that its programs will have.
+constexpr StringLiteral kArenaBytesAttr = "tp.arena_bytes";
 
 /// Verifies the constraints of `#tp.sharding` for a tensor of type `type`.
 LogicalResult verifySharding(ShardingAttr sharding, Type type, Operation *from,

@@ -25,6 +25,7 @@ def TP_Dialect : Dialect {
     | `tp.global_type` | per-rank function arguments, results, `nn.parameter` | the type before partitioning |
     | `tp.open` | function arguments and results without `tp.sharding` | the propagation chooses the placement, instead of replicating |
     | `tp.name` | function arguments and results | the name that users know the tensor by |
+    | `tp.arena_bytes` | a per-rank module | the size of its programs' arena, from `tp-predict-memory` |
 
     The IR before `tp-partition` keeps global semantics: erasing every sharding and
     every `tp.redistribute` leaves the original model.

@@ -34,6 +34,19 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       Bytes that `rank`, one of those that run this program, receives from others
       (docs/Artifact.md has the formulas).
     }], "int64_t", "getReceivedBytes", (ins "int64_t":$rank, "::mlir::tp::MeshOp &":$mesh)>,
+    InterfaceMethod<[{
+      The ranks that `rank` receives from: all others of its group, unless the op knows better.
+    }], "::llvm::SmallVector<int64_t>", "getSources",
+      (ins "int64_t":$rank, "::mlir::tp::MeshOp &":$mesh), [{}], [{
+        return ::mlir::tp::getOtherMembers($_op.getAxes(), rank, mesh);
+      }]>,
+    InterfaceMethod<[{
+      How often every rank waits for the others' data: twice where a value is reduced first and gathered then.
+    }], "unsigned", "getNumPhases", (ins), [{}], [{ return 1; }]>,
+    InterfaceMethod<[{
+      Whether what a rank receives is of use to the others of its group too (a gather, or, the other way round, a
+      reduction), so that it may be passed on from neighbour to neighbour and from node to node.
+    }], "bool", "isRelayed", (ins), [{}], [{ return true; }]>,
   ];
 }
 

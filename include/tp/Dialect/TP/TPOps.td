@@ -296,6 +296,9 @@ def TP_AllReduceOp : TP_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "res
   let assemblyFormat = [{
     $kind $input `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
   }];
+  let extraClassDeclaration = [{
+    unsigned getNumPhases() { return 2; }
+  }];
 }
 
 def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
@@ -314,6 +317,9 @@ def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
     $input `split` $split_dim `concat` $concat_dim `over` $mesh custom<Axes>($axes) attr-dict
     `:` type($input) `->` type($result)
   }];
+  let extraClassDeclaration = [{
+    bool isRelayed() { return false; }
+  }];
 }
 
 def TP_PermuteOp : TP_CollectiveOp<"permute", [AllTypesMatch<["input", "result"]>]> {
@@ -331,6 +337,10 @@ def TP_PermuteOp : TP_CollectiveOp<"permute", [AllTypesMatch<["input", "result"]
                        base, provenance);
   let assemblyFormat = [{
     $input `from` $source `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
+    bool isRelayed() { return false; }
   }];
 }
 
@@ -356,6 +366,10 @@ def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
     $input `of` $shape `from` $from `to` $to `over` $mesh custom<Axes>($axes) attr-dict
     `:` type($input) `->` type($result)
   }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
+    bool isRelayed() { return false; }
+  }];
 }
 
 def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "result"]>]> {
@@ -370,6 +384,9 @@ def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "resu
   let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$root), base, provenance);
   let assemblyFormat = [{
     $input `root` $root `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
   }];
 }
 

@@ -1,7 +1,7 @@
 //===- YamlReader.h - YAML and JSON with places -----------------*- C++ -*-===//
 
-#ifndef TP_LIB_PLAN_YAMLREADER_H
-#define TP_LIB_PLAN_YAMLREADER_H
+#ifndef TP_PLAN_YAMLREADER_H
+#define TP_PLAN_YAMLREADER_H
 
 #include "tp/Plan/PlanFile.h"
 #include <optional>
@@ -9,10 +9,11 @@
 namespace mlir::tp::plan {
 
 /// The value that `text`, YAML or JSON, holds; nothing when it is malformed,
-/// which was reported at its line and column of the file `path`.
+/// which was reported at its line and column of the file `path`. `what` is what
+/// errors call the file: "a plan".
 std::optional<PlanValue> readYaml(StringRef text, StringRef path,
-                                  MLIRContext *context);
+                                  StringRef what, MLIRContext *context);
 
 } // namespace mlir::tp::plan
 
-#endif // TP_LIB_PLAN_YAMLREADER_H
+#endif // TP_PLAN_YAMLREADER_H

@@ -1,7 +1,7 @@
 //===- FieldReader.h - the fields of a map in a plan ------------*- C++ -*-===//
 
-#ifndef TP_LIB_PLAN_FIELDREADER_H
-#define TP_LIB_PLAN_FIELDREADER_H
+#ifndef TP_PLAN_FIELDREADER_H
+#define TP_PLAN_FIELDREADER_H
 
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Plan/Pattern.h"
@@ -81,4 +81,4 @@ protected:
 
 } // namespace mlir::tp::plan
 
-#endif // TP_LIB_PLAN_FIELDREADER_H
+#endif // TP_PLAN_FIELDREADER_H
