@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """End-to-end test: import each model once, run it over each number of ranks, and
 require PyTorch's result within a relative difference of 1e-4, with no more
-collectives than Megatron's scheme needs.
+collectives than Megatron's scheme needs, and with the bytes and the memory that
+the report predicts, exactly.
 
 Prints one line for each run; exits with 1 when any of them fails."""
 
@@ -114,6 +115,7 @@ def check_ranks(name, case, imported, ranks, expected):
     wanted = case.collectives if ranks > 1 else {}
     if collectives != wanted:
         problems.append(f"{collectives or 'no collectives'}, expected {wanted or 'none'}")
+    problems += tp_tools.compare_prediction(artifact.report, artifact.executed)
     print(f"{'FAIL' if problems else 'ok  '} {name}, {ranks} ranks: "
           + "; ".join([f"relative difference {difference:.1e}", *problems]), flush=True)
     return not problems

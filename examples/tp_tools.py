@@ -90,15 +90,15 @@ class Model:
         self.tools = tools
         self.inputs = inputs
 
-    def shard(self, plan, ranks):
-        """Apply the plan file over `ranks` ranks and compile the result."""
+    def shard(self, plan, ranks, machine="cpu"):
+        """Apply the plan file over `ranks` ranks and compile the result; predict a run on `machine`."""
         folder = self.tools.out / f"{plan.stem}-{ranks}"
         folder.mkdir(exist_ok=True)
         own_plan = folder / "plan.yaml"
         own_plan.write_text(plan_for(plan, ranks))
         self.tools.call(
             "tp-opt", self.tools.out / "model.mlir",
-            f"--tp-parallelize=plan={own_plan} report={folder / 'report.json'}",
+            f"--tp-parallelize=plan={own_plan} report={folder / 'report.json'} machine={machine}",
             "-o", folder / "ranks.mlir")
         self.tools.call("tp-compile", folder / "ranks.mlir", "-o", folder / "model.tpx")
         return Artifact(self, folder)
@@ -115,6 +115,11 @@ class Artifact:
     def report(self):
         return json.loads((self.folder / "report.json").read_text())
 
+    @property
+    def executed(self):
+        """What the last run reported."""
+        return json.loads((self.folder / "run.json").read_text())
+
     def run(self, *options):
         """Run it on the inputs of the import; returns its output."""
         tools = self.model.tools
@@ -123,7 +128,7 @@ class Artifact:
             inputs += ["--input", f"{name}={tools.out / f'{name}.npy'}"]
         tools.call("tp-run", self.folder / "model.tpx", "--weights",
                    tools.out / "model.safetensors", *inputs,
-                   "--output", self.folder / "y.npy", *options)
+                   "--output", self.folder / "y.npy", "--json", self.folder / "run.json", *options)
         return np.load(self.folder / "y.npy")
 
 
@@ -138,6 +143,30 @@ def print_collectives(report):
         print(f"{count:>5}  {kind:<14} {size:>10}  {fqn}: {reason}")
     if not rows:
         print("    0  (no collectives)")
+
+
+def compare_prediction(report, executed):
+    """What tp-run counted and allocated but the report didn't predict, or the other way round: nothing, exactly.
+    Returns one line for each difference."""
+    differences = []
+
+    def compare(what, predicted, counted):
+        if predicted != counted:
+            differences.append(f"{what}: predicted {predicted}, executed {counted}")
+
+    predicted = report["collectives"]
+    for rank, held in zip(executed["ranks"], report["prediction"]["ranks"]):
+        name = f"rank {rank['rank']}"
+        compare(f"{name}, collectives",
+                [(item["id"], item["kind"], item["bytes_by_rank"][rank["rank"]], 1) for item in predicted],
+                [(item["id"], item["kind"], item["bytes"], item["calls"]) for item in rank["collectives"]])
+        compare(f"{name}, bytes", held["bytes_received"], rank["bytes"])
+        compare(f"{name}, memory", held["memory"],
+                {"parameters": rank["weight_bytes"], "inputs": rank["input_bytes"], "outputs": rank["output_bytes"],
+                 "arena": executed["arena_bytes"],
+                 "total": rank["weight_bytes"] + rank["input_bytes"] + rank["output_bytes"] + executed["arena_bytes"]})
+    compare("ranks", len(report["prediction"]["ranks"]), len(executed["ranks"]))
+    return differences
 
 
 def relative_difference(value, expected):

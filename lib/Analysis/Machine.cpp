@@ -195,7 +195,9 @@ private:
       readText(*name, "name", link.name);
     if (const PlanValue *ranks = fields["ranks"]) {
       readCount(*ranks, "ranks", link.ranks);
-      int64_t inner = machine.links.empty() ? 1 : machine.links.back().ranks;
+      int64_t inner = 1;
+      for (const Link &before : machine.links)
+        inner = std::max(inner, before.ranks);
       if (isLast)
         report(ranks->loc, "the last link joins all ranks and has no 'ranks'");
       else if (link.ranks > 0 && (link.ranks <= inner || link.ranks % inner))

@@ -140,7 +140,7 @@ def check_rows(tools, directory, sizes, rows):
 
 
 def get_passes(report):
-    return [f"--tp-parallelize=report={report}"]
+    return [f"--tp-parallelize=report={report} machine=cpu"]
 
 
 def get_pairs(sizes, rank):
@@ -187,7 +187,7 @@ def check_triangles(tools, directory):
     model, report = directory / "triangles.mlir", directory / "triangles.json"
     model.write_text(programs.get_module(mesh, batch))
     for one_shot in ("true", "false"):
-        options = f"--tp-parallelize=report={report} one-shot={one_shot}"
+        options = f"--tp-parallelize=report={report} machine=cpu one-shot={one_shot}"
         subprocess.run([get_tool(tools, "tp-opt"), model, options, "-o", directory / "out.mlir"], check=True)
         moved = {pair: 0 for pair in pairs}
         for plan in json.loads(report.read_text())["redistributions"]:

@@ -114,6 +114,26 @@ def check_bytes(report, executed):
                 raise Failure(f"rank {rank['rank']} executed {got}, predicted {wanted}")
 
 
+def check_memory(report, executed):
+    """What is allocated is what the report predicts, rank by rank."""
+    for rank, predicted in zip(executed["ranks"], report["prediction"]["ranks"], strict=True):
+        memory = {"parameters": rank["weight_bytes"], "inputs": rank["input_bytes"], "outputs": rank["output_bytes"],
+                  "arena": executed["arena_bytes"]}
+        memory["total"] = sum(memory.values())
+        if predicted["memory"] != memory:
+            raise Failure(f"rank {rank['rank']} allocated {memory}, predicted {predicted['memory']}")
+        if predicted["bytes_received"] != rank["bytes"]:
+            raise Failure(f"rank {rank['rank']} received {rank['bytes']} bytes, predicted {predicted['bytes_received']}")
+
+
+def check_prediction(report, executed):
+    """The report of the passes and that of tp-run say the same, byte for byte; returns the former."""
+    report, executed = json.loads(report.read_text()), json.loads(executed.read_text())
+    check_bytes(report, executed)
+    check_memory(report, executed)
+    return report
+
+
 def check(batch, tools, directory):
     """Raises Failure when anything is wrong with the programs of `batch`."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -143,9 +163,7 @@ def check(batch, tools, directory):
                 problem = difference(load(blocks / f"{name}.{rank}.npy", expected.dtype), block, program.exact)
                 if problem:
                     raise Failure(f"{program.name}: output {name} on rank {rank} {problem}")
-    report = json.loads(report.read_text())
-    check_bytes(report, json.loads(executed.read_text()))
-    batch.check_report(report, batch.programs)
+    batch.check_report(check_prediction(report, executed), batch.programs)
 
 
 def explain(batch, error, tools, directory):

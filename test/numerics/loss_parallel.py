@@ -6,7 +6,6 @@ without class weights, with ignored targets. Exit code 1 when any differs.
 
 import argparse
 import itertools
-import json
 import pathlib
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import tempfile
 import numpy
 import torch
 
+import execution
 from ops import get_tool
 
 SHAPES = [(8, 16), (8, 16, 3), (16,), (5, 7), (4, 3)]
@@ -53,15 +53,16 @@ def check(tools, folder, shape, reduction, weighted, ranks):
     expected = torch.nn.functional.cross_entropy(logits, target, weight=weight, reduction=reduction)
     write_module(folder / "loss.mlir", shape, target_shape, tuple(expected.shape), reduction, weighted, ranks)
     run = lambda name, *words: subprocess.run([tools(name), *map(str, words)], check=True, stdout=subprocess.DEVNULL)
-    run("tp-opt", folder / "loss.mlir", f"--tp-parallelize=report={folder / 'report.json'}", "-o", folder / "ranks.mlir")
+    run("tp-opt", folder / "loss.mlir", f"--tp-parallelize=report={folder / 'report.json'} machine=cpu", "-o", folder / "ranks.mlir")
     run("tp-compile", folder / "ranks.mlir", "-o", folder / "loss.tpx")
     inputs = []
     for index, value in enumerate([logits, target, weight][: 3 if weighted else 2]):
         numpy.save(folder / f"{index}.npy", value.numpy())
         inputs += ["--input", f"arg{index}={folder / f'{index}.npy'}"]
-    run("tp-run", folder / "loss.tpx", *inputs, "--output", folder / "y.npy")
+    run("tp-run", folder / "loss.tpx", *inputs, "--output", folder / "y.npy", "--json", folder / "run.json")
     actual = torch.from_numpy(numpy.load(folder / "y.npy"))
-    kinds = [collective["kind"] for collective in json.loads((folder / "report.json").read_text())["collectives"]]
+    report = execution.check_prediction(folder / "report.json", folder / "run.json")
+    kinds = [collective["kind"] for collective in report["collectives"]]
     return torch.allclose(actual, expected, rtol=1e-5, atol=1e-5) and kinds == ["all_reduce", "all_reduce"]
 
 

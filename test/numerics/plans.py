@@ -15,6 +15,8 @@ import tempfile
 import numpy as np
 import safetensors.numpy
 
+import execution
+
 MODELS = pathlib.Path(__file__).parent.parent / "Plan" / "Inputs"
 RANDOM = np.random.default_rng(0)
 
@@ -107,9 +109,12 @@ def check(case, folder):
         np.save(folder / "t.npy", target)
         inputs += ["--input", f"arg1={folder / 't.npy'}"]
         outputs.append("result1")
-    run("tp-opt", MODELS / file, f"--tp-parallelize=plan={folder / 'plan.yaml'}", "-o", folder / "ranks.mlir")
+    run("tp-opt", MODELS / file, f"--tp-parallelize=plan={folder / 'plan.yaml'} report={folder / 'report.json'} machine=cpu",
+        "-o", folder / "ranks.mlir")
     run("tp-compile", folder / "ranks.mlir", "-o", folder / "model.tpx")
-    run("tp-run", folder / "model.tpx", "--weights", folder / "w.safetensors", *inputs, "--blocks", folder / "blocks")
+    run("tp-run", folder / "model.tpx", "--weights", folder / "w.safetensors", *inputs, "--blocks", folder / "blocks",
+        "--json", folder / "run.json")
+    execution.check_prediction(folder / "report.json", folder / "run.json")
     for rank in range(ranks):
         expected = {"result0": block(y, rank)}
         if "result1" in outputs:

@@ -303,7 +303,7 @@ def draw_batch(options, source, generator):
     return execution.Batch(
         mesh,
         batch,
-        lambda report: [f"--tp-parallelize=report={report} {words}"],
+        lambda report: [f"--tp-parallelize=report={report} machine=cpu {words}"],
         get_check(mesh, one_shot, memory),
     )
 

@@ -27,12 +27,13 @@ MESHES = (
 
 
 def by_pipeline(report):
-    return [f"--tp-parallelize=report={report}"]
+    return [f"--tp-parallelize=report={report} machine=cpu"]
 
 
 def by_passes(report):
     # Without a latency, bytes alone decide: op by op, other splits than by default.
-    return ["--tp-propagate=latency-bytes=0", "--tp-partition", "--tp-optimize-collectives", f"--tp-report=file={report}"]
+    return ["--tp-propagate=latency-bytes=0", "--tp-partition", "--tp-optimize-collectives", "--tp-predict-memory",
+            f"--tp-report=file={report} machine=cpu"]
 
 
 def draw_batch(options, source, generator):

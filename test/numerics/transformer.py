@@ -7,7 +7,6 @@ Exit code 1 when anything differs.
 """
 
 import collections
-import json
 import pathlib
 import subprocess
 import sys
@@ -17,6 +16,8 @@ import warnings
 import numpy as np
 import torch
 from torch import nn
+
+import execution
 
 DIM, HEADS, LAYERS, VOCABULARY, LENGTH = 16, 4, 2, 8, 16
 RANKS = 4
@@ -122,12 +123,12 @@ def main():
         for name, plan, allowed in CASES:
             (folder / "plan.yaml").write_text(plan)
             run("tp-opt", folder / "model.mlir", "-o", folder / "ranks.mlir",
-                f"--tp-parallelize=plan={folder / 'plan.yaml'} report={folder / 'report.json'} strict=true")
+                f"--tp-parallelize=plan={folder / 'plan.yaml'} report={folder / 'report.json'} machine=cpu strict=true")
             run("tp-compile", folder / "ranks.mlir", "-o", folder / "model.tpx")
             run("tp-run", folder / "model.tpx", "--weights", folder / "model.safetensors",
                 "--input", f"tokens={folder / 'tokens.npy'}", "--expect", folder / "expected.npy",
-                "--rtol", "1e-4", "--atol", "1e-5")
-            report = json.loads((folder / "report.json").read_text())
+                "--rtol", "1e-4", "--atol", "1e-5", "--json", folder / "run.json")
+            report = execution.check_prediction(folder / "report.json", folder / "run.json")
             found = collections.Counter(collective["kind"] for collective in report["collectives"])
             print(f"{name}: " + ", ".join(f"{count} {kind}" for kind, count in sorted(found.items())))
             failed |= any(count > allowed.get(kind, 0) for kind, count in found.items())

@@ -145,7 +145,7 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
   let summary = "Turn collectives into runtime calls and rank queries into look-ups";
   let description = [{
     Each collective becomes `tprt.collective` with the next id, and an entry in the `collectives` of
-    `tprt.manifest`. It runs in place where operand and result have one type and nothing else uses the operand.
+    `tprt.manifest`. An all-reduce runs in place where nothing else uses the operand.
     `tp.shard_offset` becomes a look-up by rank in a constant, `tp.local_slice` a slice at such an offset.
 
     Programs of different ranks must run the same collectives in the same order, and the blocks of each group must fit together: one entry

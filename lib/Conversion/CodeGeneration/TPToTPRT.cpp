@@ -113,8 +113,9 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     Location loc = op.getLoc();
     Value input = op->getOperand(0);
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    // Of other collectives, ranks would overwrite what others have yet to read.
     // A function's inputs are read-only, so that writing to one costs a copy.
-    bool inPlace = input.getType() == type && input.hasOneUse() &&
+    bool inPlace = isa<AllReduceOp>(op) && input.hasOneUse() &&
                    input.getDefiningOp() &&
                    !isa<bufferization::ToTensorOp>(input.getDefiningOp());
     Value init = input;
