@@ -9,6 +9,7 @@
 #include "tp/Conversion/Artifact.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Conversion/Pipeline.h"
+#include "tp/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -38,6 +39,17 @@ static cl::opt<Emit> emitKind(
                clEnumValN(Emit::LLVM, "llvm", "optimised LLVM IR"),
                clEnumValN(Emit::Object, "obj", "a relocatable object")),
     cl::cat(category));
+
+static cl::opt<std::string>
+    machine("machine",
+            cl::desc("Predict a run on this machine: a preset, or the path of "
+                     "a description; prints a table"),
+            cl::value_desc("name"), cl::cat(category));
+static cl::opt<std::string>
+    report("report",
+           cl::desc("Write the report of tp-opt, with the prediction "
+                    "where there is a machine"),
+           cl::value_desc("file"), cl::cat(category));
 
 static int fail(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "tp-compile") << message << '\n';
@@ -109,6 +121,13 @@ int main(int argc, char **argv) {
     pm.enableTiming(scope);
     return applyPassManagerCLOptions(pm);
   };
+  if (!machine.empty() || !report.empty()) {
+    PassManager pm(&context);
+    pm.addPass(createPredictMemory());
+    pm.addPass(createReport({report, machine, /*table=*/!machine.empty()}));
+    if (failed(pm.run(*module)))
+      return 1;
+  }
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
   if (llvm::Error error = compileToArtifact(*module, options, os))

@@ -23,9 +23,13 @@ func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<2x4xf32> {tprt.rol
   // CHECK: %[[COPY:.+]] = tensor.empty() : tensor<2x4xf32>
   // CHECK: %[[MAX:.+]] = tprt.collective 1 %[[IN]] : tensor<2x4xf32> into %[[COPY]]
   %2 = tp.all_reduce max %0 over @mesh {dp} : tensor<2x4xf32>
-  // Nothing else uses the operand: in place.
-  // CHECK: tprt.collective 2 into %[[MAX]] : tensor<2x4xf32>
-  %3 = tp.permute %2 from [1, 0] over @mesh {tp} : tensor<2x4xf32>
+  // The others read the operand while the result is written.
+  // CHECK: %[[OTHER:.+]] = tensor.empty() : tensor<2x4xf32>
+  // CHECK: %[[SWAPPED:.+]] = tprt.collective 2 %[[MAX]] : tensor<2x4xf32> into %[[OTHER]]
+  %6 = tp.permute %2 from [1, 0] over @mesh {tp} : tensor<2x4xf32>
+  // Nothing else uses the operand of an all-reduce: in place.
+  // CHECK: tprt.collective 3 into %[[SWAPPED]] : tensor<2x4xf32>
+  %3 = tp.all_reduce min %6 over @mesh {dp} : tensor<2x4xf32>
   // What differs from rank to rank is looked up.
   // CHECK: %[[OFFSET64:.+]] = tensor.extract %[[OFFSETS]][%[[RANK]]]
   // CHECK: %[[OFFSET:.+]] = arith.index_cast %[[OFFSET64]]
