@@ -77,10 +77,15 @@ struct Report : tp::impl::ReportBase<Report> {
         }
       }
       func::FuncOp function = programs.front();
+      if (!isWanted()) {
+        for (size_t i = 0; i < issued.front().size(); ++i)
+          emitRemark(getSameCollectives(issued, i), function);
+        continue;
+      }
       for (size_t i = 0; i < issued.front().size(); ++i) {
-        auto ops = llvm::map_to_vector(
-            issued, [&](const auto &list) { return list[i]; });
-        collectives.push_back(getCollectiveJSON(ops, function));
+        auto ops = getSameCollectives(issued, i);
+        emitRemark(ops, function);
+        collectives.push_back(getCollectiveJSON(ops));
       }
       llvm::StringSet<> seen;
       function.walk([&](nn::ParameterOp op) {
@@ -95,6 +100,8 @@ struct Report : tp::impl::ReportBase<Report> {
         for (auto entry : list.getAsRange<DictionaryAttr>())
           redistributions.push_back(getRedistributionJSON(entry));
     }
+    if (!isWanted())
+      return;
     report["totals"] = std::move(totals);
     report["collectives"] = std::move(collectives);
     report["redistributions"] = std::move(redistributions);
@@ -120,6 +127,20 @@ struct Report : tp::impl::ReportBase<Report> {
                          << "': " << llvm::toString(std::move(error));
       signalPassFailure();
     }
+  }
+
+  /// Whether anybody reads more than remarks.
+  bool isWanted() {
+    return !file.empty() || !machine.empty() || table ||
+           getOperation().getTargetSystemSpec();
+  }
+
+  /// One collective in the programs of all ranks.
+  static SmallVector<CollectiveOpInterface>
+  getSameCollectives(ArrayRef<SmallVector<CollectiveOpInterface>> issued,
+                     size_t index) {
+    return llvm::map_to_vector(issued,
+                               [&](const auto &list) { return list[index]; });
   }
 
   /// With a machine, what a run of the entry takes on it.
@@ -204,18 +225,12 @@ struct Report : tp::impl::ReportBase<Report> {
   }
 
   /// `ops` are one collective in the programs of all ranks.
-  llvm::json::Object getCollectiveJSON(ArrayRef<CollectiveOpInterface> ops,
-                                       func::FuncOp function) {
+  llvm::json::Object getCollectiveJSON(ArrayRef<CollectiveOpInterface> ops) {
     CollectiveOpInterface op = ops.front();
     auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
     auto result = cast<RankedTensorType>(op->getResult(0).getType());
-    SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
-    for (CollectiveOpInterface other : ops)
-      for (auto [sum, more] :
-           llvm::zip_equal(bytes, getReceivedBytesByRank(other, mesh)))
-        sum += more;
+    SmallVector<int64_t> bytes = getBytesByRank(ops);
     int64_t most = *llvm::max_element(bytes);
-    emitRemark(op, most, function);
     StringRef kind = op.getCollectiveKind();
 
     llvm::json::Object *total = totals.getObject(kind);
@@ -352,16 +367,28 @@ struct Report : tp::impl::ReportBase<Report> {
     }
   }
 
-  void emitRemark(CollectiveOpInterface op, int64_t bytes,
-                  func::FuncOp function) {
-    remark::passed(op->getLoc(),
-                   remark::RemarkOpts::name(op.getCollectiveKind())
-                       .category("tp-report")
-                       .function(function.getName()))
-        << remark::metric("MeshDim", getMeshDim(op))
-        << remark::metric("BytesPerRank", bytes)
-        << remark::metric("FQN", op.getOriginFqn())
-        << remark::reason("{0}", op.getOriginReason());
+  SmallVector<int64_t> getBytesByRank(ArrayRef<CollectiveOpInterface> ops) {
+    SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
+    for (CollectiveOpInterface op : ops)
+      for (auto [sum, more] :
+           llvm::zip_equal(bytes, getReceivedBytesByRank(op, mesh)))
+        sum += more;
+    return bytes;
+  }
+
+  void emitRemark(ArrayRef<CollectiveOpInterface> ops, func::FuncOp function) {
+    CollectiveOpInterface op = ops.front();
+    auto remark = remark::passed(
+        op->getLoc(), remark::RemarkOpts::name(op.getCollectiveKind())
+                          .category("tp-report")
+                          .function(function.getName()));
+    if (!remark)
+      return;
+    remark << remark::metric("MeshDim", getMeshDim(op))
+           << remark::metric("BytesPerRank",
+                             *llvm::max_element(getBytesByRank(ops)))
+           << remark::metric("FQN", op.getOriginFqn())
+           << remark::reason("{0}", op.getOriginReason());
   }
 
   /// Where the report goes beside the file, if anywhere.
