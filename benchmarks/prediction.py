@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Predicted beside measured: the example models on this machine, as `tp-run --calibrate` describes it.
 
-Imports each model once, shards it over each number of ranks with a prediction, and runs all of them in turn, round
-after round, so that what else the machine does hits all alike. Prints one line a program: the predicted and the
-measured time, the median over rounds of each round's median, and whether the bytes that ranks received and the memory
-that they allocated are exactly the predicted ones. Exits with 1 where one isn't.
+Imports each model once and shards it over each number of ranks. A round calibrates, predicts and runs every program in
+turn, so that what else the machine does hits all alike. Prints one line a program: predicted and measured time, medians
+over the rounds (of a round, the median of its runs), their ratio and its range over the rounds, and whether the bytes
+that ranks received and the memory that they allocated are exactly the predicted ones. Exits with 1 where they aren't.
 
     .venv/bin/python benchmarks/prediction.py
 """
@@ -38,14 +38,10 @@ def main():
     tp_tools.add_arguments(parser, "prediction", (2, 4))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=10, help="runs a round (default: %(default)s)")
-    parser.add_argument("--machine", help="a description or preset; calibrated anew by default")
+    parser.add_argument("--machine", help="a description or preset; calibrated in each round by default")
     arguments = parser.parse_args()
     torch.manual_seed(0)
 
-    calibrator = tp_tools.Tools(arguments.bin, arguments.out, echo=False)
-    machine = arguments.machine or arguments.out / "machine.json"
-    if not arguments.machine:
-        calibrator.call("tp-run", "--calibrate", machine)
     programs = []
     for name, module, inputs, plans in get_models():
         tools = tp_tools.Tools(arguments.bin, arguments.out / name, echo=False)
@@ -53,23 +49,29 @@ def main():
         model = tools.import_model(tools.out / "model.pt", inputs)
         for plan in plans:
             for ranks in arguments.ranks:
-                artifact = model.shard(EXAMPLES / plan, ranks, machine)
-                programs.append((f"{name} {Path(plan).stem}", ranks, artifact, []))
+                programs.append((f"{name} {Path(plan).stem}", ranks, model.shard(EXAMPLES / plan, ranks), []))
+    machine = arguments.machine or arguments.out / "machine.json"
     for _ in range(arguments.rounds):
-        for _, _, artifact, seconds in programs:
+        if not arguments.machine:
+            tools.call("tp-run", "--calibrate", machine)
+        for _, _, artifact, times in programs:
+            tools.call("tp-opt", artifact.folder / "ranks.mlir", "-o", "/dev/null", "--tp-predict-memory",
+                       f"--tp-report=file={artifact.folder / 'report.json'} machine={machine}")
             artifact.run("--warmup", "2", "--repeat", str(arguments.repeat))
-            seconds.append(artifact.executed["seconds"]["median"])
+            times.append((artifact.report["prediction"]["seconds"], artifact.executed["seconds"]["median"]))
 
-    print(f"{'program':<14} {'ranks':>5} {'predicted ms':>12} {'measured ms':>11} {'predicted/measured':>18}"
-          f" {'bytes':>11} {'arena':>11}  exact")
+    print(f"{'program':<12} {'ranks':>5} {'predicted':>10} {'measured':>10} {'ratio':>6} {'range':>12}"
+          f" {'bytes':>10} {'memory':>10}  exact")
     exact = True
-    for name, ranks, artifact, seconds in programs:
+    for name, ranks, artifact, times in programs:
         report, executed = artifact.report, artifact.executed
-        predicted, measured = report["prediction"]["seconds"], statistics.median(seconds)
+        predicted, measured = (statistics.median(column) for column in zip(*times))
+        ratios = sorted(a / b for a, b in times)
         differences = tp_tools.compare_prediction(report, executed)
         exact &= not differences
-        print(f"{name:<14} {ranks:>5} {1e3 * predicted:>12.2f} {1e3 * measured:>11.2f} {predicted / measured:>18.2f}"
-              f" {executed['total']['bytes']:>11} {executed['arena_bytes']:>11}  {'no' if differences else 'yes'}")
+        print(f"{name:<12} {ranks:>5} {1e3 * predicted:>7.2f} ms {1e3 * measured:>7.2f} ms {statistics.median(ratios):>6.2f}"
+              f" {ratios[0]:>5.2f}–{ratios[-1]:<6.2f} {executed['total']['bytes']:>10}"
+              f" {max(rank['memory']['total'] for rank in report['prediction']['ranks']):>10}  {'no' if differences else 'yes'}")
         for line in differences:
             print(f"  {line}")
     return 0 if exact else 1

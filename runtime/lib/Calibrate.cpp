@@ -1,8 +1,8 @@
 //===- Calibrate.cpp - What this machine can do --------------------------===//
 //
-// Each number is that of the fastest of many runs (what else the machine does
-// only slows them), taken while every core does the same: that is how ranks
-// run. A collective is fitted to
+// Each number is the median of many rounds in which every core does the same:
+// that is how ranks run, and how fast a machine is in the long run, which for a
+// shared or throttled one is less than its best. A collective is fitted to
 //   seconds = latency + received bytes / bandwidth
 // over several sizes, with relative errors, so that small ones count as much as
 // large ones.
@@ -17,9 +17,9 @@
 #include "tprt/Tensor.h"
 
 #include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
@@ -33,28 +33,45 @@ static double getSeconds(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+static double getMedian(std::vector<double> values) {
+  auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 /// Seconds of one call of what `make()` returns, while as many threads do the
-/// same; of the slowest thread.
+/// same. They start each round together, so that none has the machine for
+/// itself, and the round takes as long as the slowest.
 template <typename Make>
 static double measure(int64_t numThreads, double seconds, Make make) {
-  std::vector<double> fastest(numThreads);
+  constexpr int64_t numRounds = 25;
+  std::barrier meeting(numThreads);
+  std::vector<double> perCall(numThreads);
+  std::vector<double> rounds;
+  int64_t numCalls = 1;
   std::vector<std::thread> threads;
   for (int64_t thread = 0; thread < numThreads; ++thread)
     threads.emplace_back([&, thread] {
       auto work = make();
-      work(); // touches the memory
-      double least = std::numeric_limits<double>::infinity();
-      Clock::time_point begin = Clock::now();
-      do {
+      for (int64_t round = -1; round < numRounds; ++round) {
+        meeting.arrive_and_wait();
         Clock::time_point start = Clock::now();
-        work();
-        least = std::min(least, getSeconds(start));
-      } while (getSeconds(begin) < seconds);
-      fastest[thread] = least;
+        for (int64_t call = 0; call < numCalls; ++call)
+          work();
+        perCall[thread] = getSeconds(start) / numCalls;
+        meeting.arrive_and_wait();
+        if (thread > 0)
+          continue;
+        double slowest = *std::max_element(perCall.begin(), perCall.end());
+        if (round >= 0) // the first one touches the memory
+          rounds.push_back(slowest);
+        numCalls =
+            std::clamp<int64_t>(seconds / numRounds / slowest, 1, 1 << 24);
+      }
     });
   for (std::thread &thread : threads)
     thread.join();
-  return *std::max_element(fastest.begin(), fastest.end());
+  return getMedian(rounds);
 }
 
 //===----------------------------------------------------------------------===//
@@ -211,10 +228,10 @@ static std::vector<Sample> measureCollectives(const Manifest &manifest,
             src + numElements(collective.operandShapes[0]) * sizeof(float);
         std::memset(src, 0, bytes * sizeof(float));
         // As many calls on every rank: the size decides.
-        constexpr int64_t numRuns = 5;
+        constexpr int64_t numRuns = 15;
         const int64_t callsPerRun = std::clamp<int64_t>(
             seconds / numRuns / (1e-6 + bytes * 1e-9), 4, 500);
-        double least = std::numeric_limits<double>::infinity();
+        std::vector<double> runs;
         for (int64_t run = -1; run < numRuns; ++run) {
           communicator->barrier();
           Clock::time_point start = Clock::now();
@@ -222,12 +239,12 @@ static std::vector<Sample> measureCollectives(const Manifest &manifest,
           for (int64_t call = 0; call < callsPerRun; ++call)
             received = communicator->run(id, src, dst);
           if (run >= 0) // the first one warms up
-            least = std::min(least, getSeconds(start) / callsPerRun);
+            runs.push_back(getSeconds(start) / callsPerRun);
           if (communicator->getRank() == 0)
             samples[id].bytes = received;
         }
         if (communicator->getRank() == 0)
-          samples[id].seconds = least;
+          samples[id].seconds = getMedian(runs);
       }
       communicator->finish();
     });
@@ -285,9 +302,9 @@ std::string tprt::calibrate(const CalibrationOptions &options) {
   for (Dtype dtype : {Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16}) {
     constexpr double n = 384;
     flops[std::string(toString(dtype))] =
-        2 * n * n * n / measureProduct(dtype, n, cores, 4 * seconds);
+        2 * n * n * n / measureProduct(dtype, n, cores, 10 * seconds);
   }
-  double launch = measureProduct(Dtype::F32, 4, cores, seconds);
+  double launch = measureProduct(Dtype::F32, 4, cores, 5 * seconds);
   json collectives = calibrateCollectives(options);
   // Without a measurement of a kind, the all-reduce of fewest ranks stands for
   // it.
@@ -304,7 +321,7 @@ std::string tprt::calibrate(const CalibrationOptions &options) {
       {"name", "calibrated-cpu"},
       {"device",
        {{"flops", flops},
-        {"elementwise", measureElementwise(cores, seconds)},
+        {"elementwise", measureElementwise(cores, 10 * seconds)},
         {"memory_bandwidth", memory},
         {"memory_capacity", bytes / cores},
         {"launch", launch}}},
