@@ -1,6 +1,8 @@
 //===- CostModel.cpp - What a per-rank program costs ----------------------===//
 
 #include "tp/Analysis/CostModel.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -10,6 +12,9 @@ using namespace mlir::tp;
 //===----------------------------------------------------------------------===//
 // Work of an op
 //===----------------------------------------------------------------------===//
+
+/// Code generation unrolls no more iterations than these.
+static constexpr int64_t kMaxIterations = 4096;
 
 static int64_t getNumBytes(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -216,7 +221,10 @@ OpWork tp::getWork(Operation *op) {
   if (op->getNumResults() > 0)
     if (auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
       work.element = type.getElementType();
-  if (op->getNumOperands() == 0 || op->hasTrait<OpTrait::IsTerminator>()) {
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  if (!llvm::any_of(op->getOperandTypes(), isTensor) ||
+      op->hasTrait<OpTrait::IsTerminator>() ||
+      isa<RegionBranchOpInterface>(op)) {
     work.isFree = true;
     return work;
   }
@@ -262,6 +270,28 @@ OpWork tp::getWork(Operation *op) {
   if (!work.isFree)
     work.bytes += resultBytes;
   return work;
+}
+
+static void walkExecuted(Region &region,
+                         function_ref<void(Operation *)> callback) {
+  for (Block &block : region)
+    for (Operation &op : block) {
+      callback(&op);
+      if (!isa<RegionBranchOpInterface>(op))
+        continue;
+      int64_t count = 1;
+      if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+        if (std::optional<APInt> known = loop.getStaticTripCount())
+          count = known->getLimitedValue(kMaxIterations);
+      for (int64_t i = 0; i < count; ++i)
+        for (Region &inner : op.getRegions())
+          walkExecuted(inner, callback);
+    }
+}
+
+void tp::walkExecuted(func::FuncOp function,
+                      function_ref<void(Operation *)> callback) {
+  ::walkExecuted(function.getBody(), callback);
 }
 
 //===----------------------------------------------------------------------===//
@@ -395,7 +425,7 @@ Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
       programOf[rank] = index;
     auto &issued = collectives.emplace_back();
     auto &computed = before.emplace_back(1, 0.0);
-    result.program.walk([&](Operation *op) {
+    walkExecuted(result.program, [&](Operation *op) {
       if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
         issued.push_back(collective);
         computed.push_back(0);

@@ -11,8 +11,8 @@
 // [CUDA] "Getting Started with CUDA Graphs", NVIDIA Technical Blog: 3.4 us per
 //        short kernel of a graph, 2.9 us of which the kernel runs, and 9.6 us
 //        with a launch and a wait for each; 1 us lies between.
-// [CPU]  tp-run --calibrate on two cores of an x86-64 server; the file that it
-//        writes for one's own machine is better.
+// [CPU]  tp-run --calibrate on two cores of an AMD EPYC server, two ranks; the
+//        file that it writes for one's own machine is better.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,16 +76,16 @@ static Machine makeEthernet(StringRef name, double gigabits) {
 static Machine makeCPU() { // [CPU]
   Machine machine;
   machine.name = "cpu";
-  machine.flopsF64 = 40e9;
+  machine.flopsF64 = 39e9;
   machine.flopsF32 = 80e9;
-  machine.flopsF16 = machine.flopsBF16 = 60e9; // converted to f32
-  machine.elementwise = 1e9;
-  machine.memoryBandwidth = 12e9;
-  machine.memoryCapacity = 16'000'000'000;
-  machine.launch = 0.2e-6;
+  machine.flopsF16 = machine.flopsBF16 = 65e9; // converted to f32
+  machine.elementwise = 3.8e9;
+  machine.memoryBandwidth = 18e9;
+  machine.memoryCapacity = 12'600'000'000;
+  machine.launch = 0.24e-6;
   machine.nodeDevices = 2;
-  machine.nodeMemoryBandwidth = 20e9;
-  machine.links = {{"memory", 0, 2e-6, 5e9, LinkAlgorithm::Direct, {}}};
+  machine.nodeMemoryBandwidth = 21e9;
+  machine.links = {{"memory", 0, 1e-6, 14e9, LinkAlgorithm::Direct, {}}};
   return machine;
 }
 

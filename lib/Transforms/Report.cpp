@@ -67,7 +67,10 @@ struct Report : tp::impl::ReportBase<Report> {
       SmallVector<SmallVector<CollectiveOpInterface>> issued;
       for (func::FuncOp program : programs) {
         auto &list = issued.emplace_back();
-        program.walk([&](CollectiveOpInterface op) { list.push_back(op); });
+        walkExecuted(program, [&](Operation *op) {
+          if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+            list.push_back(collective);
+        });
         if (list.size() != issued.front().size()) {
           program.emitError()
               << "has " << list.size() << " collectives, the program of other "
@@ -131,7 +134,7 @@ struct Report : tp::impl::ReportBase<Report> {
 
   /// Whether anybody reads more than remarks.
   bool isWanted() {
-    return !file.empty() || !machine.empty() || table ||
+    return text || !file.empty() || !machine.empty() || table ||
            getOperation().getTargetSystemSpec();
   }
 
@@ -172,10 +175,12 @@ struct Report : tp::impl::ReportBase<Report> {
         **found, predict(programs, mesh, **found), getMemory(module), {}};
     predicted.receivedBytes.assign(mesh.getNumRanks(), 0);
     for (func::FuncOp program : programs)
-      program.walk([&](CollectiveOpInterface op) {
-        for (auto [sum, more] : llvm::zip_equal(
-                 predicted.receivedBytes, getReceivedBytesByRank(op, mesh)))
-          sum += more;
+      walkExecuted(program, [&](Operation *op) {
+        if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+          for (auto [sum, more] :
+               llvm::zip_equal(predicted.receivedBytes,
+                               getReceivedBytesByRank(collective, mesh)))
+            sum += more;
       });
     checkCapacity(module, predicted);
     report["prediction"] = predicted.toJSON();

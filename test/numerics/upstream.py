@@ -50,7 +50,7 @@ def main():
         placer = programs.Placer(mesh, source)
         cases = [case for case in CASES if re.search(options.filter, case.name)]
         batch = [get_program(case, f"c{i}", placer) for i, case in enumerate(cases)]
-        return execution.Batch(mesh, batch, lambda report: [f"--tp-parallelize=report={report}"])
+        return execution.Batch(mesh, batch, lambda report: [f"--tp-parallelize=report={report} machine=cpu"])
 
     return execution.check_batches(options, draw_batch)
 

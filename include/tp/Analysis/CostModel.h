@@ -47,6 +47,12 @@ struct OpWork {
 /// What `op`, any op but a collective, does.
 OpWork getWork(Operation *op);
 
+/// Calls `callback` for each op of `function` as often as it runs, in order.
+/// What code generation makes of control flow counts: loops of known length are
+/// unrolled, and both branches of a condition run. Other loops count once.
+void walkExecuted(func::FuncOp function,
+                  function_ref<void(Operation *)> callback);
+
 /// A sum of costs.
 struct Cost {
   int64_t count = 0;
