@@ -62,14 +62,14 @@ LAYER = """
   %o1_~ = nn.transpose %o_~ [0, 2, 1, 3] : {bhsk} -> {bshk}
   %o2_~ = nn.reshape %o1_~ : {bshk} -> {bsd}
   %o3_~ = nn.linear %o2_~, %wo_~ : ({bsd}, {dd}) -> {bsd}
-  %y_~ = nn.add %x_~, %o3_~ : ({bsd}, {bsd}) -> {bsd}
+  %y_~ = nn.add %x_~, %o3_~ {between}: ({bsd}, {bsd}) -> {bsd}
   %g_~ = nn.rms_norm %y_~ weight %n2_~ over 1 eps 1.0e-5 : ({bsd}, {vec}) -> {bsd}
   %u_~ = nn.linear %g_~, %w1_~ : ({bsd}, {fd}) -> {bsf}
   %s_~ = nn.silu %u_~ : {bsf}
   %t_~ = nn.linear %g_~, %w3_~ : ({bsd}, {fd}) -> {bsf}
   %m_~ = nn.mul %s_~, %t_~ : ({bsf}, {bsf}) -> {bsf}
   %d_~ = nn.linear %m_~, %w2_~ : ({bsf}, {df}) -> {bsd}
-  %x_$ = nn.add %y_~, %d_~ : ({bsd}, {bsd}) -> {bsd}
+  %x_$ = nn.add %y_~, %d_~ {between}: ({bsd}, {bsd}) -> {bsd}
 """
 # Positions of what VALUE stands for: [a b] -> [a cos - b sin, a sin + b cos].
 ROPE = """  %V1_~ = nn.reshape %V0_~ : {bsd} -> {bshk}
@@ -95,10 +95,12 @@ def get_module(config):
              "bsf": tensor(b, s, f), "bshk": tensor(b, s, h, k), "bshj": tensor(b, s, h, k // 2),
              "bhsk": tensor(b, h, s, k), "table": tensor(s, 1, k // 2), "half": k // 2,
              "col": sharding(tp, ""), "row": sharding("", tp)}
-    rope = ROPE.format(**words)
-    layer = LAYER.format(**words, rope_q=rope.replace("V", "q"), rope_k=rope.replace("V", "k"))
     dp = config.mesh[0][0] if len(config.mesh) > 1 else ""
     stream = sharding(dp, tp if config.sequence else "", "")
+    # Without it, the blocks in between might as well be whole: that moves no more.
+    between = f"{{tp.sharding = {stream}}} " if config.sequence else ""
+    rope = ROPE.format(**words)
+    layer = LAYER.format(**words, between=between, rope_q=rope.replace("V", "q"), rope_k=rope.replace("V", "k"))
     mesh = ", ".join(f"{name} = {size}" for name, size in config.mesh)
     body = "".join(layer.replace("~", str(i)).replace("$", str(i + 1)) for i in range(config.layers))
     return f"""tp.mesh @mesh({mesh})
