@@ -20,6 +20,7 @@ struct TPInlinerInterface : public DialectInlinerInterface {
 
 void TPDialect::initialize() {
   registerAttributes();
+  registerTypes();
   addOperations<
 #define GET_OP_LIST
 #include "tp/Dialect/TP/TPOps.cpp.inc"

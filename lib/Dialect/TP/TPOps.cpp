@@ -494,6 +494,29 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+CollectiveOpInterface StartOp::getCollective() {
+  return cast<CollectiveOpInterface>(getBody().front().front());
+}
+
+LogicalResult StartOp::verifyRegions() {
+  Block &block = getBody().front();
+  if (!llvm::hasNItems(block, 2) ||
+      !isa<CollectiveOpInterface>(block.front()) ||
+      !isa<YieldOp>(block.back()) ||
+      cast<YieldOp>(block.back()).getValue().getDefiningOp() != &block.front())
+    return emitOpError("needs a body of one collective and a 'tp.yield' of its "
+                       "result");
+  Type type = cast<YieldOp>(block.back()).getValue().getType();
+  if (getType().getTensor() != type)
+    return emitOpError() << "is pending for " << getType().getTensor()
+                         << ", the collective gives " << type;
+  if (!getResult().hasOneUse() ||
+      !isa<WaitOp>(*getResult().getUsers().begin()) ||
+      (*getResult().getUsers().begin())->getBlock() != (*this)->getBlock())
+    return emitOpError("needs one 'tp.wait', in the same block");
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Per-rank ops: bytes
 //===----------------------------------------------------------------------===//

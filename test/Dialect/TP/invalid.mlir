@@ -287,3 +287,40 @@ tp.mesh @mesh(tp = 2)
 func.func @overflow(%x: tensor<9223372036854775807x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) {
   return
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @no_collective(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{needs a body of one collective and a 'tp.yield' of its result}}
+  %0 = tp.start {
+    tp.yield %x : tensor<8xf32>
+  } : !tp.pending<tensor<8xf32>>
+  %1 = tp.wait %0 : !tp.pending<tensor<8xf32>>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @other_type(%x: tensor<8xf32>) -> tensor<16xf32> {
+  // expected-error@+1 {{is pending for 'tensor<16xf32>', the collective gives 'tensor<8xf32>'}}
+  %0 = tp.start {
+    %2 = tp.all_reduce sum %x over @mesh {tp} : tensor<8xf32>
+    tp.yield %2 : tensor<8xf32>
+  } : !tp.pending<tensor<16xf32>>
+  %1 = tp.wait %0 : !tp.pending<tensor<16xf32>>
+  return %1 : tensor<16xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @never_waited_for(%x: tensor<8xf32>) {
+  // expected-error@+1 {{needs one 'tp.wait', in the same block}}
+  %0 = tp.start {
+    %2 = tp.all_reduce sum %x over @mesh {tp} : tensor<8xf32>
+    tp.yield %2 : tensor<8xf32>
+  } : !tp.pending<tensor<8xf32>>
+  return
+}

@@ -69,3 +69,18 @@ func.func @views(%x: tensor<8x8xf32>) {
   %2 = tp.from_local %1 as <@mesh, [{}, {tp}]> : tensor<2x8xf32> -> tensor<2x32xf32>
   return
 }
+
+// CHECK-LABEL: func.func @pending
+func.func @pending(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // CHECK: %[[P:.*]] = tp.start {
+  // CHECK-NEXT: %[[R:.*]] = tp.all_reduce sum %{{.*}} over @mesh {tp} : tensor<8x4xf32>
+  // CHECK-NEXT: tp.yield %[[R]] : tensor<8x4xf32>
+  // CHECK-NEXT: } : !tp.pending<tensor<8x4xf32>>
+  // CHECK-NEXT: tp.wait %[[P]] : !tp.pending<tensor<8x4xf32>>
+  %0 = tp.start {
+    %1 = tp.all_reduce sum %x over @mesh {tp} : tensor<8x4xf32>
+    tp.yield %1 : tensor<8x4xf32>
+  } : !tp.pending<tensor<8x4xf32>>
+  %2 = tp.wait %0 : !tp.pending<tensor<8x4xf32>>
+  return %2 : tensor<8x4xf32>
+}

@@ -19,6 +19,9 @@
 #define GET_ATTRDEF_CLASSES
 #include "tp/Dialect/TP/TPAttrs.h.inc"
 
+#define GET_TYPEDEF_CLASSES
+#include "tp/Dialect/TP/TPTypes.h.inc"
+
 namespace mlir::tp {
 /// Orders collectives among themselves; see TP_CommResource.
 struct CommResource

@@ -31,7 +31,11 @@ def TP_Dialect : Dialect {
     every `tp.redistribute` leaves the original model.
   }];
   let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = [{ void registerAttributes(); }];
+  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerTypes();
+  }];
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;

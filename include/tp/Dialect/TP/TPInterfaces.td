@@ -20,6 +20,8 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     InterfaceMethod<"The mesh.", "::mlir::FlatSymbolRefAttr", "getMeshAttr">,
     InterfaceMethod<"Mesh dimensions that span a group, major to minor.",
       "::mlir::tp::AxisListAttr", "getAxes">,
+    InterfaceMethod<"Whether all ranks of a group get the same result.",
+      "bool", "isSameInGroup", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"The FQN of the module that asked for it.",
       "::llvm::StringRef", "getOriginFqn", (ins), [{
         auto attr = $_op->template getAttrOfType<::mlir::StringAttr>("fqn");

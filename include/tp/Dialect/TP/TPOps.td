@@ -5,6 +5,7 @@
 
 include "tp/Dialect/TP/TPAttrs.td"
 include "tp/Dialect/TP/TPInterfaces.td"
+include "tp/Dialect/TP/TPTypes.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -264,6 +265,7 @@ def TP_AllGatherOp : TP_CollectiveOp<"all_gather"> {
   let assemblyFormat = [{
     $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
   }];
+  let extraClassDeclaration = "bool isSameInGroup() { return true; }";
 }
 
 def TP_ReduceScatterOp : TP_CollectiveOp<"reduce_scatter"> {
@@ -298,6 +300,7 @@ def TP_AllReduceOp : TP_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "res
   }];
   let extraClassDeclaration = [{
     unsigned getNumPhases() { return 2; }
+    bool isSameInGroup() { return true; }
   }];
 }
 
@@ -387,7 +390,56 @@ def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "resu
   }];
   let extraClassDeclaration = [{
     ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
+    bool isSameInGroup() { return true; }
   }];
+}
+
+def TP_StartOp : TP_Op<"start", [SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
+  let summary = "Begin a collective that is waited for later";
+  let description = [{
+    Issues the collective in its body; `tp.wait` gives its result. What stands in between
+    may run meanwhile. The order in which ranks issue collectives is that of the starts.
+
+    ```mlir
+    %0 = tp.start {
+      %1 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<16x4xf32>
+      tp.yield %1 : tensor<16x4xf32>
+    } : !tp.pending<tensor<16x4xf32>>
+    %2 = nn.linear %y, %w : …
+    %3 = tp.wait %0 : !tp.pending<tensor<16x4xf32>>
+    ```
+
+    **Constraints:** (C1) the body is one collective and a `tp.yield` of its result; (C2) the
+    result is pending for that; (C3) it has one use, a `tp.wait` in the same block.
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let results = (outs TP_PendingType:$result);
+  let assemblyFormat = "$body attr-dict `:` qualified(type($result))";
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    CollectiveOpInterface getCollective();
+  }];
+}
+
+def TP_YieldOp : TP_Op<"yield", [Pure, Terminator, HasParent<"StartOp">]> {
+  let summary = "The result of the collective that is started";
+  let arguments = (ins AnyRankedTensor:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def TP_WaitOp : TP_Op<"wait", [
+    TypesMatchWith<"the result is what is pending", "pending", "result",
+                   "::llvm::cast<PendingType>($_self).getTensor()">,
+    MemoryEffects<[MemRead<TP_CommResource>, MemWrite<TP_CommResource>]>]> {
+  let summary = "Wait until a collective has given its result";
+  let description = [{
+    ```mlir
+    %1 = tp.wait %0 : !tp.pending<tensor<16x4xf32>>
+    ```
+  }];
+  let arguments = (ins TP_PendingType:$pending);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$pending attr-dict `:` qualified(type($pending))";
 }
 
 def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
