@@ -26,7 +26,11 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   // From here on each entry point is one program: what it calls is part of it.
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
-  pm.addPass(createOptimizeCollectives());
+  pm.addPass(createOptimizeCollectives(
+      {options.sequenceParallel, options.bucketBytes, options.memoryLimit}));
+  if (options.overlap)
+    pm.addPass(createOverlapCollectives({options.chunks}));
+  pm.addPass(createVerifyCollectives());
   if (!options.machine.empty())
     pm.addPass(createPredictMemory());
   pm.addPass(createReport({options.report, options.machine, options.table}));

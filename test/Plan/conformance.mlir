@@ -497,7 +497,8 @@ func.func @main(%x: tensor<16x7xf32>) -> tensor<16x7xf32> {
 mesh: {tp: 4}
 plan: {"": {style: PrepareModuleOutput, output_layouts: Replicate, desired_output_layouts: Shard(0)}}
 
-# PrepareModuleInputOutput of 7 columns over 4 ranks: the last one has one less. 1 all-gather.
+# PrepareModuleInputOutput of 7 columns over 4 ranks: the last one has one less. 1 all-gather, of
+# which each rank uses a slice: an all-to-all moves less.
 //--- 24.mlir
 func.func @main(%x: tensor<20x7xf32>) -> tensor<20x7xf32> {
   %r = nn.module "" class "Identity" (%x as "input" at 0) {
@@ -509,10 +510,10 @@ func.func @main(%x: tensor<20x7xf32>) -> tensor<20x7xf32> {
 //--- 24.yaml
 # CHECK: func.func @main(%arg0: tensor<5x7xf32>
 # CHECK-SAME: -> (tensor<20x2xf32>
-# CHECK: tp.all_gather %arg0 dim 0
+# CHECK: tp.all_to_all %arg0 split 1 concat 0
 # CHECK: func.func @main_0(%arg0: tensor<5x7xf32>
 # CHECK-SAME: -> (tensor<20x1xf32>
-# CHECK: tp.all_gather %arg0 dim 0
+# CHECK: tp.all_to_all %arg0 split 1 concat 0
 mesh: {tp: 4}
 plan: {"": {style: PrepareModuleInputOutput, input_layouts: Shard(0), desired_input_layouts: Replicate, output_layouts: Replicate, desired_output_layouts: Shard(1)}}
 

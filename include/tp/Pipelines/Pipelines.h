@@ -78,10 +78,38 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::desc("Whether no block on the way of a redistribution may be "
                      "larger than those it leads between"),
       llvm::cl::init(false)};
+  PassOptions::Option<bool> sequenceParallel{
+      *this, "sequence-parallel",
+      llvm::cl::desc(
+          "Whether ops between an all_reduce and those that need its "
+          "result whole run on blocks"),
+      llvm::cl::init(false)};
+  PassOptions::Option<int64_t> bucketBytes{
+      *this, "bucket-bytes",
+      llvm::cl::desc("Bytes up to which independent collectives are joined; 0: "
+                     "they aren't"),
+      llvm::cl::init(0)};
+  PassOptions::Option<int64_t> memoryLimit{
+      *this, "memory-limit",
+      llvm::cl::desc(
+          "Bytes of values alive at once above which all_gathers are "
+          "issued again; 0: they aren't"),
+      llvm::cl::init(0)};
+  PassOptions::Option<bool> overlap{
+      *this, "overlap",
+      llvm::cl::desc(
+          "Whether collectives are started early and waited for late"),
+      llvm::cl::init(false)};
+  PassOptions::Option<int64_t> chunks{
+      *this, "chunks",
+      llvm::cl::desc("With 'overlap', pieces into which collectives beside "
+                     "contractions are cut; 1: they aren't"),
+      llvm::cl::init(1)};
 };
 
 /// Adds tp-apply-plan (with a plan), tp-propagate, tp-partition,
-/// tp-optimize-collectives, tp-predict-memory (with a machine) and tp-report:
+/// tp-optimize-collectives, tp-overlap-collectives (by request),
+/// tp-verify-collectives, tp-predict-memory (with a machine) and tp-report:
 /// from Model IR to per-rank IR.
 void buildParallelizePipeline(OpPassManager &pm,
                               const ParallelizeOptions &options);

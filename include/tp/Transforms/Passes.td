@@ -241,32 +241,203 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
 }
 
 def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
-  let summary = "Remove, share and cheapen collectives";
+  let summary = "Remove, share, merge and cheapen collectives";
   let description = [{
-    - an `all_reduce` of which only this rank's slice is used becomes a `reduce_scatter`;
-    - a gather of a slice, and a slice of a gather, over the same mesh dimensions and dimension, are gone;
+    - a collective whose operand doesn't change in a loop is issued before it, once;
+    - an `all_reduce` of which only this rank's slice is used becomes a `reduce_scatter`, over the mesh dimensions that
+      the two share, and an `all_gather` of which only a slice along another dimension is used an `all_to_all`;
+    - pairs that undo each other are gone: a gather of a slice and a slice of a gather, an `all_to_all`, an
+      `exchange` and their inverses; permutes of permutes are one; a `reduce_scatter` that is gathered at once is an
+      `all_reduce`;
     - equal collectives on one operand are done once;
+    - sums that meet are added before one reduction, and an `all_reduce` moves down through ops that are linear in
+      it to where it moves less;
     - a collective whose result nothing uses is dropped, by all ranks alike.
 
     ```mlir
     %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<8x16xf32>
     %1 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x8xf32>
+    %2 = tp.all_reduce sum %a over @mesh {tp} : tensor<8x16xf32>
+    %3 = tp.all_reduce sum %b over @mesh {tp} : tensor<8x16xf32>
+    %4 = nn.add %2, %3 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
     ```
 
     becomes
 
     ```mlir
     %1 = tp.reduce_scatter sum %x dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x8xf32>
+    %3 = nn.add %a, %b : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+    %4 = tp.all_reduce sum %3 over @mesh {tp} : tensor<8x16xf32>
     ```
 
-    The order of what remains is kept, and where ranks have programs of their own all of these change alike,
-    or none: ranks can't wait for different collectives.
+    By request, as they trade one cost for another:
+
+    - `sequence-parallel`: an `all_reduce` becomes a `reduce_scatter` and, behind the norms, additions and activations
+      that follow it, `all_gather`s, where that moves no more bytes. These ops then work on blocks; there are more
+      collectives.
+
+      ```mlir
+      %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<8x16xf32>
+      %1 = nn.relu %0 : tensor<8x16xf32>
+      ```
+
+      becomes
+
+      ```mlir
+      %0 = tp.reduce_scatter sum %x dim 0 over @mesh {tp} : tensor<8x16xf32> -> tensor<4x16xf32>
+      %1 = nn.relu %0 : tensor<4x16xf32>
+      %2 = tp.all_gather %1 dim 0 over @mesh {tp} : tensor<4x16xf32> -> tensor<8x16xf32>
+      ```
+    - `bucket-bytes`: independent `all_reduce`s, or `all_gather`s, of one group and element type are joined into one
+      whose operand has at most so many bytes.
+
+      ```mlir
+      %0 = tp.all_reduce sum %a over @mesh {tp} : tensor<4x2xf32>
+      %1 = tp.all_reduce sum %b over @mesh {tp} : tensor<8xf32>
+      ```
+
+      becomes
+
+      ```mlir
+      %0 = nn.reshape %a : tensor<4x2xf32> -> tensor<8xf32>
+      %1 = nn.concat %0, %b dim 0 : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+      %2 = tp.all_reduce sum %1 over @mesh {tp} : tensor<16xf32>
+      %3 = nn.slice %2 dim 0 start 0 step 1 : tensor<16xf32> -> tensor<8xf32>
+      %4 = nn.reshape %3 : tensor<8xf32> -> tensor<4x2xf32>
+      %5 = nn.slice %2 dim 0 start 8 step 1 : tensor<16xf32> -> tensor<8xf32>
+      ```
+    - `memory-limit`: where more bytes of values are alive at once, an `all_gather` with later uses is issued again
+      before them instead of being kept.
+
+    The order of what remains is kept but for what moves as described, and where ranks have programs of their own all
+    of these change alike, or none: ranks can't wait for different collectives (`tp-verify-collectives`).
+
+    Fails on control flow between blocks.
   }];
+  let options = [
+    Option<"sequenceParallel", "sequence-parallel", "bool", /*default=*/"false",
+           "Whether ops between an all_reduce and those that need its result whole run on blocks">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"0",
+           "Bytes up to which independent collectives are joined; 0: they aren't">,
+    Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
+           "Bytes of values alive at once above which all_gathers are issued again; 0: they aren't">,
+  ];
   let statistics = [
     Statistic<"numShared", "shared", "Collectives replaced by an equal earlier one">,
     Statistic<"numUnused", "unused", "Collectives dropped because nothing uses their result">,
+    Statistic<"numHoisted", "hoisted", "Collectives moved out of a loop">,
+    Statistic<"numMerged", "merged", "All-reduces saved by reducing sums">,
+    Statistic<"numSplit", "split", "All-reduces split around what follows them">,
+    Statistic<"numJoined", "joined", "Collectives saved by joining">,
+    Statistic<"numRematerialized", "rematerialized", "All-gathers issued again">,
   ];
-  let dependentDialects = ["::mlir::tp::TPDialect"];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+}
+
+def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
+  let summary = "Let collectives run beside computation";
+  let description = [{
+    Splits each collective into a `tp.start`, right behind its operand, and a `tp.wait`, before the first use, where
+    there is something to compute in between. Starts keep their order: it is that of all ranks.
+
+    ```mlir
+    %0 = nn.linear %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %1 = nn.relu %y : tensor<8x4xf32>
+    %2 = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = nn.linear %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %p = tp.start {
+      %g = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x8xf32>
+      tp.yield %g : tensor<8x8xf32>
+    } : !tp.pending<tensor<8x8xf32>>
+    %1 = nn.relu %y : tensor<8x4xf32>
+    %2 = tp.wait %p : !tp.pending<tensor<8x8xf32>>
+    ```
+
+    With `chunks`, an `all_gather` whose rows a contraction then works on, and a `reduce_scatter` of the rows of one, are
+    done piece by piece together with it, so that one piece is moved while another is multiplied. Rows are never
+    contracted, so that no sum changes.
+
+    ```mlir
+    %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<4x8xf32> -> tensor<8x8xf32>
+    %1 = nn.linear %0, %w : (tensor<8x8xf32>, tensor<6x8xf32>) -> tensor<8x6xf32>
+    ```
+
+    becomes, for `chunks=2` and before starts are moved,
+
+    ```mlir
+    %0 = nn.slice %x dim 0 start 0 step 1 : tensor<4x8xf32> -> tensor<2x8xf32>
+    %1 = tp.all_gather %0 dim 0 over @mesh {tp} : tensor<2x8xf32> -> tensor<4x8xf32>
+    %2 = nn.linear %1, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+    %3 = nn.reshape %2 : tensor<4x6xf32> -> tensor<2x2x6xf32>
+    …                                                            // the same for rows 2 and 3: %7
+    %8 = nn.concat %3, %7 dim 1 : (tensor<2x2x6xf32>, tensor<2x2x6xf32>) -> tensor<2x4x6xf32>
+    %9 = nn.reshape %8 : tensor<2x4x6xf32> -> tensor<8x6xf32>
+    ```
+
+    Collectives whose blocks the chunks don't divide stay whole. Programs of different ranks change alike, or not at all.
+  }];
+  let options = [
+    Option<"chunks", "chunks", "int64_t", /*default=*/"1",
+           "Pieces into which collectives beside contractions are cut; 1: they aren't">,
+  ];
+  let statistics = [
+    Statistic<"numStarted", "started", "Collectives split into start and wait">,
+    Statistic<"numDecomposed", "decomposed", "Collectives done in chunks">,
+  ];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+}
+
+def LowerStartWait : Pass<"tp-lower-start-wait"> {
+  let summary = "Run each collective where it is started";
+  let description = [{
+    For communicators that only know collectives which end before they return: the collective takes the place of its
+    `tp.start`, and the `tp.wait` goes. The order in which ranks issue collectives, and what is computed, stay.
+
+    ```mlir
+    %p = tp.start {
+      %g = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x8xf32>
+      tp.yield %g : tensor<8x8xf32>
+    } : !tp.pending<tensor<8x8xf32>>
+    %1 = nn.relu %y : tensor<8x4xf32>
+    %2 = tp.wait %p : !tp.pending<tensor<8x8xf32>>
+    ```
+
+    becomes
+
+    ```mlir
+    %2 = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x8xf32>
+    %1 = nn.relu %y : tensor<8x4xf32>
+    ```
+  }];
+}
+
+def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
+  let summary = "Prove that all ranks issue the same collectives in the same order";
+  let description = [{
+    Ranks that do can't wait for each other forever, whatever the data. The proof is over the text of the programs: those
+    of different ranks (`tp.ranks`) are walked side by side, through regions and calls, and have the same collectives in
+    the same places; and what decides how often, and which, regions with collectives run is the same on all ranks.
+
+    That is so for what is computed by pure ops from values that are the same: arguments and parameters that no mesh
+    dimension splits, and results of `all_reduce`, `all_gather` and `broadcast`. A slice, an offset, or a block differs.
+
+    ```mlir
+    %n = tensor.extract %count[] : tensor<i1>      // of an argument that is split over tp
+    %1 = scf.if %n -> tensor<8x16xf32> {           // error: what 'scf.if' decides by may differ between ranks along 'tp'; …
+      %2 = tp.all_reduce sum %x over @mesh {tp} : tensor<8x16xf32>
+      …
+    ```
+
+    Fails at the first collective that can't be proven to be met, and names both ops. The program isn't changed.
+  }];
+  let statistics = [
+    Statistic<"numProven", "proven", "Collectives that all ranks are proven to issue alike">,
+  ];
 }
 
 def Report : Pass<"tp-report", "::mlir::ModuleOp"> {

@@ -41,6 +41,7 @@ static void addCleanUp(OpPassManager &pm) {
 void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
   auto cleanUp = [&] { addCleanUp(pm); };
   // One function of straight-line code.
+  pm.addPass(createLowerStartWait());
   pm.addPass(createInlineModules());
   pm.addPass(createInlinerPass());
   cleanUp();

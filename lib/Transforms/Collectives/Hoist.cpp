@@ -1,0 +1,52 @@
+//===- Hoist.cpp - Collectives of what a loop doesn't change --------------===//
+//
+// A collective whose operand is the same in each iteration is issued before the
+// loop, once, and so is the pure work that leads to it. That is safe also where
+// the loop may run no iteration at all: all ranks reach the loop alike
+// (tp-verify-collectives), so that all of them issue the collective. It costs
+// what one iteration would have.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Collectives.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::collectives;
+
+/// Whether a collective beside `op` needs its result.
+static bool leadsToCollective(Operation *op) {
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return user->getBlock() == op->getBlock() &&
+           (isa<CollectiveOpInterface>(user) ||
+            (isPure(user) && user->getNumResults() == 1 &&
+             leadsToCollective(user)));
+  });
+}
+
+unsigned collectives::hoistFromLoops(func::FuncOp program) {
+  unsigned numHoisted = 0;
+  program.walk([&](LoopLikeOpInterface loop) {
+    // What only some iterations or branches run isn't directly in its region.
+    moveLoopInvariantCode(
+        loop.getLoopRegions(),
+        [&](Value value, Region *) {
+          return loop.isDefinedOutsideOfLoop(value);
+        },
+        [&](Operation *op, Region *) {
+          return isa<CollectiveOpInterface>(op) ||
+                 (isPure(op) && leadsToCollective(op));
+        },
+        [&](Operation *op, Region *) {
+          if (isa<CollectiveOpInterface>(op)) {
+            remarkRewrite(op, "Hoisted", "issued once, before the loop");
+            ++numHoisted;
+          }
+          loop.moveOutOfLoop(op);
+        });
+  });
+  return numHoisted;
+}

@@ -1,0 +1,132 @@
+//===- OptimizeCollectives.cpp - Fewer and cheaper collectives ------------===//
+//
+// The order of the rewrites: what is equal or undoes itself goes before
+// anything is merged; hoisting makes more collectives equal; splitting around
+// reductions makes gathers that others may share; bucketing takes what is left
+// as it is, and memory is bounded at last, when it is known what is kept.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Collectives.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_OPTIMIZECOLLECTIVES
+#include "tp/Transforms/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::collectives;
+
+namespace {
+
+struct OptimizeCollectives
+    : tp::impl::OptimizeCollectivesBase<OptimizeCollectives> {
+  using OptimizeCollectivesBase::OptimizeCollectivesBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    populateSimplifyPatterns(set);
+    patterns = FrozenRewritePatternSet(std::move(set));
+    return success();
+  }
+
+  void runOnOperation() override {
+    functions = getPrograms(getOperation());
+    for (ArrayRef<func::FuncOp> programs : functions)
+      for (func::FuncOp program : programs)
+        if (!program.getBody().hasOneBlock()) {
+          program.emitError("only functions of one block are supported");
+          return signalPassFailure();
+        }
+    if (failed(optimize()))
+      signalPassFailure();
+  }
+
+  LogicalResult optimize() {
+    FailureOr<MeshOp> mesh = getMesh(getOperation());
+    if (failed(mesh))
+      return failure();
+    if (!*mesh)
+      return success(); // nothing here is parallel
+    auto share = [&](func::FuncOp program) {
+      numShared += shareEqual(program);
+      return success();
+    };
+    auto simplify = [&](func::FuncOp program) {
+      (void)share(program);
+      // Constants that happen to be equal stay apart.
+      GreedyRewriteConfig config;
+      config.enableFolding(false)
+          .enableConstantCSE(false)
+          .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+      SmallVector<Operation *> ops;
+      program.walk([&](Operation *op) {
+        if (isa<CollectiveOpInterface, LocalSliceOp>(op))
+          ops.push_back(op);
+      });
+      config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+      if (failed(applyOpPatternsGreedily(ops, patterns, config)))
+        return failure();
+      return share(program);
+    };
+    if (failed(forEach([&](func::FuncOp program) {
+          numHoisted += hoistFromLoops(program);
+          return success();
+        })) ||
+        failed(forEach(simplify)))
+      return failure();
+    eraseUnusedEverywhere();
+
+    Uniformity beforeMerging(getOperation(), *mesh);
+    if (failed(forEach([&](func::FuncOp program) {
+          numMerged += mergeReductions(program, beforeMerging);
+          return success();
+        })))
+      return failure();
+    if (sequenceParallel) {
+      Uniformity beforeSplitting(getOperation(), *mesh);
+      if (failed(forEach([&](func::FuncOp program) -> LogicalResult {
+            FailureOr<unsigned> count =
+                splitBetweenReductions(program, beforeSplitting);
+            if (succeeded(count))
+              numSplit += *count;
+            return count;
+          })) ||
+          failed(forEach(simplify)))
+        return failure();
+    }
+    if (bucketBytes > 0 && failed(forEach([&](func::FuncOp program) {
+          numJoined += bucket(program, bucketBytes);
+          return success();
+        })))
+      return failure();
+    if (memoryLimit > 0 && failed(forEach([&](func::FuncOp program) {
+          numRematerialized += rematerialize(program, memoryLimit);
+          return success();
+        })))
+      return failure();
+    eraseUnusedEverywhere();
+    return success();
+  }
+
+  LogicalResult forEach(function_ref<LogicalResult(func::FuncOp)> rewrite) {
+    for (ArrayRef<func::FuncOp> programs : functions)
+      if (failed(rewriteInStep(programs, rewrite)))
+        return failure();
+    return success();
+  }
+
+  void eraseUnusedEverywhere() {
+    for (ArrayRef<func::FuncOp> programs : functions)
+      numUnused += eraseUnused(programs);
+  }
+
+  FrozenRewritePatternSet patterns;
+  SmallVector<SmallVector<func::FuncOp>> functions;
+};
+
+} // namespace

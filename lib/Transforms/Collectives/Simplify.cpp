@@ -1,0 +1,267 @@
+//===- Simplify.cpp - Collectives that undo or continue one another -------===//
+
+#include "Collectives.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::collectives;
+
+namespace {
+
+/// The slices that all uses of `op` are, if they are alike; else none.
+SmallVector<LocalSliceOp> getOnlySlices(Operation *op) {
+  SmallVector<LocalSliceOp> slices;
+  for (Operation *user : op->getUsers()) {
+    auto slice = dyn_cast<LocalSliceOp>(user);
+    if (!slice ||
+        (!slices.empty() && (slice.getAxes() != slices.front().getAxes() ||
+                             slice.getDim() != slices.front().getDim())))
+      return {};
+    slices.push_back(slice);
+  }
+  return slices;
+}
+
+/// `by` takes the place of `op` and of its slices.
+void replaceSlices(PatternRewriter &rewriter, Operation *op,
+                   ArrayRef<LocalSliceOp> slices, Value by) {
+  for (LocalSliceOp slice : slices)
+    rewriter.replaceOp(slice, by);
+  rewriter.eraseOp(op);
+}
+
+/// all_reduce, then this rank's slice of it, by all users: reduce_scatter. What
+/// only one of the two is over is reduced, or sliced, by itself:
+///
+///   reduced over {dp, tp}, sliced over {tp}: scatter over {tp}, reduce over
+///   {dp} reduced over {tp}, sliced over {tp, dp}: scatter over {tp}, slice
+///   over {dp} reduced over {tp}, sliced over {dp, tp}: slice over {dp},
+///   scatter over {tp}
+struct ScatterSlicedReduction final : OpRewritePattern<AllReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllReduceOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<LocalSliceOp> slices = getOnlySlices(op);
+    if (slices.empty())
+      return failure();
+    LocalSliceOp slice = slices.front();
+    ArrayRef<AxisRefAttr> reduced = op.getAxes().getAxes();
+    ArrayRef<AxisRefAttr> sliced = slice.getAxes().getAxes();
+    if (op.getAxes() != slice.getAxes() &&
+        !slice.getAxes().getSegments().empty())
+      return failure();
+
+    SmallVector<AxisRefAttr> onlyReduced;
+    llvm::copy_if(
+        reduced, std::back_inserter(onlyReduced),
+        [&](AxisRefAttr axis) { return !llvm::is_contained(sliced, axis); });
+    Value result;
+    if (onlyReduced.size() + sliced.size() == reduced.size()) {
+      result = scatter(rewriter, op, op.getInput(), slice.getAxes(),
+                       slice.getDimAttr(), slice.getType());
+      if (!onlyReduced.empty()) {
+        auto rest = AllReduceOp::create(
+            rewriter, op.getLoc(), result, op.getKind(), op.getMeshAttr(),
+            AxisListAttr::get(getContext(), onlyReduced), StringAttr(),
+            StringAttr(), IntegerAttr());
+        inherit(rest, CollectiveOpInterface(op));
+        result = rest;
+      }
+    } else if (sliced.take_front(reduced.size()) == reduced) {
+      auto between = divide(slice, reduced);
+      if (!between)
+        return failure();
+      result = scatter(rewriter, op, op.getInput(), op.getAxes(),
+                       slice.getDimAttr(), between);
+      result = cut(rewriter, slice, result, sliced.drop_front(reduced.size()),
+                   slice.getType());
+    } else if (sliced.take_back(reduced.size()) == reduced) {
+      ArrayRef<AxisRefAttr> before = sliced.drop_back(reduced.size());
+      auto between = divide(slice, before);
+      if (!between)
+        return failure();
+      result = cut(rewriter, slice, op.getInput(), before, between);
+      result = scatter(rewriter, op, result, op.getAxes(), slice.getDimAttr(),
+                       slice.getType());
+    } else {
+      return failure();
+    }
+    remarkRewrite(op, "ReduceScatter",
+                  "all_reduce then local_slice is a reduce_scatter");
+    replaceSlices(rewriter, op, slices, result);
+    return success();
+  }
+
+  /// The type of a block of what `slice` slices, cut by `axes` only; null where
+  /// ranks' blocks would differ.
+  static RankedTensorType divide(LocalSliceOp slice,
+                                 ArrayRef<AxisRefAttr> axes) {
+    MeshOp mesh = lookupMesh(slice, slice.getMeshAttr());
+    int64_t dim = slice.getDim(), count = mesh.getAxesSize(axes);
+    RankedTensorType whole = slice.getInput().getType();
+    if (whole.getDimSize(dim) % count != 0)
+      return {};
+    return resize(whole, dim, whole.getDimSize(dim) / count);
+  }
+
+  static Value scatter(PatternRewriter &rewriter, AllReduceOp op, Value input,
+                       AxisListAttr axes, IntegerAttr dim, Type type) {
+    auto result = ReduceScatterOp::create(
+        rewriter, op.getLoc(), type, input, op.getKind(), dim, op.getMeshAttr(),
+        axes, StringAttr(), StringAttr(), IntegerAttr());
+    inherit(result, CollectiveOpInterface(op));
+    return result;
+  }
+
+  static Value cut(PatternRewriter &rewriter, LocalSliceOp slice, Value input,
+                   ArrayRef<AxisRefAttr> axes, Type type) {
+    return LocalSliceOp::create(rewriter, slice.getLoc(), type, input,
+                                slice.getDimAttr(), slice.getMeshAttr(),
+                                AxisListAttr::get(slice.getContext(), axes));
+  }
+};
+
+/// all_gather along one dimension, then this rank's slice of another one, by
+/// all users: all_to_all.
+struct SwapSlicedGather final : OpRewritePattern<AllGatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllGatherOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<LocalSliceOp> slices = getOnlySlices(op);
+    if (slices.empty() || slices.front().getAxes() != op.getAxes() ||
+        slices.front().getDim() == op.getDim() ||
+        !op.getAxes().getSegments().empty())
+      return failure();
+    remarkRewrite(op, "AllToAll",
+                  "all_gather then local_slice is an all_to_all");
+    auto swap = AllToAllOp::create(
+        rewriter, op.getLoc(), slices.front().getType(), op.getInput(),
+        slices.front().getDimAttr(), op.getDimAttr(), op.getMeshAttr(),
+        op.getAxes(), StringAttr(), StringAttr(), IntegerAttr());
+    inherit(swap, CollectiveOpInterface(op));
+    replaceSlices(rewriter, op, slices, swap);
+    return success();
+  }
+};
+
+/// The block that was gathered, sliced out again.
+struct SliceOfGather final : OpRewritePattern<LocalSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LocalSliceOp op,
+                                PatternRewriter &rewriter) const override {
+    auto gather = op.getInput().getDefiningOp<AllGatherOp>();
+    if (!gather || gather.getDim() != op.getDim() ||
+        gather.getAxes() != op.getAxes())
+      return failure();
+    rewriter.replaceOp(op, gather.getInput());
+    return success();
+  }
+};
+
+/// A whole that was sliced only to be put together again.
+struct GatherOfSlice final : OpRewritePattern<AllGatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllGatherOp op,
+                                PatternRewriter &rewriter) const override {
+    auto slice = op.getInput().getDefiningOp<LocalSliceOp>();
+    if (!slice || slice.getDim() != op.getDim() ||
+        slice.getAxes() != op.getAxes())
+      return failure();
+    remarkRewrite(op, "GatherOfSlice", "all_gather of a local_slice removed");
+    rewriter.replaceOp(op, slice.getInput());
+    return success();
+  }
+};
+
+/// reduce_scatter, then all_gather of the blocks, with nothing in between: the
+/// all_reduce that they are, as one collective.
+struct GatherOfScatter final : OpRewritePattern<AllGatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllGatherOp op,
+                                PatternRewriter &rewriter) const override {
+    auto scatter = op.getInput().getDefiningOp<ReduceScatterOp>();
+    if (!scatter || !scatter->hasOneUse() ||
+        scatter->getBlock() != op->getBlock() ||
+        scatter.getDim() != op.getDim() || scatter.getAxes() != op.getAxes())
+      return failure();
+    remarkRewrite(op, "AllReduce",
+                  "reduce_scatter then all_gather is an all_reduce");
+    auto reduce =
+        AllReduceOp::create(rewriter, op.getLoc(), scatter.getInput(),
+                            scatter.getKind(), op.getMeshAttr(), op.getAxes(),
+                            StringAttr(), StringAttr(), IntegerAttr());
+    inherit(reduce, {scatter, op});
+    rewriter.replaceOp(op, reduce);
+    rewriter.eraseOp(scatter);
+    return success();
+  }
+};
+
+/// A split that was moved to another dimension and is moved back.
+struct InverseAllToAll final : OpRewritePattern<AllToAllOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AllToAllOp op,
+                                PatternRewriter &rewriter) const override {
+    auto first = op.getInput().getDefiningOp<AllToAllOp>();
+    if (!first || first.getSplitDim() != op.getConcatDim() ||
+        first.getConcatDim() != op.getSplitDim() ||
+        first.getAxes() != op.getAxes() ||
+        first.getInput().getType() != op.getType())
+      return failure();
+    remarkRewrite(op, "InverseAllToAll", "all_to_all of its inverse removed");
+    rewriter.replaceOp(op, first.getInput());
+    return success();
+  }
+};
+
+/// A permutation of a permutation is one, and none when it moves nothing.
+struct ComposePermutes final : OpRewritePattern<PermuteOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PermuteOp op,
+                                PatternRewriter &rewriter) const override {
+    if (llvm::equal(op.getSource(),
+                    llvm::seq<int64_t>(op.getSource().size()))) {
+      rewriter.replaceOp(op, op.getInput());
+      return success();
+    }
+    auto first = op.getInput().getDefiningOp<PermuteOp>();
+    if (!first || !first->hasOneUse() || first.getAxes() != op.getAxes() ||
+        first->getBlock() != op->getBlock())
+      return failure();
+    remarkRewrite(op, "ComposePermutes", "permute of a permute is one");
+    auto source = llvm::map_to_vector(
+        op.getSource(), [&](int64_t i) { return first.getSource()[i]; });
+    auto both = PermuteOp::create(
+        rewriter, op.getLoc(), op.getType(), first.getInput(),
+        rewriter.getDenseI64ArrayAttr(source), op.getMeshAttr(), op.getAxes(),
+        StringAttr(), StringAttr(), IntegerAttr());
+    inherit(both, {first, op});
+    rewriter.replaceOp(op, both);
+    rewriter.eraseOp(first);
+    return success();
+  }
+};
+
+/// Blocks that were exchanged and are exchanged back.
+struct InverseExchange final : OpRewritePattern<ExchangeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ExchangeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto first = op.getInput().getDefiningOp<ExchangeOp>();
+    if (!first || first.getShape() != op.getShape() ||
+        first.getFrom() != op.getTo() || first.getTo() != op.getFrom())
+      return failure();
+    remarkRewrite(op, "InverseExchange", "exchange of its inverse removed");
+    rewriter.replaceOp(op, first.getInput());
+    return success();
+  }
+};
+
+} // namespace
+
+void collectives::populateSimplifyPatterns(RewritePatternSet &patterns) {
+  patterns.add<ScatterSlicedReduction, SwapSlicedGather, SliceOfGather,
+               GatherOfSlice, GatherOfScatter, InverseAllToAll, ComposePermutes,
+               InverseExchange>(patterns.getContext());
+}

@@ -1,0 +1,80 @@
+//===- StartEarly.cpp - Collectives and computation side by side ----------===//
+//
+// A collective is split into its start, which moves up to where the operand is
+// computed, and its wait, which moves down to the first use. Starts keep their
+// order, which is that of all ranks, so that one never moves past another.
+// Where nothing would stand in between, the collective stays as it is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Collectives.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::collectives;
+
+/// Whether `op`, or anything in it, may issue collectives: what one must not
+/// move past.
+static bool isBarrier(Operation &op) {
+  return op
+      .walk([](Operation *inner) {
+        return isa<CollectiveOpInterface, CallOpInterface>(inner)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The earliest op that the collective may stand before.
+static Operation *getEarliest(CollectiveOpInterface op) {
+  Operation *earliest = op;
+  for (Operation *before = op->getPrevNode(); before;
+       before = before->getPrevNode()) {
+    if (isBarrier(*before) ||
+        llvm::any_of(op->getOperands(), [&](Value operand) {
+          return operand.getDefiningOp() == before;
+        }))
+      break;
+    earliest = before;
+  }
+  return earliest;
+}
+
+/// The first op of the block that uses the collective's result.
+static Operation *getFirstUser(CollectiveOpInterface op) {
+  Operation *first = op->getBlock()->getTerminator();
+  for (Operation *user : op->getUsers()) {
+    Operation *ancestor = getAncestor(op->getBlock(), user);
+    if (ancestor->isBeforeInBlock(first))
+      first = ancestor;
+  }
+  return first;
+}
+
+unsigned collectives::startEarly(func::FuncOp program) {
+  unsigned numStarted = 0;
+  for (CollectiveOpInterface op : getCollectives(program)) {
+    if (isa<StartOp>(op->getParentOp()))
+      continue;
+    Operation *earliest = getEarliest(op);
+    Operation *firstUser = getFirstUser(op);
+    if (earliest == op.getOperation() && firstUser == op->getNextNode())
+      continue;
+    ++numStarted;
+    remarkRewrite(op, "StartEarly", "started early and waited for late");
+    OpBuilder builder(earliest);
+    Value result = op->getResult(0);
+    auto type = cast<RankedTensorType>(result.getType());
+    auto start = StartOp::create(builder, op.getLoc(),
+                                 PendingType::get(builder.getContext(), type));
+    builder.setInsertionPoint(firstUser);
+    auto wait = WaitOp::create(builder, op.getLoc(), type, start);
+    result.replaceAllUsesWith(wait);
+    Block &body = start.getBody().emplaceBlock();
+    op->moveBefore(&body, body.end());
+    builder.setInsertionPointToEnd(&body);
+    YieldOp::create(builder, op.getLoc(), result);
+  }
+  return numStarted;
+}
