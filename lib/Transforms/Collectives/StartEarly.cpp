@@ -52,6 +52,14 @@ static Operation *getFirstUser(CollectiveOpInterface op) {
   return first;
 }
 
+/// Whether anything is computed from `begin` on and before `end`.
+static bool computesBetween(Operation *begin, Operation *end, Operation *op) {
+  for (Operation *other = begin; other != end; other = other->getNextNode())
+    if (other != op && !isa<StartOp, WaitOp>(other))
+      return true;
+  return false;
+}
+
 unsigned collectives::startEarly(func::FuncOp program) {
   unsigned numStarted = 0;
   for (CollectiveOpInterface op : getCollectives(program)) {
@@ -59,7 +67,7 @@ unsigned collectives::startEarly(func::FuncOp program) {
       continue;
     Operation *earliest = getEarliest(op);
     Operation *firstUser = getFirstUser(op);
-    if (earliest == op.getOperation() && firstUser == op->getNextNode())
+    if (!computesBetween(earliest, firstUser, op))
       continue;
     ++numStarted;
     remarkRewrite(op, "StartEarly", "started early and waited for late");
