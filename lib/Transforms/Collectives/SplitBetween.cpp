@@ -46,16 +46,21 @@ public:
 
   FailureOr<unsigned> run(func::FuncOp program) {
     rank = getAnyRank(program);
-    WalkResult result = program.walk([&](Block *block) {
+    // What is asked about must not be rewritten yet.
+    std::vector<Candidates> taken;
+    program.walk([&](Block *block) {
       candidates.clear();
       for (Operation &op : *block)
         consider(&op);
       prune();
       takeWorthwhile();
-      return WalkResult(rewrite());
+      taken.push_back(std::move(candidates));
     });
-    if (result.wasInterrupted())
-      return failure();
+    for (Candidates &next : taken) {
+      candidates = std::move(next);
+      if (failed(rewrite()))
+        return failure();
+    }
     return numSplit;
   }
 
@@ -305,7 +310,9 @@ private:
   }
 
   Uniformity &uniformity;
-  llvm::MapVector<Value, Candidate> candidates;
+  using Candidates = llvm::MapVector<Value, Candidate>;
+  /// Those of one block.
+  Candidates candidates;
   int64_t rank = 0;
   unsigned numSplit = 0;
 };
