@@ -1,0 +1,273 @@
+//===- MinSumTest.cpp - cheapest assignments, against enumeration ---------===//
+
+#include "tp/Analysis/MinSum.h"
+#include "llvm/ADT/STLExtras.h"
+#include "gtest/gtest.h"
+#include <random>
+
+using namespace mlir::tp;
+
+namespace {
+
+/// A problem, and the same problem in a form that is easily enumerated.
+struct Problem {
+  struct Factor {
+    std::vector<CommunicationCost> costs;
+    std::vector<unsigned> scope;
+  };
+
+  unsigned addVariable(unsigned size) {
+    domains.push_back(size);
+    return problem.addVariable(size);
+  }
+  void addFactor(std::vector<CommunicationCost> costs,
+                 std::vector<unsigned> scope) {
+    std::vector<unsigned> dims;
+    for (unsigned variable : scope)
+      dims.push_back(domains[variable]);
+    problem.addFactor(problem.addTable(dims, costs), scope);
+    factors.push_back({std::move(costs), std::move(scope)});
+  }
+
+  CommunicationCost evaluate(const std::vector<unsigned> &values) const {
+    CommunicationCost sum;
+    for (const Factor &factor : factors)
+      sum += lookUp(factor, values);
+    return sum;
+  }
+  /// What the factors over any of `variables` cost.
+  CommunicationCost evaluate(const std::vector<unsigned> &values,
+                             llvm::ArrayRef<unsigned> variables) const {
+    CommunicationCost sum;
+    for (const Factor &factor : factors)
+      if (llvm::any_of(factor.scope, [&](unsigned variable) {
+            return llvm::is_contained(variables, variable);
+          }))
+        sum += lookUp(factor, values);
+    return sum;
+  }
+  CommunicationCost lookUp(const Factor &factor,
+                           const std::vector<unsigned> &values) const {
+    size_t index = 0;
+    for (unsigned variable : factor.scope)
+      index = index * domains[variable] + values[variable];
+    return factor.costs[index];
+  }
+
+  CommunicationCost getOptimum() const {
+    CommunicationCost best = CommunicationCost::infinite();
+    std::vector<unsigned> values(domains.size(), 0);
+    do {
+      best = std::min(best, evaluate(values));
+    } while (advance(values));
+    return best;
+  }
+  bool advance(std::vector<unsigned> &values) const {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (++values[i] < domains[i])
+        return true;
+      values[i] = 0;
+    }
+    return false;
+  }
+
+  MinSum problem;
+  std::vector<unsigned> domains;
+  std::vector<Factor> factors;
+};
+
+class RandomProblems {
+public:
+  explicit RandomProblems(unsigned seed) : random(seed) {}
+
+  unsigned draw(unsigned low, unsigned high) {
+    return std::uniform_int_distribution<unsigned>(low, high)(random);
+  }
+
+  /// `percent` of the entries are infinite.
+  std::unique_ptr<Problem> next(unsigned percent) {
+    auto problem = std::make_unique<Problem>();
+    for (unsigned i = 0, e = draw(1, 8); i < e; ++i)
+      problem->addVariable(draw(1, 5));
+    size_t numVariables = problem->domains.size();
+    for (unsigned i = 0, e = draw(0, 12); i < e; ++i) {
+      std::vector<unsigned> scope;
+      for (unsigned j = 0, n = draw(1, 3); j < n; ++j)
+        if (unsigned variable = draw(0, numVariables - 1);
+            !llvm::is_contained(scope, variable))
+          scope.push_back(variable);
+      addFactor(*problem, std::move(scope), percent);
+    }
+    return problem;
+  }
+
+private:
+  void addFactor(Problem &problem, std::vector<unsigned> scope,
+                 unsigned percent) {
+    size_t size = 1;
+    for (unsigned variable : scope)
+      size *= problem.domains[variable];
+    // Often one that is there already, maybe over other variables.
+    if (draw(0, 2) == 0)
+      for (const Problem::Factor &factor : problem.factors)
+        if (factor.costs.size() == size)
+          return problem.addFactor(factor.costs, std::move(scope));
+    std::vector<CommunicationCost> costs;
+    for (size_t i = 0; i < size; ++i)
+      costs.push_back(draw(1, 100) <= percent
+                          ? CommunicationCost::infinite()
+                          : CommunicationCost{draw(0, 7) == 0, draw(0, 2),
+                                              draw(0, 2), draw(0, 1),
+                                              draw(0, 3)});
+    problem.addFactor(std::move(costs), std::move(scope));
+  }
+
+  std::mt19937 random;
+};
+
+class RandomMinSum : public testing::TestWithParam<unsigned> {};
+
+INSTANTIATE_TEST_SUITE_P(Infinite, RandomMinSum, testing::Values(0, 10, 60));
+
+TEST_P(RandomMinSum, SolvesExactly) {
+  RandomProblems problems(1);
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    auto problem = problems.next(GetParam());
+    CommunicationCost optimum = problem->getOptimum();
+    MinSum::Solution solution = problem->problem.solve(size_t(1) << 20);
+    ASSERT_EQ(solution.cost, optimum);
+    ASSERT_EQ(solution.lowerBound, optimum);
+    ASSERT_EQ(problem->evaluate(solution.values), optimum);
+    // A second run starts from the same problem.
+    ASSERT_EQ(problem->problem.solve(size_t(1) << 20).cost, optimum);
+  }
+}
+
+TEST_P(RandomMinSum, BoundsWhatIsTooLarge) {
+  RandomProblems problems(2);
+  int numInexact = 0;
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    auto problem = problems.next(GetParam());
+    CommunicationCost optimum = problem->getOptimum();
+    for (size_t maxEntries : {1, 4, 30}) {
+      MinSum::Solution solution = problem->problem.solve(maxEntries);
+      ASSERT_EQ(problem->evaluate(solution.values), solution.cost);
+      ASSERT_FALSE(solution.cost < optimum);
+      ASSERT_FALSE(optimum < solution.lowerBound);
+      numInexact += solution.lowerBound < solution.cost;
+    }
+  }
+  // The bound is put to the test.
+  EXPECT_GT(numInexact, 10);
+}
+
+TEST_P(RandomMinSum, GreedyIsAnAssignment) {
+  RandomProblems problems(3);
+  int numWorse = 0;
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    auto problem = problems.next(GetParam());
+    CommunicationCost optimum = problem->getOptimum();
+    MinSum::Solution solution = problem->problem.solveGreedily();
+    ASSERT_EQ(problem->evaluate(solution.values), solution.cost);
+    ASSERT_FALSE(solution.cost < optimum);
+    ASSERT_EQ(solution.lowerBound, CommunicationCost());
+    numWorse += optimum < solution.cost;
+    // No single variable does better.
+    for (size_t variable = 0; variable < problem->domains.size(); ++variable) {
+      std::vector<unsigned> values = solution.values;
+      for (unsigned value = 0; value < problem->domains[variable]; ++value) {
+        values[variable] = value;
+        ASSERT_FALSE(problem->evaluate(values) < solution.cost);
+      }
+    }
+  }
+  EXPECT_GT(numWorse, 0);
+}
+
+TEST_P(RandomMinSum, CountsWhatOtherValuesCost) {
+  RandomProblems problems(4);
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    auto problem = problems.next(GetParam());
+    std::vector<unsigned> values =
+        problem->problem.solve(size_t(1) << 20).values;
+    std::vector<unsigned> variables = {
+        problems.draw(0, problem->domains.size() - 1)};
+    auto costs = problem->problem.getCosts(variables, values);
+    ASSERT_EQ(costs.size(), problem->domains[variables[0]]);
+    for (auto [value, cost] : llvm::enumerate(costs)) {
+      std::vector<unsigned> assignment = values;
+      assignment[variables[0]] = value;
+      ASSERT_EQ(cost, problem->evaluate(assignment, variables));
+    }
+    // One that follows is as cheap as it gets.
+    unsigned follower = problems.draw(0, problem->domains.size() - 1);
+    if (follower == variables[0])
+      continue;
+    variables.push_back(follower);
+    costs = problem->problem.getCosts(variables, values);
+    for (auto [value, cost] : llvm::enumerate(costs)) {
+      CommunicationCost best = CommunicationCost::infinite();
+      std::vector<unsigned> assignment = values;
+      assignment[variables[0]] = value;
+      for (unsigned other = 0; other < problem->domains[follower]; ++other) {
+        assignment[follower] = other;
+        best = std::min(best, problem->evaluate(assignment, variables));
+      }
+      ASSERT_EQ(cost, best);
+    }
+  }
+}
+
+TEST(MinSum, PrefersTheFirstOfEqualValues) {
+  Problem problem;
+  problem.addVariable(3);
+  problem.addFactor({{0, 2}, {0, 1}, {0, 1}}, {0});
+  EXPECT_EQ(problem.problem.solve(100).values, std::vector<unsigned>{1});
+  EXPECT_EQ(problem.problem.solveGreedily().values, std::vector<unsigned>{1});
+}
+
+TEST(MinSum, SolvesNothing) {
+  MinSum problem;
+  MinSum::Solution solution = problem.solve(10);
+  EXPECT_TRUE(solution.values.empty());
+  EXPECT_EQ(solution.cost, CommunicationCost());
+}
+
+/// A chain that repeats a part has few distinct steps, however long it is: the
+/// 10^12 sums of all of them would take hours.
+TEST(MinSum, SharesStepsOfARepeatingChain) {
+  constexpr unsigned kLength = 100'000, kSize = 200;
+  MinSum problem;
+  std::vector<CommunicationCost> step;
+  for (unsigned from = 0; from < kSize; ++from)
+    for (unsigned to = 0; to < kSize; ++to)
+      step.push_back({0, from == to ? 0 : 1 + (from * 7 + to * 3) % 5});
+  TableId edge = problem.addTable({kSize, kSize}, step);
+  std::vector<CommunicationCost> ends(kSize, CommunicationCost::infinite());
+  ends[5] = {};
+  TableId end = problem.addTable({kSize}, ends);
+  std::vector<CommunicationCost> own(kSize);
+  for (unsigned value = 0; value < kSize; ++value)
+    own[value] = {0, value == 3 ? 0 : 1};
+  TableId middle = problem.addTable({kSize}, own);
+  for (unsigned i = 0; i < kLength; ++i) {
+    problem.addVariable(kSize);
+    problem.addFactor(i == 0 || i + 1 == kLength ? end : middle, {i});
+    if (i > 0)
+      problem.addFactor(edge, {i - 1, i});
+  }
+  MinSum::Solution solution = problem.solve(size_t(1) << 16);
+  EXPECT_EQ(solution.cost, solution.lowerBound);
+  // From 5 to 3, which costs nothing to stay at, and back.
+  CommunicationCost between = step[5 * kSize + 3] + step[3 * kSize + 5];
+  EXPECT_EQ(solution.cost, between);
+  EXPECT_EQ(solution.values.front(), 5u);
+  EXPECT_EQ(solution.values[kLength / 2], 3u);
+  EXPECT_EQ(solution.values.back(), 5u);
+}
+
+} // namespace
