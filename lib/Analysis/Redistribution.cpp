@@ -2,6 +2,7 @@
 
 #include "tp/Analysis/Redistribution.h"
 #include "RedistributionSearch.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -346,35 +347,6 @@ CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
       return llvm::any_of(list, overlaps);
     });
   };
-  // What the target splits further is sliced first, and reduced in parts.
-  CommunicationCost cost;
-  SmallVector<AxisListAttr> dims(from.getDims());
-  SmallVector<std::pair<size_t, AxisRefAttr>> scattered;
-  for (auto [index, have, want] :
-       llvm::enumerate(from.getDims(), to.getDims())) {
-    if (!have.empty() && have.getSegments() != want.getSegments())
-      continue;
-    if (have.getAxes() != want.getAxes().take_front(have.size()))
-      continue;
-    SmallVector<AxisRefAttr> axes(have.getAxes());
-    for (AxisRefAttr axis : want.getAxes().drop_front(have.size())) {
-      if (uses(axis))
-        break;
-      auto *entry = llvm::find_if(pending, [&](PartialAttr partial) {
-        return partial.getAxis() == axis;
-      });
-      if (entry != pending.end()) {
-        scattered.push_back({index, axis});
-        pending.erase(entry);
-      } else if (llvm::any_of(from.getPartial(), [&](PartialAttr partial) {
-                   return partial.getAxis().overlaps(axis);
-                 })) {
-        break;
-      }
-      axes.push_back(axis);
-    }
-    dims[index] = AxisListAttr::get(context, axes, want.getSegments());
-  }
   auto getTotal = [&](ArrayRef<AxisListAttr> of) {
     ShardingAttr sharding =
         ShardingAttr::get(context, from.getMesh(), of, to.getPartial());
@@ -383,26 +355,72 @@ CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
       total += getNumElements(getBlock(type.getShape(), sharding, mesh, rank));
     return total;
   };
-  if (!scattered.empty()) {
-    // Each rank receives its block from all others of the group.
-    int64_t ranks = 1;
-    llvm::SmallDenseSet<size_t> dimsScattered;
-    for (auto [index, axis] : scattered) {
-      ranks *= mesh.getAxisSize(axis);
-      dimsScattered.insert(index);
+  // What the target splits further is sliced, or reduced in parts: runs of axes
+  // per dimension, all slices that come first before all others.
+  struct Run {
+    size_t dim;
+    bool isScattered;
+    SmallVector<AxisRefAttr> axes;
+  };
+  SmallVector<Run> runs;
+  for (auto [index, have, want] :
+       llvm::enumerate(from.getDims(), to.getDims())) {
+    if (!have.empty() && have.getSegments() != want.getSegments())
+      continue;
+    if (have.getAxes() != want.getAxes().take_front(have.size()))
+      continue;
+    for (AxisRefAttr axis : want.getAxes().drop_front(have.size())) {
+      if (uses(axis))
+        break;
+      auto *entry = llvm::find_if(pending, [&](PartialAttr partial) {
+        return partial.getAxis() == axis;
+      });
+      bool isScattered = entry != pending.end();
+      if (isScattered)
+        pending.erase(entry);
+      else if (llvm::any_of(from.getPartial(), [&](PartialAttr partial) {
+                 return partial.getAxis().overlaps(axis);
+               }))
+        break;
+      if (runs.empty() || runs.back().dim != index ||
+          runs.back().isScattered != isScattered)
+        runs.push_back({index, isScattered, {}});
+      runs.back().axes.push_back(axis);
     }
-    cost.bytes += (ranks - 1) * getTotal(dims) * width;
-    cost.collectives += dimsScattered.size();
   }
-  if (!pending.empty()) {
-    int64_t ranks = 1;
-    llvm::SmallDenseSet<int> kinds;
-    for (PartialAttr entry : pending) {
-      ranks *= mesh.getAxisSize(entry.getAxis());
-      kinds.insert(static_cast<int>(entry.getKind()));
-    }
+  CommunicationCost cost;
+  SmallVector<AxisListAttr> dims(from.getDims());
+  auto apply = [&](const Run &run) {
+    SmallVector<AxisRefAttr> axes(dims[run.dim].getAxes());
+    axes.append(run.axes);
+    dims[run.dim] =
+        AxisListAttr::get(context, axes, to.getDims()[run.dim].getSegments());
+  };
+  auto comesFirst = [&](const Run &run) {
+    return !run.isScattered &&
+           (&run == runs.begin() || (&run - 1)->dim != run.dim);
+  };
+  for (const Run &run : runs)
+    if (comesFirst(run))
+      apply(run);
+  for (const Run &run : runs) {
+    if (comesFirst(run))
+      continue;
+    apply(run);
+    if (!run.isScattered)
+      continue;
+    // Each rank receives its block from all others of the group.
+    cost.bytes += (mesh.getAxesSize(run.axes) - 1) * getTotal(dims) * width;
+    cost.collectives += 1;
+  }
+  // One all-reduce for each kind of what is left.
+  llvm::SmallMapVector<ReductionKind, int64_t, 2> ranksByKind;
+  for (PartialAttr entry : pending)
+    ranksByKind.try_emplace(entry.getKind(), 1).first->second *=
+        mesh.getAxisSize(entry.getAxis());
+  for (auto [kind, ranks] : ranksByKind) {
     cost.bytes += 2 * (ranks - 1) * getTotal(dims) * width / ranks;
-    cost.collectives += kinds.size();
+    cost.collectives += 1;
   }
   ShardingAttr reduced =
       ShardingAttr::get(context, from.getMesh(), dims, to.getPartial());

@@ -662,30 +662,52 @@ TEST_F(Redistribution, CostOverOneMeshDimension) {
   setMesh("a = 4");
   struct {
     const char *from, *to;
-    double bytes;
-    int64_t collectives;
+    int64_t bytes, collectives;
   } table[] = {
       {"[{}, {}]", "[{}, {}]", 0, 0},
       {"[{}, {}]", "[{a}, {}]", 0, 0},
       {"[{a}, {}]", "[{a}, {}]", 0, 0},
-      {"[{a}, {}]", "[{}, {}]", 48, 1},
-      {"[{a}, {}]", "[{}, {a}]", 12, 1},
-      {"[{}, {}], partial = {a: sum}", "[{}, {}]", 96, 1},
-      {"[{}, {}], partial = {a: sum}", "[{a}, {}]", 48, 1},
+      {"[{a}, {}]", "[{}, {}]", 4 * 48, 1},
+      {"[{a}, {}]", "[{}, {a}]", 4 * 12, 1},
+      {"[{}, {}], partial = {a: sum}", "[{}, {}]", 4 * 96, 1},
+      {"[{}, {}], partial = {a: sum}", "[{a}, {}]", 4 * 48, 1},
       {"[{}, {}], partial = {a: sum}", "[{}, {}], partial = {a: sum}", 0, 0},
   };
-  AxisRefAttr axis = AxisRefAttr::get(&context, "a");
+  auto type = RankedTensorType::get({4, 4}, Float32Type::get(&context));
   for (auto &row : table) {
     SCOPED_TRACE(std::string(row.from) + " to " + row.to);
-    auto cost = getAxisCost(parse(row.from), parse(row.to), axis, 4, 64);
-    ASSERT_TRUE(cost);
-    EXPECT_EQ(cost->bytes, row.bytes);
-    EXPECT_EQ(cost->collectives, row.collectives);
+    CommunicationCost cost =
+        getRedistributionCost(parse(row.from), parse(row.to), type, mesh);
+    EXPECT_FALSE(cost.isInfinite());
+    EXPECT_EQ(cost.bytes, row.bytes);
+    EXPECT_EQ(cost.collectives, row.collectives);
   }
-  EXPECT_FALSE(getAxisCost(parse("[{}, {}]"),
-                           parse("[{}, {}], partial = {a: sum}"), axis, 4, 64));
-  EXPECT_FALSE(getAxisCost(parse("[{}, {}], partial = {a: max}"),
-                           parse("[{}, {}], partial = {a: sum}"), axis, 4, 64));
+}
+
+/// The cost by which placements are chosen is that of a plan: never less than
+/// the best one, and finite where there is one.
+TEST_F(Redistribution, CostIsThatOfAPlan) {
+  setMesh("a = 2, b = 2");
+  auto placements = getPlacements(2, getAxes());
+  for (SmallVector<int64_t> shape : {SmallVector<int64_t>{4, 8}, {5, 3}}) {
+    auto type = RankedTensorType::get(shape, Float32Type::get(&context));
+    RedistributionPlanner planner(mesh, {});
+    for (ShardingAttr from : placements)
+      for (ShardingAttr to : placements) {
+        CommunicationCost cost = getRedistributionCost(from, to, type, mesh);
+        ScopedDiagnosticHandler ignore(&context,
+                                       [](Diagnostic &) { return success(); });
+        auto plan = planner.plan(from, to, type, [&]() {
+          return emitError(UnknownLoc::get(&context));
+        });
+        ASSERT_EQ(cost.isInfinite(), failed(plan));
+        if (failed(plan))
+          continue;
+        ASSERT_GE(cost.bytes, (*plan)->receivedTotal)
+            << printPlacements(from, mesh) << " to "
+            << printPlacements(to, mesh);
+      }
+  }
 }
 
 } // namespace
