@@ -1,5 +1,6 @@
 //===- ApplyPlan.cpp - annotate a model with a parallelize plan -----------===//
 
+#include "PlanWriter.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Plan/Lint.h"
 #include "tp/Plan/Plan.h"
@@ -15,32 +16,13 @@ using namespace mlir::tp;
 
 namespace {
 
-class ApplyPlanPass final : public tp::impl::ApplyPlanBase<ApplyPlanPass> {
+/// Writes one plan.
+class PlanWriter {
 public:
-  using ApplyPlanBase::ApplyPlanBase;
+  explicit PlanWriter(const plan::CheckedPlan &checked) : plan(&checked) {}
 
-  void runOnOperation() override {
-    ModuleOp model = getOperation();
-    if (planPath.empty()) {
-      emitError(model.getLoc(), "tp-apply-plan needs the option plan=FILE");
-      return signalPassFailure();
-    }
-    for (auto mesh : model.getOps<MeshOp>()) {
-      InFlightDiagnostic error =
-          emitError(model.getLoc(), "the model has been given a plan before");
-      error.attachNote(mesh.getLoc()) << "its mesh is declared here";
-      return signalPassFailure();
-    }
-    FailureOr<plan::CheckedPlan> checked = plan::loadPlan(planPath, model);
-    if (failed(checked) || failed(plan::lintPlan(*checked, model)) ||
-        failed(plan::emitFindings(checked->findings, strict)))
-      return signalPassFailure();
-    annotate(*checked, model);
-  }
-
-private:
-  void annotate(const plan::CheckedPlan &checked, ModuleOp model) {
-    plan = &checked;
+  WrittenPlan write(ModuleOp model) {
+    const plan::CheckedPlan &checked = *plan;
     mesh = FlatSymbolRefAttr::get(insertMesh(checked.file, model));
     model.walk([&](nn::ParameterOp parameter) {
       if (checked.parameters.contains(parameter.getFqnAttr()))
@@ -49,7 +31,7 @@ private:
             getSharding(checked.getPlacements(parameter.getFqnAttr()),
                         parameter.getType()));
     });
-    numParameters += checked.parameters.size();
+    written.parameters = checked.parameters.size();
     for (auto function : model.getOps<FunctionOpInterface>())
       if (!function.isExternal())
         placeInterface(function);
@@ -63,8 +45,10 @@ private:
           redistribute(builder, loss.getInput(), layout.logits, layout.group,
                        loss->getParentOfType<nn::ModuleOp>()));
     }
+    return written;
   }
 
+private:
   //===--------------------------------------------------------------------===//
   // Module boundaries
   //===--------------------------------------------------------------------===//
@@ -80,7 +64,7 @@ private:
   Value redistribute(OpBuilder &builder, Value value,
                      const plan::LayoutStep &step, unsigned group,
                      nn::ModuleOp module) {
-    ++numRedistributions;
+    ++written.redistributions;
     const plan::AxisSet &axes = plan->groups[group].axes;
     auto op = RedistributeOp::create(
         builder, module ? module.getLoc() : value.getLoc(), value.getType(),
@@ -225,8 +209,43 @@ private:
     return SymbolTable(model).insert(op);
   }
 
-  const plan::CheckedPlan *plan = nullptr;
+  const plan::CheckedPlan *plan;
   FlatSymbolRefAttr mesh;
+  WrittenPlan written;
+};
+
+} // namespace
+
+WrittenPlan tp::writePlan(const plan::CheckedPlan &plan, ModuleOp model) {
+  return PlanWriter(plan).write(model);
+}
+
+namespace {
+
+class ApplyPlanPass final : public tp::impl::ApplyPlanBase<ApplyPlanPass> {
+public:
+  using ApplyPlanBase::ApplyPlanBase;
+
+  void runOnOperation() override {
+    ModuleOp model = getOperation();
+    if (planPath.empty()) {
+      emitError(model.getLoc(), "tp-apply-plan needs the option plan=FILE");
+      return signalPassFailure();
+    }
+    for (auto mesh : model.getOps<MeshOp>()) {
+      InFlightDiagnostic error =
+          emitError(model.getLoc(), "the model has been given a plan before");
+      error.attachNote(mesh.getLoc()) << "its mesh is declared here";
+      return signalPassFailure();
+    }
+    FailureOr<plan::CheckedPlan> checked = plan::loadPlan(planPath, model);
+    if (failed(checked) || failed(plan::lintPlan(*checked, model)) ||
+        failed(plan::emitFindings(checked->findings, strict)))
+      return signalPassFailure();
+    WrittenPlan written = writePlan(*checked, model);
+    numParameters += written.parameters;
+    numRedistributions += written.redistributions;
+  }
 };
 
 } // namespace

@@ -341,22 +341,6 @@ static Propagation::Function translate(const Propagation::Function &function,
   return result;
 }
 
-/// The functions that nobody in `module` calls.
-static SmallVector<func::FuncOp> getRoots(ModuleOp module) {
-  SymbolTableCollection symbols;
-  DenseSet<Operation *> called;
-  for (auto function : module.getOps<func::FuncOp>())
-    function.walk([&](CallOpInterface call) {
-      if (Operation *callee = call.resolveCallableInTable(&symbols))
-        called.insert(callee);
-    });
-  SmallVector<func::FuncOp> roots;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (!function.isExternal() && !called.contains(function))
-      roots.push_back(function);
-  return roots;
-}
-
 namespace {
 struct Propagate : tp::impl::PropagateBase<Propagate> {
   using PropagateBase::PropagateBase;
@@ -372,14 +356,11 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
       return signalPassFailure();
     }
     inlineModules(module);
-    SmallVector<func::FuncOp> roots = getRoots(module);
-    if (roots.empty() && !module.getOps<func::FuncOp>().empty()) {
-      module.emitError("every function is called by another; recursion can't "
-                       "be parallelised");
+    FailureOr<SmallVector<func::FuncOp>> roots = getRoots(module);
+    if (failed(roots))
       return signalPassFailure();
-    }
     Propagation propagation(*mesh, {strategy, exhaustiveOps, latencyBytes});
-    if (failed(propagation.run(roots)) || failed(write(propagation, *mesh)))
+    if (failed(propagation.run(*roots)) || failed(write(propagation, *mesh)))
       return signalPassFailure();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
     if (strategy == PropagationStrategy::Optimal && gap.bytes > 0)

@@ -2,6 +2,7 @@
 
 #include "tp/Transforms/Utils.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/CallInterfaces.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -19,6 +20,24 @@ FailureOr<MeshOp> tp::getMesh(ModuleOp module) {
     mesh = other;
   }
   return mesh;
+}
+
+FailureOr<SmallVector<func::FuncOp>> tp::getRoots(ModuleOp module) {
+  SymbolTableCollection symbols;
+  DenseSet<Operation *> called;
+  for (auto function : module.getOps<func::FuncOp>())
+    function.walk([&](CallOpInterface call) {
+      if (Operation *callee = call.resolveCallableInTable(&symbols))
+        called.insert(callee);
+    });
+  SmallVector<func::FuncOp> roots;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal() && !called.contains(function))
+      roots.push_back(function);
+  if (roots.empty() && !module.getOps<func::FuncOp>().empty())
+    return module.emitError("every function is called by another; recursion "
+                            "can't be parallelised");
+  return roots;
 }
 
 SmallVector<SmallVector<func::FuncOp>> tp::getPrograms(ModuleOp module) {

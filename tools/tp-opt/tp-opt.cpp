@@ -56,10 +56,12 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (mlir::failed(config.setupPassPipeline(passes)))
     return 2;
-  // Who asks for a plan's meaning alone doesn't want the model after it.
+  // Who asks for a plan's meaning or an explanation alone doesn't want the
+  // model after it.
   bool onlyPrints =
       !passes.empty() && llvm::all_of(passes, [](mlir::Pass &pass) {
-        return pass.getArgument() == "tp-print-plan";
+        return pass.getArgument() == "tp-print-plan" ||
+               pass.getArgument() == "tp-explain";
       });
   std::string file = onlyPrints && !output.getNumOccurrences()
                          ? "/dev/null"

@@ -15,6 +15,9 @@ namespace mlir::tp {
 /// How tp-print-plan prints.
 enum class PlanFormat { Text, Json, Python };
 
+/// How tp-explain prints.
+enum class ExplanationFormat { Text, Json };
+
 #define GEN_PASS_DECL
 #include "tp/Transforms/Passes.h.inc"
 

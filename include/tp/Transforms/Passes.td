@@ -196,6 +196,54 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tp::TPDialect"];
 }
 
+def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
+  let summary = "Explain every placement and every collective";
+  let description = [{
+    Decides placements as `tp-propagate` does, after applying the plan at `plan`, if one is given, and prints why they are what they
+    are to the standard output or to `file` (docs/Explain.md): for each value its placement, and over each mesh dimension the chain that
+    led to it, from the plan's entry or the `tp.sharding` that it began with; for each redistribution that communicates, its
+    cause, who wanted what and who lost, its collectives and their bytes, the cheapest other ways to run the op, and the
+    edits of the plan (without a plan, of the IR) that remove or cheapen it. Each edit was tried: its effect is that on the whole program.
+
+    The program isn't changed; where this is the only pass, `tp-opt` prints it with `-o` only:
+
+    ```
+    tp-opt model.mlir --tp-explain="plan=mlp.yaml"
+    ```
+
+    Emits one remark per redistribution that communicates (category `tp-explain`), which says the same in a line.
+
+    Fails where `tp-apply-plan` or `tp-propagate` does, and where nothing is called as `value` says.
+  }];
+  let options = [
+    Option<"planPath", "plan", "std::string", "",
+           "Path of the plan file (YAML or JSON); without one, the program has its mesh and its placements">,
+    Option<"format", "format", "::mlir::tp::ExplanationFormat", "::mlir::tp::ExplanationFormat::Text",
+           "How to print: text (the default) or json",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::tp::ExplanationFormat::Text, "text", "for people"),
+               clEnumValN(::mlir::tp::ExplanationFormat::Json, "json", "the same as JSON"))}]>,
+    Option<"file", "file", "std::string", "", "Path of the file to write to; empty: the standard output">,
+    Option<"value", "value", "std::string", "",
+           "Only what is called so: the FQN of a module or parameter (a pattern as in a plan), the name of an argument or op; empty: everything">,
+    Option<"trials", "trials", "unsigned", "128",
+           "How many edits to try at most; each is a propagation">,
+    Option<"strategy", "strategy", "::mlir::tp::PropagationStrategy",
+           "::mlir::tp::PropagationStrategy::Optimal",
+           "How placements are chosen: optimal (the default) or greedy",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::tp::PropagationStrategy::Greedy, "greedy",
+                          "op by op, then local improvement"),
+               clEnumValN(::mlir::tp::PropagationStrategy::Optimal, "optimal",
+                          "the fewest bytes over the whole program"))}]>,
+    Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
+           "As of tp-propagate: programs of up to so many ops consider every split of every op">,
+    Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
+           "As of tp-propagate: what a collective costs beside the bytes that it moves, in bytes">,
+  ];
+  let dependentDialects = ["::mlir::tp::TPDialect"];
+}
+
 def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
   let summary = "Turn a sharded program into one rank's program";
   let description = [{

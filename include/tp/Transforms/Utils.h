@@ -18,6 +18,10 @@ void inlineModules(Operation *root);
 /// null where there is none.
 FailureOr<MeshOp> getMesh(ModuleOp module);
 
+/// The functions with a body that nobody in `module` calls; fails with an error
+/// where there are functions, but each is called.
+FailureOr<SmallVector<func::FuncOp>> getRoots(ModuleOp module);
+
 /// The functions with a body, those together that are the programs of one: a
 /// function that all ranks run alone, else each with its `tp.ranks`.
 SmallVector<SmallVector<func::FuncOp>> getPrograms(ModuleOp module);

@@ -1,0 +1,107 @@
+//===- Explain.cpp - Explain every placement and every collective ---------===//
+
+#include "Explain.h"
+#include "ExplainEdits.h"
+#include "PlanWriter.h"
+#include "tp/Plan/Lint.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_EXPLAIN
+#include "tp/Transforms/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+struct ExplainPass : tp::impl::ExplainBase<ExplainPass> {
+  using ExplainBase::ExplainBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(run()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run() {
+    ModuleOp original = getOperation();
+    OwningOpRef<ModuleOp> model = original.clone();
+    std::optional<plan::CheckedPlan> plan;
+    if (!planPath.empty()) {
+      for (auto mesh : original.getOps<MeshOp>()) {
+        InFlightDiagnostic error =
+            original.emitError("the model has been given a plan before");
+        error.attachNote(mesh.getLoc()) << "its mesh is declared here";
+        return error;
+      }
+      FailureOr<plan::CheckedPlan> checked = plan::loadPlan(planPath, *model);
+      if (failed(checked) || failed(plan::lintPlan(*checked, *model)) ||
+          failed(plan::emitFindings(checked->findings, /*strict=*/false)))
+        return failure();
+      writePlan(*checked, *model);
+      plan = std::move(*checked);
+    }
+    FailureOr<MeshOp> mesh = getMesh(*model);
+    if (failed(mesh))
+      return failure();
+    if (!*mesh)
+      return original.emitError("no tp.mesh to explain placements over; "
+                                "plan=FILE has one");
+    inlineModules(*model);
+    FailureOr<SmallVector<func::FuncOp>> roots = getRoots(*model);
+    if (failed(roots))
+      return failure();
+    PropagationOptions options{strategy, exhaustiveOps, latencyBytes};
+    Propagation propagation(*mesh, options);
+    if (failed(propagation.run(*roots)))
+      return failure();
+    FailureOr<Explanation> explanation =
+        Explanation::explain(propagation, *mesh, *roots);
+    if (failed(explanation))
+      return failure();
+    explain::Program program{*mesh, propagation.getFunctions(),
+                             std::move(*explanation), plan ? &*plan : nullptr};
+    CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
+    if (strategy == PropagationStrategy::Optimal)
+      program.gap = std::max<int64_t>(gap.bytes, 0);
+    if (!value.empty() && !explain::filter(program, value))
+      return original.emitError()
+             << "nothing is called '" << value << "' that has a placement";
+    if (trials)
+      explain::tryEdits(program, propagation, original, options, trials);
+    explain::emitRemarks(program);
+    return print(program);
+  }
+
+  LogicalResult print(const explain::Program &program) {
+    auto printTo = [&](raw_ostream &os) {
+      if (format == ExplanationFormat::Json)
+        explain::printJson(program, os);
+      else
+        explain::printText(program, os);
+    };
+    if (file.empty()) {
+      printTo(llvm::outs());
+      return success();
+    }
+    // Written aside and renamed: a reader never sees half of it.
+    llvm::Error error =
+        llvm::writeToOutput(file, [&](raw_ostream &os) -> llvm::Error {
+          printTo(os);
+          return llvm::Error::success();
+        });
+    if (error)
+      return getOperation().emitError()
+             << "can't write the explanation to '" << file
+             << "': " << llvm::toString(std::move(error));
+    return success();
+  }
+};
+
+} // namespace

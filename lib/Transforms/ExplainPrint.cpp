@@ -1,0 +1,538 @@
+//===- ExplainPrint.cpp - An explanation as text, JSON and remarks --------===//
+//
+// docs/Explain.md describes both forms.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Explain.h"
+#include "mlir/IR/Remarks.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Plan/Finding.h"
+#include "tp/Plan/Pattern.h"
+#include "tp/Transforms/Utils.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::explain;
+
+//===----------------------------------------------------------------------===//
+// Names of things
+//===----------------------------------------------------------------------===//
+
+/// "model.mlir:3:8"; empty where it isn't known.
+static std::string printLocation(Location loc) {
+  auto file = loc->findInstanceOf<FileLineColLoc>();
+  if (!file)
+    return "";
+  return (llvm::sys::path::filename(file.getFilename().getValue()) + ":" +
+          Twine(file.getLine()) + ":" + Twine(file.getColumn()))
+      .str();
+}
+
+/// "nn.linear (up)", or its place where it is of no module.
+static std::string printOp(Operation *op) {
+  std::string name = op->getName().getStringRef().str();
+  StringRef fqn = getFqn(op);
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    return "'" + parameter.getFqn().str() + "'";
+  if (!fqn.empty())
+    return name + " (" + fqn.str() + ")";
+  std::string place = printLocation(op->getLoc());
+  return place.empty() ? name : name + " (" + place + ")";
+}
+
+static std::string printType(RankedTensorType type) {
+  std::string text;
+  for (int64_t size : type.getShape())
+    text += std::to_string(size) + "x";
+  llvm::raw_string_ostream(text) << type.getElementType();
+  return text;
+}
+
+static std::string getArgumentName(func::FuncOp function, unsigned index) {
+  auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
+  return name ? name.getValue().str() : "";
+}
+
+static std::string printArgument(func::FuncOp function, unsigned index) {
+  std::string name = getArgumentName(function, index);
+  return "argument " + std::to_string(index) +
+         (name.empty() ? "" : " '" + name + "'");
+}
+
+/// "'up.weight'", "argument 0 'x'", "nn.relu (act) result 1".
+static std::string printValue(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    if (auto function = dyn_cast<func::FuncOp>(parent))
+      return printArgument(function, argument.getArgNumber());
+    return "argument " + std::to_string(argument.getArgNumber()) +
+           " of the body of " + printOp(parent);
+  }
+  Operation *op = value.getDefiningOp();
+  unsigned index = cast<OpResult>(value).getResultNumber();
+  return printOp(op) + (op->getNumResults() > 1
+                            ? " result " + std::to_string(index)
+                            : std::string());
+}
+
+/// "1 collective".
+static std::string count(int64_t n, StringRef what) {
+  return std::to_string(n) + " " + what.str() + (n == 1 || n == -1 ? "" : "s");
+}
+
+/// "+1 KiB (1024 bytes)", "-12 bytes", "no bytes".
+static std::string printDelta(int64_t bytes) {
+  if (bytes == 0)
+    return "no bytes";
+  return (bytes > 0 ? "+" : "-") + plan::printBytes(std::abs(bytes));
+}
+
+static std::string printSigned(int64_t n, StringRef what) {
+  return n == 0 ? "no " + what.str() + "s"
+                : (n > 0 ? "+" : "") + count(n, what);
+}
+
+//===----------------------------------------------------------------------===//
+// Chains
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What a placement is fixed by: which thing, and who said so.
+struct NamedSource {
+  StringRef kind;
+  std::string what, by;
+};
+} // namespace
+
+static NamedSource nameSource(const PlacementSource &source,
+                              const Program &program) {
+  func::FuncOp function = source.function;
+  switch (source.kind) {
+  case PlacementSource::Argument:
+    return {"argument", printArgument(function, source.index),
+            source.isDefault ? "whole as nothing else is said" : "tp.sharding"};
+  case PlacementSource::Result:
+    return {"result", "result " + std::to_string(source.index),
+            source.isDefault ? "whole as nothing else is said" : "tp.sharding"};
+  case PlacementSource::Body:
+    return {"body", printOp(source.op), "reads it in its body"};
+  case PlacementSource::Attribute: {
+    auto parameter = dyn_cast<nn::ParameterOp>(source.op);
+    std::string by = "tp.sharding";
+    if (parameter && program.plan) {
+      auto found = program.plan->parameters.find(parameter.getFqnAttr());
+      if (found != program.plan->parameters.end() && !found->second.empty()) {
+        const plan::PlanEntry &entry = *found->second.front().entry;
+        by = plan::printReason(entry.loc, entry.direct.empty()
+                                              ? StringRef(entry.style)
+                                              : StringRef("placements"));
+      }
+    }
+    return {parameter ? "parameter" : "op", printOp(source.op), by};
+  }
+  case PlacementSource::Op:
+    break;
+  }
+  auto redistribute = dyn_cast<RedistributeOp>(source.op);
+  std::string fqn = getFqn(source.op).str();
+  if (redistribute && redistribute.getReason())
+    return {"layout", fqn.empty() ? printLocation(source.op->getLoc()) : fqn,
+            redistribute.getReason()->str()};
+  return {"op", printOp(source.op), source.op->getName().getStringRef().str()};
+}
+
+/// The longest chain that is printed in full.
+constexpr size_t kMaxSteps = 8;
+
+/// "'up.weight' Shard(0) [plan.yaml:3:3: ColwiseParallel] -> nn.linear (up)
+/// factor n Shard(1)".
+static std::string printChain(const PlacementChain &chain,
+                              const Program &program) {
+  if (!chain.source)
+    return chain.placement + ", chosen by cost: nothing fixed leads here";
+  NamedSource source = nameSource(*chain.source, program);
+  std::string placement = chain.sourcePlacement;
+  std::string text = source.what + " " + placement + " [" + source.by + "]";
+  for (auto [index, step] : llvm::enumerate(chain.steps)) {
+    size_t rest = chain.steps.size() - index;
+    if (chain.steps.size() > kMaxSteps && index >= kMaxSteps / 2 &&
+        rest > kMaxSteps / 2) {
+      if (index == kMaxSteps / 2)
+        text += " -> … " + std::to_string(rest - kMaxSteps / 2) + " ops …";
+      placement = step.placement;
+      continue;
+    }
+    text += " -> " + printOp(step.op);
+    if (!step.split.empty())
+      text += " " + step.split;
+    if (step.placement != placement)
+      text += " " + step.placement;
+    placement = step.placement;
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// The filter
+//===----------------------------------------------------------------------===//
+
+static bool isCalled(Operation *op, StringRef name) {
+  auto matches = [&](StringRef fqn) {
+    return !fqn.empty() && plan::matchFqn(name, fqn);
+  };
+  auto parameter = dyn_cast<nn::ParameterOp>(op);
+  return op->getName().getStringRef() == name || matches(getFqn(op)) ||
+         (parameter && matches(parameter.getFqn()));
+}
+
+static bool isCalled(Value value, StringRef name) {
+  if (Operation *op = value.getDefiningOp())
+    return isCalled(op, name);
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto function = dyn_cast<func::FuncOp>(parent))
+    return getArgumentName(function, argument.getArgNumber()) == name;
+  return isCalled(parent, name);
+}
+
+bool explain::filter(Program &program, StringRef name) {
+  Explanation &explanation = program.explanation;
+  llvm::erase_if(explanation.values, [&](const ExplainedValue &entry) {
+    return !isCalled(entry.value, name);
+  });
+  llvm::erase_if(explanation.movements, [&](const ExplainedMovement &movement) {
+    return movement.fqn != name && !isCalled(movement.op, name) &&
+           !isCalled(movement.value, name);
+  });
+  return !explanation.values.empty() || !explanation.movements.empty();
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// "all_reduce over {tp}", "2 x all_reduce over {tp}, all_gather over {dp}".
+static std::string printCollectives(ArrayRef<std::string> collectives) {
+  std::string text;
+  for (size_t i = 0, end; i < collectives.size(); i = end) {
+    for (end = i;
+         end < collectives.size() && collectives[end] == collectives[i];)
+      ++end;
+    text += (text.empty() ? "" : ", ") +
+            (end - i > 1 ? std::to_string(end - i) + " x " : std::string()) +
+            collectives[i];
+  }
+  return text;
+}
+
+static std::string printEdit(const TriedEdit &edit) {
+  std::string text = edit.action + " " + edit.place;
+  if (!edit.text.empty())
+    text += (edit.action == "add" ? " " : " by ") + edit.text;
+  text += ": " + printDelta(edit.bytes) + ", " +
+          printSigned(edit.collectives, "collective") + " in the whole program";
+  if (!edit.removes)
+    text += "; something is left of it";
+  if (edit.parameterBytes > 0)
+    text += "; each rank holds " + plan::printBytes(edit.parameterBytes) +
+            " more of parameters";
+  if (edit.parameterBytes < 0)
+    text += "; each rank holds " + plan::printBytes(-edit.parameterBytes) +
+            " less of parameters";
+  if (edit.work > 1.05)
+    text += "; each rank computes " + llvm::formatv("{0:F1}", edit.work).str() +
+            " times as much";
+  for (const std::string &change : edit.interface)
+    text += "; " + change;
+  return text;
+}
+
+static void printMovement(const Program &program, size_t index,
+                          raw_ostream &os) {
+  const ExplainedMovement &movement = program.explanation.movements[index];
+  os << "  " << index + 1 << ". " << printCollectives(movement.collectives)
+     << "\n     " << (movement.from ? "of " : "in ")
+     << printValue(movement.value) << ", " << printType(movement.type);
+  if (movement.from)
+    os << ", " << printPlacements(movement.from, program.mesh) << " to "
+       << printPlacements(movement.to, program.mesh);
+  if (std::string place = printLocation(movement.op->getLoc()); !place.empty())
+    os << ", at " << place;
+  os << "\n     cause: " << movement.reason;
+  if (!movement.fqn.empty())
+    os << ", in '" << movement.fqn << "'";
+  os << "\n     bytes: " << plan::printBytes(movement.bytes)
+     << " received by all ranks, " << plan::printBytes(movement.bytesPerRank)
+     << " by one";
+  if (movement.times > 1)
+    os << ", " << movement.times << " times";
+  os << "\n";
+  for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
+    os << "     over " << conflict.axis << ": " << conflict.verdict
+       << "\n       lost: " << conflict.has.placement << ", from "
+       << printChain(conflict.has, program)
+       << "\n       won:  " << conflict.needs.placement << ", from "
+       << printChain(conflict.needs, program) << "\n";
+  for (const ExplainedMovement::Alternative &other : movement.alternatives)
+    os << "     otherwise: " << movement.op->getName() << " "
+       << (other.description == "whole" ? "" : "split along ")
+       << other.description << ", " << llvm::join(other.operands, ", ")
+       << " -> " << llvm::join(other.results, ", ") << ": "
+       << printDelta(other.delta.bytes) << ", "
+       << printSigned(other.delta.collectives, "collective") << "\n";
+  if (program.edits.empty())
+    return;
+  for (const TriedEdit &edit : program.edits[index])
+    os << "     edit: " << printEdit(edit) << "\n";
+  if (program.edits[index].empty())
+    os << "     no single edit that was tried leaves the program less to "
+          "move\n";
+}
+
+void explain::printText(const Program &program, raw_ostream &os) {
+  MeshOp mesh = program.mesh;
+  os << "mesh";
+  for (size_t i = 0; i < mesh.getNumAxes(); ++i)
+    os << " " << mesh.getAxisName(i) << "=" << mesh.getAxisSizes()[i];
+  const Explanation &explanation = program.explanation;
+  os << "\ntotal: " << plan::printBytes(explanation.getBytes())
+     << " received by all ranks, "
+     << count(explanation.getNumCollectives(), "collective");
+  if (program.gap)
+    os << "; at most " << plan::printBytes(program.gap) << " above the optimum";
+  os << "\n\nplacements\n";
+  std::optional<unsigned> function;
+  for (const ExplainedValue &entry : explanation.values) {
+    if (function != entry.function) {
+      function = entry.function;
+      os << "  @" << func::FuncOp(program.functions[*function].op).getSymName()
+         << "\n";
+    }
+    os << "    " << printValue(entry.value) << ": "
+       << printType(cast<RankedTensorType>(entry.value.getType())) << " "
+       << printPlacements(entry.sharding, mesh) << "\n";
+    for (auto [axis, chain] : llvm::enumerate(entry.chains))
+      os << "      " << mesh.getAxisName(axis) << ": "
+         << printChain(chain, program) << "\n";
+  }
+  os << "\ncollectives\n";
+  for (size_t i = 0; i < explanation.movements.size(); ++i)
+    printMovement(program, i, os);
+  if (explanation.movements.empty())
+    os << "  none\n";
+  if (program.isCutShort)
+    os << "\n"
+       << program.trials
+       << " edits were tried, and there are more; 'trials' allows them\n";
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+namespace {
+class JsonPrinter {
+public:
+  JsonPrinter(const Program &program, raw_ostream &os)
+      : program(program), mesh(program.mesh), json(os, /*IndentSize=*/2) {}
+
+  void print() {
+    const Explanation &explanation = program.explanation;
+    json.object([&] {
+      json.attribute("schema", 1);
+      json.attributeObject("mesh", [&] {
+        json.attribute("name", mesh.getSymName());
+        json.attributeArray("axes", [&] {
+          for (size_t i = 0; i < mesh.getNumAxes(); ++i)
+            json.object([&] {
+              json.attribute("name", mesh.getAxisName(i));
+              json.attribute("size", mesh.getAxisSizes()[i]);
+            });
+        });
+      });
+      json.attributeObject("totals", [&] {
+        json.attribute("bytes", explanation.getBytes());
+        json.attribute("collectives", explanation.getNumCollectives());
+        json.attribute("gap", program.gap);
+      });
+      json.attributeArray("values", [&] {
+        for (const ExplainedValue &entry : explanation.values)
+          printEntry(entry);
+      });
+      json.attributeArray("redistributions", [&] {
+        for (size_t i = 0; i < explanation.movements.size(); ++i)
+          printMovement(i);
+      });
+      json.attribute("trials", program.trials);
+      json.attribute("trials_cut_short", program.isCutShort);
+    });
+  }
+
+private:
+  void printOpFields(Operation *op) {
+    json.attribute("op", op->getName().getStringRef());
+    json.attribute("fqn", getFqn(op));
+    json.attribute("location", printLocation(op->getLoc()));
+  }
+
+  void printType(RankedTensorType type) {
+    json.attribute("shape", llvm::json::Array(type.getShape()));
+    std::string element;
+    llvm::raw_string_ostream(element) << type.getElementType();
+    json.attribute("dtype", element);
+  }
+
+  StringRef getFunctionName(unsigned function) {
+    return func::FuncOp(program.functions[function].op).getSymName();
+  }
+
+  void printChainFields(const PlacementChain &chain) {
+    json.attribute("placement", chain.placement);
+    if (chain.source)
+      json.attributeObject("source", [&] {
+        NamedSource source = nameSource(*chain.source, program);
+        json.attribute("kind", source.kind);
+        json.attribute("what", source.what);
+        json.attribute("by", source.by);
+        json.attribute("placement", chain.sourcePlacement);
+      });
+    else
+      json.attribute("source", nullptr);
+    json.attributeArray("steps", [&] {
+      for (const PlacementChain::Step &step : chain.steps)
+        json.object([&] {
+          printOpFields(step.op);
+          json.attribute("split", step.split);
+          json.attribute("placement", step.placement);
+        });
+    });
+  }
+
+  void printEntry(const ExplainedValue &entry) {
+    json.object([&] {
+      json.attribute("function", getFunctionName(entry.function));
+      json.attribute("name", printValue(entry.value));
+      if (Operation *op = entry.value.getDefiningOp())
+        printOpFields(op);
+      printType(cast<RankedTensorType>(entry.value.getType()));
+      json.attribute("placements",
+                     llvm::json::Array(getPlacements(entry.sharding, mesh)));
+      json.attributeArray("chains", [&] {
+        for (auto [axis, chain] : llvm::enumerate(entry.chains))
+          json.object([&] {
+            json.attribute("mesh_dim", mesh.getAxisName(axis));
+            printChainFields(chain);
+          });
+      });
+    });
+  }
+
+  void printMovement(size_t index) {
+    const ExplainedMovement &movement = program.explanation.movements[index];
+    json.object([&] {
+      json.attribute("function", getFunctionName(movement.function));
+      json.attribute("value", printValue(movement.value));
+      printOpFields(movement.op);
+      if (movement.operand)
+        json.attribute("operand", *movement.operand);
+      printType(movement.type);
+      if (movement.from) {
+        json.attribute("from",
+                       llvm::json::Array(getPlacements(movement.from, mesh)));
+        json.attribute("to",
+                       llvm::json::Array(getPlacements(movement.to, mesh)));
+      }
+      json.attribute("module", movement.fqn);
+      json.attribute("reason", movement.reason);
+      json.attribute("asked", movement.isAsked);
+      json.attribute("collectives", llvm::json::Array(movement.collectives));
+      json.attribute("bytes", movement.bytes);
+      json.attribute("bytes_per_rank", movement.bytesPerRank);
+      json.attribute("times", movement.times);
+      json.attributeArray("conflicts", [&] {
+        for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
+          json.object([&] {
+            json.attribute("mesh_dim", conflict.axis);
+            json.attribute("verdict", conflict.verdict);
+            json.attributeObject("lost",
+                                 [&] { printChainFields(conflict.has); });
+            json.attributeObject("won",
+                                 [&] { printChainFields(conflict.needs); });
+          });
+      });
+      json.attributeArray("alternatives", [&] {
+        for (const ExplainedMovement::Alternative &other :
+             movement.alternatives)
+          json.object([&] {
+            json.attribute("split", other.description);
+            json.attribute("operands", llvm::json::Array(other.operands));
+            json.attribute("results", llvm::json::Array(other.results));
+            json.attribute("bytes", other.delta.bytes);
+            json.attribute("collectives", other.delta.collectives);
+          });
+      });
+      if (!program.edits.empty())
+        json.attributeArray("edits", [&] {
+          for (const TriedEdit &edit : program.edits[index])
+            printEdit(edit);
+        });
+    });
+  }
+
+  void printEdit(const TriedEdit &edit) {
+    json.object([&] {
+      json.attribute("action", edit.action);
+      json.attribute("place", edit.place);
+      json.attribute("text", edit.text);
+      json.attribute("removes", edit.removes);
+      json.attribute("bytes", edit.bytes);
+      json.attribute("collectives", edit.collectives);
+      json.attribute("parameter_bytes_per_rank", edit.parameterBytes);
+      json.attribute("work", edit.work);
+      json.attribute("interface", llvm::json::Array(edit.interface));
+    });
+  }
+
+  const Program &program;
+  MeshOp mesh;
+  llvm::json::OStream json;
+};
+} // namespace
+
+void explain::printJson(const Program &program, raw_ostream &os) {
+  JsonPrinter(program, os).print();
+  os << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+void explain::emitRemarks(const Program &program) {
+  for (auto [index, movement] :
+       llvm::enumerate(program.explanation.movements)) {
+    StringRef kind = StringRef(movement.collectives.front()).split(' ').first;
+    func::FuncOp function = program.functions[movement.function].op;
+    std::string edit = "none";
+    if (!program.edits.empty() && !program.edits[index].empty())
+      edit = printEdit(program.edits[index].front());
+    std::string verdict;
+    for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
+      verdict += (verdict.empty() ? "" : "; ") + conflict.axis + ": " +
+                 conflict.has.placement + " lost to " +
+                 conflict.needs.placement + ", " + conflict.verdict;
+    remark::analysis(movement.op->getLoc(), remark::RemarkOpts::name(kind)
+                                                .category("tp-explain")
+                                                .function(function.getName()))
+        << remark::metric("Collectives", printCollectives(movement.collectives))
+        << remark::metric("Bytes", movement.bytes)
+        << remark::metric("Times", movement.times)
+        << remark::metric("FQN", movement.fqn)
+        << remark::metric("Conflict", verdict) << remark::metric("Edit", edit)
+        << remark::reason("{0}", movement.reason);
+  }
+}

@@ -1,0 +1,21 @@
+//===- PlanWriter.h - A checked plan, written into the IR --------*- C++
+//-*-===//
+
+#ifndef TP_LIB_TRANSFORMS_PLANWRITER_H
+#define TP_LIB_TRANSFORMS_PLANWRITER_H
+
+#include "tp/Plan/Plan.h"
+
+namespace mlir::tp {
+
+struct WrittenPlan {
+  /// Parameters that were placed, and redistributions that were inserted.
+  unsigned parameters = 0, redistributions = 0;
+};
+
+/// Annotates `model`, which `plan` was checked against, as tp-apply-plan does.
+WrittenPlan writePlan(const plan::CheckedPlan &plan, ModuleOp model);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRANSFORMS_PLANWRITER_H
