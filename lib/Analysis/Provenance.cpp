@@ -111,29 +111,46 @@ std::optional<PlacementSource> Provenance::getSource(const Node &node,
 // The search
 //===----------------------------------------------------------------------===//
 
-/// Whether what `from` is over `axis` says what `to` is, both of `node`.
-bool Provenance::passes(const Node &node, const Place &from, const Place &to,
-                        unsigned axis, bool isSplit) {
+/// How willingly the search goes from one place of `node` to another: an op
+/// that is split says most, what needs a value says more of it than what stands
+/// beside it. Nothing where the one doesn't say what the other is.
+std::optional<Provenance::Reluctance>
+Provenance::getStep(const Node &node, const Place &from, const Place &to,
+                    unsigned axis, bool isSplit) {
   if (node.kind == Node::Barrier) {
     auto barrier = cast<PropagationBarrierOp>(node.op);
     if (from.isUse ? barrier.blocksForward() : barrier.blocksBackward())
-      return false;
+      return std::nullopt;
   }
   // What only passes values on has them all alike.
-  if (node.kind != Node::Compute || !node.op)
-    return print(from.sharding)[axis] == print(to.sharding)[axis];
+  if (node.kind != Node::Compute || !node.op) {
+    if (print(from.sharding)[axis] != print(to.sharding)[axis])
+      return std::nullopt;
+    return Reluctance::None;
+  }
   // Where the op is split, a whole tensor is so because another one is split.
-  return !isSplit || print(from.sharding)[axis] != "Replicate";
+  if (isSplit) {
+    if (print(from.sharding)[axis] == "Replicate")
+      return std::nullopt;
+    return Reluctance::None;
+  }
+  if (!from.isUse)
+    return Reluctance::None;
+  return to.isUse ? Reluctance::Much : Reluctance::Some;
 }
 
 void Provenance::search(unsigned axis) {
   auto &arrival = arrivals.emplace_back(places.size());
-  std::deque<unsigned> queue;
-  auto reach = [&](unsigned place, unsigned from, bool throughNode) {
-    if (arrival[place].from != kNone)
-      return;
-    arrival[place] = {from, throughNode};
-    queue.push_back(place);
+  struct Pending {
+    unsigned place, from;
+    bool throughNode;
+  };
+  std::deque<Pending> queues[3];
+  auto push = [&](unsigned place, unsigned from, bool throughNode,
+                  Reluctance reluctance) {
+    if (arrival[place].from == kNone)
+      queues[static_cast<unsigned>(reluctance)].push_back(
+          {place, from, throughNode});
   };
   auto forEachPlace = [&](unsigned node, auto visit) {
     for (unsigned place : taken[node])
@@ -144,53 +161,58 @@ void Provenance::search(unsigned axis) {
         visit(value);
   };
   // What is written before what is so by default.
-  SmallVector<unsigned> defaults;
-  for (auto [index, node] : llvm::enumerate(graph.nodes)) {
-    auto source = getSource(node, axis);
-    if (!source)
-      continue;
-    forEachPlace(index, [&](unsigned place) {
-      if (source->isDefault)
-        defaults.push_back(place);
-      else
-        reach(place, place, false);
-    });
-  }
-  for (unsigned place : defaults)
-    reach(place, place, false);
+  std::vector<char> isSource(graph.nodes.size(), false);
+  for (bool isDefault : {false, true})
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      auto source = getSource(node, axis);
+      if (!source || source->isDefault != isDefault)
+        continue;
+      isSource[index] = true;
+      forEachPlace(index, [&](unsigned place) {
+        push(place, place, false, Reluctance::None);
+      });
+    }
   std::vector<char> isDone(graph.nodes.size(), false);
-  while (!queue.empty()) {
-    unsigned at = queue.front();
-    queue.pop_front();
+  while (true) {
+    auto *queue = llvm::find_if(
+        queues, [](const auto &pending) { return !pending.empty(); });
+    if (queue == std::end(queues))
+      return;
+    Pending next = queue->front();
+    queue->pop_front();
+    unsigned at = next.place;
+    if (arrival[at].from != kNone)
+      continue;
+    arrival[at] = {next.from, next.throughNode};
     const Place &place = places[at];
-    auto flow = [&](unsigned other) {
+    auto flow = [&](unsigned other, Reluctance reluctance) {
       if (print(place.sharding)[axis] == print(places[other].sharding)[axis])
-        reach(other, at, false);
+        push(other, at, false, reluctance);
     };
     if (place.isUse)
-      flow(place.value);
+      flow(place.value, Reluctance::Some);
     else
       for (unsigned i = 0; i < graph.values[place.value].uses.size(); ++i)
-        flow(firstUse[place.value] + i);
+        flow(firstUse[place.value] + i, Reluctance::None);
     const Node &node = graph.nodes[place.node];
-    if (node.kind == Node::Fixed || getSource(node, axis))
+    if (isSource[place.node] || node.kind == Node::Fixed || isDone[place.node])
       continue;
     bool isSplit = false;
     forEachPlace(place.node, [&](unsigned other) {
       isSplit |= print(places[other].sharding)[axis] != "Replicate";
     });
-    // Whoever enters an op first reaches all that it determines; one that
-    // determines nothing leaves the op to others.
-    if (isDone[place.node])
-      continue;
+    // The first to enter a split op says what all of its tensors are.
     bool passed = false;
     forEachPlace(place.node, [&](unsigned other) {
-      if (other != at && passes(node, place, places[other], axis, isSplit)) {
-        reach(other, at, true);
+      if (other == at)
+        return;
+      if (auto reluctance =
+              getStep(node, place, places[other], axis, isSplit)) {
+        push(other, at, true, *reluctance);
         passed = true;
       }
     });
-    isDone[place.node] = passed && node.kind == Node::Compute && node.op;
+    isDone[place.node] = passed && isSplit && node.kind == Node::Compute;
   }
 }
 

@@ -33,9 +33,6 @@ public:
   SmallVector<std::string> getSplits(Operation *op,
                                      ArrayRef<ShardingAttr> operands,
                                      ArrayRef<ShardingAttr> results);
-  /// The op's placements as they are.
-  SmallVector<ShardingAttr> getOperands(unsigned node) const;
-  SmallVector<ShardingAttr> getResults(unsigned node) const;
 
 private:
   static constexpr unsigned kNone = ~0u;
@@ -53,11 +50,16 @@ private:
     bool throughNode = false;
   };
 
+  /// The op's placements as they are.
+  SmallVector<ShardingAttr> getOperands(unsigned node) const;
+  SmallVector<ShardingAttr> getResults(unsigned node) const;
   void search(unsigned axis);
   std::optional<PlacementSource> getSource(const Node &node,
                                            unsigned axis) const;
-  bool passes(const Node &node, const Place &from, const Place &to,
-              unsigned axis, bool isSplit);
+  enum class Reluctance { None, Some, Much };
+  std::optional<Reluctance> getStep(const Node &node, const Place &from,
+                                    const Place &to, unsigned axis,
+                                    bool isSplit);
   PlacementChain trace(unsigned place, unsigned axis);
 
   MeshOp mesh;
