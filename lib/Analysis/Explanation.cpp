@@ -122,6 +122,12 @@ void Explainer::addValues() {
   for (auto [index, value] : llvm::enumerate(graph.values)) {
     if (!value.value || !isFirst[value.instance])
       continue;
+    // What only passes its input on says nothing new.
+    const Node &node = graph.nodes[value.node];
+    if (isa_and_nonnull<RedistributeOp, ConstraintOp, PropagationBarrierOp>(
+            node.op) &&
+        getHave(graph.values[node.operands.front()]) == getHave(value))
+      continue;
     ExplainedValue &entry = result.values.emplace_back();
     entry.function = functionOf[value.instance];
     entry.value = value.value;
@@ -159,6 +165,7 @@ Explainer::add(Movement movement, const FlowValue &value, const void *what) {
   movement.times = value.weight;
   movement.bytes = (*plan)->receivedTotal;
   movement.bytesPerRank = (*plan)->receivedMax;
+  movement.leastBytes = (*plan)->lowerBoundTotal;
   for (const RedistributionStep &step : (*plan)->steps) {
     if (step.kind == RedistributionStep::LocalSlice)
       continue;
@@ -244,9 +251,8 @@ std::string Explainer::getVerdict(const Movement &movement, const Node &node,
     bool isLinear = llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
       return llvm::is_contained(set, operand);
     });
-    return name + (isLinear ? runs + ", and the sum isn't taken further"
-                            : " isn't linear in it, it needs the " +
-                                  stringifyReductionKind(*kind).str());
+    return name + (isLinear ? runs : " isn't linear in it") +
+           ", it takes the " + stringifyReductionKind(*kind).str();
   }
   auto dim = movement.from.getShardedDim(axisName);
   if (!dim)
@@ -263,6 +269,7 @@ std::string Explainer::getVerdict(const Movement &movement, const Node &node,
 void Explainer::addAlternatives(Movement &movement, const Node &node) {
   if (node.kind != Node::Compute || !node.op)
     return;
+  movement.choice = node.op;
   for (const Propagation::Alternative &other : propagation.getAlternatives(
            movement.function, node.op, kMaxAlternatives)) {
     auto &alternative = movement.alternatives.emplace_back();
@@ -295,6 +302,8 @@ void Explainer::explain(Movement &movement, unsigned value, unsigned use) {
     movement.conflicts.push_back(std::move(conflict));
   }
   addAlternatives(movement, node);
+  if (movement.alternatives.empty())
+    addAlternatives(movement, graph.nodes[graph.values[value].node]);
 }
 
 /// Whether `movement` is known, in which case it happens once more.
@@ -405,7 +414,12 @@ LogicalResult Explainer::addCollectives(unsigned index) {
     }
   for (auto [set, axis] : split->linearAxes)
     choices.push_back({axis, /*isLinear=*/true, set, {}});
-  auto type = cast<RankedTensorType>(graph.values[node.operands.front()].type);
+  RankedTensorType type;
+  for (unsigned value : node.operands)
+    if (value < graph.values.size() && !type)
+      type = graph.values[value].type;
+  if (!type)
+    return success();
   int64_t width = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   for (const Strategy &strategy :
        enumerateStrategies(rule, mesh, choices, width, /*anyOrder=*/true)) {
@@ -430,6 +444,7 @@ LogicalResult Explainer::addCollectives(unsigned index) {
                                 "all_reduce over {" + over + "}");
     movement.bytes = strategy.cost.bytes;
     movement.bytesPerRank = strategy.cost.bytes / mesh.getNumRanks();
+    movement.leastBytes = strategy.cost.bytes;
     movement.times = value.weight;
     if (provenance)
       addAlternatives(movement, node);

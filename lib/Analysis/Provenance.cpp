@@ -70,8 +70,9 @@ std::optional<PlacementSource> Provenance::getSource(const Node &node,
   case Node::Compute:
     return std::nullopt;
   }
-  if (isa_and_nonnull<RedistributeOp, DistributeOp, ToLocalOp, FromLocalOp>(
-          node.op))
+  // Ops of the tp dialect, and what runs on each rank's own block.
+  if (node.op && !node.op->hasAttr(kShardingAttr) &&
+      !node.op->hasAttr(kShardingsAttr))
     return PlacementSource{PlacementSource::Op, function, 0, node.op};
   if (node.op)
     return PlacementSource{PlacementSource::Attribute, function, 0, node.op};
@@ -184,6 +185,8 @@ void Provenance::search(unsigned axis) {
     if (arrival[at].from != kNone)
       continue;
     arrival[at] = {next.from, next.throughNode};
+    arrival[at].source = next.from == at ? at : arrival[next.from].source;
+    arrival[at].numSteps = arrival[next.from].numSteps + next.throughNode;
     const Place &place = places[at];
     auto flow = [&](unsigned other, Reluctance reluctance) {
       if (print(place.sharding)[axis] == print(places[other].sharding)[axis])
@@ -289,10 +292,19 @@ PlacementChain Provenance::trace(unsigned place, unsigned axis) {
   const std::vector<Arrival> &arrival = arrivals[axis];
   if (arrival[place].from == kNone)
     return chain;
+  chain.source =
+      getSource(graph.nodes[places[arrival[place].source].node], axis);
+  chain.sourcePlacement = print(places[arrival[place].source].sharding)[axis];
   for (; arrival[place].from != place; place = arrival[place].from) {
     const Node &node = graph.nodes[places[place].node];
-    if (!arrival[place].throughNode || !node.op)
+    // An op that a way enters and leaves twice is one step.
+    if (!arrival[place].throughNode || !node.op ||
+        (!chain.steps.empty() && chain.steps.back().op == node.op))
       continue;
+    if (chain.steps.size() == PlacementChain::kMaxSteps) {
+      chain.numLeftOut = arrival[place].numSteps;
+      break;
+    }
     std::string split;
     if (node.kind == Node::Compute)
       split = getSplit(places[place].node, axis);
@@ -300,8 +312,6 @@ PlacementChain Provenance::trace(unsigned place, unsigned axis) {
         {node.op, std::move(split), print(places[place].sharding)[axis]});
   }
   std::reverse(chain.steps.begin(), chain.steps.end());
-  chain.source = getSource(graph.nodes[places[place].node], axis);
-  chain.sourcePlacement = print(places[place].sharding)[axis];
   return chain;
 }
 

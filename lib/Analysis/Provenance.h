@@ -44,10 +44,12 @@ private:
     bool isUse;
     ShardingAttr sharding;
   };
-  /// How the search got to a place; itself where it began there.
+  /// How the search got to a place, from itself where it began there; where it
+  /// began, and how many ops lie between.
   struct Arrival {
     unsigned from = kNone;
     bool throughNode = false;
+    unsigned source = kNone, numSteps = 0;
   };
 
   /// The op's placements as they are.

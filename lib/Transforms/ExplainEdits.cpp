@@ -336,8 +336,8 @@ void Editor::consider(TriedEdit edit, const ExplainedMovement &movement,
 
 void Editor::rank(std::vector<TriedEdit> &edits) {
   auto getCost = [](const TriedEdit &edit) {
-    return std::tuple(edit.hasPrice(), edit.bytes, edit.collectives,
-                      edit.interface.size(), !edit.removes);
+    return std::tuple(edit.hasPrice(), !edit.interface.empty(), edit.bytes,
+                      edit.collectives, !edit.removes);
   };
   llvm::stable_sort(edits, [&](const TriedEdit &a, const TriedEdit &b) {
     return getCost(a) < getCost(b);

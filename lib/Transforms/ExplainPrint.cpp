@@ -84,16 +84,18 @@ static std::string count(int64_t n, StringRef what) {
   return std::to_string(n) + " " + what.str() + (n == 1 || n == -1 ? "" : "s");
 }
 
-/// "+1 KiB (1024 bytes)", "-12 bytes", "no bytes".
-static std::string printDelta(int64_t bytes) {
-  if (bytes == 0)
-    return "no bytes";
-  return (bytes > 0 ? "+" : "-") + plan::printBytes(std::abs(bytes));
-}
-
-static std::string printSigned(int64_t n, StringRef what) {
-  return n == 0 ? "no " + what.str() + "s"
-                : (n > 0 ? "+" : "") + count(n, what);
+/// "-1 KiB (1024 bytes), +2 collectives"; "as many collectives" where nothing
+/// changes.
+static std::string printDelta(int64_t bytes, int64_t collectives) {
+  auto getSign = [](int64_t n) { return n > 0 ? "+" : "-"; };
+  std::string text = bytes == 0
+                         ? "as many bytes"
+                         : getSign(bytes) + plan::printBytes(std::abs(bytes));
+  text += ", ";
+  text += collectives == 0 ? "as many collectives"
+                           : getSign(collectives) +
+                                 count(std::abs(collectives), "collective");
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -108,16 +110,24 @@ struct NamedSource {
 };
 } // namespace
 
+/// Who says how an argument or a result is placed.
+static std::string getInterfaceReason(const PlacementSource &source,
+                                      const Program &program) {
+  if (source.isDefault)
+    return "whole, as nothing else is said";
+  return program.plan ? "by the plan's layouts" : "tp.sharding";
+}
+
 static NamedSource nameSource(const PlacementSource &source,
                               const Program &program) {
   func::FuncOp function = source.function;
   switch (source.kind) {
   case PlacementSource::Argument:
     return {"argument", printArgument(function, source.index),
-            source.isDefault ? "whole as nothing else is said" : "tp.sharding"};
+            getInterfaceReason(source, program)};
   case PlacementSource::Result:
     return {"result", "result " + std::to_string(source.index),
-            source.isDefault ? "whole as nothing else is said" : "tp.sharding"};
+            getInterfaceReason(source, program)};
   case PlacementSource::Body:
     return {"body", printOp(source.op), "reads it in its body"};
   case PlacementSource::Attribute: {
@@ -145,9 +155,6 @@ static NamedSource nameSource(const PlacementSource &source,
   return {"op", printOp(source.op), source.op->getName().getStringRef().str()};
 }
 
-/// The longest chain that is printed in full.
-constexpr size_t kMaxSteps = 8;
-
 /// "'up.weight' Shard(0) [plan.yaml:3:3: ColwiseParallel] -> nn.linear (up)
 /// factor n Shard(1)".
 static std::string printChain(const PlacementChain &chain,
@@ -157,15 +164,11 @@ static std::string printChain(const PlacementChain &chain,
   NamedSource source = nameSource(*chain.source, program);
   std::string placement = chain.sourcePlacement;
   std::string text = source.what + " " + placement + " [" + source.by + "]";
-  for (auto [index, step] : llvm::enumerate(chain.steps)) {
-    size_t rest = chain.steps.size() - index;
-    if (chain.steps.size() > kMaxSteps && index >= kMaxSteps / 2 &&
-        rest > kMaxSteps / 2) {
-      if (index == kMaxSteps / 2)
-        text += " -> … " + std::to_string(rest - kMaxSteps / 2) + " ops …";
-      placement = step.placement;
-      continue;
-    }
+  if (chain.numLeftOut) {
+    text += " -> … " + count(chain.numLeftOut, "op") + " …";
+    placement.clear();
+  }
+  for (const PlacementChain::Step &step : chain.steps) {
     text += " -> " + printOp(step.op);
     if (!step.split.empty())
       text += " " + step.split;
@@ -229,20 +232,22 @@ static std::string printCollectives(ArrayRef<std::string> collectives) {
   return text;
 }
 
-static std::string printEdit(const TriedEdit &edit) {
-  std::string text = edit.action + " " + edit.place;
-  if (!edit.text.empty())
-    text += (edit.action == "add" ? " " : " by ") + edit.text;
-  text += ": " + printDelta(edit.bytes) + ", " +
-          printSigned(edit.collectives, "collective") + " in the whole program";
+/// "plan.yaml:3:3, net1: ColwiseParallel".
+static std::string printChange(const TriedEdit &edit) {
+  return edit.action + " " + edit.place +
+         (edit.text.empty()      ? ""
+          : edit.action == "add" ? ", " + edit.text
+                                 : " by " + edit.text);
+}
+
+static std::string printEffect(const TriedEdit &edit) {
+  std::string text = printDelta(edit.bytes, edit.collectives);
   if (!edit.removes)
-    text += "; something is left of it";
-  if (edit.parameterBytes > 0)
-    text += "; each rank holds " + plan::printBytes(edit.parameterBytes) +
-            " more of parameters";
-  if (edit.parameterBytes < 0)
-    text += "; each rank holds " + plan::printBytes(-edit.parameterBytes) +
-            " less of parameters";
+    text += "; it is cheaper then, not gone";
+  if (edit.parameterBytes)
+    text += "; each rank holds " +
+            plan::printBytes(std::abs(edit.parameterBytes)) +
+            (edit.parameterBytes > 0 ? " more" : " less") + " of parameters";
   if (edit.work > 1.05)
     text += "; each rank computes " + llvm::formatv("{0:F1}", edit.work).str() +
             " times as much";
@@ -278,19 +283,21 @@ static void printMovement(const Program &program, size_t index,
        << "\n       won:  " << conflict.needs.placement << ", from "
        << printChain(conflict.needs, program) << "\n";
   for (const ExplainedMovement::Alternative &other : movement.alternatives)
-    os << "     otherwise: " << movement.op->getName() << " "
+    os << "     otherwise: " << movement.choice->getName() << " "
        << (other.description == "whole" ? "" : "split along ")
        << other.description << ", " << llvm::join(other.operands, ", ")
-       << " -> " << llvm::join(other.results, ", ") << ": "
-       << printDelta(other.delta.bytes) << ", "
-       << printSigned(other.delta.collectives, "collective") << "\n";
+       << " -> " << llvm::join(other.results, ", ") << "\n       "
+       << printDelta(other.delta.bytes, other.delta.collectives) << "\n";
   if (program.edits.empty())
     return;
   for (const TriedEdit &edit : program.edits[index])
-    os << "     edit: " << printEdit(edit) << "\n";
+    os << "     edit: " << printChange(edit) << "\n       " << printEffect(edit)
+       << "\n";
   if (program.edits[index].empty())
-    os << "     no single edit that was tried leaves the program less to "
-          "move\n";
+    os << "     no single edit that was tried leaves less to move; "
+       << plan::printBytes(movement.leastBytes)
+       << (movement.leastBytes == 1 ? " is" : " are")
+       << " the least for this change of placement\n";
 }
 
 void explain::printText(const Program &program, raw_ostream &os) {
@@ -402,6 +409,7 @@ private:
       });
     else
       json.attribute("source", nullptr);
+    json.attribute("left_out", chain.numLeftOut);
     json.attributeArray("steps", [&] {
       for (const PlacementChain::Step &step : chain.steps)
         json.object([&] {
@@ -452,6 +460,7 @@ private:
       json.attribute("collectives", llvm::json::Array(movement.collectives));
       json.attribute("bytes", movement.bytes);
       json.attribute("bytes_per_rank", movement.bytesPerRank);
+      json.attribute("least_bytes", movement.leastBytes);
       json.attribute("times", movement.times);
       json.attributeArray("conflicts", [&] {
         for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
@@ -464,6 +473,8 @@ private:
                                  [&] { printChainFields(conflict.needs); });
           });
       });
+      if (movement.choice)
+        json.attributeObject("choice", [&] { printOpFields(movement.choice); });
       json.attributeArray("alternatives", [&] {
         for (const ExplainedMovement::Alternative &other :
              movement.alternatives)
@@ -519,7 +530,8 @@ void explain::emitRemarks(const Program &program) {
     func::FuncOp function = program.functions[movement.function].op;
     std::string edit = "none";
     if (!program.edits.empty() && !program.edits[index].empty())
-      edit = printEdit(program.edits[index].front());
+      edit = printChange(program.edits[index].front()) + ": " +
+             printEffect(program.edits[index].front());
     std::string verdict;
     for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
       verdict += (verdict.empty() ? "" : "; ") + conflict.axis + ": " +

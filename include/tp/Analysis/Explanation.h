@@ -56,8 +56,11 @@ struct PlacementChain {
   /// Without one, nothing fixed leads here: the choice was made by cost.
   std::optional<PlacementSource> source = {};
   std::string sourcePlacement = {};
-  /// From the source to the value.
+  /// From the source to the value: the last kMaxSteps, and how many more there
+  /// are between the source and these.
   std::vector<Step> steps = {};
+  unsigned numLeftOut = 0;
+  static constexpr size_t kMaxSteps = 8;
 };
 
 /// A value of one function, as one of its callers sees it.
@@ -107,8 +110,12 @@ struct ExplainedMovement {
   std::vector<std::string> collectives;
   /// What ranks receive each time: all together, and the one that gets most.
   int64_t bytes = 0, bytesPerRank = 0;
+  /// What no way from the one placement to the other does without.
+  int64_t leastBytes = 0;
   std::vector<Conflict> conflicts;
-  /// Other ways to run the op, cheapest first.
+  /// Other ways to run an op, cheapest first: the one that needs the value, or
+  /// where that leaves no choice, the one that gives it.
+  Operation *choice = nullptr;
   std::vector<Alternative> alternatives;
 };
 
