@@ -170,7 +170,9 @@ void Provenance::search(unsigned axis) {
         continue;
       isSource[index] = true;
       forEachPlace(index, [&](unsigned place) {
-        push(place, place, false, Reluctance::None);
+        // Over some mesh dimensions, the redistribution is the op's own.
+        if (node.kind != Node::Over || !places[place].isUse)
+          push(place, place, false, Reluctance::None);
       });
     }
   std::vector<char> isDone(graph.nodes.size(), false);

@@ -1,0 +1,56 @@
+"""Does each edit that tp-explain proposes: writes it into the plan, whose entries have a line each.
+
+What it says of the program's bytes and collectives must be what comes out, and what it says of the
+program before and after what tp-report counts (of collectives that tp-optimize-collectives leaves alone).
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+model, plan, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+folder.mkdir(parents=True, exist_ok=True)
+
+
+def explain(path):
+    done = subprocess.run(["tp-opt", model, f"--tp-explain=plan={path} format=json"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    explained = json.loads(done.stdout)
+    report = folder / "report.json"
+    subprocess.run(["tp-opt", model, f"--tp-apply-plan=plan={path}", "--tp-propagate", "--tp-partition",
+                    f"--tp-report=file={report}", "-o", "/dev/null"], stderr=subprocess.DEVNULL, check=True)
+    collectives = json.loads(report.read_text())["collectives"]
+    counted = {"bytes": sum(sum(one["bytes_by_rank"]) for one in collectives),
+               "collectives": len(collectives)}
+    for key, value in counted.items():
+        if explained["totals"][key] != value:
+            sys.exit(f"{path}: explained {key} {explained['totals'][key]}, reported {value}")
+    return explained
+
+
+def write(edit, path):
+    lines = plan.read_text().splitlines()
+    line, column = map(int, edit["place"].split(":")[-2:])
+    if edit["action"] == "replace":
+        lines[line - 1] = lines[line - 1][:column - 1] + edit["text"]
+    elif edit["action"] == "remove":
+        del lines[line - 1]
+    else:
+        lines.append("  " + edit["text"])
+    path.write_text("\n".join(lines) + "\n")
+
+
+before = explain(plan)
+done = 0
+for redistribution in before["redistributions"]:
+    for edit in redistribution["edits"]:
+        changed = folder / "changed.yaml"
+        write(edit, changed)
+        after = explain(changed)
+        for key in ("bytes", "collectives"):
+            delta = after["totals"][key] - before["totals"][key]
+            if delta != edit[key]:
+                sys.exit(f"{edit}: changes {key} by {delta}\n{changed.read_text()}")
+        done += 1
+print(f"{done} edits do what they say")
