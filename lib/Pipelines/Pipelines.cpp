@@ -11,6 +11,7 @@
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Extensions/Extensions.h"
+#include "tp/Proof/Passes.h"
 #include "tp/Transforms/Passes.h"
 
 using namespace mlir;
@@ -46,6 +47,7 @@ void tp::registerDialects(DialectRegistry &registry) {
 void tp::registerPassesAndPipelines() {
   registerTPPasses();
   registerTPConversionPasses();
+  registerTPProofPasses();
   registerLowerToLLVMPipeline();
   PassPipelineRegistration<ParallelizeOptions>(
       "tp-parallelize",

@@ -1,0 +1,20 @@
+//===- Passes.h - per-rank programs against their model ---------*- C++ -*-===//
+//
+// The passes that prove what the others did, documented in Passes.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_PROOF_PASSES_H
+#define TP_PROOF_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::tp {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "tp/Proof/Passes.h.inc"
+
+} // namespace mlir::tp
+
+#endif // TP_PROOF_PASSES_H

@@ -1,0 +1,546 @@
+//===- BlockAlgebra.cpp - What data movement does to blocks ---------------===//
+
+#include "BlockAlgebra.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+using Intervals = SmallVector<Interval, 1>;
+
+//===----------------------------------------------------------------------===//
+// Lists of intervals
+//===----------------------------------------------------------------------===//
+
+static void append(Intervals &list, Interval interval) {
+  if (interval.size == 0)
+    return;
+  if (!list.empty() && list.back().offset + list.back().size == interval.offset)
+    list.back().size += interval.size;
+  else
+    list.push_back(interval);
+}
+
+static Intervals normalize(ArrayRef<Interval> list) {
+  Intervals result;
+  for (Interval interval : list)
+    append(result, interval);
+  return result;
+}
+
+static int64_t getSize(ArrayRef<Interval> list) {
+  int64_t size = 0;
+  for (Interval interval : list)
+    size += interval.size;
+  return size;
+}
+
+static bool isEqual(ArrayRef<Interval> a, ArrayRef<Interval> b) {
+  return llvm::equal(a, b, [](Interval x, Interval y) {
+    return x.offset == y.offset && x.size == y.size;
+  });
+}
+
+static bool isEqual(const DimBlocks &a, const DimBlocks &b) {
+  return llvm::equal(
+      a, b, [](const auto &x, const auto &y) { return isEqual(x, y); });
+}
+
+/// The elements of `list` at the local positions that `positions` has.
+static Intervals select(ArrayRef<Interval> list, ArrayRef<Interval> positions) {
+  Intervals result;
+  for (Interval position : positions) {
+    int64_t begin = 0;
+    for (Interval interval : list) {
+      int64_t from = std::max(position.offset, begin);
+      int64_t to =
+          std::min(position.offset + position.size, begin + interval.size);
+      if (from < to)
+        append(result, {interval.offset + from - begin, to - from});
+      begin += interval.size;
+    }
+  }
+  return result;
+}
+
+static std::string print(ArrayRef<Interval> list) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (list.empty())
+    return "no elements";
+  os << "elements ";
+  llvm::interleave(
+      list, os,
+      [&](Interval i) { os << i.offset << " to " << i.offset + i.size - 1; },
+      ", ");
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of mesh dimensions
+//===----------------------------------------------------------------------===//
+
+static int64_t getBegin(AxisRefAttr axis) {
+  return axis.isWhole() ? 1 : axis.getPreSize();
+}
+static int64_t getEnd(MeshOp mesh, AxisRefAttr axis) {
+  return getBegin(axis) * mesh.getAxisSize(axis);
+}
+/// The part between two positions; whole where it is all.
+static AxisRefAttr getPart(MeshOp mesh, StringRef name, int64_t begin,
+                           int64_t end) {
+  MLIRContext *context = mesh.getContext();
+  auto whole = AxisRefAttr::get(context, name);
+  if (begin == 1 && end == mesh.getAxisSize(whole))
+    return whole;
+  return AxisRefAttr::get(context, name, begin, end / begin);
+}
+
+SmallVector<AxisRefAttr> tp::mergeParts(MeshOp mesh,
+                                        ArrayRef<AxisRefAttr> axes) {
+  SmallVector<AxisRefAttr> merged;
+  for (AxisRefAttr axis : axes) {
+    if (!merged.empty() && merged.back().getName() == axis.getName() &&
+        getEnd(mesh, merged.back()) == getBegin(axis))
+      merged.back() = getPart(mesh, axis.getName(), getBegin(merged.back()),
+                              getEnd(mesh, axis));
+    else
+      merged.push_back(axis);
+  }
+  return merged;
+}
+
+SmallVector<AxisRefAttr> tp::cutParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes,
+                                      ArrayRef<AxisRefAttr> cuts) {
+  SmallVector<AxisRefAttr> parts;
+  for (AxisRefAttr axis : axes) {
+    int64_t begin = getBegin(axis), end = getEnd(mesh, axis);
+    SmallVector<int64_t> positions = {begin, end};
+    for (AxisRefAttr cut : cuts)
+      if (cut.getName() == axis.getName())
+        for (int64_t at : {getBegin(cut), getEnd(mesh, cut)})
+          if (at > begin && at < end && at % begin == 0 && end % at == 0)
+            positions.push_back(at);
+    llvm::sort(positions);
+    positions.erase(llvm::unique(positions), positions.end());
+    if (begin == end) {
+      parts.push_back(axis);
+      continue;
+    }
+    for (size_t i = 0; i + 1 < positions.size(); ++i)
+      parts.push_back(
+          getPart(mesh, axis.getName(), positions[i], positions[i + 1]));
+  }
+  return parts;
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+const DimBlocks &BlockAlgebra::getBlocks(int64_t size, AxisListAttr axes) {
+  std::unique_ptr<DimBlocks> &blocks = cache[{size, axes}];
+  if (!blocks) {
+    blocks = std::make_unique<DimBlocks>();
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      blocks->push_back(normalize(getDimBlock(size, axes, mesh, rank)));
+  }
+  return *blocks;
+}
+
+/// The Partial over mesh dimensions of more than one rank, in parts as `cuts`
+/// needs them.
+static SmallVector<PartialAttr> getPartials(MeshOp mesh, ShardingAttr sharding,
+                                            ArrayRef<AxisRefAttr> cuts) {
+  SmallVector<PartialAttr> partials;
+  for (PartialAttr partial : sharding.getPartial())
+    for (AxisRefAttr part : cutParts(mesh, partial.getAxis(), cuts))
+      if (mesh.getAxisSize(part) > 1)
+        partials.push_back(
+            PartialAttr::get(mesh.getContext(), part, partial.getKind()));
+  return partials;
+}
+
+static SmallVector<AxisRefAttr> getAxes(ArrayRef<PartialAttr> partials) {
+  return llvm::map_to_vector(partials,
+                             [](PartialAttr p) { return p.getAxis(); });
+}
+
+bool BlockAlgebra::isSame(RankedTensorType global, ShardingAttr a,
+                          ShardingAttr b) {
+  if (a == b)
+    return true;
+  for (auto [size, x, y] :
+       llvm::zip_equal(global.getShape(), a.getDims(), b.getDims()))
+    if (x != y && !isEqual(getBlocks(size, x), getBlocks(size, y)))
+      return false;
+  auto ofA = getPartials(mesh, a, getAxes(b.getPartial()));
+  auto ofB = getPartials(mesh, b, getAxes(a.getPartial()));
+  return ofA.size() == ofB.size() && llvm::all_of(ofA, [&](PartialAttr p) {
+           return llvm::is_contained(ofB, p);
+         });
+}
+
+RankedTensorType BlockAlgebra::getLocalType(RankedTensorType global,
+                                            ShardingAttr sharding,
+                                            ArrayRef<int64_t> ranks) {
+  SmallVector<int64_t> shape;
+  for (auto [size, axes] :
+       llvm::zip_equal(global.getShape(), sharding.getDims())) {
+    if (axes.empty()) {
+      shape.push_back(size);
+      continue;
+    }
+    const DimBlocks &blocks = getBlocks(size, axes);
+    shape.push_back(getSize(blocks[ranks.front()]));
+    for (int64_t rank : ranks)
+      if (getSize(blocks[rank]) != shape.back())
+        return {};
+  }
+  return global.clone(shape);
+}
+
+//===----------------------------------------------------------------------===//
+// Data movement
+//===----------------------------------------------------------------------===//
+
+/// One op being followed: what each rank holds of the value, before and after.
+struct BlockAlgebra::Move {
+  Move(BlockAlgebra &algebra, RankedTensorType global, ShardingAttr from,
+       AxisListAttr axes, std::string &reason)
+      : algebra(algebra), mesh(algebra.mesh), global(global), from(from),
+        axes(axes), reason(reason),
+        partials(getPartials(mesh, from, axes.getAxes())) {
+    for (auto [size, dimAxes] :
+         llvm::zip_equal(global.getShape(), from.getDims()))
+      held.push_back(algebra.getBlocks(size, dimAxes));
+    result = held;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      groups.push_back(mesh.getGroupOf(rank, axes.getAxes()));
+  }
+
+  int64_t getNumRanks() { return mesh.getNumRanks(); }
+  std::string getAxesText() {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    axes.printAxes(os);
+    return text;
+  }
+  LogicalResult fail(const Twine &text) {
+    reason = text.str();
+    return failure();
+  }
+
+  /// No contribution may meet one to another sum.
+  LogicalResult checkNotPartial() {
+    for (PartialAttr partial : partials)
+      for (AxisRefAttr axis : axes)
+        if (axis.overlaps(partial.getAxis()))
+          return fail("the operand is " + printPlacements(from, mesh) +
+                      ": it has to be reduced over " + getAxesText() +
+                      " before it is moved between these ranks");
+    return success();
+  }
+
+  /// All members of a group hold the same part of dimension `dim`.
+  LogicalResult checkAlike(int64_t dim) {
+    for (int64_t rank = 0; rank < getNumRanks(); ++rank)
+      for (int64_t other : groups[rank])
+        if (!isEqual(held[dim][rank], held[dim][other]))
+          return fail("in the group over " + getAxesText() + ", rank " +
+                      Twine(rank) + " has " + print(held[dim][rank]) +
+                      " of dimension " + Twine(dim) + " and rank " +
+                      Twine(other) + " has " + print(held[dim][other]));
+    return success();
+  }
+  LogicalResult checkAlikeBut(ArrayRef<int64_t> dims) {
+    for (int64_t dim = 0; dim < global.getRank(); ++dim)
+      if (!llvm::is_contained(dims, dim) && failed(checkAlike(dim)))
+        return failure();
+    return success();
+  }
+  LogicalResult checkDim(int64_t dim) {
+    if (dim < 0 || dim >= global.getRank())
+      return fail("it has no dimension " + Twine(dim));
+    return success();
+  }
+
+  void concat(int64_t dim, const DimBlocks &parts) {
+    for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+      result[dim][rank].clear();
+      for (int64_t other : groups[rank])
+        for (Interval interval : parts[other])
+          append(result[dim][rank], interval);
+    }
+  }
+  void slice(int64_t dim) {
+    for (int64_t rank = 0; rank < getNumRanks(); ++rank)
+      result[dim][rank] =
+          select(held[dim][rank],
+                 getDimBlock(getSize(held[dim][rank]), axes, mesh, rank));
+  }
+  LogicalResult reduce(ReductionKind kind);
+  LogicalResult permute(function_ref<size_t(size_t)> getSource);
+  LogicalResult exchange(ExchangeOp op);
+
+  FailureOr<AxisListAttr> findAxes(int64_t dim);
+  FailureOr<ShardingAttr> finish();
+
+  BlockAlgebra &algebra;
+  MeshOp mesh;
+  RankedTensorType global;
+  ShardingAttr from;
+  AxisListAttr axes;
+  std::string &reason;
+  SmallVector<PartialAttr> partials;
+  SmallVector<DimBlocks> held, result;
+  SmallVector<SmallVector<int64_t>> groups;
+};
+
+LogicalResult BlockAlgebra::Move::reduce(ReductionKind kind) {
+  for (AxisRefAttr axis :
+       cutParts(mesh, axes.getAxes(), getAxes(from.getPartial()))) {
+    if (mesh.getAxisSize(axis) == 1)
+      continue;
+    auto it = llvm::find_if(partials,
+                            [&](PartialAttr p) { return p.getAxis() == axis; });
+    if (it == partials.end())
+      return fail("the operand is " + printPlacements(from, mesh) +
+                  ": there is nothing to reduce over '" + axis.getName() + "'");
+    if (it->getKind() != kind)
+      return fail("the operand is " + printPlacements(from, mesh) +
+                  ": its parts don't combine by " + stringifyEnum(kind));
+    partials.erase(it);
+  }
+  // Reductions of different kinds don't commute.
+  for (PartialAttr partial : partials)
+    if (partial.getKind() != kind)
+      return fail("the operand is " + printPlacements(from, mesh) +
+                  ": its reductions don't commute");
+  return success();
+}
+
+LogicalResult
+BlockAlgebra::Move::permute(function_ref<size_t(size_t)> getSource) {
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+    ArrayRef<int64_t> group = groups[rank];
+    size_t mine = std::distance(group.begin(), llvm::find(group, rank));
+    int64_t source = group[getSource(mine)];
+    for (int64_t dim = 0; dim < global.getRank(); ++dim)
+      result[dim][rank] = held[dim][source];
+  }
+  return success();
+}
+
+/// The ranks must hold what the op says, and find in their groups what they
+/// get.
+LogicalResult BlockAlgebra::Move::exchange(ExchangeOp op) {
+  if (op.getShape() != global.getShape())
+    return fail("it exchanges blocks of another shape than " +
+                printPlacements(from, mesh) + " has");
+  for (int64_t dim = 0; dim < global.getRank(); ++dim) {
+    int64_t size = global.getDimSize(dim);
+    if (!isEqual(held[dim],
+                 algebra.getBlocks(size, op.getFrom().getDims()[dim])))
+      return fail("the operand is " + printPlacements(from, mesh) +
+                  ", and is taken for " + printPlacements(op.getFrom(), mesh));
+    result[dim] = algebra.getBlocks(size, op.getTo().getDims()[dim]);
+  }
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+    TensorBlock wanted = getBlock(global.getShape(), op.getTo(), mesh, rank);
+    int64_t found = 0;
+    SmallVector<TensorBlock> sources;
+    for (int64_t source : groups[rank]) {
+      TensorBlock block =
+          getBlock(global.getShape(), op.getFrom(), mesh, source);
+      if (llvm::any_of(sources, [&](const TensorBlock &other) {
+            return getNumShared(block, other) > 0;
+          }))
+        continue;
+      sources.push_back(block);
+      found += getNumShared(block, wanted);
+    }
+    if (found != getNumElements(wanted))
+      return fail("rank " + Twine(rank) + " finds only " + Twine(found) +
+                  " of the " + Twine(getNumElements(wanted)) +
+                  " elements of its block in its group");
+  }
+  return success();
+}
+
+/// The axes that split dimension `dim` as the ranks hold it now.
+FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
+  MLIRContext *context = mesh.getContext();
+  int64_t size = global.getDimSize(dim);
+  AxisListAttr before = from.getDims()[dim];
+  if (isEqual(result[dim], algebra.getBlocks(size, before)))
+    return before;
+  // Those that split it before come first, then those of the op.
+  SmallVector<AxisRefAttr> pool =
+      cutParts(mesh, before.getAxes(), axes.getAxes());
+  for (AxisRefAttr axis : axes)
+    for (AxisRefAttr part : cutParts(mesh, axis, pool))
+      if (!llvm::is_contained(pool, part))
+        pool.push_back(part);
+  SmallVector<SmallVector<int64_t>> segments = {{}};
+  for (AxisListAttr list : from.getDims())
+    if (!list.getSegments().empty() &&
+        !llvm::is_contained(segments, SmallVector<int64_t>(list.getSegments())))
+      segments.emplace_back(list.getSegments());
+  SmallVector<AxisRefAttr> chosen;
+  AxisListAttr found;
+  auto search = [&](auto &&search) -> bool {
+    for (ArrayRef<int64_t> list : segments) {
+      if (!list.empty() &&
+          (chosen.empty() ||
+           std::accumulate(list.begin(), list.end(), int64_t(0)) != size))
+        continue;
+      found = AxisListAttr::get(context, mergeParts(mesh, chosen), list);
+      if (isEqual(result[dim], algebra.getBlocks(size, found)))
+        return true;
+    }
+    for (AxisRefAttr axis : pool) {
+      if (llvm::is_contained(chosen, axis))
+        continue;
+      chosen.push_back(axis);
+      if (search(search))
+        return true;
+      chosen.pop_back();
+    }
+    return false;
+  };
+  // Axes that stay in their order are the usual case.
+  for (AxisRefAttr axis : cutParts(mesh, before.getAxes(), axes.getAxes()))
+    if (!llvm::is_contained(cutParts(mesh, axes.getAxes(), before.getAxes()),
+                            axis))
+      chosen.push_back(axis);
+  for (ArrayRef<int64_t> list : segments) {
+    if (!list.empty() && (chosen.empty() || list != before.getSegments()))
+      continue;
+    found = AxisListAttr::get(context, mergeParts(mesh, chosen), list);
+    if (isEqual(result[dim], algebra.getBlocks(size, found)))
+      return found;
+  }
+  chosen.clear();
+  if (search(search))
+    return found;
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank)
+    if (!isEqual(result[dim][rank], held[dim][rank])) {
+      (void)fail(
+          "rank " + Twine(rank) + " gets " + print(result[dim][rank]) +
+          " of dimension " + Twine(dim) +
+          " in this order, and no placement gives the ranks such blocks");
+      break;
+    }
+  return failure();
+}
+
+FailureOr<ShardingAttr> BlockAlgebra::Move::finish() {
+  SmallVector<AxisListAttr> dims;
+  for (int64_t dim = 0; dim < global.getRank(); ++dim) {
+    FailureOr<AxisListAttr> found = findAxes(dim);
+    if (failed(found))
+      return failure();
+    dims.push_back(*found);
+  }
+  // Parts of a mesh dimension that remain are given as they were, if all do.
+  SmallVector<PartialAttr> remaining;
+  for (PartialAttr partial : from.getPartial()) {
+    bool stays =
+        llvm::all_of(cutParts(mesh, partial.getAxis(), axes.getAxes()),
+                     [&](AxisRefAttr part) {
+                       return mesh.getAxisSize(part) == 1 ||
+                              llvm::is_contained(getAxes(partials), part);
+                     });
+    if (stays)
+      remaining.push_back(partial);
+    else
+      for (AxisRefAttr part : cutParts(mesh, partial.getAxis(), axes.getAxes()))
+        if (llvm::is_contained(getAxes(partials), part))
+          remaining.push_back(
+              PartialAttr::get(mesh.getContext(), part, partial.getKind()));
+  }
+  return ShardingAttr::get(mesh.getContext(), from.getMesh(), dims, remaining);
+}
+
+bool BlockAlgebra::isMovement(Operation *op) {
+  return isa<LocalSliceOp, AllGatherOp, AllReduceOp, ReduceScatterOp,
+             AllToAllOp, PermuteOp, ExchangeOp, BroadcastOp>(op);
+}
+
+FailureOr<ShardingAttr> BlockAlgebra::apply(Operation *op,
+                                            RankedTensorType global,
+                                            ShardingAttr from,
+                                            std::string &reason) {
+  auto start = [&](auto op) {
+    return Move(*this, global, from, op.getAxes(), reason);
+  };
+  using Result = FailureOr<ShardingAttr>;
+  return TypeSwitch<Operation *, Result>(op)
+      .Case([&](LocalSliceOp op) -> Result {
+        Move move = start(op);
+        if (failed(move.checkNotPartial()) ||
+            failed(move.checkDim(op.getDim())))
+          return failure();
+        move.slice(op.getDim());
+        return move.finish();
+      })
+      .Case([&](AllGatherOp op) -> Result {
+        Move move = start(op);
+        int64_t dim = op.getDim();
+        if (failed(move.checkNotPartial()) || failed(move.checkDim(dim)) ||
+            failed(move.checkAlikeBut(dim)))
+          return failure();
+        move.concat(dim, move.held[dim]);
+        return move.finish();
+      })
+      .Case([&](AllReduceOp op) -> Result {
+        Move move = start(op);
+        if (failed(move.checkAlikeBut({})) || failed(move.reduce(op.getKind())))
+          return failure();
+        return move.finish();
+      })
+      .Case([&](ReduceScatterOp op) -> Result {
+        Move move = start(op);
+        if (failed(move.checkDim(op.getDim())) ||
+            failed(move.checkAlikeBut({})) || failed(move.reduce(op.getKind())))
+          return failure();
+        move.slice(op.getDim());
+        return move.finish();
+      })
+      .Case([&](AllToAllOp op) -> Result {
+        Move move = start(op);
+        int64_t split = op.getSplitDim(), concat = op.getConcatDim();
+        if (failed(move.checkNotPartial()) || failed(move.checkDim(split)) ||
+            failed(move.checkDim(concat)) || failed(move.checkAlikeBut(concat)))
+          return failure();
+        if (split == concat)
+          return (void)move.fail("it splits and concatenates one dimension"),
+                 failure();
+        move.slice(split);
+        move.concat(concat, move.held[concat]);
+        return move.finish();
+      })
+      .Case([&](PermuteOp op) -> Result {
+        Move move = start(op);
+        if (failed(move.checkNotPartial()) ||
+            failed(move.permute([&](size_t i) { return op.getSource()[i]; })))
+          return failure();
+        return move.finish();
+      })
+      .Case([&](BroadcastOp op) -> Result {
+        Move move = start(op);
+        if (failed(move.checkNotPartial()) ||
+            failed(move.permute([&](size_t) { return op.getRoot(); })))
+          return failure();
+        return move.finish();
+      })
+      .Case([&](ExchangeOp op) -> Result {
+        Move move = start(op);
+        if (failed(move.checkNotPartial()) || failed(move.exchange(op)))
+          return failure();
+        return move.finish();
+      });
+}

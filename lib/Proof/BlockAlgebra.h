@@ -1,0 +1,64 @@
+//===- BlockAlgebra.h - What data movement does to blocks -------*- C++ -*-===//
+//
+// Where the result of a per-rank data movement op lives, worked out from the
+// intervals that every rank holds: a gather concatenates the lists of its group
+// in the group's order, a slice keeps part of a list, a reduction ends the
+// Partial of the ranks that it joins. Nothing here knows why the op was built:
+// neither the redistribution planner nor its steps are looked at.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_PROOF_BLOCKALGEBRA_H
+#define TP_LIB_PROOF_BLOCKALGEBRA_H
+
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/TP.h"
+#include <string>
+
+namespace mlir::tp {
+
+/// By rank, the intervals of one dimension of a global value that the rank's
+/// local one consists of, in their local order; neighbours are merged.
+using DimBlocks = std::vector<SmallVector<Interval, 1>>;
+
+class BlockAlgebra {
+public:
+  explicit BlockAlgebra(MeshOp mesh) : mesh(mesh) {}
+
+  /// Whether `op` is one that `apply` knows.
+  static bool isMovement(Operation *op);
+
+  /// The placement of the result of `op` when its operand is, on each rank, the
+  /// block of a value of type `global` that `from` says. Where that is no
+  /// block of the value, `reason` says why.
+  FailureOr<ShardingAttr> apply(Operation *op, RankedTensorType global,
+                                ShardingAttr from, std::string &reason);
+
+  /// Whether both placements give the same elements to every rank, and are
+  /// Partial alike.
+  bool isSame(RankedTensorType global, ShardingAttr a, ShardingAttr b);
+
+  /// The type of the ranks' blocks where all of `ranks` have the same; null
+  /// where they haven't.
+  RankedTensorType getLocalType(RankedTensorType global, ShardingAttr sharding,
+                                ArrayRef<int64_t> ranks);
+
+  const DimBlocks &getBlocks(int64_t size, AxisListAttr axes);
+
+private:
+  struct Move;
+
+  MeshOp mesh;
+  DenseMap<std::pair<int64_t, AxisListAttr>, std::unique_ptr<DimBlocks>> cache;
+};
+
+/// The axes in their coarsest form: parts of a mesh dimension that follow each
+/// other become one.
+SmallVector<AxisRefAttr> mergeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes);
+/// The axes in parts, such that each one of `cuts` is made of whole ones.
+SmallVector<AxisRefAttr> cutParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes,
+                                  ArrayRef<AxisRefAttr> cuts);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_PROOF_BLOCKALGEBRA_H

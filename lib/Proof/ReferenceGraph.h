@@ -1,0 +1,58 @@
+//===- ReferenceGraph.h - The values of the reference -----------*- C++ -*-===//
+
+#ifndef TP_LIB_PROOF_REFERENCEGRAPH_H
+#define TP_LIB_PROOF_REFERENCEGRAPH_H
+
+#include "ValueNumbering.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/TP.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::tp {
+
+/// A function of global values. Equal computations are one value, and what only
+/// says where a value lives (`tp.redistribute`) is none.
+class ReferenceGraph {
+public:
+  /// Modules must be inlined.
+  explicit ReferenceGraph(func::FuncOp function);
+
+  using Id = unsigned;
+  struct Entry {
+    Value value; // the first of those that are equal
+    SmallVector<Operation *, 2> users;
+    /// Whether ranks have different values of it: a block between `tp.to_local`
+    /// and `tp.from_local`.
+    bool isLocal = false;
+  };
+
+  func::FuncOp getFunction() { return function; }
+  Id getId(Value value) const { return ids.lookup(value); }
+  const Entry &get(Id id) const { return entries[id]; }
+  RankedTensorType getType(Id id) const {
+    return dyn_cast<RankedTensorType>(entries[id].value.getType());
+  }
+  /// The parameter of this name, if the function has it.
+  std::optional<Id> getParameter(StringRef fqn) const;
+  /// What the function returns.
+  ArrayRef<Id> getResults() const { return results; }
+  /// Ops without operands, parameters left out.
+  ArrayRef<Operation *> getSources() const { return sources; }
+
+private:
+  Id add(Value value, ValueNumbering::Number number);
+
+  func::FuncOp function;
+  ValueNumbering numbering;
+  DenseMap<Value, Id> ids;
+  DenseMap<ValueNumbering::Number, Id> byNumber;
+  std::vector<ValueNumbering::Number> numbers; // by id
+  std::vector<Entry> entries;
+  llvm::StringMap<Id> parameters;
+  SmallVector<Id> results;
+  SmallVector<Operation *> sources;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_PROOF_REFERENCEGRAPH_H

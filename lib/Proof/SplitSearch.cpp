@@ -1,0 +1,226 @@
+//===- SplitSearch.cpp - Which splits placed operands allow ---------------===//
+
+#include "SplitSearch.h"
+#include "tp/Analysis/SplitInference.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+class SplitSearch {
+public:
+  SplitSearch(ShardingRuleOpInterface op, MeshOp mesh, BlockAlgebra &algebra,
+              ArrayRef<ShardingAttr> given)
+      : op(op), mesh(mesh), algebra(algebra), rule(op.getShardingRule()),
+        given(given) {
+    // Where placements name parts of a mesh dimension, all are taken apart.
+    SmallVector<AxisRefAttr> cuts;
+    for (ShardingAttr sharding : given) {
+      llvm::append_range(cuts, getSplittingAxes(sharding));
+      for (PartialAttr partial : sharding.getPartial())
+        cuts.push_back(partial.getAxis());
+    }
+    for (ShardingAttr sharding : given)
+      operands.push_back(cut(sharding, cuts));
+    for (ShardingAttr sharding : operands) {
+      for (AxisRefAttr axis : getSplittingAxes(sharding))
+        collect(axis);
+      for (PartialAttr partial : sharding.getPartial())
+        collect(partial.getAxis());
+    }
+  }
+
+  SmallVector<OpSplit> run(ArrayRef<AxisRefAttr> more) {
+    OpSplit split = getReplicatedSplit(rule, mesh);
+    assign(0, split);
+    SmallVector<OpSplit> base = std::move(found);
+    found.clear();
+    // Factors that only results have.
+    llvm::SmallBitVector free(rule.factors.size(), true);
+    for (const TensorFactors &tensor : rule.operands)
+      for (const DimFactors &dim : tensor)
+        for (unsigned factor : dim)
+          free.reset(factor);
+    for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
+      if (rule.factors[factor].size == 1 ||
+          rule.factors[factor].kind != FactorKind::Parallel)
+        free.reset(factor);
+    if (free.none())
+      return base;
+    for (OpSplit &start : base) {
+      SmallVector<AxisRefAttr> unused;
+      for (AxisRefAttr axis : more)
+        if (mesh.getAxisSize(axis) > 1 &&
+            llvm::none_of(start.usedAxes(), [&](AxisRefAttr other) {
+              return axis.overlaps(other);
+            }))
+          unused.push_back(axis);
+      place(free, unused, start);
+    }
+    return std::move(found);
+  }
+
+private:
+  ShardingAttr cut(ShardingAttr sharding, ArrayRef<AxisRefAttr> cuts) {
+    MLIRContext *context = mesh.getContext();
+    SmallVector<AxisListAttr> dims;
+    for (AxisListAttr list : sharding.getDims())
+      dims.push_back(AxisListAttr::get(
+          context, cutParts(mesh, list.getAxes(), cuts), list.getSegments()));
+    SmallVector<PartialAttr> partials;
+    for (PartialAttr partial : sharding.getPartial())
+      for (AxisRefAttr part : cutParts(mesh, partial.getAxis(), cuts))
+        partials.push_back(PartialAttr::get(context, part, partial.getKind()));
+    return ShardingAttr::get(context, sharding.getMesh(), dims, partials);
+  }
+  void collect(AxisRefAttr axis) {
+    if (!llvm::is_contained(axes, axis))
+      axes.push_back(axis);
+  }
+
+  std::optional<ReductionKind> getPartial(unsigned operand, AxisRefAttr axis) {
+    for (PartialAttr partial : operands[operand].getPartial())
+      if (partial.getAxis() == axis)
+        return partial.getKind();
+    return std::nullopt;
+  }
+
+  /// Whether the operands hold `axis` exactly where they have `factor`.
+  bool agrees(AxisRefAttr axis, std::optional<unsigned> factor) {
+    for (auto [sharding, tensor] : llvm::zip_equal(operands, rule.operands))
+      for (auto [list, factors] : llvm::zip_equal(sharding.getDims(), tensor))
+        if (llvm::is_contained(list.getAxes(), axis) !=
+            (factor && llvm::is_contained(factors, *factor)))
+          return false;
+    return true;
+  }
+
+  /// Tries, for axis after axis, each factor and linear set that it may be of.
+  bool assign(size_t index, OpSplit &split) {
+    if (index == axes.size())
+      return accept(split);
+    AxisRefAttr axis = axes[index];
+    bool anyPartial = false, onlySums = true;
+    for (unsigned i = 0; i < operands.size(); ++i)
+      if (auto kind = getPartial(i, axis)) {
+        anyPartial = true;
+        onlySums &= *kind == ReductionKind::Sum;
+      }
+    if (anyPartial) {
+      for (auto [set, members] : llvm::enumerate(rule.linearSets)) {
+        bool same = true;
+        for (unsigned i = 0; i < operands.size(); ++i)
+          same &=
+              getPartial(i, axis).has_value() == llvm::is_contained(members, i);
+        if (!same || !onlySums || !agrees(axis, std::nullopt))
+          continue;
+        split.linearAxes.push_back({static_cast<unsigned>(set), axis});
+        if (assign(index + 1, split))
+          return true;
+        split.linearAxes.pop_back();
+      }
+      return false;
+    }
+    SmallVector<ShardingAttr> noResults(rule.results.size());
+    for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
+      if (!agrees(axis, factor))
+        continue;
+      SmallVector<int64_t> segments = split.factorSegments[factor];
+      if (split.factorAxes[factor].empty())
+        split.factorSegments[factor] =
+            inferSegments(rule, factor, axis, operands, noResults);
+      if (canSplit(rule, split, factor, axis)) {
+        split.factorAxes[factor].push_back(axis);
+        if (assign(index + 1, split))
+          return true;
+        split.factorAxes[factor].pop_back();
+      }
+      split.factorSegments[factor] = segments;
+    }
+    return false;
+  }
+
+  /// The rule must ask for the blocks that the ranks have.
+  bool accept(const OpSplit &chosen) {
+    OpSplit split = chosen;
+    for (auto &list : split.factorAxes)
+      list = mergeParts(mesh, list);
+    // Parts that pass through one set are one again.
+    SmallVector<std::pair<unsigned, AxisRefAttr>> linear;
+    for (auto [set, axis] : split.linearAxes) {
+      if (!linear.empty() && linear.back().first == set) {
+        auto merged = mergeParts(mesh, {linear.back().second, axis});
+        if (merged.size() == 1) {
+          linear.back().second = merged.front();
+          continue;
+        }
+      }
+      linear.push_back({set, axis});
+    }
+    split.linearAxes = linear;
+    for (auto [index, sharding] : llvm::enumerate(given)) {
+      ShardingAttr wanted = getOperandSharding(rule, split, index);
+      auto type = dyn_cast<RankedTensorType>(op->getOperand(index).getType());
+      if (!wanted || !type || !algebra.isSame(type, wanted, sharding))
+        return false;
+    }
+    found.push_back(std::move(split));
+    return true;
+  }
+
+  void place(const llvm::SmallBitVector &free, ArrayRef<AxisRefAttr> unused,
+             OpSplit split) {
+    if (unused.empty()) {
+      for (unsigned result = 0; result < rule.results.size(); ++result)
+        if (!getResultSharding(rule, split, result))
+          return;
+      found.push_back(std::move(split));
+      return;
+    }
+    place(free, unused.drop_front(), split);
+    if (llvm::any_of(split.usedAxes(), [&](AxisRefAttr other) {
+          return unused.front().overlaps(other);
+        }))
+      return;
+    for (unsigned factor : free.set_bits()) {
+      if (!canSplit(rule, split, factor, unused.front()))
+        continue;
+      OpSplit next = split;
+      next.factorAxes[factor].push_back(unused.front());
+      place(free, unused.drop_front(), std::move(next));
+    }
+  }
+
+  ShardingRuleOpInterface op;
+  MeshOp mesh;
+  BlockAlgebra &algebra;
+  ShardingRule rule;
+  ArrayRef<ShardingAttr> given;
+  SmallVector<ShardingAttr> operands;
+  SmallVector<AxisRefAttr> axes;
+  SmallVector<OpSplit> found;
+};
+} // namespace
+
+SmallVector<OpSplit> tp::findSplits(ShardingRuleOpInterface op, MeshOp mesh,
+                                    BlockAlgebra &algebra,
+                                    ArrayRef<ShardingAttr> operands,
+                                    ArrayRef<AxisRefAttr> axes,
+                                    std::string &reason) {
+  SplitSearch search(op, mesh, algebra, operands);
+  SmallVector<OpSplit> splits = search.run(axes);
+  if (splits.empty()) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    ShardingRule rule = op.getShardingRule();
+    rule.print(os);
+    reason = "the operands are ";
+    for (auto [index, sharding] : llvm::enumerate(operands))
+      reason += (index ? ", " : "") + printPlacements(sharding, mesh);
+    reason += ", which its rule " + text + " doesn't allow";
+  }
+  return splits;
+}

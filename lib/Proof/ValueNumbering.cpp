@@ -1,0 +1,100 @@
+//===- ValueNumbering.cpp - Equal computations get equal numbers ----------===//
+
+#include "ValueNumbering.h"
+#include "mlir/IR/OperationSupport.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "tp/Dialect/TP/TP.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// What `op` does, without who asked for it. A source keeps its placement,
+/// which says what it is a block of.
+static Attribute getMeaning(Operation *op) {
+  Attribute inherent = op->getPropertiesAsAttribute();
+  NamedAttrList kept;
+  if (auto dictionary = dyn_cast_or_null<DictionaryAttr>(inherent))
+    kept = NamedAttrList(dictionary);
+  else if (!inherent)
+    kept = NamedAttrList(op->getAttrDictionary());
+  if (isa<CollectiveOpInterface>(op))
+    for (StringRef name : {"fqn", "reason", "bytes"})
+      kept.erase(name);
+  for (StringRef name : {kShardingAttr, kGlobalTypeAttr, kFqnAttr})
+    kept.erase(name);
+  if (op->hasAttr(kGlobalTypeAttr))
+    for (StringRef name : {kShardingAttr, kGlobalTypeAttr})
+      if (Attribute value = op->getDiscardableAttr(name))
+        kept.set(name, value);
+  return kept.getDictionary(op->getContext());
+}
+
+SmallVector<Value> ValueNumbering::getCaptured(Operation *op) {
+  llvm::SetVector<Value> captured;
+  if (op->getNumRegions())
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+  return captured.takeVector();
+}
+
+/// Whether the regions do the same with captured values of the same numbers.
+static bool haveSameRegions(Operation *a, Operation *b) {
+  if (a == b)
+    return true;
+  DenseMap<Value, Value> same;
+  SmallVector<Value> ofA = ValueNumbering::getCaptured(a);
+  SmallVector<Value> ofB = ValueNumbering::getCaptured(b);
+  if (ofA.size() != ofB.size() || a->getNumRegions() != b->getNumRegions())
+    return false;
+  for (auto [x, y] : llvm::zip_equal(ofA, ofB))
+    same[x] = y;
+  for (auto [x, y] : llvm::zip_equal(a->getRegions(), b->getRegions()))
+    if (!OperationEquivalence::isRegionEquivalentTo(
+            &x, &y,
+            [&](Value l, Value r) { return success(same.lookup(l) == r); },
+            [&](Value l, Value r) { same[l] = r; },
+            OperationEquivalence::IgnoreLocations))
+      return false;
+  return true;
+}
+
+ValueNumbering::Number ValueNumbering::intern(Entry entry,
+                                              unsigned numResults) {
+  llvm::hash_code hash = llvm::hash_combine(
+      entry.name, entry.op ? entry.op->getAsOpaquePointer() : nullptr,
+      llvm::hash_combine_range(entry.operands),
+      llvm::hash_combine_range(entry.types));
+  SmallVector<unsigned, 1> &same = byHash[static_cast<size_t>(hash)];
+  for (unsigned index : same) {
+    const Entry &other = entries[index];
+    if (other.name == entry.name && other.op == entry.op &&
+        other.operands == entry.operands && other.types == entry.types &&
+        (!entry.regions || haveSameRegions(other.regions, entry.regions)))
+      return other.first;
+  }
+  same.push_back(entries.size());
+  entry.first = next;
+  next += numResults;
+  entries.push_back(std::move(entry));
+  return entries.back().first;
+}
+
+ValueNumbering::Number ValueNumbering::getSource(Attribute name, Type type) {
+  Entry entry;
+  entry.name = name;
+  entry.types.push_back(type);
+  return intern(std::move(entry), 1);
+}
+
+ValueNumbering::Number
+ValueNumbering::get(Operation *op, ArrayRef<Number> operands, TypeRange types) {
+  Entry entry;
+  entry.name = getMeaning(op);
+  entry.op = op->getName();
+  entry.operands.assign(operands.begin(), operands.end());
+  if (op->hasTrait<OpTrait::IsCommutative>())
+    llvm::sort(entry.operands);
+  entry.types.assign(types.begin(), types.end());
+  if (op->getNumRegions())
+    entry.regions = op;
+  return intern(std::move(entry), op->getNumResults());
+}

@@ -1,0 +1,52 @@
+//===- ValueNumbering.h - Equal computations get equal numbers --*- C++ -*-===//
+
+#ifndef TP_LIB_PROOF_VALUENUMBERING_H
+#define TP_LIB_PROOF_VALUENUMBERING_H
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include <vector>
+
+namespace mlir::tp {
+
+/// Names a value by what it is computed from: two values that the same ops
+/// compute from values of the same numbers have one number. Where an op came
+/// from (its location, FQN, reason) isn't part of it.
+class ValueNumbering {
+public:
+  using Number = unsigned;
+
+  /// The number of an input that `name` identifies.
+  Number getSource(Attribute name, Type type);
+
+  /// The number of the first of `op`'s results, those of the others follow.
+  /// `operands` has the numbers of the operands, then those of the values from
+  /// above that its regions use, in the order of `getCaptured`. The results are
+  /// taken to have the types `types`. An op with regions must live on.
+  Number get(Operation *op, ArrayRef<Number> operands, TypeRange types);
+  Number get(Operation *op, ArrayRef<Number> operands) {
+    return get(op, operands, op->getResultTypes());
+  }
+
+  /// Values from above that the regions of `op` use, each once.
+  static SmallVector<Value> getCaptured(Operation *op);
+
+private:
+  struct Entry {
+    Attribute name; // a source's, or what an op does
+    std::optional<OperationName> op;
+    SmallVector<Number, 4> operands;
+    SmallVector<Type, 1> types;
+    Operation *regions = nullptr;
+    Number first = 0;
+  };
+  Number intern(Entry entry, unsigned numResults);
+
+  std::vector<Entry> entries;
+  DenseMap<size_t, SmallVector<unsigned, 1>> byHash;
+  Number next = 0;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_PROOF_VALUENUMBERING_H
