@@ -50,7 +50,27 @@ ProgramMatcher::getLocalTypes(RankedTensorType global, ShardingAttr sharding) {
   return local;
 }
 
+/// The same without mesh dimensions of one rank, which say nothing.
+static ShardingAttr getWithoutSingles(MeshOp mesh, ShardingAttr sharding) {
+  auto isSingle = [&](AxisRefAttr axis) { return mesh.getAxisSize(axis) == 1; };
+  SmallVector<AxisListAttr> dims;
+  for (AxisListAttr list : sharding.getDims()) {
+    SmallVector<AxisRefAttr> axes(list.getAxes());
+    llvm::erase_if(axes, isSingle);
+    dims.push_back(AxisListAttr::get(mesh.getContext(), axes,
+                                     axes.empty() ? ArrayRef<int64_t>()
+                                                  : list.getSegments()));
+  }
+  SmallVector<PartialAttr> partials(sharding.getPartial());
+  llvm::erase_if(partials, [&](PartialAttr partial) {
+    return isSingle(partial.getAxis());
+  });
+  return ShardingAttr::get(mesh.getContext(), sharding.getMesh(), dims,
+                           partials);
+}
+
 void ProgramMatcher::add(Replica replica) {
+  replica.sharding = getWithoutSingles(mesh, replica.sharding);
   for (const Replica *other : byValue[replica.value])
     if (*other == replica)
       return;

@@ -36,30 +36,10 @@ public:
   SmallVector<OpSplit> run(ArrayRef<AxisRefAttr> more) {
     OpSplit split = getReplicatedSplit(rule, mesh);
     assign(0, split);
-    SmallVector<OpSplit> base = std::move(found);
-    found.clear();
-    // Factors that only results have.
-    llvm::SmallBitVector free(rule.factors.size(), true);
-    for (const TensorFactors &tensor : rule.operands)
-      for (const DimFactors &dim : tensor)
-        for (unsigned factor : dim)
-          free.reset(factor);
-    for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
-      if (rule.factors[factor].size == 1 ||
-          rule.factors[factor].kind != FactorKind::Parallel)
-        free.reset(factor);
-    if (free.none())
-      return base;
-    for (OpSplit &start : base) {
-      SmallVector<AxisRefAttr> unused;
-      for (AxisRefAttr axis : more)
-        if (mesh.getAxisSize(axis) > 1 &&
-            llvm::none_of(start.usedAxes(), [&](AxisRefAttr other) {
-              return axis.overlaps(other);
-            }))
-          unused.push_back(axis);
-      place(free, unused, start);
-    }
+    placeFree(more);
+    for (size_t i = 0; i < mesh.getNumAxes(); ++i)
+      if (mesh.getAxisSizes()[i] == 1)
+        placeSingle(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
     return std::move(found);
   }
 
@@ -171,6 +151,50 @@ private:
     return true;
   }
 
+  /// Factors that only results have may be split by axes that are left.
+  void placeFree(ArrayRef<AxisRefAttr> more) {
+    llvm::SmallBitVector free(rule.factors.size(), true);
+    for (const TensorFactors &tensor : rule.operands)
+      for (const DimFactors &dim : tensor)
+        for (unsigned factor : dim)
+          free.reset(factor);
+    for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
+      if (rule.factors[factor].size == 1 ||
+          rule.factors[factor].kind != FactorKind::Parallel)
+        free.reset(factor);
+    if (free.none())
+      return;
+    for (OpSplit &start : std::exchange(found, {})) {
+      SmallVector<AxisRefAttr> unused;
+      for (AxisRefAttr axis : more)
+        if (mesh.getAxisSize(axis) > 1 && !isUsed(start, axis))
+          unused.push_back(axis);
+      place(free, unused, start);
+    }
+  }
+  static bool isUsed(const OpSplit &split, AxisRefAttr axis) {
+    return llvm::any_of(split.usedAxes(), [&](AxisRefAttr other) {
+      return axis.overlaps(other);
+    });
+  }
+
+  /// A mesh dimension of one rank splits nothing, and placements don't show it;
+  /// a hook may build another form for it all the same.
+  void placeSingle(AxisRefAttr axis) {
+    for (size_t i = 0, e = found.size(); i < e; ++i) {
+      for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
+        if (rule.factors[factor].kind == FactorKind::Whole)
+          continue;
+        found.push_back(found[i]);
+        found.back().factorAxes[factor].push_back(axis);
+      }
+      for (unsigned set = 0; set < rule.linearSets.size(); ++set) {
+        found.push_back(found[i]);
+        found.back().linearAxes.push_back({set, axis});
+      }
+    }
+  }
+
   void place(const llvm::SmallBitVector &free, ArrayRef<AxisRefAttr> unused,
              OpSplit split) {
     if (unused.empty()) {
@@ -181,9 +205,7 @@ private:
       return;
     }
     place(free, unused.drop_front(), split);
-    if (llvm::any_of(split.usedAxes(), [&](AxisRefAttr other) {
-          return unused.front().overlaps(other);
-        }))
+    if (isUsed(split, unused.front()))
       return;
     for (unsigned factor : free.set_bits()) {
       if (!canSplit(rule, split, factor, unused.front()))
