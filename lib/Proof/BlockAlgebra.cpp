@@ -297,6 +297,8 @@ struct BlockAlgebra::Move {
   SmallVector<PartialAttr> partials;
   SmallVector<DimBlocks> held, result;
   SmallVector<SmallVector<int64_t>> groups;
+  /// The axes of the result's dimensions, where the op says them.
+  SmallVector<AxisListAttr> known;
 };
 
 LogicalResult BlockAlgebra::Move::reduce(ReductionKind kind) {
@@ -346,7 +348,9 @@ LogicalResult BlockAlgebra::Move::exchange(ExchangeOp op) {
                  algebra.getBlocks(size, op.getFrom().getDims()[dim])))
       return fail("the operand is " + printPlacements(from, mesh) +
                   ", and is taken for " + printPlacements(op.getFrom(), mesh));
-    result[dim] = algebra.getBlocks(size, op.getTo().getDims()[dim]);
+    AxisListAttr to = op.getTo().getDims()[dim];
+    result[dim] = algebra.getBlocks(size, to);
+    known.push_back(to);
   }
   for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
     TensorBlock wanted = getBlock(global.getShape(), op.getTo(), mesh, rank);
@@ -374,6 +378,8 @@ LogicalResult BlockAlgebra::Move::exchange(ExchangeOp op) {
 FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
   MLIRContext *context = mesh.getContext();
   int64_t size = global.getDimSize(dim);
+  if (!known.empty())
+    return known[dim];
   AxisListAttr before = from.getDims()[dim];
   if (isEqual(result[dim], algebra.getBlocks(size, before)))
     return before;

@@ -358,7 +358,7 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
       auto fail = [&](const Twine &text) {
         return Mismatch{own, static_cast<unsigned>(number),
                         ("argument " + Twine(index) + " " + text).str(),
-                        function};
+                        function, /*isInterface=*/true};
       };
       ShardingAttr sharding = getArgSharding(own, index);
       auto type = own.getArgAttrOfType<TypeAttr>(index, kGlobalTypeAttr);
@@ -391,7 +391,7 @@ std::optional<Mismatch> ProgramMatcher::addParameter(Operation *op) {
     return Mismatch{
         op, 0,
         ("parameter '" + (fqn ? fqn.getValue() : "") + "' " + text).str(),
-        nullptr};
+        nullptr, /*isInterface=*/true};
   };
   auto id = reference.getParameter(fqn ? fqn.getValue() : "");
   if (!id)
@@ -467,14 +467,14 @@ std::optional<Mismatch> ProgramMatcher::matchReturn(Operation *op) {
     std::string what = "result " + std::to_string(index);
     auto type = function.getResultAttrOfType<TypeAttr>(index, kGlobalTypeAttr);
     if (!sharding || !type)
-      return Mismatch{
-          function, 0, what + " has no 'tp.sharding' and 'tp.global_type'", {}};
+      return Mismatch{function, 0,
+                      what + " has no 'tp.sharding' and 'tp.global_type'",
+                      nullptr, /*isInterface=*/true};
     if (type.getValue() != global)
       return Mismatch{
-          function,
-          0,
+          function, 0,
           what + " is a block of a tensor of another type than the reference's",
-          {}};
+          nullptr, /*isInterface=*/true};
     const Replica *found = nullptr, *other = nullptr;
     for (const Replica *replica : byNumber.lookup(firstNumbers[operand])) {
       if (replica->value != wanted)

@@ -40,6 +40,8 @@ struct Mismatch {
   std::string reason;
   /// What it seems to stand for; null where nothing does.
   Operation *reference = nullptr;
+  /// Whether arguments, parameters or results aren't what they are to be.
+  bool isInterface = false;
 };
 
 class ProgramMatcher {

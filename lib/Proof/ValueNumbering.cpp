@@ -8,9 +8,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// What `op` does, without who asked for it. A source keeps its placement,
-/// which says what it is a block of.
-static Attribute getMeaning(Operation *op) {
+Attribute tp::getMeaning(Operation *op) {
   Attribute inherent = op->getPropertiesAsAttribute();
   NamedAttrList kept;
   if (auto dictionary = dyn_cast_or_null<DictionaryAttr>(inherent))

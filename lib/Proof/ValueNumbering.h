@@ -9,6 +9,10 @@
 
 namespace mlir::tp {
 
+/// What `op` does, without who asked for it: its attributes but for provenance.
+/// Of an op that names what it is a block of, `tp.sharding` is part of it.
+Attribute getMeaning(Operation *op);
+
 /// Names a value by what it is computed from: two values that the same ops
 /// compute from values of the same numbers have one number. Where an op came
 /// from (its location, FQN, reason) isn't part of it.

@@ -1,10 +1,17 @@
 //===- VerifySPMD.cpp - Prove per-rank programs against their model -------===//
 
+#include "ExactCheck.h"
 #include "ProgramMatcher.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/SourceMgr.h"
@@ -76,8 +83,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     }
     ReferenceGraph graph(function);
     ProgramMatcher matcher(graph, *programs, mesh);
-    if (auto mismatch = matcher.run())
-      return report(*mismatch, *programs);
+    std::optional<Mismatch> mismatch = matcher.run();
+    if (mismatch)
+      return execute(*mismatch, function, *programs, mesh);
     // The module's line is short, a function's is not.
     first->getParentOp()->emitRemark()
         << "'" << first.getSymName() << "' is proven for " << mesh.getNumRanks()
@@ -85,6 +93,78 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         << matcher.numHelpers << " more as parts of them), "
         << matcher.numMovements << " movements by block algebra";
     return success();
+  }
+
+  /// What the rules don't prove is run over exact integers.
+  LogicalResult execute(const Mismatch &mismatch, func::FuncOp function,
+                        ArrayRef<Program> programs, MeshOp mesh) {
+    func::FuncOp first = programs.front().function;
+    ExactCheck check(function, programs, mesh, maxOperations);
+    auto outcome = maxOperations && !mismatch.isInterface
+                       ? check.run()
+                       : ExactCheck::Outcome::NotExecuted;
+    if (outcome == ExactCheck::Outcome::Equal) {
+      describe(mismatch.op->emitRemark(), mismatch, programs)
+          << "; executed instead";
+      first->getParentOp()->emitRemark()
+          << "'" << first.getSymName() << "' is executed for "
+          << mesh.getNumRanks() << " ranks over exact integers, in "
+          << check.getNumOperations()
+          << " scalar operations: all results are the blocks of the "
+             "reference's";
+      return success();
+    }
+    InFlightDiagnostic diag =
+        describe(mismatch.op->emitError(), mismatch, programs);
+    if (mismatch.reference)
+      diag.attachNote(mismatch.reference->getLoc())
+          << "the reference computes this here";
+    if (mismatch.isInterface || !maxOperations)
+      return diag;
+    if (outcome == ExactCheck::Outcome::NotExecuted) {
+      diag.attachNote(check.at ? check.at->getLoc() : first.getLoc())
+          << "nor can the programs be executed over exact integers: "
+          << check.reason;
+      return diag;
+    }
+    if (check.what.empty()) {
+      diag.attachNote(check.at->getLoc())
+          << "executed over exact integers: " << check.reason;
+      return diag;
+    }
+    auto attach = [&](Operation *at, StringRef what,
+                      const ExactCheck::Difference &difference) {
+      Diagnostic &note = diag.attachNote(at->getLoc());
+      note << "executed over exact integers: on rank " << difference.rank
+           << ", element [";
+      llvm::interleaveComma(difference.local, note);
+      note << "] of " << what;
+      if (difference.global.empty()) {
+        note << " doesn't exist: the block has another shape";
+        return;
+      }
+      note << " isn't element [";
+      llvm::interleaveComma(difference.global, note);
+      note << "] of what the reference computes";
+    };
+    if (mismatch.reference)
+      if (auto wrong = check.findDifference(mismatch.op, mismatch.program,
+                                            mismatch.reference))
+        attach(mismatch.op, "this op's result", *wrong);
+    attach(first, check.what, check.difference);
+    return diag;
+  }
+
+  InFlightDiagnostic describe(InFlightDiagnostic diag, const Mismatch &mismatch,
+                              ArrayRef<Program> programs) {
+    diag << "not proven";
+    if (StringRef fqn = getFqn(mismatch.op); !fqn.empty())
+      diag << ", of '" << fqn << "'";
+    if (programs.size() > 1) {
+      diag << ", for ranks ";
+      llvm::interleaveComma(programs[mismatch.program].ranks, diag);
+    }
+    return std::move(diag) << ": " << mismatch.reason;
   }
 
   /// Which ranks run which; each must run one.
@@ -117,18 +197,6 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         return functions.front()->emitError()
                << "rank " << rank << " runs none of the programs";
     return programs;
-  }
-
-  LogicalResult report(const Mismatch &mismatch, ArrayRef<Program> programs) {
-    InFlightDiagnostic diag = mismatch.op->emitError();
-    diag << "not proven";
-    if (programs.size() > 1)
-      diag << " for rank " << programs[mismatch.program].ranks.front();
-    diag << ": " << mismatch.reason;
-    if (mismatch.reference)
-      diag.attachNote(mismatch.reference->getLoc())
-          << "the reference computes this here";
-    return diag;
   }
 };
 } // namespace

@@ -14,8 +14,16 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
   let options = [
     Option<"reference", "reference", "std::string", /*default=*/"\"\"",
            "Path of the model: Model IR, Annotated IR or Sharded IR">,
+    Option<"maxOperations", "max-operations", "int64_t",
+           /*default=*/"1000000000",
+           "How many scalar operations, of all ranks together, may be executed "
+           "where the rules don't prove a program; 0: none, it fails">,
   ];
-  let dependentDialects = ["::mlir::nn::NNDialect", "::mlir::tp::TPDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::nn::NNDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::tp::TPDialect", "::mlir::tprt::TPRTDialect"];
 }
 
 #endif // TP_PROOF_PASSES_TD

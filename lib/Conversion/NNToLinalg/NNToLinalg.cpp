@@ -10,6 +10,7 @@
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "tp/Conversion/NNToLinalg.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TPRT/TPRT.h"
@@ -22,25 +23,29 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
-namespace {
 /// Every nn op has one pattern, and no pattern makes nn ops: one walk,
 /// producers first, converts them all. Seen from a consumer, its producers are
 /// linalg ops already, so that it can look through their reshapes.
+void tp::convertNNToLinalg(Operation *root) {
+  RewritePatternSet patterns(root->getContext());
+  nnlinalg::populateElementwisePatterns(patterns);
+  nnlinalg::populateContractionPatterns(patterns);
+  nnlinalg::populateAttentionPatterns(patterns);
+  nnlinalg::populateNormalizationPatterns(patterns);
+  nnlinalg::populateReductionPatterns(patterns);
+  nnlinalg::populateShapePatterns(patterns);
+  nnlinalg::populateLookupPatterns(patterns);
+  nnlinalg::populateLossPatterns(patterns);
+  walkAndApplyPatterns(root, std::move(patterns));
+}
+
+namespace {
 struct ConvertNNToLinalg : tp::impl::ConvertNNToLinalgBase<ConvertNNToLinalg> {
   void runOnOperation() override {
     if (failed(checkModulesAreInlined()))
       return signalPassFailure();
 
-    RewritePatternSet patterns(&getContext());
-    nnlinalg::populateElementwisePatterns(patterns);
-    nnlinalg::populateContractionPatterns(patterns);
-    nnlinalg::populateAttentionPatterns(patterns);
-    nnlinalg::populateNormalizationPatterns(patterns);
-    nnlinalg::populateReductionPatterns(patterns);
-    nnlinalg::populateShapePatterns(patterns);
-    nnlinalg::populateLookupPatterns(patterns);
-    nnlinalg::populateLossPatterns(patterns);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    convertNNToLinalg(getOperation());
     eraseDeadOps();
   }
 

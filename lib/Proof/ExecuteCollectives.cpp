@@ -1,0 +1,171 @@
+//===- ExecuteCollectives.cpp - Collectives over exact numbers ------------===//
+//
+// All ranks side by side: each runs until it issues a collective, and goes on
+// with what that gives it when the others have come to theirs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Executor.h"
+#include "ValueNumbering.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::exact;
+
+static Scalar combine(ReductionKind kind, bool isFloat, Scalar a, Scalar b) {
+  auto less = [&]() {
+    return isFloat ? toSigned(a) < toSigned(b)
+                   : static_cast<int64_t>(a) < static_cast<int64_t>(b);
+  };
+  switch (kind) {
+  case ReductionKind::Sum:
+  case ReductionKind::Avg:
+    return isFloat ? add(a, b) : a + b;
+  case ReductionKind::Max:
+    return less() ? b : a;
+  case ReductionKind::Min:
+    return less() ? a : b;
+  case ReductionKind::Product:
+    return isFloat ? mul(a, b) : a * b;
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+Datum exact::reduceParts(ArrayRef<Datum> parts, ReductionKind kind,
+                         bool isFloat) {
+  auto result = std::make_shared<Tensor>(*parts.front().tensor);
+  for (const Datum &part : parts.drop_front()) {
+    if (!part.tensor || part.tensor->shape != result->shape)
+      return {};
+    for (auto [own, other] : llvm::zip_equal(result->data, part.tensor->data))
+      own = combine(kind, isFloat, own, other);
+  }
+  if (kind == ReductionKind::Avg && isFloat)
+    for (Scalar &value : result->data)
+      value = mul(value, inverse(parts.size()));
+  return {result, 0};
+}
+
+/// The block of `op.getTo()` from the group's blocks of `op.getFrom()`.
+static FailureOr<Datum> exchange(ExchangeOp op, int64_t rank,
+                                 ArrayRef<Datum> operands, MeshOp mesh) {
+  TensorBlock block = getBlock(op.getShape(), op.getTo(), mesh, rank);
+  auto result = std::make_shared<Tensor>();
+  result->shape = getBlockShape(block);
+  result->data.resize(exact::getNumElements(result->shape));
+  SmallVector<int64_t> strides = getStrides(result->shape);
+  for (const Transfer &transfer :
+       getTransfers(op.getShape(), op.getFrom(), op.getTo(), mesh, rank)) {
+    const Tensor &source = *operands[transfer.source].tensor;
+    if (source.shape != getBlockShape(getBlock(op.getShape(), op.getFrom(),
+                                               mesh, transfer.source)))
+      return failure();
+    SmallVector<int64_t> sourceStrides = getStrides(source.shape);
+    SmallVector<int64_t> index(transfer.size.size(), 0);
+    do {
+      int64_t from = 0, to = 0;
+      for (size_t i = 0; i < index.size(); ++i) {
+        from += (transfer.sourceOffset[i] + index[i]) * sourceStrides[i];
+        to += (transfer.offset[i] + index[i]) * strides[i];
+      }
+      result->data[to] = source.data[from];
+    } while (advance(index, transfer.size));
+  }
+  return Datum{result, 0};
+}
+
+FailureOr<SmallVector<Datum>>
+exact::evaluateCollective(Session &session, ArrayRef<Operation *> ops,
+                          ArrayRef<Datum> operands) {
+  MeshOp mesh = session.mesh;
+  SmallVector<Datum> results;
+  for (auto [rank, op] : llvm::enumerate(ops)) {
+    if (op->getName() != ops.front()->getName() ||
+        getMeaning(op) != getMeaning(ops.front()))
+      return session.fail(op, "ranks issue different collectives");
+    AxisListAttr axes = cast<CollectiveOpInterface>(op).getAxes();
+    SmallVector<int64_t> group = mesh.getGroupOf(rank, axes.getAxes());
+    auto parts = llvm::map_to_vector(
+        group, [&](int64_t member) { return operands[member]; });
+    bool isFloat = isa<FloatType>(
+        cast<RankedTensorType>(op->getOperand(0).getType()).getElementType());
+    auto slice = [&](const Datum &whole, int64_t dim) {
+      return take(whole, dim,
+                  getDimBlock(whole.tensor->shape[dim], axes, mesh, rank));
+    };
+    auto join = [&](ArrayRef<Datum> parts, int64_t dim) -> FailureOr<Datum> {
+      for (const Datum &part : parts)
+        for (size_t i = 0; i < part.tensor->shape.size(); ++i)
+          if (i != static_cast<size_t>(dim) &&
+              part.tensor->shape[i] != parts.front().tensor->shape[i])
+            return failure();
+      return concat(parts, dim);
+    };
+    using Result = FailureOr<Datum>;
+    Result result =
+        TypeSwitch<Operation *, Result>(op)
+            .Case([&](AllGatherOp op) { return join(parts, op.getDim()); })
+            .Case([&](AllReduceOp op) -> Result {
+              Datum sum = reduceParts(parts, op.getKind(), isFloat);
+              return sum.tensor ? Result(sum) : Result(failure());
+            })
+            .Case([&](ReduceScatterOp op) -> Result {
+              Datum sum = reduceParts(parts, op.getKind(), isFloat);
+              return sum.tensor ? Result(slice(sum, op.getDim()))
+                                : Result(failure());
+            })
+            .Case([&](AllToAllOp op) {
+              for (Datum &part : parts)
+                part = slice(part, op.getSplitDim());
+              return join(parts, op.getConcatDim());
+            })
+            .Case([&](PermuteOp op) -> Result {
+              size_t mine = llvm::find(group, rank) - group.begin();
+              return parts[op.getSource()[mine]];
+            })
+            .Case([&](BroadcastOp op) -> Result { return parts[op.getRoot()]; })
+            .Case([&](ExchangeOp op) {
+              return exchange(op, rank, operands, mesh);
+            })
+            .Default([&](Operation *) { return failure(); });
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (failed(result) || ArrayRef(result->tensor->shape) != type.getShape())
+      return session.fail(op, "on rank " + Twine(rank) +
+                                  ", the group's operands don't fit together");
+    results.push_back(*result);
+  }
+  return results;
+}
+
+FailureOr<std::vector<std::unique_ptr<Machine>>>
+exact::runRanks(Session &session, ArrayRef<func::FuncOp> functions,
+                ArrayRef<SmallVector<Datum>> arguments) {
+  std::vector<std::unique_ptr<Machine>> machines;
+  for (auto [rank, function] : llvm::enumerate(functions))
+    machines.push_back(
+        std::make_unique<Machine>(session, function, rank, arguments[rank]));
+  SmallVector<Datum> received;
+  while (true) {
+    SmallVector<Operation *> ops;
+    SmallVector<Datum> operands;
+    for (auto [rank, machine] : llvm::enumerate(machines)) {
+      auto status = machine->run(received.empty() ? nullptr : &received[rank]);
+      if (status == Machine::Status::Failed)
+        return failure();
+      if (status == Machine::Status::Waiting) {
+        ops.push_back(machine->getCollective());
+        operands.push_back(machine->get(ops.back()->getOperand(0)));
+      }
+    }
+    if (ops.empty())
+      return std::move(machines);
+    if (ops.size() != machines.size())
+      return session.fail(ops.front(),
+                          "some ranks have ended, and others wait for them");
+    auto results = evaluateCollective(session, ops, operands);
+    if (failed(results))
+      return failure();
+    received = std::move(*results);
+  }
+}

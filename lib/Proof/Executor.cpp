@@ -1,0 +1,329 @@
+//===- Executor.cpp - Running programs over exact numbers -----------------===//
+
+#include "Executor.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "tp/Conversion/NNToLinalg.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::exact;
+
+int64_t exact::getNumElements(ArrayRef<int64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                         std::multiplies<>());
+}
+
+SmallVector<int64_t> exact::getStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+bool exact::advance(SmallVectorImpl<int64_t> &index, ArrayRef<int64_t> shape) {
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (++index[i] < shape[i])
+      return true;
+    index[i] = 0;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Session
+//===----------------------------------------------------------------------===//
+
+LogicalResult Session::fail(Operation *op, const Twine &text) {
+  if (error.empty()) {
+    error = text.str();
+    errorOp = op;
+  }
+  return failure();
+}
+
+LogicalResult Session::spend(Operation *op, int64_t operations) {
+  budget -= operations;
+  return budget >= 0 ? success()
+                     : fail(op, "it takes more scalar operations than "
+                                "'max-operations' allows");
+}
+
+func::FuncOp Session::getLowered(Operation *op) {
+  Builder builder(context);
+  auto type =
+      FunctionType::get(context, op->getOperandTypes(), op->getResultTypes());
+  Attribute properties = op->getPropertiesAsAttribute();
+  Attribute key = builder.getArrayAttr(
+      {builder.getStringAttr(op->getName().getStringRef()),
+       properties ? properties : op->getDiscardableAttrDictionary(),
+       TypeAttr::get(type)});
+  auto [it, inserted] = byOp.try_emplace(key);
+  if (!inserted)
+    return it->second;
+  if (!lowered)
+    lowered = ModuleOp::create(UnknownLoc::get(context));
+  OpBuilder atEnd = OpBuilder::atBlockEnd(lowered->getBody());
+  auto function = func::FuncOp::create(atEnd, op->getLoc(),
+                                       "f" + std::to_string(byOp.size()), type);
+  OpBuilder body = OpBuilder::atBlockEnd(function.addEntryBlock());
+  IRMapping mapping;
+  mapping.map(op->getOperands(), function.getArguments());
+  Operation *clone = body.clone(*op, mapping);
+  func::ReturnOp::create(body, op->getLoc(), clone->getResults());
+  convertNNToLinalg(function);
+  bool isLowered = true;
+  function.walk([&](Operation *inner) {
+    isLowered &= !isa<nn::NNDialect>(inner->getDialect());
+  });
+  if (isLowered)
+    it->second = function;
+  return it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Machine
+//===----------------------------------------------------------------------===//
+
+Machine::Machine(Session &session, func::FuncOp function, int64_t rank,
+                 ArrayRef<Datum> arguments)
+    : session(session), rank(rank) {
+  (void)enterBlock(function.getBody().front(), nullptr, arguments);
+}
+
+SmallVector<Datum> Machine::getAll(ValueRange range) const {
+  return llvm::map_to_vector(range, [&](Value value) { return get(value); });
+}
+
+LogicalResult Machine::enterBlock(Block &block, Operation *owner,
+                                  ArrayRef<Datum> arguments) {
+  for (auto [argument, datum] :
+       llvm::zip_equal(block.getArguments(), arguments))
+    values[argument] = datum;
+  frames.push_back({block.begin(), owner});
+  return success();
+}
+
+Machine::Status Machine::run(const Datum *received) {
+  if (collective) {
+    values[collective->getResult(0)] = *received;
+    collective = nullptr;
+  }
+  while (!frames.empty()) {
+    Operation *op = &*frames.back().next++;
+    if (op->getNumResults() &&
+        llvm::all_of(op->getResults(), [&](Value v) { return has(v); }) &&
+        frames.size() == 1)
+      continue;
+    if (isa<CollectiveOpInterface>(op)) {
+      collective = op;
+      return Status::Waiting;
+    }
+    if (failed(op->hasTrait<OpTrait::IsTerminator>() ? leave(op)
+               : isa<scf::ForOp, scf::IfOp, scf::WhileOp, func::CallOp>(op)
+                   ? enter(op)
+                   : evaluate(op)))
+      return Status::Failed;
+  }
+  return Status::Finished;
+}
+
+LogicalResult Machine::enter(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](scf::ForOp loop) {
+        auto lower = static_cast<int64_t>(get(loop.getLowerBound()).scalar);
+        auto upper = static_cast<int64_t>(get(loop.getUpperBound()).scalar);
+        auto step = static_cast<int64_t>(get(loop.getStep()).scalar);
+        SmallVector<Datum> carried = getAll(loop.getInitArgs());
+        if (step <= 0)
+          return session.fail(op, "its step isn't positive");
+        if (lower >= upper) {
+          for (auto [result, datum] :
+               llvm::zip_equal(op->getResults(), carried))
+            values[result] = datum;
+          return success();
+        }
+        carried.insert(carried.begin(), Datum{nullptr, Scalar(lower)});
+        if (failed(enterBlock(*loop.getBody(), op, carried)))
+          return failure();
+        frames.back().induction = lower;
+        frames.back().upper = upper;
+        frames.back().step = step;
+        return success();
+      })
+      .Case([&](scf::IfOp branch) {
+        Region &region = get(branch.getCondition()).scalar
+                             ? branch.getThenRegion()
+                             : branch.getElseRegion();
+        return region.empty() ? success() : enterBlock(region.front(), op, {});
+      })
+      .Case([&](scf::WhileOp loop) {
+        return enterBlock(loop.getBefore().front(), op,
+                          getAll(loop.getInits()));
+      })
+      .Case([&](func::CallOp call) {
+        auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+            op, call.getCalleeAttr());
+        if (!callee || callee.isExternal())
+          return session.fail(op, "the called function has no body");
+        if (frames.size() > 100)
+          return session.fail(op, "calls are nested too deeply");
+        return enterBlock(callee.getBody().front(), op,
+                          getAll(op->getOperands()));
+      });
+}
+
+LogicalResult Machine::leave(Operation *terminator) {
+  Frame frame = frames.pop_back_val();
+  SmallVector<Datum> yielded = getAll(terminator->getOperands());
+  auto finish = [&](ArrayRef<Datum> data) {
+    for (auto [result, datum] :
+         llvm::zip_equal(frame.owner->getResults(), data))
+      values[result] = datum;
+    return success();
+  };
+  if (!frame.owner) {
+    results = std::move(yielded);
+    return success();
+  }
+  if (failed(session.spend(terminator, 1)))
+    return failure();
+  if (auto loop = dyn_cast<scf::ForOp>(frame.owner)) {
+    int64_t next = frame.induction + frame.step;
+    if (next >= frame.upper)
+      return finish(yielded);
+    yielded.insert(yielded.begin(), Datum{nullptr, Scalar(next)});
+    if (failed(enterBlock(*loop.getBody(), loop, yielded)))
+      return failure();
+    frames.back().induction = next;
+    frames.back().upper = frame.upper;
+    frames.back().step = frame.step;
+    return success();
+  }
+  if (auto loop = dyn_cast<scf::WhileOp>(frame.owner)) {
+    if (!isa<scf::ConditionOp>(terminator))
+      return enterBlock(loop.getBefore().front(), loop, yielded);
+    ArrayRef<Datum> passed = ArrayRef(yielded).drop_front();
+    if (!yielded.front().scalar)
+      return finish(passed);
+    return enterBlock(loop.getAfter().front(), loop, passed);
+  }
+  return finish(yielded);
+}
+
+LogicalResult Machine::evaluateScalars(Operation *op, const ScalarCode &code) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  SmallVector<Datum> operands = getAll(op->getOperands());
+  SmallVector<Scalar> row(operands.size());
+  if (!type) {
+    for (auto [i, operand] : llvm::enumerate(operands))
+      row[i] = operand.scalar;
+    values[op->getResult(0)] = {nullptr, code.function(row.data(), code)};
+    return session.spend(op, 1);
+  }
+  auto result = std::make_shared<Tensor>();
+  result->shape.assign(type.getShape().begin(), type.getShape().end());
+  result->data.resize(getNumElements(result->shape));
+  if (failed(session.spend(op, result->data.size())))
+    return failure();
+  for (size_t element = 0; element < result->data.size(); ++element) {
+    for (auto [i, operand] : llvm::enumerate(operands))
+      row[i] = operand.tensor->data[element];
+    result->data[element] = code.function(row.data(), code);
+  }
+  values[op->getResult(0)] = {result, 0};
+  return success();
+}
+
+LogicalResult Machine::evaluateLowered(Operation *op) {
+  func::FuncOp function = session.getLowered(op);
+  if (!function)
+    return session.fail(op, "'" + op->getName().getStringRef() +
+                                "' has no meaning that could be executed");
+  size_t numBefore = session.outOfRange.size();
+  Machine machine(session, function, rank, getAll(op->getOperands()));
+  if (machine.run() != Status::Finished)
+    return failure();
+  // Seen from outside, it is the op that looks up.
+  for (size_t i = numBefore; i < session.outOfRange.size(); ++i)
+    session.outOfRange[i].first = op;
+  for (auto [result, datum] :
+       llvm::zip_equal(op->getResults(), machine.getResults()))
+    values[result] = datum;
+  return success();
+}
+
+static Datum makeScalarTensor(Scalar value) {
+  auto tensor = std::make_shared<Tensor>();
+  tensor->data.push_back(value);
+  return {tensor, 0};
+}
+
+LogicalResult Machine::evaluate(Operation *op) {
+  auto get = [&](Value value) { return this->get(value); };
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
+    auto computed = evaluateLinalg(session, linalgOp, get);
+    if (failed(computed))
+      return failure();
+    for (auto [result, datum] : llvm::zip_equal(op->getResults(), *computed))
+      values[result] = datum;
+    return success();
+  }
+  if (auto computed = evaluateTensor(session, op, get)) {
+    if (failed(*computed))
+      return failure();
+    values[op->getResult(0)] = **computed;
+    return success();
+  }
+  if (auto code = compile(op))
+    return evaluateScalars(op, *code);
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    values[select] =
+        get(get(select.getCondition()).scalar ? select.getTrueValue()
+                                              : select.getFalseValue());
+    return success();
+  }
+  // Global values are where they are.
+  if (isa<RedistributeOp, DistributeOp>(op)) {
+    values[op->getResult(0)] = get(op->getOperand(0));
+    return success();
+  }
+  if (isa<nn::ParameterOp>(op)) {
+    Datum block = session.getParameter(op, rank);
+    values[op->getResult(0)] = block;
+    return block.tensor ? success()
+                        : session.fail(op, "it isn't a block of a parameter of "
+                                           "the reference");
+  }
+  if (auto offset = dyn_cast<ShardOffsetOp>(op)) {
+    Interval block =
+        getDimBlock(offset.getSize(), offset.getAxes(), session.mesh, rank)
+            .front();
+    values[offset] = makeScalarTensor(block.offset);
+    return success();
+  }
+  if (auto slice = dyn_cast<LocalSliceOp>(op)) {
+    Datum whole = get(slice.getInput());
+    int64_t dim = slice.getDim();
+    values[slice] = take(whole, dim,
+                         getDimBlock(whole.tensor->shape[dim], slice.getAxes(),
+                                     session.mesh, rank));
+    return success();
+  }
+  if (auto check = dyn_cast<tprt::CheckIndexOp>(op)) {
+    for (Scalar index : get(check.getIndices()).tensor->data)
+      if (index >= static_cast<uint64_t>(check.getBound()) &&
+          (!check.getIgnored() ||
+           index != static_cast<uint64_t>(*check.getIgnored()))) {
+        session.outOfRange.push_back(
+            {op, static_cast<int64_t>(check.getBound())});
+        break;
+      }
+    return success();
+  }
+  return evaluateLowered(op);
+}

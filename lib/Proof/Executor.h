@@ -1,0 +1,138 @@
+//===- Executor.h - Running programs over exact numbers ---------*- C++ -*-===//
+//
+// Runs a program of one rank, or a reference, over the numbers of
+// ExactScalars.h. linalg, tensor, arith, math, scf and func ops are interpreted
+// by what they are made of (indexing maps, bodies, regions); an op of nn is
+// what its lowering to linalg says. No op has a meaning here beside the
+// compiler's.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_PROOF_EXECUTOR_H
+#define TP_LIB_PROOF_EXECUTOR_H
+
+#include "ExactScalars.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/TP.h"
+#include <memory>
+
+namespace mlir::tp::exact {
+
+/// Row-major.
+struct Tensor {
+  SmallVector<int64_t> shape;
+  std::vector<Scalar> data;
+};
+
+/// A tensor, or a scalar.
+struct Datum {
+  std::shared_ptr<const Tensor> tensor;
+  Scalar scalar = 0;
+};
+
+int64_t getNumElements(ArrayRef<int64_t> shape);
+SmallVector<int64_t> getStrides(ArrayRef<int64_t> shape);
+/// Steps `index` through all of `shape` in row-major order; false at the end.
+bool advance(SmallVectorImpl<int64_t> &index, ArrayRef<int64_t> shape);
+
+/// The elements of one dimension at these positions, in this order.
+Datum take(const Datum &from, int64_t dim, ArrayRef<Interval> positions);
+/// The tensors side by side; at least one.
+Datum concat(ArrayRef<Datum> parts, int64_t dim);
+
+/// The reduction of contributions; no tensor where their shapes differ.
+Datum reduceParts(ArrayRef<Datum> parts, ReductionKind kind, bool isFloat);
+
+/// What the machines of one run share.
+struct Session {
+  Session(MeshOp mesh, int64_t budget)
+      : context(mesh.getContext()), mesh(mesh), budget(budget) {}
+
+  MLIRContext *context;
+  MeshOp mesh;
+  /// Scalar operations that may still be done; a run that needs more stops.
+  int64_t budget;
+  /// A rank's block of a parameter; no tensor where the op's type isn't one.
+  llvm::function_ref<Datum(Operation *, int64_t rank)> getParameter;
+
+  /// Why and where the run can't go on; empty while it can.
+  std::string error;
+  Operation *errorOp = nullptr;
+  /// Ops whose indices weren't all in range, and the smallest range.
+  SmallVector<std::pair<Operation *, int64_t>> outOfRange;
+
+  LogicalResult fail(Operation *op, const Twine &text);
+  LogicalResult spend(Operation *op, int64_t operations);
+  /// The function that `op`, of nn, is lowered to; null where there is none.
+  func::FuncOp getLowered(Operation *op);
+
+private:
+  OwningOpRef<ModuleOp> lowered;
+  DenseMap<Attribute, func::FuncOp> byOp;
+};
+
+/// One rank's state. Runs until a collective needs the others.
+class Machine {
+public:
+  Machine(Session &session, func::FuncOp function, int64_t rank,
+          ArrayRef<Datum> arguments);
+
+  enum class Status { Failed, Waiting, Finished };
+  /// Goes on, with the result of the collective that it waited for.
+  Status run(const Datum *received = nullptr);
+
+  Operation *getCollective() const { return collective; }
+  Datum get(Value value) const { return values.lookup(value); }
+  bool has(Value value) const { return values.contains(value); }
+  ArrayRef<Datum> getResults() const { return results; }
+  /// Sets a value beforehand; the op that computes it is skipped.
+  void set(Value value, Datum datum) { values[value] = std::move(datum); }
+
+private:
+  struct Frame {
+    Block::iterator next;
+    Operation *owner; // null: the function's own
+    int64_t step = 0, upper = 0, induction = 0;
+  };
+  LogicalResult evaluate(Operation *op);
+  LogicalResult evaluateScalars(Operation *op, const ScalarCode &code);
+  LogicalResult evaluateLowered(Operation *op);
+  LogicalResult enter(Operation *op);
+  LogicalResult leave(Operation *terminator);
+  LogicalResult enterBlock(Block &block, Operation *owner,
+                           ArrayRef<Datum> arguments);
+  SmallVector<Datum> getAll(ValueRange range) const;
+
+  Session &session;
+  int64_t rank;
+  DenseMap<Value, Datum> values;
+  SmallVector<Frame> frames;
+  SmallVector<Datum> results;
+  Operation *collective = nullptr;
+};
+
+/// Evaluates ops of linalg, and of tensor; failure with the session's error.
+/// `get` is where operands and captured values come from.
+using GetDatum = llvm::function_ref<Datum(Value)>;
+FailureOr<SmallVector<Datum>> evaluateLinalg(Session &session,
+                                             linalg::LinalgOp op, GetDatum get);
+/// nullopt where `op` is none that is known.
+std::optional<FailureOr<Datum>> evaluateTensor(Session &session, Operation *op,
+                                               GetDatum get);
+/// What all ranks get from a collective that each issues as `ops`, by rank.
+FailureOr<SmallVector<Datum>> evaluateCollective(Session &session,
+                                                 ArrayRef<Operation *> ops,
+                                                 ArrayRef<Datum> operands);
+
+/// Runs all ranks' programs; the machines, by rank, where all finish.
+/// `functions` and `arguments` are by rank.
+FailureOr<std::vector<std::unique_ptr<Machine>>>
+runRanks(Session &session, ArrayRef<func::FuncOp> functions,
+         ArrayRef<SmallVector<Datum>> arguments);
+
+} // namespace mlir::tp::exact
+
+#endif // TP_LIB_PROOF_EXECUTOR_H
