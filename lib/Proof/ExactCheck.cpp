@@ -177,9 +177,10 @@ LogicalResult ExactCheck::runPrograms() {
   return success();
 }
 
-std::optional<ExactCheck::Difference>
-ExactCheck::compare(const Datum &whole, ArrayRef<Datum> blocks,
-                    ShardingAttr sharding, bool isFloat, int64_t *numWrong) {
+std::optional<Difference> ExactCheck::compare(const Datum &whole,
+                                              ArrayRef<Datum> blocks,
+                                              ShardingAttr sharding,
+                                              bool isFloat, int64_t *numWrong) {
   std::optional<Difference> first;
   // Contributions count together, on each rank of their group.
   SmallVector<Datum> reduced(blocks);
@@ -269,7 +270,7 @@ ExactCheck::Outcome ExactCheck::run() {
     if (!found)
       continue;
     difference = *found;
-    what = "result " + std::to_string(index);
+    result = index;
     return Outcome::Different;
   }
   return Outcome::Equal;
@@ -279,9 +280,9 @@ ExactCheck::Outcome ExactCheck::run() {
 // Blame
 //===----------------------------------------------------------------------===//
 
-std::optional<ExactCheck::Difference>
-ExactCheck::findDifference(Operation *op, unsigned program,
-                           Operation *ofReference) {
+std::optional<Difference> ExactCheck::findDifference(Operation *op,
+                                                     unsigned program,
+                                                     Operation *ofReference) {
   if (machines.empty() || op->getNumResults() != 1 ||
       ofReference->getNumResults() != 1 || programs.size() > 1)
     return std::nullopt;

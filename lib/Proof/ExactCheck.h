@@ -12,7 +12,7 @@
 #define TP_LIB_PROOF_EXACTCHECK_H
 
 #include "Executor.h"
-#include "ProgramMatcher.h"
+#include "tp/Proof/Equivalence.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::tp {
@@ -32,14 +32,11 @@ public:
   };
   Outcome run();
 
-  /// An element that is wrong.
-  struct Difference {
-    int64_t rank = 0;
-    SmallVector<int64_t> local, global;
-  };
-  /// `what` is empty where no element is to blame, which `reason` explains.
+  /// A wrong element of this result; none where no element is to blame, which
+  /// `reason` explains.
+  std::optional<unsigned> result;
   Difference difference;
-  std::string what, reason;
+  std::string reason;
   /// Where it can't be executed, or goes wrong; may be null.
   Operation *at = nullptr;
 

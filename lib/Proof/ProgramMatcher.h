@@ -23,26 +23,9 @@
 #include "ReferenceGraph.h"
 #include "ValueNumbering.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "tp/Proof/Equivalence.h"
 
 namespace mlir::tp {
-
-/// What some ranks run.
-struct Program {
-  func::FuncOp function;
-  SmallVector<int64_t> ranks;
-};
-
-/// A per-rank op that can't be shown to compute what the reference does.
-struct Mismatch {
-  Operation *op = nullptr;
-  /// Index into the programs.
-  unsigned program = 0;
-  std::string reason;
-  /// What it seems to stand for; null where nothing does.
-  Operation *reference = nullptr;
-  /// Whether arguments, parameters or results aren't what they are to be.
-  bool isInterface = false;
-};
 
 class ProgramMatcher {
 public:

@@ -1,7 +1,5 @@
 //===- VerifySPMD.cpp - Prove per-rank programs against their model -------===//
 
-#include "ExactCheck.h"
-#include "ProgramMatcher.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -12,6 +10,7 @@
 #include "mlir/Parser/Parser.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/SourceMgr.h"
@@ -81,77 +80,79 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         return diag;
       }
     }
-    ReferenceGraph graph(function);
-    ProgramMatcher matcher(graph, *programs, mesh);
-    std::optional<Mismatch> mismatch = matcher.run();
-    if (mismatch)
-      return execute(*mismatch, function, *programs, mesh);
+    EquivalenceOptions options;
+    options.alwaysExecute = alwaysExecute;
+    options.maxOperations = maxOperations;
+    return conclude(checkEquivalence(function, *programs, mesh, options),
+                    *programs, mesh);
+  }
+
+  LogicalResult conclude(const Equivalence &result, ArrayRef<Program> programs,
+                         MeshOp mesh) {
+    func::FuncOp first = programs.front().function;
     // The module's line is short, a function's is not.
-    first->getParentOp()->emitRemark()
-        << "'" << first.getSymName() << "' is proven for " << mesh.getNumRanks()
-        << " ranks: " << matcher.numByRule << " ops by rule ("
-        << matcher.numHelpers << " more as parts of them), "
-        << matcher.numMovements << " movements by block algebra";
+    Operation *module = first->getParentOp();
+    if (result.verdict == Verdict::Proven) {
+      module->emitRemark() << "'" << first.getSymName() << "' is proven for "
+                           << mesh.getNumRanks()
+                           << " ranks: " << result.numByRule << " ops by rule ("
+                           << result.numHelpers << " more as parts of them), "
+                           << result.numMovements
+                           << " movements by block algebra";
+    } else if (result.verdict == Verdict::Executed) {
+      describe(result.mismatch->op->emitRemark(), *result.mismatch, programs)
+          << "; executed instead";
+    } else {
+      return reportFailure(result, programs);
+    }
+    if (result.numOperations)
+      module->emitRemark()
+          << "'" << first.getSymName() << "' is executed for "
+          << mesh.getNumRanks() << " ranks over exact integers, in "
+          << result.numOperations
+          << " scalar operations: all results are the blocks of the "
+             "reference's";
     return success();
   }
 
-  /// What the rules don't prove is run over exact integers.
-  LogicalResult execute(const Mismatch &mismatch, func::FuncOp function,
-                        ArrayRef<Program> programs, MeshOp mesh) {
+  LogicalResult reportFailure(const Equivalence &result,
+                              ArrayRef<Program> programs) {
     func::FuncOp first = programs.front().function;
-    ExactCheck check(function, programs, mesh, maxOperations);
-    auto outcome = maxOperations && !mismatch.isInterface
-                       ? check.run()
-                       : ExactCheck::Outcome::NotExecuted;
-    if (outcome == ExactCheck::Outcome::Equal) {
-      describe(mismatch.op->emitRemark(), mismatch, programs)
-          << "; executed instead";
-      first->getParentOp()->emitRemark()
-          << "'" << first.getSymName() << "' is executed for "
-          << mesh.getNumRanks() << " ranks over exact integers, in "
-          << check.getNumOperations()
-          << " scalar operations: all results are the blocks of the "
-             "reference's";
-      return success();
-    }
+    const Mismatch &mismatch = *result.mismatch;
     InFlightDiagnostic diag =
         describe(mismatch.op->emitError(), mismatch, programs);
     if (mismatch.reference)
       diag.attachNote(mismatch.reference->getLoc())
           << "the reference computes this here";
-    if (mismatch.isInterface || !maxOperations)
-      return diag;
-    if (outcome == ExactCheck::Outcome::NotExecuted) {
-      diag.attachNote(check.at ? check.at->getLoc() : first.getLoc())
-          << "nor can the programs be executed over exact integers: "
-          << check.reason;
-      return diag;
-    }
-    if (check.what.empty()) {
-      diag.attachNote(check.at->getLoc())
-          << "executed over exact integers: " << check.reason;
+    if (result.verdict == Verdict::Unproven) {
+      if (!result.reason.empty())
+        diag.attachNote(result.at ? result.at->getLoc() : first.getLoc())
+            << "nor can the programs be executed over exact integers: "
+            << result.reason;
       return diag;
     }
-    auto attach = [&](Operation *at, StringRef what,
-                      const ExactCheck::Difference &difference) {
+    auto attach = [&](Operation *at, const Twine &what,
+                      const Difference &difference) {
       Diagnostic &note = diag.attachNote(at->getLoc());
-      note << "executed over exact integers: on rank " << difference.rank
-           << ", element [";
-      llvm::interleaveComma(difference.local, note);
-      note << "] of " << what;
+      note << "executed over exact integers: on rank " << difference.rank;
       if (difference.global.empty()) {
-        note << " doesn't exist: the block has another shape";
+        note << ", " << what << " has another shape than the block";
         return;
       }
-      note << " isn't element [";
+      note << ", element [";
+      llvm::interleaveComma(difference.local, note);
+      note << "] of " << what << " isn't element [";
       llvm::interleaveComma(difference.global, note);
       note << "] of what the reference computes";
     };
-    if (mismatch.reference)
-      if (auto wrong = check.findDifference(mismatch.op, mismatch.program,
-                                            mismatch.reference))
-        attach(mismatch.op, "this op's result", *wrong);
-    attach(first, check.what, check.difference);
+    if (result.differenceAtOp)
+      attach(mismatch.op, "this op's result", *result.differenceAtOp);
+    if (result.difference)
+      attach(first.getBody().front().getTerminator(),
+             "result " + Twine(*result.result), *result.difference);
+    else
+      diag.attachNote(result.at ? result.at->getLoc() : first.getLoc())
+          << "executed over exact integers: " << result.reason;
     return diag;
   }
 
@@ -165,38 +166,6 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       llvm::interleaveComma(programs[mismatch.program].ranks, diag);
     }
     return std::move(diag) << ": " << mismatch.reason;
-  }
-
-  /// Which ranks run which; each must run one.
-  FailureOr<SmallVector<Program>> getRanks(ArrayRef<func::FuncOp> functions,
-                                           MeshOp mesh) {
-    SmallVector<Program> programs;
-    std::vector<func::FuncOp> byRank(mesh.getNumRanks());
-    for (func::FuncOp function : functions) {
-      auto ranks = function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
-      programs.push_back({function, {}});
-      if (!ranks)
-        programs.back().ranks = llvm::to_vector(llvm::seq(mesh.getNumRanks()));
-      else
-        llvm::append_range(programs.back().ranks, ranks.asArrayRef());
-      if (programs.back().ranks.empty())
-        return function.emitError("no rank runs this program");
-      for (int64_t rank : programs.back().ranks) {
-        if (rank < 0 || rank >= mesh.getNumRanks())
-          return function.emitError()
-                 << "rank " << rank << " isn't one of the mesh, which has "
-                 << mesh.getNumRanks();
-        if (byRank[rank])
-          return function.emitError()
-                 << "rank " << rank << " runs two programs";
-        byRank[rank] = function;
-      }
-    }
-    for (auto [rank, function] : llvm::enumerate(byRank))
-      if (!function)
-        return functions.front()->emitError()
-               << "rank " << rank << " runs none of the programs";
-    return programs;
   }
 };
 } // namespace

@@ -14,6 +14,8 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
   let options = [
     Option<"reference", "reference", "std::string", /*default=*/"\"\"",
            "Path of the model: Model IR, Annotated IR or Sharded IR">,
+    Option<"alwaysExecute", "always-execute", "bool", /*default=*/"false",
+           "Whether to execute what is proven as well, which checks the rules">,
     Option<"maxOperations", "max-operations", "int64_t",
            /*default=*/"1000000000",
            "How many scalar operations, of all ranks together, may be executed "

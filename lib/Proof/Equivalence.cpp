@@ -1,0 +1,91 @@
+//===- Equivalence.cpp - Per-rank programs against their model ------------===//
+
+#include "tp/Proof/Equivalence.h"
+#include "ExactCheck.h"
+#include "ProgramMatcher.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+FailureOr<SmallVector<Program>> tp::getRanks(ArrayRef<func::FuncOp> functions,
+                                             MeshOp mesh) {
+  SmallVector<Program> programs;
+  std::vector<func::FuncOp> byRank(mesh.getNumRanks());
+  for (func::FuncOp function : functions) {
+    auto ranks = function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
+    programs.push_back({function, {}});
+    if (!ranks)
+      programs.back().ranks = llvm::to_vector(llvm::seq(mesh.getNumRanks()));
+    else
+      llvm::append_range(programs.back().ranks, ranks.asArrayRef());
+    if (programs.back().ranks.empty())
+      return function.emitError("no rank runs this program");
+    for (int64_t rank : programs.back().ranks) {
+      if (rank < 0 || rank >= mesh.getNumRanks())
+        return function.emitError()
+               << "rank " << rank << " isn't one of the mesh, which has "
+               << mesh.getNumRanks();
+      if (byRank[rank])
+        return function.emitError() << "rank " << rank << " runs two programs";
+      byRank[rank] = function;
+    }
+  }
+  for (auto [rank, function] : llvm::enumerate(byRank))
+    if (!function)
+      return functions.front()->emitError()
+             << "rank " << rank << " runs none of the programs";
+  return programs;
+}
+
+Equivalence tp::checkEquivalence(func::FuncOp reference,
+                                 ArrayRef<Program> programs, MeshOp mesh,
+                                 const EquivalenceOptions &options) {
+  Equivalence equivalence;
+  if (options.prove) {
+    ReferenceGraph graph(reference);
+    ProgramMatcher matcher(graph, programs, mesh);
+    equivalence.mismatch = matcher.run();
+    equivalence.numByRule = matcher.numByRule;
+    equivalence.numHelpers = matcher.numHelpers;
+    equivalence.numMovements = matcher.numMovements;
+    if (!equivalence.mismatch)
+      equivalence.verdict = Verdict::Proven;
+  }
+  bool isProven = equivalence.verdict == Verdict::Proven;
+  if (!options.maxOperations || (isProven && !options.alwaysExecute) ||
+      (equivalence.mismatch && equivalence.mismatch->isInterface))
+    return equivalence;
+
+  ExactCheck check(reference, programs, mesh, options.maxOperations);
+  ExactCheck::Outcome outcome = check.run();
+  equivalence.numOperations = check.getNumOperations();
+  equivalence.reason = check.reason;
+  equivalence.at = check.at;
+  switch (outcome) {
+  case ExactCheck::Outcome::Equal:
+    if (!isProven)
+      equivalence.verdict = Verdict::Executed;
+    break;
+  case ExactCheck::Outcome::NotExecuted:
+    equivalence.numOperations = 0;
+    break;
+  case ExactCheck::Outcome::Different:
+    equivalence.verdict = Verdict::Different;
+    equivalence.result = check.result;
+    if (check.result)
+      equivalence.difference = check.difference;
+    if (equivalence.mismatch && equivalence.mismatch->reference)
+      equivalence.differenceAtOp = check.findDifference(
+          equivalence.mismatch->op, equivalence.mismatch->program,
+          equivalence.mismatch->reference);
+    // What rules prove and execution refutes: one of the rules is wrong.
+    if (isProven)
+      equivalence.mismatch =
+          Mismatch{programs.front().function, 0,
+                   "the rules prove it, but it computes something else: a rule "
+                   "or a partition hook must be wrong",
+                   nullptr};
+    break;
+  }
+  return equivalence;
+}
