@@ -23,8 +23,12 @@ ExactCheck::ExactCheck(func::FuncOp reference, ArrayRef<Program> programs,
 // Inputs
 //===----------------------------------------------------------------------===//
 
-Datum ExactCheck::makeInput(StringRef name, RankedTensorType type,
-                            std::optional<int64_t> range) {
+static std::string getName(BlockArgument argument) {
+  return "argument " + std::to_string(argument.getArgNumber());
+}
+
+Datum ExactCheck::makeInput(StringRef name, RankedTensorType type) {
+  Range range = ranges.lookup(name);
   auto tensor = std::make_shared<Tensor>();
   tensor->shape.assign(type.getShape().begin(), type.getShape().end());
   int64_t size = exact::getNumElements(tensor->shape);
@@ -34,12 +38,14 @@ Datum ExactCheck::makeInput(StringRef name, RankedTensorType type,
   tensor->data.resize(size);
   uint64_t seed = llvm::xxHash64(name);
   Type element = type.getElementType();
-  uint64_t bound = isa<FloatType>(element) ? kPrime
-                   : element.isInteger(1)  ? 2
-                                           : range.value_or(1 << 20);
+  bool isNumber = !isa<FloatType>(element) && !element.isInteger(1);
+  uint64_t low = isNumber ? range.low : 0;
+  uint64_t count = isa<FloatType>(element) ? kPrime
+                   : element.isInteger(1)
+                       ? 2
+                       : std::max<int64_t>(range.bound - range.low, 1);
   for (int64_t i = 0; i < size; ++i)
-    tensor->data[i] =
-        hash({seed, static_cast<uint64_t>(i)}) % std::max<uint64_t>(bound, 1);
+    tensor->data[i] = low + hash({seed, static_cast<uint64_t>(i)}) % count;
   return {tensor, 0};
 }
 
@@ -95,9 +101,7 @@ LogicalResult ExactCheck::runReference() {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       return session.fail(reference, "an argument is no tensor");
-    unsigned index = argument.getArgNumber();
-    arguments.push_back(
-        makeInput("argument " + std::to_string(index), type, ranges[index]));
+    arguments.push_back(makeInput(getName(argument), type));
     if (!arguments.back().tensor)
       return session.spend(reference, 0);
   }
@@ -105,8 +109,7 @@ LogicalResult ExactCheck::runReference() {
     Datum &value = parameters[cast<nn::ParameterOp>(op).getFqn()];
     if (!value.tensor)
       value = makeInput(cast<nn::ParameterOp>(op).getFqn(),
-                        cast<RankedTensorType>(op->getResult(0).getType()),
-                        std::nullopt);
+                        cast<RankedTensorType>(op->getResult(0).getType()));
     return value;
   };
   session.getParameter = getParameter;
@@ -114,8 +117,9 @@ LogicalResult ExactCheck::runReference() {
   return success(whole->run() == Machine::Status::Finished);
 }
 
-/// Makes the integer arguments smaller that indices come from which were out of
-/// range; false if there are none.
+/// Changes the integer inputs that indices come from which were out of range:
+/// below the bound first, then away from zero, of which something may be
+/// subtracted; false if that is of no use either.
 bool ExactCheck::narrow() {
   bool narrowed = false;
   for (auto [op, bound] : session.outOfRange) {
@@ -130,21 +134,28 @@ bool ExactCheck::narrow() {
     push(op);
     while (!worklist.empty()) {
       Value value = worklist.pop_back_val();
-      if (Operation *producer = value.getDefiningOp()) {
+      std::string name;
+      if (auto parameter = value.getDefiningOp<nn::ParameterOp>()) {
+        name = parameter.getFqn();
+      } else if (Operation *producer = value.getDefiningOp()) {
         push(producer);
         continue;
-      }
-      auto argument = cast<BlockArgument>(value);
-      if (argument.getOwner()->getParentOp() != reference)
+      } else if (auto argument = cast<BlockArgument>(value);
+                 argument.getOwner()->getParentOp() == reference) {
+        name = getName(argument);
+      } else {
         continue;
-      std::optional<int64_t> &range = ranges[argument.getArgNumber()];
-      if (!range || *range > bound) {
-        range = bound;
+      }
+      Range &range = ranges[name];
+      if (range.bound > bound) {
+        range.bound = bound;
+        narrowed = true;
+      } else if (range.low < 4 && range.low + 1 < range.bound) {
+        ++range.low;
         narrowed = true;
       }
     }
   }
-  session.outOfRange.clear();
   return narrowed;
 }
 
@@ -245,9 +256,15 @@ ExactCheck::Outcome ExactCheck::stop() {
 
 ExactCheck::Outcome ExactCheck::run() {
   do {
+    session.outOfRange.clear();
     if (failed(runReference()))
       return stop();
   } while (narrow());
+  if (!session.outOfRange.empty()) {
+    at = session.outOfRange.front().first;
+    reason = "no inputs are found for which its indices are in range";
+    return Outcome::NotExecuted;
+  }
   if (failed(runPrograms()))
     return stop();
   if (!session.outOfRange.empty()) {

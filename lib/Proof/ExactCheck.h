@@ -49,8 +49,11 @@ public:
                                            Operation *ofReference);
 
 private:
-  exact::Datum makeInput(StringRef name, RankedTensorType type,
-                         std::optional<int64_t> range);
+  /// Which integers an input may have, such that indices are in range.
+  struct Range {
+    int64_t low = 0, bound = 1 << 20;
+  };
+  exact::Datum makeInput(StringRef name, RankedTensorType type);
   exact::Datum getBlockOf(const exact::Datum &whole, RankedTensorType type,
                           ShardingAttr sharding, int64_t rank);
   LogicalResult runReference();
@@ -68,8 +71,8 @@ private:
   MeshOp mesh;
   int64_t budget;
   exact::Session session;
-  /// Of integer arguments: what indices may be at most, if anything.
-  SmallVector<std::optional<int64_t>> ranges;
+  /// By the name of the input: an argument's, or a parameter's FQN.
+  llvm::StringMap<Range> ranges;
   SmallVector<exact::Datum> arguments;
   llvm::StringMap<exact::Datum> parameters;
   SmallVector<func::FuncOp> byRank;

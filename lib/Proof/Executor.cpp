@@ -63,7 +63,7 @@ func::FuncOp Session::getLowered(Operation *op) {
        properties ? properties : op->getDiscardableAttrDictionary(),
        TypeAttr::get(type)});
   auto [it, inserted] = byOp.try_emplace(key);
-  if (!inserted)
+  if (!inserted || !isa_and_nonnull<nn::NNDialect>(op->getDialect()))
     return it->second;
   if (!lowered)
     lowered = ModuleOp::create(UnknownLoc::get(context));

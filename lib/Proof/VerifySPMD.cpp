@@ -105,6 +105,10 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     } else {
       return reportFailure(result, programs);
     }
+    if (!result.reason.empty())
+      (result.at ? result.at : module)->emitWarning()
+          << "the programs can't be executed over exact integers: "
+          << result.reason;
     if (result.numOperations)
       module->emitRemark()
           << "'" << first.getSymName() << "' is executed for "
