@@ -1,0 +1,131 @@
+//===- Models.h - Placed models to parallelize ------------------*- C++ -*-===//
+
+#ifndef TP_UNITTESTS_PROOF_MODELS_H
+#define TP_UNITTESTS_PROOF_MODELS_H
+
+namespace mlir::tp::test {
+
+struct Model {
+  const char *name;
+  const char *text;
+};
+
+/// Models with placements, over one and two mesh dimensions, even and uneven.
+inline constexpr Model kModels[] = {
+    {"column_row", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %w1 = nn.parameter "w1" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<8x6xf32>
+  %b1 = nn.parameter "b1" {tp.sharding = #tp.sharding<@mesh, [{tp} ]>} : tensor<8xf32>
+  %w2 = nn.parameter "w2" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<6x8xf32>
+  %b2 = nn.parameter "b2" : tensor<6xf32>
+  %0 = nn.linear %x, %w1 : (tensor<4x6xf32>, tensor<8x6xf32>) -> tensor<4x8xf32>
+  %1 = nn.add %0, %b1 : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %2 = nn.silu %1 : tensor<4x8xf32>
+  %3 = nn.linear %2, %w2 : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+  %4 = nn.add %3, %b2 : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
+  %5 = nn.add %4, %x : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %5 : tensor<4x6xf32>
+})"},
+    {"sequence_parallel", R"(
+tp.mesh @mesh(tp = 4)
+func.func @main(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>})
+    -> (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>}) {
+  %n = nn.parameter "norm" : tensor<8xf32>
+  %w1 = nn.parameter "w1" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<16x8xf32>
+  %w2 = nn.parameter "w2" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<8x16xf32>
+  %0 = nn.rms_norm %x weight %n over 1 eps 1.0e-5 : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+  %1 = tp.redistribute %0 to <@mesh, [{}, {} ]> : tensor<8x8xf32>
+  %2 = nn.linear %1, %w1 : (tensor<8x8xf32>, tensor<16x8xf32>) -> tensor<8x16xf32>
+  %3 = nn.silu %2 : tensor<8x16xf32>
+  %4 = nn.linear %3, %w2 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x8xf32>
+  %5 = tp.redistribute %4 to <@mesh, [{tp}, {} ]> : tensor<8x8xf32>
+  %6 = nn.add %5, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %6 : tensor<8x8xf32>
+})"},
+    {"attention", R"(
+tp.mesh @mesh(dp = 2, tp = 2)
+func.func @main(%x: tensor<4x3x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}, {} ]>})
+    -> (tensor<4x3x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}, {} ]>}) {
+  %wq = nn.parameter "wq" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<8x8xf32>
+  %wk = nn.parameter "wk" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<8x8xf32>
+  %wv = nn.parameter "wv" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<8x8xf32>
+  %wo = nn.parameter "wo" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<8x8xf32>
+  %q = nn.linear %x, %wq : (tensor<4x3x8xf32>, tensor<8x8xf32>) -> tensor<4x3x8xf32>
+  %k = nn.linear %x, %wk : (tensor<4x3x8xf32>, tensor<8x8xf32>) -> tensor<4x3x8xf32>
+  %v = nn.linear %x, %wv : (tensor<4x3x8xf32>, tensor<8x8xf32>) -> tensor<4x3x8xf32>
+  %qr = nn.reshape %q : tensor<4x3x8xf32> -> tensor<4x3x4x2xf32>
+  %kr = nn.reshape %k : tensor<4x3x8xf32> -> tensor<4x3x4x2xf32>
+  %vr = nn.reshape %v : tensor<4x3x8xf32> -> tensor<4x3x4x2xf32>
+  %qt = nn.transpose %qr [0, 2, 1, 3] : tensor<4x3x4x2xf32> -> tensor<4x4x3x2xf32>
+  %kt = nn.transpose %kr [0, 2, 1, 3] : tensor<4x3x4x2xf32> -> tensor<4x4x3x2xf32>
+  %vt = nn.transpose %vr [0, 2, 1, 3] : tensor<4x3x4x2xf32> -> tensor<4x4x3x2xf32>
+  %kk = nn.transpose %kt [0, 1, 3, 2] : tensor<4x4x3x2xf32> -> tensor<4x4x2x3xf32>
+  %s = nn.matmul %qt, %kk : (tensor<4x4x3x2xf32>, tensor<4x4x2x3xf32>) -> tensor<4x4x3x3xf32>
+  %p = nn.softmax %s dim 3 : tensor<4x4x3x3xf32>
+  %o = nn.matmul %p, %vt : (tensor<4x4x3x3xf32>, tensor<4x4x3x2xf32>) -> tensor<4x4x3x2xf32>
+  %ot = nn.transpose %o [0, 2, 1, 3] : tensor<4x4x3x2xf32> -> tensor<4x3x4x2xf32>
+  %or = nn.reshape %ot : tensor<4x3x4x2xf32> -> tensor<4x3x8xf32>
+  %y = nn.linear %or, %wo : (tensor<4x3x8xf32>, tensor<8x8xf32>) -> tensor<4x3x8xf32>
+  return %y : tensor<4x3x8xf32>
+})"},
+    {"vocabulary", R"(
+tp.mesh @mesh(tp = 3)
+func.func @main(%ids: tensor<5xi64>, %target: tensor<5xi64>) -> tensor<f32> {
+  %e = nn.parameter "embedding" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<12x4xf32>
+  %h = nn.parameter "head" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<12x4xf32>
+  %0 = nn.embedding %ids, %e : (tensor<5xi64>, tensor<12x4xf32>) -> tensor<5x4xf32>
+  %1 = nn.linear %0, %h : (tensor<5x4xf32>, tensor<12x4xf32>) -> tensor<5x12xf32>
+  %2 = nn.cross_entropy mean %1, %target ignore -100 smoothing 0.0 loss_parallel : (tensor<5x12xf32>, tensor<5xi64>) -> tensor<f32>
+  return %2 : tensor<f32>
+})"},
+    {"uneven", R"(
+tp.mesh @mesh(tp = 4)
+func.func @main(%x: tensor<3x7xf32>, %ids: tensor<6xi64>) -> (tensor<3x7xf32>, tensor<6x2xf32>) {
+  %w1 = nn.parameter "w1" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<10x7xf32>
+  %w2 = nn.parameter "w2" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<7x10xf32>
+  %b2 = nn.parameter "b2" : tensor<7xf32>
+  %t = nn.parameter "table" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<5x2xf32>
+  %0 = nn.linear %x, %w1 : (tensor<3x7xf32>, tensor<10x7xf32>) -> tensor<3x10xf32>
+  %1 = nn.relu %0 : tensor<3x10xf32>
+  %2 = nn.linear %1, %w2 : (tensor<3x10xf32>, tensor<7x10xf32>) -> tensor<3x7xf32>
+  %3 = nn.add %2, %b2 : (tensor<3x7xf32>, tensor<7xf32>) -> tensor<3x7xf32>
+  %4 = nn.embedding %ids, %t : (tensor<6xi64>, tensor<5x2xf32>) -> tensor<6x2xf32>
+  return %3, %4 : tensor<3x7xf32>, tensor<6x2xf32>
+})"},
+    {"movements", R"(
+tp.mesh @mesh(x = 2, y = 2)
+func.func @main(%a: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{x}, {y} ]>},
+                %b: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{x, y}, {} ]>})
+    -> (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {x} ]>}, tensor<8x8xf32>,
+        tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{y, x}, {} ]>}, tensor<8xf32>) {
+  %0 = tp.redistribute %a to <@mesh, [{y}, {x} ]> : tensor<8x8xf32>
+  %1 = nn.exp %0 : tensor<8x8xf32>
+  %2 = tp.redistribute %1 to <@mesh, [{}, {x} ]> : tensor<8x8xf32>
+  %3 = tp.redistribute %b to <@mesh, [{}, {} ]> : tensor<8x8xf32>
+  %4 = nn.add %3, %b : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %5 = tp.redistribute %b to <@mesh, [{y, x}, {} ]> : tensor<8x8xf32>
+  %6 = nn.sin %5 : tensor<8x8xf32>
+  %7 = nn.reduce mean %a dims [1] : tensor<8x8xf32> -> tensor<8xf32>
+  %8 = nn.reduce max %a dims [0] : tensor<8x8xf32> -> tensor<8xf32>
+  %9 = nn.sub %7, %8 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2, %4, %6, %9 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8xf32>
+})"},
+    {"fused", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %w = nn.parameter "qkv" {tp.sharding = #tp.sharding<@mesh, [{tp | 4, 4}, {} ]>} : tensor<8x4xf32>
+  %o = nn.parameter "out" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<4x4xf32>
+  %0 = nn.linear %x, %w : (tensor<3x4xf32>, tensor<8x4xf32>) -> tensor<3x8xf32>
+  %1 = nn.slice %0 dim 1 start 0 step 1 : tensor<3x8xf32> -> tensor<3x4xf32>
+  %2 = nn.slice %0 dim 1 start 4 step 1 : tensor<3x8xf32> -> tensor<3x4xf32>
+  %3 = nn.silu %1 : tensor<3x4xf32>
+  %4 = nn.mul %3, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %5 = nn.linear %4, %o : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  return %5 : tensor<3x4xf32>
+})"},
+};
+
+} // namespace mlir::tp::test
+
+#endif // TP_UNITTESTS_PROOF_MODELS_H
