@@ -69,7 +69,7 @@ Datum ExactCheck::getBlockOf(const Datum &whole, RankedTensorType type,
     for (auto [i, value] : llvm::enumerate(part->data)) {
       auto share = [&](int64_t of) {
         uint64_t number = hash({value, static_cast<uint64_t>(of)});
-        return isFloat ? number : number % 1000;
+        return isFloat ? number : number % (1 << 20);
       };
       if (partial.getKind() == ReductionKind::Product && index)
         value = 1;

@@ -1,0 +1,517 @@
+//===- RulesTest.cpp - Every rule, by enumeration -------------------------===//
+//
+// Over one mesh dimension, each operand of an op is whole, split along one of
+// its dimensions or Partial, and so is the result. For small instances of every
+// op, all such placements are tried:
+//
+// - sound: where the op's rule allows a placement, what its partition hook
+// builds
+//   computes, executed over exact integers, the blocks of what the op computes;
+// - complete: where the op on local blocks, unchanged, computes these, its rule
+//   allows it. What rules leave out on purpose is listed here, with the reason.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockAlgebra.h"
+#include "SplitSearch.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Pipelines/Pipelines.h"
+#include "tp/Proof/Equivalence.h"
+#include "llvm/ADT/StringSet.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// A function of one op.
+struct Instance {
+  const char *signature;
+  const char *op;
+};
+
+constexpr Instance kInstances[] = {
+    // Sources.
+    {"() -> tensor<4x4xf32>", "nn.constant dense<2.0> : tensor<4x4xf32>"},
+    {"() -> tensor<4xi64>", "nn.constant dense<[1, 2, 3, 4]> : tensor<4xi64>"},
+    {"() -> tensor<4x2xi64>",
+     "nn.iota dim 0 start 0.0 step 1.0 : tensor<4x2xi64>"},
+    // One operand, element by element.
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>", "nn.neg %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4xi64>) -> tensor<4xi64>", "nn.neg %a : tensor<4xi64>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>", "nn.abs %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>", "nn.exp %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>", "nn.log %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.sqrt %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.rsqrt %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.reciprocal %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>", "nn.sin %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>", "nn.cos %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.tanh %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>", "nn.erf %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.sigmoid %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.silu %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.relu %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.floor %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.ceil %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xi1>) -> tensor<4x2xi1>",
+     "nn.logical_not %a : tensor<4x2xi1>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.gelu %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.gelu tanh %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf64>",
+     "nn.cast %a : tensor<4x2xf32> -> tensor<4x2xf64>"},
+    {"(%a: tensor<4x2xi64>) -> tensor<4x2xf32>",
+     "nn.cast %a : tensor<4x2xi64> -> tensor<4x2xf32>"},
+    // Two operands, with and without broadcasting.
+    {"(%a: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<4x2xf32>",
+     "nn.add %a, %b : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<4x1xf32>, %b: tensor<1x4xf32>) -> tensor<4x4xf32>",
+     "nn.add %a, %b : (tensor<4x1xf32>, tensor<1x4xf32>) -> tensor<4x4xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.sub %a, %b : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.sub %a, %b : (tensor<2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<4x2xf32>",
+     "nn.mul %a, %b : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x1xf32>) -> tensor<4x2xf32>",
+     "nn.div %a, %b : (tensor<4x2xf32>, tensor<4x1xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<16x8xi64>, %b: tensor<16x8xi64>) -> tensor<16x8xi64>",
+     "nn.div %a, %b : (tensor<16x8xi64>, tensor<16x8xi64>) -> "
+     "tensor<16x8xi64>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<4x2xf32>",
+     "nn.floor_div %a, %b : (tensor<4x2xf32>, tensor<2xf32>) -> "
+     "tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<4x2xf32>",
+     "nn.remainder %a, %b : (tensor<4x2xf32>, tensor<2xf32>) -> "
+     "tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<4x2xf32>",
+     "nn.pow %a, %b : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<4x2xf32>",
+     "nn.maximum %a, %b : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<2xf32>) -> tensor<4x2xf32>",
+     "nn.minimum %a, %b : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xi1>, %b: tensor<2xi1>) -> tensor<4x2xi1>",
+     "nn.logical_and %a, %b : (tensor<4x2xi1>, tensor<2xi1>) -> "
+     "tensor<4x2xi1>"},
+    {"(%a: tensor<4x2xi1>, %b: tensor<2xi1>) -> tensor<4x2xi1>",
+     "nn.logical_or %a, %b : (tensor<4x2xi1>, tensor<2xi1>) -> tensor<4x2xi1>"},
+    {"(%a: tensor<4x2xi1>, %b: tensor<2xi1>) -> tensor<4x2xi1>",
+     "nn.logical_xor %a, %b : (tensor<4x2xi1>, tensor<2xi1>) -> "
+     "tensor<4x2xi1>"},
+    {"(%a: tensor<16x8xf32>, %b: tensor<8xf32>) -> tensor<16x8xi1>",
+     "nn.compare le %a, %b : (tensor<16x8xf32>, tensor<8xf32>) -> "
+     "tensor<16x8xi1>"},
+    {"(%a: tensor<4x2xi1>, %b: tensor<4x2xf32>, %c: tensor<2xf32>) -> "
+     "tensor<4x2xf32>",
+     "nn.where %a, %b, %c : (tensor<4x2xi1>, tensor<4x2xf32>, tensor<2xf32>) "
+     "-> tensor<4x2xf32>"},
+    // Contractions.
+    {"(%a: tensor<2x4xf32>, %b: tensor<6x4xf32>) -> tensor<2x6xf32>",
+     "nn.linear %a, %b : (tensor<2x4xf32>, tensor<6x4xf32>) -> "
+     "tensor<2x6xf32>"},
+    {"(%a: tensor<2x4x2xf32>, %b: tensor<2x2xf32>) -> tensor<2x4x2xf32>",
+     "nn.linear %a, %b : (tensor<2x4x2xf32>, tensor<2x2xf32>) -> "
+     "tensor<2x4x2xf32>"},
+    {"(%a: tensor<2x4x6xf32>, %b: tensor<2x6x2xf32>) -> tensor<2x4x2xf32>",
+     "nn.matmul %a, %b : (tensor<2x4x6xf32>, tensor<2x6x2xf32>) -> "
+     "tensor<2x4x2xf32>"},
+    {"(%a: tensor<2x4xf32>, %b: tensor<3x4x2xf32>) -> tensor<3x2x2xf32>",
+     "nn.matmul %a, %b : (tensor<2x4xf32>, tensor<3x4x2xf32>) -> "
+     "tensor<3x2x2xf32>"},
+    {"(%a: tensor<2x4x2x2xf32>, %b: tensor<2x2x4x2xf32>, %c: "
+     "tensor<2x2x4x2xf32>) -> tensor<2x4x2x2xf32>",
+     "nn.attention %a, %b, %c scale 0.5 : (tensor<2x4x2x2xf32>, "
+     "tensor<2x2x4x2xf32>, tensor<2x2x4x2xf32>)"
+     " -> tensor<2x4x2x2xf32>"},
+    {"(%a: tensor<2x2x2xf32>, %b: tensor<2x4x2xf32>, %c: tensor<2x4x2xf32>, "
+     "%d: tensor<2x4xf32>) -> tensor<2x2x2xf32>",
+     "nn.attention %a, %b, %c mask %d scale 0.5 : (tensor<2x2x2xf32>, "
+     "tensor<2x4x2xf32>, tensor<2x4x2xf32>,"
+     " tensor<2x4xf32>) -> tensor<2x2x2xf32>"},
+    {"(%a: tensor<2x4x2xf32>, %b: tensor<2x4x2xf32>, %c: tensor<2x4x2xf32>) -> "
+     "tensor<2x4x2xf32>",
+     "nn.attention causal %a, %b, %c scale 0.5 : (tensor<2x4x2xf32>, "
+     "tensor<2x4x2xf32>, tensor<2x4x2xf32>)"
+     " -> tensor<2x4x2xf32>"},
+    {"(%a: tensor<2x4xi64>, %b: tensor<6x2xf32>) -> tensor<2x4x2xf32>",
+     "nn.embedding %a, %b : (tensor<2x4xi64>, tensor<6x2xf32>) -> "
+     "tensor<2x4x2xf32>"},
+    // Normalisation and reduction.
+    {"(%a: tensor<2x4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>) -> "
+     "tensor<2x4xf32>",
+     "nn.layer_norm %a weight %b bias %c over 1 eps 1.0e-5 : (tensor<2x4xf32>, "
+     "tensor<4xf32>, tensor<4xf32>)"
+     " -> tensor<2x4xf32>"},
+    {"(%a: tensor<4x2x2xf32>) -> tensor<4x2x2xf32>",
+     "nn.layer_norm %a over 2 eps 1.0e-5 : (tensor<4x2x2xf32>) -> "
+     "tensor<4x2x2xf32>"},
+    {"(%a: tensor<2x4xf32>, %b: tensor<4xf32>) -> tensor<2x4xf32>",
+     "nn.rms_norm %a weight %b over 1 eps 1.0e-5 : (tensor<2x4xf32>, "
+     "tensor<4xf32>) -> tensor<2x4xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<2x4xf32>",
+     "nn.softmax %a dim 1 : tensor<2x4xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<2x4xf32>",
+     "nn.log_softmax %a dim 0 : tensor<2x4xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<2xf32>",
+     "nn.reduce sum %a dims [1] : tensor<2x4xf32> -> tensor<2xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<2x1xf32>",
+     "nn.reduce mean %a dims [1] keepdim : tensor<2x4xf32> -> tensor<2x1xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<f32>",
+     "nn.reduce mean %a dims [0, 1] : tensor<2x4xf32> -> tensor<f32>"},
+    {"(%a: tensor<2x4xi64>) -> tensor<2xi64>",
+     "nn.reduce mean %a dims [1] : tensor<2x4xi64> -> tensor<2xi64>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<4xf32>",
+     "nn.reduce max %a dims [0] : tensor<2x4xf32> -> tensor<4xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<4xf32>",
+     "nn.reduce min %a dims [0] : tensor<2x4xf32> -> tensor<4xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<2xf32>",
+     "nn.reduce product %a dims [1] : tensor<2x4xf32> -> tensor<2xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<2xi64>",
+     "nn.argmax %a dim 1 : tensor<2x4xf32> -> tensor<2xi64>"},
+    // Shapes.
+    {"(%a: tensor<4x6xf32>) -> tensor<24xf32>",
+     "nn.reshape %a : tensor<4x6xf32> -> tensor<24xf32>"},
+    {"(%a: tensor<2x8xf32>) -> tensor<2x4x2xf32>",
+     "nn.reshape %a : tensor<2x8xf32> -> tensor<2x4x2xf32>"},
+    {"(%a: tensor<2x4x3xf32>) -> tensor<4x2x3xf32>",
+     "nn.transpose %a [1, 0, 2] : tensor<2x4x3xf32> -> tensor<4x2x3xf32>"},
+    {"(%a: tensor<4x1xf32>) -> tensor<2x4x2xf32>",
+     "nn.broadcast %a : tensor<4x1xf32> -> tensor<2x4x2xf32>"},
+    {"(%a: tensor<2x4xf32>) -> tensor<2x2xf32>",
+     "nn.slice %a dim 1 start 1 step 1 : tensor<2x4xf32> -> tensor<2x2xf32>"},
+    {"(%a: tensor<2x8xf32>) -> tensor<2x4xf32>",
+     "nn.slice %a dim 1 start 0 step 2 : tensor<2x8xf32> -> tensor<2x4xf32>"},
+    {"(%a: tensor<2x4xf32>, %b: tensor<2x2xf32>) -> tensor<2x6xf32>",
+     "nn.concat %a, %b dim 1 : (tensor<2x4xf32>, tensor<2x2xf32>) -> "
+     "tensor<2x6xf32>"},
+    {"(%a: tensor<2x4xf32>, %b: tensor<2x2xi64>) -> tensor<2x2xf32>",
+     "nn.gather %a, %b dim 1 : (tensor<2x4xf32>, tensor<2x2xi64>) -> "
+     "tensor<2x2xf32>"},
+    {"(%a: tensor<8x6xf32>, %b: tensor<4x8xi64>) -> tensor<4x8xf32>",
+     "nn.gather %a, %b dim 1 : (tensor<8x6xf32>, tensor<4x8xi64>) -> "
+     "tensor<4x8xf32>"},
+    {"(%a: tensor<2x6x2xf32>, %b: tensor<4xi64>) -> tensor<2x4x2xf32>",
+     "nn.index_select %a, %b dim 1 : (tensor<2x6x2xf32>, tensor<4xi64>) -> "
+     "tensor<2x4x2xf32>"},
+    // Losses.
+    {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<f32>",
+     "nn.cross_entropy mean %a, %b ignore -100 smoothing 0.0 loss_parallel : "
+     "(tensor<4x6xf32>, tensor<4xi64>)"
+     " -> tensor<f32>"},
+    {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>, %c: tensor<6xf32>) -> "
+     "tensor<f32>",
+     "nn.cross_entropy sum %a, %b weight %c ignore 1 smoothing 0.0 "
+     "loss_parallel : (tensor<4x6xf32>, tensor<4xi64>,"
+     " tensor<6xf32>) -> tensor<f32>"},
+    {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<4xf32>",
+     "nn.cross_entropy none %a, %b ignore -100 smoothing 0.5 : "
+     "(tensor<4x6xf32>, tensor<4xi64>) -> tensor<4xf32>"},
+    {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<f32>",
+     "nn.nll_loss mean %a, %b ignore -100 : (tensor<4x6xf32>, tensor<4xi64>) "
+     "-> tensor<f32>"},
+    {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<4xf32>",
+     "nn.nll_loss none %a, %b ignore -100 : (tensor<4x6xf32>, tensor<4xi64>) "
+     "-> tensor<4xf32>"},
+};
+
+/// Ops without an instance: what they compute isn't in the program.
+constexpr StringRef kWithoutInstance[] = {"nn.parameter"};
+
+class RulesTest : public testing::Test {
+protected:
+  RulesTest() {
+    DialectRegistry registry;
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadDialect<arith::ArithDialect, linalg::LinalgDialect,
+                        math::MathDialect, scf::SCFDialect,
+                        tensor::TensorDialect, nn::NNDialect, TPDialect,
+                        tprt::TPRTDialect, func::FuncDialect>();
+  }
+
+  /// The mesh, and the function of one op.
+  OwningOpRef<ModuleOp> parse(const Instance &instance, int64_t ranks) {
+    std::string text =
+        "tp.mesh @mesh(t = " + std::to_string(ranks) + ")\nfunc.func @f" +
+        instance.signature + " {\n  %r = " + instance.op + "\n  return %r : " +
+        StringRef(instance.signature).split("->").second.str() + "\n}\n";
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    EXPECT_TRUE(module) << text;
+    return module;
+  }
+
+  ShardingAttr getWhole(RankedTensorType type) {
+    return ShardingAttr::getReplicated(FlatSymbolRefAttr::get(&context, "mesh"),
+                                       type.getRank());
+  }
+  /// Whole, split along each dimension, Partial(sum) of numbers.
+  SmallVector<ShardingAttr> getPlacements(RankedTensorType type) {
+    AxisRefAttr axis = AxisRefAttr::get(&context, "t");
+    SmallVector<ShardingAttr> placements = {getWhole(type)};
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      placements.push_back(getWhole(type).withShard(axis, dim));
+    if (!type.getElementType().isInteger(1))
+      placements.push_back(
+          getWhole(type).withPartial(axis, ReductionKind::Sum));
+    return placements;
+  }
+
+  /// All choices of one placement per operand.
+  void forEachPlacement(Operation *op,
+                        function_ref<void(ArrayRef<ShardingAttr>)> visit) {
+    SmallVector<SmallVector<ShardingAttr>> choices;
+    for (Type type : op->getOperandTypes())
+      choices.push_back(getPlacements(cast<RankedTensorType>(type)));
+    SmallVector<ShardingAttr> chosen(choices.size());
+    auto choose = [&](auto &&choose, size_t index) -> void {
+      if (index == choices.size())
+        return visit(chosen);
+      for (ShardingAttr placement : choices[index]) {
+        chosen[index] = placement;
+        choose(choose, index + 1);
+      }
+    };
+    choose(choose, 0);
+  }
+
+  static void
+  setPlacement(ShardingAttr sharding, Type global,
+               function_ref<void(StringRef, Attribute)> setAttribute) {
+    setAttribute(kShardingAttr, sharding);
+    setAttribute(kGlobalTypeAttr, TypeAttr::get(global));
+  }
+
+  /// Whether the programs of all ranks that `build` makes, of the local
+  /// operands and for the local result type, compute the blocks. Nullopt where
+  /// a program isn't valid.
+  using Build = function_ref<FailureOr<SmallVector<Value>>(
+      OpBuilder &, ValueRange, Type, int64_t rank)>;
+  std::optional<bool> isEquivalent(Operation *op, MeshOp mesh,
+                                   ArrayRef<ShardingAttr> operands,
+                                   ShardingAttr result, Build build) {
+    auto reference = op->getParentOfType<func::FuncOp>();
+    OwningOpRef<ModuleOp> module = ModuleOp::create(mesh.getLoc());
+    OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
+    b.clone(*mesh);
+    SmallVector<Program> programs;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      SmallVector<Type> types;
+      for (auto [type, sharding] :
+           llvm::zip_equal(op->getOperandTypes(), operands))
+        types.push_back(
+            getLocalType(cast<RankedTensorType>(type), sharding, mesh, rank));
+      Type local =
+          getLocalType(cast<RankedTensorType>(op->getResult(0).getType()),
+                       result, mesh, rank);
+      auto function =
+          func::FuncOp::create(b, op->getLoc(), "f" + std::to_string(rank),
+                               FunctionType::get(&context, types, local));
+      for (auto [index, sharding] : llvm::enumerate(operands))
+        setPlacement(sharding, op->getOperand(index).getType(),
+                     [&](StringRef name, Attribute value) {
+                       function.setArgAttr(index, name, value);
+                     });
+      setPlacement(result, op->getResult(0).getType(),
+                   [&](StringRef name, Attribute value) {
+                     function.setResultAttr(0, name, value);
+                   });
+      OpBuilder body = OpBuilder::atBlockEnd(function.addEntryBlock());
+      auto values = build(body, function.getArguments(), local, rank);
+      if (failed(values))
+        return std::nullopt;
+      func::ReturnOp::create(body, op->getLoc(), *values);
+      programs.push_back({function, {rank}});
+    }
+    if (failed(verify(*module)))
+      return std::nullopt;
+    EquivalenceOptions options;
+    options.prove = false;
+    return checkEquivalence(reference, programs, mesh, options).verdict ==
+           Verdict::Executed;
+  }
+
+  std::string print(Operation *op, ArrayRef<ShardingAttr> operands,
+                    ShardingAttr result, MeshOp mesh) {
+    std::string text = op->getName().getStringRef().str() + ":";
+    for (ShardingAttr sharding : operands)
+      text += " " + printPlacements(sharding, mesh);
+    return text + " -> " + printPlacements(result, mesh);
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(RulesTest, CoverAllOps) {
+  llvm::StringSet<> covered;
+  for (StringRef name : kWithoutInstance)
+    covered.insert(name);
+  for (const Instance &instance : kInstances)
+    covered.insert(StringRef(instance.op).split(' ').first);
+  for (RegisteredOperationName name : context.getRegisteredOperations())
+    if (name.hasInterface<ShardingRuleOpInterface>() &&
+        isa<nn::NNDialect>(name.getDialect()))
+      EXPECT_TRUE(covered.contains(name.getStringRef()))
+          << name.getStringRef().str() << " has a rule and no instance";
+}
+
+/// Two ranks; and three, over which the sizes are uneven and blocks empty.
+TEST_F(RulesTest, AreSound) {
+  int64_t numSplits = 0;
+  for (const Instance &instance : kInstances)
+    for (int64_t ranks : {2, 3}) {
+      OwningOpRef<ModuleOp> module = parse(instance, ranks);
+      MeshOp mesh = *module->getOps<MeshOp>().begin();
+      auto function = *module->getOps<func::FuncOp>().begin();
+      Operation *op = &function.getBody().front().front();
+      auto ruleOp = cast<ShardingRuleOpInterface>(op);
+      BlockAlgebra algebra(mesh);
+      forEachPlacement(op, [&](ArrayRef<ShardingAttr> operands) {
+        std::string reason;
+        for (const OpSplit &split :
+             findSplits(ruleOp, mesh, algebra, operands,
+                        AxisRefAttr::get(&context, "t"), reason)) {
+          ShardingAttr result =
+              getResultSharding(ruleOp.getShardingRule(), split, 0);
+          if (!result)
+            continue; // no placement describes the blocks
+          ++numSplits;
+          auto equal = isEquivalent(
+              op, mesh, operands, result,
+              [&](OpBuilder &b, ValueRange values, Type type, int64_t rank) {
+                OpSplit own = split;
+                own.rank = rank;
+                return ruleOp.partition(b, values, type, own);
+              });
+          EXPECT_TRUE(equal && *equal) << print(op, operands, result, mesh)
+                                       << " over " << ranks << " ranks, of\n"
+                                       << instance.op;
+        }
+      });
+    }
+  llvm::outs() << numSplits << " splits are sound\n";
+  EXPECT_GT(numSplits, 500);
+}
+
+/// Placements that would be right and that rules leave out.
+struct Omission {
+  StringRef placements, reason;
+};
+constexpr Omission kOmissions[] = {
+    {"nn.cast: (Partial(sum)) -> (Partial(sum))",
+     "from integers; a float rounds the whole sum otherwise than its parts"},
+    {"nn.attention: (Replicate) (Replicate) (Shard(3)) -> (Shard(3))",
+     "the scores of all of a head would be computed on each rank"},
+    {"nn.attention: (Replicate) (Replicate) (Shard(2)) (Replicate) -> "
+     "(Shard(2))",
+     "as before"},
+    {"nn.attention: (Replicate) (Replicate) (Shard(2)) -> (Shard(2))",
+     "as before"},
+    {"nn.attention: (Replicate) (Replicate) (Partial(sum)) -> (Partial(sum))",
+     "as before, and the result is no smaller than the value"},
+    {"nn.attention: (Replicate) (Replicate) (Partial(sum)) (Replicate) -> "
+     "(Partial(sum))",
+     "as before"},
+    {"nn.attention: (Shard(2)) (Replicate) (Replicate) -> (Shard(2))",
+     "rows of the query, which a causal mask counts from the first"},
+    {"nn.attention: (Shard(1)) (Replicate) (Replicate) (Shard(0)) -> "
+     "(Shard(1))",
+     "as before"},
+    {"nn.embedding: (Replicate) (Partial(sum)) -> (Partial(sum))",
+     "tables are parameters, which are never Partial"},
+    {"nn.layer_norm: (Replicate) (Partial(sum)) (Partial(sum)) -> "
+     "(Partial(sum))",
+     "weights are parameters, which are never Partial"},
+    {"nn.rms_norm: (Replicate) (Partial(sum)) -> (Partial(sum))",
+     "weights are parameters, which are never Partial"},
+    {"nn.slice: (Shard(1)) -> (Shard(1))",
+     "of every second element; right only where blocks begin at a multiple of "
+     "the step"},
+    {"nn.cross_entropy: (Replicate) (Replicate) (Partial(sum)) -> "
+     "(Partial(sum))",
+     "weights of classes are never Partial"},
+    {"nn.nll_loss: (Partial(sum)) (Replicate) -> (Partial(sum))",
+     "what it takes is a logarithm's result, which is never Partial"},
+};
+
+TEST_F(RulesTest, AreComplete) {
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  llvm::StringSet<> used;
+  for (const Instance &instance : kInstances) {
+    OwningOpRef<ModuleOp> module = parse(instance, 2);
+    MeshOp mesh = *module->getOps<MeshOp>().begin();
+    auto function = *module->getOps<func::FuncOp>().begin();
+    Operation *op = &function.getBody().front().front();
+    auto ruleOp = cast<ShardingRuleOpInterface>(op);
+    auto resultType = cast<RankedTensorType>(op->getResult(0).getType());
+    BlockAlgebra algebra(mesh);
+    AxisRefAttr axis = AxisRefAttr::get(&context, "t");
+    forEachPlacement(op, [&](ArrayRef<ShardingAttr> operands) {
+      std::string reason;
+      SmallVector<ShardingAttr> allowed;
+      for (const OpSplit &split :
+           findSplits(ruleOp, mesh, algebra, operands, axis, reason))
+        if (ShardingAttr result =
+                getResultSharding(ruleOp.getShardingRule(), split, 0))
+          allowed.push_back(result);
+      bool isWhole = false;
+      auto check = [&](ShardingAttr result) {
+        if (llvm::any_of(allowed, [&](ShardingAttr other) {
+              return algebra.isSame(resultType, result, other);
+            }))
+          return true;
+        auto equal = isEquivalent(
+            op, mesh, operands, result,
+            [&](OpBuilder &b, ValueRange values, Type type, int64_t) {
+              return clonePartitioned(op, b, values, type);
+            });
+        if (!equal || !*equal)
+          return false;
+        std::string text = print(op, operands, result, mesh);
+        used.insert(text);
+        EXPECT_TRUE(llvm::any_of(kOmissions,
+                                 [&](const Omission &omission) {
+                                   return omission.placements == text;
+                                 }))
+            << "missing " << text << ", of\n"
+            << instance.op;
+        return true;
+      };
+      for (ShardingAttr result : getPlacements(resultType))
+        isWhole |= check(result) && result == getWhole(resultType);
+      // A whole value is its own maximum.
+      if (isWhole || resultType.getElementType().isInteger(1))
+        return;
+      for (ReductionKind kind :
+           {ReductionKind::Max, ReductionKind::Min, ReductionKind::Product})
+        check(getWhole(resultType).withPartial(axis, kind));
+    });
+  }
+  for (const Omission &omission : kOmissions)
+    EXPECT_TRUE(used.contains(omission.placements))
+        << "no instance shows that " << omission.placements.str()
+        << " is left out";
+}
+
+} // namespace
