@@ -374,64 +374,95 @@ LogicalResult BlockAlgebra::Move::exchange(ExchangeOp op) {
   return success();
 }
 
+/// All ways to take `axes` apart into parts of prime size.
+static SmallVector<SmallVector<AxisRefAttr>>
+getPrimeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes) {
+  SmallVector<SmallVector<AxisRefAttr>> all = {{}};
+  for (AxisRefAttr axis : axes) {
+    SmallVector<int64_t> primes;
+    for (int64_t rest = mesh.getAxisSize(axis), p = 2; rest > 1; ++p)
+      for (; rest % p == 0; rest /= p)
+        primes.push_back(p);
+    SmallVector<SmallVector<AxisRefAttr>> next;
+    do {
+      SmallVector<AxisRefAttr> parts;
+      int64_t begin = getBegin(axis);
+      for (int64_t p : primes) {
+        parts.push_back(getPart(mesh, axis.getName(), begin, begin * p));
+        begin *= p;
+      }
+      for (const auto &before : all) {
+        next.push_back(before);
+        llvm::append_range(next.back(), parts);
+      }
+    } while (std::next_permutation(primes.begin(), primes.end()));
+    all = std::move(next);
+  }
+  return all;
+}
+
 /// The axes that split dimension `dim` as the ranks hold it now.
 FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
-  MLIRContext *context = mesh.getContext();
-  int64_t size = global.getDimSize(dim);
   if (!known.empty())
     return known[dim];
+  MLIRContext *context = mesh.getContext();
+  int64_t size = global.getDimSize(dim);
   AxisListAttr before = from.getDims()[dim];
   if (isEqual(result[dim], algebra.getBlocks(size, before)))
     return before;
-  // Those that split it before come first, then those of the op.
-  SmallVector<AxisRefAttr> pool =
-      cutParts(mesh, before.getAxes(), axes.getAxes());
-  for (AxisRefAttr axis : axes)
-    for (AxisRefAttr part : cutParts(mesh, axis, pool))
-      if (!llvm::is_contained(pool, part))
-        pool.push_back(part);
   SmallVector<SmallVector<int64_t>> segments = {{}};
   for (AxisListAttr list : from.getDims())
     if (!list.getSegments().empty() &&
-        !llvm::is_contained(segments, SmallVector<int64_t>(list.getSegments())))
+        std::accumulate(list.getSegments().begin(), list.getSegments().end(),
+                        int64_t(0)) == size)
       segments.emplace_back(list.getSegments());
-  SmallVector<AxisRefAttr> chosen;
   AxisListAttr found;
-  auto search = [&](auto &&search) -> bool {
+  auto fits = [&](ArrayRef<AxisRefAttr> chosen) {
     for (ArrayRef<int64_t> list : segments) {
-      if (!list.empty() &&
-          (chosen.empty() ||
-           std::accumulate(list.begin(), list.end(), int64_t(0)) != size))
+      if (!list.empty() && chosen.empty())
         continue;
-      found = AxisListAttr::get(context, mergeParts(mesh, chosen), list);
-      if (isEqual(result[dim], algebra.getBlocks(size, found)))
-        return true;
+      // Uneven blocks of parts, one after the other, aren't those of the whole.
+      SmallVector<AxisRefAttr> merged = mergeParts(mesh, chosen);
+      for (ArrayRef<AxisRefAttr> form : {ArrayRef(merged), chosen}) {
+        found = AxisListAttr::get(context, form, list);
+        if (isEqual(result[dim], algebra.getBlocks(size, found)))
+          return true;
+      }
     }
+    return false;
+  };
+  // Usually the axes of the op are gone, and the others as they were.
+  SmallVector<AxisRefAttr> own =
+      cutParts(mesh, axes.getAxes(), before.getAxes());
+  SmallVector<AxisRefAttr> pool =
+      cutParts(mesh, before.getAxes(), axes.getAxes());
+  SmallVector<AxisRefAttr> kept = pool;
+  llvm::erase_if(
+      kept, [&](AxisRefAttr axis) { return llvm::is_contained(own, axis); });
+  if (fits(kept))
+    return found;
+  for (AxisRefAttr axis : own)
+    if (!llvm::is_contained(pool, axis))
+      pool.push_back(axis);
+  SmallVector<AxisRefAttr> chosen;
+  auto search = [&](auto &&search, ArrayRef<AxisRefAttr> pool) -> bool {
+    if (fits(chosen))
+      return true;
     for (AxisRefAttr axis : pool) {
       if (llvm::is_contained(chosen, axis))
         continue;
       chosen.push_back(axis);
-      if (search(search))
+      if (search(search, pool))
         return true;
       chosen.pop_back();
     }
     return false;
   };
-  // Axes that stay in their order are the usual case.
-  for (AxisRefAttr axis : cutParts(mesh, before.getAxes(), axes.getAxes()))
-    if (!llvm::is_contained(cutParts(mesh, axes.getAxes(), before.getAxes()),
-                            axis))
-      chosen.push_back(axis);
-  for (ArrayRef<int64_t> list : segments) {
-    if (!list.empty() && (chosen.empty() || list != before.getSegments()))
-      continue;
-    found = AxisListAttr::get(context, mergeParts(mesh, chosen), list);
-    if (isEqual(result[dim], algebra.getBlocks(size, found)))
-      return found;
-  }
-  chosen.clear();
-  if (search(search))
+  if (search(search, pool))
     return found;
+  for (ArrayRef<AxisRefAttr> parts : getPrimeParts(mesh, pool))
+    if (parts.size() <= 6 && search(search, parts))
+      return found;
   for (int64_t rank = 0; rank < getNumRanks(); ++rank)
     if (!isEqual(result[dim][rank], held[dim][rank])) {
       (void)fail(

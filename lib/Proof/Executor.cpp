@@ -71,9 +71,9 @@ func::FuncOp Session::getLowered(Operation *op) {
   auto function = func::FuncOp::create(atEnd, op->getLoc(),
                                        "f" + std::to_string(byOp.size()), type);
   OpBuilder body = OpBuilder::atBlockEnd(function.addEntryBlock());
-  IRMapping mapping;
-  mapping.map(op->getOperands(), function.getArguments());
-  Operation *clone = body.clone(*op, mapping);
+  Operation *clone = body.clone(*op);
+  // Operands that are one value here needn't be elsewhere.
+  clone->setOperands(function.getArguments());
   func::ReturnOp::create(body, op->getLoc(), clone->getResults());
   convertNNToLinalg(function);
   bool isLowered = true;

@@ -90,6 +90,12 @@ void ProgramMatcher::drain() {
   }
 }
 
+void ProgramMatcher::addCounterparts(Numbers numbers) {
+  Alternatives &alternatives = counterparts[numbers.front()];
+  if (!llvm::is_contained(alternatives, numbers))
+    alternatives.push_back(std::move(numbers));
+}
+
 void ProgramMatcher::expect(Replica replica) {
   Number first = replica.numbers.front();
   if (computed.contains(first))
@@ -250,8 +256,8 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
     if (list.size() != collectives.front().size())
       return;
   for (size_t i = 0; i < collectives.front().size(); ++i)
-    counterparts[collectives.front()[i]] = llvm::to_vector<1>(llvm::map_range(
-        collectives, [&](const auto &list) { return list[i]; }));
+    addCounterparts(llvm::to_vector<1>(llvm::map_range(
+        collectives, [&](const auto &list) { return list[i]; })));
   for (Replica &result : results)
     expect(std::move(result));
 }
@@ -308,7 +314,7 @@ void ProgramMatcher::move(Operation *op, Number operand) {
     for (auto [index, type] : llvm::enumerate(*local))
       moved.numbers.push_back(
           numbering.get(op, replica->numbers[index], Type(type)));
-    counterparts[moved.numbers.front()] = moved.numbers;
+    addCounterparts(moved.numbers);
     add(std::move(moved));
   }
 }
@@ -475,16 +481,17 @@ std::optional<Mismatch> ProgramMatcher::matchReturn(Operation *op) {
           function, 0,
           what + " is a block of a tensor of another type than the reference's",
           nullptr, /*isInterface=*/true};
-    const Replica *found = nullptr, *other = nullptr;
+    const Replica *other = nullptr;
+    Alternatives found;
     for (const Replica *replica : byNumber.lookup(firstNumbers[operand])) {
       if (replica->value != wanted)
         continue;
       other = replica;
       if (algebra.isSame(global, replica->sharding, sharding))
-        found = replica;
+        found.push_back(replica->numbers);
     }
-    if (found) {
-      returned.push_back(found->numbers);
+    if (!found.empty()) {
+      returned.push_back(std::move(found));
       continue;
     }
     Operation *value = reference.get(wanted).value.getDefiningOp();
@@ -523,6 +530,11 @@ std::optional<Mismatch> ProgramMatcher::matchOther(unsigned index) {
     });
     return Mismatch{unknown ? unknown : at, index, text.str(), nullptr};
   };
+  auto isOneOf = [&](const Alternatives &alternatives, Number number) {
+    return llvm::any_of(alternatives, [&](const Numbers &numbers) {
+      return numbers[index] == number;
+    });
+  };
   size_t next = 0;
   for (Operation &op : function.getBody().front()) {
     if (op.hasTrait<OpTrait::IsTerminator>()) {
@@ -532,7 +544,7 @@ std::optional<Mismatch> ProgramMatcher::matchOther(unsigned index) {
                         " collectives where others issue " +
                         Twine(issued.size()));
       for (auto [i, operand] : llvm::enumerate(op.getOperands()))
-        if (numbers.lookup(operand) != returned[i][index])
+        if (!isOneOf(returned[i], numbers.lookup(operand)))
           return fail(&op, operand,
                       "result " + Twine(i) +
                           " isn't computed from the ranks' blocks as it is "
@@ -544,7 +556,7 @@ std::optional<Mismatch> ProgramMatcher::matchOther(unsigned index) {
       numbers[result] = first + result.getResultNumber();
     if (!isa<CollectiveOpInterface>(op))
       continue;
-    if (next == issued.size() || issued[next][index] != first)
+    if (next == issued.size() || !isOneOf(issued[next], first))
       return fail(&op, op.getResults(),
                   "the collective isn't the one that the other ranks issue "
                   "here, of the same value");

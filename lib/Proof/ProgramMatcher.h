@@ -71,6 +71,7 @@ private:
                    ArrayRef<const Replica *> operands);
   void expandAlike(Operation *op, ArrayRef<const Replica *> operands);
   void expect(Replica replica);
+  void addCounterparts(Numbers numbers);
   void move(Operation *op, Number operand);
   std::optional<SmallVector<RankedTensorType, 1>>
   getLocalTypes(RankedTensorType global, ShardingAttr sharding);
@@ -96,10 +97,13 @@ private:
   /// What hooks build on the way to their results, and what the first program
   /// has computed so far.
   DenseSet<Number> helpers, computed;
-  /// What the other programs compute where the first issues a collective.
-  DenseMap<Number, Numbers> counterparts;
+  /// What the other programs may compute where the first one computes a number:
+  /// several things, where the first one's happen to be equal.
+  using Alternatives = SmallVector<Numbers, 1>;
+  /// Of collectives.
+  DenseMap<Number, Alternatives> counterparts;
   DenseMap<Value, Number> firstNumbers;
-  SmallVector<Numbers> issued, returned;
+  SmallVector<Alternatives> issued, returned;
 
   /// Where hooks build. Its arguments stand for the programs' values.
   std::unique_ptr<Region> region = std::make_unique<Region>();

@@ -123,31 +123,39 @@ private:
     return false;
   }
 
-  /// The rule must ask for the blocks that the ranks have.
+  /// The rule must ask for the blocks that the ranks have: of parts of a mesh
+  /// dimension as one, or, where blocks are uneven, one after the other.
   bool accept(const OpSplit &chosen) {
-    OpSplit split = chosen;
-    for (auto &list : split.factorAxes)
+    OpSplit merged = chosen;
+    for (auto &list : merged.factorAxes)
       list = mergeParts(mesh, list);
-    // Parts that pass through one set are one again.
-    SmallVector<std::pair<unsigned, AxisRefAttr>> linear;
-    for (auto [set, axis] : split.linearAxes) {
-      if (!linear.empty() && linear.back().first == set) {
-        auto merged = mergeParts(mesh, {linear.back().second, axis});
-        if (merged.size() == 1) {
-          linear.back().second = merged.front();
+    merged.linearAxes.clear();
+    for (auto [set, axis] : chosen.linearAxes) {
+      if (!merged.linearAxes.empty() && merged.linearAxes.back().first == set) {
+        auto parts = mergeParts(mesh, {merged.linearAxes.back().second, axis});
+        if (parts.size() == 1) {
+          merged.linearAxes.back().second = parts.front();
           continue;
         }
       }
-      linear.push_back({set, axis});
+      merged.linearAxes.push_back({set, axis});
     }
-    split.linearAxes = linear;
+    for (const OpSplit &split : {merged, chosen}) {
+      if (!asksForGiven(split))
+        continue;
+      found.push_back(split);
+      return true;
+    }
+    return false;
+  }
+
+  bool asksForGiven(const OpSplit &split) {
     for (auto [index, sharding] : llvm::enumerate(given)) {
       ShardingAttr wanted = getOperandSharding(rule, split, index);
       auto type = dyn_cast<RankedTensorType>(op->getOperand(index).getType());
       if (!wanted || !type || !algebra.isSame(type, wanted, sharding))
         return false;
     }
-    found.push_back(std::move(split));
     return true;
   }
 

@@ -43,10 +43,12 @@ class Batch:
 
 
 def run(command):
+    """Returns what the command says on stderr."""
     process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
     if process.returncode != 0:
         name = pathlib.Path(command[0]).name
         raise Failure(f"{name} failed with {process.returncode}: {process.stderr.strip()[:3000]}")
+    return process.stderr
 
 
 def difference(actual, expected, exact=False):
