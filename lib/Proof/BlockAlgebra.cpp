@@ -285,6 +285,20 @@ struct BlockAlgebra::Move {
   LogicalResult permute(function_ref<size_t(size_t)> getSource);
   LogicalResult exchange(ExchangeOp op);
 
+  /// Whether `axes` give the ranks what they have of dimension `dim`. Of a rank
+  /// without any element it is enough that its block has the shape.
+  bool isPlacedBy(int64_t dim, AxisListAttr axes) {
+    const DimBlocks &blocks = algebra.getBlocks(global.getDimSize(dim), axes);
+    for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+      ArrayRef<Interval> own = result[dim][rank];
+      bool isEmpty = llvm::any_of(
+          result, [&](const DimBlocks &each) { return each[rank].empty(); });
+      if (isEmpty ? getSize(own) != getSize(blocks[rank])
+                  : !isEqual(own, blocks[rank]))
+        return false;
+    }
+    return true;
+  }
   FailureOr<AxisListAttr> findAxes(int64_t dim);
   FailureOr<ShardingAttr> finish();
 
@@ -408,7 +422,7 @@ FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
   MLIRContext *context = mesh.getContext();
   int64_t size = global.getDimSize(dim);
   AxisListAttr before = from.getDims()[dim];
-  if (isEqual(result[dim], algebra.getBlocks(size, before)))
+  if (isPlacedBy(dim, before))
     return before;
   SmallVector<SmallVector<int64_t>> segments = {{}};
   for (AxisListAttr list : from.getDims())
@@ -425,7 +439,7 @@ FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
       SmallVector<AxisRefAttr> merged = mergeParts(mesh, chosen);
       for (ArrayRef<AxisRefAttr> form : {ArrayRef(merged), chosen}) {
         found = AxisListAttr::get(context, form, list);
-        if (isEqual(result[dim], algebra.getBlocks(size, found)))
+        if (isPlacedBy(dim, found))
           return true;
       }
     }

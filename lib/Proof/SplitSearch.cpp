@@ -167,8 +167,7 @@ private:
         for (unsigned factor : dim)
           free.reset(factor);
     for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
-      if (rule.factors[factor].size == 1 ||
-          rule.factors[factor].kind != FactorKind::Parallel)
+      if (rule.factors[factor].kind != FactorKind::Parallel)
         free.reset(factor);
     if (free.none())
       return;
@@ -218,9 +217,13 @@ private:
     for (unsigned factor : free.set_bits()) {
       if (!canSplit(rule, split, factor, unused.front()))
         continue;
-      OpSplit next = split;
-      next.factorAxes[factor].push_back(unused.front());
-      place(free, unused.drop_front(), std::move(next));
+      // Major or minor to those that split it already.
+      for (size_t i = 0, e = split.factorAxes[factor].size(); i <= e; ++i) {
+        OpSplit next = split;
+        auto &list = next.factorAxes[factor];
+        list.insert(list.begin() + i, unused.front());
+        place(free, unused.drop_front(), std::move(next));
+      }
     }
   }
 
