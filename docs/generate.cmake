@@ -51,6 +51,8 @@ set(text "\n# Passes\n\n## From a model to one rank's program\n\n\
 The pipeline `tp-parallelize` runs `tp-apply-plan` (with a plan), `tp-propagate`, `tp-partition`,
 `tp-optimize-collectives` and `tp-report`.\n")
 describe(text Transforms/Passes.td -gen-pass-doc)
+string(APPEND text "\n## Proving one rank's program\n\n")
+describe(text Proof/Passes.td -gen-pass-doc)
 string(APPEND text "\n## From one rank's program to code\n\n\
 `tp-compile` runs these between upstream passes; `lib/Conversion/CodeGeneration/Pipeline.cpp` has the order.\n")
 describe(text Conversion/Passes.td -gen-pass-doc)

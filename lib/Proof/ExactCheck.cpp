@@ -191,7 +191,7 @@ LogicalResult ExactCheck::runPrograms() {
 std::optional<Difference> ExactCheck::compare(const Datum &whole,
                                               ArrayRef<Datum> blocks,
                                               ShardingAttr sharding,
-                                              bool isFloat, int64_t *numWrong) {
+                                              Type element, int64_t *numWrong) {
   std::optional<Difference> first;
   // Contributions count together, on each rank of their group.
   SmallVector<Datum> reduced(blocks);
@@ -201,7 +201,7 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
       auto parts =
           llvm::map_to_vector(mesh.getGroupOf(rank, partial.getAxis()),
                               [&](int64_t member) { return before[member]; });
-      reduced[rank] = reduceParts(parts, partial.getKind(), isFloat);
+      reduced[rank] = reduceParts(parts, partial.getKind(), element);
     }
   }
   ArrayRef<int64_t> shape = whole.tensor->shape;
@@ -227,12 +227,12 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
           positions.back().push_back(interval.offset + i);
     }
     SmallVector<int64_t> index(size.size(), 0);
-    size_t element = 0;
+    size_t next = 0;
     do {
       int64_t at = 0;
       for (size_t dim = 0; dim < index.size(); ++dim)
         at += positions[dim][index[dim]] * strides[dim];
-      if (reduced[rank].tensor->data[element++] == whole.tensor->data[at])
+      if (reduced[rank].tensor->data[next++] == whole.tensor->data[at])
         continue;
       if (numWrong)
         ++*numWrong;
@@ -283,7 +283,7 @@ ExactCheck::Outcome ExactCheck::run() {
       return Outcome::NotExecuted;
     }
     auto found = compare(whole->getResults()[index], blocks, sharding,
-                         isa<FloatType>(type.getElementType()));
+                         type.getElementType());
     if (!found)
       continue;
     difference = *found;
@@ -323,7 +323,7 @@ std::optional<Difference> ExactCheck::findDifference(Operation *op,
           context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims, {});
       int64_t numWrong = 0;
       auto found = compare(whole->get(ofReference->getResult(0)), blocks,
-                           sharding, true, &numWrong);
+                           sharding, global.getElementType(), &numWrong);
       if (numWrong < fewest) {
         fewest = numWrong;
         best = found;

@@ -63,7 +63,7 @@ private:
   /// The first element in which the ranks' values aren't the blocks.
   std::optional<Difference> compare(const exact::Datum &whole,
                                     ArrayRef<exact::Datum> blocks,
-                                    ShardingAttr sharding, bool isFloat,
+                                    ShardingAttr sharding, Type element,
                                     int64_t *numWrong = nullptr);
 
   func::FuncOp reference;

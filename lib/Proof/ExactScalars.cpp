@@ -63,8 +63,7 @@ Scalar mlir::tp::exact::getConstant(Attribute value) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// The value as an integer of `width` bits.
-static Scalar wrap(uint64_t value, uint64_t width) {
+Scalar mlir::tp::exact::wrap(Scalar value, uint64_t width) {
   if (width >= 64)
     return value;
   if (width == 1)

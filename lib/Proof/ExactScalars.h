@@ -63,6 +63,9 @@ struct ScalarCode {
 /// nullopt for ops that aren't such.
 std::optional<ScalarCode> compile(Operation *op);
 
+/// The value as an integer of `width` bits.
+Scalar wrap(Scalar value, uint64_t width);
+
 /// The element of a constant.
 Scalar getConstant(Attribute value);
 

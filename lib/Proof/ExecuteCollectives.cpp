@@ -33,13 +33,17 @@ static Scalar combine(ReductionKind kind, bool isFloat, Scalar a, Scalar b) {
 }
 
 Datum exact::reduceParts(ArrayRef<Datum> parts, ReductionKind kind,
-                         bool isFloat) {
+                         Type element) {
+  bool isFloat = isa<FloatType>(element);
   auto result = std::make_shared<Tensor>(*parts.front().tensor);
   for (const Datum &part : parts.drop_front()) {
     if (!part.tensor || part.tensor->shape != result->shape)
       return {};
-    for (auto [own, other] : llvm::zip_equal(result->data, part.tensor->data))
+    for (auto [own, other] : llvm::zip_equal(result->data, part.tensor->data)) {
       own = combine(kind, isFloat, own, other);
+      if (!isFloat)
+        own = wrap(own, element.getIntOrFloatBitWidth());
+    }
   }
   if (kind == ReductionKind::Avg && isFloat)
     for (Scalar &value : result->data)
@@ -88,8 +92,8 @@ exact::evaluateCollective(Session &session, ArrayRef<Operation *> ops,
     SmallVector<int64_t> group = mesh.getGroupOf(rank, axes.getAxes());
     auto parts = llvm::map_to_vector(
         group, [&](int64_t member) { return operands[member]; });
-    bool isFloat = isa<FloatType>(
-        cast<RankedTensorType>(op->getOperand(0).getType()).getElementType());
+    Type element =
+        cast<RankedTensorType>(op->getOperand(0).getType()).getElementType();
     auto slice = [&](const Datum &whole, int64_t dim) {
       return take(whole, dim,
                   getDimBlock(whole.tensor->shape[dim], axes, mesh, rank));
@@ -107,11 +111,11 @@ exact::evaluateCollective(Session &session, ArrayRef<Operation *> ops,
         TypeSwitch<Operation *, Result>(op)
             .Case([&](AllGatherOp op) { return join(parts, op.getDim()); })
             .Case([&](AllReduceOp op) -> Result {
-              Datum sum = reduceParts(parts, op.getKind(), isFloat);
+              Datum sum = reduceParts(parts, op.getKind(), element);
               return sum.tensor ? Result(sum) : Result(failure());
             })
             .Case([&](ReduceScatterOp op) -> Result {
-              Datum sum = reduceParts(parts, op.getKind(), isFloat);
+              Datum sum = reduceParts(parts, op.getKind(), element);
               return sum.tensor ? Result(slice(sum, op.getDim()))
                                 : Result(failure());
             })

@@ -43,8 +43,9 @@ Datum take(const Datum &from, int64_t dim, ArrayRef<Interval> positions);
 /// The tensors side by side; at least one.
 Datum concat(ArrayRef<Datum> parts, int64_t dim);
 
-/// The reduction of contributions; no tensor where their shapes differ.
-Datum reduceParts(ArrayRef<Datum> parts, ReductionKind kind, bool isFloat);
+/// The reduction of contributions, tensors of `element`; no tensor where their
+/// shapes differ.
+Datum reduceParts(ArrayRef<Datum> parts, ReductionKind kind, Type element);
 
 /// What the machines of one run share.
 struct Session {

@@ -50,13 +50,17 @@ ProgramMatcher::getLocalTypes(RankedTensorType global, ShardingAttr sharding) {
   return local;
 }
 
-/// The same without mesh dimensions of one rank, which say nothing.
-static ShardingAttr getWithoutSingles(MeshOp mesh, ShardingAttr sharding) {
+/// The same without what says nothing: mesh dimensions of one rank, and how a
+/// dimension without elements is split.
+static ShardingAttr normalize(MeshOp mesh, RankedTensorType global,
+                              ShardingAttr sharding) {
   auto isSingle = [&](AxisRefAttr axis) { return mesh.getAxisSize(axis) == 1; };
   SmallVector<AxisListAttr> dims;
-  for (AxisListAttr list : sharding.getDims()) {
+  for (auto [dim, list] : llvm::enumerate(sharding.getDims())) {
     SmallVector<AxisRefAttr> axes(list.getAxes());
     llvm::erase_if(axes, isSingle);
+    if (global && global.getDimSize(dim) == 0)
+      axes.clear();
     dims.push_back(AxisListAttr::get(mesh.getContext(), axes,
                                      axes.empty() ? ArrayRef<int64_t>()
                                                   : list.getSegments()));
@@ -70,7 +74,8 @@ static ShardingAttr getWithoutSingles(MeshOp mesh, ShardingAttr sharding) {
 }
 
 void ProgramMatcher::add(Replica replica) {
-  replica.sharding = getWithoutSingles(mesh, replica.sharding);
+  replica.sharding =
+      normalize(mesh, reference.getType(replica.value), replica.sharding);
   for (const Replica *other : byValue[replica.value])
     if (*other == replica)
       return;

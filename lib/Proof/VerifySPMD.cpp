@@ -13,7 +13,10 @@
 #include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
 #include "tp/Transforms/Utils.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_VERIFYSPMD
@@ -52,7 +55,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     bool proven = true;
     for (ArrayRef<func::FuncOp> functions : getPrograms(module))
       proven &= succeeded(verify(functions, *mesh, *model));
-    if (!proven)
+    if (!proven || failed(writeReport()))
       signalPassFailure();
     markAllAnalysesPreserved();
   }
@@ -83,8 +86,57 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     EquivalenceOptions options;
     options.alwaysExecute = alwaysExecute;
     options.maxOperations = maxOperations;
-    return conclude(checkEquivalence(function, *programs, mesh, options),
-                    *programs, mesh);
+    Equivalence result = checkEquivalence(function, *programs, mesh, options);
+    functionReports.push_back(getJSON(function.getSymName(), result, mesh));
+    return conclude(result, *programs, mesh);
+  }
+
+  static llvm::json::Object getJSON(StringRef name, const Equivalence &result,
+                                    MeshOp mesh) {
+    auto verdict = [&]() -> StringRef {
+      switch (result.verdict) {
+      case Verdict::Proven:
+        return "proven";
+      case Verdict::Executed:
+        return "executed";
+      case Verdict::Different:
+        return "different";
+      case Verdict::Unproven:
+        return "unproven";
+      }
+      llvm_unreachable("unknown verdict");
+    };
+    llvm::json::Object object{{"function", name},
+                              {"ranks", mesh.getNumRanks()},
+                              {"verdict", verdict()},
+                              {"ops_by_rule", result.numByRule},
+                              {"helper_ops", result.numHelpers},
+                              {"movements", result.numMovements},
+                              {"executed_operations", result.numOperations}};
+    if (result.mismatch) {
+      object["not_proven"] = llvm::json::Object{
+          {"op", result.mismatch->op->getName().getStringRef()},
+          {"fqn", getFqn(result.mismatch->op)},
+          {"reason", result.mismatch->reason}};
+    }
+    return object;
+  }
+
+  LogicalResult writeReport() {
+    if (report.empty())
+      return success();
+    llvm::json::Object all{{"schema", 1},
+                           {"functions", std::move(functionReports)}};
+    llvm::Error error =
+        llvm::writeToOutput(report, [&](raw_ostream &os) -> llvm::Error {
+          os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(all)));
+          return llvm::Error::success();
+        });
+    if (!error)
+      return success();
+    return getOperation().emitError()
+           << "can't write the report to '" << report
+           << "': " << llvm::toString(std::move(error));
   }
 
   LogicalResult conclude(const Equivalence &result, ArrayRef<Program> programs,
@@ -171,5 +223,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     }
     return std::move(diag) << ": " << mismatch.reason;
   }
+
+  llvm::json::Array functionReports;
 };
 } // namespace

@@ -10,12 +10,55 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
   let description = [{
     Given per-rank IR and the model that it was made from, proves for all ranks that each
     result is the rank's block, as its `tp.sharding` says, of what the model computes.
+    [Proof](Proof.md) says what is proven by what, and what is trusted.
+
+    - Data movement is followed by block algebra: which elements of which value each rank
+      holds, in which order.
+    - An op is matched with one of the model's: from the placements of the operands, the
+      op's sharding rule gives the split, and its partition hook what each rank has to run.
+    - What can't be proven so is executed over exact integers, the model and all ranks, and
+      a remark says so. `max-operations` bounds it.
+
+    With
+
+    ```mlir
+    // model.mlir
+    tp.mesh @mesh(tp = 2)
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x6xf32> {
+      %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<6x8xf32>
+      %b = nn.parameter "b" : tensor<6xf32>
+      %0 = nn.linear %x, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+      %1 = nn.add %0, %b : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
+      return %1 : tensor<4x6xf32>
+    }
+    ```
+
+    `tp-opt model.mlir --tp-parallelize -o ranks.mlir` and
+    `tp-opt ranks.mlir --tp-verify-spmd=reference=model.mlir` say
+
+    ```
+    remark: 'main' is proven for 2 ranks: 4 ops by rule (0 more as parts of them), 2 movements by block algebra
+    ```
+
+    and, if the all-reduce were missing,
+
+    ```
+    ranks.mlir:9:10: error: not proven: with operands that are (Partial(sum)), (Replicate), the reference's op is to be computed otherwise
+    model.mlir:7:8: note: the reference computes this here
+    ranks.mlir:9:10: note: executed over exact integers: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes
+    ```
+
+    Fails where a program is wrong, and where it can neither be proven nor executed. The
+    IR stays as it is.
   }];
   let options = [
     Option<"reference", "reference", "std::string", /*default=*/"\"\"",
            "Path of the model: Model IR, Annotated IR or Sharded IR">,
     Option<"alwaysExecute", "always-execute", "bool", /*default=*/"false",
            "Whether to execute what is proven as well, which checks the rules">,
+    Option<"report", "report", "std::string", /*default=*/"\"\"",
+           "Path of a JSON file with the verdict on each function; none is "
+           "written when empty, nor when a program is wrong">,
     Option<"maxOperations", "max-operations", "int64_t",
            /*default=*/"1000000000",
            "How many scalar operations, of all ranks together, may be executed "
