@@ -1,6 +1,7 @@
 //===- Executor.cpp - Running programs over exact numbers -----------------===//
 
 #include "Executor.h"
+#include "ReferenceGraph.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Conversion/NNToLinalg.h"
@@ -288,7 +289,7 @@ LogicalResult Machine::evaluate(Operation *op) {
     return success();
   }
   // Global values are where they are.
-  if (isa<RedistributeOp, DistributeOp>(op)) {
+  if (isPlacementOnly(op)) {
     values[op->getResult(0)] = get(op->getOperand(0));
     return success();
   }

@@ -3,6 +3,7 @@
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -160,8 +161,13 @@ void ProgramMatcher::expandWith(Operation *op,
   auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
   if (!ruleOp)
     return expandAlike(op, operands);
+  // What a body reads from around the op is whole.
+  for (const Replica *captured : operands.drop_front(op->getNumOperands()))
+    if (!captured->sharding.isReplicated())
+      return;
   auto shardings = llvm::map_to_vector(
-      operands, [](const Replica *replica) { return replica->sharding; });
+      operands.take_front(op->getNumOperands()),
+      [](const Replica *replica) { return replica->sharding; });
   std::string reason;
   for (const OpSplit &split :
        findSplits(ruleOp, mesh, algebra, shardings, axes, reason)) {
@@ -203,7 +209,9 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
     ShardingAttr sharding =
         getResultSharding(rule, split, result.getResultNumber());
     auto global = dyn_cast<RankedTensorType>(result.getType());
-    if (!sharding || !global)
+    if (!global)
+      return expandAlike(op, operands);
+    if (!sharding)
       return;
     auto local = getLocalTypes(global, sharding);
     if (!local || !types.contains(local->front()))
@@ -232,12 +240,23 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
     OpBuilder builder(mesh.getContext());
     builder.setInsertionPointToEnd(scratch);
     Operation *last = scratch->empty() ? nullptr : &scratch->back();
-    FailureOr<SmallVector<Value>> built =
-        op.partition(builder, values, types, own);
+    size_t numOperands = op->getNumOperands();
+    FailureOr<SmallVector<Value>> built = op.partition(
+        builder, ArrayRef(values).take_front(numOperands), types, own);
+    DenseMap<Value, Value> around;
+    for (auto [captured, value] :
+         llvm::zip_equal(ValueNumbering::getCaptured(op),
+                         ArrayRef(values).drop_front(numOperands)))
+      around[captured] = value;
     collectives.emplace_back();
     bool hasRegions = false;
     auto begin = last ? std::next(last->getIterator()) : scratch->begin();
     for (Operation &inner : llvm::make_range(begin, scratch->end())) {
+      for (Region &region : inner.getRegions())
+        visitUsedValuesDefinedAbove(region, region, [&](OpOperand *operand) {
+          if (Value value = around.lookup(operand->get()))
+            operand->set(value);
+        });
       Number first = number(&inner, numbers);
       hasRegions |= inner.getNumRegions() != 0;
       for (OpResult result : inner.getResults()) {
@@ -286,9 +305,7 @@ void ProgramMatcher::expandAlike(Operation *op,
   }
   for (OpResult result : op->getResults()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
-    auto sharding = ShardingAttr::getReplicated(
-        FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-        type ? type.getRank() : 0);
+    ShardingAttr sharding = getWhole(type ? type.getRank() : 0);
     expect(
         {reference.getId(result), sharding, numbers[result.getResultNumber()]});
   }
@@ -373,6 +390,16 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
       };
       ShardingAttr sharding = getArgSharding(own, index);
       auto type = own.getArgAttrOfType<TypeAttr>(index, kGlobalTypeAttr);
+      if (!global) {
+        // Scalars are the same on all ranks.
+        if (own.getArgument(index).getType() !=
+            function.getArgument(index).getType())
+          return fail("has another type than the reference's argument");
+        replica.sharding = getWhole(0);
+        replica.numbers.push_back(numbering.getSource(
+            builder.getIndexAttr(index), own.getArgument(index).getType()));
+        continue;
+      }
       if (!sharding || !type)
         return fail("has no 'tp.sharding' and 'tp.global_type'");
       if (type.getValue() != global)
@@ -424,49 +451,216 @@ std::optional<Mismatch> ProgramMatcher::addParameter(Operation *op) {
 
 std::optional<Mismatch> ProgramMatcher::matchFirst() {
   func::FuncOp function = programs.front().function;
-  for (Operation &op : function.getBody().front()) {
-    if (op.hasTrait<OpTrait::IsTerminator>())
-      return matchReturn(&op);
-    Number first = number(&op, firstNumbers);
-    for (OpResult result : op.getResults()) {
-      firstNumbers[result] = first + result.getResultNumber();
-      computed.insert(first + result.getResultNumber());
+  Block &block = function.getBody().front();
+  for (Operation &op : block.without_terminator())
+    if (auto mismatch = matchOp(&op))
+      return mismatch;
+  return matchReturn(block.getTerminator());
+}
+
+std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
+  Number first = number(op, firstNumbers);
+  for (OpResult result : op->getResults()) {
+    firstNumbers[result] = first + result.getResultNumber();
+    computed.insert(first + result.getResultNumber());
+  }
+  if (op->hasAttr(kGlobalTypeAttr)) {
+    if (auto mismatch = addParameter(op))
+      return mismatch;
+  } else if (BlockAlgebra::isMovement(op)) {
+    move(op, firstNumbers.lookup(op->getOperand(0)));
+  } else if (hasFollowedRegions(op)) {
+    if (auto mismatch = matchRegions(cast<RegionBranchOpInterface>(op)))
+      return mismatch;
+  }
+  for (OpResult result : op->getResults()) {
+    auto it = expected.find(firstNumbers[result]);
+    if (it == expected.end())
+      continue;
+    SmallVector<Replica, 1> list = std::move(it->second);
+    expected.erase(it);
+    for (Replica &replica : list)
+      add(std::move(replica));
+  }
+  drain();
+  bool known =
+      op->getNumResults() && byNumber.contains(firstNumbers[op->getResult(0)]);
+  if (known && BlockAlgebra::isMovement(op))
+    ++numMovements;
+  else if (known)
+    ++numByRule;
+  else if (op->getNumResults() &&
+           helpers.contains(firstNumbers[op->getResult(0)]))
+    ++numHelpers;
+  if (!isa<CollectiveOpInterface>(op))
+    return std::nullopt;
+  auto it = counterparts.find(firstNumbers[op->getResult(0)]);
+  if (it == counterparts.end()) {
+    auto culprit = findCulprit(op->getResult(0));
+    return culprit ? *culprit : explain(op);
+  }
+  issued.push_back(it->second);
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+/// By induction over the times that a region runs: what enters it is a block of
+/// what enters the reference's, and if so, what it passes on is, placed alike
+/// on all ways.
+std::optional<Mismatch>
+ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
+  RegionBranchOpInterface similar;
+  for (Operation *other : reference.getRegionOps())
+    if (!usedRegionOps.contains(other) && isSimilar(op, other)) {
+      similar = cast<RegionBranchOpInterface>(other);
+      break;
     }
-    if (op.hasAttr(kGlobalTypeAttr)) {
-      if (auto mismatch = addParameter(&op))
-        return mismatch;
-    } else if (BlockAlgebra::isMovement(&op)) {
-      move(&op, firstNumbers.lookup(op.getOperand(0)));
-    }
-    for (OpResult result : op.getResults()) {
-      auto it = expected.find(firstNumbers[result]);
-      if (it == expected.end())
-        continue;
-      SmallVector<Replica, 1> list = std::move(it->second);
-      expected.erase(it);
-      for (Replica &replica : list)
-        add(std::move(replica));
-    }
-    drain();
-    bool known =
-        op.getNumResults() && byNumber.contains(firstNumbers[op.getResult(0)]);
-    if (known && BlockAlgebra::isMovement(&op))
-      ++numMovements;
-    else if (known)
-      ++numByRule;
-    else if (op.getNumResults() &&
-             helpers.contains(firstNumbers[op.getResult(0)]))
-      ++numHelpers;
-    if (isa<CollectiveOpInterface>(op)) {
-      auto it = counterparts.find(firstNumbers[op.getResult(0)]);
-      if (it == counterparts.end()) {
-        auto culprit = findCulprit(op.getResult(0));
-        return culprit ? *culprit : explain(&op);
+  if (!similar || programs.size() > 1)
+    return std::nullopt; // what uses the results isn't explained
+  usedRegionOps.insert(similar);
+
+  // Passes values on, from both sides' points, to where they arrive.
+  auto pass = [&](Operation *at, ValueRange own, ValueRange theirs,
+                  ValueRange ownInputs,
+                  ValueRange theirInputs) -> std::optional<Mismatch> {
+    for (auto [value, their, input, theirInput] :
+         llvm::zip_equal(own, theirs, ownInputs, theirInputs)) {
+      const Replica *from = nullptr;
+      ShardingAttr wanted = arrivedAs.lookup(input);
+      for (const Replica *replica : byNumber.lookup(firstNumbers[value]))
+        if (replica->value == reference.getId(their) &&
+            (!wanted || replica->sharding == wanted))
+          from = replica;
+      if (!from) {
+        if (auto culprit = findCulprit(value))
+          return culprit;
+        return Mismatch{at, 0,
+                        "it passes on another value than the reference, or the "
+                        "same placed otherwise than what else arrives there",
+                        theirInput.getDefiningOp()};
       }
-      issued.push_back(it->second);
+      if (wanted)
+        continue;
+      arrivedAs[input] = from->sharding;
+      introduce(input, theirInput, from->sharding);
     }
+    return std::nullopt;
+  };
+  auto passAll = [&](Operation *at, Operation *theirAt, RegionBranchPoint point,
+                     RegionBranchPoint theirPoint,
+                     bool isEntry) -> std::optional<Mismatch> {
+    SmallVector<RegionSuccessor> successors, theirs;
+    op.getSuccessorRegions(point, successors);
+    similar.getSuccessorRegions(theirPoint, theirs);
+    if (successors.size() != theirs.size())
+      return Mismatch{at, 0, "it goes on elsewhere than the reference",
+                      theirAt};
+    for (auto [mine, their] : llvm::zip_equal(successors, theirs)) {
+      // What isn't passed on runs no times: its results are those of the
+      // terminators, which come later.
+      auto operands = [&](auto branch, Operation *terminator,
+                          RegionSuccessor to) -> ValueRange {
+        if (isEntry)
+          return branch.getEntrySuccessorOperands(to);
+        return cast<RegionBranchTerminatorOpInterface>(terminator)
+            .getSuccessorOperands(to);
+      };
+      if (auto mismatch = pass(
+              at, operands(op, at, mine), operands(similar, theirAt, their),
+              mine.getSuccessorInputs(), their.getSuccessorInputs()))
+        return mismatch;
+    }
+    return std::nullopt;
+  };
+  if (auto mismatch = passAll(op, similar, RegionBranchPoint::parent(),
+                              RegionBranchPoint::parent(), true))
+    return mismatch;
+  for (auto [region, their] :
+       llvm::zip_equal(op->getRegions(), similar->getRegions())) {
+    if (region.empty())
+      continue;
+    // Scalars that the op makes, such as a loop's index.
+    for (auto [argument, theirs] :
+         llvm::zip_equal(region.getArguments(), their.getArguments()))
+      if (!arrivedAs.contains(argument) &&
+          !isa<RankedTensorType>(argument.getType()))
+        introduce(argument, theirs, getWhole(0));
+    drain();
+    for (Operation &inner : region.front().without_terminator())
+      if (auto mismatch = matchOp(&inner))
+        return mismatch;
+    Operation *end = region.front().getTerminator();
+    Operation *theirEnd = their.front().getTerminator();
+    auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(end);
+    auto theirTerminator =
+        dyn_cast<RegionBranchTerminatorOpInterface>(theirEnd);
+    if (!terminator || !theirTerminator || !matchesScalars(end, theirEnd))
+      return Mismatch{end, 0, "it goes on otherwise than the reference",
+                      theirEnd};
+    if (auto mismatch = passAll(end, theirEnd, RegionBranchPoint(terminator),
+                                RegionBranchPoint(theirTerminator), false))
+      return mismatch;
   }
   return std::nullopt;
+}
+
+ShardingAttr ProgramMatcher::getWhole(int64_t rank) {
+  return ShardingAttr::getReplicated(
+      FlatSymbolRefAttr::get(mesh.getSymNameAttr()), rank);
+}
+
+/// A value that regions make: a block of the reference's, by assumption.
+void ProgramMatcher::introduce(Value value, Value theirs,
+                               ShardingAttr sharding) {
+  if (!isa<OpResult>(value))
+    firstNumbers[value] = numbering.getSource(
+        StringAttr::get(mesh.getContext(),
+                        "region value " + Twine(arrivedAs.size()) + " of " +
+                            Twine(firstNumbers.size())),
+        value.getType());
+  Number number = firstNumbers[value];
+  computed.insert(number);
+  add({reference.getId(theirs), sharding, {number}});
+}
+
+/// Whether scalar operands are the same; tensors are passed on.
+bool ProgramMatcher::matchesScalars(Operation *op, Operation *theirs) {
+  if (op->getNumOperands() != theirs->getNumOperands())
+    return false;
+  for (auto [own, their] :
+       llvm::zip_equal(op->getOperands(), theirs->getOperands()))
+    if (!isa<RankedTensorType>(own.getType()) &&
+        llvm::none_of(byNumber.lookup(firstNumbers[own]),
+                      [&](const Replica *replica) {
+                        return replica->value == reference.getId(their);
+                      }))
+      return false;
+  return true;
+}
+
+bool ProgramMatcher::isSimilar(Operation *op, Operation *theirs) {
+  return op->getName() == theirs->getName() &&
+         getMeaning(op) == getMeaning(theirs) &&
+         op->getNumResults() == theirs->getNumResults() &&
+         op->getNumRegions() == theirs->getNumRegions() &&
+         llvm::equal(op->getRegions(), theirs->getRegions(),
+                     [](Region &a, Region &b) {
+                       return a.getNumArguments() == b.getNumArguments() &&
+                              a.empty() == b.empty();
+                     }) &&
+         op->getNumOperands() == theirs->getNumOperands() &&
+         llvm::all_of(llvm::zip(op->getOperands(), theirs->getOperands()),
+                      [&](auto pair) {
+                        auto [own, their] = pair;
+                        ReferenceGraph::Id wanted = reference.getId(their);
+                        return llvm::any_of(byNumber.lookup(firstNumbers[own]),
+                                            [&](const Replica *replica) {
+                                              return replica->value == wanted;
+                                            });
+                      });
 }
 
 std::optional<Mismatch> ProgramMatcher::matchReturn(Operation *op) {

@@ -22,6 +22,7 @@
 #include "BlockAlgebra.h"
 #include "ReferenceGraph.h"
 #include "ValueNumbering.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Proof/Equivalence.h"
 
@@ -57,6 +58,12 @@ private:
   std::optional<Mismatch> addArguments();
   std::optional<Mismatch> addParameter(Operation *op);
   std::optional<Mismatch> matchFirst();
+  std::optional<Mismatch> matchOp(Operation *op);
+  std::optional<Mismatch> matchRegions(RegionBranchOpInterface op);
+  bool isSimilar(Operation *op, Operation *theirs);
+  bool matchesScalars(Operation *op, Operation *theirs);
+  void introduce(Value value, Value theirs, ShardingAttr sharding);
+  ShardingAttr getWhole(int64_t rank);
   std::optional<Mismatch> matchReturn(Operation *op);
   std::optional<Mismatch> matchOther(unsigned program);
   std::optional<Mismatch> findCulprit(Value wrong);
@@ -104,6 +111,11 @@ private:
   DenseMap<Number, Alternatives> counterparts;
   DenseMap<Value, Number> firstNumbers;
   SmallVector<Alternatives> issued, returned;
+
+  /// How values that regions make are placed, and which of the reference's ops
+  /// with regions are taken.
+  DenseMap<Value, ShardingAttr> arrivedAs;
+  DenseSet<Operation *> usedRegionOps;
 
   /// Where hooks build. Its arguments stand for the programs' values.
   std::unique_ptr<Region> region = std::make_unique<Region>();

@@ -10,11 +10,18 @@
 
 namespace mlir::tp {
 
+/// Whether `op` only says where its operand lives: the identity.
+bool isPlacementOnly(Operation *op);
+
+/// Whether the proof follows the values that `op` passes into its regions,
+/// round them and out.
+bool hasFollowedRegions(Operation *op);
+
 /// A function of global values. Equal computations are one value, and what only
 /// says where a value lives (`tp.redistribute`) is none.
 class ReferenceGraph {
 public:
-  /// Modules must be inlined.
+  /// Modules and calls must be inlined.
   explicit ReferenceGraph(func::FuncOp function);
 
   using Id = unsigned;
@@ -39,8 +46,13 @@ public:
   /// Ops without operands, parameters left out.
   ArrayRef<Operation *> getSources() const { return sources; }
 
+  /// Ops with regions that are followed into, in order.
+  ArrayRef<Operation *> getRegionOps() const { return regionOps; }
+
 private:
   Id add(Value value, ValueNumbering::Number number);
+  void addBlock(Block &block);
+  void addOp(Operation *op);
 
   func::FuncOp function;
   ValueNumbering numbering;
@@ -50,7 +62,7 @@ private:
   std::vector<Entry> entries;
   llvm::StringMap<Id> parameters;
   SmallVector<Id> results;
-  SmallVector<Operation *> sources;
+  SmallVector<Operation *> sources, regionOps;
 };
 
 } // namespace mlir::tp

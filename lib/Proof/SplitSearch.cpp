@@ -153,7 +153,7 @@ private:
     for (auto [index, sharding] : llvm::enumerate(given)) {
       ShardingAttr wanted = getOperandSharding(rule, split, index);
       auto type = dyn_cast<RankedTensorType>(op->getOperand(index).getType());
-      if (!wanted || !type || !algebra.isSame(type, wanted, sharding))
+      if (!wanted || (type && !algebra.isSame(type, wanted, sharding)))
         return false;
     }
     return true;

@@ -26,6 +26,37 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
+/// Replaces calls by the bodies of what they call; those that are recursive, or
+/// have several blocks, stay.
+static void inlineCalls(func::FuncOp function) {
+  constexpr int maxDepth = 64;
+  for (int depth = 0; depth < maxDepth; ++depth) {
+    SmallVector<func::CallOp> calls;
+    function.walk([&](func::CallOp call) { calls.push_back(call); });
+    bool changed = false;
+    for (func::CallOp call : calls) {
+      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+          call, call.getCalleeAttr());
+      if (!callee || callee == function || callee.isExternal() ||
+          !callee.getBody().hasOneBlock())
+        continue;
+      OpBuilder builder(call);
+      IRMapping mapping;
+      Block &body = callee.getBody().front();
+      mapping.map(body.getArguments(), call.getOperands());
+      for (Operation &op : body.without_terminator())
+        builder.clone(op, mapping);
+      for (auto [result, value] : llvm::zip_equal(
+               call.getResults(), body.getTerminator()->getOperands()))
+        result.replaceAllUsesWith(mapping.lookupOrDefault(value));
+      call.erase();
+      changed = true;
+    }
+    if (!changed)
+      return;
+  }
+}
+
 namespace {
 struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   using VerifySPMDBase::VerifySPMDBase;
@@ -64,6 +95,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   LogicalResult verify(ArrayRef<func::FuncOp> functions, MeshOp mesh,
                        ModuleOp model) {
     func::FuncOp first = functions.front();
+    // What others call is proven as part of them.
+    if (first.isPrivate())
+      return success();
     auto function = model.lookupSymbol<func::FuncOp>(first.getSymName());
     if (!function)
       return first.emitError()
@@ -83,6 +117,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         return diag;
       }
     }
+    inlineCalls(function);
     EquivalenceOptions options;
     options.alwaysExecute = alwaysExecute;
     options.maxOperations = maxOperations;
