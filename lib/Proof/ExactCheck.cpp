@@ -99,8 +99,14 @@ LogicalResult ExactCheck::runReference() {
   parameters.clear();
   for (BlockArgument argument : reference.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type)
-      return session.fail(reference, "an argument is no tensor");
+    if (!type) {
+      if (!argument.getType().isIntOrIndexOrFloat())
+        return session.fail(reference, "an argument is no tensor or number");
+      Datum one = makeInput(getName(argument),
+                            RankedTensorType::get({}, argument.getType()));
+      arguments.push_back({nullptr, one.tensor ? one.tensor->data[0] : 0});
+      continue;
+    }
     arguments.push_back(makeInput(getName(argument), type));
     if (!arguments.back().tensor)
       return session.spend(reference, 0);
@@ -164,6 +170,10 @@ LogicalResult ExactCheck::runPrograms() {
   for (auto [rank, function] : llvm::enumerate(byRank))
     for (BlockArgument argument : function.getArguments()) {
       unsigned index = argument.getArgNumber();
+      if (!isa<RankedTensorType>(argument.getType())) {
+        blocks[rank].push_back(arguments[index]);
+        continue;
+      }
       blocks[rank].push_back(getBlockOf(
           arguments[index], cast<RankedTensorType>(argument.getType()),
           getArgSharding(function, index), rank));
@@ -273,7 +283,19 @@ ExactCheck::Outcome ExactCheck::run() {
     return Outcome::Different;
   }
   for (unsigned index = 0; index < reference.getNumResults(); ++index) {
-    auto type = cast<RankedTensorType>(reference.getResultTypes()[index]);
+    auto type = dyn_cast<RankedTensorType>(reference.getResultTypes()[index]);
+    if (!type) {
+      for (auto [rank, machine] : llvm::enumerate(machines))
+        if (machine->getResults()[index].scalar !=
+            whole->getResults()[index].scalar) {
+          reason = "result " + std::to_string(index) +
+                   " is another number on "
+                   "rank " +
+                   std::to_string(rank);
+          return Outcome::Different;
+        }
+      continue;
+    }
     ShardingAttr sharding = getResultSharding(byRank.front(), index);
     auto blocks = llvm::map_to_vector(machines, [&](const auto &machine) {
       return machine->getResults()[index];

@@ -3,7 +3,6 @@
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -14,7 +13,8 @@ using namespace mlir::tp;
 ProgramMatcher::ProgramMatcher(const ReferenceGraph &reference,
                                ArrayRef<Program> programs, MeshOp mesh)
     : reference(reference), programs(programs), mesh(mesh), algebra(mesh),
-      scratch(&region->emplaceBlock()) {}
+      scratchModule(ModuleOp::create(mesh.getLoc())),
+      scratch(scratchModule->getBody()) {}
 
 /// The first op of the function, in its order, that `values` depend on and that
 /// `isWanted` says.
@@ -224,12 +224,15 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
     DenseMap<Value, Number> numbers;
     SmallVector<Value> values;
     for (const Replica *operand : operands) {
-      auto local =
-          getLocalTypes(reference.getType(operand->value), operand->sharding);
-      if (!local)
-        return;
       Number number = operand->numbers[index];
-      values.push_back(getPlaceholder(number, (*local)[index]));
+      Type type = reference.get(operand->value).value.getType();
+      if (RankedTensorType global = reference.getType(operand->value)) {
+        auto local = getLocalTypes(global, operand->sharding);
+        if (!local)
+          return;
+        type = (*local)[index];
+      }
+      values.push_back(getPlaceholder(number, type));
       numbers[values.back()] = number;
     }
     SmallVector<Type> types;
@@ -252,10 +255,12 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
     bool hasRegions = false;
     auto begin = last ? std::next(last->getIterator()) : scratch->begin();
     for (Operation &inner : llvm::make_range(begin, scratch->end())) {
-      for (Region &region : inner.getRegions())
-        visitUsedValuesDefinedAbove(region, region, [&](OpOperand *operand) {
-          if (Value value = around.lookup(operand->get()))
-            operand->set(value);
+      // A copied body reads what the op's body reads.
+      if (!around.empty())
+        inner.walk([&](Operation *each) {
+          for (OpOperand &operand : each->getOpOperands())
+            if (Value value = around.lookup(operand.get()))
+              operand.set(value);
         });
       Number first = number(&inner, numbers);
       hasRegions |= inner.getNumRegions() != 0;

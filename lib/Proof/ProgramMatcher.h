@@ -22,6 +22,7 @@
 #include "BlockAlgebra.h"
 #include "ReferenceGraph.h"
 #include "ValueNumbering.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Proof/Equivalence.h"
@@ -118,7 +119,7 @@ private:
   DenseSet<Operation *> usedRegionOps;
 
   /// Where hooks build. Its arguments stand for the programs' values.
-  std::unique_ptr<Region> region = std::make_unique<Region>();
+  OwningOpRef<ModuleOp> scratchModule;
   Block *scratch;
   DenseMap<Number, Value> placeholders;
 };

@@ -124,6 +124,48 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
   %5 = nn.linear %4, %o : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
   return %5 : tensor<3x4xf32>
 })"},
+    {"loop", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %w1 = nn.parameter "w1" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<4x4xf32>
+  %w2 = nn.parameter "w2" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<4x4xf32>
+  %lower = arith.constant 0 : index
+  %upper = arith.constant 3 : index
+  %step = arith.constant 1 : index
+  %r = scf.for %i = %lower to %upper step %step iter_args(%h = %x) -> (tensor<3x4xf32>) {
+    %0 = nn.linear %h, %w1 : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    %1 = nn.silu %0 : tensor<3x4xf32>
+    %2 = nn.linear %1, %w2 : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    %3 = nn.add %2, %h : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+    scf.yield %3 : tensor<3x4xf32>
+  }
+  return %r : tensor<3x4xf32>
+})"},
+    {"upstream", R"(
+#rows = affine_map<(d0, d1) -> (d0, d1)>
+#columns = affine_map<(d0, d1) -> (d1)>
+tp.mesh @mesh(dp = 2, tp = 2)
+func.func @main(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {} ]>},
+                %w1: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>},
+                %b1: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp} ]>},
+                %w2: tensor<8x6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>})
+    -> (tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {} ]>}) {
+  %zero = arith.constant 0.0 : f32
+  %e1 = tensor.empty() : tensor<4x8xf32>
+  %i1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %0 = linalg.matmul ins(%x, %w1 : tensor<4x8xf32>, tensor<8x8xf32>) outs(%i1 : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = linalg.generic {indexing_maps = [#rows, #columns, #rows], iterator_types = ["parallel", "parallel"]}
+      ins(%0, %b1 : tensor<4x8xf32>, tensor<8xf32>) outs(%e1 : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %s = arith.addf %a, %b : f32
+    %m = arith.maximumf %s, %zero : f32
+    linalg.yield %m : f32
+  } -> tensor<4x8xf32>
+  %e2 = tensor.empty() : tensor<4x6xf32>
+  %i2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %2 = linalg.matmul ins(%1, %w2 : tensor<4x8xf32>, tensor<8x6xf32>) outs(%i2 : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %2 : tensor<4x6xf32>
+})"},
 };
 
 } // namespace mlir::tp::test

@@ -2,10 +2,10 @@
 //
 // Over one mesh dimension, each operand of an op is whole, split along one of
 // its dimensions or Partial, and so is the result. For small instances of every
-// op, all such placements are tried:
+// op of nn, and of some upstream ones, all such placements are tried:
 //
-// - sound: where the op's rule allows a placement, what its partition hook
-// builds
+// - sound: where the rule of an op allows a placement, what its partition hook
+//   builds
 //   computes, executed over exact integers, the blocks of what the op computes;
 // - complete: where the op on local blocks, unchanged, computes these, its rule
 //   allows it. What rules leave out on purpose is listed here, with the reason.
@@ -233,6 +233,44 @@ constexpr Instance kInstances[] = {
     {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<4xf32>",
      "nn.nll_loss none %a, %b ignore -100 : (tensor<4x6xf32>, tensor<4xi64>) "
      "-> tensor<4xf32>"},
+    // Upstream ops.
+    {"(%a: tensor<4x6xf32>, %b: tensor<6x2xf32>, %c: tensor<4x2xf32>) -> "
+     "tensor<4x2xf32>",
+     "linalg.matmul ins(%a, %b : tensor<4x6xf32>, tensor<6x2xf32>) outs(%c : "
+     "tensor<4x2xf32>) -> tensor<4x2xf32>"},
+    {"(%a: tensor<2x4x2xf32>, %b: tensor<2x2x4xf32>, %c: tensor<2x4x4xf32>) -> "
+     "tensor<2x4x4xf32>",
+     "linalg.batch_matmul ins(%a, %b : tensor<2x4x2xf32>, tensor<2x2x4xf32>) "
+     "outs(%c : tensor<2x4x4xf32>)"
+     " -> tensor<2x4x4xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<2x4xf32>) -> tensor<2x4xf32>",
+     "linalg.transpose ins(%a : tensor<4x2xf32>) outs(%b : tensor<2x4xf32>) "
+     "permutation = [1, 0]"},
+    {"(%a: tensor<4x6xf32>, %b: tensor<4xf32>) -> tensor<4xf32>",
+     "linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, "
+     "affine_map<(i, j) -> (i)>],"
+     " iterator_types = [\"parallel\", \"reduction\"]} ins(%a : "
+     "tensor<4x6xf32>) outs(%b : tensor<4xf32>) {\n"
+     "^bb0(%x: f32, %acc: f32):\n %m = arith.maximumf %x, %acc : f32\n "
+     "linalg.yield %m : f32\n} -> tensor<4xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "arith.addf %a, %b : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "arith.mulf %a, %b : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "math.exp %a : tensor<4x2xf32>"},
+    {"(%a: tensor<8x2xf32>) -> tensor<4x2x2xf32>",
+     "tensor.expand_shape %a [[0, 1], [2]] output_shape [4, 2, 2] : "
+     "tensor<8x2xf32> into tensor<4x2x2xf32>"},
+    {"(%a: tensor<4x2x2xf32>) -> tensor<8x2xf32>",
+     "tensor.collapse_shape %a [[0, 1], [2]] : tensor<4x2x2xf32> into "
+     "tensor<8x2xf32>"},
+    {"(%a: tensor<4x6xf32>) -> tensor<4x2xf32>",
+     "tensor.extract_slice %a[0, 1] [4, 2] [1, 1] : tensor<4x6xf32> to "
+     "tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x4xf32>) -> tensor<4x6xf32>",
+     "tensor.concat dim(1) %a, %b : (tensor<4x2xf32>, tensor<4x4xf32>) -> "
+     "tensor<4x6xf32>"},
 };
 
 /// Ops without an instance: what they compute isn't in the program.
@@ -452,6 +490,15 @@ constexpr Omission kOmissions[] = {
      "weights of classes are never Partial"},
     {"nn.nll_loss: (Partial(sum)) (Replicate) -> (Partial(sum))",
      "what it takes is a logarithm's result, which is never Partial"},
+    {"linalg.matmul: (Shard(1)) (Shard(0)) (Partial(sum)) -> (Partial(sum))",
+     "what is added to is a fill as a rule, the same on all ranks"},
+    {"linalg.batch_matmul: (Shard(2)) (Shard(1)) (Partial(sum)) -> "
+     "(Partial(sum))",
+     "as before"},
+    {"linalg.transpose: (Replicate) (Partial(sum)) -> (Replicate)",
+     "outputs that aren't read are tensor.empty"},
+    {"linalg.transpose: (Partial(sum)) (Partial(sum)) -> (Partial(sum))",
+     "as before"},
 };
 
 TEST_F(RulesTest, AreComplete) {
