@@ -388,9 +388,8 @@ LogicalResult BlockAlgebra::Move::exchange(ExchangeOp op) {
   return success();
 }
 
-/// All ways to take `axes` apart into parts of prime size.
-static SmallVector<SmallVector<AxisRefAttr>>
-getPrimeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes) {
+SmallVector<SmallVector<AxisRefAttr>>
+tp::getPrimeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes) {
   SmallVector<SmallVector<AxisRefAttr>> all = {{}};
   for (AxisRefAttr axis : axes) {
     SmallVector<int64_t> primes;

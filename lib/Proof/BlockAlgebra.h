@@ -59,6 +59,10 @@ SmallVector<AxisRefAttr> mergeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes);
 SmallVector<AxisRefAttr> cutParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes,
                                   ArrayRef<AxisRefAttr> cuts);
 
+/// All ways to take `axes` apart into parts of prime size.
+SmallVector<SmallVector<AxisRefAttr>> getPrimeParts(MeshOp mesh,
+                                                    ArrayRef<AxisRefAttr> axes);
+
 } // namespace mlir::tp
 
 #endif // TP_LIB_PROOF_BLOCKALGEBRA_H

@@ -13,11 +13,11 @@ namespace {
 class SplitSearch {
 public:
   SplitSearch(ShardingRuleOpInterface op, MeshOp mesh, BlockAlgebra &algebra,
-              ArrayRef<ShardingAttr> given)
+              ArrayRef<ShardingAttr> given, ArrayRef<AxisRefAttr> parts)
       : op(op), mesh(mesh), algebra(algebra), rule(op.getShardingRule()),
         given(given) {
     // Where placements name parts of a mesh dimension, all are taken apart.
-    SmallVector<AxisRefAttr> cuts;
+    SmallVector<AxisRefAttr> cuts(parts);
     for (ShardingAttr sharding : given) {
       llvm::append_range(cuts, getSplittingAxes(sharding));
       for (PartialAttr partial : sharding.getPartial())
@@ -243,8 +243,26 @@ SmallVector<OpSplit> tp::findSplits(ShardingRuleOpInterface op, MeshOp mesh,
                                     ArrayRef<ShardingAttr> operands,
                                     ArrayRef<AxisRefAttr> axes,
                                     std::string &reason) {
-  SplitSearch search(op, mesh, algebra, operands);
-  SmallVector<OpSplit> splits = search.run(axes);
+  SmallVector<OpSplit> splits =
+      SplitSearch(op, mesh, algebra, operands, {}).run(axes);
+  // One mesh dimension may split several factors of a product, each by a part.
+  bool isProduct = llvm::any_of(
+      op.getShardingRule().operands, [](const TensorFactors &tensor) {
+        return llvm::any_of(
+            tensor, [](const DimFactors &dim) { return dim.size() > 1; });
+      });
+  if (splits.empty() && isProduct) {
+    SmallVector<AxisRefAttr> used;
+    for (ShardingAttr sharding : operands)
+      for (AxisRefAttr axis : getSplittingAxes(sharding))
+        if (!llvm::is_contained(used, axis))
+          used.push_back(axis);
+    for (ArrayRef<AxisRefAttr> parts : getPrimeParts(mesh, used)) {
+      splits = SplitSearch(op, mesh, algebra, operands, parts).run(axes);
+      if (!splits.empty())
+        break;
+    }
+  }
   if (splits.empty()) {
     std::string text;
     llvm::raw_string_ostream os(text);
