@@ -203,6 +203,16 @@ void Propagation::Impl::addFlow(const FlowValue &value) {
       auto column = space.getColumn(getUseColumn(*use));
       wanted.insert(column.begin(), column.end());
     }
+    // Tables grow with each copy.
+    size_t largest = 0;
+    for (const Use *use : uses)
+      largest = std::max(largest, space.getColumn(getUseColumn(*use)).size());
+    size_t entries = space.getColumn(definition).size() * largest;
+    unsigned fitting = 0;
+    while (fitting < numCopies &&
+           (entries *= wanted.size()) <= options.maxEntries)
+      ++fitting;
+    numCopies = fitting;
     copyColumn = space.addColumn(wanted.getArrayRef());
     EdgeKey key{definition,
                 copyColumn,

@@ -17,6 +17,10 @@ using namespace mlir::tp::propagation;
 /// How often the body of a loop is taken to run whose count isn't known.
 constexpr int64_t kUnknownTripCount = 8;
 
+/// An op with more strategies than so many considers only those that spread to
+/// it.
+constexpr size_t kMaxExhaustive = 128;
+
 /// The number of a value that isn't placed: of a scalar.
 constexpr unsigned kNoValue = ~0u;
 
@@ -692,5 +696,10 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   for (const SplitChoice &choice : space.getAllChoices(node.rule))
     if (space.isAbout(all, choice.axis) && !llvm::is_contained(choices, choice))
       choices.push_back(choice);
-  return space.getDomain(node.rule, choices, before, extendsBefore);
+  const Domain *domain =
+      space.getDomain(node.rule, choices, before, extendsBefore);
+  if (domain->strategies.size() <= kMaxExhaustive)
+    return domain;
+  return space.getDomain(node.rule, getSpread(node).choices, before,
+                         extendsBefore);
 }

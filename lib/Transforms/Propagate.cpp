@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "tp/Analysis/Redistribution.h"
@@ -363,9 +364,13 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     if (failed(propagation.run(*roots)) || failed(write(propagation, *mesh)))
       return signalPassFailure();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
-    if (strategy == PropagationStrategy::Optimal && gap.bytes > 0)
-      module.emitRemark() << "placements move up to " << gap.bytes
-                          << " bytes more than the optimum";
+    if (strategy == PropagationStrategy::Optimal && gap.volume > 0)
+      remark::analysis(
+          module.getLoc(),
+          remark::RemarkOpts::name("Gap").category("tp-propagate"))
+          << remark::reason("the search was bounded: {0} bytes of communication "
+                            "and latency at most over the optimum",
+                            gap.volume);
   }
 
   LogicalResult write(const Propagation &propagation, MeshOp mesh) {

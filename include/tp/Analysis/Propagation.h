@@ -36,7 +36,7 @@ struct PropagationOptions {
   /// begin.
   int64_t latencyBytes = 64 * 1024;
   /// The largest table of the exact search.
-  size_t maxEntries = size_t(1) << 21;
+  size_t maxEntries = size_t(1) << 20;
 };
 
 /// The placements of one function as one caller sees it.

@@ -141,7 +141,7 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     value is computed, not as often as it is used in a loop. Modules are inlined first (`nn-inline-modules`).
 
     `strategy=optimal` (the default) solves the choice exactly by variable elimination. Where a program is entangled
-    too much for that, the search is bounded, and a remark says how many bytes it may be off the optimum. Functions of at
+    too much for that, the search is bounded, and a remark (category `tp-propagate`) says how far it may be off the optimum. Functions of at
     most `exhaustive-ops` ops consider every split of every op over the mesh dimensions in use; larger ones those that
     spread. `strategy=greedy` decides op by op, then improves locally.
 
