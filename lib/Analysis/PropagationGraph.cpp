@@ -640,6 +640,23 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   auto extendsBefore = [&](const Strategy &strategy) {
     return !before || strategy.extends(*before);
   };
+  // What has been decided stands, whether or not it still spreads here.
+  auto withBefore = [&](std::vector<SplitChoice> choices) {
+    auto add = [&](SplitChoice choice) {
+      if (!llvm::is_contained(choices, choice))
+        choices.push_back(std::move(choice));
+    };
+    if (!before)
+      return choices;
+    for (auto [factor, axes] : llvm::enumerate(before->split.factorAxes))
+      for (AxisRefAttr axis : axes)
+        add({axis, /*isLinear=*/false, static_cast<unsigned>(factor),
+             llvm::to_vector_of<int64_t, 0>(
+                 before->split.factorSegments[factor])});
+    for (auto [set, axis] : before->split.linearAxes)
+      add({axis, /*isLinear=*/true, set, {}});
+    return choices;
+  };
   switch (node.kind) {
   case Node::Fixed: {
     SmallVector<ShardingAttr> needs, gives;
@@ -674,25 +691,25 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   }
   case Node::Barrier:
     // What spread to the result, and nothing else.
-    return space.getDomain(node.rule,
-                           space
-                               .spread(node.rule, getStates(node, node.results),
-                                       getStates(node, node.results))
-                               .choices,
-                           before, extendsBefore);
+    return space.getDomain(
+        node.rule,
+        withBefore(space
+                       .spread(node.rule, getStates(node, node.results),
+                               getStates(node, node.results))
+                       .choices),
+        before, extendsBefore);
   case Node::Compute:
     break;
   }
   if (!isExhaustive)
-    return space.getDomain(node.rule, getSpread(node).choices, before,
-                           extendsBefore);
+    return space.getDomain(node.rule, withBefore(getSpread(node).choices),
+                           before, extendsBefore);
   // All splits over mesh dimensions that reach the op.
   StateSet all;
-  for (const StateSet &set :
-       llvm::concat<StateSet>(getStates(node, node.operands),
-                              getStates(node, node.results)))
+  for (const StateSet &set : llvm::concat<StateSet>(
+           getStates(node, node.operands), getStates(node, node.results)))
     all |= set;
-  std::vector<SplitChoice> choices = getSpread(node).choices;
+  std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
   for (const SplitChoice &choice : space.getAllChoices(node.rule))
     if (space.isAbout(all, choice.axis) && !llvm::is_contained(choices, choice))
       choices.push_back(choice);

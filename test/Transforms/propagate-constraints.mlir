@@ -93,3 +93,19 @@ func.func @backward_only(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, 
   %2 = nn.exp %1 : tensor<8x8xf32>
   return %2 : tensor<8x8xf32>
 }
+
+// -----
+
+// What has been decided stands where it no longer spreads to: the argument was split for the sum, and is gathered for
+// the constraint that comes after.
+// CHECK-LABEL: func.func @stands
+// CHECK-SAME: %arg1: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) ->
+// CHECK: tp.redistribute %arg1 to <@mesh, {{\[}}{}, {}]>
+// CHECK: nn.add {{.*}}{tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}
+tp.mesh @mesh(tp = 2)
+func.func @stands(%x: tensor<8x8xf32> {tp.open}, %y: tensor<8x8xf32> {tp.open}) -> (tensor<8x8xf32> {tp.open}) {
+  %a = tp.constraint %x to <@mesh, [{tp}, {}]> : tensor<8x8xf32>
+  %b = tp.constraint %y to <@mesh, [{}, {}]> priority 1 : tensor<8x8xf32>
+  %s = nn.add %a, %b : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %s : tensor<8x8xf32>
+}
