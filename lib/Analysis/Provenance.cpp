@@ -171,7 +171,8 @@ void Provenance::search(unsigned axis) {
       isSource[index] = true;
       forEachPlace(index, [&](unsigned place) {
         // Over some mesh dimensions, the redistribution is the op's own.
-        if (node.kind != Node::Over || !places[place].isUse)
+        if (node.kind != Node::Over ||
+            print(places[place].sharding)[axis] == print(node.gives)[axis])
           push(place, place, false, Reluctance::None);
       });
     }

@@ -67,6 +67,8 @@ private:
       return failure();
     explain::Program program{*mesh, propagation.getFunctions(),
                              std::move(*explanation), plan ? &*plan : nullptr};
+    program.bytes = program.explanation.getBytes();
+    program.collectives = program.explanation.getNumCollectives();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
     if (strategy == PropagationStrategy::Optimal)
       program.gap = std::max<int64_t>(gap.bytes, 0);

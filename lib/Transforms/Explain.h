@@ -39,8 +39,9 @@ struct Program {
   Explanation explanation;
   /// Null where the program came without.
   const plan::CheckedPlan *plan = nullptr;
-  /// The bytes that the choice may be off the optimum.
-  int64_t gap = 0;
+  /// Of all of the program, also of what isn't shown; `gap` is the bytes that
+  /// the choice may be off the optimum.
+  int64_t bytes = 0, collectives = 0, gap = 0;
   /// By movement, best first.
   std::vector<std::vector<TriedEdit>> edits = {};
   /// How many were tried, and whether there were more.

@@ -306,9 +306,8 @@ void explain::printText(const Program &program, raw_ostream &os) {
   for (size_t i = 0; i < mesh.getNumAxes(); ++i)
     os << " " << mesh.getAxisName(i) << "=" << mesh.getAxisSizes()[i];
   const Explanation &explanation = program.explanation;
-  os << "\ntotal: " << plan::printBytes(explanation.getBytes())
-     << " received by all ranks, "
-     << count(explanation.getNumCollectives(), "collective");
+  os << "\ntotal: " << plan::printBytes(program.bytes)
+     << " received by all ranks, " << count(program.collectives, "collective");
   if (program.gap)
     os << "; at most " << plan::printBytes(program.gap) << " above the optimum";
   os << "\n\nplacements\n";
@@ -362,8 +361,8 @@ public:
         });
       });
       json.attributeObject("totals", [&] {
-        json.attribute("bytes", explanation.getBytes());
-        json.attribute("collectives", explanation.getNumCollectives());
+        json.attribute("bytes", program.bytes);
+        json.attribute("collectives", program.collectives);
         json.attribute("gap", program.gap);
       });
       json.attributeArray("values", [&] {

@@ -61,6 +61,7 @@ CHECK-SAME: "schema":1,"totals":{"bytes":1024,"collectives":1,"gap":0}
 CHECK-SAME: "values":[{"chains":[{"left_out":0,"mesh_dim":"tp","placement":"Replicate","source":{"by":"whole, as nothing else is said","kind":"argument","placement":"Replicate","what":"argument 0 'x'"},"steps":[]}],"dtype":"f32","function":"main","name":"argument 0 'x'","placements":["Replicate"],"shape":[8,16]}
 
 //--- filter.check
+CHECK: total: 1 KiB (1024 bytes) received by all ranks, 1 collective
 CHECK: placements
 CHECK-NEXT: @main
 CHECK-NEXT: 'up.weight'
