@@ -291,6 +291,7 @@ StringRef Provenance::getSplit(unsigned node, unsigned axis) {
 
 PlacementChain Provenance::trace(unsigned place, unsigned axis) {
   PlacementChain chain;
+  chain.axis = axis;
   chain.placement = print(places[place].sharding)[axis];
   const std::vector<Arrival> &arrival = arrivals[axis];
   if (arrival[place].from == kNone)

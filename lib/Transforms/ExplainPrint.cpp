@@ -118,8 +118,23 @@ static std::string getInterfaceReason(const PlacementSource &source,
   return program.plan ? "by the plan's layouts" : "tp.sharding";
 }
 
-static NamedSource nameSource(const PlacementSource &source,
+/// Who says how a parameter is placed over `axis`.
+static std::string getParameterReason(nn::ParameterOp parameter, unsigned axis,
+                                      const plan::CheckedPlan &plan) {
+  auto found = plan.parameters.find(parameter.getFqnAttr());
+  if (found != plan.parameters.end())
+    for (const plan::ParameterLayout &layout : found->second)
+      if (llvm::is_contained(layout.over.axes, axis))
+        return plan::printReason(layout.entry->loc,
+                                 layout.entry->direct.empty()
+                                     ? StringRef(layout.entry->style)
+                                     : StringRef("placements"));
+  return "whole, as nothing else is said";
+}
+
+static NamedSource nameSource(const PlacementChain &chain,
                               const Program &program) {
+  const PlacementSource &source = *chain.source;
   func::FuncOp function = source.function;
   switch (source.kind) {
   case PlacementSource::Argument:
@@ -133,15 +148,8 @@ static NamedSource nameSource(const PlacementSource &source,
   case PlacementSource::Attribute: {
     auto parameter = dyn_cast<nn::ParameterOp>(source.op);
     std::string by = "tp.sharding";
-    if (parameter && program.plan) {
-      auto found = program.plan->parameters.find(parameter.getFqnAttr());
-      if (found != program.plan->parameters.end() && !found->second.empty()) {
-        const plan::PlanEntry &entry = *found->second.front().entry;
-        by = plan::printReason(entry.loc, entry.direct.empty()
-                                              ? StringRef(entry.style)
-                                              : StringRef("placements"));
-      }
-    }
+    if (parameter && program.plan)
+      by = getParameterReason(parameter, chain.axis, *program.plan);
     return {parameter ? "parameter" : "op", printOp(source.op), by};
   }
   case PlacementSource::Op:
@@ -161,7 +169,7 @@ static std::string printChain(const PlacementChain &chain,
                               const Program &program) {
   if (!chain.source)
     return chain.placement + ", chosen by cost: nothing fixed leads here";
-  NamedSource source = nameSource(*chain.source, program);
+  NamedSource source = nameSource(chain, program);
   std::string placement = chain.sourcePlacement;
   std::string text = source.what + " " + placement + " [" + source.by + "]";
   if (chain.numLeftOut) {
@@ -400,7 +408,7 @@ private:
     json.attribute("placement", chain.placement);
     if (chain.source)
       json.attributeObject("source", [&] {
-        NamedSource source = nameSource(*chain.source, program);
+        NamedSource source = nameSource(chain, program);
         json.attribute("kind", source.kind);
         json.attribute("what", source.what);
         json.attribute("by", source.by);

@@ -58,7 +58,10 @@ CHECK: edit: replace gathered.yaml:3:3 by up: ColwiseParallel
 CHECK-NEXT: -2 KiB (2048 bytes), -1 collective
 
 //--- mlp.check
-The plan is over one of two mesh dimensions.
+The plan is over one of two mesh dimensions; what is said of the other isn't by its entries.
+CHECK: 'net1.weight': 16x10xf32 (Replicate, Shard(0))
+CHECK-NEXT: dp: 'net1.weight' Replicate [whole, as nothing else is said]
+CHECK-NEXT: tp: 'net1.weight' Shard(0) [mlp.yaml:4:3: ColwiseParallel]
 CHECK: of nn.add (net1), 8x16xf32, (Replicate, Shard(1)) to (Replicate, Replicate)
 CHECK: lost: Shard(1), from 'net1.bias' Shard(0) [mlp.yaml:4:3: ColwiseParallel] -> nn.add (net1) dimension 1 Shard(1)
 CHECK: won:  Replicate, from net1 Replicate [mlp.yaml:4:34: ColwiseParallel output_layouts Replicate]

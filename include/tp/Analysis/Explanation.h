@@ -51,8 +51,9 @@ struct PlacementChain {
     std::string placement;
   };
 
-  /// DTensor's spelling.
-  std::string placement;
+  /// Index of the mesh dimension, and the placement in DTensor's spelling.
+  unsigned axis = 0;
+  std::string placement = {};
   /// Without one, nothing fixed leads here: the choice was made by cost.
   std::optional<PlacementSource> source = {};
   std::string sourcePlacement = {};
