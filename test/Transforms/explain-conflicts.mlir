@@ -47,9 +47,10 @@ func.func @unneeded(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{},
 
 // -----
 
-// What must be whole wins over any split.
+// An op that could run as its operand comes, but is cheaper whole.
 // CHECK-LABEL: @whole
-// CHECK: over tp: nn.softmax needs dimension 1 whole
+// CHECK: over tp: nn.softmax runs whole over tp, not along dimension 1 of this operand
+// CHECK: otherwise: nn.softmax split along tp: dimension 1, (Shard(1)) -> (Shard(1))
 tp.mesh @mesh(tp = 2)
 func.func @whole(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> tensor<8x16xf32> {
   // expected-remark@+1 {{[Analysis] all_gather}}
