@@ -8,10 +8,12 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
+#include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -62,7 +64,13 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   using VerifySPMDBase::VerifySPMDBase;
 
   void runOnOperation() override {
-    ModuleOp module = getOperation();
+    // A collective counts where it is started: what it reads can't change.
+    OwningOpRef<ModuleOp> programs(getOperation().clone());
+    PassManager pm(&getContext());
+    pm.addPass(createLowerStartWait());
+    if (failed(pm.run(*programs)))
+      return signalPassFailure();
+    ModuleOp module = *programs;
     FailureOr<MeshOp> mesh = getMesh(module);
     if (failed(mesh))
       return signalPassFailure();

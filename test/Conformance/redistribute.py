@@ -121,7 +121,7 @@ ROWS = [
     (CUBE, (8, 16), "P P P", "R R R", [AR], 1),
     (CUBE, (8, 16), "P S0 P", "R R R", [AR, AG], 3),
     (CUBE, (8, 16), "P R P", "R R R", [AR], 1),
-    (CUBE, (8, 16), "P P S0", "S0 S0 S0", [AR, PERMUTE], 3),
+    (CUBE, (8, 16), "P P S0", "S0 S0 S0", [RS, PERMUTE], 3),
     (CUBE, (8, 16), "P P R", "S0 S1 R", [RS, RS], 2),
 ]
 
