@@ -2,6 +2,7 @@
 
 #include "tp/Analysis/SplitInference.h"
 #include "tp/Analysis/Strategies.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <set>
@@ -77,6 +78,11 @@ SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
           minor *= rule.factors[other].size;
         for (int64_t segment : axes.getSegments())
           segments.push_back(segment / minor);
+        // They may be those that a split of a minor factor makes.
+        if (llvm::sum_of(segments) != rule.factors[factor].size ||
+            llvm::any_of(axes.getSegments(),
+                         [&](int64_t segment) { return segment % minor; }))
+          segments.clear();
         isDone = true;
       }
     }
@@ -248,19 +254,41 @@ static OpSplit findSplit(const ShardingRule &rule, MeshOp mesh,
   return split;
 }
 
+/// Whether the placements differ in how they are written only, as all parts of
+/// a mesh dimension and the whole do.
+static bool haveSameBlocks(ShardingAttr a, ShardingAttr b, Type type,
+                           MeshOp mesh) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || a.getPartial() != b.getPartial())
+    return false;
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+    TensorBlock one = getBlock(tensor.getShape(), a, mesh, rank);
+    TensorBlock other = getBlock(tensor.getShape(), b, mesh, rank);
+    int64_t numShared = getNumShared(one, other);
+    if (numShared != getNumElements(one) || numShared != getNumElements(other))
+      return false;
+  }
+  return true;
+}
+
 FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
                                   int64_t rank, ArrayRef<ShardingAttr> operands,
                                   ArrayRef<ShardingAttr> results) {
   ShardingRule rule = op.getShardingRule();
   auto fits = [&](const OpSplit &split) {
-    auto check = [&](ArrayRef<ShardingAttr> given, auto getExpected) {
-      for (auto [index, sharding] : llvm::enumerate(given))
-        if (getExpected(rule, split, index) != sharding)
+    auto check = [&](ArrayRef<ShardingAttr> given, TypeRange types,
+                     auto getExpected) {
+      for (auto [index, sharding] : llvm::enumerate(given)) {
+        ShardingAttr expected = getExpected(rule, split, index);
+        if (expected != sharding &&
+            !(expected &&
+              haveSameBlocks(expected, sharding, types[index], mesh)))
           return false;
+      }
       return true;
     };
-    return check(operands, getOperandSharding) &&
-           check(results, getResultSharding);
+    return check(operands, op->getOperandTypes(), getOperandSharding) &&
+           check(results, op->getResultTypes(), getResultSharding);
   };
   SmallVector<AxisRefAttr> axes = collectAxes(operands, results);
   OpSplit split = findSplit(rule, mesh, axes, operands, results);

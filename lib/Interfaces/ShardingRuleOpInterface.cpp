@@ -117,8 +117,15 @@ static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
       return std::nullopt;
     segments = *inside;
   }
-  return AxisListAttr::get(context, window ? axes : mergeParts(axes, mesh),
-                           segments);
+  // Uneven blocks of parts, one after the other, aren't those of the whole.
+  int64_t ranks = mesh.getAxesSize(axes);
+  bool isEven = segments.empty() ? total % ranks == 0
+                                 : llvm::all_of(segments, [&](int64_t segment) {
+                                     return segment % ranks == 0;
+                                   });
+  if (!window && isEven)
+    axes = mergeParts(axes, mesh);
+  return AxisListAttr::get(context, axes, segments);
 }
 
 static std::optional<SmallVector<AxisListAttr>>

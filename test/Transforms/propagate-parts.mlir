@@ -47,3 +47,30 @@ func.func @merge(%x: tensor<2x8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp:(
   %y = nn.reshape %x : tensor<2x8x4xf32> -> tensor<16x4xf32>
   return %y : tensor<16x4xf32>
 }
+
+// A part of tp that splits the second of three factors makes segments of the product: they aren't the first factor's.
+// CHECK-LABEL: func.func @minor_factor
+// RANK-LABEL: func.func @minor_factor
+// CHECK: nn.gather {{.*}}[{tp}, {}, {}]>}
+func.func @minor_factor(%x: tensor<12x8x2xf64> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}, {}]>},
+                        %i: tensor<12x8x2xi64> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}, {}]>},
+                        %w: tensor<12x1x2x2x12xf64> {tp.sharding = #tp.sharding<@mesh, [{tp:(2)2}, {}, {tp:(1)2}, {}, {}]>})
+    -> tensor<12x2x2x2x12xf64> {
+  %a = nn.gather %x, %i dim 0 : (tensor<12x8x2xf64>, tensor<12x8x2xi64>) -> tensor<12x8x2xf64>
+  %b = nn.reshape %a : tensor<12x8x2xf64> -> tensor<12x2x2x2x2xf64>
+  %c = nn.matmul %b, %w : (tensor<12x2x2x2x2xf64>, tensor<12x1x2x2x12xf64>) -> tensor<12x2x2x2x12xf64>
+  return %c : tensor<12x2x2x2x12xf64>
+}
+
+// The parts of tp one after the other: where blocks are even they are tp's, else blocks of blocks.
+// CHECK-LABEL: func.func @all_parts
+// CHECK: nn.parameter "even" {{.*}}[{tp:(1)2, tp:(2)2}]>
+// CHECK: nn.parameter "uneven" {{.*}}[{tp:(1)2, tp:(2)2}]>
+// RANK-LABEL: func.func @all_parts
+func.func @all_parts() -> (tensor<8xf32>, tensor<6xf32>) {
+  %v = nn.parameter "even" {tp.sharding = #tp.sharding<@mesh, [{tp:(1)2, tp:(2)2}]>} : tensor<8xf32>
+  %w = nn.parameter "uneven" {tp.sharding = #tp.sharding<@mesh, [{tp:(1)2, tp:(2)2}]>} : tensor<6xf32>
+  %a = nn.gelu %v : tensor<8xf32>
+  %b = nn.gelu %w : tensor<6xf32>
+  return %a, %b : tensor<8xf32>, tensor<6xf32>
+}
