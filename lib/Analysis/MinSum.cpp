@@ -248,6 +248,9 @@ MinSum::Solution MinSum::solve(size_t maxEntries) {
   if (!isExact)
     improve(solution.values);
   solution.cost = evaluate(solution.values);
+  if (!isExact)
+    if (Solution greedy = solveGreedily(); greedy.cost < solution.cost)
+      solution = std::move(greedy);
   solution.lowerBound = isExact ? solution.cost : bound;
   return solution;
 }
@@ -256,18 +259,29 @@ MinSum::Solution MinSum::solve(size_t maxEntries) {
 // Assignments
 //===----------------------------------------------------------------------===//
 
+MinSum::Measure MinSum::measure(llvm::ArrayRef<unsigned> of,
+                                llvm::ArrayRef<unsigned> values) const {
+  Measure measure;
+  for (unsigned factor : of) {
+    CommunicationCost cost = lookUp(factors[factor], values);
+    if (cost.isInfinite())
+      ++measure.first;
+    else
+      measure.second += cost;
+  }
+  return measure;
+}
+
 unsigned MinSum::choose(unsigned variable, llvm::ArrayRef<unsigned> bucket,
                         std::vector<unsigned> &values) const {
   unsigned best = 0;
-  CommunicationCost bestCost = CommunicationCost::infinite();
+  Measure least;
   for (unsigned value = 0; value < domains[variable]; ++value) {
     values[variable] = value;
-    CommunicationCost cost;
-    for (unsigned factor : bucket)
-      cost += lookUp(factors[factor], values);
-    if (cost < bestCost) {
+    Measure own = measure(bucket, values);
+    if (value == 0 || own < least) {
       best = value;
-      bestCost = cost;
+      least = own;
     }
   }
   return best;
@@ -286,15 +300,9 @@ void MinSum::improve(std::vector<unsigned> &values) const {
     changed = false;
     for (unsigned variable = 0; variable < domains.size(); ++variable) {
       unsigned before = values[variable];
-      auto getCost = [&]() {
-        CommunicationCost cost;
-        for (unsigned factor : given[variable])
-          cost += lookUp(factors[factor], values);
-        return cost;
-      };
-      CommunicationCost old = getCost();
+      Measure old = measure(given[variable], values);
       values[variable] = choose(variable, given[variable], values);
-      if (getCost() < old)
+      if (measure(given[variable], values) < old)
         changed = true;
       else
         values[variable] = before;

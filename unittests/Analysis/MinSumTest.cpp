@@ -198,6 +198,8 @@ TEST_P(RandomMinSum, CountsWhatOtherValuesCost) {
         problems.draw(0, problem->domains.size() - 1)};
     auto costs = problem->problem.getCosts(variables, values);
     ASSERT_EQ(costs.size(), problem->domains[variables[0]]);
+    if (costs.size() == 1)
+      continue;
     for (auto [value, cost] : llvm::enumerate(costs)) {
       std::vector<unsigned> assignment = values;
       assignment[variables[0]] = value;

@@ -87,6 +87,11 @@ private:
   CommunicationCost lookUp(const Factor &factor,
                            llvm::ArrayRef<unsigned> values) const;
   CommunicationCost evaluate(llvm::ArrayRef<unsigned> values) const;
+  /// How many of the factors are infinite, and what the others cost: of what is
+  /// impossible, the nearest to what is possible comes first.
+  using Measure = std::pair<unsigned, CommunicationCost>;
+  Measure measure(llvm::ArrayRef<unsigned> factors,
+                  llvm::ArrayRef<unsigned> values) const;
   /// The cheapest value of `variable` by `factors`, all else as in `values`;
   /// of equal ones the first.
   unsigned choose(unsigned variable, llvm::ArrayRef<unsigned> factors,
