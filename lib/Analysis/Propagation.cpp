@@ -66,8 +66,18 @@ public:
   MinSum::Solution solution;
 
 private:
+  /// A value on its way to uses that may need it otherwise.
+  struct Flow {
+    const FlowValue *value;
+    SmallVector<const Use *, 4> uses;
+    /// Variables for the placements that several uses share.
+    SmallVector<unsigned, 2> copies;
+    unsigned copyColumn = 0;
+  };
+
   void solve(int64_t priority);
-  void addFlow(const FlowValue &value);
+  Flow addCopies(const FlowValue &value);
+  void addUses(const Flow &flow);
   TableId getEdgeTable(const FlowValue &value, unsigned definition,
                        unsigned use, unsigned copies, unsigned copyColumn);
   CommunicationCost getCost(const FlowValue &value, ShardingAttr from,
@@ -172,7 +182,8 @@ TableId Propagation::Impl::getEdgeTable(const FlowValue &value,
 
 /// Several uses share what they need alike: a copy is made once, and costs
 /// nothing further.
-void Propagation::Impl::addFlow(const FlowValue &value) {
+Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
+  Flow flow{&value};
   unsigned definition = getColumn(domains[value.node]->results, value.result);
   unsigned from = variables[value.node];
   auto getUseColumn = [&](const Use &use) {
@@ -186,23 +197,23 @@ void Propagation::Impl::addFlow(const FlowValue &value) {
           return false;
     return true;
   };
-  SmallVector<const Use *, 4> uses;
+  auto &uses = flow.uses;
   for (const Use &use : value.uses)
     // A node that uses what it gives itself, as a loop may, costs nothing.
     if (use.node != value.node && !isFree(use))
       uses.push_back(&use);
-  if (uses.empty())
-    return;
   unsigned numCopies = std::min<unsigned>(uses.size() / 2, kMaxCopies);
-  unsigned copyColumn = 0;
-  SmallVector<unsigned, 2> copies;
   if (numCopies) {
-    llvm::SmallSetVector<ShardingAttr, 16> wanted;
-    wanted.insert(ShardingAttr()); // no copy
-    for (const Use *use : uses) {
-      auto column = space.getColumn(getUseColumn(*use));
-      wanted.insert(column.begin(), column.end());
-    }
+    // What one use alone may want needs no copy.
+    llvm::SmallMapVector<ShardingAttr, unsigned, 16> numUses;
+    for (const Use *use : uses)
+      for (ShardingAttr want : llvm::SmallSetVector<ShardingAttr, 16>(
+               llvm::from_range, space.getColumn(getUseColumn(*use))))
+        ++numUses[want];
+    SmallVector<ShardingAttr> wanted = {ShardingAttr()}; // no copy
+    for (auto [want, count] : numUses)
+      if (count > 1)
+        wanted.push_back(want);
     // Tables grow with each copy.
     size_t largest = 0;
     for (const Use *use : uses)
@@ -213,9 +224,9 @@ void Propagation::Impl::addFlow(const FlowValue &value) {
            (entries *= wanted.size()) <= options.maxEntries)
       ++fitting;
     numCopies = fitting;
-    copyColumn = space.addColumn(wanted.getArrayRef());
+    flow.copyColumn = space.addColumn(wanted);
     EdgeKey key{definition,
-                copyColumn,
+                flow.copyColumn,
                 value.type.getAsOpaquePointer(),
                 value.weight,
                 value.isParameter,
@@ -234,19 +245,27 @@ void Propagation::Impl::addFlow(const FlowValue &value) {
           std::move(table));
     }
     for (unsigned i = 0; i < numCopies; ++i) {
-      copies.push_back(problem->addVariable(wanted.size()));
-      problem->addFactor(it->second, {from, copies.back()});
+      flow.copies.push_back(problem->addVariable(wanted.size()));
+      problem->addFactor(it->second, {from, flow.copies.back()});
     }
-    copiesOf[value.node].append(copies);
+    copiesOf[value.node].append(flow.copies);
   }
-  for (const Use *use : uses) {
-    SmallVector<unsigned, 4> scope = {from};
+  return flow;
+}
+
+void Propagation::Impl::addUses(const Flow &flow) {
+  const FlowValue &value = *flow.value;
+  unsigned definition = getColumn(domains[value.node]->results, value.result);
+  for (const Use *use : flow.uses) {
+    SmallVector<unsigned, 4> scope = {variables[value.node]};
     // The table counts combinations with the first copy fastest.
-    llvm::append_range(scope, llvm::reverse(copies));
+    llvm::append_range(scope, llvm::reverse(flow.copies));
     scope.push_back(variables[use->node]);
-    problem->addFactor(getEdgeTable(value, definition, getUseColumn(*use),
-                                    numCopies, copyColumn),
-                       scope);
+    problem->addFactor(
+        getEdgeTable(value, definition,
+                     getColumn(domains[use->node]->operands, use->operand),
+                     flow.copies.size(), flow.copyColumn),
+        scope);
   }
 }
 
@@ -265,6 +284,11 @@ void Propagation::Impl::solve(int64_t priority) {
     const Domain *domain =
         graph.getDomain(node, isExhaustive, priority, before);
     domains.push_back(domain);
+  }
+  // A node's copies follow it: where decisions fall in order, each use finds
+  // them made.
+  std::vector<Flow> flows;
+  for (auto [node, domain] : llvm::zip_equal(graph.nodes, domains)) {
     variables.push_back(problem->addVariable(domain->strategies.size()));
     auto [it, inserted] = ownCosts.try_emplace(domain);
     if (inserted) {
@@ -279,9 +303,12 @@ void Propagation::Impl::solve(int64_t priority) {
           std::vector<CommunicationCost>(own.begin(), own.end()));
     }
     problem->addFactor(it->second, {variables.back()});
+    for (unsigned value : node.results)
+      if (value != kNoValue)
+        flows.push_back(addCopies(graph.values[value]));
   }
-  for (const FlowValue &value : graph.values)
-    addFlow(value);
+  for (const Flow &flow : flows)
+    addUses(flow);
   solution = options.strategy == PropagationStrategy::Optimal
                  ? problem->solve(options.maxEntries)
                  : problem->solveGreedily();

@@ -7,6 +7,7 @@
 #include "tp/Analysis/Redistribution.h"
 #include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include <deque>
 
@@ -20,9 +21,6 @@ constexpr int64_t kUnknownTripCount = 8;
 /// An op with more strategies than so many considers only those that spread to
 /// it.
 constexpr size_t kMaxExhaustive = 128;
-
-/// The number of a value that isn't placed: of a scalar.
-constexpr unsigned kNoValue = ~0u;
 
 static ShardingAttr getArgSharding(func::FuncOp function, unsigned index) {
   return function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
@@ -611,6 +609,34 @@ void Graph::spread(int64_t priority) {
         enqueue(use.node);
     }
   }
+  findBehindBarriers();
+}
+
+void Graph::findBehindBarriers() {
+  behindBarriers.clear();
+  auto isBarrier = [&](unsigned node) {
+    return nodes[node].kind == Node::Barrier;
+  };
+  llvm::IntEqClasses sides(nodes.size());
+  for (const FlowValue &value : values)
+    for (const Use &use : value.uses)
+      if (!isBarrier(value.node) && !isBarrier(use.node))
+        sides.join(value.node, use.node);
+  sides.compress();
+  llvm::DenseMap<unsigned, StateSet> bySide;
+  for (const FlowValue &value : values)
+    for (const Use &use : value.uses) {
+      if (isBarrier(use.node))
+        bySide[sides[value.node]];
+      if (isBarrier(value.node))
+        bySide[sides[use.node]];
+    }
+  for (auto [index, value] : llvm::enumerate(values))
+    if (auto it = bySide.find(sides[value.node]); it != bySide.end())
+      it->second |= states[index];
+  for (unsigned node = 0; node < nodes.size(); ++node)
+    if (auto it = bySide.find(sides[node]); it != bySide.end())
+      behindBarriers[node] = it->second;
 }
 
 //===----------------------------------------------------------------------===//
@@ -704,19 +730,18 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   if (!isExhaustive)
     return space.getDomain(node.rule, withBefore(getSpread(node).choices),
                            before, extendsBefore);
-  // All splits over mesh dimensions that reach the op.
-  StateSet all;
-  for (const StateSet &set : llvm::concat<StateSet>(
-           getStates(node, node.operands), getStates(node, node.results)))
-    all |= set;
+  // All splits over the mesh dimensions in use, also where none of them spread
+  // to: what can't stay split as it is may be split otherwise.
   std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
+  auto it = behindBarriers.find(&node - nodes.data());
   for (const SplitChoice &choice : space.getAllChoices(node.rule))
-    if (space.isAbout(all, choice.axis) && !llvm::is_contained(choices, choice))
+    if (!llvm::is_contained(choices, choice) &&
+        (it == behindBarriers.end() || space.isAbout(it->second, choice.axis)))
       choices.push_back(choice);
   const Domain *domain =
       space.getDomain(node.rule, choices, before, extendsBefore);
   if (domain->strategies.size() <= kMaxExhaustive)
     return domain;
-  return space.getDomain(node.rule, getSpread(node).choices, before,
+  return space.getDomain(node.rule, withBefore(getSpread(node).choices), before,
                          extendsBefore);
 }

@@ -18,6 +18,9 @@
 
 namespace mlir::tp::propagation {
 
+/// The number of a value that isn't placed: of a scalar.
+constexpr unsigned kNoValue = ~0u;
+
 struct Use {
   unsigned node, operand;
   /// The function's instance that `at` is in.
@@ -128,6 +131,7 @@ private:
   const Spread &getSpread(const Node &node) const;
   /// Spreads what `node` does; the values whose states changed.
   SmallVector<unsigned> spreadNode(const Node &node, int64_t priority);
+  void findBehindBarriers();
 
   MeshOp mesh;
   FlatSymbolRefAttr meshRef;
@@ -141,6 +145,9 @@ private:
   DenseSet<Value> locals;
   /// By value.
   std::vector<StateSet> states;
+  /// Of nodes whose side of the graph ends at a barrier, by number: all that
+  /// spread on that side.
+  DenseMap<unsigned, StateSet> behindBarriers;
 };
 
 } // namespace mlir::tp::propagation
