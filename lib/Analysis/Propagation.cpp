@@ -76,6 +76,7 @@ private:
   };
 
   void solve(int64_t priority);
+  void solve(int64_t priority, bool isExhaustive);
   Flow addCopies(const FlowValue &value);
   void addUses(const Flow &flow);
   TableId getEdgeTable(const FlowValue &value, unsigned definition,
@@ -273,6 +274,21 @@ void Propagation::Impl::solve(int64_t priority) {
   graph.spread(priority);
   bool isExhaustive = options.strategy == PropagationStrategy::Optimal &&
                       graph.numOps <= options.exhaustiveOps;
+  solve(priority, isExhaustive);
+  CommunicationCost cost = solution.cost, bound = solution.lowerBound;
+  if (isExhaustive && !(cost == bound)) {
+    // Of fewer strategies, a bounded search may find better ones.
+    solve(priority, /*isExhaustive=*/false);
+    if (!(solution.cost < cost))
+      solve(priority, /*isExhaustive=*/true);
+    solution.lowerBound = bound;
+  }
+  decided.clear();
+  for (auto [index, domain] : llvm::enumerate(domains))
+    decided.push_back(&domain->strategies[solution.values[variables[index]]]);
+}
+
+void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   problem = std::make_unique<MinSum>();
   edgeTables.clear();
   copiesOf.clear();
@@ -312,9 +328,6 @@ void Propagation::Impl::solve(int64_t priority) {
   solution = options.strategy == PropagationStrategy::Optimal
                  ? problem->solve(options.maxEntries)
                  : problem->solveGreedily();
-  decided.clear();
-  for (auto [index, domain] : llvm::enumerate(domains))
-    decided.push_back(&domain->strategies[solution.values[variables[index]]]);
 }
 
 LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {

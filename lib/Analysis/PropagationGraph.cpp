@@ -683,6 +683,11 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
       add({axis, /*isLinear=*/true, set, {}});
     return choices;
   };
+  auto orFixed = [&](const Domain *domain) {
+    return domain->strategies.empty()
+               ? space.getFixedDomain(node.needs, node.gives)
+               : domain;
+  };
   switch (node.kind) {
   case Node::Fixed: {
     SmallVector<ShardingAttr> needs, gives;
@@ -692,8 +697,9 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   }
   case Node::Over: {
     auto redistribute = cast<RedistributeOp>(node.op);
-    // What it redistributes costs what any other does.
-    return space.getDomain(
+    // What it redistributes costs what any other does. Where none is possible,
+    // the target is asked for as it is, and refused.
+    return orFixed(space.getDomain(
         node.rule, getSpread(node).choices, node.op,
         [&](const Strategy &s) { return !s.cost.isInfinite(); },
         [&](Strategy &strategy) {
@@ -701,7 +707,7 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
           strategy.results[0] = redistribute.getTarget(from);
           strategy.cost += getRedistributionCost(from, strategy.results[0],
                                                  redistribute.getType(), mesh);
-        });
+        }));
   }
   case Node::Constraint: {
     auto constraint = cast<ConstraintOp>(node.op);
@@ -709,11 +715,12 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
       break;
     if (constraint.getOpen().empty())
       return space.getFixedDomain(node.needs, node.gives);
-    return space.getDomain(node.rule, getSpread(node).choices, node.op,
-                           [&](const Strategy &strategy) {
-                             return refines(strategy.results[0], node.gives,
-                                            constraint.getOpen());
-                           });
+    // No strategy makes uneven blocks of parts.
+    return orFixed(space.getDomain(
+        node.rule, getSpread(node).choices, node.op,
+        [&](const Strategy &strategy) {
+          return refines(strategy.results[0], node.gives, constraint.getOpen());
+        }));
   }
   case Node::Barrier:
     // What spread to the result, and nothing else.

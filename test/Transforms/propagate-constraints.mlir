@@ -39,6 +39,17 @@ func.func @open(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {
 
 // -----
 
+// Parts of a mesh dimension that don't divide: nothing splits further, the constraint stands as it is.
+// CHECK-LABEL: func.func @open_uneven_part
+// CHECK: tp.redistribute %{{.*}} to <@mesh, {{\[}}{tp:(1)2}, {}]> {{.*}}reason = "tp.constraint"
+tp.mesh @mesh(tp = 4)
+func.func @open_uneven_part(%x: tensor<3x8xf32>) -> (tensor<3x8xf32> {tp.open}) {
+  %1 = tp.constraint %x to <@mesh, [{tp:(1)2}, {}]> open [1] : tensor<3x8xf32>
+  return %1 : tensor<3x8xf32>
+}
+
+// -----
+
 // What a smaller priority decides stands: the matmul runs split along dp's rows, though the columns are asked for
 // later.
 // CHECK-LABEL: func.func @first_rows

@@ -31,6 +31,15 @@ func.func @to_partial(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+tp.mesh @mesh(dp = 2, tp = 4)
+func.func @partial_over(%x: tensor<8x8xf32>) -> (tensor<8x8xf32> {tp.open}) {
+  // expected-error@+1 {{no value becomes Partial by a redistribution}}
+  %0 = tp.redistribute %x to <@mesh, [{}, {}], partial = {tp: max}> over {tp} : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+
+// -----
+
 tp.mesh @mesh(tp = 2)
 // expected-error@+1 {{is partitioned already}}
 func.func @again(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
