@@ -233,7 +233,8 @@ MinSum::Solution MinSum::solve(size_t maxEntries) {
       factors.push_back({message.table, {scope.begin(), scope.end()}});
       isActive.push_back(true);
     }
-    // The priority of what many factors meet in is looked at when its turn comes.
+    // The priority of what many factors meet in is looked at when its turn
+    // comes.
     for (unsigned other : touched)
       if (active[other].size() < kManyFactors)
         queue.push({getPriority(other), other});

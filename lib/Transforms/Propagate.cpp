@@ -365,12 +365,12 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
       return signalPassFailure();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
     if (strategy == PropagationStrategy::Optimal && gap.volume > 0)
-      remark::analysis(
-          module.getLoc(),
-          remark::RemarkOpts::name("Gap").category("tp-propagate"))
-          << remark::reason("the search was bounded: {0} bytes of communication "
-                            "and latency at most over the optimum",
-                            gap.volume);
+      remark::analysis(module.getLoc(),
+                       remark::RemarkOpts::name("Gap").category("tp-propagate"))
+          << remark::reason(
+                 "the search was bounded: {0} bytes of communication "
+                 "and latency at most over the optimum",
+                 gap.volume);
   }
 
   LogicalResult write(const Propagation &propagation, MeshOp mesh) {
