@@ -18,6 +18,19 @@ OpSplit tp::getReplicatedSplit(const ShardingRule &rule, MeshOp mesh) {
   return split;
 }
 
+/// Whether an operand may hold positions along the factor, as the indices of a
+/// lookup do: a contracted factor that it hasn't itself. The op counts them
+/// from where a rank's block begins, so that this must be one piece.
+static bool hasPositions(const ShardingRule &rule, unsigned factor) {
+  FactorKind kind = rule.factors[factor].kind;
+  return (kind == FactorKind::Reduction || kind == FactorKind::Collective) &&
+         llvm::any_of(rule.operands, [&](const TensorFactors &tensor) {
+           return llvm::none_of(tensor, [&](const DimFactors &dim) {
+             return llvm::is_contained(dim, factor);
+           });
+         });
+}
+
 bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
                   unsigned factor, AxisRefAttr axis) {
   if (rule.factors[factor].kind == FactorKind::Whole)
@@ -27,6 +40,8 @@ bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
       mesh.getAxesSize(split.factorAxes[factor]) * mesh.getAxisSize(axis);
   // Segments in a product must divide each on their own.
   ArrayRef<int64_t> segments = split.factorSegments[factor];
+  if (!segments.empty() && hasPositions(rule, factor))
+    return false;
   if (segments.empty() ? rule.factors[factor].size % ranks == 0
                        : llvm::all_of(segments, [&](int64_t segment) {
                            return segment % ranks == 0;

@@ -61,3 +61,13 @@ func.func @heads(%x: tensor<2x3x20xf32> {tp.sharding = #tp.sharding<@mesh, [{}, 
   %0 = nn.reshape %x : tensor<2x3x20xf32> -> tensor<2x3x5x4xf32>
   return %0 : tensor<2x3x5x4xf32>
 }
+
+// The rows of a looked-up table are counted from where a block begins: those in segments move.
+// CHECK-LABEL: func.func @table_rows
+// LOCAL-LABEL: func.func @table_rows
+// CHECK-NOT: nn.embedding {{.*}}partial
+func.func @table_rows(%i: tensor<4xi64>) -> tensor<4x2xf32> {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp | 4, 4}, {}]>} : tensor<8x2xf32>
+  %y = nn.embedding %i, %w : (tensor<4xi64>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  return %y : tensor<4x2xf32>
+}
