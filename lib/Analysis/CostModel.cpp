@@ -277,7 +277,7 @@ static void walkExecuted(Region &region,
   for (Block &block : region)
     for (Operation &op : block) {
       callback(&op);
-      if (!isa<RegionBranchOpInterface>(op))
+      if (!isa<RegionBranchOpInterface, StartOp>(op))
         continue;
       int64_t count = 1;
       if (auto loop = dyn_cast<LoopLikeOpInterface>(op))

@@ -40,6 +40,8 @@ struct EdgeKey {
 /// How many placements that several uses share are kept track of: with more,
 /// costs are counted too high.
 constexpr unsigned kMaxCopies = 2;
+/// The largest table of a value, its copies and a use.
+constexpr size_t kMaxCopyEntries = size_t(1) << 20;
 
 /// The column of a node's tensor: what passes values on has one for all.
 unsigned getColumn(ArrayRef<unsigned> columns, unsigned tensor) {
@@ -222,7 +224,7 @@ Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
     size_t entries = space.getColumn(definition).size() * largest;
     unsigned fitting = 0;
     while (fitting < numCopies &&
-           (entries *= wanted.size()) <= options.maxEntries)
+           (entries *= wanted.size()) <= kMaxCopyEntries)
       ++fitting;
     numCopies = fitting;
     flow.copyColumn = space.addColumn(wanted);

@@ -34,6 +34,15 @@ def verify(batch, tools, directory):
     return bool(re.search("is executed for", output))
 
 
+def by_passes(source):
+    """Without buckets and chunks: what they put together and take apart is executed, not proven."""
+    optimize = "sequence-parallel" if source.random() < 0.5 else ""
+    passes = ["--tp-propagate=latency-bytes=0", "--tp-partition", f"--tp-optimize-collectives={optimize}"]
+    if source.random() < 0.5:
+        passes.append("--tp-overlap-collectives")
+    return lambda report: [*passes, f"--tp-report=file={report}"]
+
+
 def main():
     parser = execution.get_parser(__doc__, batches=10)
     parser.add_argument("--graphs", type=int, default=12, help="random graphs a batch")
@@ -41,6 +50,7 @@ def main():
     options = parser.parse_args()
     failures = count = executed = 0
     sharded.MESHES = MESHES
+    sharded.by_passes = by_passes
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(options.first, options.first + options.batches):
             source = random.Random(f"{options.seed}/{number}")
