@@ -421,7 +421,9 @@ void Graph::addComputeOp(Operation *op, unsigned instance, int64_t weight) {
     unsigned pin = addFixed(instance, nullptr, sharding, sharding);
     nodes[pin].operands.push_back(value);
     values[value].uses.push_back({pin, 0, instance, nullptr});
-    addResult(pin, result, instance, weight);
+    bool isParameter = values[value].isParameter;
+    if (addResult(pin, result, instance, weight) != kNoValue)
+      values.back().isParameter = isParameter;
   }
 }
 

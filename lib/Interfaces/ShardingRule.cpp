@@ -93,9 +93,10 @@ private:
     for (StringRef name : item.names)
       if (auto it = ids.find(name); it != ids.end() && item.names.size() > 1)
         known *= rule.factors[it->second].size;
+    // Of no element, any size is the right one.
+    int64_t rest = known ? size / known : 1;
     for (StringRef name : item.names)
-      factors.push_back(
-          getFactor(name, item.names.size() == 1 ? size : size / known));
+      factors.push_back(getFactor(name, item.names.size() == 1 ? size : rest));
   }
 
   llvm::StringMap<unsigned> ids;
