@@ -41,7 +41,7 @@ struct EdgeKey {
 /// costs are counted too high.
 constexpr unsigned kMaxCopies = 2;
 /// The largest table of a value, its copies and a use.
-constexpr size_t kMaxCopyEntries = size_t(1) << 20;
+constexpr size_t kMaxCopyEntries = size_t(1) << 22;
 
 /// The column of a node's tensor: what passes values on has one for all.
 unsigned getColumn(ArrayRef<unsigned> columns, unsigned tensor) {
@@ -109,6 +109,8 @@ private:
   StrategySpace space;
   Graph graph;
   int64_t numRanks;
+  /// Whether a value has fewer copies than its uses could share.
+  bool isSharingCut = false;
   std::unique_ptr<MinSum> problem;
   /// By node.
   std::vector<const Domain *> domains;
@@ -223,9 +225,9 @@ Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
       largest = std::max(largest, space.getColumn(getUseColumn(*use)).size());
     size_t entries = space.getColumn(definition).size() * largest;
     unsigned fitting = 0;
-    while (fitting < numCopies &&
-           (entries *= wanted.size()) <= kMaxCopyEntries)
+    while (fitting < numCopies && (entries *= wanted.size()) <= kMaxCopyEntries)
       ++fitting;
+    isSharingCut |= fitting < numCopies;
     numCopies = fitting;
     flow.copyColumn = space.addColumn(wanted);
     EdgeKey key{definition,
@@ -292,6 +294,7 @@ void Propagation::Impl::solve(int64_t priority) {
 
 void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   problem = std::make_unique<MinSum>();
+  isSharingCut = graph.hasCutDomains = false;
   edgeTables.clear();
   copiesOf.clear();
   domains.clear();
@@ -330,6 +333,10 @@ void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   solution = options.strategy == PropagationStrategy::Optimal
                  ? problem->solve(options.maxEntries)
                  : problem->solveGreedily();
+  // What is shared but isn't known to be may be counted twice; what isn't
+  // considered may be cheaper.
+  if (isSharingCut || graph.hasCutDomains)
+    solution.lowerBound = {};
 }
 
 LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {

@@ -20,7 +20,7 @@ constexpr int64_t kUnknownTripCount = 8;
 
 /// An op with more strategies than so many considers only those that spread to
 /// it.
-constexpr size_t kMaxExhaustive = 128;
+constexpr size_t kMaxExhaustive = 512;
 
 static ShardingAttr getArgSharding(func::FuncOp function, unsigned index) {
   return function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
@@ -436,7 +436,10 @@ LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
     return addLocalView(op, instance, weight);
   auto addOne = [&](unsigned node) {
     addUse(node, op->getOpOperand(0), instance);
-    addResult(node, op->getResult(0), instance, weight);
+    unsigned from = nodes[node].operands.back();
+    bool isParameter = from != kNoValue && values[from].isParameter;
+    if (addResult(node, op->getResult(0), instance, weight) != kNoValue)
+      values.back().isParameter = isParameter;
   };
   unsigned identity =
       op->getNumResults() == 1 && isTensor(op->getResult(0).getType()) &&
@@ -751,6 +754,7 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
       space.getDomain(node.rule, choices, before, extendsBefore);
   if (domain->strategies.size() <= kMaxExhaustive)
     return domain;
+  hasCutDomains = true;
   return space.getDomain(node.rule, withBefore(getSpread(node).choices), before,
                          extendsBefore);
 }

@@ -98,6 +98,8 @@ public:
   std::vector<FlowValue> values;
   std::vector<Instance> instances;
   unsigned numOps = 0;
+  /// Whether an op had too many strategies to consider all of them.
+  mutable bool hasCutDomains = false;
 
 private:
   LogicalResult addFunction(func::FuncOp function, unsigned instance,

@@ -512,9 +512,9 @@ TEST_P(RandomPropagation, IsOptimal) {
     if (HasFailure())
       return;
   }
-  EXPECT_LE(numInexact, count / 50);
+  EXPECT_LE(numInexact, count / 20);
   // Few programs are too large to search, and most have something to choose.
-  EXPECT_LE(numTooLarge, count / 20);
+  EXPECT_LE(numTooLarge, count / 10);
   EXPECT_GT(numWithCost, count / 3);
   EXPECT_GT(numWorseGreedy, 0u);
 }
