@@ -80,6 +80,9 @@ SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
         if (factors.empty() || factors.front() != factor)
           continue;
         if (window) {
+          // Nothing makes no segment.
+          if (window->size == 0)
+            continue;
           windows.push_back(
               {window, has && !axes.getSegments().empty()
                            ? SmallVector<int64_t>(axes.getSegments())

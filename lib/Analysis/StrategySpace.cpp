@@ -196,6 +196,9 @@ bool StrategySpace::isAbout(const StateSet &set, AxisRefAttr axis) const {
 // Choices
 //===----------------------------------------------------------------------===//
 
+/// The most segments that spread: a concatenation of itself has ever more.
+constexpr size_t kMaxSegments = 64;
+
 static void addChoice(std::vector<SplitChoice> &choices, SplitChoice choice) {
   if (!llvm::is_contained(choices, choice))
     choices.push_back(std::move(choice));
@@ -246,7 +249,8 @@ void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
     auto addVariant = [&](ArrayRef<ShardingAttr> from,
                           ArrayRef<ShardingAttr> to) {
       auto segments = inferSegments(rule, factor, state.axis, from, to);
-      if (!llvm::is_contained(variants, segments))
+      if (segments.size() <= kMaxSegments &&
+          !llvm::is_contained(variants, segments))
         variants.push_back(std::move(segments));
     };
     SmallVector<ShardingAttr> none;

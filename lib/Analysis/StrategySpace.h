@@ -27,7 +27,7 @@ struct State {
   friend bool operator<(const State &a, const State &b);
 };
 
-/// Numbers of states.
+/// Numbers of states; what is found beyond so many doesn't spread.
 constexpr size_t kMaxStates = 256;
 using StateSet = std::bitset<kMaxStates>;
 
@@ -59,7 +59,6 @@ public:
   /// The states of `sharding`; they and the mesh dimensions are in use from now
   /// on.
   StateSet getStates(ShardingAttr sharding);
-  bool hasTooManyStates() const { return states.size() > kMaxStates; }
   /// Those of `set` that aren't about mesh dimensions in `over`.
   StateSet without(const StateSet &set, AxisListAttr over) const;
 
