@@ -79,6 +79,7 @@ private:
 
   void solve(int64_t priority);
   void solve(int64_t priority, bool isExhaustive);
+  const Domain *getPossible(const Node &node, const Domain *domain);
   Flow addCopies(const FlowValue &value);
   void addUses(const Flow &flow);
   TableId getEdgeTable(const FlowValue &value, unsigned definition,
@@ -120,6 +121,8 @@ private:
   /// What each node did in the round before.
   std::vector<const Strategy *> decided;
   std::map<EdgeKey, TableId> edgeTables;
+  /// Of a domain, by the columns and types of what flows to it.
+  std::map<std::vector<const void *>, const Domain *> possible;
   DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>, CommunicationCost>
       costs;
   /// Nodes by function and op, for getAlternatives.
@@ -292,6 +295,47 @@ void Propagation::Impl::solve(int64_t priority) {
     decided.push_back(&domain->strategies[solution.values[variables[index]]]);
 }
 
+/// `domain` without what can't be: strategies that need what an operand never
+/// becomes, as a Partial of what is whole. All of it where nothing else is
+/// left.
+const Domain *Propagation::Impl::getPossible(const Node &node,
+                                             const Domain *domain) {
+  if (domain->strategies.size() == 1)
+    return domain;
+  // What flows back, around a loop, may be anything.
+  auto getColumnOf = [&](unsigned value) -> std::optional<unsigned> {
+    if (value == kNoValue || graph.values[value].node >= domains.size())
+      return std::nullopt;
+    return getColumn(domains[graph.values[value].node]->results,
+                     graph.values[value].result);
+  };
+  std::vector<const void *> key = {domain};
+  for (unsigned value : node.operands) {
+    auto column = getColumnOf(value);
+    key.push_back(column ? graph.values[value].type.getAsOpaquePointer()
+                         : nullptr);
+    key.push_back(column ? space.getColumn(*column).data() : nullptr);
+  }
+  auto [it, inserted] = possible.try_emplace(std::move(key), domain);
+  if (!inserted)
+    return it->second;
+  llvm::BitVector kept(domain->strategies.size(), true);
+  for (auto [operand, value] : llvm::enumerate(node.operands)) {
+    auto column = getColumnOf(value);
+    if (!column)
+      continue;
+    for (auto [index, want] :
+         llvm::enumerate(space.getColumn(getColumn(domain->operands, operand))))
+      if (llvm::all_of(space.getColumn(*column), [&](ShardingAttr have) {
+            return getCost(graph.values[value], have, want).isInfinite();
+          }))
+        kept.reset(index);
+  }
+  if (kept.any() && !kept.all())
+    it->second = space.getPart(domain, kept);
+  return it->second;
+}
+
 void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   problem = std::make_unique<MinSum>();
   isSharingCut = graph.hasCutDomains = false;
@@ -304,7 +348,7 @@ void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
     const Strategy *before = decided.empty() ? nullptr : decided[index];
     const Domain *domain =
         graph.getDomain(node, isExhaustive, priority, before);
-    domains.push_back(domain);
+    domains.push_back(getPossible(node, domain));
   }
   // A node's copies follow it: where decisions fall in order, each use finds
   // them made.

@@ -433,3 +433,15 @@ const Domain *StrategySpace::getFixedDomain(ArrayRef<ShardingAttr> operands,
   addColumns(*this, *domain);
   return domain.get();
 }
+
+const Domain *StrategySpace::getPart(const Domain *domain,
+                                     const llvm::BitVector &kept) {
+  auto &part = parts[{domain, kept}];
+  if (part)
+    return part.get();
+  part = std::make_unique<Domain>();
+  for (unsigned strategy : kept.set_bits())
+    part->strategies.push_back(domain->strategies[strategy]);
+  addColumns(*this, *part);
+  return part.get();
+}

@@ -10,6 +10,7 @@
 #define TP_LIB_ANALYSIS_STRATEGYSPACE_H
 
 #include "tp/Analysis/Strategies.h"
+#include "llvm/ADT/BitVector.h"
 #include <bitset>
 #include <map>
 #include <memory>
@@ -80,6 +81,8 @@ public:
   /// One strategy that needs `operands` and gives `results`.
   const Domain *getFixedDomain(ArrayRef<ShardingAttr> operands,
                                ArrayRef<ShardingAttr> results);
+  /// The strategies of `domain` that `kept` has.
+  const Domain *getPart(const Domain *domain, const llvm::BitVector &kept);
 
   unsigned addColumn(ArrayRef<ShardingAttr> placements);
   ArrayRef<ShardingAttr> getColumn(unsigned column) const {
@@ -129,6 +132,8 @@ private:
   std::map<std::pair<std::vector<const void *>, std::vector<const void *>>,
            std::unique_ptr<Domain>>
       fixedDomains;
+  DenseMap<std::pair<const Domain *, llvm::BitVector>, std::unique_ptr<Domain>>
+      parts;
   std::map<std::vector<const void *>, unsigned> columnsByContent;
   std::vector<std::unique_ptr<std::vector<ShardingAttr>>> columns;
 };
