@@ -44,12 +44,20 @@ endfunction()
 
 # The headers that most of our files include, compiled once. Parsing MLIR's
 # headers is most of what a compilation of one of our files does.
+# Once for each level of optimisation: tp-pch and, for what is FAST, tp-pch-fast.
 function(tp_add_precompiled_headers)
-  file(WRITE ${PROJECT_BINARY_DIR}/tp-pch.cpp "")
-  add_library(tp-pch OBJECT ${PROJECT_BINARY_DIR}/tp-pch.cpp)
-  tp_compile_options(tp-pch)
-  add_dependencies(tp-pch tp-headers)
-  target_precompile_headers(tp-pch PRIVATE
+  tp_add_precompiled_header(tp-pch)
+  tp_add_precompiled_header(tp-pch-fast)
+  tp_optimize(tp-pch-fast)
+endfunction()
+
+function(tp_add_precompiled_header name)
+  file(WRITE ${PROJECT_BINARY_DIR}/${name}.cpp "")
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${name}.cpp)
+  set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  tp_compile_options(${name})
+  add_dependencies(${name} tp-headers)
+  target_precompile_headers(${name} PRIVATE
     <tp/Dialect/NN/NN.h>
     <mlir/Dialect/Arith/IR/Arith.h>
     <mlir/Dialect/Func/IR/FuncOps.h>
@@ -63,17 +71,27 @@ function(tp_add_precompiled_headers)
     <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 endfunction()
 
-# tp_add_library(name sources… [EXCEPTIONS] [PRIVATE] [DEPENDS targets…] [LINK libs…])
+# For code that compilations of large programs spend their time in.
+function(tp_optimize target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+endfunction()
+
+# tp_add_library(name sources… [EXCEPTIONS] [PRIVATE] [FAST] [DEPENDS targets…] [LINK libs…])
 # A static library; what links it links MLIR and LLVM. It is part of the CMake
-# package (cmake/package) unless PRIVATE.
+# package (cmake/package) unless PRIVATE, and optimised if FAST.
 function(tp_add_library name)
-  cmake_parse_arguments(ARG "EXCEPTIONS;PRIVATE" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS;PRIVATE;FAST" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   if(ARG_EXCEPTIONS)
     tp_compile_options(${name} EXCEPTIONS)
   else()
     tp_compile_options(${name})
-    target_precompile_headers(${name} REUSE_FROM tp-pch)
+    if(ARG_FAST)
+      tp_optimize(${name})
+      target_precompile_headers(${name} REUSE_FROM tp-pch-fast)
+    else()
+      target_precompile_headers(${name} REUSE_FROM tp-pch)
+    endif()
   endif()
   add_dependencies(${name} tp-headers ${ARG_DEPENDS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
