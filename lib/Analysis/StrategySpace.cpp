@@ -1,7 +1,6 @@
 //===- StrategySpace.cpp - Rules, placements and domains, each once -------===//
 
 #include "StrategySpace.h"
-#include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "tp/Analysis/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
@@ -25,41 +24,6 @@ bool propagation::operator<(const State &a, const State &b) {
 //===----------------------------------------------------------------------===//
 // Rules
 //===----------------------------------------------------------------------===//
-
-unsigned StrategySpace::SameOp::getHashValue(Operation *op) {
-  llvm::hash_code hash = OperationEquivalence::computeHash(
-      op, OperationEquivalence::ignoreHashValue,
-      OperationEquivalence::ignoreHashValue,
-      OperationEquivalence::IgnoreLocations |
-          OperationEquivalence::IgnoreDiscardableAttrs);
-  for (Value operand : op->getOperands())
-    hash = llvm::hash_combine(hash, operand.getType().getAsOpaquePointer());
-  return hash;
-}
-
-bool StrategySpace::SameOp::isEqual(Operation *a, Operation *b) {
-  if (a == b)
-    return true;
-  if (a == getEmptyKey() || a == getTombstoneKey() || b == getEmptyKey() ||
-      b == getTombstoneKey())
-    return false;
-  if (a->getName() != b->getName() ||
-      !llvm::equal(a->getOperandTypes(), b->getOperandTypes()))
-    return false;
-  // Values inside correspond as the comparison goes; those outside only need
-  // the same type.
-  DenseMap<Value, Value> inside;
-  return OperationEquivalence::isEquivalentTo(
-      a, b,
-      [&](Value x, Value y) {
-        auto it = inside.find(x);
-        return success(it == inside.end() ? x.getType() == y.getType()
-                                          : it->second == y);
-      },
-      [&](Value x, Value y) { inside[x] = y; },
-      OperationEquivalence::IgnoreLocations |
-          OperationEquivalence::IgnoreDiscardableAttrs);
-}
 
 unsigned StrategySpace::addRule(ShardingRule rule, int64_t width,
                                 bool isIdentity) {
@@ -107,13 +71,14 @@ unsigned StrategySpace::getRule(ShardingRuleOpInterface op) {
   // than one into something else.
   if (isa<DestinationStyleOpInterface>(op.getOperation()))
     return addRule(op.getShardingRule(), getWidth(op->getOperand(0).getType()));
-  auto [it, inserted] = rulesByOp.try_emplace(op.getOperation(), 0);
-  if (inserted)
-    it->second =
+  bool isNew;
+  unsigned opClass = classes.get(op, isNew);
+  if (isNew)
+    rulesByClass.push_back(
         addRule(op.getShardingRule(),
                 getWidth(op->getNumOperands() ? op->getOperand(0).getType()
-                                              : op->getResult(0).getType()));
-  return it->second;
+                                              : op->getResult(0).getType())));
+  return rulesByClass[opClass];
 }
 
 unsigned StrategySpace::getIdentityRule(RankedTensorType type) {

@@ -9,6 +9,7 @@
 #ifndef TP_LIB_ANALYSIS_STRATEGYSPACE_H
 #define TP_LIB_ANALYSIS_STRATEGYSPACE_H
 
+#include "tp/Analysis/OpClasses.h"
 #include "tp/Analysis/Strategies.h"
 #include "llvm/ADT/BitVector.h"
 #include <bitset>
@@ -98,11 +99,6 @@ private:
     bool isIdentity = false;
     std::optional<std::vector<SplitChoice>> allChoices;
   };
-  /// Compares ops but for what they are applied to.
-  struct SameOp : DenseMapInfo<Operation *> {
-    static unsigned getHashValue(Operation *op);
-    static bool isEqual(Operation *a, Operation *b);
-  };
   using ChoiceKey = std::vector<
       std::tuple<const void *, bool, unsigned, SmallVector<int64_t, 0>>>;
 
@@ -116,7 +112,8 @@ private:
   MeshOp mesh;
   std::vector<Rule> rules;
   std::map<std::vector<int64_t>, unsigned> rulesByContent;
-  DenseMap<Operation *, unsigned, SameOp> rulesByOp;
+  OpClasses classes;
+  std::vector<unsigned> rulesByClass;
   std::vector<State> states;
   std::map<State, unsigned> statesById;
   /// Mesh dimensions in use.

@@ -4,6 +4,10 @@
 // the op's partition hook then builds its local form. A redistribution becomes
 // the collectives that lead from one placement to the other.
 //
+// Ops that are alike, placed alike, have one local form, found once. Where it
+// is the op itself with local types, the op stays and takes these types on at
+// last: hooks and rules of other ops look at global ones.
+//
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,7 +16,10 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "tp/Analysis/ListTable.h"
+#include "tp/Analysis/OpClasses.h"
 #include "tp/Analysis/Redistribution.h"
 #include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
@@ -21,6 +28,7 @@
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
+#include <deque>
 #include <map>
 
 namespace mlir::tp {
@@ -47,7 +55,26 @@ public:
   LogicalResult run();
 
 private:
+  /// What ops that are alike, placed alike, become.
+  struct LocalForm {
+    SmallVector<ShardingAttr> results;
+    OpSplit split;
+    SmallVector<Type> types;
+    /// Whether the op stays, with these types: set by its first partition.
+    bool isSameOp = false;
+    /// Discardable attributes of a global op, and of the local one that it
+    /// becomes; those of the op before, as the next one's are mostly the same.
+    DictionaryAttr globalAttrs, localAttrs;
+  };
+
   FailureOr<ShardingAttr> getSharding(Value value, Operation *user);
+  /// The local form of `op`; null, with an error, where it has none.
+  LocalForm *getLocalForm(ShardingRuleOpInterface op);
+  /// What `value` is locally, for an op that is made or that a hook makes.
+  Value getLocalValue(Value value);
+  DictionaryAttr getLocalAttrs(Operation *op, LocalForm &form);
+  /// Gives the ops that stay their local operands and types.
+  void finishKept();
   LogicalResult partitionInterface();
   /// Builds the local form of `op` at the builder's place.
   LogicalResult partition(Operation *op);
@@ -75,6 +102,14 @@ private:
   DenseMap<Value, ShardingAttr> shardings;
   IRMapping local;
   SmallVector<Attribute> certificates;
+  OpClasses classes;
+  /// By class and placements.
+  ListTable formNumbers;
+  std::deque<LocalForm> forms;
+  std::vector<std::pair<Operation *, LocalForm *>> kept;
+  /// Arguments that stand for results of ops that stay, until these have their
+  /// local types.
+  SmallVector<std::pair<BlockArgument, Value>> standIns;
 };
 
 } // namespace
@@ -146,68 +181,153 @@ LogicalResult FunctionPartitioner::partitionInterface() {
   return success();
 }
 
-LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
-  SmallVector<ShardingAttr> operandShardings, resultShardings;
+FunctionPartitioner::LocalForm *
+FunctionPartitioner::getLocalForm(ShardingRuleOpInterface op) {
+  bool isNew;
+  WordList key = {classes.get(op, isNew)};
+  SmallVector<ShardingAttr> operands;
   for (Value operand : op->getOperands()) {
     FailureOr<ShardingAttr> sharding = getSharding(operand, op);
     if (failed(sharding))
-      return failure();
-    operandShardings.push_back(*sharding);
+      return nullptr;
+    operands.push_back(*sharding);
+    key.push_back(toWord(sharding->getAsOpaquePointer()));
   }
-  resultShardings = getResultShardings(op);
-  if (llvm::none_of(op->getResultTypes(),
-                    [](Type type) { return isa<RankedTensorType>(type); }))
-    resultShardings.assign(
-        op->getNumResults(),
-        ShardingAttr::getReplicated(
-            FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 0));
-  if (resultShardings.size() != op->getNumResults())
-    return op->emitError(
-        "has no placement; tp-propagate gives one to every op");
-  FailureOr<OpSplit> split =
-      inferSplit(op, mesh, rank, operandShardings, resultShardings);
-  if (failed(split))
-    return failure();
+  SmallVector<ShardingAttr> results = getResultShardings(op);
+  for (ShardingAttr sharding : results)
+    key.push_back(toWord(sharding.getAsOpaquePointer()));
+  auto [number, isNewForm] = formNumbers.insert(key);
+  // What an op writes into can be part of its rule.
+  bool isAlone = isa<DestinationStyleOpInterface>(op.getOperation());
+  if (!isNewForm && !isAlone)
+    return &forms[number];
 
-  SmallVector<Type> types;
-  for (auto [result, sharding] : llvm::zip(op->getResults(), resultShardings)) {
-    types.push_back(getLocal(result.getType(), sharding));
+  if (llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    results.assign(op->getNumResults(),
+                   ShardingAttr::getReplicated(
+                       FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 0));
+  if (results.size() != op->getNumResults()) {
+    op->emitError("has no placement; tp-propagate gives one to every op");
+    return nullptr;
+  }
+  FailureOr<OpSplit> split = inferSplit(op, mesh, rank, operands, results);
+  if (failed(split))
+    return nullptr;
+  LocalForm &form = isNewForm ? forms.emplace_back() : forms[number];
+  form = {results, std::move(*split)};
+  for (auto [result, sharding] : llvm::zip(op->getResults(), results))
+    form.types.push_back(getLocal(result.getType(), sharding));
+  return &form;
+}
+
+Value FunctionPartitioner::getLocalValue(Value value) {
+  if (Value found = local.lookupOrNull(value))
+    return found;
+  BlockArgument standIn = function.getBody().front().addArgument(
+      getLocal(value.getType(), shardings.lookup(value)), value.getLoc());
+  standIns.push_back({standIn, value});
+  local.map(value, standIn);
+  return standIn;
+}
+
+/// Without global placements; a source says what it is a block of.
+DictionaryAttr FunctionPartitioner::getLocalAttrs(Operation *op,
+                                                  LocalForm &form) {
+  DictionaryAttr attrs = op->getDiscardableAttrDictionary();
+  if (attrs == form.globalAttrs)
+    return form.localAttrs;
+  NamedAttrList list(attrs);
+  list.erase(kShardingAttr);
+  list.erase(kShardingsAttr);
+  if (isa<nn::ParameterOp>(op)) {
+    list.set(kShardingAttr, form.results.front());
+    list.set(kGlobalTypeAttr, TypeAttr::get(op->getResult(0).getType()));
+  }
+  form.globalAttrs = attrs;
+  return form.localAttrs = list.getDictionary(op->getContext());
+}
+
+/// Whether `made` is `op` but for types and discardable attributes.
+static bool isSameButTypes(Operation *op, Operation *made, ValueRange operands,
+                           ValueRange results) {
+  return made->getName() == op->getName() && made->getNumRegions() == 0 &&
+         op->getNumRegions() == 0 &&
+         llvm::equal(made->getOperands(), operands) &&
+         llvm::equal(made->getResults(), results) &&
+         op->getName().compareOpProperties(op->getPropertiesStorage(),
+                                           made->getPropertiesStorage());
+}
+
+LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
+  LocalForm *form = getLocalForm(op);
+  if (!form)
+    return failure();
+  for (auto [result, sharding] : llvm::zip(op->getResults(), form->results))
     if (isa<RankedTensorType>(result.getType()))
       shardings[result] = sharding;
+  // A region is built anew with all that it holds.
+  bool mayStay = op->getBlock() == &function.getBody().front() &&
+                 !isa<DestinationStyleOpInterface>(op.getOperation());
+  if (form->isSameOp && mayStay) {
+    kept.push_back({op, form});
+    return success();
   }
+
   SmallVector<Value> operands = llvm::map_to_vector(
-      op->getOperands(), [&](Value v) { return local.lookup(v); });
+      op->getOperands(), [&](Value v) { return getLocalValue(v); });
   Block *block = builder.getInsertionBlock();
   Block::iterator end = builder.getInsertionPoint();
   Operation *previous = end == block->begin() ? nullptr : &*std::prev(end);
   FailureOr<SmallVector<Value>> results =
-      op.partition(builder, operands, types, *split);
+      op.partition(builder, operands, form->types, form->split);
   if (failed(results))
     return op->emitError("can't be partitioned");
+  Block::iterator begin =
+      previous ? std::next(previous->getIterator()) : block->begin();
+  if (mayStay && begin != end && std::next(begin) == end &&
+      isSameButTypes(op, &*begin, operands, *results)) {
+    form->isSameOp = true;
+    begin->erase();
+    kept.push_back({op, form});
+    return success();
+  }
   for (auto [result, value] : llvm::zip(op->getResults(), *results))
     local.map(result, value);
 
-  // What the op was replaced by comes from the same module, and has no global
-  // placement any more; a source says what it is a block of.
-  for (auto it = previous ? std::next(previous->getIterator()) : block->begin();
-       it != end; ++it) {
-    it->removeAttr(kShardingAttr);
-    it->removeAttr(kShardingsAttr);
+  // What the op was replaced by comes from the same module.
+  for (Operation &made : llvm::make_range(begin, end)) {
+    made.removeAttr(kShardingAttr);
+    made.removeAttr(kShardingsAttr);
     if (auto fqn = op->getAttr(kFqnAttr))
-      it->setAttr(kFqnAttr, fqn);
+      made.setAttr(kFqnAttr, fqn);
     // A copied body reads what the op's body read.
-    for (Region &region : it->getRegions())
+    for (Region &region : made.getRegions())
       visitUsedValuesDefinedAbove(region, region, [&](OpOperand *operand) {
-        operand->set(local.lookupOrDefault(operand->get()));
+        if (shardings.contains(operand->get()) ||
+            local.contains(operand->get()))
+          operand->set(getLocalValue(operand->get()));
       });
   }
-  if (isa<nn::ParameterOp>(op)) {
-    Operation *parameter = results->front().getDefiningOp();
-    parameter->setAttr(kShardingAttr, resultShardings.front());
-    parameter->setAttr(kGlobalTypeAttr,
-                       TypeAttr::get(op->getResult(0).getType()));
-  }
+  if (isa<nn::ParameterOp>(op))
+    results->front().getDefiningOp()->setDiscardableAttrs(
+        getLocalAttrs(op, *form));
   return success();
+}
+
+void FunctionPartitioner::finishKept() {
+  for (auto [op, form] : kept) {
+    op->setDiscardableAttrs(getLocalAttrs(op, *form));
+    for (OpOperand &operand : op->getOpOperands())
+      if (Value value = local.lookupOrNull(operand.get()))
+        operand.set(value);
+    for (auto [result, type] : llvm::zip(op->getResults(), form->types))
+      result.setType(type);
+  }
+  for (auto [standIn, value] : standIns)
+    standIn.replaceAllUsesWith(value);
+  function.getBody().front().eraseArguments([&](BlockArgument argument) {
+    return argument.getArgNumber() >= 2 * function.getNumArguments();
+  });
 }
 
 Value FunctionPartitioner::applyStep(const RedistributionStep &step,
@@ -283,7 +403,7 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
                            [&]() { return op.emitError(); });
   if (failed(plan))
     return failure();
-  Value value = local.lookup(op.getInput());
+  Value value = getLocalValue(op.getInput());
   for (const RedistributionStep &step : (*plan)->steps)
     value = applyStep(step, value, op);
   local.map(op.getResult(), value);
@@ -308,7 +428,7 @@ LogicalResult FunctionPartitioner::partition(Operation *op) {
     shardings[op->getResult(0)] =
         toLocal ? ShardingAttr::getReplicated(from->getMesh(), type.getRank())
                 : cast<FromLocalOp>(op).getSharding();
-    local.map(op->getResult(0), local.lookup(op->getOperand(0)));
+    local.map(op->getResult(0), getLocalValue(op->getOperand(0)));
     return success();
   }
   if (auto redistribute = dyn_cast<RedistributeOp>(op))
@@ -339,7 +459,7 @@ FailureOr<Operation *> FunctionPartitioner::cloneLocal(Operation *op) {
   for (Value operand : op->getOperands()) {
     if (failed(getSharding(operand, op)))
       return failure();
-    state.addOperands(local.lookup(operand));
+    state.addOperands(getLocalValue(operand));
   }
   for (OpResult result : op->getResults()) {
     bool isTensor = isa<RankedTensorType>(result.getType());
@@ -473,12 +593,13 @@ LogicalResult FunctionPartitioner::run() {
     return failure();
   Block &block = function.getBody().front();
   Operation *end = block.getTerminator();
-  SmallVector<Operation *> globalOps = llvm::map_to_vector(
-      block.without_terminator(), [](Operation &op) { return &op; });
-  for (Operation *op : globalOps) {
-    builder.setInsertionPoint(op);
-    if (failed(partition(op)))
+  std::vector<Operation *> replaced;
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    builder.setInsertionPoint(&op);
+    if (failed(partition(&op)))
       return failure();
+    if (kept.empty() || kept.back().first != &op)
+      replaced.push_back(&op);
   }
   for (OpOperand &operand : end->getOpOperands()) {
     FailureOr<ShardingAttr> sharding = getSharding(operand.get(), end);
@@ -491,9 +612,10 @@ LogicalResult FunctionPartitioner::run() {
              << "result " << operand.getOperandNumber() << " is declared "
              << printPlacements(wanted, mesh) << " but returned as "
              << printPlacements(*sharding, mesh);
-    operand.set(local.lookup(operand.get()));
+    operand.set(local.lookupOrDefault(operand.get()));
   }
-  for (Operation *op : llvm::reverse(globalOps))
+  finishKept();
+  for (Operation *op : llvm::reverse(replaced))
     op->erase();
   block.eraseArguments(0, block.getNumArguments() / 2);
   if (!certificates.empty())

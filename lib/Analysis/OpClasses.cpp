@@ -1,0 +1,50 @@
+//===- OpClasses.cpp - Ops that are alike ---------------------------------===//
+
+#include "tp/Analysis/OpClasses.h"
+#include "mlir/IR/OperationSupport.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+unsigned OpClasses::Alike::getHashValue(Operation *op) {
+  llvm::hash_code hash = llvm::hash_combine(
+      op->getName().getAsOpaquePointer(),
+      op->getName().hashOpProperties(op->getPropertiesStorage()));
+  for (Value operand : op->getOperands())
+    hash = llvm::hash_combine(hash, operand.getType().getAsOpaquePointer());
+  for (Type type : op->getResultTypes())
+    hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
+  return hash;
+}
+
+bool OpClasses::Alike::isEqual(Operation *a, Operation *b) {
+  if (a == b)
+    return true;
+  if (a == getEmptyKey() || a == getTombstoneKey() || b == getEmptyKey() ||
+      b == getTombstoneKey())
+    return false;
+  if (a->getName() != b->getName() ||
+      a->getNumRegions() != b->getNumRegions() ||
+      !llvm::equal(a->getOperandTypes(), b->getOperandTypes()) ||
+      !llvm::equal(a->getResultTypes(), b->getResultTypes()) ||
+      !a->getName().compareOpProperties(a->getPropertiesStorage(),
+                                        b->getPropertiesStorage()))
+    return false;
+  if (a->getNumRegions() == 0)
+    return true;
+  // Values inside correspond as the comparison goes; those outside only need
+  // the same type.
+  DenseMap<Value, Value> inside;
+  return OperationEquivalence::isEquivalentTo(
+      a, b,
+      [&](Value x, Value y) {
+        auto it = inside.find(x);
+        return success(it == inside.end() ? x.getType() == y.getType()
+                                          : it->second == y);
+      },
+      [&](Value x, Value y) { inside[x] = y; },
+      OperationEquivalence::IgnoreLocations |
+          OperationEquivalence::IgnoreDiscardableAttrs);
+}
