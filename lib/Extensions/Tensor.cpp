@@ -177,6 +177,28 @@ SmallVector<int64_t> getSliceDims(unsigned rank,
   return dims;
 }
 
+/// Factors for what a slice and the whole tensor share, where `dims` are the
+/// dimensions of the slice. `tensors` are the factors of those that have the
+/// whole's shape; the slice is a result, or an operand, of the op: its first.
+void addSliceFactors(ShardingRule &rule, OffsetSizeAndStrideOpInterface op,
+                     RankedTensorType whole, ArrayRef<int64_t> dims,
+                     bool isResult, ArrayRef<TensorFactors *> tensors) {
+  TensorFactors &part = isResult ? rule.results[0] : rule.operands[0];
+  for (auto [d, to] : llvm::enumerate(dims)) {
+    unsigned dim = d;
+    SliceDim kind = classify(op, whole, dim);
+    if (to < 0 || kind == SliceDim::Other)
+      continue;
+    SmallVector<DimFactors *> places = {&part[to]};
+    for (TensorFactors *tensor : tensors)
+      places.push_back(&(*tensor)[dim]);
+    addFactor(rule, whole.getDimSize(dim), places);
+    if (kind == SliceDim::Window)
+      rule.windows.push_back({isResult, 0, static_cast<unsigned>(to),
+                              op.getStaticOffset(dim), op.getStaticSize(dim)});
+  }
+}
+
 /// The offsets of `op` as they are in the block of a rank, where `factors` are
 /// those of the whole tensor.
 SmallVector<OpFoldResult>
@@ -218,18 +240,8 @@ struct ExtractSliceModel
     RankedTensorType whole = slice.getSourceType();
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), slice.getDroppedDims());
-    for (auto [d, to] : llvm::enumerate(sliceDims)) {
-      unsigned dim = d;
-      SliceDim kind = classify(slice, whole, dim);
-      if (to < 0 || kind == SliceDim::Other)
-        continue;
-      addFactor(rule, whole.getDimSize(dim),
-                {&rule.operands[0][dim], &rule.results[0][to]});
-      if (kind == SliceDim::Window)
-        rule.windows.push_back({/*isResult=*/true, 0, static_cast<unsigned>(to),
-                                slice.getStaticOffset(dim),
-                                slice.getStaticSize(dim)});
-    }
+    addSliceFactors(rule, slice, whole, sliceDims, /*isResult=*/true,
+                    {&rule.operands[0]});
     return rule.linear({{0}});
   }
 
@@ -266,19 +278,8 @@ struct InsertSliceModel
     RankedTensorType whole = insert.getDestType();
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), insert.getDroppedDims());
-    for (auto [d, from] : llvm::enumerate(sliceDims)) {
-      unsigned dim = d;
-      SliceDim kind = classify(insert, whole, dim);
-      if (from < 0 || kind == SliceDim::Other)
-        continue;
-      addFactor(rule, whole.getDimSize(dim),
-                {&rule.operands[0][from], &rule.operands[1][dim],
-                 &rule.results[0][dim]});
-      if (kind == SliceDim::Window)
-        rule.windows.push_back(
-            {/*isResult=*/false, 0, static_cast<unsigned>(from),
-             insert.getStaticOffset(dim), insert.getStaticSize(dim)});
-    }
+    addSliceFactors(rule, insert, whole, sliceDims, /*isResult=*/false,
+                    {&rule.operands[1], &rule.results[0]});
     return rule.linear({{0, 1}});
   }
 

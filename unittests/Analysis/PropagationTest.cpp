@@ -369,20 +369,6 @@ protected:
     return text;
   }
 
-  /// Meshes in turn, all named as in plans.
-  static std::vector<RandomGraph::Axis> drawMesh(unsigned seed) {
-    switch (seed % 4) {
-    case 0:
-      return {{"tp", 2}};
-    case 1:
-      return {{"tp", 4}};
-    case 2:
-      return {{"dp", 2}, {"tp", 2}};
-    default:
-      return {{"dp", 2}, {"tp", 4}};
-    }
-  }
-
   MLIRContext context;
 };
 
@@ -436,7 +422,8 @@ TEST_P(RandomPropagation, IsOptimal) {
   unsigned count = getCount(500);
   for (unsigned i = 0; i < count + numTooLarge; ++i) {
     unsigned seed = GetParam() + 4 * i;
-    std::string text = RandomGraph(seed, drawMesh(seed)).get(12);
+    std::string text =
+        RandomGraph(seed, RandomGraph::getMesh(seed % 4)).get(12);
     SCOPED_TRACE("seed " + std::to_string(seed) + ":\n" + text);
     OwningOpRef<ModuleOp> module = parse(text);
     ASSERT_TRUE(module);

@@ -25,6 +25,20 @@ public:
     int64_t size;
   };
 
+  /// One of six meshes, named as in plans; the last two have three ranks along
+  /// a dimension.
+  static std::vector<Axis> getMesh(unsigned index) {
+    const std::vector<Axis> meshes[] = {
+        {{"tp", 2}},
+        {{"tp", 4}},
+        {{"dp", 2}, {"tp", 2}},
+        {{"dp", 2}, {"tp", 4}},
+        {{"tp", 3}},
+        {{"dp", 3}, {"tp", 2}},
+    };
+    return meshes[index];
+  }
+
   RandomGraph(unsigned seed, std::vector<Axis> mesh)
       : random(seed), mesh(std::move(mesh)) {}
 

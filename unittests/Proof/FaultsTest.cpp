@@ -9,23 +9,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "Models.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "ProofTest.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TPRT/TPRT.h"
-#include "tp/Pipelines/Pipelines.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
-#include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -274,21 +266,8 @@ std::vector<Fault> getFaults(Operation *op, MeshOp mesh) {
   return faults;
 }
 
-class FaultsTest : public testing::Test {
+class FaultsTest : public test::ProofTest {
 protected:
-  FaultsTest() {
-    DialectRegistry registry;
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    PassManager passes(&context);
-    buildParallelizePipeline(passes, ParallelizeOptions());
-    // What execution lowers to.
-    context.loadDialect<arith::ArithDialect, linalg::LinalgDialect,
-                        math::MathDialect, scf::SCFDialect,
-                        tensor::TensorDialect, nn::NNDialect, TPDialect,
-                        tprt::TPRTDialect, func::FuncDialect>();
-  }
-
   OwningOpRef<ModuleOp> parallelize(ModuleOp model) {
     OwningOpRef<ModuleOp> ranks = model.clone();
     PassManager passes(&context);

@@ -8,22 +8,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Analysis/RandomGraph.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "ProofTest.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TPRT/TPRT.h"
-#include "tp/Pipelines/Pipelines.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
-#include "gtest/gtest.h"
 #include <cstdlib>
 
 using namespace mlir;
@@ -35,23 +26,6 @@ namespace {
 unsigned getCount(unsigned count) {
   const char *text = std::getenv("TP_RANDOM_GRAPHS");
   return text ? std::strtoul(text, nullptr, 10) : count;
-}
-
-std::vector<RandomGraph::Axis> drawMesh(unsigned seed) {
-  switch (seed % 6) {
-  case 0:
-    return {{"tp", 2}};
-  case 1:
-    return {{"tp", 4}};
-  case 2:
-    return {{"dp", 2}, {"tp", 2}};
-  case 3:
-    return {{"dp", 2}, {"tp", 4}};
-  case 4:
-    return {{"tp", 3}};
-  default:
-    return {{"dp", 3}, {"tp", 2}};
-  }
 }
 
 /// Strategies in turn.
@@ -66,20 +40,10 @@ PropagateOptions drawOptions(unsigned seed) {
   return options;
 }
 
-class RandomGraphs : public testing::TestWithParam<unsigned> {
+class RandomGraphs : public test::ProofTest,
+                     public testing::WithParamInterface<unsigned> {
 protected:
-  RandomGraphs() : context(MLIRContext::Threading::DISABLED) {
-    DialectRegistry registry;
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    // What execution lowers to.
-    context.loadDialect<arith::ArithDialect, linalg::LinalgDialect,
-                        math::MathDialect, scf::SCFDialect,
-                        tensor::TensorDialect, nn::NNDialect, TPDialect,
-                        tprt::TPRTDialect, func::FuncDialect>();
-  }
-
-  MLIRContext context;
+  RandomGraphs() : ProofTest(MLIRContext::Threading::DISABLED) {}
 };
 
 INSTANTIATE_TEST_SUITE_P(Shards, RandomGraphs, testing::Range(0u, 4u));
@@ -89,7 +53,8 @@ TEST_P(RandomGraphs, EqualTheReference) {
   unsigned count = getCount(1250);
   for (unsigned i = 0; i < count; ++i) {
     unsigned seed = 100'000 + GetParam() + 4 * i;
-    std::string text = RandomGraph(seed, drawMesh(seed)).get(10);
+    std::string text =
+        RandomGraph(seed, RandomGraph::getMesh(seed % 6)).get(10);
     SCOPED_TRACE("seed " + std::to_string(seed) + ":\n" + text);
     auto reference = parseSourceString<ModuleOp>(text, &context);
     auto ranks = parseSourceString<ModuleOp>(text, &context);

@@ -13,21 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockAlgebra.h"
+#include "ProofTest.h"
 #include "SplitSearch.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TPRT/TPRT.h"
-#include "tp/Pipelines/Pipelines.h"
 #include "tp/Proof/Equivalence.h"
 #include "llvm/ADT/StringSet.h"
-#include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -276,18 +268,8 @@ constexpr Instance kInstances[] = {
 /// Ops without an instance: what they compute isn't in the program.
 constexpr StringRef kWithoutInstance[] = {"nn.parameter"};
 
-class RulesTest : public testing::Test {
+class RulesTest : public test::ProofTest {
 protected:
-  RulesTest() {
-    DialectRegistry registry;
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadDialect<arith::ArithDialect, linalg::LinalgDialect,
-                        math::MathDialect, scf::SCFDialect,
-                        tensor::TensorDialect, nn::NNDialect, TPDialect,
-                        tprt::TPRTDialect, func::FuncDialect>();
-  }
-
   /// The mesh, and the function of one op.
   OwningOpRef<ModuleOp> parse(const Instance &instance, int64_t ranks) {
     std::string text =

@@ -1,8 +1,8 @@
 //===- NNFolders.cpp - folders and canonicalisation of the nn ops ---------===//
 
-#include "tp/Dialect/NN/NN.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/STLExtras.h"
+#include "tp/Dialect/NN/NN.h"
 
 using namespace mlir;
 using namespace mlir::nn;
@@ -22,10 +22,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
-  bool identity = llvm::all_of(llvm::enumerate(getPermutation()), [](auto it) {
-    return static_cast<int64_t>(it.index()) == it.value();
-  });
-  if (identity)
+  if (isIdentityPermutation(getPermutation()))
     return getInput();
   if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getInput()))
     return splat.resizeSplat(getType());
@@ -75,12 +72,9 @@ struct MergeTransposes final : OpRewritePattern<TransposeOp> {
     auto producer = op.getInput().getDefiningOp<TransposeOp>();
     if (!producer)
       return failure();
-    auto composed =
-        llvm::map_to_vector(op.getPermutation(), [&](int64_t dim) {
-          return producer.getPermutation()[dim];
-        });
-    rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(),
-                                             producer.getInput(), composed);
+    rewriter.replaceOpWithNewOp<TransposeOp>(
+        op, op.getType(), producer.getInput(),
+        applyPermutation(producer.getPermutation(), op.getPermutation()));
     return success();
   }
 };

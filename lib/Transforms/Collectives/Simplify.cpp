@@ -1,6 +1,7 @@
 //===- Simplify.cpp - Collectives that undo or continue one another -------===//
 
 #include "Collectives.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -146,30 +147,41 @@ struct SwapSlicedGather final : OpRewritePattern<AllGatherOp> {
 };
 
 /// The block that was gathered, sliced out again.
-struct SliceOfGather final : OpRewritePattern<LocalSliceOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(LocalSliceOp op,
-                                PatternRewriter &rewriter) const override {
-    auto gather = op.getInput().getDefiningOp<AllGatherOp>();
-    if (!gather || gather.getDim() != op.getDim() ||
-        gather.getAxes() != op.getAxes())
-      return failure();
-    rewriter.replaceOp(op, gather.getInput());
-    return success();
-  }
-};
-
+bool undoes(LocalSliceOp op, AllGatherOp first) {
+  return first.getDim() == op.getDim() && first.getAxes() == op.getAxes();
+}
 /// A whole that was sliced only to be put together again.
-struct GatherOfSlice final : OpRewritePattern<AllGatherOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AllGatherOp op,
+bool undoes(AllGatherOp op, LocalSliceOp first) {
+  return first.getDim() == op.getDim() && first.getAxes() == op.getAxes();
+}
+/// A split that was moved to another dimension and is moved back.
+bool undoes(AllToAllOp op, AllToAllOp first) {
+  return first.getSplitDim() == op.getConcatDim() &&
+         first.getConcatDim() == op.getSplitDim() &&
+         first.getAxes() == op.getAxes() &&
+         first.getInput().getType() == op.getType();
+}
+/// Blocks that were exchanged and are exchanged back.
+bool undoes(ExchangeOp op, ExchangeOp first) {
+  return first.getShape() == op.getShape() && first.getFrom() == op.getTo() &&
+         first.getTo() == op.getFrom();
+}
+
+/// An op that undoes the one before it gives what that one was given.
+template <typename OpT, typename FirstT>
+struct CancelInverse final : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpT op,
                                 PatternRewriter &rewriter) const override {
-    auto slice = op.getInput().getDefiningOp<LocalSliceOp>();
-    if (!slice || slice.getDim() != op.getDim() ||
-        slice.getAxes() != op.getAxes())
+    auto first = op.getInput().template getDefiningOp<FirstT>();
+    if (!first || !undoes(op, first))
       return failure();
-    remarkRewrite(op, "GatherOfSlice", "all_gather of a local_slice removed");
-    rewriter.replaceOp(op, slice.getInput());
+    if (isa<CollectiveOpInterface>(*op))
+      remarkRewrite(op, "CancelInverse",
+                    (op->getName().stripDialect() + " of its inverse, " +
+                     first->getName().stripDialect() + ", removed")
+                        .str());
+    rewriter.replaceOp(op, first.getInput());
     return success();
   }
 };
@@ -198,30 +210,12 @@ struct GatherOfScatter final : OpRewritePattern<AllGatherOp> {
   }
 };
 
-/// A split that was moved to another dimension and is moved back.
-struct InverseAllToAll final : OpRewritePattern<AllToAllOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AllToAllOp op,
-                                PatternRewriter &rewriter) const override {
-    auto first = op.getInput().getDefiningOp<AllToAllOp>();
-    if (!first || first.getSplitDim() != op.getConcatDim() ||
-        first.getConcatDim() != op.getSplitDim() ||
-        first.getAxes() != op.getAxes() ||
-        first.getInput().getType() != op.getType())
-      return failure();
-    remarkRewrite(op, "InverseAllToAll", "all_to_all of its inverse removed");
-    rewriter.replaceOp(op, first.getInput());
-    return success();
-  }
-};
-
 /// A permutation of a permutation is one, and none when it moves nothing.
 struct ComposePermutes final : OpRewritePattern<PermuteOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(PermuteOp op,
                                 PatternRewriter &rewriter) const override {
-    if (llvm::equal(op.getSource(),
-                    llvm::seq<int64_t>(op.getSource().size()))) {
+    if (isIdentityPermutation(op.getSource())) {
       rewriter.replaceOp(op, op.getInput());
       return success();
     }
@@ -230,8 +224,7 @@ struct ComposePermutes final : OpRewritePattern<PermuteOp> {
         first->getBlock() != op->getBlock())
       return failure();
     remarkRewrite(op, "ComposePermutes", "permute of a permute is one");
-    auto source = llvm::map_to_vector(
-        op.getSource(), [&](int64_t i) { return first.getSource()[i]; });
+    auto source = applyPermutation(first.getSource(), op.getSource());
     auto both = PermuteOp::create(
         rewriter, op.getLoc(), op.getType(), first.getInput(),
         rewriter.getDenseI64ArrayAttr(source), op.getMeshAttr(), op.getAxes(),
@@ -243,25 +236,12 @@ struct ComposePermutes final : OpRewritePattern<PermuteOp> {
   }
 };
 
-/// Blocks that were exchanged and are exchanged back.
-struct InverseExchange final : OpRewritePattern<ExchangeOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ExchangeOp op,
-                                PatternRewriter &rewriter) const override {
-    auto first = op.getInput().getDefiningOp<ExchangeOp>();
-    if (!first || first.getShape() != op.getShape() ||
-        first.getFrom() != op.getTo() || first.getTo() != op.getFrom())
-      return failure();
-    remarkRewrite(op, "InverseExchange", "exchange of its inverse removed");
-    rewriter.replaceOp(op, first.getInput());
-    return success();
-  }
-};
-
 } // namespace
 
 void collectives::populateSimplifyPatterns(RewritePatternSet &patterns) {
-  patterns.add<ScatterSlicedReduction, SwapSlicedGather, SliceOfGather,
-               GatherOfSlice, GatherOfScatter, InverseAllToAll, ComposePermutes,
-               InverseExchange>(patterns.getContext());
+  patterns.add<ScatterSlicedReduction, SwapSlicedGather, GatherOfScatter,
+               ComposePermutes, CancelInverse<LocalSliceOp, AllGatherOp>,
+               CancelInverse<AllGatherOp, LocalSliceOp>,
+               CancelInverse<AllToAllOp, AllToAllOp>,
+               CancelInverse<ExchangeOp, ExchangeOp>>(patterns.getContext());
 }
