@@ -1,8 +1,8 @@
 //===- Explanation.cpp - Why values are placed as they are ----------------===//
 
 #include "tp/Analysis/Explanation.h"
+#include "OwnCollectives.h"
 #include "Provenance.h"
-#include "tp/Analysis/SplitInference.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -389,70 +389,38 @@ LogicalResult Explainer::addOwnMovement(unsigned node) {
 LogicalResult Explainer::addCollectives(unsigned index) {
   const Node &node = graph.nodes[index];
   auto op = cast<ShardingRuleOpInterface>(node.op);
-  ShardingRule rule = op.getShardingRule();
-  if (llvm::none_of(rule.factors, [](const Factor &factor) {
-        return factor.kind == FactorKind::Collective && factor.reductions;
-      }))
-    return success();
-  SmallVector<ShardingAttr> operands = getOperands(node),
-                            results = getResults(node);
-  FailureOr<OpSplit> split = inferSplit(op, mesh, 0, operands, results);
-  if (failed(split))
+  FailureOr<OwnCollectives> own =
+      getOwnCollectives(op, mesh, getOperands(node), getResults(node));
+  if (failed(own))
     return failure();
-  SmallVector<SplitChoice> choices;
-  std::string over;
-  for (auto [factor, axes] : llvm::enumerate(split->factorAxes))
-    for (AxisRefAttr axis : axes) {
-      choices.push_back(
-          {axis, /*isLinear=*/false, static_cast<unsigned>(factor),
-           llvm::to_vector_of<int64_t, 0>(split->factorSegments[factor])});
-      if (rule.factors[factor].kind != FactorKind::Collective)
-        continue;
-      llvm::raw_string_ostream os(over);
-      os << (over.empty() ? "" : ", ");
-      axis.printAxis(os);
-    }
-  for (auto [set, axis] : split->linearAxes)
-    choices.push_back({axis, /*isLinear=*/true, set, {}});
-  RankedTensorType type;
-  for (unsigned value : node.operands)
-    if (value < graph.values.size() && !type)
-      type = graph.values[value].type;
-  if (!type)
+  if (own->descriptions.empty())
     return success();
-  int64_t width = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  for (const Strategy &strategy :
-       enumerateStrategies(rule, mesh, choices, width, /*anyOrder=*/true)) {
-    if (ArrayRef(strategy.operands) != ArrayRef(operands) ||
-        ArrayRef(strategy.results) != ArrayRef(results))
-      continue;
-    if (strategy.cost.collectives == 0)
-      return success();
-    const FlowValue &value = graph.values[node.results.front()];
-    Movement movement;
-    movement.function = functionOf[node.instance];
-    movement.value = op->getResult(0);
-    movement.type = type;
-    movement.op = op;
-    movement.isAsked = true;
-    movement.fqn = ::getFqn(op).str();
-    movement.reason =
-        op->getName().getStringRef().str() + " is split along what it reduces";
-    if (repeat(value, movement.function, op.getOperation(), {}))
-      return success();
-    movement.collectives.assign(strategy.cost.collectives,
-                                "all_reduce over {" + over + "}");
-    movement.bytes = strategy.cost.bytes;
-    movement.bytesPerRank = strategy.cost.bytes / mesh.getNumRanks();
-    movement.leastBytes = strategy.cost.bytes;
-    movement.times = value.weight;
-    if (provenance)
-      addAlternatives(movement, node);
-    known[{movement.function, op.getOperation(), {}}] = result.movements.size();
-    counted.insert({value.instance, result.movements.size()});
-    result.movements.push_back(std::move(movement));
+  const FlowValue &value = graph.values[node.results.front()];
+  Movement movement;
+  movement.function = functionOf[node.instance];
+  if (repeat(value, movement.function, op.getOperation(), {}))
     return success();
-  }
+  movement.value = op->getResult(0);
+  movement.type = cast<RankedTensorType>(op->getOperand(0).getType());
+  movement.op = op;
+  movement.isAsked = true;
+  movement.fqn = ::getFqn(op).str();
+  movement.reason =
+      op->getName().getStringRef().str() + " is split along what it reduces";
+  movement.collectives = std::move(own->descriptions);
+  movement.bytes = llvm::sum_of(own->bytesByRank, int64_t(0));
+  movement.bytesPerRank = *llvm::max_element(own->bytesByRank);
+  movement.leastBytes = movement.bytes;
+  movement.times = value.weight;
+  // What is asked for was weighed against nothing.
+  bool isWeighed =
+      llvm::any_of(op.getShardingRule().factors,
+                   [](const Factor &factor) { return factor.reductions > 0; });
+  if (provenance && isWeighed)
+    addAlternatives(movement, node);
+  known[{movement.function, op.getOperation(), {}}] = result.movements.size();
+  counted.insert({value.instance, result.movements.size()});
+  result.movements.push_back(std::move(movement));
   return success();
 }
 

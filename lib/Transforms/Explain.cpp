@@ -3,6 +3,9 @@
 #include "Explain.h"
 #include "ExplainEdits.h"
 #include "PlanWriter.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "tp/Analysis/CostModel.h"
 #include "tp/Plan/Lint.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
@@ -67,8 +70,10 @@ private:
       return failure();
     explain::Program program{*mesh, propagation.getFunctions(),
                              std::move(*explanation), plan ? &*plan : nullptr};
-    program.bytes = program.explanation.getBytes();
-    program.collectives = program.explanation.getNumCollectives();
+    program.total = {program.explanation.getBytes(),
+                     program.explanation.getNumCollectives()};
+    if (failed(setOptimizedTotal(program, *model)))
+      return failure();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
     if (strategy == PropagationStrategy::Optimal)
       program.gap = std::max<int64_t>(gap.bytes, 0);
@@ -79,6 +84,36 @@ private:
       explain::tryEdits(program, propagation, original, options, trials);
     explain::emitRemarks(program);
     return print(program);
+  }
+
+  /// Goes on with the placements, of which `model` has what is fixed, as
+  /// tp-parallelize does.
+  LogicalResult setOptimizedTotal(explain::Program &program, ModuleOp model) {
+    OwningOpRef<ModuleOp> ranks = model.clone();
+    PassManager passes(&getContext());
+    PropagateOptions placed;
+    placed.strategy = strategy;
+    placed.exhaustiveOps = exhaustiveOps;
+    placed.latencyBytes = latencyBytes;
+    passes.addPass(createPropagate(placed));
+    passes.addPass(createPartition());
+    passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    passes.addPass(createSymbolDCEPass());
+    passes.addPass(createOptimizeCollectives());
+    if (failed(passes.run(*ranks)))
+      return failure();
+    MeshOp mesh = *ranks->getOps<MeshOp>().begin();
+    for (ArrayRef<func::FuncOp> programs : getPrograms(*ranks))
+      for (auto [index, function] : llvm::enumerate(programs))
+        walkExecuted(function, [&](Operation *op) {
+          auto collective = dyn_cast<CollectiveOpInterface>(op);
+          if (!collective)
+            return;
+          program.optimized.collectives += index == 0;
+          program.optimized.bytes +=
+              llvm::sum_of(getReceivedBytesByRank(collective, mesh));
+        });
+    return success();
   }
 
   LogicalResult print(const explain::Program &program) {

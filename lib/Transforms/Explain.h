@@ -1,5 +1,4 @@
-//===- Explain.h - What tp-explain knows and prints --------------*- C++
-//-*-===//
+//===- Explain.h - What tp-explain knows and prints -------------*- C++ -*-===//
 
 #ifndef TP_LIB_TRANSFORMS_EXPLAIN_H
 #define TP_LIB_TRANSFORMS_EXPLAIN_H
@@ -32,6 +31,11 @@ struct TriedEdit {
   bool hasPrice() const { return parameterBytes > 0 || work > 1.05; }
 };
 
+/// What all ranks together receive, and what each issues.
+struct Totals {
+  int64_t bytes = 0, collectives = 0;
+};
+
 /// What is to be printed.
 struct Program {
   MeshOp mesh;
@@ -39,9 +43,11 @@ struct Program {
   Explanation explanation;
   /// Null where the program came without.
   const plan::CheckedPlan *plan = nullptr;
-  /// Of all of the program, also of what isn't shown; `gap` is the bytes that
-  /// the choice may be off the optimum.
-  int64_t bytes = 0, collectives = 0, gap = 0;
+  /// Of all of the program, also of what isn't shown; as propagated, and after
+  /// tp-optimize-collectives.
+  Totals total = {}, optimized = {};
+  /// The bytes that the choice may be off the optimum.
+  int64_t gap = 0;
   /// By movement, best first.
   std::vector<std::vector<TriedEdit>> edits = {};
   /// How many were tried, and whether there were more.

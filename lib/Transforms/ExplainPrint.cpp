@@ -98,6 +98,11 @@ static std::string printDelta(int64_t bytes, int64_t collectives) {
   return text;
 }
 
+static std::string printTotals(const Totals &totals) {
+  return plan::printBytes(totals.bytes) + " received by all ranks, " +
+         count(totals.collectives, "collective");
+}
+
 //===----------------------------------------------------------------------===//
 // Chains
 //===----------------------------------------------------------------------===//
@@ -301,11 +306,14 @@ static void printMovement(const Program &program, size_t index,
   for (const TriedEdit &edit : program.edits[index])
     os << "     edit: " << printChange(edit) << "\n       " << printEffect(edit)
        << "\n";
-  if (program.edits[index].empty())
-    os << "     no single edit that was tried leaves less to move; "
-       << plan::printBytes(movement.leastBytes)
+  if (!program.edits[index].empty())
+    return;
+  os << "     no single edit that was tried leaves less to move";
+  if (movement.from)
+    os << "; " << plan::printBytes(movement.leastBytes)
        << (movement.leastBytes == 1 ? " is" : " are")
-       << " the least for this change of placement\n";
+       << " the least for this change of placement";
+  os << "\n";
 }
 
 void explain::printText(const Program &program, raw_ostream &os) {
@@ -314,10 +322,11 @@ void explain::printText(const Program &program, raw_ostream &os) {
   for (size_t i = 0; i < mesh.getNumAxes(); ++i)
     os << " " << mesh.getAxisName(i) << "=" << mesh.getAxisSizes()[i];
   const Explanation &explanation = program.explanation;
-  os << "\ntotal: " << plan::printBytes(program.bytes)
-     << " received by all ranks, " << count(program.collectives, "collective");
+  os << "\ntotal as propagated: " << printTotals(program.total);
   if (program.gap)
     os << "; at most " << plan::printBytes(program.gap) << " above the optimum";
+  os << "\ntotal after tp-optimize-collectives: "
+     << printTotals(program.optimized);
   os << "\n\nplacements\n";
   std::optional<unsigned> function;
   for (const ExplainedValue &entry : explanation.values) {
@@ -369,9 +378,13 @@ public:
         });
       });
       json.attributeObject("totals", [&] {
-        json.attribute("bytes", program.bytes);
-        json.attribute("collectives", program.collectives);
+        json.attribute("bytes", program.total.bytes);
+        json.attribute("collectives", program.total.collectives);
         json.attribute("gap", program.gap);
+        json.attributeObject("optimized", [&] {
+          json.attribute("bytes", program.optimized.bytes);
+          json.attribute("collectives", program.optimized.collectives);
+        });
       });
       json.attributeArray("values", [&] {
         for (const ExplainedValue &entry : explanation.values)

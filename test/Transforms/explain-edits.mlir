@@ -46,7 +46,8 @@ plan:
   net2.weight: [Shard(0)]
 
 //--- gathered.check
-CHECK: total: 3 KiB (3072 bytes) received by all ranks, 2 collectives
+CHECK: total as propagated: 3 KiB (3072 bytes) received by all ranks, 2 collectives
+CHECK-NEXT: total after tp-optimize-collectives: 1 KiB (1024 bytes) received by all ranks, 1 collective
 CHECK: 1. all_gather over {tp}
 CHECK-NEXT: of nn.linear (up), 8x64xf32, (Shard(1)) to (Replicate), at norm_mlp.mlir:{{.*}}
 CHECK-NEXT: cause: gathered.yaml:3:32: ColwiseParallel output_layouts Replicate, in 'up'

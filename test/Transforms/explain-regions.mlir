@@ -28,7 +28,8 @@ func.func @loop(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {
 // -----
 
 // What is reduced in the loop is so four times.
-// CHECK: total: 4 KiB (4096 bytes) received by all ranks, 4 collectives
+// CHECK: total as propagated: 4 KiB (4096 bytes) received by all ranks, 4 collectives
+// CHECK-NEXT: total after tp-optimize-collectives: 4 KiB (4096 bytes) received by all ranks, 4 collectives
 // CHECK-LABEL: @reduced
 // CHECK: bytes: 1 KiB (1024 bytes) received by all ranks, 512 bytes by one, 4 times
 tp.mesh @mesh(tp = 2)
@@ -48,7 +49,8 @@ func.func @reduced(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
 // -----
 
 // Two calls that are placed alike are one function; each of them reduces.
-// CHECK: total: 2 KiB (2048 bytes) received by all ranks, 2 collectives
+// CHECK: total as propagated: 2 KiB (2048 bytes) received by all ranks, 2 collectives
+// CHECK-NEXT: total after tp-optimize-collectives: 2 KiB (2048 bytes) received by all ranks, 2 collectives
 // CHECK-LABEL: @calls
 // CHECK: func.call ({{.*}}): 8x16xf32 (Replicate)
 // CHECK: @layer

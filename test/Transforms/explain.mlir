@@ -27,7 +27,8 @@ plan:
 
 //--- text.check
 CHECK: mesh tp=2
-CHECK-NEXT: total: 1 KiB (1024 bytes) received by all ranks, 1 collective
+CHECK-NEXT: total as propagated: 1 KiB (1024 bytes) received by all ranks, 1 collective
+CHECK-NEXT: total after tp-optimize-collectives: 1 KiB (1024 bytes) received by all ranks, 1 collective
 CHECK: placements
 CHECK-NEXT: @main
 CHECK-NEXT: argument 0 'x': 8x16xf32 (Replicate)
@@ -57,11 +58,12 @@ CHECK-SAME: "asked":true,"bytes":1024,"bytes_per_rank":512,"choice":{"fqn":"down
 CHECK-SAME: "conflicts":[{"lost":{"left_out":0,"placement":"Partial(sum)","source":{"by":"plan.yaml:4:3: RowwiseParallel input_layouts Shard(-1)","kind":"layout","placement":"Shard(1)","what":"down"},"steps":[{"fqn":"down","location":"{{[^"]*}}","op":"nn.linear","placement":"Partial(sum)","split":"factor k"}]},"mesh_dim":"tp","verdict":"what is asked for wins","won":
 CHECK-SAME: "edits":[{{.*}}],"fqn":"down","from":["Partial(sum)"],"function":"main","least_bytes":1024,
 CHECK-SAME: "reason":"plan.yaml:4:3: RowwiseParallel output_layouts Replicate","shape":[8,16],"times":1,"to":["Replicate"],"value":"nn.linear (down)"}]
-CHECK-SAME: "schema":1,"totals":{"bytes":1024,"collectives":1,"gap":0}
+CHECK-SAME: "schema":1,"totals":{"bytes":1024,"collectives":1,"gap":0,"optimized":{"bytes":1024,"collectives":1}}
 CHECK-SAME: "values":[{"chains":[{"left_out":0,"mesh_dim":"tp","placement":"Replicate","source":{"by":"whole, as nothing else is said","kind":"argument","placement":"Replicate","what":"argument 0 'x'"},"steps":[]}],"dtype":"f32","function":"main","name":"argument 0 'x'","placements":["Replicate"],"shape":[8,16]}
 
 //--- filter.check
-CHECK: total: 1 KiB (1024 bytes) received by all ranks, 1 collective
+CHECK: total as propagated: 1 KiB (1024 bytes) received by all ranks, 1 collective
+CHECK-NEXT: total after tp-optimize-collectives: 1 KiB (1024 bytes) received by all ranks, 1 collective
 CHECK: placements
 CHECK-NEXT: @main
 CHECK-NEXT: 'up.weight'

@@ -213,7 +213,10 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
 
     Emits one remark per redistribution that communicates (category `tp-explain`), which says the same in a line.
 
-    Fails where `tp-apply-plan` or `tp-propagate` does, and where nothing is called as `value` says.
+    Two totals are printed, of the program as it is propagated, which all else is about, and of what `tp-partition` and
+    `tp-optimize-collectives` make of it.
+
+    Fails where `tp-apply-plan`, `tp-propagate` or `tp-partition` does, and where nothing is called as `value` says.
   }];
   let options = [
     Option<"planPath", "plan", "std::string", "",
@@ -241,7 +244,7 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
     Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
            "As of tp-propagate: what a collective costs beside the bytes that it moves, in bytes">,
   ];
-  let dependentDialects = ["::mlir::tp::TPDialect"];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
 
 def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
