@@ -292,8 +292,6 @@ protected:
       *reason = result.mismatch ? result.mismatch->reason : result.reason;
     return result.verdict;
   }
-
-  MLIRContext context;
 };
 
 TEST_F(FaultsTest, AreCaught) {

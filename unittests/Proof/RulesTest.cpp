@@ -378,8 +378,6 @@ protected:
       text += " " + printPlacements(sharding, mesh);
     return text + " -> " + printPlacements(result, mesh);
   }
-
-  MLIRContext context;
 };
 
 TEST_F(RulesTest, CoverAllOps) {
