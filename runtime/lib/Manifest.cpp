@@ -3,13 +3,14 @@
 #include "tprt/Manifest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 using namespace tprt;
 using nlohmann::json;
 
-static constexpr int64_t supportedSchema = 2;
+static constexpr int64_t supportedSchema = 3;
 static constexpr int64_t maxWorldSize = 4096;
 
 namespace {
@@ -52,6 +53,25 @@ public:
     if (!fits || number < minimum || number > maximum)
       fail("found " + value.dump() + ", expected " + std::to_string(minimum) +
            (minimum == maximum ? "" : " to " + std::to_string(maximum)));
+    return number;
+  }
+  bool getBool() const {
+    require(value.is_boolean(), "true or false");
+    return value.get<bool>();
+  }
+  /// A number that an element of `dtype` can be.
+  double getElement(Dtype dtype) const {
+    require(value.is_number(), "a number");
+    double number = value.get<double>();
+    bool fits = true;
+    if (dtype == Dtype::I1)
+      fits = number == 0 || number == 1;
+    else if (!isFloat(dtype)) // doubles hold these integers exactly
+      fits = std::trunc(number) == number &&
+             std::abs(number) <= (dtype == Dtype::I32 ? 0x1p31 - 1 : 0x1p53);
+    if (!fits)
+      fail("found " + value.dump() + ", which is no " +
+           std::string(tprt::toString(dtype)));
     return number;
   }
   std::vector<int64_t> getInts(int64_t minimum, int64_t maximum) const {
@@ -171,6 +191,17 @@ static Block parseBlock(const Node &node, const Shape &shape) {
   return block;
 }
 
+/// Every element comes from some rank.
+static void checkCovered(const TensorInfo &info, const std::string &kind) {
+  if (!info.neutralRanks.empty())
+    throw inputError("manifest: " + kind + " '" + info.name + "' is Partial");
+  int64_t covered = countCovered(info.shards);
+  if (covered != numElements(info.shape))
+    throw inputError("manifest: the shards of " + kind + " '" + info.name +
+                     "' cover " + std::to_string(covered) + " elements of " +
+                     std::to_string(numElements(info.shape)));
+}
+
 static std::vector<TensorInfo> parseTensors(const Node &list,
                                             int64_t worldSize) {
   std::vector<TensorInfo> tensors;
@@ -197,15 +228,19 @@ static std::vector<TensorInfo> parseTensors(const Node &list,
   return tensors;
 }
 
-/// Every element of an output comes from some rank.
-static void checkCovered(const TensorInfo &output) {
-  if (!output.neutralRanks.empty())
-    throw inputError("manifest: output '" + output.name + "' is Partial");
-  int64_t covered = countCovered(output.shards);
-  if (covered != numElements(output.shape))
-    throw inputError("manifest: the shards of output '" + output.name +
-                     "' cover " + std::to_string(covered) + " elements of " +
-                     std::to_string(numElements(output.shape)));
+/// What only parameters have: whether they are updated, how they begin.
+static void parseUpdates(const Node &list, std::vector<TensorInfo> &infos) {
+  std::vector<Node> nodes = list.getArray();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    TensorInfo &info = infos[i];
+    if (nodes[i].has("init"))
+      info.init = nodes[i]["init"].getElement(info.dtype);
+    if (!nodes[i].has("updated"))
+      continue;
+    info.isUpdated = nodes[i]["updated"].getBool();
+    if (info.isUpdated)
+      checkCovered(info, "updated parameter");
+  }
 }
 
 static void parseGroups(const Node &node, int64_t worldSize,
@@ -461,10 +496,16 @@ Manifest Manifest::parse(std::string_view text) {
   manifest.arenaBytes = root["arena_bytes"].getInt(0, INT64_MAX / 2);
   manifest.inputs = parseTensors(root["inputs"], manifest.worldSize);
   manifest.parameters = parseTensors(root["parameters"], manifest.worldSize);
+  parseUpdates(root["parameters"], manifest.parameters);
   manifest.outputs = parseTensors(root["outputs"], manifest.worldSize);
   for (const TensorInfo &output : manifest.outputs)
-    checkCovered(output);
+    checkCovered(output, "output");
   for (const Node &node : root["collectives"].getArray())
     manifest.collectives.push_back(parseCollective(node, manifest.worldSize));
   return manifest;
+}
+
+bool Manifest::isTraining() const {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const TensorInfo &info) { return info.isUpdated; });
 }

@@ -5,11 +5,18 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 using namespace tprt;
 using json = nlohmann::ordered_json;
 
 std::string_view tprt::getVersion() { return TPRT_VERSION; }
+
+static std::string formatNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", value);
+  return text;
+}
 
 /// "  ids  2x64xi64  Shard(0)" for each tensor, columns aligned.
 static std::string listTensors(const char *title,
@@ -30,6 +37,10 @@ static std::string listTensors(const char *title,
       text += separator + placement;
       separator = ", ";
     }
+    if (info.isUpdated)
+      text += std::exchange(separator, ", ") + "updated";
+    if (info.init)
+      text += separator + "begins as " + formatNumber(*info.init);
     text += "\n";
   }
   return text;

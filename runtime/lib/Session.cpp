@@ -3,12 +3,13 @@
 #include "tprt/Session.h"
 
 #include "Rank.h"
-#include "tprt/Npy.h"
+#include "ShardedTensors.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -35,6 +36,8 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
   for (const TensorInfo &info : wanted) {
     auto found = given.find(info.name);
     if (found == given.end()) {
+      if (info.init)
+        continue;
       report("missing " + quotedKind + " '" + info.name + "' of type " +
              info.getTypeString() + didYouMean(info.name, unused));
       continue;
@@ -56,103 +59,7 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
   return problems;
 }
 
-static void storeOne(Dtype dtype, std::byte *element) {
-  auto store = [&](auto value) { std::memcpy(element, &value, sizeof(value)); };
-  switch (dtype) {
-  case Dtype::F32:
-    return store(1.0f);
-  case Dtype::F64:
-    return store(1.0);
-  case Dtype::F16:
-    return store(static_cast<Half>(1));
-  case Dtype::BF16:
-    return store(BFloat16::round(1));
-  case Dtype::I64:
-    return store(int64_t(1));
-  case Dtype::I32:
-    return store(int32_t(1));
-  case Dtype::I1:
-    return store(uint8_t(1));
-  }
-}
-
 namespace {
-
-/// The local blocks of a list of tensors. Ranks with the same block share its
-/// memory.
-class ShardedTensors {
-public:
-  ShardedTensors() = default;
-  ShardedTensors(const std::vector<TensorInfo> &infos, const TensorMap &tensors,
-                 int64_t worldSize)
-      : pointers(worldSize) {
-    for (const TensorInfo &info : infos)
-      add(info, adaptToDtype(tensors.at(info.name), info.dtype));
-  }
-
-  const void *const *getPointers(int64_t rank) const {
-    return pointers[rank].data();
-  }
-  int64_t getCopiedBytes() const { return copiedBytes; }
-
-private:
-  void add(const TensorInfo &info, const Tensor &tensor) {
-    for (size_t rank = 0; rank < pointers.size(); ++rank) {
-      const Block &block = info.shards[rank];
-      if (isNeutral(info, rank)) {
-        pointers[rank].push_back(fill(info, rank));
-        continue;
-      }
-      size_t same = 0; // an earlier rank with this block
-      while (same < rank &&
-             (isNeutral(info, same) || !(info.shards[same] == block)))
-        ++same;
-      pointers[rank].push_back(same < rank ? pointers[same].back()
-                                           : place(tensor, block));
-    }
-  }
-
-  static bool isNeutral(const TensorInfo &info, int64_t rank) {
-    return std::binary_search(info.neutralRanks.begin(),
-                              info.neutralRanks.end(), rank);
-  }
-
-  /// A block of neutral elements.
-  const std::byte *fill(const TensorInfo &info, int64_t rank) {
-    int64_t bytes = info.getShardBytes(rank), width = byteWidth(info.dtype);
-    std::shared_ptr<std::byte> block = allocateAligned(bytes);
-    std::memset(block.get(), 0, bytes);
-    if (info.neutralElement == 1)
-      for (int64_t at = 0; at < bytes; at += width)
-        storeOne(info.dtype, block.get() + at);
-    copiedBytes += bytes;
-    memory.push_back(block);
-    return block.get();
-  }
-
-  /// The block's elements: in place where that is dense and aligned, else a
-  /// copy.
-  const std::byte *place(const Tensor &tensor, const Block &block) {
-    int64_t width = byteWidth(tensor.dtype);
-    if (std::optional<int64_t> offset = contiguousOffset(tensor.shape, block)) {
-      const std::byte *data = tensor.data.get() + *offset * width;
-      if (reinterpret_cast<uintptr_t>(data) % blockAlignment == 0) {
-        memory.push_back(tensor.data);
-        return data;
-      }
-    }
-    int64_t bytes = numElements(block.getShape()) * width;
-    std::shared_ptr<std::byte> copy = allocateAligned(bytes);
-    readBlock(tensor.shape, block, width, tensor.data.get(), copy.get());
-    copiedBytes += bytes;
-    memory.push_back(copy);
-    return copy.get();
-  }
-
-  std::vector<std::vector<const void *>> pointers; // [rank][tensor]
-  std::vector<std::shared_ptr<const std::byte>> memory;
-  int64_t copiedBytes = 0;
-};
 
 /// What a rank writes to: its outputs' local blocks and its arena.
 struct RankMemory {
@@ -243,6 +150,7 @@ struct Session::Impl {
   SessionOptions options;
   ShardedTensors parameters;
   std::vector<RankMemory> memory;
+  std::vector<int64_t> hostedRanks; ///< of this process; all before a run
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
   void allocate();
@@ -295,18 +203,39 @@ void Session::Impl::keepBlocks(const std::vector<int64_t> &ranks,
 
 Session::Session(std::shared_ptr<const Artifact> artifact,
                  const TensorMap &weights, SessionOptions options)
-    : impl(new Impl{std::move(artifact), std::move(options), {}, {}}) {
+    : impl(new Impl{std::move(artifact), std::move(options), {}, {}, {}}) {
   const Manifest &manifest = impl->getManifest();
   std::string problems = checkTensors(manifest.parameters, weights, "weight",
                                       /*allowUnused=*/true);
   if (!problems.empty())
     throw inputError(problems);
-  impl->parameters =
-      ShardedTensors(manifest.parameters, weights, manifest.worldSize);
+  impl->parameters = ShardedTensors(manifest.parameters, manifest.worldSize);
+  for (size_t i = 0; i < manifest.parameters.size(); ++i) {
+    const TensorInfo &info = manifest.parameters[i];
+    if (auto found = weights.find(info.name); found != weights.end())
+      impl->parameters.set(i, found->second);
+    else
+      impl->parameters.fill(i, *info.init);
+  }
+  impl->hostedRanks.resize(manifest.worldSize);
+  std::iota(impl->hostedRanks.begin(), impl->hostedRanks.end(), 0);
   impl->allocate();
 }
 
 Session::~Session() = default;
+
+/// Throws an input error where no parameter has this name.
+static size_t getIndex(const std::vector<TensorInfo> &parameters,
+                       const std::string &name) {
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].name == name)
+      return i;
+  std::vector<std::string> names;
+  for (const TensorInfo &info : parameters)
+    names.push_back(info.name);
+  throw inputError("the program has no parameter '" + name + "'" +
+                   didYouMean(name, names));
+}
 
 const Manifest &Session::getManifest() const { return impl->getManifest(); }
 
@@ -316,7 +245,9 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
       checkTensors(manifest.inputs, inputs, "input", /*allowUnused=*/false);
   if (!problems.empty())
     throw inputError(problems);
-  ShardedTensors shardedInputs(manifest.inputs, inputs, manifest.worldSize);
+  ShardedTensors shardedInputs(manifest.inputs, manifest.worldSize);
+  for (size_t i = 0; i < manifest.inputs.size(); ++i)
+    shardedInputs.set(i, inputs.at(manifest.inputs[i].name));
 
   // The BLAS has one pool of threads per process: it serves a single rank, but
   // would only stand in the way of several.
@@ -345,12 +276,37 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   }
   for (std::thread &thread : threads)
     thread.join();
+  impl->hostedRanks = ranks;
   if (!execution.failure.empty())
     throw executionError(execution.failure);
   impl->gatherOutputs(ranks, result);
   if (options.keepBlocks)
     impl->keepBlocks(ranks, result);
   return result;
+}
+
+Tensor Session::getParameter(const std::string &name) const {
+  const std::vector<TensorInfo> &parameters = getManifest().parameters;
+  size_t index = getIndex(parameters, name);
+  if (std::optional<Tensor> value =
+          impl->parameters.gather(index, impl->hostedRanks))
+    return *value;
+  throw executionError("the ranks of this process hold only a part of "
+                       "parameter '" +
+                       name + "'");
+}
+
+void Session::setParameters(const TensorMap &values) {
+  const std::vector<TensorInfo> &parameters = getManifest().parameters;
+  std::vector<TensorInfo> wanted;
+  for (const auto &[name, value] : values)
+    wanted.push_back(parameters[getIndex(parameters, name)]);
+  std::string problems =
+      checkTensors(wanted, values, "parameter", /*allowUnused=*/false);
+  if (!problems.empty())
+    throw inputError(problems);
+  for (const auto &[name, value] : values)
+    impl->parameters.set(getIndex(parameters, name), value);
 }
 
 std::vector<int64_t> Session::getWeightBytesByRank() const {

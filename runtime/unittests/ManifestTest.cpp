@@ -12,7 +12,7 @@ using nlohmann::json;
 
 static json makeValid() {
   return json::parse(R"json({
-    "schema": 2, "producer": "tp-mlir 0.1.0", "entry": "tpx_main",
+    "schema": 3, "producer": "tp-mlir 0.1.0", "entry": "tpx_main",
     "target": {"triple": "x86_64-pc-linux-gnu", "cpu": "x86-64", "features": ["+sse2"]},
     "mesh": {"name": "mesh", "axes": [{"name": "dp", "size": 1}, {"name": "tp", "size": 2}]},
     "world_size": 2, "arena_bytes": 64,
@@ -82,6 +82,37 @@ TEST(Manifest, PiecesOfABlock) {
   EXPECT_EQ(manifest.inputs[0].getShardBytes(1), 0);
 }
 
+TEST(Manifest, UpdatedParameters) {
+  json edited = makeValid();
+  EXPECT_FALSE(Manifest::parse(edited.dump()).isTraining());
+  EXPECT_FALSE(Manifest::parse(edited.dump()).parameters[0].init);
+  edited["parameters"][0]["init"] = -0.5;
+  EXPECT_EQ(Manifest::parse(edited.dump()).parameters[0].init, -0.5);
+  edited["parameters"][0]["updated"] = true;
+  Manifest manifest = Manifest::parse(edited.dump());
+  EXPECT_TRUE(manifest.parameters[0].isUpdated);
+  EXPECT_TRUE(manifest.isTraining());
+}
+
+TEST(Manifest, UpdatedParametersAreWhole) {
+  json edited = makeValid();
+  edited["parameters"][0] = json::parse(
+      R"({"name": "s", "dtype": "i32", "shape": [3], "updated": true,
+          "shards": [[[0, 2]], [[1, 2]]], "init": 4})");
+  EXPECT_EQ(Manifest::parse(edited.dump()).parameters[0].init, 4);
+  json hole = edited, partial = edited, fraction = edited;
+  hole["parameters"][0]["shards"][1] = hole["parameters"][0]["shards"][0];
+  EXPECT_EQ(errorOf([&] { Manifest::parse(hole.dump()); }),
+            "manifest: the shards of updated parameter 's' cover 2 elements "
+            "of 3");
+  partial["parameters"][0]["neutral"] = {{"element", 0}, {"ranks", {1}}};
+  EXPECT_EQ(errorOf([&] { Manifest::parse(partial.dump()); }),
+            "manifest: updated parameter 's' is Partial");
+  fraction["parameters"][0]["init"] = 0.5;
+  EXPECT_EQ(errorOf([&] { Manifest::parse(fraction.dump()); }),
+            "manifest: parameters[0].init: found 0.5, which is no i32");
+}
+
 TEST(Manifest, MalformedJson) {
   EXPECT_TRUE(contains(errorOf([] { Manifest::parse("{"); }),
                        "manifest: malformed JSON"));
@@ -119,7 +150,7 @@ TEST_P(ManifestInvalid, IsRejected) {
 INSTANTIATE_TEST_SUITE_P(
     Manifest, ManifestInvalid,
     testing::Values(
-        Edit{"schema", "/schema", "1", "schema 1, expected 2"},
+        Edit{"schema", "/schema", "1", "schema 1, expected 3"},
         Edit{"world", "/world_size", "3",
              "world_size: found 3, but the mesh's axes hold 2 ranks"},
         Edit{"world_zero", "/world_size", "0", "world_size: found 0"},
@@ -210,6 +241,10 @@ INSTANTIATE_TEST_SUITE_P(
              R"({"from": 1, "src": [0, 0], "dst": [0, 0], "size": [1, 1]})",
              "transfers[1][2]: the transfers so far hold 4 elements, the "
              "result has 3"},
+        Edit{"updated", "/parameters/0/updated", "1",
+             "parameters[0].updated: expected true or false, found 1"},
+        Edit{"init", "/parameters/0/init", "\"0\"",
+             "parameters[0].init: expected a number, found \"0\""},
         Edit{"root", "/collectives/5/root", "2",
              "collectives[5].root: found 2, expected 0 to 1"},
         Edit{"source", "/collectives/4/source", "[0]",

@@ -11,6 +11,7 @@
 
 #include "tprt/Collective.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct TensorInfo {
   /// element, 0 or 1; ascending.
   std::vector<int64_t> neutralRanks;
   int64_t neutralElement = 0;
+  /// Of parameters: the program writes each rank's block in place.
+  bool isUpdated = false;
+  /// Of parameters: the value of every element where no weights hold it.
+  std::optional<double> init;
 
   std::string getTypeString() const { return typeString(dtype, shape); }
   int64_t getShardBytes(int64_t rank) const {
@@ -50,6 +55,9 @@ struct Manifest {
   int64_t arenaBytes = 0;
   std::vector<TensorInfo> inputs, parameters, outputs;
   std::vector<Collective> collectives;
+
+  /// A program that updates parameters: each run is one step.
+  TPRT_API bool isTraining() const;
 
   /// Throws an input error that names the offending member, e.g.
   /// "inputs[0].shards[1]: …".

@@ -54,20 +54,22 @@ struct SessionOptions {
 };
 
 /// All problems of a set of named tensors against what is wanted, one per line:
-/// missing, unknown, wrong type or shape. `kind` is "input", "weight", … Empty
+/// missing (and without an initial value), unknown, wrong type or shape. `kind` is "input", "weight", … Empty
 /// when all is well. bf16 wanted and f32 given is accepted.
 TPRT_API std::string checkTensors(const std::vector<TensorInfo> &wanted,
                                   const TensorMap &given, std::string_view kind,
                                   bool allowUnused);
 
 /// A program with its weights cut for the ranks. Reusable: run() may be called
-/// again with other inputs, by one thread at a time. After a failed run too.
+/// again with other inputs, by one thread at a time. After a failed run too,
+/// though parameters that the program updates are then of no step.
 class TPRT_API Session {
 public:
   /// Slices `weights` (by FQN; unused ones are ignored): a block that is
   /// contiguous and aligned is used where it is, others are copied once,
-  /// however many ranks share them. Throws an input error listing every missing
-  /// or wrong weight.
+  /// however many ranks share them, and each rank has its own copy of what the
+  /// program updates. Parameters with an initial value needn't be given. Throws
+  /// an input error listing every missing or wrong weight.
   Session(std::shared_ptr<const Artifact> artifact, const TensorMap &weights,
           SessionOptions options = {});
   ~Session();
@@ -78,8 +80,17 @@ public:
 
   /// Throws an input error listing every missing, unknown or wrong input; an
   /// execution error when a rank fails, naming the rank, and the collective and
-  /// module it was in.
+  /// module it was in. Updated parameters go from run to run, warm-up included.
   RunResult run(const TensorMap &inputs, const RunOptions &options = {});
+
+  /// The whole value of a parameter as it is now, a copy. May be called by
+  /// several threads at a time while nothing runs. Throws an input error when
+  /// there is no such parameter, an execution error when other processes host
+  /// ranks that have a part of it.
+  Tensor getParameter(const std::string &name) const;
+  /// Sets whole values of parameters, checked like the constructor's. All or
+  /// nothing.
+  void setParameters(const TensorMap &values);
 
   /// Bytes of the parameters that each rank reads: its blocks, no more.
   std::vector<int64_t> getWeightBytesByRank() const;

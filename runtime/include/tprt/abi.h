@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define TPRT_ABI_VERSION 2
+#define TPRT_ABI_VERSION 3
 
 #if defined(__GNUC__)
 #define TPRT_API __attribute__((visibility("default")))
@@ -82,12 +82,14 @@ TPRT_API int32_t tprt_index_error(tprt_rank *ctx, const char *what,
 
 /// The entry point that an artifact exports as `tpx_main`: straight-line code
 /// that allocates nothing. The pointers follow the manifest's order, each to
-/// this rank's dense row-major local block, aligned to 64 bytes. Inputs and
-/// parameters are never written. `arena` points to `arena_bytes` bytes, aligned
-/// to 64, contents undefined.
+/// this rank's dense row-major local block, aligned to 64 bytes. Inputs are
+/// never written, and of the parameters only those that the manifest says are
+/// updated: their blocks belong to this rank alone, and hold the new value when
+/// the program returns. `arena` points to `arena_bytes` bytes, aligned to 64,
+/// contents undefined.
 typedef int32_t (*tpx_main_fn)(tprt_rank *ctx, int64_t rank,
                                const void *const *inputs,
-                               const void *const *parameters,
+                               void *const *parameters,
                                void *const *outputs, void *arena);
 
 #ifdef __cplusplus

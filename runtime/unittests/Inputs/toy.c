@@ -10,7 +10,7 @@
 
 #define ENTRY(NAME)                                                            \
   EXPORT int32_t NAME(tprt_rank *ctx, int64_t rank, const void *const *inputs, \
-                      const void *const *parameters, void *const *outputs,     \
+                      void *const *parameters, void *const *outputs,           \
                       void *arena)
 
 /* y = x * w + b with w split by rows: x is 2x4 split along dimension 1, w is

@@ -1,0 +1,57 @@
+//===- ShardedTensors.h - The ranks' blocks of tensors -----------*- C++
+//-*-===//
+
+#ifndef TPRT_LIB_SHARDEDTENSORS_H
+#define TPRT_LIB_SHARDEDTENSORS_H
+
+#include "tprt/Manifest.h"
+
+#include <span>
+
+namespace tprt {
+
+/// The local blocks of a list of tensors. Ranks with the same block share its
+/// memory, which may be that of the whole tensor; blocks of updated parameters
+/// are each rank's own, and stay where they are when a new value is set.
+class ShardedTensors {
+public:
+  ShardedTensors() = default;
+  /// `infos` outlives this. Every tensor is still to be set or filled.
+  ShardedTensors(const std::vector<TensorInfo> &infos, int64_t worldSize);
+
+  /// Cuts `tensor`, which has the shape of tensor `index`, and its dtype, or
+  /// f32 for bf16.
+  void set(size_t index, const Tensor &tensor);
+  /// Sets every element of tensor `index`.
+  void fill(size_t index, double value);
+
+  /// What a program gets: the addresses of a rank's blocks, in the order of the
+  /// list. It writes to those of updated parameters only.
+  void *const *getPointers(int64_t rank) const { return pointers[rank].data(); }
+
+  /// The whole value of tensor `index`, a copy, out of the blocks of `ranks`;
+  /// nothing where they don't cover it.
+  std::optional<Tensor> gather(size_t index,
+                               std::span<const int64_t> ranks) const;
+
+  /// Bytes that were copied because they couldn't be used in place.
+  int64_t getCopiedBytes() const { return copiedBytes; }
+
+private:
+  void setPrivate(size_t index, const Tensor &tensor);
+  void setShared(size_t index, const Tensor &tensor);
+  void hold(size_t index, int64_t rank, std::shared_ptr<const std::byte> data);
+  std::byte *getOwnBlock(size_t index, int64_t rank);
+  std::shared_ptr<const std::byte> place(const Tensor &tensor,
+                                         const Block &block);
+
+  const std::vector<TensorInfo> *infos = nullptr;
+  std::vector<std::vector<void *>> pointers; // [rank][tensor]
+  std::vector<std::vector<std::shared_ptr<const std::byte>>>
+      memory; // [tensor][rank]
+  int64_t copiedBytes = 0;
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_SHARDEDTENSORS_H
