@@ -2,16 +2,14 @@
 
 #include "tprt/Session.h"
 
-#include "Rank.h"
 #include "ShardedTensors.h"
+#include "Team.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <numeric>
 #include <set>
-#include <thread>
 
 using namespace tprt;
 
@@ -68,38 +66,19 @@ struct RankMemory {
   std::shared_ptr<std::byte> arena;
 };
 
-/// One call of Session::run: the ranks' threads and what they report.
-struct Execution {
-  const Artifact &artifact;
-  const ShardedTensors &inputs;
-  const ShardedTensors &parameters;
-  std::vector<RankMemory> &memory;
-  const RunOptions &options;
-  RunResult &result;
-
-  // The failure that came first; ranks that only left because of it don't
-  // count.
-  std::mutex failureMutex;
-  std::string failure;
-
-  void runRank(Communicator &communicator, bool keepsTime);
-  void runOnce(tprt_rank &rank);
-  void noteFailure(const std::string &message) {
-    std::lock_guard<std::mutex> lock(failureMutex);
-    if (failure.empty())
-      failure = message;
-  }
-};
-
 } // namespace
 
-void Execution::runOnce(tprt_rank &rank) {
+/// One call of a rank's program.
+static void runOnce(tprt_rank &rank, const Artifact &artifact,
+                    const ShardedTensors &inputs,
+                    const ShardedTensors &parameters,
+                    const RankMemory &memory) {
   int64_t id = rank.communicator.getRank();
   std::fill(rank.counts.begin(), rank.counts.end(), CollectiveCount());
   rank.lastCollective = -1;
   int32_t status = artifact.getEntry()(
       &rank, id, inputs.getPointers(id), parameters.getPointers(id),
-      memory[id].outputPointers.data(), memory[id].arena.get());
+      memory.outputPointers.data(), memory.arena.get());
   if (status == TPRT_OK)
     return;
   if (rank.isAborted)
@@ -109,54 +88,31 @@ void Execution::runOnce(tprt_rank &rank) {
                                           : rank.error);
 }
 
-/// "rank 1 failed after collective 4 (all_reduce of 'mlp.down')".
-static std::string describeFailure(const tprt_rank &rank) {
-  std::string text =
-      "rank " + std::to_string(rank.communicator.getRank()) + " failed";
-  if (rank.lastCollective >= 0)
-    text += (rank.isInCollective ? " in " : " after ") +
-            describe(rank.manifest.collectives[rank.lastCollective],
-                     rank.lastCollective);
-  return text;
-}
-
-void Execution::runRank(Communicator &communicator, bool keepsTime) {
-  int64_t id = communicator.getRank();
-  tprt_rank rank(artifact.getManifest(), communicator);
-  try {
-    using Clock = std::chrono::steady_clock;
-    for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
-      communicator.barrier();
-      Clock::time_point start = Clock::now();
-      runOnce(rank);
-      communicator.barrier();
-      if (keepsTime && i >= options.warmup)
-        result.seconds.push_back(
-            std::chrono::duration<double>(Clock::now() - start).count());
-    }
-    result.counts[id] = rank.counts;
-  } catch (const AbortedError &error) {
-    noteFailure(error.what());
-  } catch (const std::exception &error) {
-    std::string message = describeFailure(rank) + ": " + error.what();
-    noteFailure(message);
-    communicator.abort(message);
-  }
-  communicator.finish();
-}
-
 struct Session::Impl {
   std::shared_ptr<const Artifact> artifact;
   SessionOptions options;
   ShardedTensors parameters;
   std::vector<RankMemory> memory;
-  std::vector<int64_t> hostedRanks; ///< of this process; all before a run
+  std::unique_ptr<Team> team; ///< made by the first run
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
+  std::vector<int64_t> getHostedRanks() const;
   void allocate();
+  void runRank(tprt_rank &rank, const ShardedTensors &inputs,
+               const RunOptions &options, RunResult &result);
   void gatherOutputs(const std::vector<int64_t> &ranks, RunResult &result);
   void keepBlocks(const std::vector<int64_t> &ranks, RunResult &result);
 };
+
+/// The ranks whose blocks this process has at their newest values: all of them
+/// while nothing has run.
+std::vector<int64_t> Session::Impl::getHostedRanks() const {
+  if (team)
+    return team->getRanks();
+  std::vector<int64_t> all(getManifest().worldSize);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
 
 void Session::Impl::allocate() {
   const Manifest &manifest = getManifest();
@@ -169,6 +125,23 @@ void Session::Impl::allocate() {
       memory[rank].outputPointers.push_back(memory[rank].outputs.back().get());
     }
   }
+}
+
+void Session::Impl::runRank(tprt_rank &rank, const ShardedTensors &inputs,
+                            const RunOptions &options, RunResult &result) {
+  using Clock = std::chrono::steady_clock;
+  int64_t id = rank.communicator.getRank();
+  bool keepsTime = id == team->getRanks().front();
+  for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
+    rank.communicator.barrier();
+    Clock::time_point start = Clock::now();
+    runOnce(rank, *artifact, inputs, parameters, memory[id]);
+    rank.communicator.barrier();
+    if (keepsTime && i >= options.warmup)
+      result.seconds.push_back(
+          std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  result.counts[id] = rank.counts;
 }
 
 void Session::Impl::gatherOutputs(const std::vector<int64_t> &ranks,
@@ -217,8 +190,6 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     else
       impl->parameters.fill(i, *info.init);
   }
-  impl->hostedRanks.resize(manifest.worldSize);
-  std::iota(impl->hostedRanks.begin(), impl->hostedRanks.end(), 0);
   impl->allocate();
 }
 
@@ -255,30 +226,17 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
                                          : 1);
   RunResult result;
   result.counts.resize(manifest.worldSize);
-  Execution execution{*impl->artifact,
-                      shardedInputs,
-                      impl->parameters,
-                      impl->memory,
-                      options,
-                      result,
-                      {},
-                      {}};
-  std::vector<std::unique_ptr<Communicator>> communicators =
-      impl->options.makeCommunicators(manifest, impl->options.communicator);
-  std::vector<int64_t> ranks;
-  std::vector<std::thread> threads;
-  for (const std::unique_ptr<Communicator> &communicator : communicators) {
-    bool keepsTime = ranks.empty();
-    ranks.push_back(communicator->getRank());
-    threads.emplace_back([&execution, &communicator, keepsTime] {
-      execution.runRank(*communicator, keepsTime);
+  if (!impl->team)
+    impl->team = std::make_unique<Team>(manifest, impl->options);
+  try {
+    impl->team->run([&](tprt_rank &rank) {
+      impl->runRank(rank, shardedInputs, options, result);
     });
+  } catch (const Error &) {
+    impl->team.reset();
+    throw;
   }
-  for (std::thread &thread : threads)
-    thread.join();
-  impl->hostedRanks = ranks;
-  if (!execution.failure.empty())
-    throw executionError(execution.failure);
+  const std::vector<int64_t> &ranks = impl->team->getRanks();
   impl->gatherOutputs(ranks, result);
   if (options.keepBlocks)
     impl->keepBlocks(ranks, result);
@@ -289,7 +247,7 @@ Tensor Session::getParameter(const std::string &name) const {
   const std::vector<TensorInfo> &parameters = getManifest().parameters;
   size_t index = getIndex(parameters, name);
   if (std::optional<Tensor> value =
-          impl->parameters.gather(index, impl->hostedRanks))
+          impl->parameters.gather(index, impl->getHostedRanks()))
     return *value;
   throw executionError("the ranks of this process hold only a part of "
                        "parameter '" +

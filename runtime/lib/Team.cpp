@@ -1,0 +1,85 @@
+//===- Team.cpp - The threads of a process's ranks -----------------------===//
+
+#include "Team.h"
+
+using namespace tprt;
+
+Team::Team(const Manifest &manifest, const SessionOptions &options)
+    : manifest(manifest),
+      communicators(options.makeCommunicators(manifest, options.communicator)) {
+  for (const std::unique_ptr<Communicator> &communicator : communicators)
+    ranks.push_back(communicator->getRank());
+  for (const std::unique_ptr<Communicator> &communicator : communicators)
+    threads.emplace_back([this, &communicator] { serve(*communicator); });
+}
+
+Team::~Team() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    isOver = true;
+  }
+  changed.notify_all();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void Team::run(const Work &work) {
+  std::unique_lock<std::mutex> lock(mutex);
+  current = &work;
+  numBusy = ranks.size();
+  ++numRuns;
+  changed.notify_all();
+  changed.wait(lock, [this] { return numBusy == 0; });
+  current = nullptr;
+  if (!failure.empty())
+    throw executionError(failure);
+}
+
+/// A rank's thread.
+void Team::serve(Communicator &communicator) {
+  tprt_rank rank(manifest, communicator);
+  for (int64_t run = 1;; ++run) {
+    const Work *work;
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return isOver || numRuns == run; });
+      if (isOver)
+        break;
+      work = current;
+    }
+    call(rank, *work);
+    std::lock_guard<std::mutex> lock(mutex);
+    if (--numBusy == 0)
+      changed.notify_all();
+  }
+  communicator.finish();
+}
+
+void Team::noteFailure(const std::string &message) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (failure.empty())
+    failure = message;
+}
+
+/// "rank 1 failed after collective 4 (all_reduce of 'mlp.down')".
+static std::string describeFailure(const tprt_rank &rank) {
+  std::string text =
+      "rank " + std::to_string(rank.communicator.getRank()) + " failed";
+  if (rank.lastCollective >= 0)
+    text += (rank.isInCollective ? " in " : " after ") +
+            describe(rank.manifest.collectives[rank.lastCollective],
+                     rank.lastCollective);
+  return text;
+}
+
+void Team::call(tprt_rank &rank, const Work &work) {
+  try {
+    work(rank);
+  } catch (const AbortedError &error) {
+    noteFailure(error.what());
+  } catch (const std::exception &error) {
+    std::string message = describeFailure(rank) + ": " + error.what();
+    noteFailure(message);
+    rank.communicator.abort(message);
+  }
+}

@@ -1,0 +1,57 @@
+//===- Team.h - The threads of a process's ranks -----------------*- C++
+//-*-===//
+
+#ifndef TPRT_LIB_TEAM_H
+#define TPRT_LIB_TEAM_H
+
+#include "Rank.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace tprt {
+
+/// The ranks that this process hosts, each with its communicator and a thread,
+/// which sleeps between calls of run(): a step of training costs a wake-up, not
+/// the making of threads and communicators.
+class Team {
+public:
+  Team(const Manifest &manifest, const SessionOptions &options);
+  ~Team();
+  Team(const Team &) = delete;
+  Team &operator=(const Team &) = delete;
+
+  using Work = std::function<void(tprt_rank &)>;
+
+  /// Calls `work` for every rank, in its thread, and returns when all have
+  /// done it. Where one throws, the others leave their collectives, and this
+  /// throws an execution error; the team can't run again.
+  void run(const Work &work);
+
+  const std::vector<int64_t> &getRanks() const { return ranks; }
+
+private:
+  void serve(Communicator &communicator);
+  void call(tprt_rank &rank, const Work &work);
+  void noteFailure(const std::string &message);
+
+  const Manifest &manifest;
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  std::vector<int64_t> ranks;
+
+  std::mutex mutex; ///< of what follows
+  std::condition_variable changed;
+  const Work *current = nullptr;
+  int64_t numRuns = 0;
+  size_t numBusy = 0;
+  bool isOver = false;
+  /// The one that came first; ranks that only left because of it don't count.
+  std::string failure;
+
+  std::vector<std::thread> threads;
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_TEAM_H
