@@ -378,7 +378,7 @@ void Graph::addComputeOp(Operation *op, unsigned instance, int64_t weight) {
       Node &node = nodes[value.node];
       if (!fixed.empty() && node.kind == Node::Compute) {
         node.kind = Node::Fixed;
-        node.gives = fixed.front();
+        node.needs = node.gives = fixed.front();
       }
       return;
     }
@@ -427,6 +427,25 @@ void Graph::addComputeOp(Operation *op, unsigned instance, int64_t weight) {
   }
 }
 
+/// The parameter passes on what it is assigned, as a loop does what it carries.
+LogicalResult Graph::addAssign(nn::AssignOp op, unsigned instance) {
+  auto found = parameters.find({instance, op.getFqnAttr()});
+  if (found == parameters.end())
+    return op.emitError("assigns ") << op.getFqnAttr()
+                                    << ", of which there is no 'nn.parameter' "
+                                       "before";
+  unsigned index = values[found->second].node;
+  Node &node = nodes[index];
+  if (!node.operands.empty())
+    return op.emitError("assigns ") << op.getFqnAttr() << " a second time";
+  if (node.kind == Node::Fixed)
+    node.needs = node.gives;
+  else
+    node.rule = space.getIdentityRule(op.getValue().getType());
+  addUse(index, op->getOpOperand(0), instance);
+  return success();
+}
+
 LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
   if (failed(checkTypes(op, op->getResultTypes(), "result")))
     return failure();
@@ -472,6 +491,8 @@ LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
     addComputeOp(op, instance, weight);
     return success();
   }
+  if (auto assign = dyn_cast<nn::AssignOp>(op))
+    return addAssign(assign, instance);
   if (auto regions = dyn_cast<RegionBranchOpInterface>(op))
     return addRegionOp(regions, instance, weight);
   if (auto call = dyn_cast<CallOpInterface>(op))

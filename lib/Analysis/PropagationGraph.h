@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::tp::propagation {
@@ -112,6 +113,7 @@ private:
                         int64_t weight);
   LogicalResult addLocalView(Operation *op, unsigned instance, int64_t weight);
   void addComputeOp(Operation *op, unsigned instance, int64_t weight);
+  LogicalResult addAssign(nn::AssignOp op, unsigned instance);
 
   unsigned addNode(Node node);
   unsigned addResult(unsigned node, Value value, unsigned instance,

@@ -164,9 +164,14 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
 }
 
 static LogicalResult embedding(AtenCall &call, NNBuilder &b) {
-  return call.result(
-      nn::EmbeddingOp::create(b.builder, b.loc, call.resultType(),
-                              call.tensor("indices"), call.tensor("weight")));
+  // PyTorch's -1 is no padding; negative indices have been made positive.
+  int64_t padding = call.integer("padding_idx");
+  IntegerAttr paddingAttr;
+  if (padding >= 0)
+    paddingAttr = b.builder.getI64IntegerAttr(padding);
+  return call.result(nn::EmbeddingOp::create(
+      b.builder, b.loc, call.resultType(), call.tensor("indices"),
+      call.tensor("weight"), paddingAttr));
 }
 
 //===----------------------------------------------------------------------===//

@@ -334,8 +334,15 @@ static LogicalResult copy(AtenCall &call, NNBuilder &b) {
   return call.result(b.broadcast(source, call.resultShape()));
 }
 
+/// PyTorch gives the input itself in eval mode; only training comes here.
 static LogicalResult dropout(AtenCall &call, NNBuilder &b) {
-  // PyTorch gives the input itself in eval mode; only training comes here.
+  Value input = call.tensor("input");
+  return call.result(
+      nn::DropoutOp::create(b.builder, b.loc, input.getType(), input,
+                            b.builder.getF64FloatAttr(call.real("p"))));
+}
+
+static LogicalResult otherDropout(AtenCall &call, NNBuilder &b) {
   return call.unsupported("in training mode: call eval() on the module before "
                           "saving it");
 }
@@ -429,6 +436,6 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["lift_fresh"] = convert;
   table["copy"] = copy;
   table["dropout"] = dropout;
-  table["alpha_dropout"] = dropout;
-  table["feature_dropout"] = dropout;
+  table["alpha_dropout"] = otherDropout;
+  table["feature_dropout"] = otherDropout;
 }

@@ -138,7 +138,8 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
     local = nn::ParameterOp::create(
         b.builder, b.loc,
         convertTensorType(b.builder.getContext(), tracked->data),
-        b.builder.getStringAttr(tracked->fqn));
+        b.builder.getStringAttr(tracked->fqn),
+        /*frozen=*/!tracked->data.requires_grad());
     weightData[tracked->fqn] = tracked->data;
   }
   return local;
@@ -165,7 +166,7 @@ Value TensorTable::largeConstant(const at::Tensor &constant) {
   weightData[fqn] = constant.clone();
   return nn::ParameterOp::create(
       b.builder, b.loc, convertTensorType(b.builder.getContext(), constant),
-      b.builder.getStringAttr(fqn));
+      b.builder.getStringAttr(fqn), /*frozen=*/true);
 }
 
 void TensorTable::written(const at::Tensor &meta) {

@@ -12,6 +12,7 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Extensions/Extensions.h"
 #include "tp/Proof/Passes.h"
+#include "tp/Training/Passes.h"
 #include "tp/Transforms/Passes.h"
 
 using namespace mlir;
@@ -21,6 +22,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
                                   const ParallelizeOptions &options) {
   if (!options.plan.empty())
     pm.addPass(createApplyPlan({options.plan, options.strict}));
+  if (!options.train.empty())
+    pm.addPass(createGrad({options.train, /*inputs=*/false}));
   pm.addPass(createPropagate({options.strategy, options.forbidImplicit,
                               options.exhaustiveOps, options.latencyBytes}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
@@ -42,12 +45,14 @@ void tp::registerDialects(DialectRegistry &registry) {
       .insert<TPDialect, nn::NNDialect, tprt::TPRTDialect, func::FuncDialect>();
   func::registerInlinerExtension(registry);
   registerExternalModels(registry);
+  registerGradientModels(registry);
 }
 
 void tp::registerPassesAndPipelines() {
   registerTPPasses();
   registerTPConversionPasses();
   registerTPProofPasses();
+  registerTPTrainingPasses();
   registerLowerToLLVMPipeline();
   PassPipelineRegistration<ParallelizeOptions>(
       "tp-parallelize",

@@ -61,12 +61,15 @@ public:
     Fields fields =
         readFields(root, "plan file",
                    {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize",
-                    "match", "on_unmatched", "loss_parallel", "world_size"});
+                    "match", "on_unmatched", "loss_parallel", "world_size",
+                    "data_parallel"});
     MeshReader mesh(plan);
     mesh.read(fields["mesh"], fields["world_size"], root.loc);
     failed |= mesh.hasFailed();
     meshLoc = fields["mesh"] ? fields["mesh"]->loc : root.loc;
 
+    if (const PlanValue *data = fields["data_parallel"])
+      readDataParallel(*data);
     PlanGroup defaults(root.loc);
     readOptions(fields, defaults);
     const PlanValue *entries = fields["plan"], *list = fields["parallelize"];
@@ -78,12 +81,69 @@ public:
       readGroup(fields, *entries, defaults, fields.getKeyLoc("plan"));
     else if (list)
       readGroups(fields, *list, defaults);
-    else
+    else if (plan.data.empty())
       report(root.loc, "key 'plan' is missing; it maps modules to styles");
     return success(!failed);
   }
 
 private:
+  void readDataParallel(const PlanValue &value) {
+    if (!value.isMap())
+      return report(value.loc,
+                    "data_parallel must map mesh dimensions to ddp or fsdp, "
+                    "found " +
+                        value.describe());
+    SmallVector<StringRef> names;
+    for (const MeshAxis &axis : plan.mesh)
+      names.push_back(axis.name);
+    forEachField(
+        value, "map", [&](const PlanValue &key, const PlanValue &field) {
+          auto *it = llvm::find(names, key.text);
+          if (it == names.end())
+            return report(key.loc, "the mesh has no dimension '" + key.text +
+                                       "'" +
+                                       suggestOr(key.text, names,
+                                                 "; it has " +
+                                                     llvm::join(names, ", ")));
+          DataAxis axis{static_cast<unsigned>(it - names.begin()),
+                        DataAxis::DDP, true, key.loc};
+          readDataStyle(field, axis);
+          plan.data.push_back(axis);
+        });
+    llvm::sort(plan.data, [](const DataAxis &a, const DataAxis &b) {
+      return a.axis < b.axis;
+    });
+  }
+
+  void readDataStyle(const PlanValue &value, DataAxis &axis) {
+    const PlanValue *style = &value, *reshard = nullptr;
+    if (value.isMap()) {
+      Fields fields =
+          readFields(value, "map", {"style", "reshard_after_forward"});
+      style = fields["style"];
+      reshard = fields["reshard_after_forward"];
+      if (!style)
+        return report(value.loc, "key 'style' is missing: ddp or fsdp");
+    }
+    if (style->isScalar() && style->text == "fsdp")
+      axis.style = DataAxis::FSDP;
+    else if (!style->isScalar() || style->text != "ddp")
+      return report(style->loc,
+                    "data_parallel knows ddp and fsdp, found " +
+                        style->describe());
+    if (!reshard)
+      return;
+    std::optional<bool> again = reshard->getBool();
+    if (!again)
+      report(reshard->loc,
+             "reshard_after_forward must be true or false, found " +
+                 reshard->describe());
+    else if (axis.style != DataAxis::FSDP)
+      report(reshard->loc, "reshard_after_forward is for fsdp");
+    else
+      axis.reshardAfterForward = *again;
+  }
+
   void readGroups(Fields &root, const PlanValue &list,
                   const PlanGroup &defaults) {
     for (StringRef key : {"mesh_dim", "tp_mesh_dim"})
@@ -205,6 +265,15 @@ private:
                                byIndex->describe());
       return {0};
     }
+    // What isn't for data is for tensors.
+    AxisSet others;
+    for (unsigned axis = 0; axis < plan.mesh.size(); ++axis)
+      if (llvm::none_of(plan.data, [&](const DataAxis &data) {
+            return data.axis == axis;
+          }))
+        others.push_back(axis);
+    if (!plan.data.empty() && others.size() == 1)
+      return others;
     if (plan.mesh.size() > 1)
       report(meshLoc, "the mesh has " + Twine(plan.mesh.size()) +
                           " dimensions; say which one the plan parallelizes "

@@ -1,5 +1,6 @@
 //===- ApplyPlan.cpp - annotate a model with a parallelize plan -----------===//
 
+#include "DataParallel.h"
 #include "PlanWriter.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Plan/Lint.h"
@@ -243,6 +244,9 @@ public:
         failed(plan::emitFindings(checked->findings, strict)))
       return signalPassFailure();
     WrittenPlan written = writePlan(*checked, model);
+    if (!checked->file.data.empty())
+      applyDataParallel(checked->file, model,
+                        *model.getOps<MeshOp>().begin());
     numParameters += written.parameters;
     numRedistributions += written.redistributions;
   }

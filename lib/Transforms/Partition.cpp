@@ -82,6 +82,7 @@ private:
   LogicalResult partitionRegionOp(RegionBranchOpInterface op);
   LogicalResult partitionCall(CallOpInterface op);
   LogicalResult partitionRedistribute(RedistributeOp op);
+  LogicalResult partitionAssign(nn::AssignOp op);
   void setRegionArguments(RegionBranchOpInterface op, Region &region);
   /// A copy of `op` on local operands, with results placed as they are and no
   /// regions' bodies.
@@ -110,6 +111,8 @@ private:
   /// Arguments that stand for results of ops that stay, until these have their
   /// local types.
   SmallVector<std::pair<BlockArgument, Value>> standIns;
+  /// One op of each parameter, once one is assigned.
+  DenseMap<StringAttr, Value> parameters;
 };
 
 } // namespace
@@ -412,6 +415,31 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
   return success();
 }
 
+/// The value is this rank's block of the parameter.
+LogicalResult FunctionPartitioner::partitionAssign(nn::AssignOp op) {
+  if (parameters.empty())
+    for (auto parameter : function.getOps<nn::ParameterOp>())
+      parameters[parameter.getFqnAttr()] = parameter;
+  FailureOr<ShardingAttr> sharding = getSharding(op.getValue(), op);
+  if (failed(sharding))
+    return failure();
+  ShardingAttr wanted = shardings.lookup(parameters.lookup(op.getFqnAttr()));
+  if (!wanted)
+    return op.emitError("assigns ")
+           << op.getFqnAttr() << ", of which there is no 'nn.parameter' before";
+  if (wanted != *sharding)
+    return op.emitError("assigns ")
+           << op.getFqnAttr() << " a value that is "
+           << printPlacements(*sharding, mesh) << ", but the parameter is "
+           << printPlacements(wanted, mesh) << "; tp-propagate redistributes it";
+  auto made = nn::AssignOp::create(builder, op.getLoc(), op.getFqnAttr(),
+                                   getLocalValue(op.getValue()),
+                                   op.getInitAttr());
+  if (auto fqn = op->getAttr(kFqnAttr))
+    made->setAttr(kFqnAttr, fqn);
+  return success();
+}
+
 LogicalResult FunctionPartitioner::partition(Operation *op) {
   // Between these two, a rank's block is a value of its own.
   if (isa<ToLocalOp, FromLocalOp>(op)) {
@@ -433,6 +461,8 @@ LogicalResult FunctionPartitioner::partition(Operation *op) {
   }
   if (auto redistribute = dyn_cast<RedistributeOp>(op))
     return partitionRedistribute(redistribute);
+  if (auto assign = dyn_cast<nn::AssignOp>(op))
+    return partitionAssign(assign);
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   if (op->getNumRegions() == 0 &&
       llvm::none_of(op->getOperandTypes(), isTensor) &&

@@ -24,6 +24,11 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::desc("Path of the parallelize plan, YAML or JSON; without one, "
                      "the mesh and placements in the IR are used"),
       llvm::cl::init("")};
+  PassOptions::Option<std::string> train{
+      *this, "train",
+      llvm::cl::desc("Path of the training file, YAML or JSON; with one, the "
+                     "program is a training step of the model"),
+      llvm::cl::init("")};
   PassOptions::Option<bool> strict{
       *this, "strict",
       llvm::cl::desc("Refuse a plan that lint finds something wrong with; "
@@ -107,7 +112,7 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(1)};
 };
 
-/// Adds tp-apply-plan (with a plan), tp-propagate, tp-partition,
+/// Adds tp-apply-plan (with a plan), tp-grad (with a training file), tp-propagate, tp-partition,
 /// tp-optimize-collectives, tp-overlap-collectives (by request),
 /// tp-verify-collectives, tp-predict-memory (with a machine) and tp-report:
 /// from Model IR to per-rank IR.

@@ -81,6 +81,24 @@ struct PlanGroup {
   std::vector<PlanEntry> entries;
 };
 
+/// What data parallelism does over one mesh dimension: the batch, dimension 0 of
+/// every input, is split.
+struct DataAxis {
+  enum Style {
+    /// Parameters are replicated, as in DistributedDataParallel.
+    DDP,
+    /// Parameters are split along dimension 0, as by fully_shard, and gathered
+    /// where they are used.
+    FSDP,
+  };
+  /// Index into PlanFile::mesh.
+  unsigned axis;
+  Style style;
+  /// Of FSDP: whether the backward pass gathers again.
+  bool reshardAfterForward = true;
+  FileLineColLoc loc;
+};
+
 struct PlanFile {
   /// Major to minor; empty when the file has no valid mesh.
   std::vector<MeshAxis> mesh;
@@ -88,6 +106,8 @@ struct PlanFile {
   /// and ranks have the same numbers.
   std::vector<int64_t> devices;
   std::vector<PlanGroup> groups;
+  /// In the order of the mesh.
+  std::vector<DataAxis> data;
 };
 
 /// Parses `text`, YAML or JSON, which stands in the file `path`. Emits an error

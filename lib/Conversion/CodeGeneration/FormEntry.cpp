@@ -32,6 +32,8 @@ struct Program {
   SmallVector<Boundary> inputs, outputs;
   /// The ops that read each parameter, in order of first use.
   llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> parameters;
+  /// The ops that give parameters their next values.
+  llvm::MapVector<StringAttr, nn::AssignOp> assigns;
 
   Block &getBody() { return function.getBody().front(); }
   func::ReturnOp getReturn() {
@@ -179,6 +181,8 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
     function.walk([&](nn::ParameterOp op) {
       program.parameters[op.getFqnAttr()].push_back(op);
     });
+    if (failed(findAssigns(program)))
+      return failure();
     for (auto &[fqn, ops] : program.parameters) {
       nn::ParameterOp first = ops.front();
       for (nn::ParameterOp op : ops)
@@ -193,6 +197,30 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
         }
     }
     return success();
+  }
+
+  static LogicalResult findAssigns(Program &program) {
+    WalkResult walked = program.function.walk([&](nn::AssignOp op) {
+      StringAttr fqn = op.getFqnAttr();
+      auto found = program.parameters.find(fqn);
+      if (found == program.parameters.end() ||
+          found->second.front().getType() != op.getValue().getType()) {
+        op.emitError("assigns ")
+            << fqn << ", of which there is no 'nn.parameter' of type "
+            << op.getValue().getType();
+        return WalkResult::interrupt();
+      }
+      auto [it, isNew] = program.assigns.insert({fqn, op});
+      if (!isNew) {
+        op.emitError("assigns ")
+                .append(fqn, " a second time")
+                .attachNote(it->second.getLoc())
+            << "the first is here";
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
   }
 
   //===--------------------------------------------------------------------===//
@@ -279,9 +307,18 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
           program.ranks);
       if (failed(tensor))
         return failure();
+      if (nn::AssignOp assign = program.assigns.lookup(fqn)) {
+        Builder b(&getContext());
+        NamedAttrList entries(*tensor);
+        entries.append("updated", b.getBoolAttr(true));
+        if (FloatAttr init = assign.getInitAttr())
+          entries.append("init", init);
+        tensor = entries.getDictionary(&getContext());
+      }
       if (first && *tensor != first)
         return differ(program.function)
-               << "has parameter " << fqn << " with another type or sharding";
+               << "has parameter " << fqn
+               << " with another type, sharding or update";
       first = *tensor;
     }
     return first;
@@ -330,14 +367,27 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
       return addArg(MemRefType::get(shape, tensor.getElementType()), role,
                     boundary.loc);
     };
-    auto read = [&](const Boundary &boundary, Role role) -> Value {
+    auto read = [&](const Boundary &boundary, Role role,
+                    bool writable = false) -> Value {
       Value buffer = addBuffer(boundary, role);
       auto tensor = cast<RankedTensorType>(boundary.type);
       if (tensor.getNumElements() == 0)
         return tensor::EmptyOp::create(builder, boundary.loc, tensor.getShape(),
                                        tensor.getElementType());
-      return bufferization::ToTensorOp::create(builder, boundary.loc, tensor,
-                                               buffer, /*restrict=*/true);
+      return bufferization::ToTensorOp::create(
+          builder, boundary.loc, tensor, buffer, /*restrict=*/true, writable);
+    };
+    // Into the tensor that was read, so that bufferization knows both as one.
+    auto write = [&](nn::AssignOp assign, Value tensor) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(terminator);
+      Value written = bufferization::MaterializeInDestinationOp::create(
+                          builder, assign.getLoc(), assign.getValue(), tensor)
+                          .getResult();
+      bufferization::MaterializeInDestinationOp::create(
+          builder, assign.getLoc(), TypeRange(), written,
+          tensor.getDefiningOp<bufferization::ToTensorOp>().getBuffer(),
+          /*restrict=*/true, /*writable=*/true);
     };
     unsigned numOld = body.getNumArguments();
     addArg(builder.getIndexType(), Role::Rank, function.getLoc());
@@ -350,13 +400,18 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
         continue;
       }
       boundary.type = found->second.front().getType();
-      Value tensor = read(boundary, Role::Parameter);
+      nn::AssignOp assign = program.assigns.lookup(fqn);
+      Value tensor = read(boundary, Role::Parameter, /*writable=*/!!assign);
+      if (assign && cast<RankedTensorType>(boundary.type).getNumElements())
+        write(assign, tensor);
       for (nn::ParameterOp op : found->second)
         op.getResult().replaceAllUsesWith(tensor);
     }
     for (auto &[fqn, ops] : program.parameters)
       for (nn::ParameterOp op : ops)
         op.erase();
+    for (auto &[fqn, assign] : program.assigns)
+      assign.erase();
     builder.setInsertionPoint(terminator);
     for (auto [output, value] :
          llvm::zip_equal(program.outputs, terminator.getOperands())) {
@@ -374,7 +429,7 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
   }
 
   MeshOp mesh;
-  SmallVector<Program> programs;
+  std::vector<Program> programs;
   /// By FQN, each as some program has it.
   llvm::MapVector<StringAttr, Boundary> parameters;
 };

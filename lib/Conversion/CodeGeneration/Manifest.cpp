@@ -61,8 +61,12 @@ void tp::setManifestEntry(ModuleOp module, StringRef name, Attribute value) {
 llvm::json::Value tp::toJSON(Attribute attr) {
   if (auto string = dyn_cast<StringAttr>(attr))
     return llvm::json::fixUTF8(string.getValue());
+  if (auto boolean = dyn_cast<BoolAttr>(attr))
+    return boolean.getValue();
   if (auto integer = dyn_cast<IntegerAttr>(attr))
     return integer.getInt();
+  if (auto number = dyn_cast<FloatAttr>(attr))
+    return number.getValueAsDouble();
   if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attr))
     return llvm::json::Array(numbers.asArrayRef());
   if (auto array = dyn_cast<ArrayAttr>(attr)) {

@@ -36,6 +36,7 @@ void tp::convertNNToLinalg(Operation *root) {
   nnlinalg::populateShapePatterns(patterns);
   nnlinalg::populateLookupPatterns(patterns);
   nnlinalg::populateLossPatterns(patterns);
+  nnlinalg::populateTrainingPatterns(patterns);
   walkAndApplyPatterns(root, std::move(patterns));
 }
 

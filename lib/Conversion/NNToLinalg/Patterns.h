@@ -16,6 +16,7 @@ void populateNormalizationPatterns(RewritePatternSet &patterns);
 void populateReductionPatterns(RewritePatternSet &patterns);
 void populateShapePatterns(RewritePatternSet &patterns);
 void populateLookupPatterns(RewritePatternSet &patterns);
+void populateTrainingPatterns(RewritePatternSet &patterns);
 void populateLossPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::tp::nnlinalg

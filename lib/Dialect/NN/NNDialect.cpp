@@ -1,10 +1,10 @@
 //===- NNDialect.cpp - the nn dialect, modules ----------------------------===//
 
-#include "tp/Dialect/NN/NN.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/InliningUtils.h"
+#include "tp/Dialect/NN/NN.h"
 
 using namespace mlir;
 using namespace mlir::nn;
@@ -48,10 +48,11 @@ Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
 // ModuleOp
 //===----------------------------------------------------------------------===//
 
-void nn::ModuleOp::build(OpBuilder &builder, OperationState &state, StringRef fqn,
-                     StringRef className, ValueRange inputs,
-                     ArrayRef<StringRef> argNames,
-                     ArrayRef<int64_t> argPositions, TypeRange resultTypes) {
+void nn::ModuleOp::build(OpBuilder &builder, OperationState &state,
+                         StringRef fqn, StringRef className, ValueRange inputs,
+                         ArrayRef<StringRef> argNames,
+                         ArrayRef<int64_t> argPositions,
+                         TypeRange resultTypes) {
   state.addOperands(inputs);
   state.addTypes(resultTypes);
   Properties &properties = state.getOrAddProperties<Properties>();

@@ -154,8 +154,7 @@ private:
     auto fqn = op->getAttrOfType<StringAttr>(tp::kFqnAttr);
     return tp::AllReduceOp::create(
         b, value.getType(), value, kind, mesh, axes, fqn,
-        b.getStringAttr("nn.cross_entropy over split classes"),
-        IntegerAttr());
+        b.getStringAttr("nn.cross_entropy over split classes"), IntegerAttr());
   }
   SmallVector<Value> allReduceTogether(ArrayRef<Value> parts) {
     SmallVector<int64_t> shape(perTarget.getShape());

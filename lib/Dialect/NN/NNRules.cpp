@@ -2,6 +2,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
@@ -25,6 +26,14 @@ ShardingRule ConstantOp::getSplatRule() {
   auto dense = dyn_cast<DenseElementsAttr>(getValue());
   return dense && dense.isSplat() ? ShardingRule::elementwise(*this)
                                   : ShardingRule::replicated(*this);
+}
+
+/// Integers are exact with an offset added, floats are rounded once.
+ShardingRule IotaOp::getIotaRule() {
+  ShardingRule rule = ShardingRule::elementwise(*this);
+  if (!getType().getElementType().isInteger())
+    rule.wholeResultDim(getDim());
+  return rule;
 }
 
 /// A cast is linear where no rounding depends on the whole sum.
@@ -210,9 +219,15 @@ ShardingRule GatherOp::getGatherRule() {
   for (int64_t dim = 0; dim < input.getRank(); ++dim)
     if (input.getDimSize(dim) != getType().getDimSize(dim))
       rule.wholeResultDim(dim);
-  // Along the gathered dimension, index and result do correspond.
-  unsigned along = rule.factors.size();
+  // Along the gathered dimension, index and result do correspond. Each element
+  // comes from one place of the input's: a sum with zeros elsewhere.
+  unsigned along = rule.factors.size(), from = along + 1;
   rule.factors.push_back({getType().getDimSize(getDim())});
+  rule.factors.push_back(
+      {input.getDimSize(getDim()), input.getElementType().isInteger(1)
+                                       ? FactorKind::Whole
+                                       : FactorKind::Reduction});
+  rule.operands[0][getDim()].push_back(from);
   rule.operands[1][getDim()].push_back(along);
   rule.results[0][getDim()].push_back(along);
   return rule.linear({LinearSet{0}});
@@ -285,6 +300,56 @@ FailureOr<SmallVector<Value>> ConstantOp::partition(OpBuilder &builder,
   auto splat = cast<DenseElementsAttr>(getValue());
   return SmallVector<Value>{
       ConstantOp::create(builder, getLoc(), splat.resizeSplat(type))};
+}
+
+/// The numbers of this rank's part of each segment, side by side.
+FailureOr<SmallVector<Value>> IotaOp::partition(OpBuilder &builder, ValueRange,
+                                                TypeRange types,
+                                                const OpSplit &split) {
+  auto type = cast<RankedTensorType>(types[0]);
+  int64_t dim = getDim();
+  ArrayRef<unsigned> factors = getShardingRule().results[0][dim];
+  if (factors.empty() || split.factorAxes[factors[0]].empty())
+    return tp::clonePartitioned(*this, builder, {}, types);
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  tp::MeshOp mesh = split.mesh;
+  auto axes =
+      tp::AxisListAttr::get(b.getContext(), split.factorAxes[factors[0]]);
+  auto segments = llvm::to_vector(ArrayRef(split.factorSegments[factors[0]]));
+  if (segments.empty())
+    segments.push_back(getType().getDimSize(dim));
+  auto scalar = RankedTensorType::get({}, b.getI64Type());
+  auto element = RankedTensorType::get({}, type.getElementType());
+  SmallVector<Value> parts;
+  int64_t begin = 0;
+  for (int64_t size : segments) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = 0;
+    for (tp::Interval piece : tp::getDimBlock(size, axes, mesh, split.rank))
+      shape[dim] += piece.size;
+    double start = getStart().convertToDouble() +
+                   getStep().convertToDouble() * static_cast<double>(begin);
+    Value numbers = IotaOp::create(b, type.clone(shape), getDimAttr(),
+                                   b.getF64FloatAttr(start), getStepAttr());
+    Value offset = tp::ShardOffsetOp::create(
+        b, scalar, b.getI64IntegerAttr(size),
+        FlatSymbolRefAttr::get(mesh.getSymNameAttr()), axes);
+    if (element != scalar)
+      offset = CastOp::create(b, element, offset);
+    auto step = ConstantOp::create(
+        b,
+        DenseElementsAttr::get(
+            element, ArrayRef<Attribute>{b.getIntegerAttr(
+                         element.getElementType(),
+                         static_cast<int64_t>(getStep().convertToDouble()))}));
+    Value shift = MulOp::create(b, element, offset, step);
+    parts.push_back(AddOp::create(b, numbers.getType(), numbers, shift));
+    begin += size;
+  }
+  if (parts.size() == 1)
+    return parts;
+  return SmallVector<Value>{
+      ConcatOp::create(b, type, parts, b.getI64IntegerAttr(dim))};
 }
 
 /// Beside a Partial, what is replicated counts once: on the ranks that come
@@ -379,73 +444,4 @@ FailureOr<SmallVector<Value>> ReduceOp::partition(OpBuilder &builder,
                       type.getElementType(),
                       static_cast<double>(count(getInput().getType())))}));
   return SmallVector<Value>{DivOp::create(builder, getLoc(), type, sum, n)};
-}
-
-/// Rows split: index relative to this rank's first row; a row that another rank
-/// holds is looked up as row 0 and then zeroed. An index that is in no rank's
-/// rows stays out of range, so that the lookup reports it.
-FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
-                                                     ValueRange operands,
-                                                     TypeRange types,
-                                                     const OpSplit &split) {
-  Value weight = operands[1], indices = operands[0];
-  int64_t rows = cast<RankedTensorType>(weight.getType()).getDimSize(0);
-  ShardingRule rule = getShardingRule();
-  ArrayRef<tp::AxisRefAttr> axes = split.factorAxes[rule.operands[1][0][0]];
-  if (axes.empty())
-    return tp::clonePartitioned(*this, builder, operands, types);
-
-  Location loc = getLoc();
-  if (rows == 0) // no row, no contribution
-    return SmallVector<Value>{ConstantOp::create(
-        builder, loc, cast<ElementsAttr>(builder.getZeroAttr(types[0])))};
-  MLIRContext *context = builder.getContext();
-  tp::MeshOp mesh = split.mesh;
-  auto indexType = cast<RankedTensorType>(indices.getType());
-  auto resultType = cast<RankedTensorType>(types[0]);
-  Type element = indexType.getElementType();
-  auto scalar = RankedTensorType::get({}, element);
-  auto constant = [&](int64_t value) -> Value {
-    return ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(
-            scalar,
-            ArrayRef<Attribute>{builder.getIntegerAttr(element, value)}));
-  };
-  Value first = tp::ShardOffsetOp::create(
-      builder, loc, RankedTensorType::get({}, builder.getI64Type()),
-      builder.getI64IntegerAttr(getWeight().getType().getDimSize(0)),
-      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-      tp::AxisListAttr::get(context, axes));
-  if (!element.isInteger(64))
-    first = CastOp::create(builder, loc, scalar, first);
-  Value relative = SubOp::create(builder, loc, indexType, indices, first);
-  auto maskType = indexType.clone(builder.getI1Type());
-  Value notBelow = CompareOp::create(
-      builder, loc, maskType, ComparePredicate::GE, relative, constant(0));
-  Value notAbove = CompareOp::create(
-      builder, loc, maskType, ComparePredicate::LT, relative, constant(rows));
-  Value mine = LogicalAndOp::create(builder, loc, maskType, notBelow, notAbove);
-  Value notNegative = CompareOp::create(
-      builder, loc, maskType, ComparePredicate::GE, indices, constant(0));
-  Value inTable =
-      CompareOp::create(builder, loc, maskType, ComparePredicate::LT, indices,
-                        constant(getWeight().getType().getDimSize(0)));
-  Value valid =
-      LogicalAndOp::create(builder, loc, maskType, notNegative, inTable);
-  Value notMine = LogicalNotOp::create(builder, loc, maskType, mine);
-  Value elsewhere =
-      LogicalAndOp::create(builder, loc, maskType, valid, notMine);
-  Value safe = WhereOp::create(builder, loc, indexType, elsewhere, constant(0),
-                               relative);
-  Value found = EmbeddingOp::create(builder, loc, resultType, safe, weight);
-  SmallVector<int64_t> column(indexType.getShape());
-  column.push_back(1);
-  Value mask = ReshapeOp::create(
-      builder, loc, RankedTensorType::get(column, builder.getI1Type()), mine);
-  auto zeroType = RankedTensorType::get({}, resultType.getElementType());
-  Value zero = ConstantOp::create(
-      builder, loc, cast<ElementsAttr>(builder.getZeroAttr(zeroType)));
-  return SmallVector<Value>{
-      WhereOp::create(builder, loc, resultType, mask, found, zero)};
 }

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Dialect/NN/NN.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -24,20 +24,20 @@ static LogicalResult verifyShape(Operation *op, RankedTensorType found,
                                  ArrayRef<int64_t> expected) {
   if (found.getShape() == expected)
     return success();
-  return op->emitOpError()
-         << "result should be "
-         << RankedTensorType::get(expected, found.getElementType())
-         << ", found " << found;
+  return op->emitOpError() << "result should be "
+                           << RankedTensorType::get(expected,
+                                                    found.getElementType())
+                           << ", found " << found;
 }
 
 static LogicalResult verifySameElement(Operation *op) {
   Type element = getElementTypeOrSelf(op->getResult(0));
   for (Value operand : op->getOperands())
     if (getElementTypeOrSelf(operand) != element)
-      return op->emitOpError() << "operands and result must have one element "
-                                  "type, found "
-                               << operand.getType() << " and "
-                               << op->getResult(0).getType();
+      return op->emitOpError()
+             << "operands and result must have one element "
+                "type, found "
+             << operand.getType() << " and " << op->getResult(0).getType();
   return success();
 }
 
@@ -112,7 +112,8 @@ LogicalResult AttentionOp::verify() {
   Type element = getType().getElementType();
   if (query.getElementType() != element || key.getElementType() != element ||
       value.getElementType() != element)
-    return emitOpError("query, key, value and result must have one element type");
+    return emitOpError(
+        "query, key, value and result must have one element type");
   if (Value mask = getMask()) {
     auto maskType = cast<RankedTensorType>(mask.getType());
     if (getCausal())
@@ -153,11 +154,11 @@ static LogicalResult verifyNorm(OpT op, ArrayRef<Value> parameters) {
   auto input = op.getInput().getType();
   int64_t normalized = op.getNormalized();
   if (normalized < 1 || normalized > input.getRank())
-    return op.emitOpError() << "can't normalise " << normalized
-                            << " dimensions of " << input;
+    return op.emitOpError()
+           << "can't normalise " << normalized << " dimensions of " << input;
   if (op.getType() != input)
-    return op.emitOpError() << "result should be " << input << ", found "
-                            << op.getType();
+    return op.emitOpError()
+           << "result should be " << input << ", found " << op.getType();
   for (Value parameter : parameters) {
     if (!parameter)
       continue;
@@ -298,8 +299,8 @@ LogicalResult ConcatOp::verify() {
       return emitOpError("operands and result must have one rank");
     for (int64_t d = 0; d < type.getRank(); ++d)
       if (d != dim && type.getDimSize(d) != shape[d])
-        return emitOpError() << "operands must agree in all dimensions but "
-                             << dim;
+        return emitOpError()
+               << "operands must agree in all dimensions but " << dim;
     shape[dim] += type.getDimSize(dim);
   }
   if (failed(verifyShape(*this, getType(), shape)))
@@ -346,17 +347,17 @@ static LogicalResult verifyClassLoss(OpT op) {
   SmallVector<int64_t> shape(input.getShape());
   shape.erase(shape.begin() + classDim);
   if (target.getShape() != ArrayRef<int64_t>(shape))
-    return op.emitOpError() << "target should have the shape of "
-                            << RankedTensorType::get(shape,
-                                                     target.getElementType())
-                            << ", found " << target;
+    return op.emitOpError()
+           << "target should have the shape of "
+           << RankedTensorType::get(shape, target.getElementType())
+           << ", found " << target;
   if (op.getWeight()) {
     auto weight = cast<RankedTensorType>(op.getWeight().getType());
     if (weight.getRank() != 1 ||
         weight.getDimSize(0) != input.getDimSize(classDim))
-      return op.emitOpError() << "weight should have one entry per class ("
-                              << input.getDimSize(classDim) << "), found "
-                              << weight;
+      return op.emitOpError()
+             << "weight should have one entry per class ("
+             << input.getDimSize(classDim) << "), found " << weight;
   }
   if (op.getReduction() != LossReduction::None)
     shape.clear();
@@ -372,3 +373,45 @@ LogicalResult CrossEntropyOp::verify() {
   return verifyClassLoss(*this);
 }
 LogicalResult NLLLossOp::verify() { return verifyClassLoss(*this); }
+
+LogicalResult OuterSumOp::verify() {
+  auto lhs = getLhs().getType(), rhs = getRhs().getType();
+  if (lhs.getRank() < 1 || lhs.getRank() != rhs.getRank() ||
+      lhs.getShape().drop_back() != rhs.getShape().drop_back())
+    return emitOpError() << "needs (b…, m) and (b…, n), found " << lhs
+                         << " and " << rhs;
+  if (failed(verifyShape(*this, getType(),
+                         {lhs.getShape().back(), rhs.getShape().back()})))
+    return failure();
+  return verifySameElement(*this);
+}
+
+LogicalResult ScatterAddRowsOp::verify() {
+  auto indices = getIndices().getType(), rows = getRows().getType();
+  if (rows.getRank() < 1 || rows.getShape().drop_back() != indices.getShape() ||
+      getType().getRank() != 2 ||
+      getType().getDimSize(1) != rows.getShape().back())
+    return emitOpError() << "needs (i…), (i…, d) and a result (v, d), found "
+                         << indices << ", " << rows << " and " << getType();
+  if (getType().getElementType() != rows.getElementType())
+    return emitOpError("result must have the rows' element type");
+  return success();
+}
+
+LogicalResult RandomUniformOp::verify() {
+  if (getCounter().getType().getRank() != 0)
+    return emitOpError() << "counter must be a scalar, found "
+                         << getCounter().getType();
+  return verifyShape(*this, cast<RankedTensorType>(getType()),
+                     cast<RankedTensorType>(getIndex().getType()).getShape());
+}
+
+LogicalResult DropoutOp::verify() {
+  double p = getP().convertToDouble();
+  if (p >= 0 && p <= 1)
+    return success();
+  return emitOpError() << "p must be from 0 to 1, found " << p;
+}
+
+LogicalResult AdamOp::verify() { return verifySameElement(*this); }
+LogicalResult SGDOp::verify() { return verifySameElement(*this); }

@@ -99,9 +99,14 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
       return emit() << "a number of bytes, an i64, on a module is expected";
     return success();
   }
+  if (name == kReshardAttr) {
+    if (!isa<RedistributeOp>(op) || !isa<UnitAttr>(attr.getValue()))
+      return emit() << "a unit attribute on 'tp.redistribute' is expected";
+    return success();
+  }
   return emit() << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
                    "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', "
-                   "'tp.redistributions' and 'tp.arena_bytes'";
+                   "'tp.redistributions', 'tp.arena_bytes' and 'tp.reshard'";
 }
 
 static LogicalResult verifyInterfaceAttr(Operation *op, Type type,

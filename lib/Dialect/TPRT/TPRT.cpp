@@ -75,6 +75,33 @@ CollectiveOp::getAliasingValues(OpOperand &operand,
   return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
 }
 
+//===----------------------------------------------------------------------===//
+// OpaqueOp
+//===----------------------------------------------------------------------===//
+
+bool OpaqueOp::bufferizesToMemoryRead(OpOperand &,
+                                      const bufferization::AnalysisState &) {
+  return false;
+}
+bool OpaqueOp::bufferizesToMemoryWrite(OpOperand &,
+                                       const bufferization::AnalysisState &) {
+  return false;
+}
+bufferization::AliasingValueList
+OpaqueOp::getAliasingValues(OpOperand &, const bufferization::AnalysisState &) {
+  return {{getResult(), bufferization::BufferRelation::Equivalent}};
+}
+LogicalResult
+OpaqueOp::bufferize(RewriterBase &rewriter,
+                    const bufferization::BufferizationOptions &options,
+                    bufferization::BufferizationState &state) {
+  FailureOr<Value> buffer = getBuffer(rewriter, getInput(), options, state);
+  if (failed(buffer))
+    return failure();
+  bufferization::replaceOpWithBufferizedValues(rewriter, *this, *buffer);
+  return success();
+}
+
 /// `buffer` where it is dense, else a new dense buffer of its type, which holds
 /// a copy where `copy` says so.
 static FailureOr<Value>

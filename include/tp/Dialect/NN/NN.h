@@ -4,6 +4,7 @@
 #define TP_DIALECT_NN_NN_H
 
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/GradientOpInterface.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Traits.h"

@@ -4,6 +4,7 @@
 #define TP_DIALECT_NN_NNBASE_TD
 
 include "tp/Dialect/NN/NNDialect.td"
+include "tp/Interfaces/GradientOpInterface.td"
 include "tp/Interfaces/ShardingRuleOpInterface.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -26,12 +27,14 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
 
 /// An op with a sharding rule. `rule` is a C++ expression of type
 /// tp::ShardingRule, with the op as `*this`. `partitioned = 1`: the op defines
-/// partition() itself.
+/// partition() itself. `differentiable = 1`: it defines buildGradient(), in
+/// lib/Dialect/NN/Gradients.
 class NN_RuleOp<string mnemonic, string ruleExpr, list<Trait> traits = [],
-                bit partitioned = 0>
+                bit partitioned = 0, bit differentiable = 1>
     : NN_Op<mnemonic, traits # [Pure,
         DeclareOpInterfaceMethods<ShardingRuleOpInterface,
-          !if(partitioned, ["partition"], []<string>)>]> {
+          !if(partitioned, ["partition"], []<string>)>] #
+        !if(differentiable, [DeclareOpInterfaceMethods<GradientOpInterface>], []<Trait>)> {
   string rule = ruleExpr;
   code ruleDefinition = "::mlir::tp::ShardingRule $cppClass::getShardingRule() {\n"
     "  using ::mlir::tp::ShardingRule;\n  return " # rule # ";\n}\n";

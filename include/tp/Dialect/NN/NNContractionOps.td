@@ -78,7 +78,7 @@ def NN_EmbeddingOp : NN_RuleOp<"embedding", "ShardingRule::einsum(*this, \"(i..,
   let description = [{
     Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) is a masked lookup: each rank
     gives the rows that it holds, and zeros otherwise, which is Partial(sum). An index out of
-    range is an error at run time.
+    range is an error at run time. Row `padding` gets no gradient.
 
     ```mlir
     %1 = nn.embedding %ids, %table : (tensor<2x8xi64>, tensor<100x16xf32>) -> tensor<2x8x16xf32>
@@ -86,9 +86,9 @@ def NN_EmbeddingOp : NN_RuleOp<"embedding", "ShardingRule::einsum(*this, \"(i..,
 
     **Constraints:** (C1) weight is (v, d), the result (i…, d); (C2) the result has weight's element type.
   }];
-  let arguments = (ins NN_IndexTensor:$indices, NN_Tensor:$weight);
+  let arguments = (ins NN_IndexTensor:$indices, NN_Tensor:$weight, OptionalAttr<I64Attr>:$padding);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$indices `,` $weight attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$indices `,` $weight (`padding` $padding^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

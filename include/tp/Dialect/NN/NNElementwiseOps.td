@@ -5,8 +5,9 @@
 
 include "tp/Dialect/NN/NNBase.td"
 
-class NN_UnaryOp<string mnemonic, string what, string linear = "", TypeConstraint type = NN_FloatTensor>
-    : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear, [SameOperandsAndResultType]> {
+class NN_UnaryOp<string mnemonic, string what, string linear = "", TypeConstraint type = NN_FloatTensor,
+                 bit differentiable = 1>
+    : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear, [SameOperandsAndResultType], 0, differentiable> {
   let summary = what;
   let description = what # [{, element by element.}] # "\n\n```mlir\n%1 = nn." # mnemonic #
                     " %0 : tensor<2x4xf32>\n```\n";
@@ -31,7 +32,7 @@ def NN_SiluOp : NN_UnaryOp<"silu", "x * sigmoid(x)">;
 def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", "", NN_NumericTensor>;
 def NN_FloorOp : NN_UnaryOp<"floor", "The largest integer not above x">;
 def NN_CeilOp : NN_UnaryOp<"ceil", "The smallest integer not below x">;
-def NN_LogicalNotOp : NN_UnaryOp<"logical_not", "not x", "", NN_BoolTensor>;
+def NN_LogicalNotOp : NN_UnaryOp<"logical_not", "not x", "", NN_BoolTensor, 0>;
 
 def NN_GeluOp : NN_RuleOp<"gelu", "ShardingRule::elementwise(*this)", [SameOperandsAndResultType]> {
   let summary = "Gaussian error linear unit";
@@ -66,9 +67,10 @@ def NN_CastOp : NN_RuleOp<"cast", "getCastRule()", [SameOperandsAndResultShape]>
 }
 
 class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> traits = [],
-                  TypeConstraint type = NN_NumericTensor, bit partitioned = 0>
+                  TypeConstraint type = NN_NumericTensor, bit partitioned = 0,
+                  bit differentiable = 1>
     : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear,
-                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape], partitioned> {
+                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape], partitioned, differentiable> {
   let summary = what;
   let description = what # [{, element by element, shapes broadcast as in NumPy.}] # "\n\n```mlir\n%2 = nn." #
     mnemonic # " %0, %1 : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>\n```\n";
@@ -89,9 +91,9 @@ def NN_RemainderOp : NN_BinaryOp<"remainder", "a - b * floor(a / b), the sign of
 def NN_PowOp : NN_BinaryOp<"pow", "a to the power of b">;
 def NN_MaximumOp : NN_BinaryOp<"maximum", "The larger of a and b", "", [Commutative]>;
 def NN_MinimumOp : NN_BinaryOp<"minimum", "The smaller of a and b", "", [Commutative]>;
-def NN_LogicalAndOp : NN_BinaryOp<"logical_and", "a and b", "", [Commutative], NN_BoolTensor>;
-def NN_LogicalOrOp : NN_BinaryOp<"logical_or", "a or b", "", [Commutative], NN_BoolTensor>;
-def NN_LogicalXorOp : NN_BinaryOp<"logical_xor", "a xor b", "", [Commutative], NN_BoolTensor>;
+def NN_LogicalAndOp : NN_BinaryOp<"logical_and", "a and b", "", [Commutative], NN_BoolTensor, 0, 0>;
+def NN_LogicalOrOp : NN_BinaryOp<"logical_or", "a or b", "", [Commutative], NN_BoolTensor, 0, 0>;
+def NN_LogicalXorOp : NN_BinaryOp<"logical_xor", "a xor b", "", [Commutative], NN_BoolTensor, 0, 0>;
 
 def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
     I32EnumAttrCase<"EQ", 0, "eq">, I32EnumAttrCase<"NE", 1, "ne">,
@@ -102,7 +104,7 @@ def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
 }
 
 def NN_CompareOp : NN_RuleOp<"compare", "ShardingRule::elementwise(*this)",
-                             [SameOperandsElementType, ResultsBroadcastableShape]> {
+                             [SameOperandsElementType, ResultsBroadcastableShape], 0, 0> {
   let summary = "Compare";
   let description = [{
     `a predicate b`, element by element, shapes broadcast as in NumPy. Comparisons with NaN are

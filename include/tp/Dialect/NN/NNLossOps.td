@@ -14,7 +14,8 @@ def NN_LossReduction : I32EnumAttr<"LossReduction", "how a loss is reduced", [
 
 class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string extraFormat = "",
                      bit partitioned = 0>
-    : NN_RuleOp<mnemonic, "getLossRule()", [], partitioned> {
+    : NN_RuleOp<mnemonic, "getLossRule()",
+                [DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>], partitioned, 0> {
   let summary = what;
   let arguments = !con((ins NN_FloatTensor:$input, NN_IndexTensor:$target,
                             Optional<NN_FloatTensor>:$weight,

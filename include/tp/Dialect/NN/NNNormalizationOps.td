@@ -97,7 +97,7 @@ def NN_ReduceOp : NN_RuleOp<"reduce", "getReduceRule()", [], 1> {
   let extraClassDeclaration = "::mlir::tp::ShardingRule getReduceRule();";
 }
 
-def NN_ArgMaxOp : NN_RuleOp<"argmax", "getArgMaxRule()"> {
+def NN_ArgMaxOp : NN_RuleOp<"argmax", "getArgMaxRule()", [], 0, 0> {
   let summary = "Index of the largest element along a dimension";
   let description = [{
     The first one where several are equal; NaN counts as the largest, as in PyTorch. The dimension stays whole.

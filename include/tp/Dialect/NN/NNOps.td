@@ -9,5 +9,6 @@ include "tp/Dialect/NN/NNContractionOps.td"
 include "tp/Dialect/NN/NNNormalizationOps.td"
 include "tp/Dialect/NN/NNShapeOps.td"
 include "tp/Dialect/NN/NNLossOps.td"
+include "tp/Dialect/NN/NNTrainingOps.td"
 
 #endif // TP_DIALECT_NN_NNOPS_TD

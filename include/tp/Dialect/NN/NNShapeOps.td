@@ -105,11 +105,12 @@ def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()"> {
   let extraClassDeclaration = "::mlir::tp::ShardingRule getConcatRule();";
 }
 
-def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()"> {
+def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", [], 1> {
   let summary = "Pick along a dimension by an index tensor";
   let description = [{
     PyTorch's gather: `result[i, j, k] = input[i, index[i, j, k], k]` for `dim = 1`. The index may be smaller than
-    the input in the other dimensions. An index out of range is an error at run time.
+    the input in the other dimensions. An index out of range is an error at run time. Splitting the input along `dim`
+    is a masked lookup, as for `nn.embedding`: Partial(sum).
 
     ```mlir
     %1 = nn.gather %0, %i dim 1 : (tensor<2x8xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>

@@ -54,24 +54,26 @@ def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Module
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
 
-def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)"> {
+def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)", [], 0, 0> {
   let summary = "A parameter or buffer of the model";
   let description = [{
     The tensor that the weights file holds under `fqn`. A parameter that several modules share
     (tied weights) has one FQN. Several ops may name the same FQN. After partitioning the type is
-    this rank's block, `tp.sharding` its placement and `tp.global_type` the whole's type.
+    this rank's block, `tp.sharding` its placement and `tp.global_type` the whole's type. `frozen`: training leaves it
+    as it is, because it is a buffer, or a parameter without `requires_grad`.
 
     ```mlir
     %w = nn.parameter "layers.0.wq.weight" : tensor<16x16xf32>
+    %m = nn.parameter "mask" frozen : tensor<16x16xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$fqn);
+  let arguments = (ins StrAttr:$fqn, UnitProp:$frozen);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$fqn attr-dict `:` type($result)";
+  let assemblyFormat = "$fqn (`frozen` $frozen^)? attr-dict `:` type($result)";
 }
 
 def NN_ConstantOp : NN_RuleOp<"constant", "getSplatRule()",
-    [ConstantLike, AllTypesMatch<["value", "result"]>], 1> {
+    [ConstantLike, AllTypesMatch<["value", "result"]>], 1, 0> {
   let summary = "A small constant tensor";
   let description = [{
     A splat can be split along any dimension; any other constant is whole on every rank.
@@ -90,11 +92,11 @@ def NN_ConstantOp : NN_RuleOp<"constant", "getSplatRule()",
   }]>];
 }
 
-def NN_IotaOp : NN_RuleOp<"iota", "ShardingRule::elementwise(*this).wholeResultDim(getDim())"> {
+def NN_IotaOp : NN_RuleOp<"iota", "getIotaRule()", [], 1, 0> {
   let summary = "Numbers that grow along one dimension";
   let description = [{
     Element i along `dim` is `start + i * step`, in the result's element type (PyTorch's arange,
-    broadcast over the other dimensions).
+    broadcast over the other dimensions). Integers can be split along `dim` as well.
 
     ```mlir
     %0 = nn.iota dim 0 start 0.0 step 1.0 : tensor<64xi64>
@@ -106,6 +108,29 @@ def NN_IotaOp : NN_RuleOp<"iota", "ShardingRule::elementwise(*this).wholeResultD
   let results = (outs NN_NumericTensor:$result);
   let assemblyFormat = "`dim` $dim `start` $start `step` $step attr-dict `:` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = "::mlir::tp::ShardingRule getIotaRule();";
+}
+
+def NN_AssignOp : NN_Op<"assign", [MemoryEffects<[MemWrite]>]> {
+  let summary = "The next value of a parameter";
+  let description = [{
+    What the parameter `fqn` is from the next run of the program on: `nn.parameter` gives the value that it has when
+    a run begins, wherever it stands. A training program assigns the model's parameters and the optimizer's
+    state. The value is placed as the parameter is. `init` says what a parameter is before the first run that
+    no weights file holds.
+
+    ```mlir
+    %w = nn.parameter "w" : tensor<16x16xf32>
+    %1 = nn.sub %w, %step : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+    nn.assign "w", %1 : tensor<16x16xf32>
+    nn.assign "optimizer.momentum.w", %2 init 0.0 : tensor<16x16xf32>
+    ```
+
+    **Constraints:** (C1) the function has an `nn.parameter` of this FQN and type; (C2) a function assigns a
+    parameter once.
+  }];
+  let arguments = (ins StrAttr:$fqn, NN_Tensor:$value, OptionalAttr<F64Attr>:$init);
+  let assemblyFormat = "$fqn `,` $value (`init` $init^)? attr-dict `:` type($value)";
 }
 
 #endif // TP_DIALECT_NN_NNSTRUCTUREOPS_TD

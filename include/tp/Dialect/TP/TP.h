@@ -50,6 +50,9 @@ constexpr StringLiteral kShardingsAttr = "tp.shardings";
 constexpr StringLiteral kFqnAttr = "tp.fqn";
 constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
 constexpr StringLiteral kNameAttr = "tp.name";
+/// On tp.redistribute: the backward pass redistributes again, instead of keeping
+/// what forward has.
+constexpr StringLiteral kReshardAttr = "tp.reshard";
 /// On arguments and results: the propagation chooses the placement.
 constexpr StringLiteral kOpenAttr = "tp.open";
 /// On a function: the ranks that run it, where not all run the same.

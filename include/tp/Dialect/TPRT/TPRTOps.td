@@ -7,6 +7,7 @@ include "tp/Dialect/TPRT/TPRTDialect.td"
 include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class TPRT_Op<string mnemonic, list<Trait> traits = []>
@@ -44,6 +45,23 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
   let assemblyFormat = [{
     $indices `below` $bound (`except` $ignored^)? `what` $what attr-dict `:` type($indices)
   }];
+}
+
+def TPRT_OpaqueOp : TPRT_Op<"opaque", [
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<BufferizableOpInterface, [
+      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
+  let summary = "The same tensor, of which nothing is known";
+  let description = [{
+    What reads the result isn't merged with what reads the operand. Bufferization lets both be one buffer.
+
+    ```mlir
+    %1 = tprt.opaque %0 : tensor<8x4xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
 }
 
 def TPRT_Buffer : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef]>;

@@ -1,0 +1,105 @@
+//===- Expressions.h - nn ops written as formulas ---------------*- C++ -*-===//
+//
+// What gradients and optimizers are written with: each function builds one nn
+// op, or the few that a formula takes, with its result type inferred. Shapes
+// broadcast as in NumPy.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_NN_EXPRESSIONS_H
+#define TP_DIALECT_NN_EXPRESSIONS_H
+
+#include "mlir/Dialect/Traits.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tp/Dialect/NN/NN.h"
+
+namespace mlir::nn::expr {
+
+inline RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+inline Type elementOf(Value value) { return typeOf(value).getElementType(); }
+
+/// The type of an op on `x` and `y` whose shapes broadcast.
+RankedTensorType getBroadcastType(Value x, Value y);
+
+/// A scalar of `value`'s element type, for broadcasting.
+Value constant(ImplicitLocOpBuilder &b, Type element, double value);
+Value constantLike(ImplicitLocOpBuilder &b, Value like, double value);
+/// A tensor of `type` all of whose elements are `value`.
+Value filled(ImplicitLocOpBuilder &b, RankedTensorType type, double value);
+
+template <typename OpT>
+Value unary(ImplicitLocOpBuilder &b, Value x) {
+  return OpT::create(b, x.getType(), x);
+}
+template <typename OpT>
+Value binary(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return OpT::create(b, getBroadcastType(x, y), x, y);
+}
+
+inline Value neg(ImplicitLocOpBuilder &b, Value x) {
+  return unary<NegOp>(b, x);
+}
+inline Value exp(ImplicitLocOpBuilder &b, Value x) {
+  return unary<ExpOp>(b, x);
+}
+inline Value add(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return binary<AddOp>(b, x, y);
+}
+inline Value sub(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return binary<SubOp>(b, x, y);
+}
+inline Value mul(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return binary<MulOp>(b, x, y);
+}
+inline Value div(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return binary<DivOp>(b, x, y);
+}
+inline Value add(ImplicitLocOpBuilder &b, Value x, double y) {
+  return add(b, x, constantLike(b, x, y));
+}
+inline Value mul(ImplicitLocOpBuilder &b, Value x, double y) {
+  return y == 1 ? x : mul(b, x, constantLike(b, x, y));
+}
+/// y - x.
+inline Value subFrom(ImplicitLocOpBuilder &b, double y, Value x) {
+  return sub(b, constantLike(b, x, y), x);
+}
+
+Value compare(ImplicitLocOpBuilder &b, ComparePredicate predicate, Value x,
+              Value y);
+Value compare(ImplicitLocOpBuilder &b, ComparePredicate predicate, Value x,
+              double y);
+Value select(ImplicitLocOpBuilder &b, Value condition, Value x, Value y);
+/// `x` where `condition` holds, else 0.
+Value keep(ImplicitLocOpBuilder &b, Value condition, Value x);
+
+/// `x` in element type `element`; `x` itself where it has it.
+Value castTo(ImplicitLocOpBuilder &b, Value x, Type element);
+/// The type to compute in: f32 for f16 and bf16.
+Type getWideElement(Type element);
+
+Value reshape(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> shape);
+/// `x` with a dimension of size 1 put in before dimension `dim`.
+Value unsqueeze(ImplicitLocOpBuilder &b, Value x, int64_t dim);
+Value transpose(ImplicitLocOpBuilder &b, Value x,
+                ArrayRef<int64_t> permutation);
+/// The last two dimensions swapped.
+Value transposeLast(ImplicitLocOpBuilder &b, Value x);
+Value broadcast(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> shape);
+Value matmul(ImplicitLocOpBuilder &b, Value x, Value y);
+
+Value reduce(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
+             ArrayRef<int64_t> dims, bool keepdim);
+/// Sums the dimensions that `type` was broadcast over, which is how a gradient
+/// comes back through a broadcast.
+Value sumTo(ImplicitLocOpBuilder &b, Value x, RankedTensorType type);
+
+/// 0, 1, 2, … along dimension `dim` of `shape`, as integers.
+Value iota(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape, int64_t dim,
+           Type element);
+
+} // namespace mlir::nn::expr
+
+#endif // TP_DIALECT_NN_EXPRESSIONS_H

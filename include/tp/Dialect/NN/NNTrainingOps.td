@@ -1,0 +1,167 @@
+//===- NNTrainingOps.td - what training adds ----------------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_NN_NNTRAININGOPS_TD
+#define TP_DIALECT_NN_NNTRAININGOPS_TD
+
+include "tp/Dialect/NN/NNBase.td"
+
+def NN_OuterSumOp : NN_RuleOp<"outer_sum",
+    "ShardingRule::einsum(*this, \"(b.. m, b.. n) -> (m n)\").linear({{0}, {1}})"> {
+  let summary = "Sum of the outer products over all leading dimensions";
+  let description = [{
+    `result[m, n] = Σ_b lhs[b…, m] * rhs[b…, n]`: the gradient of `nn.linear`'s weight. Splitting a leading dimension, the
+    batch or the sequence, gives Partial(sum).
+
+    ```mlir
+    %2 = nn.outer_sum %0, %1 : (tensor<2x8x32xf32>, tensor<2x8x16xf32>) -> tensor<32x16xf32>
+    ```
+
+    **Constraints:** (C1) the leading dimensions agree; (C2) the result is (m, n); (C3) one element type.
+  }];
+  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def NN_ScatterAddRowsOp : NN_RuleOp<"scatter_add_rows",
+    "ShardingRule::einsum(*this, \"(i.., i.. d) -> (v d)\").linear({{1}})", [], 1> {
+  let summary = "Add rows to the rows of zero that an index tensor names";
+  let description = [{
+    `result[v, d] = Σ rows[i…, d]` over all i with `indices[i…] = v`: the gradient of `nn.embedding`'s table. Splitting the
+    indices gives Partial(sum); with split rows of the result (`v`) each rank adds what belongs to its own. An index
+    out of range is an error at run time.
+
+    ```mlir
+    %1 = nn.scatter_add_rows %ids, %rows : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<100x16xf32>
+    ```
+
+    **Constraints:** (C1) rows is (i…, d), the result (v, d); (C2) one element type.
+  }];
+  let arguments = (ins NN_IndexTensor:$indices, NN_FloatTensor:$rows);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$indices `,` $rows attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(*this)", [], 0, 0> {
+  let summary = "Uniform random numbers in [0, 1), a function of counter and index";
+  let description = [{
+    Element i is the 24 leading bits of the first word of Philox-4x32-10 (Salmon et al., Parallel Random Numbers: As Easy
+    as 1, 2, 3) at counter (index[i], counter), two words each, with key (seed, stream). It depends on nothing else: where
+    `index` is the global index of each element, every mesh draws the numbers that one device does.
+
+    ```mlir
+    %r = nn.random_uniform %step, %index seed 0 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+    ```
+
+    **Constraints:** (C1) counter is a scalar; (C2) the result has index's shape.
+  }];
+  let arguments = (ins StaticShapeTensorOf<[I64]>:$counter, StaticShapeTensorOf<[I64]>:$index, I64Attr:$seed, I64Attr:$stream);
+  let results = (outs StaticShapeTensorOf<[F32]>:$result);
+  let assemblyFormat = "$counter `,` $index `seed` $seed `stream` $stream attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def NN_DropoutOp : NN_RuleOp<"dropout", "ShardingRule::elementwise(*this).linear({{0}})",
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>], 0, 0> {
+  let summary = "Zero elements at random, scale the others";
+  let description = [{
+    PyTorch's dropout in training mode: an element is zero with probability `p`, else divided by `1 - p`. `tp-grad` makes
+    it a product with a mask of `nn.random_uniform`, other numbers in each step; a program that isn't a training program
+    can't be compiled with it.
+
+    ```mlir
+    %1 = nn.dropout %0 p 0.1 : tensor<2x4xf32>
+    ```
+
+    **Constraints:** (C1) 0 ≤ p ≤ 1.
+  }];
+  let arguments = (ins NN_FloatTensor:$input, F64Attr:$p);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input `p` $p attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
+    [AllTypesMatch<["parameter", "gradient", "average", "square", "new_parameter", "new_average", "new_square"]>,
+     AllTypesMatch<["lr", "correction1", "correction2"]>], 0, 0> {
+  let summary = "One step of Adam or AdamW";
+  let description = [{
+    PyTorch's `Adam` (Kingma and Ba), with `decoupled` its `AdamW` (Loshchilov and Hutter), element by element:
+
+        g = gradient + weight_decay * parameter            (decoupled: parameter *= 1 - lr * weight_decay)
+        average = beta1 * average + (1 - beta1) * g
+        square  = beta2 * square + (1 - beta2) * g * g
+        parameter -= lr / correction1 * average / (sqrt(square / correction2) + eps)
+
+    with `correction1 = 1 - beta1^t` and `correction2 = 1 - beta2^t` in step t, counted from 1.
+
+    ```mlir
+    %w1, %m1, %v1 = nn.adam decoupled %w, %g, %m, %v lr %lr corrections %c1, %c2
+      betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.01 : tensor<16x16xf32>, tensor<f32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$average,
+                       NN_FloatTensor:$square, 0DTensorOf<[F16, BF16, F32, F64]>:$lr,
+                       0DTensorOf<[F16, BF16, F32, F64]>:$correction1, 0DTensorOf<[F16, BF16, F32, F64]>:$correction2,
+                       F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay, UnitProp:$decoupled);
+  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average, NN_FloatTensor:$new_square);
+  let assemblyFormat = [{
+    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `lr` $lr `corrections` $correction1
+    `,` $correction2 `betas` $beta1 `,` $beta2 `eps` $eps `weight_decay` $weight_decay attr-dict
+    `:` type($parameter) `,` type($lr)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
+    [AllTypesMatch<["parameter", "gradient", "velocity", "new_parameter", "new_velocity"]>], 0, 0> {
+  let summary = "One step of stochastic gradient descent with momentum";
+  let description = [{
+    PyTorch's `SGD` without dampening, element by element:
+
+        g = gradient + weight_decay * parameter
+        velocity = momentum * velocity + g
+        parameter -= lr * velocity                         (nesterov: lr * (g + momentum * velocity))
+
+    ```mlir
+    %w1, %v1 = nn.sgd nesterov %w, %g, %v lr %lr momentum 0.9 weight_decay 0.0 : tensor<16x16xf32>, tensor<f32>
+    ```
+
+    Without momentum, no velocity is needed, and plain arithmetic does.
+  }];
+  let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$velocity,
+                       0DTensorOf<[F16, BF16, F32, F64]>:$lr, F64Attr:$momentum, F64Attr:$weight_decay,
+                       UnitProp:$nesterov);
+  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_velocity);
+  let assemblyFormat = [{
+    (`nesterov` $nesterov^)? $parameter `,` $gradient `,` $velocity `lr` $lr `momentum` $momentum
+    `weight_decay` $weight_decay attr-dict `:` type($parameter) `,` type($lr)
+  }];
+  let hasVerifier = 1;
+}
+
+def NN_RecomputeOp : NN_Op<"recompute", [MemoryEffects<[MemWrite]>, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
+  let summary = "A value to compute from anew";
+  let description = [{
+    The identity. What the backward pass computes a second time, because keeping it takes memory (activation
+    checkpointing, parameters that are gathered again), reads its inputs through this op: no pass may take the first
+    computation's results for the second's.
+
+    ```mlir
+    %1 = nn.recompute %0 : tensor<2x4xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+  let extraClassDefinition = [{
+    ::mlir::tp::ShardingRule $cppClass::getShardingRule() {
+      return ::mlir::tp::ShardingRule::elementwise(*this).linear({{0} });
+    }
+  }];
+}
+
+#endif // TP_DIALECT_NN_NNTRAININGOPS_TD

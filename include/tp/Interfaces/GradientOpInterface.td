@@ -1,0 +1,34 @@
+//===- GradientOpInterface.td - Reverse-mode gradients -----*- tablegen -*-===//
+
+#ifndef TP_INTERFACES_GRADIENTOPINTERFACE_TD
+#define TP_INTERFACES_GRADIENTOPINTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def GradientOpInterface : OpInterface<"GradientOpInterface"> {
+  let description = [{
+    The one place where `tp-grad` learns how an op is differentiated, in reverse
+    mode: from the gradients of the results those of the operands, as ops of the
+    model's level, whose placements follow from their own rules. See
+    `GradientBuilder.h`.
+  }];
+  let cppNamespace = "::mlir::tp";
+  let methods = [
+    InterfaceMethod<[{
+      Builds the gradients of the operands that `builder` wants
+      (`GradientBuilder::wants`) and hands them over with
+      `GradientBuilder::setGradient`. An operand that gets none has gradient 0.
+    }], "void", "buildGradient", (ins "::mlir::tp::GradientBuilder &":$builder)>,
+    InterfaceMethod<[{
+      Replaces the op in forward by others, and tells which of their values its
+      gradient needs (`ForwardBuilder::save`, `GradientBuilder::getSaved`). The
+      returned values stand for the op's results. By default nothing is
+      returned, and the op stays as it is.
+    }], "::llvm::SmallVector<::mlir::Value>", "buildForward",
+    (ins "::mlir::tp::ForwardBuilder &":$builder), [{}], [{
+      return {};
+    }]>,
+  ];
+}
+
+#endif // TP_INTERFACES_GRADIENTOPINTERFACE_TD

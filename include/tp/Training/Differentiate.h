@@ -1,0 +1,39 @@
+//===- Differentiate.h - reverse mode on straight-line code -----*- C++ -*-===//
+
+#ifndef TP_TRAINING_DIFFERENTIATE_H
+#define TP_TRAINING_DIFFERENTIATE_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace mlir::tp {
+
+struct DifferentiateOptions {
+  /// Gives the number of the training step, for ops that draw random numbers.
+  llvm::function_ref<Value()> getStep;
+  int64_t seed = 0;
+};
+
+/// What Differentiate has made.
+struct Gradients {
+  /// By value asked for; null where the loss doesn't depend on it.
+  DenseMap<Value, Value> of;
+  /// The loss, where the op that gave it has been replaced by others.
+  Value loss;
+  /// The first op of the backward pass.
+  Operation *begin = nullptr;
+};
+
+/// Appends the backward pass to `block`, before its terminator: the gradients
+/// of `loss`, a float scalar of the block, with respect to `values`. Ops that
+/// say so (GradientOpInterface::buildForward) are replaced. Emits an error
+/// where the loss depends on a value through an op without a gradient.
+FailureOr<Gradients> differentiate(Block &block, Value loss,
+                                   ArrayRef<Value> values,
+                                   const DifferentiateOptions &options);
+
+} // namespace mlir::tp
+
+#endif // TP_TRAINING_DIFFERENTIATE_H

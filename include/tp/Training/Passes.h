@@ -1,0 +1,27 @@
+//===- Passes.h - from a model to its training step -------------*- C++ -*-===//
+//
+// The passes that make a training program of a model, documented in Passes.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TRAINING_PASSES_H
+#define TP_TRAINING_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
+
+namespace mlir::tp {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "tp/Training/Passes.h.inc"
+
+/// The gradients of tp ops.
+void registerGradientModels(DialectRegistry &registry);
+
+} // namespace mlir::tp
+
+#endif // TP_TRAINING_PASSES_H

@@ -1,0 +1,55 @@
+//===- Passes.td - the passes for training -----------------*- tablegen -*-===//
+
+#ifndef TP_TRAINING_PASSES_TD
+#define TP_TRAINING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
+  let summary = "Differentiate a model, and make its training step";
+  let description = [{
+    Reverse-mode differentiation of the module's entry point, on the model's level: shapes are global, and the
+    placements of gradients follow from the rules of the ops that they consist of. Each op's gradient stands beside
+    its rule (`GradientOpInterface`).
+
+    Without `train`, the first result is the loss, a scalar. After the function's own results come the gradients
+    of all parameters that aren't frozen, as results named `grad.` and the parameter's FQN, and with `inputs` those of
+    the float arguments:
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<f32> {
+      %w = nn.parameter "w" : tensor<6x8xf32>
+      %0 = nn.linear %x, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+      %1 = nn.reduce sum %0 dims [0, 1] : tensor<4x6xf32> -> tensor<f32>
+      return %1 : tensor<f32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> (tensor<f32>, tensor<6x8xf32> {tp.name = "grad.w"}) {
+      …
+      %cst = nn.constant dense<1.000000e+00> : tensor<f32>
+      %2 = nn.reshape %cst : tensor<f32> -> tensor<1x1xf32>
+      %3 = nn.broadcast %2 : tensor<1x1xf32> -> tensor<4x6xf32>
+      %4 = nn.outer_sum %3, %x : (tensor<4x6xf32>, tensor<4x8xf32>) -> tensor<6x8xf32>
+      return %1, %4 : tensor<f32>, tensor<6x8xf32>
+    }
+    ```
+
+    With `train`, a [training file](Training.md), the function becomes one training step: forward pass, loss,
+    backward pass, and the optimizer, which assigns parameters and its own state (`nn.assign`). Its results are the
+    loss and the step's learning rate, and with clipping the norm of the gradients.
+
+    Modules are inlined: a plan is applied before. An op that has no gradient, and through which the loss depends on a
+    parameter, is an error.
+  }];
+  let options = [
+    Option<"train", "train", "std::string", "", "Path of the training file, YAML or JSON (docs/Training.md)">,
+    Option<"inputs", "inputs", "bool", "false", "Whether to differentiate with respect to float arguments as well">,
+  ];
+  let dependentDialects = ["::mlir::nn::NNDialect"];
+}
+
+#endif // TP_TRAINING_PASSES_TD

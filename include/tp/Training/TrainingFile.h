@@ -1,0 +1,87 @@
+//===- TrainingFile.h - what a training run is to do ------------*- C++ -*-===//
+//
+// The training file (docs/Training.md), in YAML or JSON: loss, optimizer,
+// schedule. Names and defaults are PyTorch's, but where said otherwise.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TRAINING_TRAININGFILE_H
+#define TP_TRAINING_TRAININGFILE_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Support/LLVM.h"
+#include "tp/Dialect/NN/NN.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::tp {
+
+struct LossConfig {
+  enum Kind {
+    /// A result of the model is the loss.
+    Output,
+    CrossEntropy,
+    MSE,
+  };
+  Kind kind = Output;
+  /// Which of the model's results.
+  int64_t output = 0;
+  nn::LossReduction reduction = nn::LossReduction::Mean;
+  /// Of cross-entropy.
+  int64_t ignoreIndex = -100;
+  double labelSmoothing = 0;
+  int64_t classDim = -1;
+  std::vector<double> weights;
+};
+
+struct OptimizerConfig {
+  enum Kind { SGD, Adam, AdamW };
+  Kind kind = SGD;
+  double lr = 0;
+  double momentum = 0;
+  bool nesterov = false;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weightDecay = 0;
+  /// Parameters without weight decay.
+  std::vector<std::string> noDecay;
+};
+
+/// The factor of the learning rate in step t, counted from 0: Hugging Face's
+/// get_constant_schedule_with_warmup and get_cosine_schedule_with_warmup.
+struct ScheduleConfig {
+  enum Kind { Constant, Cosine };
+  Kind kind = Constant;
+  int64_t warmupSteps = 0;
+  int64_t totalSteps = 0;
+  /// What the cosine ends at.
+  double minLr = 0;
+};
+
+struct TrainingConfig {
+  LossConfig loss;
+  /// Without one, only gradients are made.
+  std::optional<OptimizerConfig> optimizer;
+  ScheduleConfig schedule;
+  /// The norm that gradients are clipped to.
+  std::optional<double> clipNorm;
+  /// How many batches' gradients make up one step.
+  int64_t accumulate = 1;
+  /// Type of the forward and backward pass; null: as in the model.
+  FloatType computeType;
+  /// Patterns of modules whose values the backward pass computes again.
+  std::vector<std::string> checkpoint;
+  /// Patterns of parameters that aren't trained.
+  std::vector<std::string> frozen;
+  /// Where a pattern above stands in the file, for errors.
+  std::vector<FileLineColLoc> checkpointLocs, frozenLocs, noDecayLocs;
+  int64_t seed = 0;
+};
+
+/// Reads the file; emits what is wrong with it at its line and column.
+FailureOr<TrainingConfig> readTrainingFile(StringRef path,
+                                           MLIRContext *context);
+
+} // namespace mlir::tp
+
+#endif // TP_TRAINING_TRAININGFILE_H

@@ -1,0 +1,300 @@
+//===- Training.cpp - ops of backward passes and optimizers ---------------===//
+
+#include "Builders.h"
+#include "Lookup.h"
+#include "Patterns.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+using namespace mlir;
+using namespace mlir::tp::nnlinalg;
+
+/// All dimensions but the last `kept` as one.
+static Value collapseLeading(ImplicitLocOpBuilder &b, Value value,
+                             unsigned kept) {
+  ArrayRef<int64_t> shape = getTensorType(value).getShape();
+  SmallVector<int64_t> flat{ShapedType::getNumElements(shape.drop_back(kept))};
+  llvm::append_range(flat, shape.take_back(kept));
+  return buildReshape(b, value, flat);
+}
+
+namespace {
+struct OuterSumPattern : OpRewritePattern<nn::OuterSumOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::OuterSumOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = getTensorType(op.getResult());
+    enum { m, n, k };
+    auto getMap = [&](ArrayRef<unsigned> dims) {
+      return AffineMap::getMultiDimMapWithTargets(3, dims, op.getContext());
+    };
+    Value result = buildContraction(
+        b, {collapseLeading(b, op.getLhs(), 1), getMap({k, m})},
+        {collapseLeading(b, op.getRhs(), 1), getMap({k, n})}, type.getShape(),
+        getMap({m, n}));
+    rewriter.replaceOp(op, buildCast(b, result, type.getElementType()));
+    return success();
+  }
+};
+
+/// Two loops that add to the result in place, in the order of the indices.
+struct ScatterAddRowsPattern : OpRewritePattern<nn::ScatterAddRowsOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::ScatterAddRowsOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = getTensorType(op.getResult());
+    int64_t bound = type.getDimSize(0);
+    buildIndexCheck(b, op, op.getIndices(), bound);
+    Type element = getComputeType(type.getElementType());
+    Value sums = buildFilled(b, type.getShape(), getScalar(b, element, 0));
+    if (type.getNumElements() != 0 &&
+        getTensorType(op.getRows()).getNumElements() != 0)
+      sums = addRows(b, sums, collapseLeading(b, op.getIndices(), 0),
+                     collapseLeading(b, op.getRows(), 1), bound);
+    rewriter.replaceOp(op, buildCast(b, sums, type.getElementType()));
+    return success();
+  }
+
+private:
+  static Value addRows(ImplicitLocOpBuilder &b, Value sums, Value indices,
+                       Value rows, int64_t bound) {
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, value);
+    };
+    auto loop =
+        [&](int64_t count, Value init,
+            llvm::function_ref<Value(ImplicitLocOpBuilder &, Value, Value)>
+                body) {
+          return scf::ForOp::create(
+                     b, constant(0), constant(count), constant(1), init,
+                     [&](OpBuilder &builder, Location loc, Value i,
+                         ValueRange state) {
+                       ImplicitLocOpBuilder inner(loc, builder);
+                       scf::YieldOp::create(inner, body(inner, i, state[0]));
+                     })
+              .getResult(0);
+        };
+    ArrayRef<int64_t> shape = getTensorType(rows).getShape();
+    Value first = constant(0), last = constant(shape[1]), one = constant(1);
+    return loop(
+        shape[0], sums, [&](ImplicitLocOpBuilder &b, Value i, Value sum) {
+          Value index = tensor::ExtractOp::create(b, indices, i);
+          Value row = buildSafeIndex(b, index, bound);
+          return scf::ForOp::create(
+                     b, first, last, one, sum,
+                     [&](OpBuilder &builder, Location loc, Value j,
+                         ValueRange state) {
+                       ImplicitLocOpBuilder b(loc, builder);
+                       Value old =
+                           tensor::ExtractOp::create(b, state[0], {row, j});
+                       Value more = tensor::ExtractOp::create(b, rows, {i, j});
+                       more = convertScalar(b, more, old.getType());
+                       Value next = arith::AddFOp::create(b, old, more);
+                       Value inserted = tensor::InsertOp::create(
+                           b, next, state[0], ValueRange{row, j});
+                       scf::YieldOp::create(b, inserted);
+                     })
+              .getResult(0);
+        });
+  }
+};
+
+/// Philox-4x32-10 (Salmon et al. 2011), the first word of the result.
+struct RandomUniformPattern : OpRewritePattern<nn::RandomUniformOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::RandomUniformOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = getTensorType(op.getResult());
+    Value random = buildElementwise(
+        b, type, ValueRange{op.getCounter(), op.getIndex()},
+        [&](ImplicitLocOpBuilder &b, ArrayRef<Value> args) -> Value {
+          Value word = getPhilox(b, args[1], args[0],
+                                 static_cast<uint32_t>(op.getSeed()),
+                                 static_cast<uint32_t>(op.getStream()));
+          // 24 bits are exact in f32.
+          Value bits = arith::ShRUIOp::create(b, word, word32(b, 8));
+          Value number = arith::SIToFPOp::create(b, b.getF32Type(), bits);
+          return arith::MulFOp::create(b, number,
+                                       getScalar(b, b.getF32Type(), 0x1p-24));
+        });
+    rewriter.replaceOp(op, random);
+    return success();
+  }
+
+private:
+  static Value word32(ImplicitLocOpBuilder &b, uint32_t value) {
+    return arith::ConstantOp::create(
+        b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+
+  static Value getPhilox(ImplicitLocOpBuilder &b, Value index, Value counter,
+                         uint32_t key0, uint32_t key1) {
+    Type i32 = b.getI32Type(), i64 = b.getI64Type();
+    Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
+    auto low = [&](Value value) -> Value {
+      return arith::TruncIOp::create(b, i32, value);
+    };
+    auto high = [&](Value value) -> Value {
+      return low(arith::ShRUIOp::create(b, value, shift));
+    };
+    auto product = [&](Value word, uint32_t factor) -> Value {
+      Value wide = arith::ExtUIOp::create(b, i64, word);
+      Value by = arith::ConstantOp::create(
+          b, b.getI64IntegerAttr(static_cast<int64_t>(factor)));
+      return arith::MulIOp::create(b, wide, by);
+    };
+    auto exclusive = [&](Value x, Value y) -> Value {
+      return arith::XOrIOp::create(b, x, y);
+    };
+    Value c[] = {low(index), high(index), low(counter), high(counter)};
+    for (int round = 0; round < 10; ++round) {
+      Value p0 = product(c[0], 0xD2511F53), p1 = product(c[2], 0xCD9E8D57);
+      Value next0 = exclusive(exclusive(high(p1), c[1]), word32(b, key0));
+      Value next2 = exclusive(exclusive(high(p0), c[3]), word32(b, key1));
+      c[0] = next0;
+      c[1] = low(p1);
+      c[2] = next2;
+      c[3] = low(p0);
+      key0 += 0x9E3779B9;
+      key1 += 0xBB67AE85;
+    }
+    return c[0];
+  }
+};
+
+struct RecomputePattern : OpRewritePattern<nn::RecomputeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::RecomputeOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<tprt::OpaqueOp>(op, op.getType(),
+                                                op.getInput());
+    return success();
+  }
+};
+
+/// An optimizer writes over what it reads: its state are the initial values of
+/// the results.
+template <typename OpT, typename DerivedT>
+struct OptimizerPattern : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpT op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = getTensorType(op.getParameter());
+    int64_t rank = type.getRank();
+    AffineMap identity =
+        AffineMap::getMultiDimIdentityMap(rank, op.getContext());
+    AffineMap scalar = AffineMap::get(rank, 0, op.getContext());
+    SmallVector<Operand> ins{{op.getGradient(), identity}};
+    for (Value value : DerivedT::getScalars(op))
+      ins.push_back({value, scalar});
+    SmallVector<Operand> outs;
+    for (Value value : DerivedT::getState(op))
+      outs.push_back({value, identity});
+    SmallVector<utils::IteratorType> iterators(rank,
+                                               utils::IteratorType::parallel);
+    rewriter.replaceOp(
+        op, buildGeneric(b, ins, outs, iterators,
+                         [&](ImplicitLocOpBuilder &b, ArrayRef<Value> args,
+                             ArrayRef<Value> state) {
+                           Type element = getComputeType(type.getElementType());
+                           auto wide =
+                               llvm::map_to_vector(state, [&](Value value) {
+                                 return convertScalar(b, value, element);
+                               });
+                           return DerivedT::update(op, b, args, wide);
+                         }));
+    return success();
+  }
+};
+
+Value addF(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return arith::AddFOp::create(b, x, y);
+}
+Value mulF(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return arith::MulFOp::create(b, x, y);
+}
+Value mulF(ImplicitLocOpBuilder &b, Value x, double y) {
+  return mulF(b, x, getScalar(b, x.getType(), y));
+}
+
+struct AdamPattern : OptimizerPattern<nn::AdamOp, AdamPattern> {
+  using OptimizerPattern::OptimizerPattern;
+
+  static SmallVector<Value> getScalars(nn::AdamOp op) {
+    return {op.getLr(), op.getCorrection1(), op.getCorrection2()};
+  }
+  static SmallVector<Value> getState(nn::AdamOp op) {
+    return {op.getParameter(), op.getAverage(), op.getSquare()};
+  }
+  static SmallVector<Value> update(nn::AdamOp op, ImplicitLocOpBuilder &b,
+                                   ArrayRef<Value> args,
+                                   ArrayRef<Value> state) {
+    Value g = args[0], lr = args[1], w = state[0];
+    double decay = op.getWeightDecay().convertToDouble();
+    double beta1 = op.getBeta1().convertToDouble(),
+           beta2 = op.getBeta2().convertToDouble();
+    if (decay != 0) {
+      if (op.getDecoupled()) {
+        Value kept = arith::SubFOp::create(b, getScalar(b, w.getType(), 1),
+                                           mulF(b, lr, decay));
+        w = mulF(b, w, kept);
+      } else {
+        g = addF(b, g, mulF(b, w, decay));
+      }
+    }
+    Value average = addF(b, mulF(b, state[1], beta1), mulF(b, g, 1 - beta1));
+    Value square =
+        addF(b, mulF(b, state[2], beta2), mulF(b, mulF(b, g, g), 1 - beta2));
+    Value root =
+        math::SqrtOp::create(b, arith::DivFOp::create(b, square, args[3]));
+    Value divisor =
+        addF(b, root, getScalar(b, w.getType(), op.getEps().convertToDouble()));
+    Value rate = arith::DivFOp::create(b, lr, args[2]);
+    Value change = mulF(b, rate, arith::DivFOp::create(b, average, divisor));
+    return {arith::SubFOp::create(b, w, change), average, square};
+  }
+};
+
+struct SGDPattern : OptimizerPattern<nn::SGDOp, SGDPattern> {
+  using OptimizerPattern::OptimizerPattern;
+
+  static SmallVector<Value> getScalars(nn::SGDOp op) { return {op.getLr()}; }
+  static SmallVector<Value> getState(nn::SGDOp op) {
+    return {op.getParameter(), op.getVelocity()};
+  }
+  static SmallVector<Value> update(nn::SGDOp op, ImplicitLocOpBuilder &b,
+                                   ArrayRef<Value> args,
+                                   ArrayRef<Value> state) {
+    Value g = args[0], w = state[0];
+    double decay = op.getWeightDecay().convertToDouble();
+    double momentum = op.getMomentum().convertToDouble();
+    if (decay != 0)
+      g = addF(b, g, mulF(b, w, decay));
+    Value velocity = addF(b, mulF(b, state[1], momentum), g);
+    Value along =
+        op.getNesterov() ? addF(b, g, mulF(b, velocity, momentum)) : velocity;
+    return {arith::SubFOp::create(b, w, mulF(b, args[1], along)), velocity};
+  }
+};
+} // namespace
+
+void mlir::tp::nnlinalg::populateTrainingPatterns(RewritePatternSet &patterns) {
+  patterns.add<OuterSumPattern, ScatterAddRowsPattern, RandomUniformPattern,
+               RecomputePattern, AdamPattern, SGDPattern>(
+      patterns.getContext());
+}

@@ -1,0 +1,224 @@
+//===- Elementwise.cpp - gradients of pointwise ops -----------------------===//
+//
+// The formulas are PyTorch's (derivatives.yaml), also where a function has no
+// derivative: of equal operands of a maximum each gets half, and relu has slope
+// 0 at 0.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/NN/Expressions.h"
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::nn;
+using namespace mlir::nn::expr;
+using tp::GradientBuilder;
+
+//===----------------------------------------------------------------------===//
+// Unary
+//===----------------------------------------------------------------------===//
+
+void NegOp::buildGradient(GradientBuilder &b) {
+  b.setGradient(0, neg(b, b.getGradient()));
+}
+
+void AbsOp::buildGradient(GradientBuilder &b) {
+  Value x = getInput(), one = constantLike(b, x, 1);
+  Value negative = select(b, compare(b, ComparePredicate::LT, x, 0.0),
+                          constantLike(b, x, -1), constantLike(b, x, 0));
+  Value sign =
+      select(b, compare(b, ComparePredicate::GT, x, 0.0), one, negative);
+  b.setGradient(0, mul(b, b.getGradient(), sign));
+}
+
+void ExpOp::buildGradient(GradientBuilder &b) {
+  b.setGradient(0, mul(b, b.getGradient(), b.getResult()));
+}
+
+void LogOp::buildGradient(GradientBuilder &b) {
+  b.setGradient(0, div(b, b.getGradient(), getInput()));
+}
+
+void SqrtOp::buildGradient(GradientBuilder &b) {
+  b.setGradient(0, div(b, b.getGradient(), mul(b, b.getResult(), 2)));
+}
+
+void RsqrtOp::buildGradient(GradientBuilder &b) {
+  Value y = b.getResult();
+  Value cube = mul(b, mul(b, y, y), y);
+  b.setGradient(0, mul(b, mul(b, b.getGradient(), cube), -0.5));
+}
+
+void ReciprocalOp::buildGradient(GradientBuilder &b) {
+  Value y = b.getResult();
+  b.setGradient(0, neg(b, mul(b, b.getGradient(), mul(b, y, y))));
+}
+
+void SinOp::buildGradient(GradientBuilder &b) {
+  b.setGradient(0, mul(b, b.getGradient(), unary<CosOp>(b, getInput())));
+}
+
+void CosOp::buildGradient(GradientBuilder &b) {
+  b.setGradient(0,
+                neg(b, mul(b, b.getGradient(), unary<SinOp>(b, getInput()))));
+}
+
+void TanhOp::buildGradient(GradientBuilder &b) {
+  Value y = b.getResult();
+  b.setGradient(0, mul(b, b.getGradient(), subFrom(b, 1, mul(b, y, y))));
+}
+
+void ErfOp::buildGradient(GradientBuilder &b) {
+  Value x = getInput();
+  Value slope =
+      mul(b, expr::exp(b, neg(b, mul(b, x, x))), 2 * std::numbers::inv_sqrtpi);
+  b.setGradient(0, mul(b, b.getGradient(), slope));
+}
+
+void SigmoidOp::buildGradient(GradientBuilder &b) {
+  Value y = b.getResult();
+  b.setGradient(0, mul(b, b.getGradient(), mul(b, y, subFrom(b, 1, y))));
+}
+
+void SiluOp::buildGradient(GradientBuilder &b) {
+  Value x = getInput(), s = unary<SigmoidOp>(b, x);
+  Value slope = mul(b, s, add(b, mul(b, x, subFrom(b, 1, s)), 1));
+  b.setGradient(0, mul(b, b.getGradient(), slope));
+}
+
+void ReluOp::buildGradient(GradientBuilder &b) {
+  Value isPositive = compare(b, ComparePredicate::GT, b.getResult(), 0.0);
+  b.setGradient(0, keep(b, isPositive, b.getGradient()));
+}
+
+/// Steps are flat: the gradient is 0.
+void FloorOp::buildGradient(GradientBuilder &) {}
+void CeilOp::buildGradient(GradientBuilder &) {}
+
+void GeluOp::buildGradient(GradientBuilder &b) {
+  Value x = getInput(), g = b.getGradient();
+  if (!getTanh()) {
+    Value phi = mul(
+        b, add(b, unary<ErfOp>(b, mul(b, x, 1 / std::numbers::sqrt2)), 1), 0.5);
+    Value density = mul(b, expr::exp(b, mul(b, mul(b, x, x), -0.5)),
+                        std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+    b.setGradient(0, mul(b, g, add(b, phi, mul(b, x, density))));
+    return;
+  }
+  // y = x/2 * (1 + tanh(u)), u = c * (x + k * x³).
+  constexpr double k = 0.044715;
+  double c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  Value square = mul(b, x, x);
+  Value inner = mul(b, mul(b, x, add(b, mul(b, square, k), 1)), c);
+  Value t = unary<TanhOp>(b, inner);
+  Value slope = mul(b, add(b, mul(b, square, 3 * k), 1), c);
+  Value left = mul(b, add(b, t, 1), 0.5);
+  Value right =
+      mul(b, mul(b, mul(b, x, subFrom(b, 1, mul(b, t, t))), slope), 0.5);
+  b.setGradient(0, mul(b, g, add(b, left, right)));
+}
+
+void CastOp::buildGradient(GradientBuilder &b) {
+  if (isa<FloatType>(elementOf(getInput())))
+    b.setGradient(0, castTo(b, b.getGradient(), elementOf(getInput())));
+}
+
+//===----------------------------------------------------------------------===//
+// Binary
+//===----------------------------------------------------------------------===//
+
+/// Sets the gradient of an operand that was broadcast.
+static void setSummed(GradientBuilder &b, Operation *op, unsigned operand,
+                      Value gradient) {
+  b.setGradient(operand, sumTo(b, gradient, typeOf(op->getOperand(operand))));
+}
+
+void AddOp::buildGradient(GradientBuilder &b) {
+  for (unsigned i : {0, 1})
+    if (b.wants(i))
+      setSummed(b, *this, i, b.getGradient());
+}
+
+void SubOp::buildGradient(GradientBuilder &b) {
+  if (b.wants(0))
+    setSummed(b, *this, 0, b.getGradient());
+  if (b.wants(1)) // summed first, so that little is negated
+    b.setGradient(1, neg(b, sumTo(b, b.getGradient(), typeOf(getRhs()))));
+}
+
+void MulOp::buildGradient(GradientBuilder &b) {
+  if (b.wants(0))
+    setSummed(b, *this, 0, mul(b, b.getGradient(), getRhs()));
+  if (b.wants(1))
+    setSummed(b, *this, 1, mul(b, b.getGradient(), getLhs()));
+}
+
+void DivOp::buildGradient(GradientBuilder &b) {
+  Value quotient = div(b, b.getGradient(), getRhs());
+  if (b.wants(0))
+    setSummed(b, *this, 0, quotient);
+  if (b.wants(1))
+    setSummed(b, *this, 1, neg(b, mul(b, quotient, b.getResult())));
+}
+
+void FloorDivOp::buildGradient(GradientBuilder &) {}
+
+void RemainderOp::buildGradient(GradientBuilder &b) {
+  if (b.wants(0))
+    setSummed(b, *this, 0, b.getGradient());
+  if (b.wants(1)) {
+    Value floor = binary<FloorDivOp>(b, getLhs(), getRhs());
+    setSummed(b, *this, 1, neg(b, mul(b, b.getGradient(), floor)));
+  }
+}
+
+void PowOp::buildGradient(GradientBuilder &b) {
+  Value x = getLhs(), y = getRhs(), g = b.getGradient();
+  if (b.wants(0)) {
+    // Where y is 0 the slope is 0, also at x = 0.
+    Value slope = mul(b, y, binary<PowOp>(b, x, add(b, y, -1)));
+    Value isConstant = compare(b, ComparePredicate::EQ, y, 0.0);
+    slope = select(b, isConstant, constantLike(b, slope, 0), slope);
+    setSummed(b, *this, 0, mul(b, g, slope));
+  }
+  if (b.wants(1)) {
+    Value slope = mul(b, b.getResult(), unary<LogOp>(b, x));
+    Value isZero =
+        LogicalAndOp::create(b, getBroadcastType(x, y).clone(b.getI1Type()),
+                             compare(b, ComparePredicate::EQ, x, 0.0),
+                             compare(b, ComparePredicate::GE, y, 0.0));
+    slope = select(b, isZero, constantLike(b, slope, 0), slope);
+    setSummed(b, *this, 1, mul(b, g, slope));
+  }
+}
+
+/// Of a maximum or minimum: `wins` is how the operand compares with the other
+/// where it is the result.
+static void buildExtremum(GradientBuilder &b, Operation *op,
+                          ComparePredicate wins) {
+  for (unsigned i : {0, 1}) {
+    if (!b.wants(i))
+      continue;
+    Value x = op->getOperand(i), y = op->getOperand(1 - i);
+    Value g = b.getGradient();
+    Value tied = select(b, compare(b, ComparePredicate::EQ, x, y),
+                        mul(b, g, 0.5), constantLike(b, g, 0));
+    setSummed(b, op, i, select(b, compare(b, wins, x, y), g, tied));
+  }
+}
+
+void MaximumOp::buildGradient(GradientBuilder &b) {
+  buildExtremum(b, *this, ComparePredicate::GT);
+}
+
+void MinimumOp::buildGradient(GradientBuilder &b) {
+  buildExtremum(b, *this, ComparePredicate::LT);
+}
+
+void WhereOp::buildGradient(GradientBuilder &b) {
+  Value g = b.getGradient(), zero = constantLike(b, g, 0);
+  if (b.wants(1))
+    setSummed(b, *this, 1, select(b, getCondition(), g, zero));
+  if (b.wants(2))
+    setSummed(b, *this, 2, select(b, getCondition(), zero, g));
+}

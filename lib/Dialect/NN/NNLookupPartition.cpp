@@ -1,0 +1,143 @@
+//===- NNLookupPartition.cpp - lookups in a table that is split -----------===//
+//
+// Each rank holds a range of the rows that indices name. It looks up, or adds
+// to, those of its own, and takes zero for the others: the sum over the ranks
+// is the whole.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
+
+using namespace mlir;
+using namespace mlir::nn;
+using tp::OpSplit;
+
+namespace {
+/// Indices into this rank's rows.
+struct LocalIndex {
+  /// Which indices name a row of this rank.
+  Value isMine;
+  /// Relative to this rank's first row; 0 where another rank has the row, and
+  /// out of range where no rank has, so that the lookup reports it.
+  Value index;
+};
+} // namespace
+
+static RankedTensorType getType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static Value integer(ImplicitLocOpBuilder &b, Type element, int64_t value) {
+  return ConstantOp::create(
+      b, DenseElementsAttr::get(
+             RankedTensorType::get({}, element),
+             ArrayRef<Attribute>{b.getIntegerAttr(element, value)}));
+}
+
+static Value zeros(ImplicitLocOpBuilder &b, Type type) {
+  return ConstantOp::create(b, cast<ElementsAttr>(b.getZeroAttr(type)));
+}
+
+/// `numRows` of all `size` rows are this rank's, `axes` split them.
+static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
+                                  int64_t size, int64_t numRows,
+                                  ArrayRef<tp::AxisRefAttr> axes,
+                                  tp::MeshOp mesh) {
+  RankedTensorType type = getType(indices);
+  Type element = type.getElementType();
+  auto mask = type.clone(b.getI1Type());
+  auto compare = [&](ComparePredicate predicate, Value value, int64_t bound) {
+    return CompareOp::create(b, mask, predicate, value,
+                             integer(b, element, bound));
+  };
+  auto both = [&](Value x, Value y) -> Value {
+    return LogicalAndOp::create(b, mask, x, y);
+  };
+  auto inRange = [&](Value value, int64_t end) {
+    return both(compare(ComparePredicate::GE, value, 0),
+                compare(ComparePredicate::LT, value, end));
+  };
+  Value first = tp::ShardOffsetOp::create(
+      b, RankedTensorType::get({}, b.getI64Type()), b.getI64IntegerAttr(size),
+      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+      tp::AxisListAttr::get(b.getContext(), axes));
+  if (!element.isInteger(64))
+    first = CastOp::create(b, RankedTensorType::get({}, element), first);
+  Value relative = SubOp::create(b, type, indices, first);
+  Value mine = inRange(relative, numRows);
+  Value elsewhere =
+      both(inRange(indices, size), LogicalNotOp::create(b, mask, mine));
+  Value index =
+      WhereOp::create(b, type, elsewhere, integer(b, element, 0), relative);
+  return {mine, index};
+}
+
+/// `mask` with a dimension of size 1 at the end, to choose rows.
+static Value asColumn(ImplicitLocOpBuilder &b, Value mask) {
+  SmallVector<int64_t> shape(getType(mask).getShape());
+  shape.push_back(1);
+  return ReshapeOp::create(b, getType(mask).clone(shape), mask);
+}
+
+static Value keep(ImplicitLocOpBuilder &b, Value mask, Value value) {
+  Value zero =
+      zeros(b, RankedTensorType::get({}, getType(value).getElementType()));
+  return WhereOp::create(b, value.getType(), mask, value, zero);
+}
+
+FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
+                                                     ValueRange operands,
+                                                     TypeRange types,
+                                                     const OpSplit &split) {
+  ArrayRef<tp::AxisRefAttr> axes =
+      split.factorAxes[getShardingRule().operands[1][0][0]];
+  if (axes.empty())
+    return tp::clonePartitioned(*this, builder, operands, types);
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Value indices = operands[0], weight = operands[1];
+  int64_t rows = ::getType(weight).getDimSize(0);
+  if (rows == 0) // no row, no contribution
+    return SmallVector<Value>{zeros(b, types[0])};
+  auto [mine, index] = buildLocalIndex(
+      b, indices, getWeight().getType().getDimSize(0), rows, axes, split.mesh);
+  Value found = EmbeddingOp::create(b, types[0], index, weight, IntegerAttr());
+  return SmallVector<Value>{keep(b, asColumn(b, mine), found)};
+}
+
+FailureOr<SmallVector<Value>> GatherOp::partition(OpBuilder &builder,
+                                                  ValueRange operands,
+                                                  TypeRange types,
+                                                  const OpSplit &split) {
+  ArrayRef<tp::AxisRefAttr> axes =
+      split.factorAxes[getShardingRule().operands[0][getDim()][0]];
+  if (axes.empty())
+    return tp::clonePartitioned(*this, builder, operands, types);
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  int64_t rows = ::getType(operands[0]).getDimSize(getDim());
+  if (rows == 0)
+    return SmallVector<Value>{zeros(b, types[0])};
+  auto [mine, index] =
+      buildLocalIndex(b, operands[1], getInput().getType().getDimSize(getDim()),
+                      rows, axes, split.mesh);
+  Value found = GatherOp::create(b, types[0], operands[0], index, getDimAttr());
+  return SmallVector<Value>{keep(b, mine, found)};
+}
+
+FailureOr<SmallVector<Value>>
+ScatterAddRowsOp::partition(OpBuilder &builder, ValueRange operands,
+                            TypeRange types, const OpSplit &split) {
+  ArrayRef<tp::AxisRefAttr> axes =
+      split.factorAxes[getShardingRule().results[0][0][0]];
+  if (axes.empty())
+    return tp::clonePartitioned(*this, builder, operands, types);
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  int64_t rows = cast<RankedTensorType>(types[0]).getDimSize(0);
+  if (rows == 0)
+    return SmallVector<Value>{zeros(b, types[0])};
+  auto [mine, index] = buildLocalIndex(b, operands[0], getType().getDimSize(0),
+                                       rows, axes, split.mesh);
+  Value own = keep(b, asColumn(b, mine), operands[1]);
+  return SmallVector<Value>{ScatterAddRowsOp::create(b, types[0], index, own)};
+}

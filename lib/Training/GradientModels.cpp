@@ -1,0 +1,33 @@
+//===- GradientModels.cpp - gradients of tp ops ---------------------------===//
+//
+// Before partitioning these ops are the identity: where a gradient goes is for
+// propagation to find.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/GradientOpInterface.h"
+#include "tp/Training/Passes.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+template <typename OpT>
+struct IdentityGradient
+    : GradientOpInterface::ExternalModel<IdentityGradient<OpT>, OpT> {
+  void buildGradient(Operation *, GradientBuilder &b) const {
+    b.setGradient(0, b.getGradient());
+  }
+};
+} // namespace
+
+void tp::registerGradientModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, TPDialect *) {
+    RedistributeOp::attachInterface<IdentityGradient<RedistributeOp>>(*context);
+    DistributeOp::attachInterface<IdentityGradient<DistributeOp>>(*context);
+    ConstraintOp::attachInterface<IdentityGradient<ConstraintOp>>(*context);
+    PropagationBarrierOp::attachInterface<
+        IdentityGradient<PropagationBarrierOp>>(*context);
+  });
+}

@@ -1,0 +1,114 @@
+//===- Recompute.cpp - activation checkpointing ---------------------------===//
+//
+// Follows torch.utils.checkpoint: what a group reads is kept, what it computes
+// isn't.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Recompute.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "tp/Dialect/NN/NN.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+class Recomputer {
+public:
+  Recomputer(Operation *begin,
+             llvm::function_ref<const void *(Operation *)> getGroup)
+      : getGroup(getGroup) {
+    for (Operation &op :
+         llvm::make_range(begin->getBlock()->begin(), begin->getIterator()))
+      isForward.insert(&op);
+  }
+
+  void rewrite(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (const void *group = getGroupOf(operand.get()))
+        operand.set(getAgain(operand.get(), group, op));
+  }
+
+private:
+  const void *getGroupOf(Value value) {
+    Operation *producer = value.getDefiningOp();
+    if (!producer || !isForward.contains(producer) ||
+        isa<nn::ParameterOp>(producer) || matchPattern(producer, m_Constant()))
+      return nullptr;
+    return getGroup(producer);
+  }
+
+  /// `value`, which `group` computes, computed anew before `user`.
+  Value getAgain(Value value, const void *group, Operation *user) {
+    if (Value again = computed.lookupOrNull(value))
+      return again;
+    // Producers first; a chain may be as long as a model is deep.
+    SmallVector<std::pair<Operation *, bool>> stack{
+        {value.getDefiningOp(), false}};
+    while (!stack.empty()) {
+      auto [op, areOperandsReady] = stack.pop_back_val();
+      if (computed.contains(op->getResult(0)))
+        continue;
+      if (areOperandsReady) {
+        clone(op, group, user);
+        continue;
+      }
+      stack.push_back({op, true});
+      for (Value operand : llvm::reverse(op->getOperands()))
+        if (getGroupOf(operand) == group)
+          stack.push_back({operand.getDefiningOp(), false});
+    }
+    return computed.lookup(value);
+  }
+
+  void clone(Operation *op, const void *group, Operation *user) {
+    OpBuilder builder(user);
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, getGroupOf(operand) == group
+                               ? computed.lookup(operand)
+                               : getInput(operand, group, builder));
+    Operation *made = builder.clone(*op, mapping);
+    for (auto [old, again] : llvm::zip(op->getResults(), made->getResults()))
+      computed.map(old, again);
+  }
+
+  /// What the group reads, as the second computation sees it.
+  Value getInput(Value value, const void *group, OpBuilder &builder) {
+    Operation *producer = value.getDefiningOp();
+    if (producer && matchPattern(producer, m_Constant()))
+      return value;
+    Value &input = inputs[{value, group}];
+    if (!input) {
+      auto again = nn::RecomputeOp::create(builder, value.getLoc(),
+                                           value.getType(), value);
+      // A parameter that is split is gathered anew.
+      if (Attribute sharding = producer && isa<nn::ParameterOp>(producer)
+                                   ? producer->getAttr(kShardingAttr)
+                                   : Attribute())
+        again->setAttr(kShardingAttr, sharding);
+      input = again;
+    }
+    return input;
+  }
+
+  llvm::function_ref<const void *(Operation *)> getGroup;
+  DenseSet<Operation *> isForward;
+  IRMapping computed;
+  DenseMap<std::pair<Value, const void *>, Value> inputs;
+};
+
+} // namespace
+
+void tp::recompute(Block &block, Operation *begin,
+                   llvm::function_ref<const void *(Operation *)> getGroup) {
+  Recomputer recomputer(begin, getGroup);
+  SmallVector<Operation *> backward;
+  for (Operation &op : llvm::make_range(begin->getIterator(), block.end()))
+    backward.push_back(&op);
+  for (Operation *op : backward)
+    recomputer.rewrite(op);
+}

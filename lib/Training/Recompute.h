@@ -1,0 +1,19 @@
+//===- Recompute.h - activation checkpointing -------------------*- C++ -*-===//
+
+#ifndef TP_LIB_TRAINING_RECOMPUTE_H
+#define TP_LIB_TRAINING_RECOMPUTE_H
+
+#include "mlir/IR/Block.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace mlir::tp {
+
+/// Lets the backward pass of `block`, which begins with op `begin`, compute the
+/// forward pass's values of a group again, from what the group reads, instead
+/// of keeping them. `getGroup` tells an op's group; null: its results are kept.
+void recompute(Block &block, Operation *begin,
+               llvm::function_ref<const void *(Operation *)> getGroup);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRAINING_RECOMPUTE_H

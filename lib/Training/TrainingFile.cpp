@@ -1,0 +1,317 @@
+//===- TrainingFile.cpp - the text of a training file ---------------------===//
+
+#include "tp/Training/TrainingFile.h"
+#include "tp/Plan/FieldReader.h"
+#include "tp/Plan/YamlReader.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+namespace {
+
+class TrainingReader : FieldReader {
+public:
+  TrainingReader(TrainingConfig &config, MLIRContext *context)
+      : config(config), context(context) {}
+
+  LogicalResult read(const PlanValue &root) {
+    if (!root.isMap()) {
+      report(root.loc,
+             "a training file is a map with the keys 'loss' and 'optimizer', "
+             "found " +
+                 root.describe());
+      return failure();
+    }
+    Fields fields =
+        readFields(root, "training file",
+                   {"loss", "optimizer", "schedule", "clip_grad_norm",
+                    "accumulate", "compute", "checkpoint", "frozen", "seed"});
+    if (const PlanValue *loss = fields["loss"])
+      readLoss(*loss);
+    else
+      report(root.loc, "key 'loss' is missing: cross_entropy, mse, or output, "
+                       "where the model's result is the loss");
+    if (const PlanValue *optimizer = fields["optimizer"])
+      readOptimizer(*optimizer);
+    else
+      report(root.loc, "key 'optimizer' is missing: SGD, Adam or AdamW");
+    if (const PlanValue *schedule = fields["schedule"])
+      readSchedule(*schedule);
+    if (const PlanValue *clip = fields["clip_grad_norm"])
+      config.clipNorm = readNumber(*clip, "clip_grad_norm", 0, kLarge,
+                                   /*openBelow=*/true);
+    if (const PlanValue *accumulate = fields["accumulate"])
+      config.accumulate = readInteger(*accumulate, "accumulate", 1);
+    if (const PlanValue *compute = fields["compute"])
+      readCompute(*compute);
+    readPatterns(fields["checkpoint"], "checkpoint", config.checkpoint,
+                 config.checkpointLocs);
+    readPatterns(fields["frozen"], "frozen", config.frozen, config.frozenLocs);
+    if (const PlanValue *seed = fields["seed"])
+      config.seed = readInteger(*seed, "seed", 0);
+    return success(!failed);
+  }
+
+private:
+  static constexpr double kLarge = 1e300;
+
+  /// The map that `value` is, or that its scalar names: `AdamW` is
+  /// {name: AdamW}. The name goes to `name`.
+  Fields readNamed(const PlanValue &value, StringRef what,
+                   ArrayRef<StringRef> keys, const PlanValue *&name) {
+    if (value.isScalar()) {
+      name = &value;
+      return {};
+    }
+    name = nullptr;
+    if (!value.isMap()) {
+      report(value.loc, what +
+                            " must be a name, or a map with the key 'name', "
+                            "found " +
+                            value.describe());
+      return {};
+    }
+    Fields fields = readFields(value, what, keys);
+    name = fields["name"];
+    if (!name)
+      report(value.loc, "key 'name' is missing");
+    return fields;
+  }
+
+  double readNumber(const PlanValue &value, StringRef what, double least,
+                    double most, bool openBelow = false) {
+    double number = 0;
+    if (!value.isScalar() || value.quoted ||
+        StringRef(value.text).getAsDouble(number) || !(number >= least) ||
+        !(number <= most) || (openBelow && number == least)) {
+      std::string range =
+          most == kLarge ? (openBelow ? " above "
+                                      : " of at "
+                                        "least ") +
+                               llvm::formatv("{0}", least).str()
+                         : llvm::formatv(" from {0} to {1}", least, most).str();
+      report(value.loc, what + " must be a number" + range + ", found " +
+                            value.describe());
+    }
+    return number;
+  }
+
+  int64_t readInteger(const PlanValue &value, StringRef what, int64_t least) {
+    std::optional<int64_t> number = value.getInteger();
+    if (number && *number >= least)
+      return *number;
+    report(value.loc, what + " must be an integer of at least " +
+                          Twine(least).str() + ", found " + value.describe());
+    return least;
+  }
+
+  bool readBool(const PlanValue &value, StringRef what) {
+    if (std::optional<bool> boolean = value.getBool())
+      return *boolean;
+    report(value.loc,
+           what + " must be true or false, found " + value.describe());
+    return false;
+  }
+
+  void readPatterns(const PlanValue *value, StringRef what,
+                    std::vector<std::string> &patterns,
+                    std::vector<FileLineColLoc> &locs) {
+    if (!value)
+      return;
+    if (!value->isList())
+      return report(value->loc, what + " must be a list of patterns, found " +
+                                    value->describe());
+    for (const PlanValue &item : value->items) {
+      if (!item.isScalar()) {
+        report(item.loc, "a pattern is a string, found " + item.describe());
+        continue;
+      }
+      patterns.push_back(item.text);
+      locs.push_back(item.loc);
+    }
+  }
+
+  void readLoss(const PlanValue &value) {
+    LossConfig &loss = config.loss;
+    const PlanValue *name;
+    Fields fields = readNamed(value, "loss",
+                              {"name", "output", "reduction", "ignore_index",
+                               "label_smoothing", "class_dim", "weight"},
+                              name);
+    if (!name)
+      return;
+    auto kind = llvm::StringSwitch<std::optional<LossConfig::Kind>>(name->text)
+                    .Case("output", LossConfig::Output)
+                    .Case("cross_entropy", LossConfig::CrossEntropy)
+                    .Case("mse", LossConfig::MSE)
+                    .Default(std::nullopt);
+    if (!kind)
+      return report(name->loc,
+                    "loss must be cross_entropy, mse or output, found " +
+                        name->describe());
+    loss.kind = *kind;
+    if (const PlanValue *output = fields["output"])
+      loss.output = readInteger(*output, "output", 0);
+    if (const PlanValue *reduction = fields["reduction"]) {
+      if (reduction->text == "sum")
+        loss.reduction = nn::LossReduction::Sum;
+      else if (reduction->text != "mean")
+        report(reduction->loc,
+               "reduction must be mean or sum, found " + reduction->describe());
+      if (loss.kind == LossConfig::Output)
+        report(fields.getKeyLoc("reduction"),
+               "'reduction' is not for a loss that the model gives");
+    }
+    for (StringRef key :
+         {"ignore_index", "label_smoothing", "class_dim", "weight"})
+      if (fields[key] && loss.kind != LossConfig::CrossEntropy)
+        report(fields.getKeyLoc(key), "'" + key + "' is for cross_entropy");
+    if (const PlanValue *ignored = fields["ignore_index"])
+      loss.ignoreIndex = readInteger(*ignored, "ignore_index",
+                                     std::numeric_limits<int64_t>::min());
+    if (const PlanValue *smoothing = fields["label_smoothing"])
+      loss.labelSmoothing = readNumber(*smoothing, "label_smoothing", 0, 1);
+    if (const PlanValue *dim = fields["class_dim"])
+      loss.classDim =
+          readInteger(*dim, "class_dim", std::numeric_limits<int64_t>::min());
+    if (const PlanValue *weight = fields["weight"]) {
+      if (!weight->isList())
+        return report(weight->loc,
+                      "weight must be a list with a number for each class, "
+                      "found " +
+                          weight->describe());
+      for (const PlanValue &item : weight->items)
+        loss.weights.push_back(readNumber(item, "a weight", 0, kLarge));
+    }
+  }
+
+  void readOptimizer(const PlanValue &value) {
+    OptimizerConfig optimizer;
+    const PlanValue *name;
+    Fields fields = readNamed(value, "optimizer",
+                              {"name", "lr", "momentum", "nesterov", "betas",
+                               "eps", "weight_decay", "no_decay"},
+                              name);
+    if (!name)
+      return;
+    auto kind =
+        llvm::StringSwitch<std::optional<OptimizerConfig::Kind>>(name->text)
+            .Cases({"SGD", "sgd"}, OptimizerConfig::SGD)
+            .Cases({"Adam", "adam"}, OptimizerConfig::Adam)
+            .Cases({"AdamW", "adamw"}, OptimizerConfig::AdamW)
+            .Default(std::nullopt);
+    if (!kind)
+      return report(name->loc, "optimizer must be SGD, Adam or AdamW, found " +
+                                   name->describe());
+    optimizer.kind = *kind;
+    // PyTorch's defaults.
+    optimizer.lr = 1e-3;
+    optimizer.weightDecay = *kind == OptimizerConfig::AdamW ? 0.01 : 0;
+    if (const PlanValue *lr = fields["lr"])
+      optimizer.lr = readNumber(*lr, "lr", 0, kLarge);
+    bool isSGD = *kind == OptimizerConfig::SGD;
+    for (StringRef key : {"momentum", "nesterov"})
+      if (fields[key] && !isSGD)
+        report(fields.getKeyLoc(key), "'" + key + "' is for SGD");
+    for (StringRef key : {"betas", "eps"})
+      if (fields[key] && isSGD)
+        report(fields.getKeyLoc(key), "'" + key + "' is for Adam and AdamW");
+    if (const PlanValue *momentum = fields["momentum"])
+      optimizer.momentum = readNumber(*momentum, "momentum", 0, 1);
+    if (const PlanValue *nesterov = fields["nesterov"]) {
+      optimizer.nesterov = readBool(*nesterov, "nesterov");
+      if (optimizer.nesterov && optimizer.momentum == 0)
+        report(nesterov->loc, "nesterov needs a momentum");
+    }
+    if (const PlanValue *betas = fields["betas"]) {
+      if (!betas->isList() || betas->items.size() != 2)
+        report(betas->loc,
+               "betas must be a list of two numbers, found " +
+                   (betas->isList()
+                        ? "one of " + Twine(betas->items.size()).str()
+                        : betas->describe()));
+      else {
+        optimizer.beta1 = readBeta(betas->items[0]);
+        optimizer.beta2 = readBeta(betas->items[1]);
+      }
+    }
+    if (const PlanValue *eps = fields["eps"])
+      optimizer.eps = readNumber(*eps, "eps", 0, kLarge);
+    if (const PlanValue *decay = fields["weight_decay"])
+      optimizer.weightDecay = readNumber(*decay, "weight_decay", 0, kLarge);
+    readPatterns(fields["no_decay"], "no_decay", optimizer.noDecay,
+                 config.noDecayLocs);
+    config.optimizer = optimizer;
+  }
+
+  double readBeta(const PlanValue &value) {
+    double beta = readNumber(value, "a beta", 0, 1);
+    if (beta == 1)
+      report(value.loc, "a beta must be below 1");
+    return beta;
+  }
+
+  void readSchedule(const PlanValue &value) {
+    ScheduleConfig &schedule = config.schedule;
+    const PlanValue *name;
+    Fields fields =
+        readNamed(value, "schedule",
+                  {"name", "warmup_steps", "total_steps", "min_lr"}, name);
+    if (!name)
+      return;
+    if (name->text == "cosine")
+      schedule.kind = ScheduleConfig::Cosine;
+    else if (name->text != "constant")
+      return report(name->loc, "schedule must be constant or cosine, found " +
+                                   name->describe());
+    if (const PlanValue *warmup = fields["warmup_steps"])
+      schedule.warmupSteps = readInteger(*warmup, "warmup_steps", 0);
+    bool isCosine = schedule.kind == ScheduleConfig::Cosine;
+    for (StringRef key : {"total_steps", "min_lr"})
+      if (fields[key] && !isCosine)
+        report(fields.getKeyLoc(key), "'" + key + "' is for cosine");
+    if (const PlanValue *minLr = fields["min_lr"])
+      schedule.minLr = readNumber(*minLr, "min_lr", 0, kLarge);
+    if (const PlanValue *total = fields["total_steps"])
+      schedule.totalSteps =
+          readInteger(*total, "total_steps", schedule.warmupSteps + 1);
+    else if (isCosine)
+      report(value.loc, "a cosine needs 'total_steps', at which it ends");
+  }
+
+  void readCompute(const PlanValue &value) {
+    if (value.text == "bf16")
+      config.computeType = BFloat16Type::get(context);
+    else if (value.text == "f16")
+      config.computeType = Float16Type::get(context);
+    else if (value.text == "f32")
+      config.computeType = Float32Type::get(context);
+    else
+      report(value.loc,
+             "compute must be f32, bf16 or f16, found " + value.describe());
+  }
+
+  TrainingConfig &config;
+  MLIRContext *context;
+};
+
+} // namespace
+
+FailureOr<TrainingConfig> tp::readTrainingFile(StringRef path,
+                                               MLIRContext *context) {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file) {
+    emitError(FileLineColLoc::get(context, path, 0, 0))
+        << "can't read the training file: " << file.getError().message();
+    return failure();
+  }
+  std::optional<PlanValue> root =
+      readYaml((*file)->getBuffer(), path, "a training file", context);
+  TrainingConfig config;
+  if (!root || failed(TrainingReader(config, context).read(*root)))
+    return failure();
+  return config;
+}

@@ -1,0 +1,20 @@
+//===- DataParallel.h - the batch over mesh dimensions ----------*- C++ -*-===//
+
+#ifndef TP_LIB_TRANSFORMS_DATAPARALLEL_H
+#define TP_LIB_TRANSFORMS_DATAPARALLEL_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Plan/PlanFile.h"
+
+namespace mlir::tp {
+
+/// Writes what the plan's `data_parallel` says to the IR, after its other
+/// entries: dimension 0 of every input is split over all of these mesh
+/// dimensions; over those of ddp parameters are replicated, over those of fsdp they
+/// are split along dimension 0 and gathered before their uses.
+void applyDataParallel(const plan::PlanFile &plan, ModuleOp model, MeshOp mesh);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRANSFORMS_DATAPARALLEL_H
