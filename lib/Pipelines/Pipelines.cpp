@@ -4,7 +4,6 @@
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Conversion/Pipeline.h"
 #include "tp/Dialect/NN/NN.h"
@@ -28,8 +27,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
                               options.exhaustiveOps, options.latencyBytes}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on each entry point is one program: what it calls is part of it.
-  pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
-  pm.addPass(createSymbolDCEPass());
+  pm.addPass(createInlineCalls());
   pm.addPass(createOptimizeCollectives(
       {options.sequenceParallel, options.bucketBytes, options.memoryLimit}));
   if (options.overlap)

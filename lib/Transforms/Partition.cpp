@@ -217,7 +217,9 @@ FunctionPartitioner::getLocalForm(ShardingRuleOpInterface op) {
   if (failed(split))
     return nullptr;
   LocalForm &form = isNewForm ? forms.emplace_back() : forms[number];
-  form = {results, std::move(*split)};
+  form.results = results;
+  form.split = std::move(*split);
+  form.types.clear();
   for (auto [result, sharding] : llvm::zip(op->getResults(), results))
     form.types.push_back(getLocal(result.getType(), sharding));
   return &form;

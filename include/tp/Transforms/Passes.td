@@ -107,6 +107,35 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
   ];
 }
 
+def InlineCalls : Pass<"tp-inline-calls", "::mlir::ModuleOp"> {
+  let summary = "Make each entry point one program";
+  let description = [{
+    Runs `inline` and `symbol-dce` where the module has private functions: what
+    `tp-propagate` and `tp-partition` leave of functions that are called is private. Calls
+    are inlined, and functions that nobody calls any more are erased.
+
+    ```mlir
+    func.func private @layer(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %y = nn.relu %x : tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %y = call @layer(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %y = nn.relu %x : tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    ```
+  }];
+}
+
 def InlineModules : Pass<"nn-inline-modules"> {
   let summary = "Flatten the module tree";
   let description = [{

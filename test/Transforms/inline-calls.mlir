@@ -1,0 +1,36 @@
+// RUN: tp-opt %s --split-input-file --tp-inline-calls | FileCheck %s
+
+// What is private is called, or used by nobody.
+// CHECK-NOT: @layer
+// CHECK-NOT: @unused
+// CHECK: func.func @forward(%[[X:.+]]: tensor<4x8xf32>)
+// CHECK-NEXT: %[[Y:.+]] = nn.relu %[[X]]
+// CHECK-NEXT: %[[Z:.+]] = nn.relu %[[Y]]
+// CHECK-NEXT: return %[[Z]]
+func.func private @layer(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = nn.relu %x : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+func.func private @unused(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  return %x : tensor<4x8xf32>
+}
+func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = call @layer(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %z = call @layer(%y) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
+}
+
+// -----
+
+// What somebody else may call stays.
+// CHECK: func.func @layer
+// CHECK: func.func @forward
+// CHECK-NEXT: call @layer
+func.func @layer(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = nn.relu %x : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = call @layer(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
