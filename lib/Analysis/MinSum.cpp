@@ -4,15 +4,14 @@
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
+#include <climits>
 #include <queue>
 
 using namespace mlir::tp;
 
-constexpr size_t kManyFactors = 64;
-
 unsigned MinSum::addVariable(unsigned domainSize) {
   domains.push_back(domainSize);
-  given.emplace_back();
+  given.clear();
   return domains.size() - 1;
 }
 
@@ -22,23 +21,28 @@ TableId MinSum::addTable(llvm::ArrayRef<unsigned> dims,
 }
 
 void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
+  given.clear();
   // What has one value only is no variable.
-  Factor factor{table, {}};
-  llvm::SmallVector<unsigned> dims;
-  for (unsigned variable : scope) {
-    if (domains[variable] == 1)
-      continue;
-    factor.scope.push_back(variable);
-    dims.push_back(domains[variable]);
-    given[variable].push_back(factors.size());
+  size_t begin = scopes.size();
+  for (unsigned variable : scope)
+    if (domains[variable] != 1)
+      scopes.push_back(variable);
+  unsigned size = scopes.size() - begin;
+  if (size == 0) {
+    constant += tables[table]->costs.front();
+    return;
   }
-  if (dims.size() < scope.size()) {
+  if (size < scope.size()) {
     auto [it, inserted] = squeezed.try_emplace(table, 0);
-    if (inserted)
+    if (inserted) {
+      llvm::SmallVector<unsigned> dims;
+      for (unsigned variable : llvm::ArrayRef(scopes).slice(begin, size))
+        dims.push_back(domains[variable]);
       it->second = intern({dims, tables[table]->costs});
-    factor.table = it->second;
+    }
+    table = it->second;
   }
-  factors.push_back(std::move(factor));
+  factors.push_back({table, size, begin});
 }
 
 TableId MinSum::intern(Table table) {
@@ -55,41 +59,54 @@ TableId MinSum::intern(Table table) {
   return tables.size() - 1;
 }
 
-CommunicationCost MinSum::lookUp(const Factor &factor,
+CommunicationCost MinSum::lookUp(unsigned factor,
                                  llvm::ArrayRef<unsigned> values) const {
-  const Table &table = *tables[factor.table];
+  const Table &table = *tables[factors[factor].table];
   size_t index = 0;
-  for (auto [variable, size] : llvm::zip(factor.scope, table.dims))
+  for (auto [variable, size] : llvm::zip(getScope(factor), table.dims))
     index = index * size + values[variable];
   return table.costs[index];
+}
+
+const MinSum::FactorLists &MinSum::getGiven() {
+  if (!given.empty())
+    return given;
+  given.resize(domains.size());
+  for (unsigned factor = 0; factor < factors.size(); ++factor)
+    for (unsigned variable : getScope(factor))
+      given[variable].push_back(factor);
+  return given;
 }
 
 //===----------------------------------------------------------------------===//
 // Elimination
 //===----------------------------------------------------------------------===//
 
+/// Where the factors must be looked at: nothing is possible, or not all of them
+/// have been eliminated together.
+constexpr unsigned kNoChoice = ~0u;
+
 /// The sum of `parts` over `scope`, minimised over `variable`, which isn't in
 /// it.
-MinSum::Message MinSum::eliminate(unsigned variable,
-                                  llvm::ArrayRef<unsigned> parts,
-                                  llvm::ArrayRef<unsigned> scope) {
+const MinSum::Message &MinSum::eliminate(unsigned variable,
+                                         llvm::ArrayRef<unsigned> parts,
+                                         llvm::ArrayRef<unsigned> scope) {
   // Variables by their place in the scope; the eliminated one stands last.
   auto getPlace = [&](unsigned other) -> unsigned {
     return llvm::find(scope, other) - scope.begin();
   };
-  llvm::SmallVector<unsigned, 16> key;
+  WordList key = {domains[variable], scope.size()};
   for (unsigned part : parts) {
     key.push_back(factors[part].table);
-    for (unsigned other : factors[part].scope)
-      key.push_back(getPlace(other));
+    for (auto [index, other] : llvm::enumerate(getScope(part))) {
+      if (index % sizeof(Word) == 0)
+        key.push_back(0);
+      key.back() = key.back() << CHAR_BIT | getPlace(other);
+    }
   }
-  key.push_back(~0u);
-  for (unsigned other : scope)
-    key.push_back(domains[other]);
-  key.push_back(domains[variable]);
-  auto [it, inserted] = messages.try_emplace(std::move(key));
-  if (!inserted)
-    return it->second;
+  auto [number, isNew] = messageNumbers.insert(key);
+  if (!isNew)
+    return messages[number];
 
   size_t numPlaces = scope.size(), numValues = domains[variable];
   Table result;
@@ -112,20 +129,27 @@ MinSum::Message MinSum::eliminate(unsigned variable,
     operand.strides.assign(numPlaces + 1, 0);
     size_t stride = 1;
     for (size_t i = table.dims.size(); i-- > 0; stride *= table.dims[i])
-      operand.strides[getPlace(factors[part].scope[i])] = stride;
+      operand.strides[getPlace(getScope(part)[i])] = stride;
   }
   result.costs.reserve(numEntries);
+  Message &message = messages.emplace_back();
+  message.choices.reserve(numEntries);
   llvm::SmallVector<unsigned> place(numPlaces, 0);
   CommunicationCost least = CommunicationCost::infinite();
   for (size_t entry = 0; entry < numEntries; ++entry) {
     CommunicationCost best = CommunicationCost::infinite();
+    unsigned choice = kNoChoice;
     for (size_t value = 0; value < numValues; ++value) {
       CommunicationCost sum;
       for (const Part &part : operands)
         sum += part.costs[part.base + value * part.strides[numPlaces]];
-      best = std::min(best, sum);
+      if (sum < best) {
+        best = sum;
+        choice = value;
+      }
     }
     result.costs.push_back(best);
+    message.choices.push_back(choice);
     least = std::min(least, best);
     for (size_t i = numPlaces; i-- > 0;) {
       bool carries = ++place[i] == domains[scope[i]];
@@ -140,67 +164,194 @@ MinSum::Message MinSum::eliminate(unsigned variable,
   if (!least.isInfinite())
     for (CommunicationCost &cost : result.costs)
       cost = cost - least;
-  Message message{intern(std::move(result)), least};
-  it->second = message;
+  message.constant = least;
+  message.table = intern(std::move(result));
   return message;
 }
 
-MinSum::Solution MinSum::solve(size_t maxEntries) {
-  size_t numGiven = factors.size();
-  // The factors that count, by variable: given ones and messages.
-  auto active = given;
-  std::vector<char> isActive(numGiven, true);
-  std::vector<llvm::SmallVector<unsigned, 4>> buckets(domains.size());
-  std::vector<unsigned> order;
-  std::vector<char> isDone(domains.size(), false);
+namespace {
+/// Variables by the size of the table that their elimination leaves; of equal
+/// ones the first comes first, so that equal parts of a graph fall alike. There
+/// are few sizes, and most variables come in order.
+class VariableQueue {
+public:
+  bool empty() const { return levels.empty(); }
+  void push(double size, unsigned variable) {
+    Level &level = levels[size];
+    if (level.inOrder.empty() || level.inOrder.back() < variable)
+      level.inOrder.push_back(variable);
+    else
+      level.others.push(variable);
+  }
+  std::pair<double, unsigned> pop() {
+    auto it = levels.begin();
+    double size = it->first;
+    Level &level = it->second;
+    unsigned variable;
+    if (level.next == level.inOrder.size() ||
+        (!level.others.empty() &&
+         level.others.top() < level.inOrder[level.next])) {
+      variable = level.others.top();
+      level.others.pop();
+    } else {
+      variable = level.inOrder[level.next++];
+    }
+    if (level.next == level.inOrder.size() && level.others.empty())
+      levels.erase(it);
+    return {size, variable};
+  }
+
+private:
+  struct Level {
+    std::vector<unsigned> inOrder;
+    size_t next = 0;
+    std::priority_queue<unsigned, std::vector<unsigned>, std::greater<unsigned>>
+        others;
+  };
+  std::map<double, Level> levels;
+};
+} // namespace
+
+/// The factors of a variable are looked at again whenever one changes, unless
+/// there are so many.
+constexpr unsigned kManyFactors = 64;
+
+/// One elimination of all variables. Factors of the problem and messages, which
+/// are factors while it lasts, count until they are eliminated.
+class MinSum::Elimination {
+public:
+  Elimination(MinSum &problem, size_t maxEntries)
+      : problem(problem), domains(problem.domains), factors(problem.factors),
+        maxEntries(maxEntries), isActive(factors.size(), true),
+        isDone(domains.size(), false), sizes(domains.size()) {
+    lists.resize(domains.size());
+    for (unsigned factor = 0; factor < factors.size(); ++factor)
+      for (unsigned variable : problem.getScope(factor))
+        ++lists[variable].capacity;
+    size_t begin = 0;
+    for (List &list : lists) {
+      list.begin = begin;
+      // Each message takes the place of a factor at least: with twice the
+      // place, lists of many factors are seldom looked through.
+      if (list.capacity >= kManyFactors)
+        list.capacity *= 2;
+      begin += list.capacity;
+    }
+    entries.resize(begin);
+    for (unsigned factor = 0; factor < factors.size(); ++factor)
+      for (unsigned variable : problem.getScope(factor))
+        entries[lists[variable].begin + lists[variable].size++] = factor;
+  }
+
+  /// The values of all variables.
+  std::vector<unsigned> run();
+
   CommunicationCost bound;
   bool isExact = true;
 
-  auto getScope = [&](unsigned variable, llvm::ArrayRef<unsigned> bucket) {
-    llvm::SmallVector<unsigned, 8> scope;
-    for (unsigned factor : bucket)
-      for (unsigned other : factors[factor].scope)
-        if (other != variable && !llvm::is_contained(scope, other))
-          scope.push_back(other);
-    return scope;
+private:
+  using Variables = llvm::SmallVector<unsigned, 8>;
+  struct List {
+    size_t begin = 0;
+    unsigned size = 0, capacity = 0;
   };
-  auto getNumEntries = [&](llvm::ArrayRef<unsigned> scope) {
+  /// An elimination, to be undone: by `message`, over the scope of factor
+  /// `left`, or by a look at the factors themselves.
+  struct Step {
+    unsigned variable, left;
+    const Message *message;
+    size_t bucketBegin, bucketEnd;
+  };
+
+  /// The factors of `variable` that count.
+  llvm::MutableArrayRef<unsigned> prune(unsigned variable) {
+    List &list = lists[variable];
+    auto all = llvm::MutableArrayRef(entries).slice(list.begin, list.size);
+    auto end = std::remove_if(all.begin(), all.end(), [&](unsigned factor) {
+      return !isActive[factor];
+    });
+    list.size = end - all.begin();
+    return all.take_front(list.size);
+  }
+  void append(unsigned variable, unsigned factor) {
+    List &list = lists[variable];
+    if (list.size == list.capacity)
+      prune(variable);
+    entries[list.begin + list.size++] = factor;
+  }
+  void addToScope(unsigned variable, unsigned factor, Variables &scope) const {
+    for (unsigned other : problem.getScope(factor))
+      if (other != variable && !llvm::is_contained(scope, other))
+        scope.push_back(other);
+  }
+  Variables getScope(unsigned variable, llvm::ArrayRef<unsigned> bucket) const {
+    Variables scope;
+    for (unsigned factor : bucket)
+      addToScope(variable, factor, scope);
+    return scope;
+  }
+  double getNumEntries(llvm::ArrayRef<unsigned> scope) const {
     double entries = 1;
     for (unsigned other : scope)
       entries *= domains[other];
     return entries;
-  };
-  auto prune = [&](unsigned variable) -> llvm::SmallVector<unsigned, 4> & {
-    auto &bucket = active[variable];
-    llvm::erase_if(bucket, [&](unsigned factor) { return !isActive[factor]; });
-    return bucket;
-  };
+  }
+  /// Looks at the size that the elimination of `variable` has now.
+  void update(unsigned variable) {
+    double size = getNumEntries(getScope(variable, prune(variable)));
+    if (size == sizes[variable])
+      return;
+    sizes[variable] = size;
+    queue.push(size, variable);
+  }
+  void eliminate(unsigned variable);
+  void eliminatePart(unsigned variable, llvm::ArrayRef<unsigned> part,
+                     llvm::ArrayRef<unsigned> scope);
 
-  // The variable whose elimination leaves the smallest table goes first; of
-  // equal ones the first, so that equal parts of a graph fall alike.
-  using Entry = std::pair<double, unsigned>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
-  auto getPriority = [&](unsigned variable) {
-    return getNumEntries(getScope(variable, prune(variable)));
-  };
-  for (unsigned variable = 0; variable < domains.size(); ++variable)
-    queue.push({getPriority(variable), variable});
-  while (!queue.empty()) {
-    auto [priority, variable] = queue.top();
-    queue.pop();
-    if (isDone[variable])
-      continue;
-    double now = getPriority(variable);
-    if (now > priority) {
-      queue.push({now, variable});
-      continue;
-    }
-    isDone[variable] = true;
-    order.push_back(variable);
-    llvm::SmallVector<unsigned, 4> bucket = prune(variable);
-    buckets[variable] = bucket;
+  MinSum &problem;
+  const std::vector<unsigned> &domains;
+  std::vector<Factor> &factors;
+  size_t maxEntries;
+  std::vector<char> isActive, isDone;
+  std::vector<double> sizes;
+  VariableQueue queue;
+  /// The factors of each variable are a part of `entries`.
+  std::vector<List> lists;
+  std::vector<unsigned> entries;
+  std::vector<Step> steps;
+  std::vector<unsigned> buckets;
+};
 
-    // One bucket where it fits, else several.
+void MinSum::Elimination::eliminatePart(unsigned variable,
+                                        llvm::ArrayRef<unsigned> part,
+                                        llvm::ArrayRef<unsigned> scope) {
+  const Message &message = problem.eliminate(variable, part, scope);
+  bound += message.constant;
+  for (unsigned factor : part)
+    isActive[factor] = false;
+  steps.back().message = &message;
+  steps.back().left = factors.size();
+  // Factor numbers are those of steps even where nothing is left.
+  factors.push_back({message.table, static_cast<unsigned>(scope.size()),
+                     problem.scopes.size()});
+  isActive.push_back(!scope.empty());
+  llvm::append_range(problem.scopes, scope);
+  for (unsigned other : scope)
+    append(other, factors.size() - 1);
+}
+
+void MinSum::Elimination::eliminate(unsigned variable) {
+  isDone[variable] = true;
+  llvm::ArrayRef<unsigned> bucket = prune(variable);
+  steps.push_back(
+      {variable, 0, nullptr, buckets.size(), buckets.size() + bucket.size()});
+  llvm::append_range(buckets, bucket);
+  Variables scope = getScope(variable, bucket);
+  if (getNumEntries(scope) * domains[variable] <=
+      static_cast<double>(maxEntries)) {
+    eliminatePart(variable, bucket, scope);
+  } else {
+    // Several buckets, each as large as fits.
     llvm::SmallVector<llvm::SmallVector<unsigned, 4>> parts;
     for (unsigned factor : bucket) {
       auto fits = [&](llvm::SmallVector<unsigned, 4> part) {
@@ -209,50 +360,82 @@ MinSum::Solution MinSum::solve(size_t maxEntries) {
                static_cast<double>(maxEntries);
       };
       auto *part = llvm::find_if(parts, fits);
-      if (part == parts.end()) {
-        isExact &= parts.empty();
+      if (part == parts.end())
         parts.emplace_back().push_back(factor);
-      } else {
+      else
         part->push_back(factor);
-      }
     }
-    if (parts.empty())
-      parts.emplace_back();
-    llvm::SmallVector<unsigned, 8> touched;
-    for (const auto &part : parts) {
-      auto scope = getScope(variable, part);
-      Message message = eliminate(variable, part, scope);
-      bound += message.constant;
-      for (unsigned factor : part)
-        isActive[factor] = false;
-      llvm::append_range(touched, scope);
-      if (scope.empty())
+    isExact &= parts.size() < 2;
+    for (const auto &part : parts)
+      eliminatePart(variable, part, getScope(variable, part));
+    if (parts.size() > 1)
+      steps.back().message = nullptr;
+  }
+  // The size of what many factors meet in is looked at when its turn comes.
+  for (unsigned other : scope)
+    if (lists[other].size < kManyFactors)
+      update(other);
+}
+
+std::vector<unsigned> MinSum::Elimination::run() {
+  for (unsigned variable = 0; variable < domains.size(); ++variable)
+    if (domains[variable] > 1)
+      update(variable);
+  while (!queue.empty()) {
+    auto [size, variable] = queue.pop();
+    if (isDone[variable] || size != sizes[variable])
+      continue;
+    if (lists[variable].size >= kManyFactors) {
+      update(variable);
+      if (size < sizes[variable])
         continue;
-      for (unsigned other : scope)
-        active[other].push_back(factors.size());
-      factors.push_back({message.table, {scope.begin(), scope.end()}});
-      isActive.push_back(true);
     }
-    // The priority of what many factors meet in is looked at when its turn
-    // comes.
-    for (unsigned other : touched)
-      if (active[other].size() < kManyFactors)
-        queue.push({getPriority(other), other});
+    eliminate(variable);
   }
 
+  std::vector<unsigned> values(domains.size(), 0);
+  for (const Step &step : llvm::reverse(steps)) {
+    unsigned &value = values[step.variable];
+    value = kNoChoice;
+    if (step.message) {
+      size_t index = 0;
+      for (unsigned other : problem.getScope(step.left))
+        index = index * domains[other] + values[other];
+      value = step.message->choices[index];
+    }
+    if (value == kNoChoice)
+      value = problem.choose(
+          step.variable,
+          llvm::ArrayRef(buckets).slice(step.bucketBegin,
+                                        step.bucketEnd - step.bucketBegin),
+          values);
+  }
+  return values;
+}
+
+MinSum::Solution MinSum::solve(size_t maxEntries) {
+  size_t numGiven = factors.size(), numScopes = scopes.size();
+  Elimination elimination(*this, maxEntries);
   Solution solution;
-  solution.values.assign(domains.size(), 0);
-  for (unsigned variable : llvm::reverse(order))
-    solution.values[variable] =
-        choose(variable, buckets[variable], solution.values);
+  solution.values = elimination.run();
   factors.resize(numGiven);
-  if (!isExact)
+  scopes.resize(numScopes);
+  solution.lowerBound = elimination.bound + constant;
+  // The sum of what normalisations took out is the optimum.
+  if (elimination.isExact && !solution.lowerBound.isInfinite()) {
+    solution.cost = solution.lowerBound;
+    return solution;
+  }
+  if (!elimination.isExact)
     improve(solution.values);
   solution.cost = evaluate(solution.values);
-  if (!isExact)
+  if (!elimination.isExact)
     if (Solution greedy = solveGreedily(); greedy.cost < solution.cost)
       solution = std::move(greedy);
-  solution.lowerBound = isExact ? solution.cost : bound;
+  if (elimination.isExact)
+    solution.lowerBound = solution.cost;
+  else
+    solution.lowerBound = elimination.bound + constant;
   return solution;
 }
 
@@ -264,7 +447,7 @@ MinSum::Measure MinSum::measure(llvm::ArrayRef<unsigned> of,
                                 llvm::ArrayRef<unsigned> values) const {
   Measure measure;
   for (unsigned factor : of) {
-    CommunicationCost cost = lookUp(factors[factor], values);
+    CommunicationCost cost = lookUp(factor, values);
     if (cost.isInfinite())
       ++measure.first;
     else
@@ -289,13 +472,14 @@ unsigned MinSum::choose(unsigned variable, llvm::ArrayRef<unsigned> bucket,
 }
 
 CommunicationCost MinSum::evaluate(llvm::ArrayRef<unsigned> values) const {
-  CommunicationCost cost;
-  for (const Factor &factor : factors)
+  CommunicationCost cost = constant;
+  for (unsigned factor = 0; factor < factors.size(); ++factor)
     cost += lookUp(factor, values);
   return cost;
 }
 
-void MinSum::improve(std::vector<unsigned> &values) const {
+void MinSum::improve(std::vector<unsigned> &values) {
+  const FactorLists &given = getGiven();
   // Each round makes the sum smaller or is the last.
   for (bool changed = true; changed;) {
     changed = false;
@@ -312,17 +496,18 @@ void MinSum::improve(std::vector<unsigned> &values) const {
 }
 
 MinSum::Solution MinSum::solveGreedily() {
+  const FactorLists &given = getGiven();
   Solution solution;
   solution.values.assign(domains.size(), 0);
   for (unsigned variable = 0; variable < domains.size(); ++variable) {
     // Factors over what is decided already.
     llvm::SmallVector<unsigned> decided;
-    llvm::copy_if(
-        given[variable], std::back_inserter(decided), [&](unsigned factor) {
-          return llvm::all_of(factors[factor].scope, [&](unsigned other) {
-            return other <= variable;
-          });
-        });
+    llvm::copy_if(given[variable], std::back_inserter(decided),
+                  [&](unsigned factor) {
+                    return llvm::all_of(getScope(factor), [&](unsigned other) {
+                      return other <= variable;
+                    });
+                  });
     solution.values[variable] = choose(variable, decided, solution.values);
   }
   improve(solution.values);
@@ -332,7 +517,8 @@ MinSum::Solution MinSum::solveGreedily() {
 
 std::vector<CommunicationCost>
 MinSum::getCosts(llvm::ArrayRef<unsigned> variables,
-                 llvm::ArrayRef<unsigned> values) const {
+                 llvm::ArrayRef<unsigned> values) {
+  const FactorLists &given = getGiven();
   llvm::SmallSetVector<unsigned, 16> touched;
   for (unsigned variable : variables)
     touched.insert(given[variable].begin(), given[variable].end());
@@ -344,7 +530,7 @@ MinSum::getCosts(llvm::ArrayRef<unsigned> variables,
       assignment[variable] = choose(variable, given[variable], assignment);
     CommunicationCost &cost = costs.emplace_back();
     for (unsigned factor : touched)
-      cost += lookUp(factors[factor], assignment);
+      cost += lookUp(factor, assignment);
   }
   return costs;
 }

@@ -18,8 +18,10 @@
 #define TP_ANALYSIS_MINSUM_H
 
 #include "tp/Analysis/CommunicationCost.h"
+#include "tp/Analysis/ListTable.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -61,30 +63,38 @@ public:
   /// What each value of the first of `variables` costs where it counts, the
   /// others following as is cheapest one after the other, all else as in
   /// `values`.
-  std::vector<CommunicationCost>
-  getCosts(llvm::ArrayRef<unsigned> variables,
-           llvm::ArrayRef<unsigned> values) const;
+  std::vector<CommunicationCost> getCosts(llvm::ArrayRef<unsigned> variables,
+                                          llvm::ArrayRef<unsigned> values);
 
 private:
+  class Elimination;
   struct Table {
     llvm::SmallVector<unsigned> dims;
     std::vector<CommunicationCost> costs;
   };
+  /// A table over variables scopes[begin, begin + size).
   struct Factor {
     TableId table;
-    llvm::SmallVector<unsigned, 3> scope;
+    unsigned size;
+    size_t begin;
   };
   /// What an elimination leaves: a table, and the cost that its normalisation
   /// took out.
   struct Message {
-    TableId table;
+    TableId table = 0;
     CommunicationCost constant;
+    /// The cheapest value of what was eliminated, for each entry of the table.
+    std::vector<unsigned> choices;
   };
 
   TableId intern(Table table);
-  Message eliminate(unsigned variable, llvm::ArrayRef<unsigned> factors,
-                    llvm::ArrayRef<unsigned> scope);
-  CommunicationCost lookUp(const Factor &factor,
+  llvm::ArrayRef<unsigned> getScope(unsigned factor) const {
+    return llvm::ArrayRef(scopes).slice(factors[factor].begin,
+                                        factors[factor].size);
+  }
+  const Message &eliminate(unsigned variable, llvm::ArrayRef<unsigned> factors,
+                           llvm::ArrayRef<unsigned> scope);
+  CommunicationCost lookUp(unsigned factor,
                            llvm::ArrayRef<unsigned> values) const;
   CommunicationCost evaluate(llvm::ArrayRef<unsigned> values) const;
   /// How many of the factors are infinite, and what the others cost: of what is
@@ -96,7 +106,10 @@ private:
   /// of equal ones the first.
   unsigned choose(unsigned variable, llvm::ArrayRef<unsigned> factors,
                   std::vector<unsigned> &values) const;
-  void improve(std::vector<unsigned> &values) const;
+  void improve(std::vector<unsigned> &values);
+  /// The factors that are given, by variable.
+  using FactorLists = std::vector<llvm::SmallVector<unsigned, 4>>;
+  const FactorLists &getGiven();
 
   std::vector<unsigned> domains;
   std::vector<std::unique_ptr<Table>> tables;
@@ -104,9 +117,14 @@ private:
   /// Tables without their dimensions of size 1.
   std::map<TableId, TableId> squeezed;
   std::vector<Factor> factors;
-  /// The factors that are given, by variable.
-  std::vector<llvm::SmallVector<unsigned, 4>> given;
-  std::map<llvm::SmallVector<unsigned, 16>, Message> messages;
+  std::vector<unsigned> scopes;
+  /// What tables over variables of one value cost.
+  CommunicationCost constant;
+  /// Made when it is asked for first.
+  FactorLists given;
+  /// By tables, and how their variables correspond.
+  ListTable messageNumbers;
+  std::deque<Message> messages;
 };
 
 } // namespace mlir::tp
