@@ -62,24 +62,37 @@ public:
 
   LogicalResult run(ArrayRef<func::FuncOp> roots);
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
-                                           unsigned limit) const;
+                                           unsigned limit);
 
   SmallVector<Function> functions;
   MinSum::Solution solution;
 
 private:
-  /// A value on its way to uses that may need it otherwise.
+  /// How values get to their uses: alike for those whose definitions and uses
+  /// have the same candidates.
+  struct FlowKind {
+    /// The uses that may need the value otherwise, and what that costs.
+    SmallVector<unsigned> uses;
+    SmallVector<TableId> tables;
+    /// Placements that several uses share: how many variables, of how many
+    /// values, and what they cost.
+    unsigned numCopies = 0, numWanted = 0;
+    TableId copyTable = 0;
+    /// Whether more could be shared.
+    bool isCut = false;
+  };
   struct Flow {
     const FlowValue *value;
-    SmallVector<const Use *, 4> uses;
-    /// Variables for the placements that several uses share.
-    SmallVector<unsigned, 2> copies;
-    unsigned copyColumn = 0;
+    const FlowKind *kind;
+    /// The variables of the copies follow each other.
+    unsigned firstCopy;
   };
 
   void solve(int64_t priority);
   void solve(int64_t priority, bool isExhaustive);
   const Domain *getPossible(const Node &node, const Domain *domain);
+  const FlowKind &getFlowKind(const FlowValue &value);
+  FlowKind makeFlowKind(const FlowValue &value);
   Flow addCopies(const FlowValue &value);
   void addUses(const Flow &flow);
   TableId getEdgeTable(const FlowValue &value, unsigned definition,
@@ -116,17 +129,24 @@ private:
   /// By node.
   std::vector<const Domain *> domains;
   std::vector<unsigned> variables;
-  /// The copies that the uses of a value share, by the node that defines it.
-  DenseMap<unsigned, SmallVector<unsigned, 2>> copiesOf;
+  /// The copies that the uses of a value share, with the node that defines it,
+  /// in order.
+  std::vector<std::pair<unsigned, unsigned>> copiesOf;
   /// What each node did in the round before.
   std::vector<const Strategy *> decided;
   std::map<EdgeKey, TableId> edgeTables;
+  /// By candidates, as makeFlowKind looks at them.
+  ListTable flowNumbers;
+  std::deque<FlowKind> flowKinds;
   /// Of a domain, by the columns and types of what flows to it.
-  std::map<std::vector<const void *>, const Domain *> possible;
+  ListTable possibleNumbers;
+  std::vector<const Domain *> possible;
   DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>, CommunicationCost>
       costs;
-  /// Nodes by function and op, for getAlternatives.
-  SmallVector<DenseMap<Operation *, unsigned>> nodeOfOp;
+  /// The instance that each function is made of.
+  SmallVector<unsigned> instanceOf;
+  /// Nodes by instance and op, once getAlternatives asks for them.
+  DenseMap<std::pair<unsigned, Operation *>, unsigned> nodeOfOp;
 };
 
 CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
@@ -188,16 +208,32 @@ TableId Propagation::Impl::getEdgeTable(const FlowValue &value,
   return it->second = problem->addTable(dims, std::move(table));
 }
 
+const Propagation::Impl::FlowKind &
+Propagation::Impl::getFlowKind(const FlowValue &value) {
+  WordList key = {getColumn(domains[value.node]->results, value.result),
+                  toWord(value.type.getAsOpaquePointer()),
+                  static_cast<Word>(value.weight), value.isParameter};
+  for (const Use &use : value.uses)
+    key.push_back(use.node == value.node
+                      ? ~Word(0)
+                      : getColumn(domains[use.node]->operands, use.operand));
+  auto [number, isNew] = flowNumbers.insert(key);
+  if (isNew)
+    flowKinds.push_back(makeFlowKind(value));
+  return flowKinds[number];
+}
+
 /// Several uses share what they need alike: a copy is made once, and costs
 /// nothing further.
-Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
-  Flow flow{&value};
+Propagation::Impl::FlowKind
+Propagation::Impl::makeFlowKind(const FlowValue &value) {
+  FlowKind kind;
   unsigned definition = getColumn(domains[value.node]->results, value.result);
-  unsigned from = variables[value.node];
-  auto getUseColumn = [&](const Use &use) {
-    return getColumn(domains[use.node]->operands, use.operand);
+  auto getUseColumn = [&](unsigned use) {
+    return getColumn(domains[value.uses[use].node]->operands,
+                     value.uses[use].operand);
   };
-  auto isFree = [&](const Use &use) {
+  auto isFree = [&](unsigned use) {
     for (ShardingAttr have : space.getColumn(definition))
       for (ShardingAttr want : space.getColumn(getUseColumn(use)))
         if (CommunicationCost cost = getCost(value, have, want);
@@ -205,18 +241,18 @@ Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
           return false;
     return true;
   };
-  auto &uses = flow.uses;
-  for (const Use &use : value.uses)
+  for (unsigned use = 0; use < value.uses.size(); ++use)
     // A node that uses what it gives itself, as a loop may, costs nothing.
-    if (use.node != value.node && !isFree(use))
-      uses.push_back(&use);
-  unsigned numCopies = std::min<unsigned>(uses.size() / 2, kMaxCopies);
-  if (numCopies) {
+    if (value.uses[use].node != value.node && !isFree(use))
+      kind.uses.push_back(use);
+  unsigned copyColumn = 0;
+  kind.numCopies = std::min<unsigned>(kind.uses.size() / 2, kMaxCopies);
+  if (kind.numCopies) {
     // What one use alone may want needs no copy.
     llvm::SmallMapVector<ShardingAttr, unsigned, 16> numUses;
-    for (const Use *use : uses)
+    for (unsigned use : kind.uses)
       for (ShardingAttr want : llvm::SmallSetVector<ShardingAttr, 16>(
-               llvm::from_range, space.getColumn(getUseColumn(*use))))
+               llvm::from_range, space.getColumn(getUseColumn(use))))
         ++numUses[want];
     SmallVector<ShardingAttr> wanted = {ShardingAttr()}; // no copy
     for (auto [want, count] : numUses)
@@ -224,56 +260,54 @@ Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
         wanted.push_back(want);
     // Tables grow with each copy.
     size_t largest = 0;
-    for (const Use *use : uses)
-      largest = std::max(largest, space.getColumn(getUseColumn(*use)).size());
+    for (unsigned use : kind.uses)
+      largest = std::max(largest, space.getColumn(getUseColumn(use)).size());
     size_t entries = space.getColumn(definition).size() * largest;
     unsigned fitting = 0;
-    while (fitting < numCopies && (entries *= wanted.size()) <= kMaxCopyEntries)
+    while (fitting < kind.numCopies &&
+           (entries *= wanted.size()) <= kMaxCopyEntries)
       ++fitting;
-    isSharingCut |= fitting < numCopies;
-    numCopies = fitting;
-    flow.copyColumn = space.addColumn(wanted);
-    EdgeKey key{definition,
-                flow.copyColumn,
-                value.type.getAsOpaquePointer(),
-                value.weight,
-                value.isParameter,
-                ~0u,
-                0};
-    auto [it, inserted] = edgeTables.try_emplace(key);
-    if (inserted) {
-      std::vector<CommunicationCost> table;
-      for (ShardingAttr have : space.getColumn(definition))
-        for (ShardingAttr copy : wanted)
-          table.push_back(copy ? getCost(value, have, copy)
-                               : CommunicationCost());
-      it->second = problem->addTable(
-          {static_cast<unsigned>(space.getColumn(definition).size()),
-           static_cast<unsigned>(wanted.size())},
-          std::move(table));
-    }
-    for (unsigned i = 0; i < numCopies; ++i) {
-      flow.copies.push_back(problem->addVariable(wanted.size()));
-      problem->addFactor(it->second, {from, flow.copies.back()});
-    }
-    copiesOf[value.node].append(flow.copies);
+    kind.isCut = fitting < kind.numCopies;
+    kind.numCopies = fitting;
+    kind.numWanted = wanted.size();
+    copyColumn = space.addColumn(wanted);
+    std::vector<CommunicationCost> table;
+    for (ShardingAttr have : space.getColumn(definition))
+      for (ShardingAttr copy : wanted)
+        table.push_back(copy ? getCost(value, have, copy)
+                             : CommunicationCost());
+    kind.copyTable = problem->addTable(
+        {static_cast<unsigned>(space.getColumn(definition).size()),
+         kind.numWanted},
+        std::move(table));
+  }
+  for (unsigned use : kind.uses)
+    kind.tables.push_back(getEdgeTable(value, definition, getUseColumn(use),
+                                       kind.numCopies, copyColumn));
+  return kind;
+}
+
+Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
+  const FlowKind &kind = getFlowKind(value);
+  isSharingCut |= kind.isCut;
+  Flow flow{&value, &kind, problem->getNumVariables()};
+  for (unsigned i = 0; i < kind.numCopies; ++i) {
+    unsigned copy = problem->addVariable(kind.numWanted);
+    problem->addFactor(kind.copyTable, {variables[value.node], copy});
+    copiesOf.push_back({value.node, copy});
   }
   return flow;
 }
 
 void Propagation::Impl::addUses(const Flow &flow) {
-  const FlowValue &value = *flow.value;
-  unsigned definition = getColumn(domains[value.node]->results, value.result);
-  for (const Use *use : flow.uses) {
-    SmallVector<unsigned, 4> scope = {variables[value.node]};
+  for (auto [use, table] :
+       llvm::zip_equal(flow.kind->uses, flow.kind->tables)) {
+    SmallVector<unsigned, 4> scope = {variables[flow.value->node]};
     // The table counts combinations with the first copy fastest.
-    llvm::append_range(scope, llvm::reverse(flow.copies));
-    scope.push_back(variables[use->node]);
-    problem->addFactor(
-        getEdgeTable(value, definition,
-                     getColumn(domains[use->node]->operands, use->operand),
-                     flow.copies.size(), flow.copyColumn),
-        scope);
+    for (unsigned i = flow.kind->numCopies; i-- > 0;)
+      scope.push_back(flow.firstCopy + i);
+    scope.push_back(variables[flow.value->uses[use].node]);
+    problem->addFactor(table, scope);
   }
 }
 
@@ -309,16 +343,16 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
     return getColumn(domains[graph.values[value].node]->results,
                      graph.values[value].result);
   };
-  std::vector<const void *> key = {domain};
-  for (unsigned value : node.operands) {
-    auto column = getColumnOf(value);
-    key.push_back(column ? graph.values[value].type.getAsOpaquePointer()
-                         : nullptr);
-    key.push_back(column ? space.getColumn(*column).data() : nullptr);
-  }
-  auto [it, inserted] = possible.try_emplace(std::move(key), domain);
-  if (!inserted)
-    return it->second;
+  WordList key = {toWord(domain)};
+  for (unsigned value : node.operands)
+    if (auto column = getColumnOf(value))
+      key.append(
+          {toWord(graph.values[value].type.getAsOpaquePointer()), *column});
+    else
+      key.push_back(0);
+  auto [number, isNew] = possibleNumbers.insert(key);
+  if (!isNew)
+    return possible[number];
   llvm::BitVector kept(domain->strategies.size(), true);
   for (auto [operand, value] : llvm::enumerate(node.operands)) {
     auto column = getColumnOf(value);
@@ -331,19 +365,21 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
           }))
         kept.reset(index);
   }
-  if (kept.any() && !kept.all())
-    it->second = space.getPart(domain, kept);
-  return it->second;
+  possible.push_back(kept.any() && !kept.all() ? space.getPart(domain, kept)
+                                               : domain);
+  return possible.back();
 }
 
 void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   problem = std::make_unique<MinSum>();
   isSharingCut = graph.hasCutDomains = false;
   edgeTables.clear();
+  flowNumbers = {};
+  flowKinds.clear();
   copiesOf.clear();
   domains.clear();
   variables.clear();
-  std::map<const Domain *, TableId> ownCosts;
+  DenseMap<const Domain *, TableId> ownCosts;
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
     const Strategy *before = decided.empty() ? nullptr : decided[index];
     const Domain *domain =
@@ -403,9 +439,15 @@ LogicalResult Propagation::Impl::checkReachable(const FlowValue &value,
 
 /// Instances of one function that agree in all become one function.
 LogicalResult Propagation::Impl::extract() {
-  // What each instance looks like: the choices of its nodes, in order.
+  // What each instance looks like: the choices of its nodes, in order. A
+  // function that is there once looks like nothing else.
+  DenseMap<Operation *, unsigned> numInstances;
+  for (const Instance &instance : graph.instances)
+    ++numInstances[instance.function];
   SmallVector<SmallVector<const void *>> looks(graph.instances.size());
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+    if (numInstances[graph.instances[node.instance].function] == 1)
+      continue;
     auto &look = looks[node.instance];
     const Strategy *strategy = decided[index];
     for (ShardingAttr sharding : llvm::concat<const ShardingAttr>(
@@ -439,23 +481,22 @@ LogicalResult Propagation::Impl::extract() {
   for (auto [place, function] : llvm::enumerate(order))
     placeOf[function] = place;
   functions.resize(known.size());
-  nodeOfOp.resize(known.size());
+  instanceOf.assign(known.size(), 0);
   SmallVector<bool> represents(graph.instances.size(), false);
   for (unsigned instance : representative)
     represents[instance] = true;
   for (auto [i, instance] : llvm::enumerate(graph.instances)) {
     if (!represents[i])
       continue;
+    instanceOf[placeOf[functionOf[i]]] = i;
     Function &function = functions[placeOf[functionOf[i]]];
     function.op = instance.function;
     for (auto [call, callee] : instance.callees)
       function.callees[call] = placeOf[functionOf[callee]];
+    function.shardings.reserve(instance.values.size());
     for (auto [value, id] : instance.values)
       function.shardings[value] = getSharding(graph.values[id]);
   }
-  for (auto [index, node] : llvm::enumerate(graph.nodes))
-    if (node.op && represents[node.instance])
-      nodeOfOp[placeOf[functionOf[node.instance]]].try_emplace(node.op, index);
   for (const FlowValue &value : graph.values) {
     ShardingAttr have = getSharding(value);
     if (represents[value.instance] && !value.value)
@@ -476,17 +517,22 @@ LogicalResult Propagation::Impl::extract() {
 
 SmallVector<Propagation::Alternative>
 Propagation::Impl::getAlternatives(unsigned function, Operation *op,
-                                   unsigned limit) const {
+                                   unsigned limit) {
   SmallVector<Alternative> alternatives;
-  auto found = nodeOfOp[function].find(op);
-  if (found == nodeOfOp[function].end())
+  if (nodeOfOp.empty())
+    for (auto [index, node] : llvm::enumerate(graph.nodes))
+      if (node.op)
+        nodeOfOp.try_emplace({node.instance, node.op}, index);
+  auto found = nodeOfOp.find({instanceOf[function], op});
+  if (found == nodeOfOp.end())
     return alternatives;
   unsigned node = found->second, chosen = solution.values[variables[node]];
   // The op, and the copies that follow it or stand before it.
   SmallVector<unsigned> together = {variables[node]};
   auto addCopies = [&](unsigned of) {
-    if (auto it = copiesOf.find(of); it != copiesOf.end())
-      llvm::append_range(together, it->second);
+    for (auto it = llvm::lower_bound(copiesOf, std::pair(of, 0u));
+         it != copiesOf.end() && it->first == of; ++it)
+      together.push_back(it->second);
   };
   addCopies(node);
   for (unsigned value : graph.nodes[node].operands)
@@ -522,6 +568,9 @@ LogicalResult Propagation::run(ArrayRef<func::FuncOp> roots) {
 }
 ArrayRef<Propagation::Function> Propagation::getFunctions() const {
   return impl->functions;
+}
+SmallVector<Propagation::Function> Propagation::takeFunctions() {
+  return std::move(impl->functions);
 }
 CommunicationCost Propagation::getCost() const { return impl->solution.cost; }
 CommunicationCost Propagation::getLowerBound() const {

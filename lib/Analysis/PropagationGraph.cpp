@@ -532,16 +532,16 @@ SmallVector<int64_t> Graph::getPriorities() const {
   return sorted;
 }
 
-SmallVector<StateSet, 4> Graph::getStates(const Node &node,
-                                          ArrayRef<unsigned> of) const {
+SmallVector<StateSetId, 4> Graph::getStates(const Node &node,
+                                            ArrayRef<unsigned> of) const {
   auto getOne = [&](unsigned value) {
-    return value == kNoValue ? StateSet() : states[value];
+    return value == kNoValue ? StateSetId() : states[value];
   };
   if (node.op)
     return llvm::map_to_vector<4>(of, getOne);
-  StateSet all;
+  StateSetId all = 0;
   for (unsigned value : of)
-    all |= getOne(value);
+    all = space.unite(all, getOne(value));
   return {all};
 }
 
@@ -550,15 +550,18 @@ const Spread &Graph::getSpread(const Node &node) const {
                       getStates(node, node.results));
 }
 
-SmallVector<unsigned> Graph::spreadNode(const Node &node, int64_t priority) {
-  SmallVector<unsigned> changed;
-  auto add = [&](unsigned value, const StateSet &set) {
-    if (value == kNoValue || (states[value] | set) == states[value])
+SmallVector<unsigned, 4> Graph::spreadNode(const Node &node, int64_t priority) {
+  SmallVector<unsigned, 4> changed;
+  auto add = [&](unsigned value, StateSetId set) {
+    if (value == kNoValue || states[value] == set)
       return;
-    states[value] |= set;
+    StateSetId both = space.unite(states[value], set);
+    if (states[value] == both)
+      return;
+    states[value] = both;
     changed.push_back(value);
   };
-  auto addAll = [&](ArrayRef<unsigned> to, const StateSet &set) {
+  auto addAll = [&](ArrayRef<unsigned> to, StateSetId set) {
     for (unsigned value : to)
       add(value, set);
   };
@@ -578,11 +581,11 @@ SmallVector<unsigned> Graph::spreadNode(const Node &node, int64_t priority) {
     break;
   case Node::Over: {
     AxisListAttr over = cast<RedistributeOp>(node.op).getOverAttr();
-    StateSet target = space.getStates(node.gives);
+    StateSetId target = space.getStates(node.gives);
     add(node.results[0],
-        target | space.without(states[node.operands[0]], over));
+        space.unite(target, space.without(states[node.operands[0]], over)));
     add(node.operands[0],
-        target | space.without(states[node.results[0]], over));
+        space.unite(target, space.without(states[node.results[0]], over)));
     break;
   }
   case Node::Constraint: {
@@ -591,7 +594,7 @@ SmallVector<unsigned> Graph::spreadNode(const Node &node, int64_t priority) {
       spreadByRule();
       break;
     }
-    StateSet target = space.getStates(node.gives);
+    StateSetId target = space.getStates(node.gives);
     add(node.operands[0], target);
     add(node.results[0], target);
     if (!constraint.getOpen().empty())
@@ -643,13 +646,16 @@ void Graph::findBehindBarriers() {
   auto isBarrier = [&](unsigned node) {
     return nodes[node].kind == Node::Barrier;
   };
+  if (llvm::none_of(
+          nodes, [](const Node &node) { return node.kind == Node::Barrier; }))
+    return;
   llvm::IntEqClasses sides(nodes.size());
   for (const FlowValue &value : values)
     for (const Use &use : value.uses)
       if (!isBarrier(value.node) && !isBarrier(use.node))
         sides.join(value.node, use.node);
   sides.compress();
-  llvm::DenseMap<unsigned, StateSet> bySide;
+  llvm::DenseMap<unsigned, StateSetId> bySide;
   for (const FlowValue &value : values)
     for (const Use &use : value.uses) {
       if (isBarrier(use.node))
@@ -659,7 +665,7 @@ void Graph::findBehindBarriers() {
     }
   for (auto [index, value] : llvm::enumerate(values))
     if (auto it = bySide.find(sides[value.node]); it != bySide.end())
-      it->second |= states[index];
+      it->second = space.unite(it->second, states[index]);
   for (unsigned node = 0; node < nodes.size(); ++node)
     if (auto it = bySide.find(sides[node]); it != bySide.end())
       behindBarriers[node] = it->second;
@@ -760,6 +766,8 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   case Node::Compute:
     break;
   }
+  if (!isExhaustive && !before)
+    return space.getDomain(node.rule, getSpread(node));
   if (!isExhaustive)
     return space.getDomain(node.rule, withBefore(getSpread(node).choices),
                            before, extendsBefore);

@@ -130,11 +130,11 @@ private:
   ShardingAttr getReplicated(Type type) const;
   /// The states of a node's operands or results by tensor of its rule: none for
   /// scalars, all together where the node only passes values on.
-  SmallVector<StateSet, 4> getStates(const Node &node,
-                                     ArrayRef<unsigned> of) const;
+  SmallVector<StateSetId, 4> getStates(const Node &node,
+                                       ArrayRef<unsigned> of) const;
   const Spread &getSpread(const Node &node) const;
   /// Spreads what `node` does; the values whose states changed.
-  SmallVector<unsigned> spreadNode(const Node &node, int64_t priority);
+  SmallVector<unsigned, 4> spreadNode(const Node &node, int64_t priority);
   void findBehindBarriers();
 
   MeshOp mesh;
@@ -148,10 +148,10 @@ private:
   /// Values between tp.to_local and tp.from_local, each rank's own.
   DenseSet<Value> locals;
   /// By value.
-  std::vector<StateSet> states;
+  std::vector<StateSetId> states;
   /// Of nodes whose side of the graph ends at a barrier, by number: all that
   /// spread on that side.
-  DenseMap<unsigned, StateSet> behindBarriers;
+  DenseMap<unsigned, StateSetId> behindBarriers;
 };
 
 } // namespace mlir::tp::propagation

@@ -109,9 +109,27 @@ unsigned StrategySpace::getState(const State &state) {
   return it->second;
 }
 
-StateSet StrategySpace::getStates(ShardingAttr sharding) {
-  auto [it, inserted] = statesOf.try_emplace(sharding);
-  if (!inserted)
+StateSetId StrategySpace::addSet(const StateSet &set) {
+  WordList words(kMaxStates / 64);
+  for (size_t i = 0; i < kMaxStates; ++i)
+    words[i / 64] |= Word(set.test(i)) << (i % 64);
+  auto [number, isNew] = setNumbers.insert(words);
+  if (isNew)
+    sets.push_back(set);
+  return number;
+}
+
+StateSetId StrategySpace::unite(StateSetId a, StateSetId b) {
+  if (a == b || b == 0)
+    return a;
+  auto [it, inserted] = unions.try_emplace({a, b}, 0);
+  if (inserted)
+    it->second = addSet(sets[a] | sets[b]);
+  return it->second;
+}
+
+StateSetId StrategySpace::getStates(ShardingAttr sharding) {
+  if (auto it = statesOf.find(sharding); it != statesOf.end())
     return it->second;
   StateSet set;
   auto add = [&](State state) {
@@ -133,25 +151,25 @@ StateSet StrategySpace::getStates(ShardingAttr sharding) {
   }
   for (PartialAttr partial : sharding.getPartial())
     add({partial.getAxis(), partial.getKind(), 0, {}});
-  return statesOf[sharding] = set;
+  return statesOf[sharding] = addSet(set);
 }
 
-StateSet StrategySpace::without(const StateSet &set, AxisListAttr over) const {
+StateSetId StrategySpace::without(StateSetId set, AxisListAttr over) {
   StateSet result;
   for (auto [id, state] : llvm::enumerate(states))
-    if (id < kMaxStates && set.test(id) &&
+    if (id < kMaxStates && sets[set].test(id) &&
         llvm::none_of(
             over,
             [&](AxisRefAttr axis) {
               return axis.getName() == state.axis.getName();
             }))
       result.set(id);
-  return result;
+  return addSet(result);
 }
 
-bool StrategySpace::isAbout(const StateSet &set, AxisRefAttr axis) const {
+bool StrategySpace::isAbout(StateSetId set, AxisRefAttr axis) const {
   for (auto [id, state] : llvm::enumerate(states))
-    if (id < kMaxStates && set.test(id) &&
+    if (id < kMaxStates && sets[set].test(id) &&
         state.axis.getName() == axis.getName())
       return true;
   return false;
@@ -177,8 +195,7 @@ static bool hasSegments(const ShardingRule &rule) {
 /// The choices by which an op takes part in `state` of one of its tensors.
 void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
                                    unsigned tensor, const State &state,
-                                   ArrayRef<StateSet> operands,
-                                   ArrayRef<StateSet> results,
+                                   ArrayRef<StateSetId> operands,
                                    std::vector<SplitChoice> &choices) {
   if (state.partial) {
     for (auto [index, set] : llvm::enumerate(rule.linearSets))
@@ -230,7 +247,7 @@ void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
       SmallVector<ShardingAttr> together(rule.operands.size());
       for (size_t i = 0; i < rule.operands.size(); ++i)
         for (auto [id, other] : llvm::enumerate(states))
-          if (id < kMaxStates && operands[i].test(id) && !other.partial &&
+          if (id < kMaxStates && sets[operands[i]].test(id) && !other.partial &&
               other.axis == state.axis && other.dim < rule.operands[i].size() &&
               llvm::is_contained(rule.operands[i][other.dim], factor))
             together[i] = getAlone(other, rule.operands[i].size());
@@ -256,26 +273,24 @@ void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
 }
 
 const Spread &StrategySpace::spread(unsigned ruleId,
-                                    ArrayRef<StateSet> operands,
-                                    ArrayRef<StateSet> results) {
-  std::string key;
-  for (const StateSet &set : operands)
-    key.append(reinterpret_cast<const char *>(&set), sizeof(set));
-  for (const StateSet &set : results)
-    key.append(reinterpret_cast<const char *>(&set), sizeof(set));
-  auto found = spreads.find({ruleId, key});
-  if (found != spreads.end())
-    return found->second;
+                                    ArrayRef<StateSetId> operands,
+                                    ArrayRef<StateSetId> results) {
+  WordList key = {ruleId};
+  llvm::append_range(key, operands);
+  llvm::append_range(key, results);
+  auto [number, isNew] = spreadNumbers.insert(key);
+  if (!isNew)
+    return spreads[number];
 
   const ShardingRule &rule = *rules[ruleId].rule;
-  Spread result;
-  auto collect = [&](ArrayRef<StateSet> sets, bool isResult) {
-    for (auto [tensor, set] : llvm::enumerate(sets))
+  Spread &result = spreads.emplace_back();
+  auto collect = [&](ArrayRef<StateSetId> of, bool isResult) {
+    for (auto [tensor, set] : llvm::enumerate(of))
       for (unsigned id = 0, e = std::min(states.size(), kMaxStates); id < e;
            ++id)
-        if (set.test(id)) {
+        if (sets[set].test(id)) {
           State state = states[id];
-          collectChoices(rule, isResult, tensor, state, operands, results,
+          collectChoices(rule, isResult, tensor, state, operands,
                          result.choices);
         }
   };
@@ -300,13 +315,12 @@ const Spread &StrategySpace::spread(unsigned ruleId,
     }
     for (auto [i, set] : llvm::enumerate(result.operands))
       if (ShardingAttr sharding = getOperandSharding(rule, split, i))
-        set |= getStates(sharding);
+        set = unite(set, getStates(sharding));
     for (auto [i, set] : llvm::enumerate(result.results))
       if (ShardingAttr sharding = getResultSharding(rule, split, i))
-        set |= getStates(sharding);
+        set = unite(set, getStates(sharding));
   }
-  return spreads.try_emplace({ruleId, std::move(key)}, std::move(result))
-      .first->second;
+  return result;
 }
 
 const std::vector<SplitChoice> &StrategySpace::getAllChoices(unsigned ruleId) {
@@ -331,14 +345,13 @@ const std::vector<SplitChoice> &StrategySpace::getAllChoices(unsigned ruleId) {
 //===----------------------------------------------------------------------===//
 
 unsigned StrategySpace::addColumn(ArrayRef<ShardingAttr> placements) {
-  std::vector<const void *> key;
+  WordList key;
   for (ShardingAttr sharding : placements)
-    key.push_back(sharding ? sharding.getAsOpaquePointer() : nullptr);
-  auto [it, inserted] = columnsByContent.try_emplace(key, columns.size());
-  if (inserted)
-    columns.push_back(std::make_unique<std::vector<ShardingAttr>>(
-        placements.begin(), placements.end()));
-  return it->second;
+    key.push_back(toWord(sharding.getAsOpaquePointer()));
+  auto [number, isNew] = columnNumbers.insert(key);
+  if (isNew)
+    columns.emplace_back(placements.begin(), placements.end());
+  return number;
 }
 
 static void addColumns(StrategySpace &space, Domain &domain) {
@@ -381,22 +394,20 @@ StrategySpace::getDomain(unsigned rule, const std::vector<SplitChoice> &choices,
 
 const Domain *StrategySpace::getFixedDomain(ArrayRef<ShardingAttr> operands,
                                             ArrayRef<ShardingAttr> results) {
-  auto toKey = [](ArrayRef<ShardingAttr> shardings) {
-    std::vector<const void *> key;
-    for (ShardingAttr sharding : shardings)
-      key.push_back(sharding.getAsOpaquePointer());
-    return key;
-  };
-  auto &domain = fixedDomains[{toKey(operands), toKey(results)}];
-  if (domain)
-    return domain.get();
-  domain = std::make_unique<Domain>();
+  WordList key = {operands.size()};
+  for (ShardingAttr sharding :
+       llvm::concat<const ShardingAttr>(operands, results))
+    key.push_back(toWord(sharding.getAsOpaquePointer()));
+  auto [number, isNew] = fixedNumbers.insert(key);
+  if (!isNew)
+    return &fixedDomains[number];
+  Domain &domain = fixedDomains.emplace_back();
   Strategy strategy;
   strategy.operands.assign(operands.begin(), operands.end());
   strategy.results.assign(results.begin(), results.end());
-  domain->strategies.push_back(std::move(strategy));
-  addColumns(*this, *domain);
-  return domain.get();
+  domain.strategies.push_back(std::move(strategy));
+  addColumns(*this, domain);
+  return &domain;
 }
 
 const Domain *StrategySpace::getPart(const Domain *domain,

@@ -9,10 +9,12 @@
 #ifndef TP_LIB_ANALYSIS_STRATEGYSPACE_H
 #define TP_LIB_ANALYSIS_STRATEGYSPACE_H
 
+#include "tp/Analysis/ListTable.h"
 #include "tp/Analysis/OpClasses.h"
 #include "tp/Analysis/Strategies.h"
 #include "llvm/ADT/BitVector.h"
 #include <bitset>
+#include <deque>
 #include <map>
 #include <memory>
 
@@ -32,6 +34,8 @@ struct State {
 /// Numbers of states; what is found beyond so many doesn't spread.
 constexpr size_t kMaxStates = 256;
 using StateSet = std::bitset<kMaxStates>;
+/// A set's number; the empty set's is 0.
+using StateSetId = unsigned;
 
 /// The strategies of ops that are alike, and their placements by column: the
 /// number of the list that has one placement per strategy.
@@ -44,13 +48,15 @@ struct Domain {
 /// Where states spread to from an op's tensors, and the choices that take them
 /// there.
 struct Spread {
-  SmallVector<StateSet, 4> operands, results;
+  SmallVector<StateSetId, 4> operands, results;
   std::vector<SplitChoice> choices;
+  /// The strategies of these choices, once they are asked for.
+  mutable const Domain *domain = nullptr;
 };
 
 class StrategySpace {
 public:
-  explicit StrategySpace(MeshOp mesh) : mesh(mesh) {}
+  explicit StrategySpace(MeshOp mesh) : mesh(mesh) { addSet({}); }
 
   /// The number of the op's rule; of equal rules it is the same.
   unsigned getRule(ShardingRuleOpInterface op);
@@ -60,15 +66,16 @@ public:
 
   /// The states of `sharding`; they and the mesh dimensions are in use from now
   /// on.
-  StateSet getStates(ShardingAttr sharding);
+  StateSetId getStates(ShardingAttr sharding);
+  StateSetId unite(StateSetId a, StateSetId b);
   /// Those of `set` that aren't about mesh dimensions in `over`.
-  StateSet without(const StateSet &set, AxisListAttr over) const;
+  StateSetId without(StateSetId set, AxisListAttr over);
 
   /// Whether one of `set` is about the mesh dimension that `axis` is of.
-  bool isAbout(const StateSet &set, AxisRefAttr axis) const;
+  bool isAbout(StateSetId set, AxisRefAttr axis) const;
 
-  const Spread &spread(unsigned rule, ArrayRef<StateSet> operands,
-                       ArrayRef<StateSet> results);
+  const Spread &spread(unsigned rule, ArrayRef<StateSetId> operands,
+                       ArrayRef<StateSetId> results);
   /// All choices over the mesh dimensions in use.
   const std::vector<SplitChoice> &getAllChoices(unsigned rule);
 
@@ -79,6 +86,12 @@ public:
                           const void *key = nullptr,
                           function_ref<bool(const Strategy &)> filter = {},
                           function_ref<void(Strategy &)> change = {});
+  /// All strategies of the choices of `spread`.
+  const Domain *getDomain(unsigned rule, const Spread &spread) {
+    if (!spread.domain)
+      spread.domain = getDomain(rule, spread.choices);
+    return spread.domain;
+  }
   /// One strategy that needs `operands` and gives `results`.
   const Domain *getFixedDomain(ArrayRef<ShardingAttr> operands,
                                ArrayRef<ShardingAttr> results);
@@ -87,7 +100,7 @@ public:
 
   unsigned addColumn(ArrayRef<ShardingAttr> placements);
   ArrayRef<ShardingAttr> getColumn(unsigned column) const {
-    return *columns[column];
+    return columns[column];
   }
 
 private:
@@ -104,9 +117,9 @@ private:
 
   unsigned addRule(ShardingRule rule, int64_t width, bool isIdentity = false);
   unsigned getState(const State &state);
+  StateSetId addSet(const StateSet &set);
   void collectChoices(const ShardingRule &rule, bool isResult, unsigned tensor,
-                      const State &state, ArrayRef<StateSet> operands,
-                      ArrayRef<StateSet> results,
+                      const State &state, ArrayRef<StateSetId> operands,
                       std::vector<SplitChoice> &choices);
 
   MeshOp mesh;
@@ -121,18 +134,23 @@ private:
   /// Whether a placement nests mesh dimensions in another order than the
   /// mesh's.
   bool anyOrder = false;
-  DenseMap<ShardingAttr, StateSet> statesOf;
-  std::map<std::pair<unsigned, std::string>, Spread> spreads;
+  ListTable setNumbers;
+  std::vector<StateSet> sets;
+  DenseMap<std::pair<StateSetId, StateSetId>, StateSetId> unions;
+  DenseMap<ShardingAttr, StateSetId> statesOf;
+  /// By rule and sets.
+  ListTable spreadNumbers;
+  std::deque<Spread> spreads;
   std::map<std::tuple<unsigned, ChoiceKey, const void *>,
            std::unique_ptr<Domain>>
       domains;
-  std::map<std::pair<std::vector<const void *>, std::vector<const void *>>,
-           std::unique_ptr<Domain>>
-      fixedDomains;
+  /// By what they need and what they give.
+  ListTable fixedNumbers;
+  std::deque<Domain> fixedDomains;
   DenseMap<std::pair<const Domain *, llvm::BitVector>, std::unique_ptr<Domain>>
       parts;
-  std::map<std::vector<const void *>, unsigned> columnsByContent;
-  std::vector<std::unique_ptr<std::vector<ShardingAttr>>> columns;
+  ListTable columnNumbers;
+  std::deque<std::vector<ShardingAttr>> columns;
 };
 
 } // namespace mlir::tp::propagation

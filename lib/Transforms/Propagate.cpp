@@ -120,7 +120,6 @@ LogicalResult FunctionWriter::checkImplicit(OpOperand &operand) {
 }
 
 LogicalResult FunctionWriter::visitOperands(Operation *op) {
-  RedistributeOp fulfilled = getFulfilled(op);
   // Those of what its body reads are needed whole.
   SmallVector<OpOperand *> moving;
   auto collect = [&](MutableArrayRef<OpOperand> operands) {
@@ -132,6 +131,9 @@ LogicalResult FunctionWriter::visitOperands(Operation *op) {
   if (isa<ShardingRuleOpInterface>(op))
     for (Region &region : op->getRegions())
       region.walk([&](Operation *inner) { collect(inner->getOpOperands()); });
+  if (moving.empty())
+    return success();
+  RedistributeOp fulfilled = getFulfilled(op);
   for (OpOperand *moved : moving) {
     OpOperand &operand = *moved;
     if (operand.getOwner() != op) {
@@ -361,7 +363,8 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     if (failed(roots))
       return signalPassFailure();
     Propagation propagation(*mesh, {strategy, exhaustiveOps, latencyBytes});
-    if (failed(propagation.run(*roots)) || failed(write(propagation, *mesh)))
+    if (failed(propagation.run(*roots)) ||
+        failed(write(propagation.takeFunctions(), *mesh)))
       return signalPassFailure();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
     if (strategy == PropagationStrategy::Optimal && gap.volume > 0)
@@ -373,8 +376,8 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
                  gap.volume);
   }
 
-  LogicalResult write(const Propagation &propagation, MeshOp mesh) {
-    SmallVector<Propagation::Function> functions(propagation.getFunctions());
+  LogicalResult write(SmallVector<Propagation::Function> functions,
+                      MeshOp mesh) {
     // Calls with other placements call a copy.
     SymbolTable symbols(getOperation());
     DenseMap<Operation *, Operation *> last;

@@ -43,6 +43,7 @@ public:
 
   /// A variable with values 0 to domainSize - 1.
   unsigned addVariable(unsigned domainSize);
+  unsigned getNumVariables() const { return domains.size(); }
 
   /// The table of `costs`, row-major, last dimension fastest.
   TableId addTable(llvm::ArrayRef<unsigned> dims,

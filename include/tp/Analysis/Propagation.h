@@ -70,6 +70,8 @@ public:
 
   /// The roots first; calls with equal placements share one function.
   ArrayRef<Function> getFunctions() const;
+  /// The same, for good.
+  SmallVector<Function> takeFunctions();
   /// What the choice costs, and what every choice costs at least.
   CommunicationCost getCost() const;
   CommunicationCost getLowerBound() const;
