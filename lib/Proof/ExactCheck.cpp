@@ -1,6 +1,10 @@
 //===- ExactCheck.cpp - Programs against a reference, by execution --------===//
 
 #include "ExactCheck.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/xxhash.h"
@@ -27,8 +31,14 @@ static std::string getName(BlockArgument argument) {
   return "argument " + std::to_string(argument.getArgNumber());
 }
 
+/// Numbers are large, small, or of either sign in turn, so that conditions come
+/// out both ways; what is an index is in its range always.
 Datum ExactCheck::makeInput(StringRef name, RankedTensorType type) {
   Range range = ranges.lookup(name);
+  if (range.bound == Range().bound && point % 3) {
+    range.bound = 8;
+    range.low = point % 3 == 1 ? 0 : -8;
+  }
   auto tensor = std::make_shared<Tensor>();
   tensor->shape.assign(type.getShape().begin(), type.getShape().end());
   int64_t size = exact::getNumElements(tensor->shape);
@@ -36,7 +46,7 @@ Datum ExactCheck::makeInput(StringRef name, RankedTensorType type) {
   if (session.budget < 0)
     return {};
   tensor->data.resize(size);
-  uint64_t seed = llvm::xxHash64(name);
+  uint64_t seed = llvm::xxHash64(name) + point;
   Type element = type.getElementType();
   bool isNumber = !isa<FloatType>(element) && !element.isInteger(1);
   uint64_t low = isNumber ? range.low : 0;
@@ -44,8 +54,10 @@ Datum ExactCheck::makeInput(StringRef name, RankedTensorType type) {
                    : element.isInteger(1)
                        ? 2
                        : std::max<int64_t>(range.bound - range.low, 1);
+  uint64_t width = element.isInteger() ? element.getIntOrFloatBitWidth() : 64;
   for (int64_t i = 0; i < size; ++i)
-    tensor->data[i] = low + hash({seed, static_cast<uint64_t>(i)}) % count;
+    tensor->data[i] =
+        wrap(low + hash({seed, static_cast<uint64_t>(i)}) % count, width);
   return {tensor, 0};
 }
 
@@ -264,7 +276,69 @@ ExactCheck::Outcome ExactCheck::stop() {
   return Outcome::NotExecuted;
 }
 
+/// Whether constants among its operands keep `op` from ever running `region`.
+static bool isNeverEntered(RegionBranchOpInterface op, Region &region) {
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op.getOperation()))
+    if (std::optional<APInt> count = loop.getStaticTripCount())
+      return count->isZero();
+  auto isEntered = [&](ArrayRef<Attribute> operands) {
+    SmallVector<RegionSuccessor> successors;
+    op.getEntrySuccessorRegions(operands, successors);
+    return llvm::any_of(successors, [&](RegionSuccessor successor) {
+      return successor.getSuccessor() == &region;
+    });
+  };
+  SmallVector<Attribute> operands(op->getNumOperands());
+  if (!isEntered(operands))
+    return false; // another of its regions leads there
+  for (auto [operand, value] : llvm::zip_equal(op->getOperands(), operands))
+    matchPattern(operand, m_Constant(&value));
+  return !isEntered(operands);
+}
+
+Operation *ExactCheck::findNotEntered() {
+  SetVector<Operation *> functions;
+  functions.insert(reference);
+  for (func::FuncOp function : byRank)
+    functions.insert(function);
+  Operation *found = nullptr;
+  for (size_t i = 0; i < functions.size() && !found; ++i)
+    functions[i]->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto call = dyn_cast<CallOpInterface>(op))
+        if (Operation *callee = call.resolveCallable())
+          functions.insert(callee);
+      auto branch = dyn_cast<RegionBranchOpInterface>(op);
+      if (!branch || !session.entered.contains(op->getBlock()))
+        return WalkResult::advance();
+      for (Region &region : op->getRegions())
+        if (!region.empty() && !session.entered.contains(&region.front()) &&
+            !isNeverEntered(branch, region)) {
+          found = op;
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+  return found;
+}
+
+/// One point is enough for what runs always; others are tried until all that
+/// may run has run.
 ExactCheck::Outcome ExactCheck::run() {
+  constexpr uint64_t kMaxPoints = 64;
+  for (uint64_t next = 0; next < kMaxPoints; ++next) {
+    Outcome outcome = runAt(next);
+    if (outcome != Outcome::Equal)
+      return outcome;
+    at = findNotEntered();
+    if (!at)
+      return Outcome::Equal;
+  }
+  reason = "no inputs are found that run all of its regions";
+  return Outcome::NotExecuted;
+}
+
+ExactCheck::Outcome ExactCheck::runAt(uint64_t inputs) {
+  point = inputs;
   do {
     session.outOfRange.clear();
     if (failed(runReference()))

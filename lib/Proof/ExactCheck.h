@@ -53,6 +53,10 @@ private:
   struct Range {
     int64_t low = 0, bound = 1 << 20;
   };
+  /// Runs all on the inputs of `point`, and compares.
+  Outcome runAt(uint64_t point);
+  /// An op of which no input so far has run a region; null where there is none.
+  Operation *findNotEntered();
   exact::Datum makeInput(StringRef name, RankedTensorType type);
   exact::Datum getBlockOf(const exact::Datum &whole, RankedTensorType type,
                           ShardingAttr sharding, int64_t rank);
@@ -71,6 +75,7 @@ private:
   MeshOp mesh;
   int64_t budget;
   exact::Session session;
+  uint64_t point = 0;
   /// By the name of the input: an argument's, or a parameter's FQN.
   llvm::StringMap<Range> ranges;
   SmallVector<exact::Datum> arguments;

@@ -105,6 +105,7 @@ LogicalResult Machine::enterBlock(Block &block, Operation *owner,
   for (auto [argument, datum] :
        llvm::zip_equal(block.getArguments(), arguments))
     values[argument] = datum;
+  session.entered.insert(&block);
   frames.push_back({block.begin(), owner});
   return success();
 }
@@ -264,6 +265,22 @@ static Datum makeScalarTensor(Scalar value) {
   return {tensor, 0};
 }
 
+/// The program may be one of several ranks, whose slices differ in shape.
+LogicalResult Machine::slice(LocalSliceOp op) {
+  Datum whole = get(op.getInput());
+  int64_t dim = op.getDim(), size = whole.tensor->shape[dim];
+  Datum part =
+      take(whole, dim, getDimBlock(size, op.getAxes(), session.mesh, rank));
+  if (int64_t found = part.tensor->shape[dim];
+      found != op.getType().getDimSize(dim))
+    return session.fail(op, "the slice of rank " + Twine(rank) + " has " +
+                                Twine(found) + " elements along dimension " +
+                                Twine(dim) + ", its type says " +
+                                Twine(op.getType().getDimSize(dim)));
+  values[op] = part;
+  return success();
+}
+
 LogicalResult Machine::evaluate(Operation *op) {
   auto get = [&](Value value) { return this->get(value); };
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
@@ -307,14 +324,8 @@ LogicalResult Machine::evaluate(Operation *op) {
     values[offset] = makeScalarTensor(block.offset);
     return success();
   }
-  if (auto slice = dyn_cast<LocalSliceOp>(op)) {
-    Datum whole = get(slice.getInput());
-    int64_t dim = slice.getDim();
-    values[slice] = take(whole, dim,
-                         getDimBlock(whole.tensor->shape[dim], slice.getAxes(),
-                                     session.mesh, rank));
-    return success();
-  }
+  if (auto local = dyn_cast<LocalSliceOp>(op))
+    return slice(local);
   if (auto check = dyn_cast<tprt::CheckIndexOp>(op)) {
     for (Scalar index : get(check.getIndices()).tensor->data)
       if (index >= static_cast<uint64_t>(check.getBound()) &&

@@ -62,6 +62,8 @@ struct Session {
   /// Why and where the run can't go on; empty while it can.
   std::string error;
   Operation *errorOp = nullptr;
+  /// The blocks that were run, of all machines.
+  DenseSet<Block *> entered;
   /// Ops whose indices weren't all in range, and the smallest range.
   SmallVector<std::pair<Operation *, int64_t>> outOfRange;
 
@@ -105,6 +107,7 @@ private:
   LogicalResult leave(Operation *terminator);
   LogicalResult enterBlock(Block &block, Operation *owner,
                            ArrayRef<Datum> arguments);
+  LogicalResult slice(LocalSliceOp op);
   SmallVector<Datum> getAll(ValueRange range) const;
 
   Session &session;

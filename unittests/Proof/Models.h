@@ -124,6 +124,25 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
   %5 = nn.linear %4, %o : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
   return %5 : tensor<3x4xf32>
 })"},
+    {"branch", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%p: tensor<1xi64>, %x: tensor<3x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>},
+                %w: tensor<8x2xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>}) -> tensor<3x2xf32> {
+  %zero = arith.constant 0 : index
+  %bound = arith.constant 2 : i64
+  %first = tensor.extract %p[%zero] : tensor<1xi64>
+  %condition = arith.cmpi sgt, %first, %bound : i64
+  %r = scf.if %condition -> (tensor<3x2xf32>) {
+    %0 = nn.matmul %x, %w {tp.sharding = #tp.sharding<@mesh, [{}, {}], partial = {tp: sum}>} : (tensor<3x8xf32>, tensor<8x2xf32>) -> tensor<3x2xf32>
+    %1 = nn.exp %0 : tensor<3x2xf32>
+    scf.yield %1 : tensor<3x2xf32>
+  } else {
+    %0 = nn.exp %x : tensor<3x8xf32>
+    %1 = nn.matmul %0, %w {tp.sharding = #tp.sharding<@mesh, [{}, {}], partial = {tp: sum}>} : (tensor<3x8xf32>, tensor<8x2xf32>) -> tensor<3x2xf32>
+    scf.yield %1 : tensor<3x2xf32>
+  }
+  return %r : tensor<3x2xf32>
+})"},
     {"loop", R"(
 tp.mesh @mesh(tp = 2)
 func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
