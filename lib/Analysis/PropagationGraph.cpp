@@ -85,11 +85,13 @@ unsigned Graph::addFixed(unsigned instance, Operation *op, ShardingAttr needs,
   return addNode({Node::Fixed, instance, op, 0, needs, gives});
 }
 
-unsigned Graph::addPassing(unsigned instance, Type type, ShardingAttr fixed) {
+unsigned Graph::addPassing(unsigned instance, Type type, ShardingAttr fixed,
+                           bool mayBePartial) {
   if (fixed)
     return addFixed(instance, nullptr, fixed, fixed);
-  return addNode({Node::Compute, instance, nullptr,
-                  space.getIdentityRule(cast<RankedTensorType>(type))});
+  return addNode(
+      {Node::Compute, instance, nullptr,
+       space.getIdentityRule(cast<RankedTensorType>(type), mayBePartial)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,7 +133,8 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
           return function.emitError() << "argument " << index << ": ";
         })))
       return failure();
-    unsigned node = addPassing(instance, argument.getType(), sharding);
+    unsigned node = addPassing(instance, argument.getType(), sharding,
+                               /*mayBePartial=*/false);
     addResult(node, argument, instance, 1);
   }
   if (failed(addFunction(function, instance, 1)))
@@ -149,7 +152,8 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
     bool isOpen = function.getResultAttr(index, kOpenAttr) != nullptr;
     if (!sharding && !isOpen)
       sharding = getReplicated(type);
-    addUse(addPassing(instance, type, sharding), operand, instance);
+    addUse(addPassing(instance, type, sharding, /*mayBePartial=*/false),
+           operand, instance);
   }
   return success();
 }

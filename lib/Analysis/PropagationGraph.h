@@ -123,7 +123,9 @@ private:
   unsigned addFixed(unsigned instance, Operation *op, ShardingAttr needs,
                     ShardingAttr gives);
   /// A node that passes a tensor of `type` on, as `fixed` unless that is null.
-  unsigned addPassing(unsigned instance, Type type, ShardingAttr fixed);
+  /// What a program takes and gives may not be Partial unless that is fixed.
+  unsigned addPassing(unsigned instance, Type type, ShardingAttr fixed,
+                      bool mayBePartial = true);
   unsigned getValue(Value value, unsigned instance) const {
     return instances[instance].values.lookup(value);
   }

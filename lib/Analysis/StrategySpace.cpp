@@ -81,7 +81,7 @@ unsigned StrategySpace::getRule(ShardingRuleOpInterface op) {
   return rulesByClass[opClass];
 }
 
-unsigned StrategySpace::getIdentityRule(RankedTensorType type) {
+unsigned StrategySpace::getIdentityRule(RankedTensorType type, bool isLinear) {
   ShardingRule rule;
   TensorFactors dims;
   for (int64_t size : type.getShape()) {
@@ -90,7 +90,8 @@ unsigned StrategySpace::getIdentityRule(RankedTensorType type) {
   }
   rule.operands = {dims};
   rule.results = {dims};
-  rule.linear({LinearSet{0}});
+  if (isLinear)
+    rule.linear({LinearSet{0}});
   return addRule(std::move(rule), getWidth(type), /*isIdentity=*/true);
 }
 

@@ -60,8 +60,9 @@ public:
 
   /// The number of the op's rule; of equal rules it is the same.
   unsigned getRule(ShardingRuleOpInterface op);
-  /// The rule of something that passes a tensor of `rank` and `shape` on.
-  unsigned getIdentityRule(RankedTensorType type);
+  /// The rule of something that passes a tensor on, a Partial too where it is
+  /// linear.
+  unsigned getIdentityRule(RankedTensorType type, bool isLinear = true);
   const ShardingRule &getRule(unsigned rule) const { return *rules[rule].rule; }
 
   /// The states of `sharding`; they and the mesh dimensions are in use from now

@@ -50,6 +50,24 @@ func.func @open_uneven_part(%x: tensor<3x8xf32>) -> (tensor<3x8xf32> {tp.open}) 
 
 // -----
 
+// A result that is open is split or whole, as is cheapest: a program gives whole values, not terms of sums. Nor does it take
+// them.
+// CHECK-LABEL: func.func @open_sum
+// CHECK-SAME: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{{[^=]*}}]>}) ->
+// CHECK-SAME: (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
+// CHECK: nn.linear {{.*}}partial = {tp: sum}
+// CHECK: tp.redistribute %{{.*}} to <@mesh, {{\[}}{tp}, {}]>
+tp.mesh @mesh(tp = 4)
+func.func @open_sum(%x: tensor<8x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>},
+                    %w: tensor<8x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>},
+                    %y: tensor<8x8xf32> {tp.open}) -> (tensor<8x8xf32> {tp.open}) {
+  %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x8xf32>
+  %1 = nn.add %0, %y : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// -----
+
 // What a smaller priority decides stands: the matmul runs split along dp's rows, though the columns are asked for
 // later.
 // CHECK-LABEL: func.func @first_rows
