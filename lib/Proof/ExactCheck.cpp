@@ -2,6 +2,7 @@
 
 #include "ExactCheck.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -143,20 +144,30 @@ bool ExactCheck::narrow() {
   for (auto [op, bound] : session.outOfRange) {
     SmallVector<Value> worklist;
     DenseSet<Value> seen;
-    auto push = [&](Operation *user) {
+    auto push = [&](Operation *user, auto isIndex) {
       for (Value operand : user->getOperands())
-        if (auto type = dyn_cast<RankedTensorType>(operand.getType()))
-          if (type.getElementType().isInteger() && seen.insert(operand).second)
-            worklist.push_back(operand);
+        if (isIndex(operand) && seen.insert(operand).second)
+          worklist.push_back(operand);
     };
-    push(op);
+    auto isNumber = [](Value value) { return value.getType().isIntOrIndex(); };
+    auto isAny = [](Value value) {
+      return getElementTypeOrSelf(value).isIntOrIndex();
+    };
+    // Where an op takes its indices one by one, its tensors are data. One index
+    // of a few that are possible may be right by chance.
+    if (llvm::any_of(op->getOperands(), isNumber)) {
+      push(op, isNumber);
+      minPoints = 8;
+    } else {
+      push(op, isAny);
+    }
     while (!worklist.empty()) {
       Value value = worklist.pop_back_val();
       std::string name;
       if (auto parameter = value.getDefiningOp<nn::ParameterOp>()) {
         name = parameter.getFqn();
       } else if (Operation *producer = value.getDefiningOp()) {
-        push(producer);
+        push(producer, isAny);
         continue;
       } else if (auto argument = cast<BlockArgument>(value);
                  argument.getOwner()->getParentOp() == reference) {
@@ -321,8 +332,8 @@ Operation *ExactCheck::findNotEntered() {
   return found;
 }
 
-/// One point is enough for what runs always; others are tried until all that
-/// may run has run.
+/// One point is enough for what runs always and everywhere; others are tried
+/// until all that may run has run.
 ExactCheck::Outcome ExactCheck::run() {
   constexpr uint64_t kMaxPoints = 64;
   for (uint64_t next = 0; next < kMaxPoints; ++next) {
@@ -330,7 +341,7 @@ ExactCheck::Outcome ExactCheck::run() {
     if (outcome != Outcome::Equal)
       return outcome;
     at = findNotEntered();
-    if (!at)
+    if (!at && next + 1 >= minPoints)
       return Outcome::Equal;
   }
   reason = "no inputs are found that run all of its regions";

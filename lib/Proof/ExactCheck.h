@@ -75,7 +75,8 @@ private:
   MeshOp mesh;
   int64_t budget;
   exact::Session session;
-  uint64_t point = 0;
+  /// Which inputs are in use, and how many are to be tried at least.
+  uint64_t point = 0, minPoints = 1;
   /// By the name of the input: an argument's, or a parameter's FQN.
   llvm::StringMap<Range> ranges;
   SmallVector<exact::Datum> arguments;

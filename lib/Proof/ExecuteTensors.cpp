@@ -350,19 +350,22 @@ static SmallVector<int64_t> getNumbers(ArrayRef<OpFoldResult> list,
 }
 
 /// Calls `visit` with the position of each element of the slice in the whole,
-/// row-major; false where one lies outside.
-static bool visitSlice(OffsetSizeAndStrideOpInterface op,
-                       ArrayRef<int64_t> whole, GetDatum get,
-                       function_ref<void(int64_t)> visit) {
+/// row-major. Where one lies outside, so that other inputs are needed, the
+/// slice begins at 0.
+static LogicalResult visitSlice(Session &session,
+                                OffsetSizeAndStrideOpInterface op,
+                                ArrayRef<int64_t> whole, GetDatum get,
+                                function_ref<void(int64_t)> visit) {
   SmallVector<int64_t> offsets = getNumbers(op.getMixedOffsets(), get);
   SmallVector<int64_t> sizes = getNumbers(op.getMixedSizes(), get);
   SmallVector<int64_t> strides = getNumbers(op.getMixedStrides(), get);
   for (auto [offset, size, stride, extent] :
        llvm::zip_equal(offsets, sizes, strides, whole))
-    if (size && (offset < 0 || offset + (size - 1) * stride >= extent))
-      return false;
+    if (size &&
+        failed(session.keepInRange(op, offset, extent - (size - 1) * stride)))
+      return failure();
   if (getNumElements(sizes) == 0)
-    return true;
+    return success();
   SmallVector<int64_t> index(sizes.size(), 0), steps = getStrides(whole);
   do {
     int64_t at = 0;
@@ -370,7 +373,21 @@ static bool visitSlice(OffsetSizeAndStrideOpInterface op,
       at += (offsets[i] + index[i] * strides[i]) * steps[i];
     visit(at);
   } while (advance(index, sizes));
-  return true;
+  return success();
+}
+
+/// The position of an element in a tensor of this shape.
+static FailureOr<int64_t> getPosition(Session &session, Operation *op,
+                                      ArrayRef<int64_t> shape,
+                                      ValueRange indices, GetDatum get) {
+  int64_t at = 0;
+  for (auto [size, index] : llvm::zip_equal(shape, indices)) {
+    auto i = static_cast<int64_t>(get(index).scalar);
+    if (failed(session.keepInRange(op, i, size)))
+      return failure();
+    at = at * size + i;
+  }
+  return at;
 }
 
 std::optional<FailureOr<Datum>>
@@ -431,47 +448,39 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
       })
       .Case([&](tensor::ExtractOp op) -> Result {
         Datum from = get(op.getTensor());
-        int64_t at = 0;
-        for (auto [size, index] :
-             llvm::zip_equal(from.tensor->shape, op.getIndices())) {
-          Scalar i = get(index).scalar;
-          if (i >= static_cast<uint64_t>(size))
-            return Result(session.fail(op, "an index is out of range"));
-          at = at * size + i;
-        }
-        return Datum{nullptr, from.tensor->data[at]};
+        auto at =
+            getPosition(session, op, from.tensor->shape, op.getIndices(), get);
+        if (failed(at))
+          return Result(failure());
+        return Datum{nullptr, from.tensor->data[*at]};
       })
       .Case([&](tensor::InsertOp op) -> Result {
         auto result = std::make_shared<Tensor>(*get(op.getDest()).tensor);
-        int64_t at = 0;
-        for (auto [size, index] :
-             llvm::zip_equal(result->shape, op.getIndices())) {
-          Scalar i = get(index).scalar;
-          if (i >= static_cast<uint64_t>(size))
-            return Result(session.fail(op, "an index is out of range"));
-          at = at * size + i;
-        }
-        result->data[at] = get(op.getScalar()).scalar;
+        auto at = getPosition(session, op, result->shape, op.getIndices(), get);
+        if (failed(at))
+          return Result(failure());
+        result->data[*at] = get(op.getScalar()).scalar;
         return Datum{result, 0};
       })
       .Case([&](tensor::ExtractSliceOp op) -> Result {
         Datum from = get(op.getSource());
         auto result = makeTensor(op.getType());
         result->data.clear();
-        if (!visitSlice(op, from.tensor->shape, get, [&](int64_t at) {
-              result->data.push_back(from.tensor->data[at]);
-            }))
-          return Result(session.fail(op, "the slice is out of range"));
+        if (failed(visitSlice(session, op, from.tensor->shape, get,
+                              [&](int64_t at) {
+                                result->data.push_back(from.tensor->data[at]);
+                              })))
+          return Result(failure());
         return Datum{result, 0};
       })
       .Case([&](tensor::InsertSliceOp op) -> Result {
         auto result = std::make_shared<Tensor>(*get(op.getDest()).tensor);
         Datum source = get(op.getSource());
         size_t next = 0;
-        if (!visitSlice(op, result->shape, get, [&](int64_t at) {
+        if (failed(visitSlice(session, op, result->shape, get, [&](int64_t at) {
               result->data[at] = source.tensor->data[next++];
-            }))
-          return Result(session.fail(op, "the slice is out of range"));
+            })))
+          return Result(failure());
         return Datum{result, 0};
       })
       .Case([&](tensor::ConcatOp op) -> Result {

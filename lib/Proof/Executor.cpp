@@ -54,6 +54,17 @@ LogicalResult Session::spend(Operation *op, int64_t operations) {
                                 "'max-operations' allows");
 }
 
+LogicalResult Session::keepInRange(Operation *op, int64_t &index,
+                                   int64_t bound) {
+  if (index >= 0 && index < bound)
+    return success();
+  if (bound <= 0)
+    return fail(op, "no index is in range");
+  outOfRange.push_back({op, bound});
+  index = 0;
+  return success();
+}
+
 func::FuncOp Session::getLowered(Operation *op) {
   Builder builder(context);
   auto type =

@@ -69,6 +69,9 @@ struct Session {
 
   LogicalResult fail(Operation *op, const Twine &text);
   LogicalResult spend(Operation *op, int64_t operations);
+  /// Notes where `index`, of `op`, isn't below `bound`, and makes it 0 to go
+  /// on.
+  LogicalResult keepInRange(Operation *op, int64_t &index, int64_t bound);
   /// The function that `op`, of nn, is lowered to; null where there is none.
   func::FuncOp getLowered(Operation *op);
 
