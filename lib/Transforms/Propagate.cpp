@@ -48,9 +48,9 @@ private:
   /// same share one redistribution, which is done as often as the value is
   /// computed.
   Value getPlaced(OpOperand &operand, StringRef fqn, const Twine &reason);
-  /// Whether the operand may move though nothing in the plan or the IR asks for
-  /// it.
-  LogicalResult checkImplicit(OpOperand &operand);
+  /// Complains where the operand may not move, as nothing in the plan or the IR
+  /// asks for it.
+  void checkImplicit(OpOperand &operand);
   /// The redistribution of the results of `op`, and it alone, that the plan
   /// asks for and that `op` has fulfilled by taking other operands.
   RedistributeOp getFulfilled(Operation *op);
@@ -63,6 +63,8 @@ private:
   Propagation::Function &function;
   MeshOp mesh;
   bool forbidImplicit;
+  /// What nothing asks for.
+  DenseSet<std::pair<Value, ShardingAttr>> implicit;
   DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
   /// Values between tp.to_local and tp.from_local, each rank's own.
   DenseSet<Value> locals;
@@ -101,22 +103,22 @@ RedistributeOp FunctionWriter::getFulfilled(Operation *op) {
   return {};
 }
 
-LogicalResult FunctionWriter::checkImplicit(OpOperand &operand) {
+void FunctionWriter::checkImplicit(OpOperand &operand) {
   if (!forbidImplicit)
-    return success();
+    return;
   ShardingAttr from = function.shardings.lookup(operand.get());
   ShardingAttr to = function.needed.lookup(&operand);
   CommunicationCost cost = getRedistributionCost(
       from, to, cast<RankedTensorType>(operand.get().getType()), mesh);
-  if (cost.bytes == 0)
-    return success();
-  return operand.getOwner()->emitError()
-         << "needs operand " << operand.getOperandNumber() << " as "
-         << printPlacements(to, mesh) << ", and it is "
-         << printPlacements(from, mesh) << ": " << cost.bytes << " bytes in "
-         << cost.collectives
-         << " collectives that nothing asks for; a layout in the plan or a "
-            "tp.constraint must";
+  // Uses that need the same share what it takes.
+  if (cost.bytes == 0 || !implicit.insert({operand.get(), to}).second)
+    return;
+  operand.getOwner()->emitError()
+      << "needs operand " << operand.getOperandNumber() << " as "
+      << printPlacements(to, mesh) << ", and it is "
+      << printPlacements(from, mesh) << ": " << cost.bytes << " bytes in "
+      << cost.collectives << " collective" << (cost.collectives == 1 ? "" : "s")
+      << " that nothing asks for; a layout in the plan or a tp.constraint must";
 }
 
 LogicalResult FunctionWriter::visitOperands(Operation *op) {
@@ -137,8 +139,7 @@ LogicalResult FunctionWriter::visitOperands(Operation *op) {
   for (OpOperand *moved : moving) {
     OpOperand &operand = *moved;
     if (operand.getOwner() != op) {
-      if (failed(checkImplicit(operand)))
-        return failure();
+      checkImplicit(operand);
       operand.set(
           getPlaced(operand, getFqn(op),
                     op->getName().getStringRef() + " reads it in its body"));
@@ -151,8 +152,7 @@ LogicalResult FunctionWriter::visitOperands(Operation *op) {
           getPlaced(operand, getFqn(fulfilled), *fulfilled.getReason()));
       continue;
     }
-    if (failed(checkImplicit(operand)))
-      return failure();
+    checkImplicit(operand);
     ShardingAttr needed = function.needed.lookup(&operand);
     operand.set(getPlaced(operand, getFqn(op),
                           op->getName().getStringRef() + " needs operand " +
@@ -257,9 +257,8 @@ LogicalResult FunctionWriter::visit(Operation *op) {
   if (isa<ConstraintOp>(op))
     return replaceByPlaced(op, "tp.constraint");
   if (isa<PropagationBarrierOp>(op)) {
-    if (function.needed.contains(&op->getOpOperand(0)) &&
-        failed(checkImplicit(op->getOpOperand(0))))
-      return failure();
+    if (function.needed.contains(&op->getOpOperand(0)))
+      checkImplicit(op->getOpOperand(0));
     return replaceByPlaced(op, "tp.propagation_barrier");
   }
   if (failed(visitOperands(op)))
@@ -301,7 +300,9 @@ LogicalResult FunctionWriter::run() {
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
     if (failed(visit(&op)))
       return failure();
-  return visitReturn(block.getTerminator());
+  if (failed(visitReturn(block.getTerminator())))
+    return failure();
+  return success(implicit.empty());
 }
 
 //===----------------------------------------------------------------------===//
@@ -391,6 +392,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
       function = translate(function, copy);
       ++numCopies;
     }
+    bool isWritten = true;
     for (Propagation::Function &function : functions) {
       for (auto [call, callee] : function.callees) {
         func::FuncOp target = functions[callee].op;
@@ -399,10 +401,10 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
         cast<CallOpInterface>(call).setCalleeFromCallable(
             FlatSymbolRefAttr::get(target.getSymNameAttr()));
       }
-      if (failed(FunctionWriter(function, mesh, forbidImplicit).run()))
-        return failure();
+      isWritten &=
+          succeeded(FunctionWriter(function, mesh, forbidImplicit).run());
     }
-    return success();
+    return success(isWritten);
   }
 };
 } // namespace
