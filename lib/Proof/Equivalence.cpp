@@ -3,6 +3,7 @@
 #include "tp/Proof/Equivalence.h"
 #include "ExactCheck.h"
 #include "ProgramMatcher.h"
+#include "Unbundle.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -37,19 +38,57 @@ FailureOr<SmallVector<Program>> tp::getRanks(ArrayRef<func::FuncOp> functions,
   return programs;
 }
 
+static Equivalence prove(const ReferenceGraph &reference,
+                         ArrayRef<Program> programs, MeshOp mesh) {
+  Equivalence equivalence;
+  ProgramMatcher matcher(reference, programs, mesh);
+  equivalence.mismatch = matcher.run();
+  equivalence.numByRule = matcher.numByRule;
+  equivalence.numHelpers = matcher.numHelpers;
+  equivalence.numMovements = matcher.numMovements;
+  if (!equivalence.mismatch)
+    equivalence.verdict = Verdict::Proven;
+  return equivalence;
+}
+
+/// What is proven of the programs with joined collectives taken apart; nothing
+/// where that is no help. All programs must have joined the same ones: else
+/// they would wait for each other.
+static std::optional<Equivalence>
+proveUnbundled(const ReferenceGraph &reference, ArrayRef<Program> programs,
+               MeshOp mesh) {
+  if (llvm::none_of(programs, [](const Program &program) {
+        return hasBundles(program.function);
+      }))
+    return std::nullopt;
+  func::FuncOp first = programs.front().function;
+  auto module = first->getParentOfType<ModuleOp>();
+  OwningOpRef<ModuleOp> copy = module.clone();
+  SmallVector<Program> unbundled;
+  std::optional<SmallVector<unsigned>> counts;
+  for (Program program : programs) {
+    program.function =
+        copy->lookupSymbol<func::FuncOp>(program.function.getSymNameAttr());
+    SmallVector<unsigned> own = unbundle(program.function, mesh);
+    if (counts && own != *counts)
+      return std::nullopt;
+    counts = std::move(own);
+    unbundled.push_back(std::move(program));
+  }
+  Equivalence equivalence = prove(reference, unbundled, mesh);
+  return equivalence.mismatch ? std::nullopt : std::optional(equivalence);
+}
+
 Equivalence tp::checkEquivalence(func::FuncOp reference,
                                  ArrayRef<Program> programs, MeshOp mesh,
                                  const EquivalenceOptions &options) {
   Equivalence equivalence;
   if (options.prove) {
     ReferenceGraph graph(reference);
-    ProgramMatcher matcher(graph, programs, mesh);
-    equivalence.mismatch = matcher.run();
-    equivalence.numByRule = matcher.numByRule;
-    equivalence.numHelpers = matcher.numHelpers;
-    equivalence.numMovements = matcher.numMovements;
-    if (!equivalence.mismatch)
-      equivalence.verdict = Verdict::Proven;
+    equivalence = prove(graph, programs, mesh);
+    if (equivalence.mismatch && !equivalence.mismatch->isInterface)
+      if (auto unbundled = proveUnbundled(graph, programs, mesh))
+        equivalence = std::move(*unbundled);
   }
   bool isProven = equivalence.verdict == Verdict::Proven;
   if (!options.maxOperations || (isProven && !options.alwaysExecute) ||

@@ -35,8 +35,9 @@ def verify(batch, tools, directory):
 
 
 def by_passes(source):
-    """Without what rewrites ops: that is executed, not proven."""
-    passes = ["--tp-propagate=latency-bytes=0", "--tp-partition", "--tp-optimize-collectives"]
+    """Without what rewrites ops: that is executed, not proven. Collectives may be joined."""
+    bucket = source.choice((0, 64, 512, 100000))
+    passes = ["--tp-propagate=latency-bytes=0", "--tp-partition", f"--tp-optimize-collectives=bucket-bytes={bucket}"]
     if source.random() < 0.5:
         passes.append("--tp-overlap-collectives")
     return lambda report: [*passes, f"--tp-report=file={report}"]

@@ -268,12 +268,26 @@ std::vector<Fault> getFaults(Operation *op, MeshOp mesh) {
 
 class FaultsTest : public test::ProofTest {
 protected:
-  OwningOpRef<ModuleOp> parallelize(ModuleOp model) {
+  OwningOpRef<ModuleOp> parallelize(ModuleOp model, bool isBucketed) {
     OwningOpRef<ModuleOp> ranks = model.clone();
     PassManager passes(&context);
-    buildParallelizePipeline(passes, ParallelizeOptions());
+    ParallelizeOptions options;
+    if (isBucketed)
+      options.bucketBytes = 1 << 20;
+    buildParallelizePipeline(passes, options);
     EXPECT_TRUE(succeeded(passes.run(*ranks)));
     return ranks;
+  }
+
+  /// Whether collectives are of several values.
+  static bool hasBuckets(ModuleOp ranks) {
+    return ranks
+        ->walk([](CollectiveOpInterface op) {
+          auto all = op->getOperand(0).getDefiningOp<nn::ConcatOp>();
+          return all && all.getType().getRank() == 1 ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   Verdict check(ModuleOp ranks, ModuleOp model, bool prove,
@@ -295,17 +309,20 @@ protected:
 };
 
 TEST_F(FaultsTest, AreCaught) {
-  int64_t numFaults = 0, numHarmless = 0, numNotProven = 0;
+  int64_t numFaults = 0, numHarmless = 0, numNotProven = 0, numBucketed = 0;
   llvm::MapVector<StringRef, int64_t> byKind;
   std::vector<std::string> kinds;
   llvm::StringMap<int64_t> caught;
   ScopedDiagnosticHandler quiet(&context,
                                 [](Diagnostic &) { return success(); });
-  for (const test::Model &each : test::kModels) {
+  auto plantAll = [&](const test::Model &each, bool isBucketed) {
     SCOPED_TRACE(each.name);
     auto model = parseSourceString<ModuleOp>(each.text, &context);
     ASSERT_TRUE(model);
-    OwningOpRef<ModuleOp> ranks = parallelize(*model);
+    OwningOpRef<ModuleOp> ranks = parallelize(*model, isBucketed);
+    if (isBucketed && !hasBuckets(*ranks))
+      return;
+    numBucketed += isBucketed;
     std::string reason;
     ASSERT_EQ(check(*ranks, *model, /*prove=*/true, &reason), Verdict::Proven)
         << reason;
@@ -346,7 +363,11 @@ TEST_F(FaultsTest, AreCaught) {
         }
       }
     }
-  }
+  };
+  for (const test::Model &each : test::kModels)
+    for (bool isBucketed : {false, true})
+      plantAll(each, isBucketed);
+  EXPECT_GE(numBucketed, 2);
   for (auto &kind : caught)
     llvm::outs() << kind.second << " " << kind.first() << "\n";
   llvm::outs() << numFaults << " faults, all caught; " << numHarmless

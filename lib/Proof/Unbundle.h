@@ -1,0 +1,30 @@
+//===- Unbundle.h - Joined collectives, one by one --------------*- C++ -*-===//
+//
+// A collective of several values in one buffer is, element by element, what one
+// for each of the values is. The matcher knows values of the reference, of
+// which the buffer is none; so before it starts, the buffers are taken apart.
+// Nothing is assumed about who joined them: what is cut out of the result must
+// be, as its offsets and its order of elements show, what the one value's own
+// collective gives.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_PROOF_UNBUNDLE_H
+#define TP_LIB_PROOF_UNBUNDLE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/TP.h"
+
+namespace mlir::tp {
+
+/// Whether a program has a collective of several values.
+bool hasBundles(func::FuncOp program);
+
+/// Replaces each all_reduce and all_gather of a concatenation by those of its
+/// parts, where all uses of the result cut one part out. Returns, for each
+/// collective that the program had, in its order, how many it became.
+SmallVector<unsigned> unbundle(func::FuncOp program, MeshOp mesh);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_PROOF_UNBUNDLE_H
