@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <random>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,27 @@ using namespace tprt;
 static Error systemError(const std::string &action, const std::string &path) {
   return inputError("cannot " + action + " '" + path +
                     "': " + std::strerror(errno));
+}
+
+std::string tprt::makeTemporaryName(const std::string &prefix) {
+  static constexpr std::string_view letters =
+      "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device random;
+  std::string name = prefix;
+  for (int i = 0; i < 6; ++i)
+    name += letters[random() % letters.size()];
+  return name;
+}
+
+void tprt::syncDirectory(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    throw systemError("open", path);
+  int result = ::fsync(descriptor);
+  ::close(descriptor);
+  // Some file systems can't, and need not.
+  if (result != 0 && errno != EINVAL)
+    throw systemError("write", path);
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
@@ -42,16 +64,16 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(data), size);
 }
 
-OutputFile::OutputFile(std::string path)
-    : path(std::move(path)), temporaryPath(this->path + ".tmp-XXXXXX") {
-  descriptor = ::mkostemp(temporaryPath.data(), O_CLOEXEC);
+OutputFile::OutputFile(std::string path) : path(std::move(path)) {
+  do { // unlike mkstemp, this leaves the mode to the umask
+    temporaryPath = makeTemporaryName(this->path + ".tmp-");
+    descriptor = ::open(temporaryPath.c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EEXIST);
   if (descriptor < 0) {
     temporaryPath.clear();
     throw systemError("create", this->path);
   }
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(descriptor, 0666 & ~mask);
 }
 
 OutputFile::OutputFile(OutputFile &&other) noexcept
@@ -82,6 +104,11 @@ void OutputFile::write(const void *data, size_t bytes) {
     cursor += written;
     bytes -= written;
   }
+}
+
+void OutputFile::sync() {
+  if (::fsync(descriptor) != 0)
+    fail("write");
 }
 
 void OutputFile::commit() {

@@ -2,8 +2,10 @@
 
 #include "tprt/Npy.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <tuple>
 
 using namespace tprt;
 
@@ -133,30 +135,52 @@ struct TypeCode {
 
 } // namespace
 
+/// "i32" for i4, as diagnostics name types.
+static std::string describeCode(const std::string &code) {
+  if (code == "V2" || code == "b1")
+    return code == "b1" ? "i1" : "bf16";
+  return code[0] + std::to_string((code[1] - '0') * 8);
+}
+
+static Error unknownType(const std::string &descr, const std::string &path) {
+  return inputError(
+      "'" + path + "' has elements of type '" + descr +
+      "', expected one of f4, f8, f2, V2 (bf16), i8, i4, b1 (little-endian)");
+}
+
 static constexpr TypeCode typeCodes[] = {
     {"f4", Dtype::F32},  {"f8", Dtype::F64}, {"f2", Dtype::F16},
     {"V2", Dtype::BF16}, {"i8", Dtype::I64}, {"i4", Dtype::I32},
     {"b1", Dtype::I1},
 };
 
-static Dtype parseTypeCode(const std::string &descr, const std::string &path) {
+/// NumPy's code without the byte order, and the size of an element.
+static std::pair<std::string, int64_t> parseTypeCode(const std::string &descr,
+                                                     const std::string &path) {
   if (descr[0] == '>')
     throw inputError("'" + path + "' is big-endian ('" + descr +
                      "'), expected little-endian: save "
                      "a.astype(a.dtype.newbyteorder('<'))");
-  std::string_view code(descr);
-  code.remove_prefix(code.find_first_not_of("<|=") == std::string_view::npos
-                         ? code.size()
-                         : code.find_first_not_of("<|="));
-  for (const TypeCode &known : typeCodes)
-    if (known.code == code)
-      return known.dtype;
-  throw inputError(
-      "'" + path + "' has elements of type '" + descr +
-      "', expected one of f4, f8, f2, V2 (bf16), i8, i4, b1 (little-endian)");
+  size_t begin = descr.find_first_not_of("<|=");
+  std::string code = begin == std::string::npos ? "" : descr.substr(begin);
+  static constexpr std::string_view numbers[] = {"f4", "f8", "f2", "V2", "i8",
+                                                 "i4", "i2", "i1", "u8", "u4",
+                                                 "u2", "u1", "b1"};
+  if (std::find(std::begin(numbers), std::end(numbers), code) ==
+      std::end(numbers))
+    throw unknownType(descr, path);
+  return {code, code[1] - '0'};
 }
 
 Tensor tprt::readNpy(const std::string &path) {
+  NpyArray array = readNpyArray(path);
+  for (const TypeCode &known : typeCodes)
+    if (known.code == array.code)
+      return {known.dtype, array.shape, array.data};
+  throw unknownType("<" + array.code, path);
+}
+
+NpyArray tprt::readNpyArray(const std::string &path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   std::span<const std::byte> bytes = file->getBytes();
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
@@ -185,30 +209,32 @@ Tensor tprt::readNpy(const std::string &path) {
 
   HeaderParser header(text.substr(headerStart, headerSize), path);
   header.parse();
-  Tensor tensor;
-  tensor.dtype = parseTypeCode(header.descr, path);
-  tensor.shape = header.shape;
+  NpyArray array;
+  std::tie(array.code, array.elementBytes) = parseTypeCode(header.descr, path);
+  array.shape = header.shape;
   // Both orders are the same where at most one dimension isn't 1.
   int64_t numReal = 0;
-  for (int64_t size : tensor.shape)
+  for (int64_t size : array.shape)
     numReal += size != 1;
   if (header.isFortranOrder && numReal > 1)
     throw inputError("'" + path +
                      "' is in Fortran order, expected C order: save "
                      "np.ascontiguousarray(a)");
-  std::optional<int64_t> count = checkedNumElements(tensor.shape);
+  std::optional<int64_t> count = checkedNumElements(array.shape);
+  std::string type = describeCode(array.code);
+  for (auto size = array.shape.rbegin(); size != array.shape.rend(); ++size)
+    type = std::to_string(*size) + "x" + type;
   if (!count)
-    throw inputError("'" + path + "': shape " + tensor.getTypeString() +
-                     " is too large");
+    throw inputError("'" + path + "': shape " + type + " is too large");
   size_t dataStart = headerStart + headerSize;
   size_t found = bytes.size() - dataStart;
-  size_t required = *count * byteWidth(tensor.dtype);
+  size_t required = *count * array.elementBytes;
   if (found != required)
     throw inputError("'" + path + "' holds " + std::to_string(found) +
                      " bytes of data, expected " + std::to_string(required) +
-                     " for " + tensor.getTypeString());
-  tensor.data = {file, bytes.data() + dataStart};
-  return tensor;
+                     " for " + type);
+  array.data = {file, bytes.data() + dataStart};
+  return array;
 }
 
 static std::string makeHeader(const Tensor &tensor) {

@@ -56,6 +56,12 @@ static int64_t getSize(const json &value, const std::string &where) {
   return value.get<int64_t>();
 }
 
+std::string_view tprt::getSafetensorsName(Dtype dtype) {
+  return std::find_if(std::begin(typeNames), std::end(typeNames),
+                      [&](const TypeName &t) { return t.dtype == dtype; })
+      ->name;
+}
+
 /// Checks one header entry against the data section and fills in `entry`.
 static Range parseEntry(const std::string &name, const json &object,
                         size_t dataSize, const std::string &where,
@@ -75,8 +81,8 @@ static Range parseEntry(const std::string &name, const json &object,
 
   for (const json &size :
        getMember(object, "shape", &json::is_array, "an array", where))
-    entry.tensor.shape.push_back(getSize(size, where + ": 'shape'"));
-  std::optional<int64_t> count = checkedNumElements(entry.tensor.shape);
+    entry.shape.push_back(getSize(size, where + ": 'shape'"));
+  std::optional<int64_t> count = checkedNumElements(entry.shape);
   if (!count)
     throw inputError(where + ": its shape is too large");
 
@@ -97,7 +103,7 @@ static Range parseEntry(const std::string &name, const json &object,
     throw inputError(
         where + " holds " + std::to_string(range.end - range.begin) +
         " bytes, expected " + std::to_string(required) + " for shape " +
-        json(entry.tensor.shape).dump() + " of " + entry.dtypeName);
+        json(entry.shape).dump() + " of " + entry.dtypeName);
   return range;
 }
 
@@ -150,7 +156,10 @@ Safetensors Safetensors::open(const std::string &path) {
     SafetensorsEntry &entry = result.entries[name];
     Range range = parseEntry(name, object, bytes.size() - dataStart,
                              "'" + path + "': tensor '" + name + "'", entry);
-    entry.tensor.data = {file, bytes.data() + dataStart + range.begin};
+    entry.data = {file, bytes.data() + dataStart + range.begin};
+    entry.numBytes = range.end - range.begin;
+    if (entry.isSupported)
+      entry.tensor = {entry.tensor.dtype, entry.shape, entry.data};
     if (range.begin != range.end)
       ranges.push_back(std::move(range));
   }

@@ -48,6 +48,8 @@ public:
   /// it.
   void write(const void *data, size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Waits until what was written would survive a loss of power.
+  void sync();
   void commit();
 
 private:
@@ -57,6 +59,12 @@ private:
   std::string temporaryPath;
   int descriptor = -1;
 };
+
+/// Waits until the names in a directory would survive a loss of power.
+TPRT_API void syncDirectory(const std::string &path);
+
+/// `prefix` and six random letters and digits.
+TPRT_API std::string makeTemporaryName(const std::string &prefix);
 
 } // namespace tprt
 

@@ -18,9 +18,21 @@
 
 namespace tprt {
 
-/// Maps a .npy file. A two-byte void type ('V2') reads as bf16. Throws an input
-/// error that names the file and what is wrong: foreign magic, truncated or
-/// trailing data, big-endian, Fortran order, an element type without a
+/// A .npy file of any plain element type, those without a Dtype included.
+struct NpyArray {
+  std::string code; ///< NumPy's, without the byte order: "u2"
+  int64_t elementBytes;
+  Shape shape;
+  std::shared_ptr<const std::byte> data;
+};
+
+/// Maps a .npy file. Throws an input error that names the file and what is
+/// wrong: foreign magic, truncated or trailing data, big-endian, Fortran order,
+/// elements that are no numbers.
+TPRT_API NpyArray readNpyArray(const std::string &path);
+
+/// Maps a .npy file. A two-byte void type ('V2') reads as bf16. Throws an
+/// input error as readNpyArray does, and for an element type without a
 /// counterpart.
 TPRT_API Tensor readNpy(const std::string &path);
 

@@ -18,13 +18,19 @@
 
 namespace tprt {
 
-/// One entry of a file. A type that programs don't compute with (U8, F8_E4M3,
-/// …) has no `dtype` and no data.
+/// One entry of a file. One of a type that programs don't compute with (U8,
+/// F8_E4M3, …) has no `tensor`.
 struct SafetensorsEntry {
   std::string dtypeName; ///< as spelled in the file, e.g. "F32"
-  Tensor tensor;
+  Shape shape;
+  std::shared_ptr<const std::byte> data; ///< of any type
+  int64_t numBytes = 0;
   bool isSupported = true;
+  Tensor tensor;
 };
+
+/// "F32" for f32: a type's name in files.
+TPRT_API std::string_view getSafetensorsName(Dtype dtype);
 
 /// The tensors of one file, mapped: nothing is read until a block is.
 class TPRT_API Safetensors {

@@ -1,0 +1,91 @@
+//===- Dataset.h - Examples and the order they are taken in ------*- C++
+//-*-===//
+
+#ifndef TPRT_DATASET_H
+#define TPRT_DATASET_H
+
+#include "tprt/Npy.h"
+#include "tprt/Session.h"
+
+namespace tprt {
+
+/// The order of an epoch: a permutation of 0 … count-1 that is a pure function
+/// of seed and epoch, and of which any element is computed alone: a training
+/// resumes anywhere without replaying what came before.
+///
+/// A Feistel network of four rounds permutes the numbers below the next even
+/// power of two; what falls outside of the range goes through it again.
+class TPRT_API EpochOrder {
+public:
+  EpochOrder(int64_t count, uint64_t seed, int64_t epoch);
+
+  /// The example at place `index` of the epoch.
+  int64_t operator[](int64_t index) const;
+
+private:
+  static constexpr int numRounds = 4;
+  uint64_t count;
+  uint64_t keys[numRounds];
+  int halfBits;
+};
+
+/// How the integers of a raw token file are stored, little-endian.
+enum class TokenType { U16, U32, I32, I64 };
+TPRT_API std::optional<TokenType> parseTokenType(std::string_view name);
+
+/// Examples for a program's inputs: of each input one row per example, along
+/// its dimension 0. Mapped; batches are copied when they are taken.
+class TPRT_API Dataset {
+public:
+  /// One array for each input in `names`, all with as many examples. Elements
+  /// may be of the input's type, or of one that it holds exactly: narrower
+  /// integers for i64 and i32, narrower floats for f32 and f64; f32 is rounded
+  /// to bf16, as for inputs elsewhere. Throws an input error that says which
+  /// array doesn't fit, and what would.
+  static Dataset fromArrays(const Manifest &manifest,
+                            const std::map<std::string, std::string> &paths);
+
+  /// Windows of a raw token file for a program whose inputs `ids` and `target`
+  /// are (B, T): window j has tokens jT … jT+T-1, and as target those one
+  /// further. The rest of the file is left out.
+  static Dataset fromTokens(const Manifest &manifest, const std::string &path,
+                            TokenType type, const std::string &ids,
+                            const std::string &target);
+
+  int64_t getNumExamples() const { return numExamples; }
+  /// B: examples in one step's batch, over all ranks.
+  int64_t getBatchSize() const { return batchSize; }
+  /// Whether batches hold the input of this name.
+  bool hasInput(std::string_view name) const;
+  /// Tokens of an example, where it is a window of a token file.
+  std::optional<int64_t> getTokensPerExample() const { return windowSize; }
+
+  /// The batch of the B examples from `position` on, counted over all epochs:
+  /// the last examples of an epoch that fill no batch go into one with the
+  /// first of the next. Epochs are shuffled by `seed`; without, examples come
+  /// in the order of the files.
+  TensorMap getBatch(int64_t position, std::optional<uint64_t> seed) const;
+
+private:
+  /// Where one input's rows come from.
+  struct Source {
+    TensorInfo input;
+    std::shared_ptr<const std::byte> data;
+    int64_t stride;   ///< bytes from an example's row to the next one's
+    int64_t elements; ///< of a row
+    /// Converts a row's elements; they needn't be aligned at `src`.
+    std::function<void(const std::byte *src, std::byte *dst, int64_t elements)>
+        convert;
+  };
+
+  void setBatchSize(const std::string &what);
+
+  std::vector<Source> sources;
+  int64_t numExamples = 0;
+  int64_t batchSize = 0;
+  std::optional<int64_t> windowSize;
+};
+
+} // namespace tprt
+
+#endif // TPRT_DATASET_H

@@ -1,0 +1,52 @@
+//===- Metrics.h - What a training reports, line by line ---------*- C++
+//-*-===//
+
+#ifndef TPRT_METRICS_H
+#define TPRT_METRICS_H
+
+#include "tprt/Training.h"
+
+namespace tprt {
+
+/// Losses by step, ascending; not all finite.
+using LossHistory = std::vector<std::pair<int64_t, double>>;
+
+/// A file of JSON lines, one for each step, complete after each:
+///
+///   {"step": 1, "loss": 2.5, "lr": 0.001, "grad_norm": 1.25,
+///    "seconds": 0.5, "examples_per_second": 16.0}
+///
+/// lr and grad_norm are there where the program has these outputs,
+/// tokens_per_second where examples are windows of tokens. A number that isn't
+/// finite is null.
+class TPRT_API MetricsFile {
+public:
+  /// Begins the file anew, or after `step`: the lines of later steps, and what
+  /// a killed process wrote of one, are removed. Throws an input error when the
+  /// file can't be written, or one to be continued isn't of this form.
+  MetricsFile(std::string path, int64_t step);
+  ~MetricsFile();
+  MetricsFile(const MetricsFile &) = delete;
+  MetricsFile &operator=(const MetricsFile &) = delete;
+
+  void write(const StepReport &report,
+             std::optional<int64_t> tokensPerExample = {});
+
+  /// The losses of the lines that were kept.
+  const LossHistory &getHistory() const { return history; }
+
+private:
+  std::string path;
+  int descriptor = -1;
+  LossHistory history;
+};
+
+/// A picture of the losses as self-contained SVG: axes with numbers, labels, a
+/// title. Many steps are drawn as the means of ranges of them; losses that
+/// aren't finite leave gaps.
+TPRT_API std::string drawLossCurve(const LossHistory &losses,
+                                   const std::string &title);
+
+} // namespace tprt
+
+#endif // TPRT_METRICS_H

@@ -1,0 +1,91 @@
+//===- Metrics.cpp - What a training reports, line by line ---------------===//
+
+#include "tprt/Metrics.h"
+
+#include "tprt/File.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+using namespace tprt;
+using json = nlohmann::ordered_json;
+
+static Error writeError(const std::string &path) {
+  return inputError("cannot write '" + path + "': " + std::strerror(errno));
+}
+
+/// The lines of steps up to `step`, and their losses. What follows the last
+/// newline was being written when its process was killed.
+static std::string keepLines(const std::string &path, int64_t step,
+                             LossHistory &history) {
+  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  std::string_view text(reinterpret_cast<const char *>(file->getBytes().data()),
+                        file->getBytes().size());
+  std::string kept;
+  int64_t number = 0;
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos;) {
+    std::string_view line = text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+    ++number;
+    json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!value.is_object() || !value.contains("step") ||
+        !value["step"].is_number_integer() || !value.contains("loss"))
+      throw inputError("'" + path + "':" + std::to_string(number) +
+                       ": this is no line of a training's metrics, so the "
+                       "file isn't continued: give another one");
+    if (value["step"].get<int64_t>() > step)
+      break;
+    const json &loss = value["loss"];
+    history.emplace_back(value["step"].get<int64_t>(),
+                         loss.is_number() ? loss.get<double>() : NAN);
+    kept += line;
+  }
+  return kept;
+}
+
+MetricsFile::MetricsFile(std::string path, int64_t step)
+    : path(std::move(path)) {
+  std::string kept;
+  if (step > 0 && std::filesystem::exists(this->path))
+    kept = keepLines(this->path, step, history);
+  OutputFile file(this->path);
+  file.write(kept);
+  file.commit();
+  descriptor = ::open(this->path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor < 0)
+    throw writeError(this->path);
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
+
+/// JSON has no number that isn't finite.
+static json toJson(double value) {
+  return std::isfinite(value) ? json(value) : json();
+}
+
+void MetricsFile::write(const StepReport &report,
+                        std::optional<int64_t> tokensPerExample) {
+  json line = {{"step", report.step}, {"loss", toJson(report.loss)}};
+  if (report.learningRate)
+    line["lr"] = toJson(*report.learningRate);
+  if (report.gradNorm)
+    line["grad_norm"] = toJson(*report.gradNorm);
+  double rate = report.numExamples / report.seconds;
+  line["seconds"] = report.seconds;
+  line["examples_per_second"] = toJson(rate);
+  if (tokensPerExample)
+    line["tokens_per_second"] = toJson(rate * *tokensPerExample);
+  std::string text = line.dump() + "\n";
+  // One call, so that a line is there or not.
+  if (::write(descriptor, text.data(), text.size()) !=
+      static_cast<ssize_t>(text.size()))
+    throw writeError(path);
+}

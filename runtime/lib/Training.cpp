@@ -1,0 +1,103 @@
+//===- Training.cpp - Running a training program step by step ------------===//
+
+#include "tprt/Training.h"
+
+#include <chrono>
+#include <cmath>
+
+using namespace tprt;
+
+static const TensorInfo *findOutput(const Manifest &manifest,
+                                    std::string_view name) {
+  for (const TensorInfo &output : manifest.outputs)
+    if (output.name == name)
+      return &output;
+  return nullptr;
+}
+
+void tprt::checkTrainingProgram(const Manifest &manifest) {
+  if (!manifest.isTraining())
+    throw inputError("the program updates no parameter, so that steps change "
+                     "nothing: compile a training step");
+  const TensorInfo *loss = findOutput(manifest, "loss");
+  if (!loss || loss->getTypeString() != "f32")
+    throw inputError("the program has " +
+                     (loss ? "output 'loss' of type " + loss->getTypeString()
+                           : std::string("no output 'loss'")) +
+                     ", expected an f32 scalar");
+}
+
+static std::string describeOrder(int64_t numExamples,
+                                 std::optional<uint64_t> seed) {
+  return std::to_string(numExamples) + " examples " +
+         (seed ? "shuffled with seed " + std::to_string(*seed)
+               : std::string("in the order of the files"));
+}
+
+void tprt::checkSameData(const Checkpoint &checkpoint, const Dataset &data,
+                         std::optional<uint64_t> seed) {
+  const DataState &state = checkpoint.data;
+  if (state.numExamples == data.getNumExamples() && state.seed == seed)
+    return;
+  throw inputError("checkpoint '" + checkpoint.path + "' was trained on " +
+                   describeOrder(state.numExamples, state.seed) + ", found " +
+                   describeOrder(data.getNumExamples(), seed));
+}
+
+static std::optional<double> getScalar(const RunResult &result,
+                                       const std::string &name) {
+  auto found = result.outputs.find(name);
+  if (found == result.outputs.end() || found->second.getNumElements() != 1)
+    return std::nullopt;
+  return loadAsDouble(found->second.dtype, found->second.data.get(), 0);
+}
+
+TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
+                           int64_t position, const TrainingOptions &options) {
+  using Clock = std::chrono::steady_clock;
+  checkTrainingProgram(session.getManifest());
+  TrainingResult training;
+  training.step = start;
+  auto save = [&] {
+    if (!options.checkpoints || !training.checkpoint.empty())
+      return;
+    training.checkpoint = options.checkpoints->write(
+        session, training.step,
+        {data.getNumExamples(), position, options.seed});
+    if (options.checkpointKeep > 0)
+      options.checkpoints->keepLast(options.checkpointKeep);
+    if (options.onCheckpoint)
+      options.onCheckpoint(training.checkpoint);
+  };
+  while (training.step < options.steps) {
+    training.wasStopped = options.shouldStop && options.shouldStop();
+    if (training.wasStopped)
+      break;
+    Clock::time_point before = Clock::now();
+    TensorMap inputs = data.getBatch(position, options.seed);
+    inputs.insert(options.constants.begin(), options.constants.end());
+    RunResult result = session.run(inputs);
+    position += data.getBatchSize();
+    ++training.step;
+    training.checkpoint.clear();
+    StepReport report{
+        .step = training.step,
+        .loss = *getScalar(result, "loss"),
+        .learningRate = getScalar(result, "lr"),
+        .gradNorm = getScalar(result, "grad_norm"),
+        .seconds = std::chrono::duration<double>(Clock::now() - before).count(),
+        .numExamples = data.getBatchSize()};
+    if (options.onStep)
+      options.onStep(report);
+    if (!std::isfinite(report.loss) && !options.allowNonfinite)
+      throw executionError("the loss of step " + std::to_string(report.step) +
+                           " is " +
+                           (std::isnan(report.loss) ? "NaN" : "infinite"));
+    if (options.checkpointEvery > 0 &&
+        training.step % options.checkpointEvery == 0)
+      save();
+  }
+  if (training.step > start)
+    save();
+  return training;
+}

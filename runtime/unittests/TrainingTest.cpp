@@ -1,0 +1,285 @@
+//===- TrainingTest.cpp - Training, interrupted and continued ------------===//
+
+#include "tprt/Training.h"
+
+#include "TrainPrograms.h"
+#include "tprt/Metrics.h"
+
+#include <cmath>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+class Training : public testing::Test {
+protected:
+  Training() {
+    for (const auto &[name, tensor] : makeRegressionData(20))
+      writeNpy(directory / (name + ".npy"), tensor);
+  }
+  Dataset open(const Manifest &manifest) {
+    return Dataset::fromArrays(
+        manifest,
+        {{"x", directory / "x.npy"}, {"target", directory / "target.npy"}});
+  }
+  Session makeSession(const std::string &name,
+                      TensorMap weights = makeRegressionWeights()) {
+    return Session(loadTrainProgram(name), weights);
+  }
+  /// Bits of all parameters.
+  static std::map<std::string, std::string> getState(const Session &session) {
+    std::map<std::string, std::string> state;
+    for (const TensorInfo &info : session.getManifest().parameters) {
+      Tensor value = session.getParameter(info.name);
+      state[info.name] = {reinterpret_cast<const char *>(value.data.get()),
+                          static_cast<size_t>(value.getNumBytes())};
+    }
+    return state;
+  }
+
+  TemporaryDirectory directory;
+};
+
+} // namespace
+
+TEST_F(Training, ReportsEachStep) {
+  Session session = makeSession("train.3");
+  std::vector<StepReport> reports;
+  TrainingOptions options{.steps = 30};
+  options.onStep = [&](const StepReport &report) { reports.push_back(report); };
+  TrainingResult result =
+      train(session, open(session.getManifest()), 0, 0, options);
+  EXPECT_EQ(result.step, 30);
+  EXPECT_FALSE(result.wasStopped);
+  EXPECT_EQ(result.checkpoint, "");
+  ASSERT_EQ(reports.size(), 30u);
+  EXPECT_EQ(reports[0].step, 1);
+  EXPECT_EQ(reports[29].step, 30);
+  EXPECT_LT(reports[29].loss, reports[0].loss / 4);
+  EXPECT_FLOAT_EQ(*reports[0].learningRate, 0.05f);
+  EXPECT_GT(*reports[0].gradNorm, 0);
+  EXPECT_EQ(reports[0].numExamples, 8);
+}
+
+/// Continued at any step the training is the one that never ended.
+TEST_F(Training, ResumesExactly) {
+  for (std::optional<uint64_t> seed : {std::optional<uint64_t>(3), {}}) {
+    Session whole = makeSession("train.3");
+    Dataset data = open(whole.getManifest());
+    train(whole, data, 0, 0, {.steps = 12, .seed = seed});
+    for (int64_t split = 1; split < 12; ++split) {
+      CheckpointDirectory checkpoints(directory / "run");
+      Session first = makeSession("train.3");
+      TrainingResult result =
+          train(first, data, 0, 0,
+                {.steps = split, .seed = seed, .checkpoints = &checkpoints});
+      Checkpoint checkpoint = readCheckpoint(result.checkpoint);
+      EXPECT_EQ(checkpoint.step, split);
+      EXPECT_EQ(checkpoint.data, (DataState{20, split * 8, seed}));
+      Session second = makeSession(
+          "train.3", loadCheckpoint(checkpoint, whole.getManifest()));
+      train(second, data, split, checkpoint.data.position,
+            {.steps = 12, .seed = seed});
+      EXPECT_EQ(getState(second), getState(whole)) << split;
+    }
+  }
+}
+
+TEST_F(Training, ResumesOnAnotherMesh) {
+  CheckpointDirectory checkpoints(directory / "run");
+  Session whole = makeSession("train.3"), first = makeSession("train.3");
+  Dataset data = open(whole.getManifest());
+  train(whole, data, 0, 0, {.steps = 12});
+  TrainingResult result =
+      train(first, data, 0, 0, {.steps = 5, .checkpoints = &checkpoints});
+  Checkpoint checkpoint = readCheckpoint(result.checkpoint);
+  Session second =
+      makeSession("train.2", loadCheckpoint(checkpoint, whole.getManifest()));
+  train(second, data, 5, checkpoint.data.position, {.steps = 12});
+  std::vector<float> expected = getElements<float>(whole.getParameter("w"));
+  std::vector<float> found = getElements<float>(second.getParameter("w"));
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(found[i], expected[i], 1e-5);
+}
+
+TEST_F(Training, WritesCheckpointsOnTheWay) {
+  CheckpointDirectory checkpoints(directory / "run");
+  Session session = makeSession("train.2");
+  std::vector<std::string> written;
+  TrainingOptions options{.steps = 10,
+                          .checkpoints = &checkpoints,
+                          .checkpointEvery = 4,
+                          .checkpointKeep = 2};
+  options.onCheckpoint = [&](const std::string &path) {
+    written.push_back(std::filesystem::path(path).filename());
+  };
+  train(session, open(session.getManifest()), 0, 0, options);
+  EXPECT_EQ(written, (std::vector<std::string>{"step-00000004", "step-00000008",
+                                               "step-00000010"}));
+  EXPECT_EQ(listCheckpoints(checkpoints.getPath()).complete.size(), 2u);
+  // Nothing to do, nothing to write.
+  EXPECT_EQ(train(session, open(session.getManifest()), 10, 80, options).step,
+            10);
+  EXPECT_EQ(written.size(), 3u);
+}
+
+TEST_F(Training, StopsWhenAsked) {
+  CheckpointDirectory checkpoints(directory / "run");
+  Session session = makeSession("train.2");
+  TrainingOptions options{.steps = 10, .checkpoints = &checkpoints};
+  int asked = 0;
+  options.shouldStop = [&] { return ++asked == 5; };
+  TrainingResult result =
+      train(session, open(session.getManifest()), 0, 0, options);
+  EXPECT_TRUE(result.wasStopped);
+  EXPECT_EQ(result.step, 4);
+  EXPECT_EQ(readCheckpoint(result.checkpoint).step, 4);
+}
+
+TEST_F(Training, StopsAtALossThatIsNotFinite) {
+  TensorMap weights = makeRegressionWeights();
+  weights["scale"] = makeTensor<float>(Dtype::F32, {}, {1e18f});
+  CheckpointDirectory checkpoints(directory / "run");
+  std::vector<double> losses;
+  TrainingOptions options{
+      .steps = 10, .checkpoints = &checkpoints, .checkpointEvery = 1};
+  options.onStep = [&](const StepReport &report) {
+    losses.push_back(report.loss);
+  };
+  Session session = makeSession("train.2", weights);
+  Dataset data = open(session.getManifest());
+  std::string error = errorOf([&] { train(session, data, 0, 0, options); });
+  EXPECT_TRUE(contains(error, "the loss of step "));
+  EXPECT_FALSE(std::isfinite(losses.back()));
+  // No checkpoint of what is broken.
+  CheckpointList list = listCheckpoints(checkpoints.getPath());
+  EXPECT_EQ(list.complete.size(), losses.size() - 1);
+
+  Session tolerant = makeSession("train.2", weights);
+  options.allowNonfinite = true;
+  options.checkpoints = nullptr;
+  EXPECT_EQ(train(tolerant, data, 0, 0, options).step, 10);
+}
+
+TEST_F(Training, OtherDataAreNoticed) {
+  CheckpointDirectory checkpoints(directory / "run");
+  Session session = makeSession("train.2");
+  Dataset data = open(session.getManifest());
+  Checkpoint checkpoint = readCheckpoint(
+      train(session, data, 0, 0, {.steps = 1, .checkpoints = &checkpoints})
+          .checkpoint);
+  checkSameData(checkpoint, data, 0);
+  EXPECT_TRUE(contains(
+      errorOf([&] { checkSameData(checkpoint, data, {}); }),
+      "was trained on 20 examples shuffled with seed 0, found 20 examples in "
+      "the order of the files"));
+}
+
+TEST_F(Training, NeedsATrainingProgram) {
+  nlohmann::json manifest = readTrainManifest("train.2");
+  manifest["outputs"].erase(0);
+  EXPECT_TRUE(contains(
+      errorOf([&] { checkTrainingProgram(Manifest::parse(manifest.dump())); }),
+      "the program has no output 'loss', expected an f32 scalar"));
+  for (auto &parameter : manifest["parameters"])
+    parameter.erase("updated");
+  EXPECT_TRUE(contains(
+      errorOf([&] { checkTrainingProgram(Manifest::parse(manifest.dump())); }),
+      "the program updates no parameter"));
+}
+
+//===----------------------------------------------------------------------===//
+// Metrics
+//===----------------------------------------------------------------------===//
+
+static StepReport makeReport(int64_t step, double loss) {
+  return {.step = step,
+          .loss = loss,
+          .learningRate = {},
+          .gradNorm = {},
+          .seconds = 0.5,
+          .numExamples = 8};
+}
+
+TEST(Metrics, OneLineForEachStep) {
+  TemporaryDirectory directory;
+  MetricsFile file(directory / "m.jsonl", 0);
+  StepReport report = makeReport(1, 2.5);
+  report.learningRate = 0.25;
+  report.gradNorm = NAN;
+  file.write(report);
+  // Before the file is closed.
+  EXPECT_EQ(readFile(directory / "m.jsonl"),
+            "{\"step\":1,\"loss\":2.5,\"lr\":0.25,\"grad_norm\":null,"
+            "\"seconds\":0.5,\"examples_per_second\":16.0}\n");
+  file.write(makeReport(2, INFINITY), 3);
+  EXPECT_TRUE(contains(readFile(directory / "m.jsonl"),
+                       "\n{\"step\":2,\"loss\":null,\"seconds\":0.5,\"examples_"
+                       "per_second\":16.0,\"tokens_per_second\":48.0}\n"));
+}
+
+TEST(Metrics, ContinuesAfterAStep) {
+  TemporaryDirectory directory;
+  std::string path = directory / "m.jsonl";
+  {
+    MetricsFile file(path, 0);
+    for (int64_t step = 1; step <= 5; ++step)
+      file.write(makeReport(step, 10.0 / step));
+  }
+  std::string all = readFile(path);
+  size_t third = 0;
+  for (int i = 0; i < 3; ++i)
+    third = all.find('\n', third) + 1;
+  {
+    MetricsFile file(path, 3);
+    EXPECT_EQ(file.getHistory(), (LossHistory{{1, 10}, {2, 5}, {3, 10.0 / 3}}));
+    EXPECT_EQ(readFile(path), all.substr(0, third));
+    file.write(makeReport(4, 2.5));
+    file.write(makeReport(5, 2));
+  }
+  EXPECT_EQ(readFile(path), all);
+  // Half a line is one that was being written.
+  std::ofstream(path) << all.substr(0, all.size() - 20);
+  EXPECT_EQ(MetricsFile(path, 9).getHistory().size(), 4u);
+  EXPECT_EQ(MetricsFile(path, 0).getHistory().size(), 0u);
+  EXPECT_EQ(readFile(path), "");
+}
+
+TEST(Metrics, AnotherFileIsLeftAlone) {
+  TemporaryDirectory directory;
+  std::string path = directory.write("notes", "{\"step\": 1}\nbuy milk\n");
+  EXPECT_TRUE(contains(errorOf([&] { MetricsFile(path, 3); }),
+                       "notes':1: this is no line of a training's metrics"));
+  EXPECT_EQ(readFile(path), "{\"step\": 1}\nbuy milk\n");
+}
+
+TEST(LossCurve, IsAPicture) {
+  LossHistory losses;
+  for (int64_t step = 1; step <= 5000; ++step)
+    losses.emplace_back(step, 3 + 2.0 / step);
+  losses[2000].second = NAN;
+  std::string svg = drawLossCurve(losses, "a < b & c");
+  EXPECT_TRUE(svg.starts_with("<svg xmlns="));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  EXPECT_TRUE(contains(svg, ">a &lt; b &amp; c</text>"));
+  EXPECT_TRUE(contains(svg, ">step</text>"));
+  EXPECT_TRUE(contains(svg, ">loss</text>"));
+  EXPECT_TRUE(contains(svg, ">5000</text>"));
+  EXPECT_LT(svg.size(), 20000u); // however many steps
+  // The gap: the pen goes down twice.
+  size_t path = svg.rfind("<path d=\"");
+  EXPECT_EQ(std::count(svg.begin() + path, svg.end(), 'M'), 2);
+  EXPECT_FALSE(contains(svg, "nan"));
+}
+
+TEST(LossCurve, OfFewPoints) {
+  for (const LossHistory &losses :
+       {LossHistory{}, LossHistory{{1, 2}}, LossHistory{{1, NAN}},
+        LossHistory{{1, 0}, {2, 0}}}) {
+    std::string svg = drawLossCurve(losses, "t");
+    EXPECT_FALSE(contains(svg, "nan"));
+    EXPECT_FALSE(contains(svg, "inf"));
+    EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  }
+}

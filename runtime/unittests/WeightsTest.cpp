@@ -1,0 +1,144 @@
+//===- WeightsTest.cpp - Safetensors files written, and read by index ----===//
+
+#include "tprt/Weights.h"
+
+#include "TestUtils.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace tprt;
+using namespace tprt::test;
+using nlohmann::json;
+
+static TensorSource makeFloats(const std::string &name,
+                               const std::vector<float> &values) {
+  Tensor tensor =
+      makeTensor(Dtype::F32, {static_cast<int64_t>(values.size())}, values);
+  return makeSource(name, tensor.dtype, tensor.shape,
+                    [tensor] { return tensor; });
+}
+
+static std::vector<TensorSource> makeSources() {
+  return {makeFloats("a", {1, 2, 3}),
+          makeFloats("b", std::vector<float>(16, 4)), makeFloats("c", {}),
+          makeFloats("d", std::vector<float>(32, 5))};
+}
+
+static std::vector<std::vector<std::string>>
+getNames(const std::vector<std::vector<TensorSource>> &files) {
+  std::vector<std::vector<std::string>> names;
+  for (const std::vector<TensorSource> &file : files) {
+    names.emplace_back();
+    for (const TensorSource &tensor : file)
+      names.back().push_back(tensor.name);
+  }
+  return names;
+}
+
+using Names = std::vector<std::vector<std::string>>;
+
+TEST(Weights, OneFile) {
+  TemporaryDirectory directory;
+  WrittenFile written =
+      writeSafetensors(directory / "", "w.safetensors", makeSources());
+  EXPECT_EQ(written, checksumFile(directory / "", "w.safetensors"));
+  EXPECT_EQ(directory.countFiles(), 1u);
+  auto entries = readWeights(directory / "w.safetensors");
+  EXPECT_EQ(entries.size(), 4u);
+  EXPECT_EQ(getElements<float>(entries.at("a").tensor),
+            (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(getElements<float>(entries.at("d").tensor),
+            std::vector<float>(32, 5));
+  // Blocks that can be used in place come first: aligned in the file.
+  for (const char *name : {"b", "c", "d"})
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(entries.at(name).data.get()) %
+                  blockAlignment,
+              0u);
+}
+
+TEST(Weights, FilesOfOneSize) {
+  EXPECT_EQ(getNames(distributeOverFiles(makeSources(), 2)),
+            (Names{{"d"}, {"b", "a", "c"}}));
+  EXPECT_EQ(getNames(distributeOverFiles(makeSources(), 9)),
+            (Names{{"d"}, {"b"}, {"a"}, {"c"}}));
+  EXPECT_EQ(getNames(distributeOverFiles({}, 3)), Names{{}});
+}
+
+TEST(Weights, FilesOfAtMost) {
+  EXPECT_EQ(getNames(distributeByBytes(makeSources(), 76)),
+            (Names{{"a", "b", "c"}, {"d"}}));
+  EXPECT_EQ(getNames(distributeByBytes(makeSources(), 1)),
+            (Names{{"a"}, {"b"}, {"c"}, {"d"}}));
+  EXPECT_EQ(getNames(distributeByBytes(makeSources(), 1000)),
+            (Names{{"a", "b", "c", "d"}}));
+}
+
+TEST(Weights, ShardedLikeHuggingFaces) {
+  TemporaryDirectory directory;
+  std::vector<WrittenFile> written = writeShardedSafetensors(
+      directory / "", "model", distributeOverFiles(makeSources(), 3), 2);
+  ASSERT_EQ(written.size(), 4u);
+  EXPECT_EQ(written[1].name, "model-00002-of-00003.safetensors");
+  json index =
+      json::parse(readFile(directory / "model.safetensors.index.json"));
+  EXPECT_EQ(index["metadata"]["total_size"], 12 + 64 + 128);
+  EXPECT_EQ(index["weight_map"]["b"], "model-00002-of-00003.safetensors");
+  for (const std::string &path :
+       {directory / "", directory / "model.safetensors.index.json"}) {
+    auto entries = readWeights(path);
+    EXPECT_EQ(entries.size(), 4u);
+    EXPECT_EQ(getElements<float>(entries.at("b").tensor),
+              std::vector<float>(16, 4));
+  }
+}
+
+/// What the runtime doesn't compute with passes through.
+TEST(Weights, KeepsUnknownTypes) {
+  TemporaryDirectory directory;
+  auto bytes = allocateAligned(3);
+  std::memcpy(bytes.get(), "xyz", 3);
+  writeSafetensors(directory / "", "w.safetensors",
+                   {{"u", "F8_E4M3", {3}, 3, [bytes] { return bytes; }}});
+  SafetensorsEntry entry = readWeights(directory / "w.safetensors").at("u");
+  EXPECT_FALSE(entry.isSupported);
+  EXPECT_EQ(entry.dtypeName, "F8_E4M3");
+  EXPECT_EQ(std::memcmp(entry.data.get(), "xyz", 3), 0);
+  TensorSource again = makeSource("u", entry);
+  EXPECT_EQ(again.numBytes, 3);
+  EXPECT_EQ(again.read(), entry.data);
+}
+
+TEST(Weights, Errors) {
+  TemporaryDirectory directory;
+  auto errorWith = [&](const char *index) {
+    directory.write("model.safetensors.index.json", index);
+    return errorOf([&] { readWeights(directory / ""); });
+  };
+  EXPECT_TRUE(contains(errorOf([&] { readWeights(directory / ""); }),
+                       "holds neither model.safetensors nor"));
+  EXPECT_TRUE(contains(errorWith("{"), "is not an index of safetensors files"));
+  EXPECT_TRUE(contains(errorWith(R"({"weight_map": []})"),
+                       "is not an index of safetensors files"));
+  EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"a": 1}})"),
+                       "tensor 'a' has no file: found 1"));
+  EXPECT_TRUE(
+      contains(errorWith(R"({"weight_map": {"a": "m"}})"), "cannot open '"));
+  writeSafetensors(directory / "", "m", makeSources());
+  EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"e": "m"}})"),
+                       "has no tensor 'e', which '"));
+}
+
+TEST(Weights, AFailingTensorLeavesNoFile) {
+  TemporaryDirectory directory;
+  std::vector<std::vector<TensorSource>> files = {{makeFloats("a", {1})},
+                                                  {makeFloats("b", {1})}};
+  files[1][0].read = []() -> std::shared_ptr<const std::byte> {
+    throw executionError("no value");
+  };
+  EXPECT_EQ(
+      errorOf([&] { writeShardedSafetensors(directory / "", "m", files, 2); }),
+      "no value");
+  EXPECT_FALSE(
+      std::filesystem::exists(directory / "m-00002-of-00002.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "m.safetensors.index.json"));
+}
