@@ -1,11 +1,12 @@
 //===- tp-run.cpp - Run a compiled program on its ranks ------------------===//
 
 #include "Cache.h"
+#include "CommandLine.h"
+#include "Train.h"
 #include "tprt/Calibrate.h"
 #include "tprt/Compare.h"
 #include "tprt/Npy.h"
 #include "tprt/Report.h"
-#include "tprt/Safetensors.h"
 
 #include <CLI/CLI.hpp>
 
@@ -14,33 +15,6 @@
 #include <iostream>
 
 using namespace tprt;
-
-namespace {
-
-enum ExitCode {
-  Success = 0,
-  BadInput = 1,
-  WrongUsage = 2,
-  Mismatch = 3,
-  RunFailed = 4
-};
-
-/// An error in the command line that shows only once the program is known.
-struct UsageError : std::runtime_error {
-  using runtime_error::runtime_error;
-};
-
-struct Options {
-  std::string program;
-  std::vector<std::string> inputs, outputs, expected;
-  std::string weights, json, blocks, calibration;
-  bool allowUnusedWeights = false, describeOnly = false, noCache = false;
-  double timeout = 120;
-  Tolerance tolerance;
-  RunOptions run;
-};
-
-} // namespace
 
 static constexpr const char *footer = R"(
 NAME=PATH: the NAME= may be left out where the program has one input or output.
@@ -52,7 +26,8 @@ Exit codes:
   1  bad input: a file is missing, malformed, or doesn't fit the program
   2  wrong usage
   3  an output differs from what --expect wants (outputs are written all the same)
-  4  a rank failed, or the ranks made no progress
+  4  a rank failed, the ranks made no progress, or a loss isn't finite
+  5  SIGINT or SIGTERM ended a training after a step; its checkpoint is written
 
 Examples:
   tp-run model.tpx --weights model.safetensors --input ids=ids.npy --output y.npy
@@ -60,86 +35,14 @@ Examples:
       --expect y_ref.npy --rtol 1e-4 --atol 1e-5
   tp-run ranks.mlir --weights model.safetensors --input ids=ids.npy
       --warmup 3 --repeat 20 --json -
+  tp-run train.tpx --weights model.safetensors --data x=x.npy --data target=y.npy
+      --steps 1000 --checkpoint-dir run --checkpoint-every 100
+      --metrics run/metrics.jsonl --loss-curve run/loss.svg
+  tp-run train.tpx --weights model.safetensors --data tokens.bin --token-type u16
+      --steps 1000 --output-weights trained.safetensors
   tp-run model.tpx --describe
   tp-run --calibrate machine.json
 )";
-
-static std::vector<std::string>
-getNames(const std::vector<TensorInfo> &tensors) {
-  std::vector<std::string> names;
-  for (const TensorInfo &info : tensors)
-    names.push_back(info.name);
-  return names;
-}
-
-/// NAME=PATH arguments by name. `kind` is "input" or "output", and `names` are
-/// the program's.
-static std::map<std::string, std::string>
-parseAssignments(const std::vector<std::string> &arguments,
-                 const std::string &option, const std::string &kind,
-                 const std::vector<std::string> &names, bool checkNames) {
-  std::map<std::string, std::string> paths;
-  for (const std::string &argument : arguments) {
-    size_t equals = argument.find('=');
-    std::string name = argument.substr(0, equals);
-    std::string path =
-        equals == std::string::npos ? argument : argument.substr(equals + 1);
-    if (equals == std::string::npos) {
-      if (names.size() != 1)
-        throw UsageError(option + " " + argument + ": say for which " + kind +
-                         ", NAME=PATH: the program has " +
-                         (names.empty() ? "none" : quotedList(names)));
-      name = names.front();
-    }
-    if (name.empty() || path.empty())
-      throw UsageError(option + " " + argument + ": expected NAME=PATH");
-    if (checkNames &&
-        std::find(names.begin(), names.end(), name) == names.end())
-      throw UsageError(option + " " + argument + ": the program has no " +
-                       kind + " '" + name + "', expected " + quotedList(names) +
-                       didYouMean(name, names));
-    if (!paths.emplace(name, path).second)
-      throw UsageError(option + ": " + kind + " '" + name + "' is given twice");
-  }
-  return paths;
-}
-
-static TensorMap readTensors(const std::map<std::string, std::string> &paths) {
-  TensorMap tensors;
-  for (const auto &[name, path] : paths)
-    tensors[name] = readNpy(path);
-  return tensors;
-}
-
-/// The file's tensors, checked against the program's parameters: everything
-/// that is wrong in one error.
-static TensorMap readWeights(const Options &options, const Manifest &manifest) {
-  TensorMap weights;
-  std::string problems;
-  if (!options.weights.empty()) {
-    std::vector<std::string> names = getNames(manifest.parameters);
-    Safetensors file = Safetensors::open(options.weights);
-    for (const auto &[name, entry] : file.getEntries()) {
-      bool isUsed = std::find(names.begin(), names.end(), name) != names.end();
-      if (!entry.isSupported && isUsed)
-        throw inputError("'" + options.weights + "': weight '" + name +
-                         "' has type " + entry.dtypeName +
-                         ", which programs don't compute with");
-      if (isUsed || !options.allowUnusedWeights)
-        weights[name] = entry.tensor;
-    }
-    problems = checkTensors(manifest.parameters, weights, "weight", false);
-    if (!problems.empty())
-      throw inputError("'" + options.weights + "' doesn't fit the program:\n" +
-                       problems);
-  } else if (!manifest.parameters.empty()) {
-    throw inputError(
-        "the program has " + std::to_string(manifest.parameters.size()) +
-        " parameters (" + quotedList(getNames(manifest.parameters), 4) +
-        "): give the file that holds them, --weights PATH");
-  }
-  return weights;
-}
 
 static std::string toString(const Shape &index) {
   std::string text = "[";
@@ -240,11 +143,8 @@ static ExitCode run(const Options &options) {
       checkTensors(manifest.inputs, inputs, "input", /*allowUnused=*/false);
   if (!problems.empty())
     throw inputError(problems);
-  TensorMap weights = readWeights(options, manifest);
-  SessionOptions sessionOptions;
-  sessionOptions.communicator.timeout =
-      std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
-  Session session(artifact, weights, sessionOptions);
+  TensorMap weights = readProgramWeights(options, manifest);
+  Session session(artifact, weights, getSessionOptions(options));
   RunOptions runOptions = options.run;
   runOptions.keepBlocks = !options.blocks.empty();
   RunResult result = session.run(inputs, runOptions);
@@ -269,8 +169,10 @@ static ExitCode run(const Options &options) {
   }
   for (OutputFile &file : files)
     file.commit();
+  writeProgramWeights(options, session);
   if (options.outputs.empty() && options.expected.empty() &&
-      options.json.empty() && options.blocks.empty())
+      options.json.empty() && options.blocks.empty() &&
+      options.outputWeights.empty())
     printOutputs(result.outputs);
   return matches ? Success : Mismatch;
 }
@@ -300,7 +202,12 @@ static void declareOptions(CLI::App &app, Options &options) {
                  "artifact (.tpx) of tp-compile, or per-rank IR, which is "
                  "compiled on the way and cached");
   app.add_option("--weights", options.weights,
-                 "safetensors file with the program's parameters")
+                 "the program's parameters: a safetensors file, the index of "
+                 "several, or a directory with model.safetensors or its index")
+      ->type_name("PATH");
+  app.add_option("--output-weights", options.outputWeights,
+                 "write the parameters after the last run or step, without the "
+                 "optimizer's, to a safetensors file")
       ->type_name("PATH");
   app.add_option("--input", options.inputs, "input from a .npy file")
       ->type_name("NAME=PATH")
@@ -356,6 +263,7 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->type_name("PATH");
   app.add_flag("--no-cache", options.noCache,
                "compile IR anew, and don't keep the result");
+  declareTrainingOptions(app, options.training);
 }
 
 int main(int argc, char **argv) {
@@ -382,7 +290,9 @@ int main(int argc, char **argv) {
   try {
     if (!options.calibration.empty())
       return calibrateMachine(options);
-    return options.describeOnly ? describeProgram(options) : run(options);
+    if (options.describeOnly)
+      return describeProgram(options);
+    return options.training.steps > 0 ? train(options) : run(options);
   } catch (const UsageError &error) {
     std::cerr << "tp-run: error: " << error.what() << "\n";
     return WrongUsage;

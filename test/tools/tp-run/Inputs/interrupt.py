@@ -1,0 +1,54 @@
+"""Interrupts a training by each signal, and continues it. Runs in a directory of make_train.py."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+STEPS = 20000
+
+
+def run(*arguments):
+    return subprocess.Popen(
+        ["tp-run", "train.2.tpx", "--weights", "w.safetensors", "--data", "x=x.npy", "--data",
+         "target=target.npy", "--steps", str(STEPS), "--metrics", "m.jsonl", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def get_size():
+    return os.path.getsize("m.jsonl") if os.path.exists("m.jsonl") else 0
+
+
+def interrupt(number, *arguments):
+    """Starts a training and interrupts it once it has done some steps."""
+    before = get_size()
+    process = run(*arguments)
+    while get_size() < before + 1000:
+        time.sleep(0.001)
+    process.send_signal(number)
+    out, err = process.communicate()
+    assert process.returncode == 5, (process.returncode, out, err)
+    return int(re.search(r"interrupted after step (\d+) of 20000", err)[1]), err
+
+
+process = run("--output-weights", "whole.safetensors")
+process.communicate()
+assert process.returncode == 0
+os.remove("m.jsonl")
+
+step, message = interrupt(signal.SIGINT)
+assert "without --checkpoint-dir nothing is kept" in message, message
+os.remove("m.jsonl")
+
+for number in (signal.SIGINT, signal.SIGTERM):
+    step, message = interrupt(number, "--checkpoint-dir", "run")
+    assert "the same command continues from there" in message, message
+    assert os.path.exists(f"run/step-{step:08}/checkpoint.json")
+process = run("--checkpoint-dir", "run", "--output-weights", "parts.safetensors")
+out, err = process.communicate()
+assert process.returncode == 0 and f"resuming from 'run/step-{step:08}'" in out, (out, err)
+with open("whole.safetensors", "rb") as whole, open("parts.safetensors", "rb") as parts:
+    if whole.read() != parts.read():
+        sys.exit("other weights")

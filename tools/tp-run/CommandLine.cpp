@@ -1,0 +1,116 @@
+//===- CommandLine.cpp - What the parts of tp-run share ------------------===//
+
+#include "CommandLine.h"
+
+#include "tprt/Checkpoint.h"
+#include "tprt/Npy.h"
+
+#include <algorithm>
+#include <filesystem>
+
+using namespace tprt;
+
+std::vector<std::string> getNames(const std::vector<TensorInfo> &tensors) {
+  std::vector<std::string> names;
+  for (const TensorInfo &info : tensors)
+    names.push_back(info.name);
+  return names;
+}
+
+std::map<std::string, std::string>
+parseAssignments(const std::vector<std::string> &arguments,
+                 const std::string &option, const std::string &kind,
+                 const std::vector<std::string> &names, bool checkNames) {
+  std::map<std::string, std::string> paths;
+  for (const std::string &argument : arguments) {
+    size_t equals = argument.find('=');
+    std::string name = argument.substr(0, equals);
+    std::string path =
+        equals == std::string::npos ? argument : argument.substr(equals + 1);
+    if (equals == std::string::npos) {
+      if (names.size() != 1)
+        throw UsageError(option + " " + argument + ": say for which " + kind +
+                         ", NAME=PATH: the program has " +
+                         (names.empty() ? "none" : quotedList(names)));
+      name = names.front();
+    }
+    if (name.empty() || path.empty())
+      throw UsageError(option + " " + argument + ": expected NAME=PATH");
+    if (checkNames &&
+        std::find(names.begin(), names.end(), name) == names.end())
+      throw UsageError(option + " " + argument + ": the program has no " +
+                       kind + " '" + name + "', expected " + quotedList(names) +
+                       didYouMean(name, names));
+    if (!paths.emplace(name, path).second)
+      throw UsageError(option + ": " + kind + " '" + name + "' is given twice");
+  }
+  return paths;
+}
+
+TensorMap readTensors(const std::map<std::string, std::string> &paths) {
+  TensorMap tensors;
+  for (const auto &[name, path] : paths)
+    tensors[name] = readNpy(path);
+  return tensors;
+}
+
+/// The parameters that weights must hold.
+static std::vector<std::string>
+getNamesWithoutInit(const std::vector<TensorInfo> &parameters) {
+  std::vector<std::string> names;
+  for (const TensorInfo &info : parameters)
+    if (!info.init)
+      names.push_back(info.name);
+  return names;
+}
+
+TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
+  TensorMap weights;
+  if (options.weights.empty()) {
+    std::vector<std::string> needed = getNamesWithoutInit(manifest.parameters);
+    if (!needed.empty())
+      throw inputError("the program has " + std::to_string(needed.size()) +
+                       " parameters (" + quotedList(needed, 4) +
+                       "): give the file that holds them, --weights PATH");
+    return weights;
+  }
+  std::vector<std::string> names = getNames(manifest.parameters);
+  for (const auto &[name, entry] : readWeights(options.weights)) {
+    bool isUsed = std::find(names.begin(), names.end(), name) != names.end();
+    if (!entry.isSupported && isUsed)
+      throw inputError("'" + options.weights + "': weight '" + name +
+                       "' has type " + entry.dtypeName +
+                       ", which programs don't compute with");
+    if (isUsed || !options.allowUnusedWeights)
+      weights[name] = entry.tensor;
+  }
+  std::string problems =
+      checkTensors(manifest.parameters, weights, "weight", false);
+  if (!problems.empty())
+    throw inputError("'" + options.weights + "' doesn't fit the program:\n" +
+                     problems);
+  return weights;
+}
+
+SessionOptions getSessionOptions(const Options &options) {
+  SessionOptions sessionOptions;
+  sessionOptions.communicator.timeout =
+      std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
+  return sessionOptions;
+}
+
+void writeProgramWeights(const Options &options, const Session &session) {
+  if (options.outputWeights.empty())
+    return;
+  std::vector<TensorSource> sources;
+  for (const TensorInfo &info : session.getManifest().parameters)
+    if (!info.name.starts_with(optimizerPrefix))
+      sources.push_back(
+          makeSource(info.name, info.dtype, info.shape, [&session, &info] {
+            return session.getParameter(info.name);
+          }));
+  std::filesystem::path path = options.outputWeights;
+  std::string directory = path.parent_path().string();
+  writeSafetensors(directory.empty() ? "." : directory,
+                   path.filename().string(), std::move(sources));
+}

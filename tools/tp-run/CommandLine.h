@@ -1,0 +1,71 @@
+//===- CommandLine.h - What the parts of tp-run share ------------*- C++
+//-*-===//
+
+#ifndef TP_RUN_COMMANDLINE_H
+#define TP_RUN_COMMANDLINE_H
+
+#include "tprt/Compare.h"
+#include "tprt/Session.h"
+
+#include <optional>
+
+enum ExitCode {
+  Success = 0,
+  BadInput = 1,
+  WrongUsage = 2,
+  Mismatch = 3,
+  RunFailed = 4,
+  Interrupted = 5
+};
+
+/// An error in the command line that shows only once the program is known.
+struct UsageError : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+/// What --steps needs, and what only it uses.
+struct TrainingArguments {
+  int64_t steps = 0; ///< 0: no training
+  std::vector<std::string> data;
+  std::string tokenType;
+  std::vector<std::string> tokenInputs = {"ids", "target"};
+  uint64_t seed = 0;
+  bool noShuffle = false, resetData = false, allowNonfinite = false;
+  std::string checkpointDirectory, resume = "auto", metrics, lossCurve;
+  int64_t checkpointEvery = 0, checkpointKeep = 0;
+};
+
+struct Options {
+  std::string program;
+  std::vector<std::string> inputs, outputs, expected;
+  std::string weights, outputWeights, json, blocks, calibration;
+  bool allowUnusedWeights = false, describeOnly = false, noCache = false;
+  double timeout = 120;
+  tprt::Tolerance tolerance;
+  tprt::RunOptions run;
+  TrainingArguments training;
+};
+
+std::vector<std::string> getNames(const std::vector<tprt::TensorInfo> &tensors);
+
+/// NAME=PATH arguments by name. `kind` is "input" or "output", and `names` are
+/// the program's.
+std::map<std::string, std::string>
+parseAssignments(const std::vector<std::string> &arguments,
+                 const std::string &option, const std::string &kind,
+                 const std::vector<std::string> &names, bool checkNames);
+
+tprt::TensorMap readTensors(const std::map<std::string, std::string> &paths);
+
+/// The tensors of --weights, checked against the program's parameters:
+/// everything that is wrong in one error.
+tprt::TensorMap readProgramWeights(const Options &options,
+                                   const tprt::Manifest &manifest);
+
+tprt::SessionOptions getSessionOptions(const Options &options);
+
+/// Writes the model's parameters, not the optimizer's, where --output-weights
+/// says so.
+void writeProgramWeights(const Options &options, const tprt::Session &session);
+
+#endif // TP_RUN_COMMANDLINE_H

@@ -1,0 +1,37 @@
+//===- Progress.h - One line about a training, on a terminal -----*- C++
+//-*-===//
+
+#ifndef TP_RUN_PROGRESS_H
+#define TP_RUN_PROGRESS_H
+
+#include "tprt/Training.h"
+
+/// "step 120/1000  loss 2.3142  512 examples/s  1 min 40 s left", rewritten in
+/// place on stderr; nothing where that isn't a terminal.
+class Progress {
+public:
+  /// `tokensPerExample`: speed in tokens, not examples.
+  Progress(int64_t steps, std::optional<int64_t> tokensPerExample);
+  /// Ends the line.
+  ~Progress();
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+
+  void show(const tprt::StepReport &report);
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  const int64_t steps;
+  const int64_t unitsPerExample;
+  const char *const unit;
+  const bool isTerminal;
+  double secondsPerStep = 0; ///< running mean
+  Clock::time_point last;    ///< when the line was written; long ago at first
+  bool isShown = false;
+};
+
+/// "1 h 5 min", "1 min 40 s", "12 s".
+std::string formatDuration(double seconds);
+
+#endif // TP_RUN_PROGRESS_H

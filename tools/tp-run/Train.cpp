@@ -1,0 +1,310 @@
+//===- Train.cpp - tp-run --steps ----------------------------------------===//
+
+#include "Train.h"
+
+#include "Cache.h"
+#include "Progress.h"
+#include "tprt/File.h"
+#include "tprt/Metrics.h"
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+using namespace tprt;
+
+void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
+  constexpr const char *group = "Training";
+  CLI::Option *steps =
+      app.add_option("--steps", arguments.steps,
+                     "train: run the program until this many steps are done, "
+                     "those before a checkpoint included")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
+          ->type_name("N");
+  CLI::Option *data =
+      app.add_option("--data", arguments.data,
+                     "examples for an input, a .npy array with one row for "
+                     "each; or a raw token file, with --token-type")
+          ->type_name("NAME=PATH")
+          ->allow_extra_args(false);
+  CLI::Option *tokenType =
+      app.add_option("--token-type", arguments.tokenType,
+                     "--data is a file of little-endian integers: u16, u32, "
+                     "i32 or i64")
+          ->check(CLI::IsMember({"u16", "u32", "i32", "i64"}))
+          ->type_name("TYPE")
+          ->needs(data);
+  CLI::Option *tokenInputs =
+      app.add_option("--token-inputs", arguments.tokenInputs,
+                     "the inputs that get a window of tokens, and the one a "
+                     "token further")
+          ->delimiter(',')
+          ->expected(2)
+          ->type_name("NAME,NAME")
+          ->default_str("ids,target")
+          ->needs(tokenType);
+  CLI::Option *seed = app.add_option("--shuffle-seed", arguments.seed,
+                                     "seed of the order of examples, which is "
+                                     "another one in each epoch")
+                          ->type_name("S")
+                          ->capture_default_str();
+  CLI::Option *noShuffle =
+      app.add_flag("--no-shuffle", arguments.noShuffle,
+                   "take examples in the order of the files")
+          ->excludes(seed);
+  CLI::Option *directory =
+      app.add_option("--checkpoint-dir", arguments.checkpointDirectory,
+                     "write checkpoints to D/step-N, one when training ends")
+          ->type_name("D");
+  CLI::Option *every =
+      app.add_option("--checkpoint-every", arguments.checkpointEvery,
+                     "write a checkpoint every K steps too")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
+          ->type_name("K")
+          ->needs(directory);
+  CLI::Option *keep =
+      app.add_option("--checkpoint-keep", arguments.checkpointKeep,
+                     "remove all checkpoints of D but the last M")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
+          ->type_name("M")
+          ->needs(directory);
+  CLI::Option *resume =
+      app.add_option("--resume", arguments.resume,
+                     "auto: continue from D's last complete checkpoint, if "
+                     "there is one; never; or a checkpoint's path")
+          ->type_name("auto|never|PATH")
+          ->capture_default_str();
+  CLI::Option *resetData =
+      app.add_flag("--reset-data", arguments.resetData,
+                   "continue from a checkpoint that was trained on other data, "
+                   "with these from their beginning");
+  CLI::Option *metrics = app.add_option("--metrics", arguments.metrics,
+                                        "write a line of JSON for each step")
+                             ->type_name("PATH");
+  CLI::Option *curve = app.add_option("--loss-curve", arguments.lossCurve,
+                                      "draw the losses, as SVG, when training "
+                                      "ends")
+                           ->type_name("PATH");
+  CLI::Option *nonfinite =
+      app.add_flag("--allow-nonfinite", arguments.allowNonfinite,
+                   "go on when the loss is NaN or infinite");
+  for (CLI::Option *option :
+       {data, tokenType, tokenInputs, seed, noShuffle, directory, every, keep,
+        resume, resetData, metrics, curve, nonfinite})
+    option->needs(steps)->group(group);
+  steps->group(group);
+  for (const char *other :
+       {"--output", "--blocks", "--expect", "--json", "--repeat", "--warmup"})
+    steps->excludes(app.get_option(other));
+}
+
+/// Set by the first SIGINT or SIGTERM; the second one ends the process.
+static volatile std::sig_atomic_t isInterrupted = 0;
+
+static void catchSignals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { isInterrupted = 1; };
+  action.sa_flags = SA_RESTART | SA_RESETHAND;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+static Dataset openData(const TrainingArguments &arguments,
+                        const Manifest &manifest) {
+  if (!arguments.tokenType.empty()) {
+    auto paths = parseAssignments(arguments.data, "--data", "token file",
+                                  {"tokens"}, /*checkNames=*/true);
+    return Dataset::fromTokens(
+        manifest, paths.begin()->second, *parseTokenType(arguments.tokenType),
+        arguments.tokenInputs[0], arguments.tokenInputs[1]);
+  }
+  return Dataset::fromArrays(manifest,
+                             parseAssignments(arguments.data, "--data", "input",
+                                              getNames(manifest.inputs),
+                                              /*checkNames=*/true));
+}
+
+/// The inputs of --input, and no input without a value.
+static TensorMap readConstants(const Options &options, const Dataset &data,
+                               const Manifest &manifest) {
+  TensorMap constants = readTensors(
+      parseAssignments(options.inputs, "--input", "input",
+                       getNames(manifest.inputs), /*checkNames=*/true));
+  std::vector<TensorInfo> wanted;
+  for (const TensorInfo &info : manifest.inputs) {
+    bool isData = data.hasInput(info.name);
+    if (isData && constants.contains(info.name))
+      throw UsageError("input '" + info.name +
+                       "' is given by --data and by --input");
+    if (!isData)
+      wanted.push_back(info);
+  }
+  std::string problems =
+      checkTensors(wanted, constants, "input", /*allowUnused=*/false);
+  if (!problems.empty())
+    throw inputError(problems + "\ngive --data NAME=PATH for a row of each "
+                                "example, --input NAME=PATH for the same in "
+                                "all steps");
+  return constants;
+}
+
+/// What --resume=auto continues from: the last checkpoint that is whole.
+static std::optional<Checkpoint> findLast(const CheckpointList &list) {
+  auto warn = [](const std::string &problem) {
+    std::cerr << "tp-run: warning: " << problem
+              << "; this checkpoint is passed over\n";
+  };
+  for (const auto &[path, problem] : list.broken)
+    warn(problem);
+  for (auto last = list.complete.rbegin(); last != list.complete.rend();
+       ++last) {
+    std::vector<std::string> problems = verifyCheckpoint(*last);
+    if (problems.empty())
+      return *last;
+    warn(problems.front());
+  }
+  return std::nullopt;
+}
+
+/// What training continues from; nothing where it begins.
+static std::optional<Checkpoint>
+chooseCheckpoint(const TrainingArguments &arguments) {
+  CheckpointList list;
+  const std::string &directory = arguments.checkpointDirectory;
+  if (!directory.empty())
+    list = listCheckpoints(directory);
+  if (arguments.resume == "auto")
+    return findLast(list);
+
+  int64_t start = 0;
+  std::optional<Checkpoint> chosen;
+  if (arguments.resume != "never") {
+    chosen = readCheckpoint(arguments.resume);
+    std::vector<std::string> problems = verifyCheckpoint(*chosen);
+    if (!problems.empty())
+      throw inputError(problems.front());
+    start = chosen->step;
+  }
+  if (!list.complete.empty() && list.complete.back().step > start)
+    throw inputError("--resume " + arguments.resume + " begins at step " +
+                     std::to_string(start) + ", but '" + directory +
+                     "' has checkpoints up to step " +
+                     std::to_string(list.complete.back().step) +
+                     ": give another directory, or remove them");
+  return chosen;
+}
+
+static void drawCurve(const Options &options, const LossHistory &losses) {
+  if (options.training.lossCurve.empty())
+    return;
+  std::string name = std::filesystem::path(options.program).stem().string();
+  OutputFile file(options.training.lossCurve);
+  file.write(drawLossCurve(losses, "Training loss of " + name));
+  file.commit();
+}
+
+static void printSummary(const TrainingResult &result, int64_t start,
+                         const StepReport &last, double seconds, int64_t units,
+                         const char *unit) {
+  int64_t steps = result.step - start;
+  std::cout << "step " << result.step << ": loss " << last.loss << "; " << steps
+            << (steps == 1 ? " step in " : " steps in ")
+            << formatDuration(seconds) << ", "
+            << std::llround(steps * units / seconds) << " " << unit << "/s\n";
+  if (!result.checkpoint.empty())
+    std::cout << "checkpoint: " << result.checkpoint << "\n";
+}
+
+ExitCode train(const Options &options) {
+  const TrainingArguments &arguments = options.training;
+  if (arguments.data.empty())
+    throw UsageError("--steps: give the examples, --data NAME=PATH");
+  catchSignals();
+  std::shared_ptr<const Artifact> artifact =
+      loadProgram(options.program, !options.noCache);
+  const Manifest &manifest = artifact->getManifest();
+  checkTrainingProgram(manifest);
+  Dataset data = openData(arguments, manifest);
+
+  TrainingOptions trainingOptions;
+  trainingOptions.steps = arguments.steps;
+  if (arguments.noShuffle)
+    trainingOptions.seed.reset();
+  else
+    trainingOptions.seed = arguments.seed;
+  trainingOptions.constants = readConstants(options, data, manifest);
+  trainingOptions.allowNonfinite = arguments.allowNonfinite;
+  trainingOptions.checkpointEvery = arguments.checkpointEvery;
+  trainingOptions.checkpointKeep = arguments.checkpointKeep;
+
+  std::optional<CheckpointDirectory> checkpoints;
+  if (!arguments.checkpointDirectory.empty())
+    checkpoints.emplace(arguments.checkpointDirectory);
+  trainingOptions.checkpoints = checkpoints ? &*checkpoints : nullptr;
+  std::optional<Checkpoint> from = chooseCheckpoint(arguments);
+  int64_t start = from ? from->step : 0, position = 0;
+  if (from && !arguments.resetData) {
+    try {
+      checkSameData(*from, data, trainingOptions.seed);
+    } catch (const Error &error) {
+      throw inputError(std::string(error.what()) +
+                       ": give the same, or --reset-data to begin these");
+    }
+    position = from->data.position;
+  }
+  Session session(artifact,
+                  from ? loadCheckpoint(*from, manifest)
+                       : readProgramWeights(options, manifest),
+                  getSessionOptions(options));
+  if (from)
+    std::cout << "resuming from '" << from->path << "': step " << start
+              << " of " << arguments.steps << std::endl;
+
+  std::optional<MetricsFile> metrics;
+  LossHistory losses;
+  if (!arguments.metrics.empty()) {
+    metrics.emplace(arguments.metrics, start);
+    losses = metrics->getHistory();
+  }
+  std::optional<int64_t> tokens = data.getTokensPerExample();
+  StepReport last;
+  double seconds = 0;
+  TrainingResult result;
+  {
+    Progress progress(arguments.steps, tokens);
+    trainingOptions.onStep = [&](const StepReport &report) {
+      last = report;
+      seconds += report.seconds;
+      losses.emplace_back(report.step, report.loss);
+      if (metrics)
+        metrics->write(report, tokens);
+      progress.show(report);
+    };
+    trainingOptions.shouldStop = [] { return isInterrupted != 0; };
+    try {
+      result = tprt::train(session, data, start, position, trainingOptions);
+    } catch (const Error &) {
+      drawCurve(options, losses);
+      throw;
+    }
+  }
+  drawCurve(options, losses);
+  if (result.step == start)
+    std::cout << "nothing to do: " << start << " steps are done\n";
+  else
+    printSummary(result, start, last, seconds,
+                 data.getBatchSize() * tokens.value_or(1),
+                 tokens ? "tokens" : "examples");
+  if (result.wasStopped) {
+    std::cerr << "tp-run: interrupted after step " << result.step << " of "
+              << arguments.steps
+              << (arguments.checkpointDirectory.empty()
+                      ? "; without --checkpoint-dir nothing is kept\n"
+                      : "; the same command continues from there\n");
+    return Interrupted;
+  }
+  writeProgramWeights(options, session);
+  return Success;
+}

@@ -1,0 +1,18 @@
+//===- Train.h - tp-run --steps ----------------------------------*- C++
+//-*-===//
+
+#ifndef TP_RUN_TRAIN_H
+#define TP_RUN_TRAIN_H
+
+#include "CommandLine.h"
+
+namespace CLI {
+class App;
+}
+
+void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments);
+
+/// Trains; throws tprt::Error and UsageError.
+ExitCode train(const Options &options);
+
+#endif // TP_RUN_TRAIN_H
