@@ -26,7 +26,7 @@ config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%examples", os.path.join(config.tp_source_dir, "examples")))
 config.substitutions.append(("%plugin", os.path.join(config.tp_binary_dir, "lib", "TPPlugin.so")))
 
-for tool in ("tp-import", "tp-opt", "tp-compile", "tp-run"):
+for tool in ("tp-import", "tp-opt", "tp-compile", "tp-run", "tp-ckpt"):
     if os.path.exists(os.path.join(path[0], tool)):
         config.available_features.add(tool)
 if config.sanitize:
