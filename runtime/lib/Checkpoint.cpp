@@ -2,6 +2,7 @@
 
 #include "tprt/Checkpoint.h"
 
+#include "Parallel.h"
 #include "tprt/File.h"
 #include "tprt/Report.h"
 
@@ -14,6 +15,7 @@
 #include <numeric>
 #include <set>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace tprt;
@@ -140,17 +142,23 @@ Checkpoint tprt::readCheckpoint(const std::string &path) {
 //===----------------------------------------------------------------------===//
 
 std::vector<std::string> tprt::verifyCheckpoint(const Checkpoint &checkpoint) {
+  std::vector<std::string> ofFiles(checkpoint.files.size());
+  parallelFor(
+      ofFiles.size(), std::thread::hardware_concurrency(), [&](int64_t i) {
+        const WrittenFile &file = checkpoint.files[i];
+        try {
+          if (checksumFile(checkpoint.path, file.name) != file)
+            ofFiles[i] = "'" + checkpoint.path + "/" + file.name +
+                         "' is damaged: its size or checksum isn't the one "
+                         "in " +
+                         manifestName;
+        } catch (const Error &error) {
+          ofFiles[i] = error.what();
+        }
+      });
   std::vector<std::string> problems;
-  for (const WrittenFile &file : checkpoint.files)
-    try {
-      if (checksumFile(checkpoint.path, file.name) != file)
-        problems.push_back("'" + checkpoint.path + "/" + file.name +
-                           "' is damaged: its size or checksum isn't the "
-                           "one in " +
-                           manifestName);
-    } catch (const Error &error) {
-      problems.push_back(error.what());
-    }
+  std::copy_if(ofFiles.begin(), ofFiles.end(), std::back_inserter(problems),
+               [](const std::string &problem) { return !problem.empty(); });
   try {
     readCheckpointTensors(checkpoint);
   } catch (const Error &error) {

@@ -19,20 +19,19 @@ static Error writeError(const std::string &path) {
   return inputError("cannot write '" + path + "': " + std::strerror(errno));
 }
 
-/// The lines of steps up to `step`, and their losses. What follows the last
-/// newline was being written when its process was killed.
-static std::string keepLines(const std::string &path, int64_t step,
-                             LossHistory &history) {
+/// How many bytes the lines of steps up to `step` take, and their losses. What
+/// follows the last newline was being written when its process was killed.
+static off_t findEnd(const std::string &path, int64_t step,
+                     LossHistory &history) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   std::string_view text(reinterpret_cast<const char *>(file->getBytes().data()),
                         file->getBytes().size());
-  std::string kept;
+  size_t begin = 0;
   int64_t number = 0;
-  for (size_t end; (end = text.find('\n')) != std::string_view::npos;) {
-    std::string_view line = text.substr(0, end + 1);
-    text.remove_prefix(end + 1);
+  for (size_t end; (end = text.find('\n', begin)) != std::string_view::npos;) {
     ++number;
-    json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    json value = json::parse(text.substr(begin, end - begin), nullptr,
+                             /*allow_exceptions=*/false);
     if (!value.is_object() || !value.contains("step") ||
         !value["step"].is_number_integer() || !value.contains("loss"))
       throw inputError("'" + path + "':" + std::to_string(number) +
@@ -43,22 +42,24 @@ static std::string keepLines(const std::string &path, int64_t step,
     const json &loss = value["loss"];
     history.emplace_back(value["step"].get<int64_t>(),
                          loss.is_number() ? loss.get<double>() : NAN);
-    kept += line;
+    begin = end + 1;
   }
-  return kept;
+  return begin;
 }
 
 MetricsFile::MetricsFile(std::string path, int64_t step)
     : path(std::move(path)) {
-  std::string kept;
+  off_t size = 0;
   if (step > 0 && std::filesystem::exists(this->path))
-    kept = keepLines(this->path, step, history);
-  OutputFile file(this->path);
-  file.write(kept);
-  file.commit();
-  descriptor = ::open(this->path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    size = findEnd(this->path, step, history);
+  descriptor = ::open(this->path.c_str(),
+                      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)
     throw writeError(this->path);
+  if (::ftruncate(descriptor, size) != 0) {
+    ::close(descriptor);
+    throw writeError(this->path);
+  }
 }
 
 MetricsFile::~MetricsFile() {

@@ -2,16 +2,14 @@
 
 #include "tprt/Weights.h"
 
+#include "Parallel.h"
 #include "tprt/File.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <thread>
 #include <zlib.h>
 
 using namespace tprt;
@@ -244,29 +242,10 @@ std::vector<WrittenFile> tprt::writeShardedSafetensors(
     const std::string &directory, const std::string &stem,
     const std::vector<std::vector<TensorSource>> &files, int64_t numThreads) {
   std::vector<WrittenFile> written(files.size());
-  std::atomic<size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  auto write = [&] {
-    for (size_t i; (i = next++) < files.size();)
-      try {
-        written[i] = writeSafetensors(
-            directory, nameShard(stem, i, files.size()), files[i]);
-      } catch (...) {
-        std::lock_guard<std::mutex> lock(mutex);
-        if (!failure)
-          failure = std::current_exception();
-        next = files.size();
-      }
-  };
-  std::vector<std::thread> threads;
-  for (int64_t i = 1; i < std::min<int64_t>(numThreads, files.size()); ++i)
-    threads.emplace_back(write);
-  write();
-  for (std::thread &thread : threads)
-    thread.join();
-  if (failure)
-    std::rethrow_exception(failure);
+  parallelFor(files.size(), numThreads, [&](int64_t i) {
+    written[i] =
+        writeSafetensors(directory, nameShard(stem, i, files.size()), files[i]);
+  });
   written.push_back(writeIndex(directory, stem, files));
   syncDirectory(directory);
   return written;

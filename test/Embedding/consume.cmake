@@ -31,7 +31,7 @@ file(WRITE ${OUT}/bad.yaml "{mesh: {tp: 2}, plan: {net3: ColwiseParallel}}\n")
 file(WRITE ${OUT}/bad.mlir "func.func @main() {\n  nn.nothing\n}\n")
 set(model ${MODELS}/mlp.mlir)
 
-file(GLOB tools ${PREFIX}/bin/tp-opt ${PREFIX}/bin/tp-compile ${PREFIX}/bin/tp-import ${PREFIX}/bin/tp-run
+file(GLOB tools ${PREFIX}/bin/tp-opt ${PREFIX}/bin/tp-compile ${PREFIX}/bin/tp-import ${PREFIX}/bin/tp-run ${PREFIX}/bin/tp-ckpt
   ${PREFIX}/bin/tp-reduce ${PREFIX}/bin/tp-lsp-server)
 foreach(tool ${tools})
   run(STATUS 0 COMMAND ${tool} --help)

@@ -52,6 +52,9 @@ while True:
     else:
         sys.exit(f"after {killed} kills: exit code {process.returncode}")
 
+left = [name for name in os.listdir("run") if not name.startswith("step-") or ".tmp-" in name]
+if left != ["lock"] or len(os.listdir("run")) != 3:
+    sys.exit(f"left over after {killed} kills: {os.listdir('run')}")
 if read("killed.safetensors") != read("whole.safetensors"):
     sys.exit(f"other weights after {killed} kills")
 if len(read("killed.jsonl").splitlines()) != STEPS:

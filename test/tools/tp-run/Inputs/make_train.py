@@ -39,6 +39,9 @@ def main(directory):
         if name == "train.2":
             write("no_loss.tpx", container(
                 dict(manifest, outputs=manifest["outputs"][1:]), code))
+            extra = {"name": "extra", "dtype": "f32", "shape": [], "shards": [[], []]}
+            write("extra.tpx", container(
+                dict(manifest, inputs=manifest["inputs"] + [extra]), code))
             adam = dict(manifest["parameters"][3], name="optimizer.exp_avg.w")
             write("other.tpx", container(
                 dict(manifest, parameters=manifest["parameters"] + [adam]), code))
@@ -53,7 +56,9 @@ def main(directory):
     write("x_few.npy", npy("<f4", [7, 7], x[:49]))
     write("target_few.npy", npy("<f4", [7], target[:7]))
     write("x_nan.npy", npy("<f4", [20, 7], x[:-1] + [float("nan")]))
-    write("scale.npy", npy("<f4", [], [1]))
+    write("x_batch.npy", npy("<f4", [8, 7], x[:56]))
+    write("target_batch.npy", npy("<f4", [8], target[:8]))
+    write("scalar.npy", npy("<f4", [], [1]))
     tokens = [i * i % 13 for i in range(40)]
     write("tokens.bin", struct.pack("<40H", *tokens))
     write("tokens_odd.bin", struct.pack("<40H", *tokens)[:-1])
