@@ -74,7 +74,7 @@ def check(batch, tools, directory):
 
     failures = 0
     for i, case in enumerate(batch):
-        problem = cases.difference(case, load(directory / f"c{i}_r.npy", case.expected.dtype))
+        problem = cases.difference(case.expected, load(directory / f"c{i}_r.npy", case.expected.dtype))
         if problem:
             failures += 1
             print(f"FAIL {case.name}: {problem.strip()}")
