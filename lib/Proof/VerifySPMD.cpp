@@ -1,5 +1,6 @@
 //===- VerifySPMD.cpp - Prove per-rank programs against their model -------===//
 
+#include "ExposeAssignments.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -13,6 +14,7 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
+#include "tp/Training/Passes.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -90,6 +92,12 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       module.emitError() << "can't read the reference '" << reference << "'";
       return signalPassFailure();
     }
+    if (!train.empty()) {
+      PassManager grad(&getContext());
+      grad.addPass(createGrad({train, /*inputs=*/false}));
+      if (failed(grad.run(*model)))
+        return signalPassFailure();
+    }
     inlineModules(*model);
     bool proven = true;
     for (ArrayRef<func::FuncOp> functions : getPrograms(module))
@@ -113,6 +121,11 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     FailureOr<SmallVector<Program>> programs = getRanks(functions, mesh);
     if (failed(programs))
       return failure();
+    // What a training step assigns is compared as a result.
+    SmallVector<StringAttr> assigned = exposeAssignments(function);
+    for (func::FuncOp each : functions)
+      if (failed(checkAssigned(each, exposeAssignments(each), assigned)))
+        return failure();
     for (func::FuncOp each :
          llvm::concat<const func::FuncOp>(functions, ArrayRef(function))) {
       if (each.isExternal() || !each.getBody().hasOneBlock())
@@ -132,6 +145,21 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     Equivalence result = checkEquivalence(function, *programs, mesh, options);
     functionReports.push_back(getJSON(function.getSymName(), result, mesh));
     return conclude(result, *programs, mesh);
+  }
+
+  /// The programs assign what the reference does.
+  static LogicalResult checkAssigned(func::FuncOp program,
+                                     ArrayRef<StringAttr> found,
+                                     ArrayRef<StringAttr> expected) {
+    for (StringAttr fqn : expected)
+      if (!llvm::is_contained(found, fqn))
+        return program.emitError("doesn't assign ")
+               << fqn << ", which the reference does";
+    for (StringAttr fqn : found)
+      if (!llvm::is_contained(expected, fqn))
+        return program.emitError("assigns ")
+               << fqn << ", which the reference doesn't";
+    return success();
   }
 
   static llvm::json::Object getJSON(StringRef name, const Equivalence &result,

@@ -54,6 +54,8 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
   let options = [
     Option<"reference", "reference", "std::string", /*default=*/"\"\"",
            "Path of the model: Model IR, Annotated IR or Sharded IR">,
+    Option<"train", "train", "std::string", /*default=*/"\"\"",
+           "Path of the training file, where the programs are the training step of the reference">,
     Option<"alwaysExecute", "always-execute", "bool", /*default=*/"false",
            "Whether to execute what is proven as well, which checks the rules">,
     Option<"report", "report", "std::string", /*default=*/"\"\"",

@@ -1,0 +1,44 @@
+//===- ExposeAssignments.cpp - Training steps as functions ----------------===//
+
+#include "ExposeAssignments.h"
+#include "tp/Dialect/NN/NN.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+SmallVector<StringAttr> tp::exposeAssignments(func::FuncOp function) {
+  SmallVector<StringAttr> names;
+  if (function.isExternal() || !function.getBody().hasOneBlock())
+    return names;
+  Block &block = function.getBody().front();
+  DenseMap<StringAttr, nn::ParameterOp> parameters;
+  SmallVector<nn::AssignOp> assigns;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto again = dyn_cast<nn::RecomputeOp>(op)) {
+      again.replaceAllUsesWith(again.getInput());
+      again.erase();
+    } else if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+      parameters[parameter.getFqnAttr()] = parameter;
+    } else if (auto assign = dyn_cast<nn::AssignOp>(op)) {
+      assigns.push_back(assign);
+    }
+  }
+  llvm::sort(assigns, [](nn::AssignOp a, nn::AssignOp b) {
+    return a.getFqn() < b.getFqn();
+  });
+  for (nn::AssignOp assign : assigns) {
+    names.push_back(assign.getFqnAttr());
+    Value value = assign.getValue();
+    NamedAttrList attrs;
+    if (nn::ParameterOp parameter = parameters.lookup(assign.getFqnAttr()))
+      for (StringRef name : {StringRef(kShardingAttr), StringRef(kGlobalTypeAttr)})
+        if (Attribute attr = parameter->getAttr(name))
+          attrs.set(name, attr);
+    block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(),
+                                          value);
+    (void)function.insertResult(function.getNumResults(), value.getType(),
+                                attrs.getDictionary(function.getContext()));
+    assign.erase();
+  }
+  return names;
+}

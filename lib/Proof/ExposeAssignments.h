@@ -1,0 +1,18 @@
+//===- ExposeAssignments.h - Training steps as functions --------*- C++ -*-===//
+
+#ifndef TP_LIB_PROOF_EXPOSEASSIGNMENTS_H
+#define TP_LIB_PROOF_EXPOSEASSIGNMENTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::tp {
+
+/// Makes what `function` assigns to parameters results of it, in the order of
+/// their FQNs, placed as the parameters are, and returns the FQNs. What is
+/// computed again is what was computed before. A function that assigns nothing
+/// stays as it is.
+SmallVector<StringAttr> exposeAssignments(func::FuncOp function);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_PROOF_EXPOSEASSIGNMENTS_H
