@@ -318,8 +318,11 @@ void CheckpointDirectory::remove(const std::string &checkpoint) {
   fs::remove_all(doomed, error);
 }
 
-void CheckpointDirectory::keepLast(int64_t count) {
+void CheckpointDirectory::keepLast(int64_t count, int64_t step) {
   std::vector<Checkpoint> complete = listCheckpoints(path).complete;
+  std::erase_if(complete, [&](const Checkpoint &checkpoint) {
+    return checkpoint.step > step;
+  });
   for (size_t i = 0; i + count < complete.size(); ++i)
     remove(complete[i].path);
 }

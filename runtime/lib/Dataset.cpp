@@ -249,7 +249,7 @@ Dataset Dataset::fromTokens(const Manifest &manifest, const std::string &path,
           ", which doesn't hold all tokens of '" + path + "' exactly");
     int64_t window = info.shape[1];
     const std::byte *data = file->getBytes().data();
-    if (!dataset.sources.empty())
+    if (!dataset.sources.empty() && size > 0)
       data += width; // one token further
     dataset.windowSize = window;
     dataset.numExamples = std::max<int64_t>(size / width - 1, 0) / window;

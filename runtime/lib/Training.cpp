@@ -65,7 +65,7 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
         session, training.step,
         {data.getNumExamples(), position, options.seed});
     if (options.checkpointKeep > 0)
-      options.checkpoints->keepLast(options.checkpointKeep);
+      options.checkpoints->keepLast(options.checkpointKeep, training.step);
     if (options.onCheckpoint)
       options.onCheckpoint(training.checkpoint);
   };

@@ -17,7 +17,8 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 static uint32_t updateCrc(uint32_t crc, const void *data, size_t bytes) {
-  return crc32_z(crc, static_cast<const Bytef *>(data), bytes);
+  // zlib begins anew when it is given no address.
+  return bytes ? crc32_z(crc, static_cast<const Bytef *>(data), bytes) : crc;
 }
 
 //===----------------------------------------------------------------------===//

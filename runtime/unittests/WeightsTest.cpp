@@ -92,6 +92,28 @@ TEST(Weights, ShardedLikeHuggingFaces) {
   }
 }
 
+TEST(Weights, EveryType) {
+  TemporaryDirectory directory;
+  std::vector<TensorSource> sources;
+  for (int32_t i = 0; i < numDtypes; ++i) {
+    auto dtype = static_cast<Dtype>(i);
+    Tensor tensor{dtype, {2, 3}, nullptr};
+    auto data = allocateAligned(tensor.getNumBytes());
+    std::memset(data.get(), i, tensor.getNumBytes());
+    tensor.data = data;
+    sources.push_back(makeSource(std::string(toString(dtype)), dtype,
+                                 tensor.shape, [tensor] { return tensor; }));
+  }
+  writeSafetensors(directory / "", "w.safetensors", sources);
+  auto entries = readWeights(directory / "w.safetensors");
+  for (int32_t i = 0; i < numDtypes; ++i) {
+    std::string name(toString(static_cast<Dtype>(i)));
+    const Tensor &tensor = entries.at(name).tensor;
+    EXPECT_EQ(tensor.getTypeString(), "2x3x" + name);
+    EXPECT_EQ(static_cast<int>(tensor.data.get()[tensor.getNumBytes() - 1]), i);
+  }
+}
+
 /// What the runtime doesn't compute with passes through.
 TEST(Weights, KeepsUnknownTypes) {
   TemporaryDirectory directory;

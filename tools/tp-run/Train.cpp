@@ -151,7 +151,8 @@ static TensorMap readConstants(const Options &options, const Dataset &data,
 }
 
 /// What --resume=auto continues from: the last checkpoint that is whole.
-static std::optional<Checkpoint> findLast(const CheckpointList &list) {
+static std::optional<Checkpoint> findLast(const CheckpointList &list,
+                                          const std::string &directory) {
   auto warn = [](const std::string &problem) {
     std::cerr << "tp-run: warning: " << problem
               << "; this checkpoint is passed over\n";
@@ -165,6 +166,9 @@ static std::optional<Checkpoint> findLast(const CheckpointList &list) {
       return *last;
     warn(problems.front());
   }
+  if (!list.broken.empty() || !list.complete.empty())
+    throw inputError("none of the checkpoints in '" + directory +
+                     "' is whole: give another directory to begin anew");
   return std::nullopt;
 }
 
@@ -176,7 +180,7 @@ chooseCheckpoint(const TrainingArguments &arguments) {
   if (!directory.empty())
     list = listCheckpoints(directory);
   if (arguments.resume == "auto")
-    return findLast(list);
+    return findLast(list, directory);
 
   int64_t start = 0;
   std::optional<Checkpoint> chosen;
@@ -197,7 +201,7 @@ chooseCheckpoint(const TrainingArguments &arguments) {
 }
 
 static void drawCurve(const Options &options, const LossHistory &losses) {
-  if (options.training.lossCurve.empty())
+  if (options.training.lossCurve.empty() || losses.empty())
     return;
   std::string name = std::filesystem::path(options.program).stem().string();
   OutputFile file(options.training.lossCurve);
@@ -291,9 +295,9 @@ ExitCode train(const Options &options) {
     }
   }
   drawCurve(options, losses);
-  if (result.step == start)
+  if (result.step == start && !result.wasStopped)
     std::cout << "nothing to do: " << start << " steps are done\n";
-  else
+  else if (result.step > start)
     printSummary(result, start, last, seconds,
                  data.getBatchSize() * tokens.value_or(1),
                  tokens ? "tokens" : "examples");

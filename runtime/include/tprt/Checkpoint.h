@@ -99,8 +99,10 @@ public:
   std::string write(const Session &session, int64_t step,
                     const DataState &data);
 
-  /// Removes all complete checkpoints but the last `count`.
-  void keepLast(int64_t count);
+  /// Removes all complete checkpoints up to `step`, but the last `count` of
+  /// them. Later ones are of a training that this one, resumed before them,
+  /// does again: they say nothing about what is worth keeping.
+  void keepLast(int64_t count, int64_t step);
 
 private:
   void remove(const std::string &checkpoint);
