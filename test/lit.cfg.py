@@ -18,7 +18,7 @@ path = [os.path.join(config.tp_binary_dir, "bin"), config.llvm_tools_dir]
 config.environment["PATH"] = os.pathsep.join(path + [config.environment["PATH"]])
 # Compiled artifacts of tp-run's cache belong to this build.
 config.environment["TP_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TP_KILLS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
