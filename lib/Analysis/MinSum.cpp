@@ -120,6 +120,7 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
     const CommunicationCost *costs;
     llvm::SmallVector<size_t> strides;
     size_t base = 0;
+    const CommunicationCost *at = nullptr;
   };
   llvm::SmallVector<Part> operands;
   for (unsigned part : parts) {
@@ -140,9 +141,19 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
     CommunicationCost best = CommunicationCost::infinite();
     unsigned choice = kNoChoice;
     for (size_t value = 0; value < numValues; ++value) {
+      // Most sums are too large by what counts first.
+      int64_t parameterBytes = 0, volume = 0;
+      for (Part &part : operands) {
+        part.at = &part.costs[part.base + value * part.strides[numPlaces]];
+        parameterBytes += part.at->parameterBytes;
+        volume += part.at->volume;
+      }
+      if (std::pair(parameterBytes, volume) >
+          std::pair(best.parameterBytes, best.volume))
+        continue;
       CommunicationCost sum;
       for (const Part &part : operands)
-        sum += part.costs[part.base + value * part.strides[numPlaces]];
+        sum += *part.at;
       if (sum < best) {
         best = sum;
         choice = value;

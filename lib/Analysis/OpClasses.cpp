@@ -2,16 +2,21 @@
 
 #include "tp/Analysis/OpClasses.h"
 #include "mlir/IR/OperationSupport.h"
+#include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 
+/// Its name makes a parameter another one, but is nothing that it is split by.
+static bool isNamed(Operation *op) { return isa<nn::ParameterOp>(op); }
+
 unsigned OpClasses::Alike::getHashValue(Operation *op) {
-  llvm::hash_code hash = llvm::hash_combine(
-      op->getName().getAsOpaquePointer(),
-      op->getName().hashOpProperties(op->getPropertiesStorage()));
+  llvm::hash_code hash = llvm::hash_value(op->getName().getAsOpaquePointer());
+  if (!isNamed(op))
+    hash = llvm::hash_combine(
+        hash, op->getName().hashOpProperties(op->getPropertiesStorage()));
   for (Value operand : op->getOperands())
     hash = llvm::hash_combine(hash, operand.getType().getAsOpaquePointer());
   for (Type type : op->getResultTypes())
@@ -29,8 +34,9 @@ bool OpClasses::Alike::isEqual(Operation *a, Operation *b) {
       a->getNumRegions() != b->getNumRegions() ||
       !llvm::equal(a->getOperandTypes(), b->getOperandTypes()) ||
       !llvm::equal(a->getResultTypes(), b->getResultTypes()) ||
-      !a->getName().compareOpProperties(a->getPropertiesStorage(),
-                                        b->getPropertiesStorage()))
+      !(isNamed(a) ||
+        a->getName().compareOpProperties(a->getPropertiesStorage(),
+                                         b->getPropertiesStorage())))
     return false;
   if (a->getNumRegions() == 0)
     return true;

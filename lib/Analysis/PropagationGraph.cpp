@@ -31,10 +31,13 @@ static ShardingAttr getResultSharding(func::FuncOp function, unsigned index) {
 
 /// What the IR fixes for the results of `op`; empty where it doesn't.
 static SmallVector<ShardingAttr> getFixed(Operation *op) {
-  if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr))
+  DictionaryAttr attrs = op->getRawDictionaryAttrs();
+  if (attrs.empty())
+    return {};
+  if (auto sharding = attrs.getAs<ShardingAttr>(kShardingAttr))
     return {sharding};
   SmallVector<ShardingAttr> shardings;
-  if (auto list = op->getAttrOfType<ArrayAttr>(kShardingsAttr))
+  if (auto list = attrs.getAs<ArrayAttr>(kShardingsAttr))
     llvm::append_range(shardings, list.getAsRange<ShardingAttr>());
   return shardings;
 }
@@ -118,6 +121,12 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
   instances.emplace_back().function = function;
   if (failed(checkTypes(function, function.getArgumentTypes(), "argument")))
     return failure();
+  if (function.getBody().hasOneBlock()) {
+    size_t numOps = function.getBody().front().getOperations().size();
+    instances.back().values.reserve(numOps);
+    nodes.reserve(nodes.size() + numOps);
+    values.reserve(values.size() + numOps);
+  }
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (function.getArgAttr(index, kGlobalTypeAttr))
@@ -369,7 +378,8 @@ LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
   return success();
 }
 
-void Graph::addComputeOp(Operation *op, unsigned instance, int64_t weight) {
+void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
+                         int64_t weight) {
   SmallVector<ShardingAttr> fixed = getFixed(op);
   auto parameter = dyn_cast<nn::ParameterOp>(op);
   if (parameter) {
@@ -396,15 +406,15 @@ void Graph::addComputeOp(Operation *op, unsigned instance, int64_t weight) {
     return;
   }
   ++numOps;
-  unsigned node = addNode({Node::Compute, instance, op,
-                           space.getRule(cast<ShardingRuleOpInterface>(op))});
+  unsigned node = addNode({Node::Compute, instance, op, rule});
   // What a body reads from around the op, it reads whole.
-  visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
-    if (isTensor(operand->get().getType()))
-      addUse(addFixed(instance, nullptr,
-                      getReplicated(operand->get().getType()), {}),
-             *operand, instance);
-  });
+  if (op->getNumRegions())
+    visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
+      if (isTensor(operand->get().getType()))
+        addUse(addFixed(instance, nullptr,
+                        getReplicated(operand->get().getType()), {}),
+               *operand, instance);
+    });
   bool ofParameters = false, ofOthers = false;
   for (OpOperand &operand : op->getOpOperands()) {
     addUse(node, operand, instance);
@@ -445,12 +455,19 @@ LogicalResult Graph::addAssign(nn::AssignOp op, unsigned instance) {
   if (node.kind == Node::Fixed)
     node.needs = node.gives;
   else
-    node.rule = space.getIdentityRule(op.getValue().getType());
+    node.rule = space.getIdentityRule(op.getValue().getType(),
+                                      /*isLinear=*/false);
   addUse(index, op->getOpOperand(0), instance);
   return success();
 }
 
 LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
+  // Most ops.
+  if (locals.empty())
+    if (std::optional<unsigned> rule = space.getPlainRule(op)) {
+      addComputeOp(op, *rule, instance, weight);
+      return success();
+    }
   if (failed(checkTypes(op, op->getResultTypes(), "result")))
     return failure();
   if (isa<ToLocalOp, FromLocalOp>(op) ||
@@ -491,8 +508,8 @@ LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
     addOne(addNode({Node::Barrier, instance, op, identity}));
     return success();
   }
-  if (isa<ShardingRuleOpInterface>(op)) {
-    addComputeOp(op, instance, weight);
+  if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op)) {
+    addComputeOp(op, space.getRule(ruleOp), instance, weight);
     return success();
   }
   if (auto assign = dyn_cast<nn::AssignOp>(op))

@@ -112,7 +112,8 @@ private:
   LogicalResult addCall(CallOpInterface call, unsigned instance,
                         int64_t weight);
   LogicalResult addLocalView(Operation *op, unsigned instance, int64_t weight);
-  void addComputeOp(Operation *op, unsigned instance, int64_t weight);
+  void addComputeOp(Operation *op, unsigned rule, unsigned instance,
+                    int64_t weight);
   LogicalResult addAssign(nn::AssignOp op, unsigned instance);
 
   unsigned addNode(Node node);

@@ -66,19 +66,45 @@ static int64_t getWidth(Type type) {
              : 8;
 }
 
+unsigned StrategySpace::addRule(ShardingRuleOpInterface op) {
+  return addRule(op.getShardingRule(),
+                 getWidth(op->getNumOperands() ? op->getOperand(0).getType()
+                                               : op->getResult(0).getType()));
+}
+
+unsigned StrategySpace::getClass(Operation *op) {
+  bool isNew;
+  unsigned opClass = classes.get(op, isNew);
+  if (isNew) {
+    plainRules.emplace_back();
+    rulesByClass.emplace_back();
+    auto isStatic = [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.hasStaticShape();
+    };
+    auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
+    if (ruleOp && op->getNumRegions() == 0 &&
+        !isa<DestinationStyleOpInterface>(op) &&
+        llvm::all_of(op->getOperandTypes(), isStatic) &&
+        llvm::all_of(op->getResultTypes(), isStatic))
+      plainRules.back() = rulesByClass.back() = addRule(ruleOp);
+  }
+  return opClass;
+}
+
+std::optional<unsigned> StrategySpace::getPlainRule(Operation *op) {
+  return op->getNumRegions() ? std::nullopt : plainRules[getClass(op)];
+}
+
 unsigned StrategySpace::getRule(ShardingRuleOpInterface op) {
   // What an op writes into can be part of its rule: a sum into zeros is another
   // than one into something else.
   if (isa<DestinationStyleOpInterface>(op.getOperation()))
-    return addRule(op.getShardingRule(), getWidth(op->getOperand(0).getType()));
-  bool isNew;
-  unsigned opClass = classes.get(op, isNew);
-  if (isNew)
-    rulesByClass.push_back(
-        addRule(op.getShardingRule(),
-                getWidth(op->getNumOperands() ? op->getOperand(0).getType()
-                                              : op->getResult(0).getType())));
-  return rulesByClass[opClass];
+    return addRule(op);
+  std::optional<unsigned> &rule = rulesByClass[getClass(op)];
+  if (!rule)
+    rule = addRule(op);
+  return *rule;
 }
 
 unsigned StrategySpace::getIdentityRule(RankedTensorType type, bool isLinear) {

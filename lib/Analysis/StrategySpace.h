@@ -60,6 +60,9 @@ public:
 
   /// The number of the op's rule; of equal rules it is the same.
   unsigned getRule(ShardingRuleOpInterface op);
+  /// The same, where `op` has a rule, takes and gives static tensors alone and
+  /// has no regions.
+  std::optional<unsigned> getPlainRule(Operation *op);
   /// The rule of something that passes a tensor on, a Partial too where it is
   /// linear.
   unsigned getIdentityRule(RankedTensorType type, bool isLinear = true);
@@ -117,6 +120,8 @@ private:
       std::tuple<const void *, bool, unsigned, SmallVector<int64_t, 0>>>;
 
   unsigned addRule(ShardingRule rule, int64_t width, bool isIdentity = false);
+  unsigned addRule(ShardingRuleOpInterface op);
+  unsigned getClass(Operation *op);
   unsigned getState(const State &state);
   StateSetId addSet(const StateSet &set);
   void collectChoices(const ShardingRule &rule, bool isResult, unsigned tensor,
@@ -127,7 +132,7 @@ private:
   std::vector<Rule> rules;
   std::map<std::vector<int64_t>, unsigned> rulesByContent;
   OpClasses classes;
-  std::vector<unsigned> rulesByClass;
+  std::vector<std::optional<unsigned>> plainRules, rulesByClass;
   std::vector<State> states;
   std::map<State, unsigned> statesById;
   /// Mesh dimensions in use.

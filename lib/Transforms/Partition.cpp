@@ -103,6 +103,9 @@ private:
   DenseMap<Value, ShardingAttr> shardings;
   IRMapping local;
   SmallVector<Attribute> certificates;
+  /// By plan and attributes of the redistribution.
+  DenseMap<std::pair<const RedistributionPlan *, Attribute>, DictionaryAttr>
+      knownCertificates;
   OpClasses classes;
   /// By class and placements.
   ListTable formNumbers;
@@ -238,7 +241,7 @@ Value FunctionPartitioner::getLocalValue(Value value) {
 /// Without global placements; a source says what it is a block of.
 DictionaryAttr FunctionPartitioner::getLocalAttrs(Operation *op,
                                                   LocalForm &form) {
-  DictionaryAttr attrs = op->getDiscardableAttrDictionary();
+  DictionaryAttr attrs = op->getRawDictionaryAttrs();
   if (attrs == form.globalAttrs)
     return form.localAttrs;
   NamedAttrList list(attrs);
@@ -413,7 +416,11 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
     value = applyStep(step, value, op);
   local.map(op.getResult(), value);
   shardings[op.getResult()] = op.getSharding();
-  certificates.push_back(getCertificate(**plan, *from, op));
+  DictionaryAttr &certificate =
+      knownCertificates[{*plan, op->getAttrDictionary()}];
+  if (!certificate)
+    certificate = getCertificate(**plan, *from, op);
+  certificates.push_back(certificate);
   return success();
 }
 

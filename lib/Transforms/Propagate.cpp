@@ -40,6 +40,7 @@ private:
   LogicalResult visitOperands(Operation *op);
   LogicalResult visitLocalView(Operation *op);
   void visitResults(Operation *op);
+  void writeShardings(Operation *op, ArrayRef<ShardingAttr> shardings);
   LogicalResult visitRedistribute(RedistributeOp op);
   LogicalResult replaceByPlaced(Operation *op, const Twine &reason);
   LogicalResult visitReturn(Operation *op);
@@ -66,6 +67,8 @@ private:
   /// What nothing asks for.
   DenseSet<std::pair<Value, ShardingAttr>> implicit;
   DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
+  /// Discardable attributes with a placement, by those without.
+  DenseMap<std::pair<DictionaryAttr, ShardingAttr>, DictionaryAttr> placedAttrs;
   /// Values between tp.to_local and tp.from_local, each rank's own.
   DenseSet<Value> locals;
 };
@@ -187,7 +190,19 @@ void FunctionWriter::visitResults(Operation *op) {
     function.shardings[redistribute] = sharding;
   }
   if (anyTensor)
-    setResultShardings(op, shardings);
+    writeShardings(op, shardings);
+}
+
+void FunctionWriter::writeShardings(Operation *op,
+                                    ArrayRef<ShardingAttr> shardings) {
+  if (shardings.size() != 1)
+    return setResultShardings(op, shardings);
+  DictionaryAttr &after =
+      placedAttrs[{op->getRawDictionaryAttrs(), shardings.front()}];
+  if (after)
+    return op->setDiscardableAttrs(after);
+  setResultShardings(op, shardings);
+  after = op->getRawDictionaryAttrs();
 }
 
 /// Replaces `op`, an identity, by its input as it needs it.

@@ -84,10 +84,11 @@ SmallVector<ShardingAttr> tp::getResultShardings(Operation *op) {
     return {redistribute.getSharding()};
   if (auto fromLocal = dyn_cast<FromLocalOp>(op))
     return {fromLocal.getSharding()};
-  if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr))
+  DictionaryAttr attrs = op->getRawDictionaryAttrs();
+  if (auto sharding = attrs.getAs<ShardingAttr>(kShardingAttr))
     return {sharding};
   SmallVector<ShardingAttr> shardings;
-  if (auto list = op->getAttrOfType<ArrayAttr>(kShardingsAttr))
+  if (auto list = attrs.getAs<ArrayAttr>(kShardingsAttr))
     llvm::append_range(shardings, list.getAsRange<ShardingAttr>());
   return shardings;
 }

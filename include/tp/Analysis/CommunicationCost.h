@@ -68,7 +68,8 @@ struct CommunicationCost {
   }
 
 private:
-  static constexpr int64_t kInfinite = int64_t(1) << 60;
+  /// Many of them can be added.
+  static constexpr int64_t kInfinite = int64_t(1) << 56;
 };
 
 } // namespace mlir::tp

@@ -9,8 +9,9 @@
 namespace mlir::tp {
 
 /// Numbers ops such that those that differ in nothing but locations,
-/// discardable attributes and the values that they use have one number. Ops
-/// that have been numbered must live, unchanged, as long as others are.
+/// discardable attributes, names of parameters and the values that they use
+/// have one number. Ops that have been numbered must live, unchanged, as long
+/// as others are.
 class OpClasses {
 public:
   /// The number of the class of `op`, from 0 on; `isNew` where none was alike.
