@@ -95,13 +95,18 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
   auto getPlace = [&](unsigned other) -> unsigned {
     return llvm::find(scope, other) - scope.begin();
   };
+  // A word has a table and the places of its first variables, or further ones.
   WordList key = {domains[variable], scope.size()};
   for (unsigned part : parts) {
     key.push_back(factors[part].table);
-    for (auto [index, other] : llvm::enumerate(getScope(part))) {
-      if (index % sizeof(Word) == 0)
+    unsigned free = sizeof(Word) - sizeof(TableId);
+    for (unsigned other : getScope(part)) {
+      if (free == 0) {
         key.push_back(0);
+        free = sizeof(Word);
+      }
       key.back() = key.back() << CHAR_BIT | getPlace(other);
+      --free;
     }
   }
   auto [number, isNew] = messageNumbers.insert(key);
@@ -186,40 +191,55 @@ namespace {
 /// are few sizes, and most variables come in order.
 class VariableQueue {
 public:
-  bool empty() const { return levels.empty(); }
   void push(double size, unsigned variable) {
-    Level &level = levels[size];
-    if (level.inOrder.empty() || level.inOrder.back() < variable)
-      level.inOrder.push_back(variable);
-    else
-      level.others.push(variable);
-  }
-  std::pair<double, unsigned> pop() {
-    auto it = levels.begin();
-    double size = it->first;
-    Level &level = it->second;
-    unsigned variable;
-    if (level.next == level.inOrder.size() ||
-        (!level.others.empty() &&
-         level.others.top() < level.inOrder[level.next])) {
-      variable = level.others.top();
-      level.others.pop();
-    } else {
-      variable = level.inOrder[level.next++];
+    auto it =
+        llvm::lower_bound(levels, size, [](const Level &level, double size) {
+          return level.size < size;
+        });
+    if (it == levels.end() || it->size != size) {
+      it = levels.insert(it, Level());
+      it->size = size;
     }
-    if (level.next == level.inOrder.size() && level.others.empty())
-      levels.erase(it);
-    return {size, variable};
+    first = std::min<size_t>(first, it - levels.begin());
+    if (it->inOrder.empty() || it->inOrder.back() < variable)
+      it->inOrder.push_back(variable);
+    else
+      it->others.push(variable);
+  }
+  /// Nothing where none is left.
+  std::optional<std::pair<double, unsigned>> pop() {
+    for (; first < levels.size(); ++first) {
+      Level &level = levels[first];
+      bool isThrough = level.next == level.inOrder.size();
+      if (isThrough && level.others.empty()) {
+        level.inOrder.clear();
+        level.next = 0;
+        continue;
+      }
+      unsigned variable;
+      if (isThrough || (!level.others.empty() &&
+                        level.others.top() < level.inOrder[level.next])) {
+        variable = level.others.top();
+        level.others.pop();
+      } else {
+        variable = level.inOrder[level.next++];
+      }
+      return std::pair(level.size, variable);
+    }
+    return std::nullopt;
   }
 
 private:
   struct Level {
+    double size = 0;
     std::vector<unsigned> inOrder;
     size_t next = 0;
     std::priority_queue<unsigned, std::vector<unsigned>, std::greater<unsigned>>
         others;
   };
-  std::map<double, Level> levels;
+  /// By size; those before `first` are empty.
+  std::vector<Level> levels;
+  size_t first = 0;
 };
 } // namespace
 
@@ -234,7 +254,8 @@ public:
   Elimination(MinSum &problem, size_t maxEntries)
       : problem(problem), domains(problem.domains), factors(problem.factors),
         maxEntries(maxEntries), isActive(factors.size(), true),
-        isDone(domains.size(), false), sizes(domains.size()) {
+        isDone(domains.size(), false), sizes(domains.size()),
+        seen(domains.size()) {
     lists.resize(domains.size());
     for (unsigned factor = 0; factor < factors.size(); ++factor)
       for (unsigned variable : problem.getScope(factor))
@@ -290,15 +311,14 @@ private:
       prune(variable);
     entries[list.begin + list.size++] = factor;
   }
-  void addToScope(unsigned variable, unsigned factor, Variables &scope) const {
-    for (unsigned other : problem.getScope(factor))
-      if (other != variable && !llvm::is_contained(scope, other))
-        scope.push_back(other);
-  }
-  Variables getScope(unsigned variable, llvm::ArrayRef<unsigned> bucket) const {
+  Variables getScope(unsigned variable, llvm::ArrayRef<unsigned> bucket) {
     Variables scope;
+    ++round;
+    seen[variable] = round;
     for (unsigned factor : bucket)
-      addToScope(variable, factor, scope);
+      for (unsigned other : problem.getScope(factor))
+        if (std::exchange(seen[other], round) != round)
+          scope.push_back(other);
     return scope;
   }
   double getNumEntries(llvm::ArrayRef<unsigned> scope) const {
@@ -326,6 +346,9 @@ private:
   std::vector<char> isActive, isDone;
   std::vector<double> sizes;
   VariableQueue queue;
+  /// In which round of collecting variables each was found.
+  std::vector<unsigned> seen;
+  unsigned round = 0;
   /// The factors of each variable are a part of `entries`.
   std::vector<List> lists;
   std::vector<unsigned> entries;
@@ -392,8 +415,8 @@ std::vector<unsigned> MinSum::Elimination::run() {
   for (unsigned variable = 0; variable < domains.size(); ++variable)
     if (domains[variable] > 1)
       update(variable);
-  while (!queue.empty()) {
-    auto [size, variable] = queue.pop();
+  while (auto next = queue.pop()) {
+    auto [size, variable] = *next;
     if (isDone[variable] || size != sizes[variable])
       continue;
     if (lists[variable].size >= kManyFactors) {

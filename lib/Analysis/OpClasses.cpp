@@ -2,6 +2,7 @@
 
 #include "tp/Analysis/OpClasses.h"
 #include "mlir/IR/OperationSupport.h"
+#include "tp/Analysis/ListTable.h"
 #include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,15 +14,14 @@ using namespace mlir::tp;
 static bool isNamed(Operation *op) { return isa<nn::ParameterOp>(op); }
 
 unsigned OpClasses::Alike::getHashValue(Operation *op) {
-  llvm::hash_code hash = llvm::hash_value(op->getName().getAsOpaquePointer());
+  WordList words = {toWord(op->getName().getAsOpaquePointer())};
   if (!isNamed(op))
-    hash = llvm::hash_combine(
-        hash, op->getName().hashOpProperties(op->getPropertiesStorage()));
+    words.push_back(op->getName().hashOpProperties(op->getPropertiesStorage()));
   for (Value operand : op->getOperands())
-    hash = llvm::hash_combine(hash, operand.getType().getAsOpaquePointer());
+    words.push_back(toWord(operand.getType().getAsOpaquePointer()));
   for (Type type : op->getResultTypes())
-    hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
-  return hash;
+    words.push_back(toWord(type.getAsOpaquePointer()));
+  return llvm::hash_combine_range(words.begin(), words.end());
 }
 
 bool OpClasses::Alike::isEqual(Operation *a, Operation *b) {

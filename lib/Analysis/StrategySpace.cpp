@@ -329,25 +329,43 @@ const Spread &StrategySpace::spread(unsigned ruleId,
   });
   result.operands.assign(operands.begin(), operands.end());
   result.results.assign(results.begin(), results.end());
-  for (const SplitChoice &choice : result.choices) {
-    OpSplit split = getReplicatedSplit(rule, mesh);
-    if (choice.isLinear) {
-      split.linearAxes.push_back({choice.index, choice.axis});
-    } else {
-      split.factorSegments[choice.index].assign(choice.segments.begin(),
-                                                choice.segments.end());
-      if (!canSplit(rule, split, choice.index, choice.axis))
-        continue;
-      split.factorAxes[choice.index].push_back(choice.axis);
-    }
-    for (auto [i, set] : llvm::enumerate(result.operands))
-      if (ShardingAttr sharding = getOperandSharding(rule, split, i))
-        set = unite(set, getStates(sharding));
-    for (auto [i, set] : llvm::enumerate(result.results))
-      if (ShardingAttr sharding = getResultSharding(rule, split, i))
-        set = unite(set, getStates(sharding));
-  }
+  for (const SplitChoice &choice : result.choices)
+    for (auto [set, added] :
+         llvm::zip(llvm::concat<StateSetId>(result.operands, result.results),
+                   getEffect(ruleId, choice)))
+      set = unite(set, added);
   return result;
+}
+
+ArrayRef<StateSetId> StrategySpace::getEffect(unsigned ruleId,
+                                              const SplitChoice &choice) {
+  auto &effects = rules[ruleId].effects;
+  for (const auto &[known, effect] : effects)
+    if (known == choice)
+      return effect;
+  SmallVector<StateSetId, 4> effect;
+  const ShardingRule &rule = *rules[ruleId].rule;
+  OpSplit split = getReplicatedSplit(rule, mesh);
+  bool isValid = true;
+  if (choice.isLinear) {
+    split.linearAxes.push_back({choice.index, choice.axis});
+  } else {
+    split.factorSegments[choice.index].assign(choice.segments.begin(),
+                                              choice.segments.end());
+    isValid = canSplit(rule, split, choice.index, choice.axis);
+    split.factorAxes[choice.index].push_back(choice.axis);
+  }
+  auto add = [&](ShardingAttr sharding) {
+    effect.push_back(sharding ? getStates(sharding) : 0);
+  };
+  if (isValid) {
+    for (size_t i = 0; i < rule.operands.size(); ++i)
+      add(getOperandSharding(rule, split, i));
+    for (size_t i = 0; i < rule.results.size(); ++i)
+      add(getResultSharding(rule, split, i));
+  }
+  effects.push_back({choice, std::move(effect)});
+  return effects.back().second;
 }
 
 const std::vector<SplitChoice> &StrategySpace::getAllChoices(unsigned ruleId) {

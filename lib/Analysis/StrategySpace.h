@@ -115,6 +115,8 @@ private:
     /// Whether it only passes values on, and computes nothing.
     bool isIdentity = false;
     std::optional<std::vector<SplitChoice>> allChoices;
+    /// Where a choice alone takes the op's tensors.
+    std::vector<std::pair<SplitChoice, SmallVector<StateSetId, 4>>> effects;
   };
   using ChoiceKey = std::vector<
       std::tuple<const void *, bool, unsigned, SmallVector<int64_t, 0>>>;
@@ -124,6 +126,9 @@ private:
   unsigned getClass(Operation *op);
   unsigned getState(const State &state);
   StateSetId addSet(const StateSet &set);
+  /// The states of operands, then results, over what `choice` alone splits;
+  /// none where it can't.
+  ArrayRef<StateSetId> getEffect(unsigned rule, const SplitChoice &choice);
   void collectChoices(const ShardingRule &rule, bool isResult, unsigned tensor,
                       const State &state, ArrayRef<StateSetId> operands,
                       std::vector<SplitChoice> &choices);

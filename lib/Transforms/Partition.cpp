@@ -682,9 +682,12 @@ private:
   MeshOp mesh;
   RedistributionPlanner &planner;
   llvm::SetVector<std::pair<int64_t, AxisListAttr>> splits;
+  DenseSet<std::pair<Type, ShardingAttr>> added;
 };
 
 void RankGrouper::add(Type type, ShardingAttr sharding) {
+  if (!added.insert({type, sharding}).second)
+    return;
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!sharding || !tensor || isEven(tensor.getShape(), sharding, mesh))
     return;

@@ -70,11 +70,12 @@ private:
       nodes[reduce] = std::move(node);
       return;
     }
+    if (llvm::none_of(op->getOperands(),
+                      [&](Value v) { return getNode(v, op); }))
+      return;
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruled || op->getNumResults() != 1 || !isMemoryEffectFree(op) ||
-        !isa<RankedTensorType>(op->getResult(0).getType()) ||
-        llvm::none_of(op->getOperands(),
-                      [&](Value v) { return getNode(v, op); }))
+        !isa<RankedTensorType>(op->getResult(0).getType()))
       return;
     ShardingRule rule = ruled.getShardingRule();
     // In the sets that count once, the other operands are taken from one rank.
@@ -86,9 +87,10 @@ private:
 
   /// The node of an operand of `op` that nothing else uses.
   Node *getNode(Value value, Operation *op) {
+    if (!value.hasOneUse())
+      return nullptr;
     auto it = nodes.find(value);
-    if (it == nodes.end() || !value.hasOneUse() ||
-        value.getParentBlock() != op->getBlock())
+    if (it == nodes.end() || value.getParentBlock() != op->getBlock())
       return nullptr;
     return &it->second;
   }
