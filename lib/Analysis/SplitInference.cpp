@@ -332,3 +332,43 @@ FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
   diag.attachNote() << "the rule is " << text;
   return diag;
 }
+
+bool tp::isAlikeAlong(ShardingRuleOpInterface op, unsigned factor,
+                      ArrayRef<AxisRefAttr> axes, MeshOp mesh) {
+  ShardingRule rule = op.getShardingRule();
+  OpSplit split = getReplicatedSplit(rule, mesh);
+  llvm::append_range(split.factorAxes[factor], axes);
+  split.rank = mesh.getGroupOf(0, axes).back();
+  auto getBlocks = [&](TypeRange types, auto getSharding) {
+    SmallVector<Type> blocks;
+    for (auto [index, type] : llvm::enumerate(types)) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      ShardingAttr sharding = getSharding(rule, split, index);
+      blocks.push_back(!tensor ? type
+                       : !sharding
+                           ? Type()
+                           : getLocalType(tensor, sharding, mesh, split.rank));
+    }
+    return blocks;
+  };
+  SmallVector<Type> from = getBlocks(op->getOperandTypes(), getOperandSharding);
+  SmallVector<Type> to = getBlocks(op->getResultTypes(), getResultSharding);
+  if (llvm::is_contained(from, Type()) || llvm::is_contained(to, Type()))
+    return false;
+  Block block;
+  block.addArguments(from, SmallVector<Location>(from.size(), op->getLoc()));
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointToEnd(&block);
+  if (failed(op.partition(builder, block.getArguments(), to, split)) ||
+      !llvm::hasSingleElement(block))
+    return false;
+  Operation &built = block.front();
+  return built.getName() == op->getName() &&
+         built.getPropertiesAsAttribute() == op->getPropertiesAsAttribute() &&
+         llvm::all_of(llvm::zip_equal(built.getRegions(), op->getRegions()),
+                      [](auto regions) {
+                        return OperationEquivalence::isRegionEquivalentTo(
+                            &std::get<0>(regions), &std::get<1>(regions),
+                            OperationEquivalence::IgnoreLocations);
+                      });
+}

@@ -72,3 +72,41 @@ func.func @keep(%a: tensor<4x4xf32>, %b: tensor<3x8xf32>, %c: tensor<4x8xf32>, %
   %7 = nn.relu %6 : tensor<8x4xf32>
   return %1, %3, %5, %4, %7 : tensor<4x6xf32>, tensor<6x6xf32>, tensor<8x6xf32>, tensor<8x8xf32>, tensor<8x4xf32>
 }
+
+// Nor where a row's place counts: pieces don't know where they were.
+// CHECK-LABEL: func.func @places
+// CHECK-NOT: nn.concat
+// CHECK: return
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+#all = affine_map<(m, n, k) -> (m, n)>
+func.func @places(%x: tensor<8x4xf32>, %w: tensor<4x6xf32>, %z: tensor<8x6xf32>) -> tensor<4x6xf32> {
+  %0 = linalg.generic {indexing_maps = [#rows, #columns, #all], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x4xf32>, tensor<4x6xf32>) outs(%z : tensor<8x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %sum: f32):
+    %row = linalg.index 0 : index
+    %number = arith.index_cast %row : index to i64
+    %weight = arith.sitofp %number : i64 to f32
+    %1 = arith.mulf %a, %b : f32
+    %2 = arith.mulf %1, %weight : f32
+    %3 = arith.addf %sum, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<8x6xf32>
+  %4 = tp.reduce_scatter sum %0 dim 0 over @mesh {tp} : tensor<8x6xf32> -> tensor<4x6xf32>
+  return %4 : tensor<4x6xf32>
+}
+
+// The same without places is.
+// CHECK-LABEL: func.func @no_places
+// CHECK: nn.concat
+func.func @no_places(%x: tensor<8x4xf32>, %w: tensor<4x6xf32>, %z: tensor<8x6xf32>) -> tensor<4x6xf32> {
+  %0 = linalg.generic {indexing_maps = [#rows, #columns, #all], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x4xf32>, tensor<4x6xf32>) outs(%z : tensor<8x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %sum: f32):
+    %1 = arith.mulf %a, %b : f32
+    %3 = arith.addf %sum, %1 : f32
+    linalg.yield %3 : f32
+  } -> tensor<8x6xf32>
+  %4 = tp.reduce_scatter sum %0 dim 0 over @mesh {tp} : tensor<8x6xf32> -> tensor<4x6xf32>
+  return %4 : tensor<4x6xf32>
+}

@@ -1,5 +1,4 @@
-//===- SplitInference.h - Which split explains an op's placements -*- C++
-//-*-===//
+//===- SplitInference.h - Which split explains placements -------*- C++ -*-===//
 
 #ifndef TP_ANALYSIS_SPLITINFERENCE_H
 #define TP_ANALYSIS_SPLITINFERENCE_H
@@ -32,6 +31,12 @@ OpSplit getReplicatedSplit(const ShardingRule &rule, MeshOp mesh);
 /// all of a dimension wherever it is.
 bool canSplit(const ShardingRule &rule, const OpSplit &split, unsigned factor,
               AxisRefAttr axis);
+
+/// Whether `op` computes what lies along `factor`, a parallel one that `axes`
+/// split evenly, alike wherever it lies: for the last block, its partition hook
+/// builds the op itself. One that counts positions does not.
+bool isAlikeAlong(ShardingRuleOpInterface op, unsigned factor,
+                  ArrayRef<AxisRefAttr> axes, MeshOp mesh);
 
 } // namespace mlir::tp
 

@@ -32,6 +32,8 @@ namespace {
 struct Rows {
   ShardingRuleOpInterface op;
   ShardingRule rule;
+  /// The factor that the rows are.
+  unsigned factor;
   /// Per operand the dimension that the rows are, -1 where they aren't in it.
   SmallVector<int64_t> operandDims;
   int64_t resultDim;
@@ -48,7 +50,7 @@ std::optional<Rows> getRows(Operation *op, ShardingRule rule,
       factors.size() != 1 || !rule.windows.empty() ||
       rule.factors[factors.front()].kind != FactorKind::Parallel)
     return std::nullopt;
-  Rows rows{cast<ShardingRuleOpInterface>(op), rule, {}, -1};
+  Rows rows{cast<ShardingRuleOpInterface>(op), rule, factors.front(), {}, -1};
   for (const TensorFactors &operand : rule.operands) {
     std::optional<int64_t> dim = getWholeDim(operand, factors.front());
     if (!dim)
@@ -104,7 +106,7 @@ private:
     ShardingRule rule = ruled.getShardingRule();
     std::optional<Rows> rows = getRows(
         user, rule, rule.operands[use.getOperandNumber()][gather.getDim()]);
-    if (!rows)
+    if (!rows || !isAlike(*rows, gather.getAxes()))
       return success();
     // What else has rows must be cut as the gathered value is.
     for (auto [i, dim] : llvm::enumerate(rows->operandDims))
@@ -165,7 +167,7 @@ private:
     ShardingRule rule = ruled.getShardingRule();
     std::optional<Rows> rows =
         getRows(producer, rule, rule.results[0][scatter.getDim()]);
-    if (!rows)
+    if (!rows || !isAlike(*rows, scatter.getAxes()))
       return success();
 
     note(scatter, "reduce_scatter and its contraction are done in chunks");
@@ -212,6 +214,16 @@ private:
            axes.getSegments().empty();
   }
 
+  /// Whether the rows are computed alike wherever they are: a piece doesn't
+  /// know where it was.
+  static bool isAlike(const Rows &rows, AxisListAttr axes) {
+    return isAlikeAlong(rows.op, rows.factor, axes.getAxes(), getMesh(rows.op));
+  }
+
+  static MeshOp getMesh(Operation *op) {
+    return *op->getParentOfType<ModuleOp>().getOps<MeshOp>().begin();
+  }
+
   void note(CollectiveOpInterface op, StringRef what) {
     remarkRewrite(op, "Decompose", what);
     ++numDecomposed;
@@ -221,8 +233,7 @@ private:
   FailureOr<Value> contract(OpBuilder &b, const Rows &rows,
                             ArrayRef<Value> operands, int64_t size) {
     ShardingRuleOpInterface op = rows.op;
-    MeshOp mesh = *op->getParentOfType<ModuleOp>().getOps<MeshOp>().begin();
-    OpSplit split = getReplicatedSplit(rows.rule, mesh);
+    OpSplit split = getReplicatedSplit(rows.rule, getMesh(op));
     split.rank = rank;
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     FailureOr<SmallVector<Value>> results =
