@@ -3,7 +3,9 @@
 #include "tp/Proof/Equivalence.h"
 #include "ExactCheck.h"
 #include "ProgramMatcher.h"
+#include "Rejoin.h"
 #include "Unbundle.h"
+#include "tp/Dialect/NN/NN.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -51,31 +53,33 @@ static Equivalence prove(const ReferenceGraph &reference,
   return equivalence;
 }
 
-/// What is proven of the programs with joined collectives taken apart; nothing
-/// where that is no help. All programs must have joined the same ones: else
-/// they would wait for each other.
-static std::optional<Equivalence>
-proveUnbundled(const ReferenceGraph &reference, ArrayRef<Program> programs,
-               MeshOp mesh) {
-  if (llvm::none_of(programs, [](const Program &program) {
-        return hasBundles(program.function);
-      }))
-    return std::nullopt;
+/// What is proven of the programs with joined collectives taken apart, and
+/// chunks put together; nothing where that is no help. All programs must have
+/// joined and cut the same: else they would wait for each other.
+static std::optional<Equivalence> proveRestored(const ReferenceGraph &reference,
+                                                ArrayRef<Program> programs,
+                                                MeshOp mesh) {
   func::FuncOp first = programs.front().function;
+  auto isConcat = [](nn::ConcatOp) { return WalkResult::interrupt(); };
+  if (!first->walk(isConcat).wasInterrupted())
+    return std::nullopt;
   auto module = first->getParentOfType<ModuleOp>();
   OwningOpRef<ModuleOp> copy = module.clone();
-  SmallVector<Program> unbundled;
-  std::optional<SmallVector<unsigned>> counts;
+  SmallVector<Program> restored;
+  SmallVector<unsigned> joined;
+  SmallVector<std::pair<unsigned, unsigned>> chunks;
   for (Program program : programs) {
     program.function =
         copy->lookupSymbol<func::FuncOp>(program.function.getSymNameAttr());
-    SmallVector<unsigned> own = unbundle(program.function, mesh);
-    if (counts && own != *counts)
+    auto ownJoined = unbundle(program.function, mesh);
+    auto ownChunks = rejoin(program.function, mesh);
+    if (!restored.empty() && (ownJoined != joined || ownChunks != chunks))
       return std::nullopt;
-    counts = std::move(own);
-    unbundled.push_back(std::move(program));
+    joined = std::move(ownJoined);
+    chunks = std::move(ownChunks);
+    restored.push_back(std::move(program));
   }
-  Equivalence equivalence = prove(reference, unbundled, mesh);
+  Equivalence equivalence = prove(reference, restored, mesh);
   return equivalence.mismatch ? std::nullopt : std::optional(equivalence);
 }
 
@@ -87,8 +91,8 @@ Equivalence tp::checkEquivalence(func::FuncOp reference,
     ReferenceGraph graph(reference);
     equivalence = prove(graph, programs, mesh);
     if (equivalence.mismatch && !equivalence.mismatch->isInterface)
-      if (auto unbundled = proveUnbundled(graph, programs, mesh))
-        equivalence = std::move(*unbundled);
+      if (auto restored = proveRestored(graph, programs, mesh))
+        equivalence = std::move(*restored);
   }
   bool isProven = equivalence.verdict == Verdict::Proven;
   if (!options.maxOperations || (isProven && !options.alwaysExecute) ||

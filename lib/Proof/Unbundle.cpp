@@ -21,14 +21,6 @@ static nn::ConcatOp getBundle(Operation *collective) {
   return all && all.getType().getRank() == 1 ? all : nn::ConcatOp();
 }
 
-bool tp::hasBundles(func::FuncOp program) {
-  return program
-      ->walk([](Operation *op) {
-        return getBundle(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 namespace {
 
 /// How the elements of a tensor lie: each dimension is made of extents of the

@@ -17,9 +17,6 @@
 
 namespace mlir::tp {
 
-/// Whether a program has a collective of several values.
-bool hasBundles(func::FuncOp program);
-
 /// Replaces each all_reduce and all_gather of a concatenation by those of its
 /// parts, where all uses of the result cut one part out. Returns, for each
 /// collective that the program had, in its order, how many it became.

@@ -15,9 +15,11 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Proof/Equivalence.h"
+#include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -268,26 +270,29 @@ std::vector<Fault> getFaults(Operation *op, MeshOp mesh) {
 
 class FaultsTest : public test::ProofTest {
 protected:
-  OwningOpRef<ModuleOp> parallelize(ModuleOp model, bool isBucketed) {
+  /// What is done to the collectives by request.
+  enum class Form { Plain, Joined, InChunks };
+
+  OwningOpRef<ModuleOp> parallelize(ModuleOp model, Form form) {
     OwningOpRef<ModuleOp> ranks = model.clone();
     PassManager passes(&context);
     ParallelizeOptions options;
-    if (isBucketed)
+    if (form == Form::Joined)
       options.bucketBytes = 1 << 20;
+    if (form == Form::InChunks) {
+      options.overlap = true;
+      options.chunks = 2;
+    }
     buildParallelizePipeline(passes, options);
+    passes.addPass(createLowerStartWait());
     EXPECT_TRUE(succeeded(passes.run(*ranks)));
     return ranks;
   }
 
-  /// Whether collectives are of several values.
-  static bool hasBuckets(ModuleOp ranks) {
-    return ranks
-        ->walk([](CollectiveOpInterface op) {
-          auto all = op->getOperand(0).getDefiningOp<nn::ConcatOp>();
-          return all && all.getType().getRank() == 1 ? WalkResult::interrupt()
-                                                     : WalkResult::advance();
-        })
-        .wasInterrupted();
+  static int64_t countCollectives(ModuleOp ranks) {
+    int64_t count = 0;
+    ranks.walk([&](CollectiveOpInterface) { ++count; });
+    return count;
   }
 
   Verdict check(ModuleOp ranks, ModuleOp model, bool prove,
@@ -309,20 +314,23 @@ protected:
 };
 
 TEST_F(FaultsTest, AreCaught) {
-  int64_t numFaults = 0, numHarmless = 0, numNotProven = 0, numBucketed = 0;
+  int64_t numFaults = 0, numHarmless = 0, numNotProven = 0;
+  std::map<Form, int64_t> numModels;
   llvm::MapVector<StringRef, int64_t> byKind;
   std::vector<std::string> kinds;
   llvm::StringMap<int64_t> caught;
   ScopedDiagnosticHandler quiet(&context,
                                 [](Diagnostic &) { return success(); });
-  auto plantAll = [&](const test::Model &each, bool isBucketed) {
+  auto plantAll = [&](const test::Model &each, Form form) {
     SCOPED_TRACE(each.name);
     auto model = parseSourceString<ModuleOp>(each.text, &context);
     ASSERT_TRUE(model);
-    OwningOpRef<ModuleOp> ranks = parallelize(*model, isBucketed);
-    if (isBucketed && !hasBuckets(*ranks))
+    OwningOpRef<ModuleOp> ranks = parallelize(*model, form);
+    if (form != Form::Plain &&
+        countCollectives(*ranks) ==
+            countCollectives(*parallelize(*model, Form::Plain)))
       return;
-    numBucketed += isBucketed;
+    ++numModels[form];
     std::string reason;
     ASSERT_EQ(check(*ranks, *model, /*prove=*/true, &reason), Verdict::Proven)
         << reason;
@@ -365,9 +373,10 @@ TEST_F(FaultsTest, AreCaught) {
     }
   };
   for (const test::Model &each : test::kModels)
-    for (bool isBucketed : {false, true})
-      plantAll(each, isBucketed);
-  EXPECT_GE(numBucketed, 2);
+    for (Form form : {Form::Plain, Form::Joined, Form::InChunks})
+      plantAll(each, form);
+  EXPECT_GE(numModels[Form::Joined], 2);
+  EXPECT_GE(numModels[Form::InChunks], 1);
   for (auto &kind : caught)
     llvm::outs() << kind.second << " " << kind.first() << "\n";
   llvm::outs() << numFaults << " faults, all caught; " << numHarmless

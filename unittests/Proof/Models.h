@@ -124,6 +124,21 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
   %5 = nn.linear %4, %o : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
   return %5 : tensor<3x4xf32>
 })"},
+    {"small", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%a: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>},
+                %b: tensor<4x3xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>},
+                %c: tensor<5x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>},
+                %d: tensor<64x2xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>})
+    -> (tensor<4x6xf32>, tensor<4x3xf32>, tensor<5x2xf32>, tensor<5xf32>) {
+  %0 = tp.redistribute %a to <@mesh, [{}, {} ]> : tensor<4x6xf32>
+  %1 = tp.redistribute %b to <@mesh, [{}, {} ]> : tensor<4x3xf32>
+  %2 = nn.exp %0 : tensor<4x6xf32>
+  %3 = nn.exp %1 : tensor<4x3xf32>
+  %4 = nn.matmul %c, %d : (tensor<5x64xf32>, tensor<64x2xf32>) -> tensor<5x2xf32>
+  %5 = nn.reduce sum %c dims [1] : tensor<5x64xf32> -> tensor<5xf32>
+  return %2, %3, %4, %5 : tensor<4x6xf32>, tensor<4x3xf32>, tensor<5x2xf32>, tensor<5xf32>
+})"},
     {"branch", R"(
 tp.mesh @mesh(tp = 2)
 func.func @main(%p: tensor<1xi64>, %x: tensor<3x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>},
