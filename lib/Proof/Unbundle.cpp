@@ -163,23 +163,27 @@ private:
     return failure();
   }
 
-  /// Rearranges until it is what the member's own collective gives: as long as
-  /// that goes on, as extents of 1 look like another dimension's on the way.
+  /// Rearranges until it is what the member's own collective gives, as far as
+  /// that goes: on the way, extents of 1 may look like another dimension's. It
+  /// takes two reshapes at most; what comes behind is somebody else's.
   LogicalResult followPart(Value value, const Layout &layout,
-                           ArrayRef<int64_t> extents, Member &member) {
+                           ArrayRef<int64_t> extents, Member &member,
+                           unsigned numReshapes = 0) {
     size_t numResults = member.results.size();
+    auto followUser = [&](Operation *user) {
+      Layout next = layout;
+      if (auto transpose = dyn_cast<nn::TransposeOp>(user)) {
+        next.transpose(transpose.getPermutation());
+        return followPart(transpose, next, extents, member, numReshapes);
+      }
+      auto reshape = dyn_cast<nn::ReshapeOp>(user);
+      if (!reshape || numReshapes == 2 ||
+          failed(next.reshape(reshape.getType().getShape())))
+        return failure();
+      return followPart(reshape, next, extents, member, numReshapes + 1);
+    };
     if (llvm::all_of(value.getUsers(), [&](Operation *user) {
-          Layout next = layout;
-          if (auto reshape = dyn_cast<nn::ReshapeOp>(user)) {
-            if (failed(next.reshape(reshape.getType().getShape())))
-              return false;
-          } else if (auto transpose = dyn_cast<nn::TransposeOp>(user)) {
-            next.transpose(transpose.getPermutation());
-          } else {
-            return false;
-          }
-          return succeeded(
-              followPart(user->getResult(0), next, extents, member));
+          return succeeded(followUser(user));
         }))
       return success();
     member.results.truncate(numResults);
