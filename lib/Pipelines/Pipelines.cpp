@@ -28,8 +28,12 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on each entry point is one program: what it calls is part of it.
   pm.addPass(createInlineCalls());
+  constexpr int64_t trainingBucketBytes = 25 << 20;
+  int64_t bucketBytes = options.bucketBytes;
+  if (bucketBytes < 0)
+    bucketBytes = options.train.empty() ? 0 : trainingBucketBytes;
   pm.addPass(createOptimizeCollectives(
-      {options.sequenceParallel, options.bucketBytes, options.memoryLimit}));
+      {options.sequenceParallel, bucketBytes, options.memoryLimit}));
   if (options.overlap)
     pm.addPass(createOverlapCollectives({options.chunks}));
   pm.addPass(createVerifyCollectives());

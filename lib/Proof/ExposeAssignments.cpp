@@ -31,11 +31,12 @@ SmallVector<StringAttr> tp::exposeAssignments(func::FuncOp function) {
     Value value = assign.getValue();
     NamedAttrList attrs;
     if (nn::ParameterOp parameter = parameters.lookup(assign.getFqnAttr()))
-      for (StringRef name : {StringRef(kShardingAttr), StringRef(kGlobalTypeAttr)})
+      for (StringRef name :
+           {StringRef(kShardingAttr), StringRef(kGlobalTypeAttr)})
         if (Attribute attr = parameter->getAttr(name))
           attrs.set(name, attr);
-    block.getTerminator()->insertOperands(block.getTerminator()->getNumOperands(),
-                                          value);
+    block.getTerminator()->insertOperands(
+        block.getTerminator()->getNumOperands(), value);
     (void)function.insertResult(function.getNumResults(), value.getType(),
                                 attrs.getDictionary(function.getContext()));
     assign.erase();

@@ -116,7 +116,7 @@ private:
       OpBuilder builder(step.op);
       Operation *previous = step.op->getPrevNode();
       ForwardBuilder forward(step.op->getLoc(), builder, options.getStep,
-                             options.seed, stream, step.saved);
+                             options.seed, *options.stream, step.saved);
       SmallVector<Value> results =
           cast<GradientOpInterface>(step.op).buildForward(forward);
       nameOps(previous ? previous->getNextNode() : &block.front(), step.op,
@@ -284,7 +284,6 @@ private:
   /// Last op first.
   SmallVector<Step> steps;
   DenseMap<Value, SmallVector<Value>> contributions;
-  int64_t stream = 0;
 };
 
 } // namespace

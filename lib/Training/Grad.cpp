@@ -4,6 +4,7 @@
 #include "Optimizer.h"
 #include "Recompute.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Plan/Pattern.h"
@@ -32,7 +33,10 @@ private:
   void runOnOperation() override {
     config = {};
     parameters.clear();
-    stepParameter = {};
+    trained.clear();
+    sums.clear();
+    totalLoss = stepParameter = {};
+    stream = 0;
     if (!train.empty()) {
       FailureOr<TrainingConfig> read = readTrainingFile(train, &getContext());
       if (failed(read))
@@ -259,46 +263,36 @@ private:
   // The step
   //===--------------------------------------------------------------------===//
 
+  bool isTrained(StringAttr fqn, MutableArrayRef<nn::ParameterOp> ops) {
+    return isa<FloatType>(ops.front().getType().getElementType()) &&
+           !matchesAny(config.frozen, fqn) &&
+           llvm::none_of(ops,
+                         [](nn::ParameterOp op) { return op.getFrozen(); });
+  }
+
   LogicalResult buildStep(Value loss) {
-    SmallVector<Value> wanted;
-    llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> trained;
-    for (auto &[fqn, ops] : parameters) {
-      bool isFloat = isa<FloatType>(elementOf(ops.front()));
-      if (!isFloat || matchesAny(config.frozen, fqn) ||
-          llvm::any_of(ops, [](nn::ParameterOp op) { return op.getFrozen(); }))
-        continue;
-      trained[fqn] = ops;
-      llvm::append_range(wanted, ops);
-    }
+    for (auto &[fqn, ops] : parameters)
+      if (isTrained(fqn, ops))
+        trained[fqn] = ops;
     SmallVector<Value> arguments;
     if (inputs)
       for (BlockArgument argument : getBlock().getArguments())
         if (auto type = dyn_cast<RankedTensorType>(argument.getType());
             type && isa<FloatType>(type.getElementType()))
           arguments.push_back(argument);
-    llvm::append_range(wanted, arguments);
-    if (wanted.empty())
+    if (trained.empty() && arguments.empty())
       return function.emitError("there is nothing to differentiate with "
                                 "respect to: every parameter is frozen");
 
-    DifferentiateOptions options;
-    auto step = [&]() { return getStep(); };
-    options.getStep = step;
-    options.seed = config.seed;
-    FailureOr<Gradients> gradients =
-        differentiate(getBlock(), loss, wanted, options);
-    if (failed(gradients))
+    Gradients gradients;
+    if (failed(config.accumulate == 1
+                   ? differentiateBatch(loss, arguments, gradients)
+                   : differentiateBatches(loss)))
       return failure();
-    recomputeGroups(gradients->begin);
-
     ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
     SmallVector<TrainedParameter> updates;
     for (auto &[fqn, ops] : trained) {
-      Value sum; // a parameter that several modules share
-      for (nn::ParameterOp op : ops)
-        if (Value gradient = gradients->of[op])
-          sum = sum ? add(b, sum, gradient) : gradient;
-      if (sum)
+      if (Value sum = sums.lookup(fqn))
         updates.push_back(
             {ops.front(), sum,
              !config.optimizer || !matchesAny(config.optimizer->noDecay, fqn)});
@@ -308,11 +302,136 @@ private:
             << " has no gradient: the loss doesn't depend on it";
     }
     if (config.optimizer)
-      finishStep(b, gradients->loss, updates);
+      finishStep(b, totalLoss, updates);
     else
-      returnGradients(b, gradients->loss, updates, arguments, *gradients);
+      returnGradients(b, totalLoss, updates, arguments, gradients);
     eraseDead();
     return success();
+  }
+
+  /// Appends the backward pass for `loss`, and adds what it gives to the sums.
+  LogicalResult differentiateBatch(Value loss, ArrayRef<Value> arguments,
+                                   Gradients &gradients) {
+    SmallVector<Value> wanted(arguments);
+    for (auto &[fqn, ops] : trained)
+      llvm::append_range(wanted, ops);
+    DifferentiateOptions options;
+    auto step = [&]() { return getStep(); };
+    options.getStep = step;
+    options.seed = config.seed;
+    options.stream = &stream;
+    FailureOr<Gradients> result =
+        differentiate(getBlock(), loss, wanted, options);
+    if (failed(result))
+      return failure();
+    gradients = *result;
+    recomputeGroups(gradients.begin);
+    ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
+    auto addTo = [&](Value &sum, Value value) {
+      sum = sum ? add(b, sum, value) : value;
+    };
+    addTo(totalLoss, gradients.loss);
+    for (auto &[fqn, ops] : trained)
+      for (nn::ParameterOp op : ops) // several where modules share it
+        if (Value gradient = gradients.of.lookup(op))
+          addTo(sums[fqn], gradient);
+    return success();
+  }
+
+  /// Forward and backward pass of one batch after the other, and the gradients'
+  /// mean.
+  LogicalResult differentiateBatches(Value loss) {
+    Block &block = getBlock();
+    Block copy; // of what each batch computes
+    IRMapping toCopy;
+    OpBuilder builder = OpBuilder::atBlockEnd(&copy);
+    for (Operation &op : block.without_terminator())
+      if (!isa<nn::ParameterOp>(op))
+        builder.clone(op, toCopy);
+    Value lossCopy = toCopy.lookup(loss);
+    auto begin = ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &block);
+    for (BlockArgument argument : block.getArguments()) {
+      SmallVector<OpOperand *> uses;
+      for (OpOperand &use : argument.getUses())
+        if (use.getOwner()->getBlock() == &block)
+          uses.push_back(&use);
+      if (failed(enlarge(argument)))
+        return failure();
+      Value first = getBatch(begin, argument, 0);
+      for (OpOperand *use : uses)
+        use->set(first);
+    }
+    Gradients gradients;
+    if (failed(differentiateBatch(loss, {}, gradients)))
+      return failure();
+    for (int64_t batch = 1; batch < config.accumulate; ++batch) {
+      IRMapping toBatch;
+      ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
+      for (BlockArgument argument : block.getArguments())
+        toBatch.map(argument, getBatch(b, argument, batch));
+      for (Operation &op : copy)
+        b.clone(op, toBatch);
+      if (failed(differentiateBatch(toBatch.lookup(lossCopy), {}, gradients)))
+        return failure();
+    }
+    copy.dropAllReferences();
+    ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
+    double share = 1.0 / static_cast<double>(config.accumulate);
+    totalLoss = mul(b, totalLoss, share);
+    for (auto &[fqn, sum] : sums)
+      sum = mul(b, sum, share);
+    return success();
+  }
+
+  /// Over how many ranks the examples of `argument` are split.
+  int64_t getNumSplits(BlockArgument argument) {
+    ShardingAttr sharding = getArgSharding(function, argument.getArgNumber());
+    auto mesh = sharding ? SymbolTable::lookupNearestSymbolFrom<MeshOp>(
+                               function, sharding.getMesh())
+                         : MeshOp();
+    return mesh && !sharding.getDims().empty()
+               ? mesh.getAxesSize(sharding.getDims()[0].getAxes())
+               : 1;
+  }
+
+  /// Makes `argument` hold the examples of all batches.
+  LogicalResult enlarge(BlockArgument argument) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || type.getRank() == 0)
+      return success();
+    int64_t splits = getNumSplits(argument), size = type.getDimSize(0);
+    if (size % splits != 0)
+      return function.emitError("'accumulate' takes as many examples of each "
+                                "rank for every batch: ")
+             << size << " examples can't be split over " << splits << " ranks";
+    SmallVector<int64_t> shape(type.getShape());
+    shape[0] *= config.accumulate;
+    argument.setType(type.clone(shape));
+    function.setType(FunctionType::get(&getContext(),
+                                       getBlock().getArgumentTypes(),
+                                       function.getResultTypes()));
+    return success();
+  }
+
+  /// The examples of one batch. Each rank gives its next ones, so that none of
+  /// them moves.
+  Value getBatch(ImplicitLocOpBuilder &b, BlockArgument argument,
+                 int64_t batch) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || type.getRank() == 0)
+      return argument;
+    int64_t splits = getNumSplits(argument);
+    int64_t size = type.getDimSize(0) / config.accumulate;
+    SmallVector<int64_t> shape{splits, config.accumulate, size / splits};
+    llvm::append_range(shape, type.getShape().drop_front());
+    Value all = reshape(b, argument, shape);
+    shape[1] = 1;
+    Value part =
+        nn::SliceOp::create(b, type.clone(shape), all, b.getI64IntegerAttr(1),
+                            b.getI64IntegerAttr(batch), b.getI64IntegerAttr(1));
+    SmallVector<int64_t> own(type.getShape());
+    own[0] = size;
+    return reshape(b, part, own);
   }
 
   void recomputeGroups(Operation *begin) {
@@ -404,8 +523,7 @@ private:
 
   /// What only the model's own results needed.
   void eraseDead() {
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(getBlock())))
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(getBlock())))
       if (isOpTriviallyDead(&op))
         op.erase();
   }
@@ -414,6 +532,12 @@ private:
   func::FuncOp function;
   std::vector<std::string> modules;
   llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> parameters;
+  /// Those that aren't frozen.
+  llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> trained;
+  /// The gradient of each so far, and the loss.
+  llvm::MapVector<StringAttr, Value> sums;
+  Value totalLoss;
+  int64_t stream = 0;
   Value stepParameter;
 };
 

@@ -14,6 +14,8 @@ struct DifferentiateOptions {
   /// Gives the number of the training step, for ops that draw random numbers.
   llvm::function_ref<Value()> getStep;
   int64_t seed = 0;
+  /// The first stream of random numbers that is free; counted on.
+  int64_t *stream;
 };
 
 /// What Differentiate has made.
