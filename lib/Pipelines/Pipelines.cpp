@@ -23,17 +23,25 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
     pm.addPass(createApplyPlan({options.plan, options.strict}));
   if (!options.train.empty())
     pm.addPass(createGrad({options.train, /*inputs=*/false}));
+  // What is joined afterwards isn't counted one by one.
+  bool isTraining = !options.train.empty();
+  int64_t latencyBytes = options.latencyBytes;
+  if (latencyBytes < 0)
+    latencyBytes = isTraining ? 1024 : 65536;
   pm.addPass(createPropagate({options.strategy, options.forbidImplicit,
-                              options.exhaustiveOps, options.latencyBytes}));
+                              options.exhaustiveOps, latencyBytes}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on each entry point is one program: what it calls is part of it.
   pm.addPass(createInlineCalls());
+  // Gradients are reduced together by default; parameters are gathered where
+  // they are used.
   constexpr int64_t trainingBucketBytes = 25 << 20;
   int64_t bucketBytes = options.bucketBytes;
   if (bucketBytes < 0)
-    bucketBytes = options.train.empty() ? 0 : trainingBucketBytes;
+    bucketBytes = isTraining ? trainingBucketBytes : 0;
   pm.addPass(createOptimizeCollectives(
-      {options.sequenceParallel, bucketBytes, options.memoryLimit}));
+      {options.sequenceParallel, bucketBytes,
+       /*bucketGathers=*/options.bucketBytes > 0, options.memoryLimit}));
   if (options.overlap)
     pm.addPass(createOverlapCollectives({options.chunks}));
   pm.addPass(createVerifyCollectives());

@@ -57,8 +57,10 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
   PassOptions::Option<int64_t> latencyBytes{
       *this, "latency-bytes",
       llvm::cl::desc("What a collective costs beside the bytes that it moves, "
-                     "as bytes that a rank could have received"),
-      llvm::cl::init(65536)};
+                     "as bytes that a rank could have received; -1, the "
+                     "default: 65536, and 1024 in a training step, which joins "
+                     "many of them"),
+      llvm::cl::init(-1)};
   PassOptions::Option<std::string> report{
       *this, "report",
       llvm::cl::desc("Path of the JSON report of collectives and parameters "
@@ -113,15 +115,15 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(1)};
 };
 
-/// Adds tp-apply-plan (with a plan), tp-grad (with a training file), tp-propagate, tp-partition,
-/// tp-optimize-collectives, tp-overlap-collectives (by request),
-/// tp-verify-collectives, tp-predict-memory (with a machine) and tp-report:
-/// from Model IR to per-rank IR.
+/// Adds tp-apply-plan (with a plan), tp-grad (with a training file),
+/// tp-propagate, tp-partition, tp-optimize-collectives, tp-overlap-collectives
+/// (by request), tp-verify-collectives, tp-predict-memory (with a machine) and
+/// tp-report: from Model IR to per-rank IR.
 void buildParallelizePipeline(OpPassManager &pm,
                               const ParallelizeOptions &options);
 
-/// The project's dialects and the upstream ones that its passes produce, and the
-/// sharding rules of upstream ops (tp/Extensions/Extensions.h).
+/// The project's dialects and the upstream ones that its passes produce, and
+/// the sharding rules of upstream ops (tp/Extensions/Extensions.h).
 void registerDialects(DialectRegistry &registry);
 
 /// All passes and pipelines of the project, for textual pipelines.

@@ -399,6 +399,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
            "Whether ops between an all_reduce and those that need its result whole run on blocks">,
     Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"0",
            "Bytes up to which independent collectives are joined; 0: they aren't">,
+    Option<"bucketGathers", "bucket-gathers", "bool", /*default=*/"true",
+           "Whether gathers are joined as well; without, what is gathered late stays late">,
     Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
            "Bytes of values alive at once above which all_gathers are issued again; 0: they aren't">,
   ];

@@ -41,7 +41,7 @@ struct Bucket {
 
 class Bucketing {
 public:
-  explicit Bucketing(int64_t limit) : limit(limit) {}
+  Bucketing(int64_t limit, bool gathers) : limit(limit), gathers(gathers) {}
 
   unsigned run(func::FuncOp program) {
     program.walk([&](Block *block) {
@@ -61,12 +61,15 @@ private:
     for (auto &[other, bucket] : buckets) {
       if (bucket.members.empty() || !dependsOn(op, bucket))
         continue;
-      if (isPure(op) && op->getNumRegions() == 0 &&
+      // When a parameter is assigned is free: it is read as it was before.
+      if ((isPure(op) || isa<nn::AssignOp>(op)) && op->getNumRegions() == 0 &&
           !op->hasTrait<OpTrait::IsTerminator>())
         bucket.dependents.insert(op);
       else
         issue(bucket);
     }
+    if (!gathers && isa<AllGatherOp>(op))
+      return;
     std::optional<Key> key = getKey(op);
     if (!key)
       return;
@@ -217,12 +220,14 @@ private:
   }
 
   int64_t limit;
+  bool gathers;
   llvm::MapVector<Key, Bucket> buckets;
   unsigned numJoined = 0;
 };
 
 } // namespace
 
-unsigned collectives::bucket(func::FuncOp program, int64_t bytes) {
-  return Bucketing(bytes).run(program);
+unsigned collectives::bucket(func::FuncOp program, int64_t bytes,
+                             bool gathers) {
+  return Bucketing(bytes, gathers).run(program);
 }

@@ -94,9 +94,9 @@ unsigned hoistFromLoops(func::FuncOp program);
 FailureOr<unsigned> splitBetweenReductions(func::FuncOp program,
                                            Uniformity &uniformity);
 
-/// Joins independent collectives of one kind, up to `bytes` of operands each.
-/// Returns how many went.
-unsigned bucket(func::FuncOp program, int64_t bytes);
+/// Joins independent all_reduces, and if wanted `gathers`, up to `bytes` of
+/// operands each. Returns how many went.
+unsigned bucket(func::FuncOp program, int64_t bytes, bool gathers);
 
 /// Gathers again what would else be kept alive while more than `bytes` of
 /// values are. Returns how often.

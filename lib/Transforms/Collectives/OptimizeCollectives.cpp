@@ -100,7 +100,7 @@ struct OptimizeCollectives
         return failure();
     }
     if (bucketBytes > 0 && failed(forEach([&](func::FuncOp program) {
-          numJoined += bucket(program, bucketBytes);
+          numJoined += bucket(program, bucketBytes, bucketGathers);
           return success();
         })))
       return failure();
