@@ -140,7 +140,7 @@ func.func @a() -> tensor<2xf32> attributes {tp.ranks = array<i64: 0>} {
   %0 = nn.parameter "w" : tensor<2xf32>
   return %0 : tensor<2xf32>
 }
-// expected-error @+1 {{'@b' has parameter "w" with another type or sharding}}
+// expected-error @+1 {{'@b' has parameter "w" with another type, sharding or update}}
 func.func @b() -> tensor<2xf32> attributes {tp.ranks = array<i64: 1>} {
   %0 = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<4xf32>} : tensor<2xf32>
   return %0 : tensor<2xf32>

@@ -179,3 +179,67 @@ func.func @smoothed(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
   %l = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.1 loss_parallel : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
   return
 }
+
+// -----
+
+func.func @outer_sum(%g: tensor<2x8x4xf32>, %x: tensor<2x9x16xf32>) {
+  // expected-error@+1 {{needs (b…, m) and (b…, n), found 'tensor<2x8x4xf32>' and 'tensor<2x9x16xf32>'}}
+  %0 = nn.outer_sum %g, %x : (tensor<2x8x4xf32>, tensor<2x9x16xf32>) -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @outer_sum_result(%g: tensor<2x8x4xf32>, %x: tensor<2x8x16xf32>) {
+  // expected-error@+1 {{result should be 'tensor<4x16xf32>', found 'tensor<16x4xf32>'}}
+  %0 = nn.outer_sum %g, %x : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<16x4xf32>
+  return
+}
+
+// -----
+
+func.func @outer_sum_element(%g: tensor<8x4xf32>, %x: tensor<8x16xbf16>) {
+  // expected-error@+1 {{operands and result must have one element type, found 'tensor<8x16xbf16>' and 'tensor<4x16xf32>'}}
+  %0 = nn.outer_sum %g, %x : (tensor<8x4xf32>, tensor<8x16xbf16>) -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_rows(%ids: tensor<2x8xi64>, %rows: tensor<2x9x16xf32>) {
+  // expected-error@+1 {{needs (i…), (i…, d) and a result (v, d), found 'tensor<2x8xi64>', 'tensor<2x9x16xf32>' and 'tensor<4x16xf32>'}}
+  %0 = nn.scatter_add_rows %ids, %rows : (tensor<2x8xi64>, tensor<2x9x16xf32>) -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_rows_element(%ids: tensor<8xi64>, %rows: tensor<8x16xf32>) {
+  // expected-error@+1 {{result must have the rows' element type}}
+  %0 = nn.scatter_add_rows %ids, %rows : (tensor<8xi64>, tensor<8x16xf32>) -> tensor<4x16xbf16>
+  return
+}
+
+// -----
+
+func.func @random_uniform(%step: tensor<1xi64>, %index: tensor<2x8xi64>) {
+  // expected-error@+1 {{counter must be a scalar, found 'tensor<1xi64>'}}
+  %0 = nn.random_uniform %step, %index seed 0 stream 0 : (tensor<1xi64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @random_uniform_shape(%step: tensor<i64>, %index: tensor<2x8xi64>) {
+  // expected-error@+1 {{result should be 'tensor<2x8xf32>', found 'tensor<8x2xf32>'}}
+  %0 = nn.random_uniform %step, %index seed 0 stream 0 : (tensor<i64>, tensor<2x8xi64>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{p must be from 0 to 1, found 1.5}}
+  %0 = nn.dropout %x p 1.5 : tensor<2x8xf32>
+  return
+}

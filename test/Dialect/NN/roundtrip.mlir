@@ -163,3 +163,37 @@ func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>, %w: tensor<16xf32>) {
   %1 = nn.nll_loss none %x, %t ignore -100 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8xf32>
   return
 }
+
+// CHECK-LABEL: func.func @training
+func.func @training(%ids: tensor<2x8xi64>, %x: tensor<2x8x16xf32>, %g: tensor<2x8x4xf32>, %lr: tensor<f32>,
+                    %step: tensor<i64>) {
+  // CHECK: nn.parameter "w" : tensor<4x16xf32>
+  %w = nn.parameter "w" : tensor<4x16xf32>
+  // CHECK: nn.parameter "optimizer.exp_avg.w" frozen : tensor<4x16xf32>
+  %m = nn.parameter "optimizer.exp_avg.w" frozen : tensor<4x16xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} padding 3 : (tensor<2x8xi64>, tensor<4x16xf32>) -> tensor<2x8x16xf32>
+  %0 = nn.embedding %ids, %w padding 3 : (tensor<2x8xi64>, tensor<4x16xf32>) -> tensor<2x8x16xf32>
+  // CHECK: nn.recompute %{{.*}} : tensor<2x8x16xf32>
+  %1 = nn.recompute %0 : tensor<2x8x16xf32>
+  // CHECK: nn.dropout %{{.*}} p 1.000000e-01 : tensor<2x8x16xf32>
+  %2 = nn.dropout %1 p 0.1 : tensor<2x8x16xf32>
+  // CHECK: nn.outer_sum %{{.*}}, %{{.*}} : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
+  %3 = nn.outer_sum %g, %2 : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
+  // CHECK: nn.scatter_add_rows %{{.*}}, %{{.*}} : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
+  %4 = nn.scatter_add_rows %ids, %x : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
+  // CHECK: nn.random_uniform %{{.*}}, %{{.*}} seed 7 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+  %5 = nn.random_uniform %step, %ids seed 7 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+  // CHECK: nn.adam %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} corrections %{{.*}}, %{{.*}} betas 9.000000e-01, 0.99{{[89]+}} eps 1.000000e-08 weight_decay 0.000000e+00 : tensor<4x16xf32>, tensor<f32>
+  %6:3 = nn.adam %w, %3, %m, %m lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
+  // CHECK: nn.adam decoupled
+  %7:3 = nn.adam decoupled %w, %3, %m, %m lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.01 : tensor<4x16xf32>, tensor<f32>
+  // CHECK: nn.sgd %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} momentum 9.000000e-01 weight_decay 0.000000e+00 : tensor<4x16xf32>, tensor<f32>
+  %8:2 = nn.sgd %w, %4, %m lr %lr momentum 0.9 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
+  // CHECK: nn.sgd nesterov
+  %9:2 = nn.sgd nesterov %w, %4, %m lr %lr momentum 0.9 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
+  // CHECK: nn.assign "w", %{{.*}} : tensor<4x16xf32>
+  nn.assign "w", %7#0 : tensor<4x16xf32>
+  // CHECK: nn.assign "optimizer.exp_avg.w", %{{.*}} init 0.000000e+00 : tensor<4x16xf32>
+  nn.assign "optimizer.exp_avg.w", %7#1 init 0.0 : tensor<4x16xf32>
+  return
+}

@@ -51,7 +51,8 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %y: tensor<4x3x10xf32>, %i: tensor<2x3
   %4 = nn.concat %x, %3 dim 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x12x16xf32>
   // expected-remark@+1 {{([0][2][1]) -> ([0][2:2+4][1]) {0=2, 1=16, 2=8} linear={{0}}}}
   %w = nn.slice %x dim 1 start 2 step 1 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
-  // expected-remark@+1 {{([0][_][1], [0][2][1]) -> ([0][2][1]) {0=2, 1=16, 2=3} linear={{0}}}}
+  // A split of what is looked up in is a masked lookup.
+  // expected-remark@+1 {{([0][3][1], [0][2][1]) -> ([0][2][1]) {0=2, 1=16, 2=3, 3=8} reduction={3} linear={{0}}}}
   %5 = nn.gather %x, %i dim 1 : (tensor<2x8x16xf32>, tensor<2x3x16xi64>) -> tensor<2x3x16xf32>
   // expected-remark@+1 {{([0][_][1], [2]) -> ([0][2][1]) {0=2, 1=16, 2=3} linear={{0}}}}
   %6 = nn.index_select %x, %j dim 1 : (tensor<2x8x16xf32>, tensor<3xi64>) -> tensor<2x3x16xf32>
@@ -65,5 +66,31 @@ func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
   %1 = nn.cross_entropy sum %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
   // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} whole={0} collective={1}}}
   %2 = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
+  return
+}
+
+func.func @training(%g: tensor<2x8x4xf32>, %x: tensor<2x8x16xf32>, %ids: tensor<2x8xi64>, %step: tensor<i64>,
+                    %w: tensor<4x16xf32>, %lr: tensor<f32>) {
+  // What isn't in the result is summed: batch and sequence.
+  // expected-remark@+1 {{([2][3][0], [2][3][1]) -> ([0][1]) {0=4, 1=16, 2=2, 3=8} reduction={2, 3} linear={{0}, {1}}}}
+  %0 = nn.outer_sum %g, %x : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
+  // expected-remark@+1 {{([2][3], [2][3][1]) -> ([0][1]) {0=4, 1=16, 2=2, 3=8} reduction={2, 3} linear={{1}}}}
+  %1 = nn.scatter_add_rows %ids, %x : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
+  // expected-remark@+1 {{(, [0][1]) -> ([0][1]) {0=2, 1=8}}}
+  %2 = nn.random_uniform %step, %ids seed 0 stream 0 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+  // expected-remark@+1 {{([0][1][2]) -> ([0][1][2]) {0=2, 1=8, 2=16} linear={{0}}}}
+  %3 = nn.dropout %x p 0.1 : tensor<2x8x16xf32>
+  // expected-remark@+1 {{([0][1][2]) -> ([0][1][2]) {0=2, 1=8, 2=16} linear={{0}}}}
+  %4 = nn.recompute %x : tensor<2x8x16xf32>
+  // Where a gradient is Partial, it is reduced before the update.
+  // expected-remark@+1 {{([0][1], [0][1], [0][1], [0][1], , , ) -> ([0][1], [0][1], [0][1]) {0=4, 1=16}}}
+  %5:3 = nn.adam %w, %0, %w, %w lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
+  // expected-remark@+1 {{([0][1], [0][1], [0][1], ) -> ([0][1], [0][1]) {0=4, 1=16}}}
+  %6:2 = nn.sgd %w, %1, %w lr %lr momentum 0.9 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
+  // Integers are counted from a rank's own place on, floats aren't.
+  // expected-remark@+1 {{() -> ([0]) {0=8}}}
+  %7 = nn.iota dim 0 start 0.0 step 1.0 : tensor<8xi64>
+  // expected-remark@+1 {{() -> ([0]) {0=8} whole={0}}}
+  %8 = nn.iota dim 0 start 0.0 step 1.0 : tensor<8xf32>
   return
 }

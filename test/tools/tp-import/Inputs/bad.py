@@ -88,9 +88,9 @@ class Bytes(nn.Module):
         return x + self.table
 
 
-class Training(nn.Module):
+class AlphaDropout(nn.Module):
     def forward(self, x):
-        return nn.functional.dropout(x, 0.5, True)
+        return nn.functional.alpha_dropout(x, 0.5, True)
 
 
 class TwoInputs(nn.Module):
@@ -102,7 +102,7 @@ def main():
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     models = [Unsupported, Branch, Nonzero, Raises, Mismatch, Random, Counter, StaleView, BadOutput,
-              Bytes, Training, TwoInputs]
+              Bytes, AlphaDropout, TwoInputs]
     for cls in models:
         torch.jit.script(cls().eval()).save(str(directory / f"{cls.__name__}.pt"))
     whole = (directory / "Mismatch.pt").read_bytes()
