@@ -58,7 +58,7 @@ static Equivalence prove(const ReferenceGraph &reference,
 /// joined and cut the same: else they would wait for each other.
 static std::optional<Equivalence> proveRestored(const ReferenceGraph &reference,
                                                 ArrayRef<Program> programs,
-                                                MeshOp mesh) {
+                                                MeshOp mesh, bool keepAlike) {
   func::FuncOp first = programs.front().function;
   auto isConcat = [](nn::ConcatOp) { return WalkResult::interrupt(); };
   if (!first->walk(isConcat).wasInterrupted())
@@ -71,7 +71,7 @@ static std::optional<Equivalence> proveRestored(const ReferenceGraph &reference,
   for (Program program : programs) {
     program.function =
         copy->lookupSymbol<func::FuncOp>(program.function.getSymNameAttr());
-    auto ownJoined = unbundle(program.function, mesh);
+    auto ownJoined = unbundle(program.function, mesh, keepAlike);
     auto ownChunks = rejoin(program.function, mesh);
     if (!restored.empty() && (ownJoined != joined || ownChunks != chunks))
       return std::nullopt;
@@ -90,9 +90,10 @@ Equivalence tp::checkEquivalence(func::FuncOp reference,
   if (options.prove) {
     ReferenceGraph graph(reference);
     equivalence = prove(graph, programs, mesh);
-    if (equivalence.mismatch && !equivalence.mismatch->isInterface)
-      if (auto restored = proveRestored(graph, programs, mesh))
-        equivalence = std::move(*restored);
+    for (bool keepAlike : {false, true})
+      if (equivalence.mismatch && !equivalence.mismatch->isInterface)
+        if (auto restored = proveRestored(graph, programs, mesh, keepAlike))
+          equivalence = std::move(*restored);
   }
   bool isProven = equivalence.verdict == Verdict::Proven;
   if (!options.maxOperations || (isProven && !options.alwaysExecute) ||

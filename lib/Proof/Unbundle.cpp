@@ -82,6 +82,7 @@ private:
 
 /// One value of a bundle, and what its collective's result replaces.
 struct Member {
+  /// Null where nothing is cut out of it.
   Value value;
   /// Of a gather: its dimension.
   int64_t dim = 0;
@@ -94,10 +95,7 @@ public:
       : op(collective), all(all) {
     auto gather = dyn_cast<AllGatherOp>(op);
     ranks = gather ? mesh.getAxesSize(gather.getAxes().getAxes()) : 1;
-    for (Value part : all.getInputs()) {
-      auto reshape = part.getDefiningOp<nn::ReshapeOp>();
-      members.push_back({reshape ? reshape.getInput() : part, 0, {}});
-    }
+    members.resize(all.getInputs().size());
   }
 
   /// Finds what is cut out of the result; fails where there is anything else.
@@ -106,7 +104,9 @@ public:
   /// Replaces the collective by those of its members.
   void replace() {
     OpBuilder builder(op);
-    for (Member &member : members) {
+    for (auto [member, part] : llvm::zip_equal(members, all.getInputs())) {
+      if (!member.value)
+        member.value = part;
       Value result = create(builder, member);
       for (Value old : member.results)
         old.replaceAllUsesWith(result);
@@ -148,17 +148,31 @@ private:
     for (auto [member, part] : llvm::zip_equal(members, all.getInputs())) {
       int64_t size = getType(part).getDimSize(0);
       if (static_cast<int64_t>(slice.getStart()) == offset &&
-          type.getDimSize(dim) == size) {
-        SmallVector<int64_t> extents;
-        if (ranks > 1)
-          extents.push_back(ranks);
-        llvm::append_range(extents, getType(member.value).getShape());
-        Layout layout(extents);
-        if (failed(layout.reshape(type.getShape())))
-          return failure();
-        return followPart(slice, layout, extents, member);
-      }
+          type.getDimSize(dim) == size)
+        return followMember(slice, part, member);
       offset += size;
+    }
+    return failure();
+  }
+
+  /// What is cut out is of the value that was made flat, or of one that is flat
+  /// itself.
+  LogicalResult followMember(nn::SliceOp slice, Value part, Member &member) {
+    SmallVector<Value, 2> candidates = {part};
+    if (auto reshape = part.getDefiningOp<nn::ReshapeOp>())
+      candidates.insert(candidates.begin(), reshape.getInput());
+    if (member.value)
+      candidates = {member.value};
+    for (Value candidate : candidates) {
+      SmallVector<int64_t> extents;
+      if (ranks > 1)
+        extents.push_back(ranks);
+      llvm::append_range(extents, getType(candidate).getShape());
+      Layout layout(extents);
+      member.value = candidate;
+      if (succeeded(layout.reshape(slice.getType().getShape())) &&
+          succeeded(followPart(slice, layout, extents, member)))
+        return success();
     }
     return failure();
   }
@@ -254,14 +268,22 @@ private:
 
 } // namespace
 
-SmallVector<unsigned> tp::unbundle(func::FuncOp program, MeshOp mesh) {
+static bool areAlike(nn::ConcatOp all) {
+  return llvm::all_equal(all.getInputs().getTypes()) &&
+         llvm::none_of(all.getInputs(), [](Value part) {
+           return part.getDefiningOp<nn::ReshapeOp>();
+         });
+}
+
+SmallVector<unsigned> tp::unbundle(func::FuncOp program, MeshOp mesh,
+                                   bool keepAlike) {
   SmallVector<Operation *> collectives;
   program.walk([&](CollectiveOpInterface op) { collectives.push_back(op); });
   SmallVector<unsigned> counts;
   for (Operation *op : collectives) {
     nn::ConcatOp all = getBundle(op);
     counts.push_back(1);
-    if (!all)
+    if (!all || (keepAlike && areAlike(all)))
       continue;
     Bundle bundle(op, all, mesh);
     if (failed(bundle.find()))

@@ -20,7 +20,10 @@ namespace mlir::tp {
 /// Replaces each all_reduce and all_gather of a concatenation by those of its
 /// parts, where all uses of the result cut one part out. Returns, for each
 /// collective that the program had, in its order, how many it became.
-SmallVector<unsigned> unbundle(func::FuncOp program, MeshOp mesh);
+/// `keepAlike`: buffers of values of one type that are flat already stay, as
+/// the partition hook of a loss makes them.
+SmallVector<unsigned> unbundle(func::FuncOp program, MeshOp mesh,
+                               bool keepAlike);
 
 } // namespace mlir::tp
 
