@@ -136,8 +136,10 @@ private:
   SmallVector<StateSetId, 4> getStates(const Node &node,
                                        ArrayRef<unsigned> of) const;
   const Spread &getSpread(const Node &node) const;
-  /// Spreads what `node` does; the values whose states changed.
-  SmallVector<unsigned, 4> spreadNode(const Node &node, int64_t priority);
+  /// Spreads what `node` does, and adds the values whose states changed.
+  /// Whether nothing more would change if it were done again.
+  bool spreadNode(const Node &node, int64_t priority,
+                  SmallVectorImpl<unsigned> &changed);
   void findBehindBarriers();
 
   MeshOp mesh;

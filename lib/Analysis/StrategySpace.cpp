@@ -302,13 +302,29 @@ void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
 const Spread &StrategySpace::spread(unsigned ruleId,
                                     ArrayRef<StateSetId> operands,
                                     ArrayRef<StateSetId> results) {
-  WordList key = {ruleId};
-  llvm::append_range(key, operands);
-  llvm::append_range(key, results);
-  auto [number, isNew] = spreadNumbers.insert(key);
+  WordList list = {ruleId};
+  llvm::append_range(list, operands);
+  llvm::append_range(list, results);
+  return spread(list, operands.size());
+}
+
+bool StrategySpace::isSettled(unsigned ruleId, const Spread &from) {
+  if (!from.isSettled) {
+    const Spread &next = spread(ruleId, from.operands, from.results);
+    from.isSettled =
+        next.operands == from.operands && next.results == from.results;
+  }
+  return *from.isSettled;
+}
+
+const Spread &StrategySpace::spread(ArrayRef<Word> list, size_t numOperands) {
+  auto [number, isNew] = spreadNumbers.insert(list);
   if (!isNew)
     return spreads[number];
 
+  unsigned ruleId = list.front();
+  SmallVector<StateSetId, 4> operands(list.slice(1, numOperands)),
+      results(list.drop_front(1 + numOperands));
   const ShardingRule &rule = *rules[ruleId].rule;
   Spread &result = spreads.emplace_back();
   auto collect = [&](ArrayRef<StateSetId> of, bool isResult) {

@@ -52,6 +52,8 @@ struct Spread {
   std::vector<SplitChoice> choices;
   /// The strategies of these choices, once they are asked for.
   mutable const Domain *domain = nullptr;
+  /// Whether nothing spreads further from there, once that is asked for.
+  mutable std::optional<bool> isSettled;
 };
 
 class StrategySpace {
@@ -80,6 +82,11 @@ public:
 
   const Spread &spread(unsigned rule, ArrayRef<StateSetId> operands,
                        ArrayRef<StateSetId> results);
+  /// The same for a list of the rule, `numOperands` sets of operands and those
+  /// of results.
+  const Spread &spread(ArrayRef<Word> list, size_t numOperands);
+  /// Whether nothing spreads further from where `spread` leads.
+  bool isSettled(unsigned rule, const Spread &spread);
   /// All choices over the mesh dimensions in use.
   const std::vector<SplitChoice> &getAllChoices(unsigned rule);
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RankGrouper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -106,6 +107,8 @@ private:
   /// By plan and attributes of the redistribution.
   DenseMap<std::pair<const RedistributionPlan *, Attribute>, DictionaryAttr>
       knownCertificates;
+  /// Of the collectives of a plan.
+  DenseMap<const RedistributionStep *, Attribute> knownBytes;
   OpClasses classes;
   /// By class and placements.
   ListTable formNumbers;
@@ -308,6 +311,9 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
     made.removeAttr(kShardingsAttr);
     if (auto fqn = op->getAttr(kFqnAttr))
       made.setAttr(kFqnAttr, fqn);
+    made.walk([&](CollectiveOpInterface collective) {
+      setCollectiveBytes(collective, mesh);
+    });
     // A copied body reads what the op's body read.
     for (Region &region : made.getRegions())
       visitUsedValuesDefinedAbove(region, region, [&](OpOperand *operand) {
@@ -412,8 +418,19 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
   if (failed(plan))
     return failure();
   Value value = getLocalValue(op.getInput());
-  for (const RedistributionStep &step : (*plan)->steps)
+  for (const RedistributionStep &step : (*plan)->steps) {
     value = applyStep(step, value, op);
+    auto collective = value.getDefiningOp<CollectiveOpInterface>();
+    if (!collective)
+      continue;
+    Attribute &bytes = knownBytes[&step];
+    if (bytes) {
+      collective->setAttr("bytes", bytes);
+    } else {
+      setCollectiveBytes(collective, mesh);
+      bytes = collective->getAttr("bytes");
+    }
+  }
   local.map(op.getResult(), value);
   shardings[op.getResult()] = op.getSharding();
   DictionaryAttr &certificate =
@@ -663,106 +680,6 @@ LogicalResult FunctionPartitioner::run() {
   return success();
 }
 
-/// How the module's ranks part into programs: ranks are in one group when their
-/// blocks, of every value and of every step of a redistribution, have the same
-/// shapes.
-class RankGrouper {
-public:
-  RankGrouper(MeshOp mesh, RedistributionPlanner &planner)
-      : mesh(mesh), planner(planner) {}
-
-  LogicalResult add(func::FuncOp function);
-  SmallVector<SmallVector<int64_t>> getGroups();
-
-private:
-  void add(Type type, ShardingAttr sharding);
-  /// As the IR has it; null where it doesn't.
-  ShardingAttr getSharding(Value value);
-
-  MeshOp mesh;
-  RedistributionPlanner &planner;
-  llvm::SetVector<std::pair<int64_t, AxisListAttr>> splits;
-  DenseSet<std::pair<Type, ShardingAttr>> added;
-};
-
-void RankGrouper::add(Type type, ShardingAttr sharding) {
-  if (!added.insert({type, sharding}).second)
-    return;
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!sharding || !tensor || isEven(tensor.getShape(), sharding, mesh))
-    return;
-  for (auto [size, axes] :
-       llvm::zip_equal(tensor.getShape(), sharding.getDims()))
-    splits.insert({size, axes});
-}
-
-ShardingAttr RankGrouper::getSharding(Value value) {
-  if (auto result = dyn_cast<OpResult>(value)) {
-    auto all = getResultShardings(result.getOwner());
-    return all.empty() ? ShardingAttr() : all[result.getResultNumber()];
-  }
-  auto argument = cast<BlockArgument>(value);
-  Operation *parent = argument.getOwner()->getParentOp();
-  if (auto function = dyn_cast<func::FuncOp>(parent))
-    return getArgSharding(function, argument.getArgNumber());
-  auto regions = dyn_cast<RegionBranchOpInterface>(parent);
-  if (!regions)
-    return {};
-  // What enters the region is placed as what goes round.
-  SmallVector<RegionSuccessor> successors;
-  regions.getSuccessorRegions(RegionBranchPoint::parent(), successors);
-  for (RegionSuccessor successor : successors)
-    for (auto [operand, input] :
-         llvm::zip(regions.getEntrySuccessorOperands(successor),
-                   successor.getSuccessorInputs()))
-      if (input == value)
-        return getSharding(operand);
-  return {};
-}
-
-LogicalResult RankGrouper::add(func::FuncOp function) {
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-    add(type, getArgSharding(function, i));
-  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    add(type, getResultSharding(function, i));
-  auto visited = function.walk([&](Operation *op) {
-    SmallVector<ShardingAttr> shardings = getResultShardings(op);
-    for (auto [result, sharding] : llvm::zip(op->getResults(), shardings))
-      add(result.getType(), sharding);
-    auto redistribute = dyn_cast<RedistributeOp>(op);
-    if (!redistribute)
-      return WalkResult::advance();
-    ShardingAttr from = getSharding(redistribute.getInput());
-    if (!from)
-      return WalkResult::advance(); // diagnosed later
-    auto plan =
-        planner.plan(from, redistribute.getSharding(), redistribute.getType(),
-                     [&]() { return redistribute.emitError(); });
-    if (failed(plan))
-      return WalkResult::interrupt();
-    for (const RedistributionStep &step : (*plan)->steps)
-      add(redistribute.getType(), step.result);
-    return WalkResult::advance();
-  });
-  return failure(visited.wasInterrupted());
-}
-
-SmallVector<SmallVector<int64_t>> RankGrouper::getGroups() {
-  std::map<SmallVector<int64_t>, SmallVector<int64_t>> byShapes;
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-    SmallVector<int64_t> shapes;
-    for (auto [size, axes] : splits)
-      for (Interval interval : getDimBlock(size, axes, mesh, rank))
-        shapes.push_back(interval.size);
-    byShapes[shapes].push_back(rank);
-  }
-  SmallVector<SmallVector<int64_t>> programs;
-  for (auto &[shapes, ranks] : byShapes)
-    programs.push_back(ranks);
-  llvm::sort(programs);
-  return programs;
-}
-
 /// The functions of `module` in sets that calls connect: callees first.
 static SmallVector<SmallVector<func::FuncOp>> getConnected(ModuleOp module) {
   llvm::EquivalenceClasses<Operation *> classes;
@@ -837,10 +754,11 @@ struct Partition : tp::impl::PartitionBase<Partition> {
                     .run()))
           return failure();
       }
+    // One function calls nothing.
+    if (functions.size() == 1)
+      return success();
     for (auto &callees : copies)
       for (auto &[original, copy] : callees) {
-        copy.walk(
-            [&](CollectiveOpInterface op) { setCollectiveBytes(op, mesh); });
         if (copy.isPrivate())
           continue;
         SmallVector<Attribute> certificates;

@@ -69,9 +69,10 @@ struct OptimizeCollectives
           ops.push_back(op);
       });
       config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
-      if (failed(applyOpPatternsGreedily(ops, patterns, config)))
+      bool changed = false;
+      if (failed(applyOpPatternsGreedily(ops, patterns, config, &changed)))
         return failure();
-      return share(program);
+      return changed ? share(program) : success();
     };
     if (failed(forEach([&](func::FuncOp program) {
           numHoisted += hoistFromLoops(program);
@@ -80,36 +81,41 @@ struct OptimizeCollectives
         failed(forEach(simplify)))
       return failure();
     eraseUnusedEverywhere();
+    // Whether something was left without a use since then.
+    bool changed = false;
+    auto count = [&](auto &statistic, unsigned number) {
+      statistic += number;
+      changed |= number != 0;
+      return success();
+    };
 
     Uniformity beforeMerging(getOperation(), *mesh);
     if (failed(forEach([&](func::FuncOp program) {
-          numMerged += mergeReductions(program, beforeMerging);
-          return success();
+          return count(numMerged, mergeReductions(program, beforeMerging));
         })))
       return failure();
     if (sequenceParallel) {
       Uniformity beforeSplitting(getOperation(), *mesh);
       if (failed(forEach([&](func::FuncOp program) -> LogicalResult {
-            FailureOr<unsigned> count =
+            FailureOr<unsigned> numOwn =
                 splitBetweenReductions(program, beforeSplitting);
-            if (succeeded(count))
-              numSplit += *count;
-            return count;
+            if (succeeded(numOwn))
+              (void)count(numSplit, *numOwn);
+            return numOwn;
           })) ||
           failed(forEach(simplify)))
         return failure();
     }
     if (bucketBytes > 0 && failed(forEach([&](func::FuncOp program) {
-          numJoined += bucket(program, bucketBytes, bucketGathers);
-          return success();
+          return count(numJoined, bucket(program, bucketBytes, bucketGathers));
         })))
       return failure();
     if (memoryLimit > 0 && failed(forEach([&](func::FuncOp program) {
-          numRematerialized += rematerialize(program, memoryLimit);
-          return success();
+          return count(numRematerialized, rematerialize(program, memoryLimit));
         })))
       return failure();
-    eraseUnusedEverywhere();
+    if (changed || sequenceParallel)
+      eraseUnusedEverywhere();
     return success();
   }
 

@@ -61,12 +61,18 @@ private:
   DenseMap<Value, SmallVector<Operation *, 2>> known;
 };
 
-void eraseUnusedPure(func::FuncOp program) {
-  program.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+/// Gives the collectives that are left, in their order.
+SmallVector<CollectiveOpInterface> eraseUnusedPure(func::FuncOp program) {
+  SmallVector<CollectiveOpInterface> left;
+  program.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
     if (op->getNumResults() != 0 && op->use_empty() && isPure(op) &&
         !op->hasTrait<OpTrait::IsTerminator>())
       op->erase();
+    else if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      left.push_back(collective);
   });
+  std::reverse(left.begin(), left.end());
+  return left;
 }
 
 } // namespace
@@ -78,8 +84,7 @@ unsigned collectives::shareEqual(func::FuncOp program) {
 }
 
 unsigned collectives::eraseUnused(ArrayRef<func::FuncOp> programs) {
-  llvm::for_each(programs, eraseUnusedPure);
-  auto lists = llvm::map_to_vector(programs, getCollectives);
+  auto lists = llvm::map_to_vector(programs, eraseUnusedPure);
   for (const auto &list : lists)
     if (list.size() != lists.front().size())
       return 0;

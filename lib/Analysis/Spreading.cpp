@@ -1,0 +1,311 @@
+//===- Spreading.cpp - What spreads, and the strategies that it makes -----===//
+
+#include "PropagationGraph.h"
+#include "tp/Analysis/Redistribution.h"
+#include "llvm/ADT/IntEqClasses.h"
+#include <deque>
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::propagation;
+
+/// An op with more strategies than so many considers only those that spread to
+/// it.
+constexpr size_t kMaxExhaustive = 512;
+
+//===----------------------------------------------------------------------===//
+// Spreading
+//===----------------------------------------------------------------------===//
+
+static int64_t getPriority(ConstraintOp op) { return op.getPriority(); }
+
+SmallVector<int64_t> Graph::getPriorities() const {
+  llvm::SmallSetVector<int64_t, 4> priorities;
+  for (const Node &node : nodes)
+    if (node.kind == Node::Constraint)
+      priorities.insert(getPriority(cast<ConstraintOp>(node.op)));
+  if (priorities.empty())
+    priorities.insert(0);
+  SmallVector<int64_t> sorted = priorities.takeVector();
+  llvm::sort(sorted);
+  return sorted;
+}
+
+SmallVector<StateSetId, 4> Graph::getStates(const Node &node,
+                                            ArrayRef<unsigned> of) const {
+  auto getOne = [&](unsigned value) {
+    return value == kNoValue ? StateSetId() : states[value];
+  };
+  if (node.op)
+    return llvm::map_to_vector<4>(of, getOne);
+  StateSetId all = 0;
+  for (unsigned value : of)
+    all = space.unite(all, getOne(value));
+  return {all};
+}
+
+const Spread &Graph::getSpread(const Node &node) const {
+  if (!node.op)
+    return space.spread(node.rule, getStates(node, node.operands),
+                        getStates(node, node.results));
+  WordList key = {node.rule};
+  for (unsigned value : node.operands)
+    key.push_back(value == kNoValue ? 0 : states[value]);
+  for (unsigned value : node.results)
+    key.push_back(value == kNoValue ? 0 : states[value]);
+  return space.spread(key, node.operands.size());
+}
+
+bool Graph::spreadNode(const Node &node, int64_t priority,
+                       SmallVectorImpl<unsigned> &changed) {
+  bool isSettled = false;
+  auto add = [&](unsigned value, StateSetId set) {
+    if (value == kNoValue || states[value] == set)
+      return;
+    StateSetId both = space.unite(states[value], set);
+    if (states[value] == both)
+      return;
+    states[value] = both;
+    changed.push_back(value);
+  };
+  auto addAll = [&](ArrayRef<unsigned> to, StateSetId set) {
+    for (unsigned value : to)
+      add(value, set);
+  };
+  auto spreadByRule = [&]() {
+    const Spread &spread = getSpread(node);
+    auto addEach = [&](ArrayRef<unsigned> to, ArrayRef<StateSetId> sets) {
+      for (auto [i, value] : llvm::enumerate(to)) {
+        StateSetId set = sets[std::min(i, sets.size() - 1)];
+        add(value, set);
+        isSettled &= value == kNoValue || states[value] == set;
+      }
+    };
+    isSettled = space.isSettled(node.rule, spread);
+    addEach(node.operands, spread.operands);
+    addEach(node.results, spread.results);
+  };
+  switch (node.kind) {
+  case Node::Fixed:
+    if (node.needs)
+      addAll(node.operands, space.getStates(node.needs));
+    if (node.gives)
+      addAll(node.results, space.getStates(node.gives));
+    isSettled = true;
+    break;
+  case Node::Over: {
+    AxisListAttr over = cast<RedistributeOp>(node.op).getOverAttr();
+    StateSetId target = space.getStates(node.gives);
+    add(node.results[0],
+        space.unite(target, space.without(states[node.operands[0]], over)));
+    add(node.operands[0],
+        space.unite(target, space.without(states[node.results[0]], over)));
+    break;
+  }
+  case Node::Constraint: {
+    auto constraint = cast<ConstraintOp>(node.op);
+    if (getPriority(constraint) > priority) {
+      spreadByRule();
+      break;
+    }
+    StateSetId target = space.getStates(node.gives);
+    add(node.operands[0], target);
+    add(node.results[0], target);
+    if (!constraint.getOpen().empty())
+      spreadByRule();
+    isSettled = false;
+    break;
+  }
+  case Node::Barrier: {
+    auto barrier = cast<PropagationBarrierOp>(node.op);
+    if (!barrier.blocksForward())
+      add(node.results[0], states[node.operands[0]]);
+    if (!barrier.blocksBackward())
+      add(node.operands[0], states[node.results[0]]);
+    break;
+  }
+  case Node::Compute:
+    spreadByRule();
+    break;
+  }
+  return isSettled;
+}
+
+void Graph::spread(int64_t priority) {
+  states.assign(values.size(), {});
+  std::deque<unsigned> worklist;
+  std::vector<char> isQueued(nodes.size(), true);
+  SmallVector<unsigned> changed;
+  for (unsigned node = 0; node < nodes.size(); ++node)
+    worklist.push_back(node);
+  auto enqueue = [&](unsigned node) {
+    if (!isQueued[node]) {
+      isQueued[node] = true;
+      worklist.push_back(node);
+    }
+  };
+  while (!worklist.empty()) {
+    unsigned node = worklist.front();
+    worklist.pop_front();
+    changed.clear();
+    bool isSettled = spreadNode(nodes[node], priority, changed);
+    // What is settled needn't look at what it changed itself.
+    isQueued[node] = isSettled;
+    for (unsigned value : changed) {
+      enqueue(values[value].node);
+      for (const Use &use : values[value].uses)
+        enqueue(use.node);
+    }
+    // What is fixed does the same whenever it is looked at.
+    if (isSettled && nodes[node].kind != Node::Fixed)
+      isQueued[node] = false;
+  }
+  findBehindBarriers();
+}
+
+void Graph::findBehindBarriers() {
+  behindBarriers.clear();
+  auto isBarrier = [&](unsigned node) {
+    return nodes[node].kind == Node::Barrier;
+  };
+  if (llvm::none_of(
+          nodes, [](const Node &node) { return node.kind == Node::Barrier; }))
+    return;
+  llvm::IntEqClasses sides(nodes.size());
+  for (const FlowValue &value : values)
+    for (const Use &use : value.uses)
+      if (!isBarrier(value.node) && !isBarrier(use.node))
+        sides.join(value.node, use.node);
+  sides.compress();
+  llvm::DenseMap<unsigned, StateSetId> bySide;
+  for (const FlowValue &value : values)
+    for (const Use &use : value.uses) {
+      if (isBarrier(use.node))
+        bySide[sides[value.node]];
+      if (isBarrier(value.node))
+        bySide[sides[use.node]];
+    }
+  for (auto [index, value] : llvm::enumerate(values))
+    if (auto it = bySide.find(sides[value.node]); it != bySide.end())
+      it->second = space.unite(it->second, states[index]);
+  for (unsigned node = 0; node < nodes.size(); ++node)
+    if (auto it = bySide.find(sides[node]); it != bySide.end())
+      behindBarriers[node] = it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Domains
+//===----------------------------------------------------------------------===//
+
+/// Whether `given` is `wanted`, further split in the dimensions `open` only.
+static bool refines(ShardingAttr given, ShardingAttr wanted,
+                    ArrayRef<int64_t> open) {
+  if (given.getPartial() != wanted.getPartial())
+    return false;
+  for (auto [dim, have, want] :
+       llvm::enumerate(given.getDims(), wanted.getDims())) {
+    bool isOpen = llvm::is_contained(open, static_cast<int64_t>(dim));
+    if (!isOpen
+            ? have != want
+            : have.size() < want.size() ||
+                  have.getAxes().take_front(want.size()) != want.getAxes() ||
+                  (!want.empty() && have.getSegments() != want.getSegments()))
+      return false;
+  }
+  return true;
+}
+
+const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
+                               int64_t priority, const Strategy *before) const {
+  auto extendsBefore = [&](const Strategy &strategy) {
+    return !before || strategy.extends(*before);
+  };
+  // What has been decided stands, whether or not it still spreads here.
+  auto withBefore = [&](std::vector<SplitChoice> choices) {
+    auto add = [&](SplitChoice choice) {
+      if (!llvm::is_contained(choices, choice))
+        choices.push_back(std::move(choice));
+    };
+    if (!before)
+      return choices;
+    for (auto [factor, axes] : llvm::enumerate(before->split.factorAxes))
+      for (AxisRefAttr axis : axes)
+        add({axis, /*isLinear=*/false, static_cast<unsigned>(factor),
+             llvm::to_vector_of<int64_t, 0>(
+                 before->split.factorSegments[factor])});
+    for (auto [set, axis] : before->split.linearAxes)
+      add({axis, /*isLinear=*/true, set, {}});
+    return choices;
+  };
+  auto orFixed = [&](const Domain *domain) {
+    return domain->strategies.empty()
+               ? space.getFixedDomain(node.needs, node.gives)
+               : domain;
+  };
+  switch (node.kind) {
+  case Node::Fixed: {
+    SmallVector<ShardingAttr> needs, gives;
+    needs.assign(node.operands.size(), node.needs);
+    gives.assign(node.results.size(), node.gives);
+    return space.getFixedDomain(needs, gives);
+  }
+  case Node::Over: {
+    auto redistribute = cast<RedistributeOp>(node.op);
+    // What it redistributes costs what any other does. Where none is possible,
+    // the target is asked for as it is, and refused.
+    return orFixed(space.getDomain(
+        node.rule, getSpread(node).choices, node.op,
+        [&](const Strategy &s) { return !s.cost.isInfinite(); },
+        [&](Strategy &strategy) {
+          ShardingAttr from = strategy.operands[0];
+          strategy.results[0] = redistribute.getTarget(from);
+          strategy.cost += getRedistributionCost(from, strategy.results[0],
+                                                 redistribute.getType(), mesh);
+        }));
+  }
+  case Node::Constraint: {
+    auto constraint = cast<ConstraintOp>(node.op);
+    if (getPriority(constraint) > priority)
+      break;
+    if (constraint.getOpen().empty())
+      return space.getFixedDomain(node.needs, node.gives);
+    // No strategy makes uneven blocks of parts.
+    return orFixed(space.getDomain(
+        node.rule, getSpread(node).choices, node.op,
+        [&](const Strategy &strategy) {
+          return refines(strategy.results[0], node.gives, constraint.getOpen());
+        }));
+  }
+  case Node::Barrier:
+    // What spread to the result, and nothing else.
+    return space.getDomain(
+        node.rule,
+        withBefore(space
+                       .spread(node.rule, getStates(node, node.results),
+                               getStates(node, node.results))
+                       .choices),
+        before, extendsBefore);
+  case Node::Compute:
+    break;
+  }
+  if (!isExhaustive && !before)
+    return space.getDomain(node.rule, getSpread(node));
+  if (!isExhaustive)
+    return space.getDomain(node.rule, withBefore(getSpread(node).choices),
+                           before, extendsBefore);
+  // All splits over the mesh dimensions in use, also where none of them spread
+  // to: what can't stay split as it is may be split otherwise.
+  std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
+  auto it = behindBarriers.find(&node - nodes.data());
+  for (const SplitChoice &choice : space.getAllChoices(node.rule))
+    if (!llvm::is_contained(choices, choice) &&
+        (it == behindBarriers.end() || space.isAbout(it->second, choice.axis)))
+      choices.push_back(choice);
+  const Domain *domain =
+      space.getDomain(node.rule, choices, before, extendsBefore);
+  if (domain->strategies.size() <= kMaxExhaustive)
+    return domain;
+  hasCutDomains = true;
+  return space.getDomain(node.rule, withBefore(getSpread(node).choices), before,
+                         extendsBefore);
+}

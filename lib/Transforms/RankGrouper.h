@@ -1,0 +1,41 @@
+//===- RankGrouper.h - Which ranks run one program --------------*- C++ -*-===//
+
+#ifndef TP_LIB_TRANSFORMS_RANKGROUPER_H
+#define TP_LIB_TRANSFORMS_RANKGROUPER_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Analysis/Redistribution.h"
+#include "tp/Dialect/TP/TP.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::tp {
+
+/// How the module's ranks part into programs: ranks are in one group when their
+/// blocks, of every value and of every step of a redistribution, have the same
+/// shapes.
+class RankGrouper {
+public:
+  RankGrouper(MeshOp mesh, RedistributionPlanner &planner)
+      : mesh(mesh), planner(planner) {}
+
+  /// Takes what `function` places into account; fails, with an error, where a
+  /// redistribution isn't possible.
+  LogicalResult add(func::FuncOp function);
+  /// The ranks of each program, in order.
+  SmallVector<SmallVector<int64_t>> getGroups();
+
+private:
+  void add(Type type, ShardingAttr sharding);
+  /// As the IR has it; null where it doesn't.
+  ShardingAttr getSharding(Value value);
+
+  MeshOp mesh;
+  RedistributionPlanner &planner;
+  llvm::SetVector<std::pair<int64_t, AxisListAttr>> splits;
+  DenseSet<std::pair<Type, ShardingAttr>> added;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRANSFORMS_RANKGROUPER_H
