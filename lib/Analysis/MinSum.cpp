@@ -46,9 +46,13 @@ void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
 }
 
 TableId MinSum::intern(Table table) {
-  size_t hash = llvm::hash_combine_range(table.dims.begin(), table.dims.end());
-  for (const CommunicationCost &cost : table.costs)
-    hash = llvm::hash_combine(hash, cost.asTuple());
+  static_assert(std::has_unique_object_representations_v<CommunicationCost>,
+                "costs are hashed as bytes");
+  const char *costs = reinterpret_cast<const char *>(table.costs.data());
+  size_t hash = llvm::hash_combine(
+      llvm::hash_combine_range(table.dims.begin(), table.dims.end()),
+      llvm::hash_combine_range(costs, costs + table.costs.size() *
+                                                  sizeof(CommunicationCost)));
   auto [begin, end] = tablesByHash.equal_range(hash);
   for (auto it = begin; it != end; ++it)
     if (tables[it->second]->dims == table.dims &&
@@ -124,41 +128,55 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
   struct Part {
     const CommunicationCost *costs;
     llvm::SmallVector<size_t> strides;
+    size_t step = 0;
+    /// Where the entry begins, and the value stands.
     size_t base = 0;
     const CommunicationCost *at = nullptr;
   };
-  llvm::SmallVector<Part> operands;
+  // Those that the last place changes, and those that it doesn't.
+  llvm::SmallVector<Part> changing, constant;
   for (unsigned part : parts) {
     const Table &table = *tables[factors[part].table];
-    Part &operand = operands.emplace_back();
-    operand.costs = table.costs.data();
-    operand.strides.assign(numPlaces + 1, 0);
+    Part operand{table.costs.data(), llvm::SmallVector<size_t>(numPlaces + 1)};
     size_t stride = 1;
     for (size_t i = table.dims.size(); i-- > 0; stride *= table.dims[i])
       operand.strides[getPlace(getScope(part)[i])] = stride;
+    operand.step = operand.strides[numPlaces];
+    bool isChanging = numPlaces && operand.strides[numPlaces - 1];
+    (isChanging ? changing : constant).push_back(std::move(operand));
   }
   result.costs.reserve(numEntries);
   Message &message = messages.emplace_back();
   message.choices.reserve(numEntries);
   llvm::SmallVector<unsigned> place(numPlaces, 0);
+  std::vector<CommunicationCost> row(numValues);
   CommunicationCost least = CommunicationCost::infinite();
   for (size_t entry = 0; entry < numEntries; ++entry) {
+    if (numPlaces == 0 || place.back() == 0)
+      for (size_t value = 0; value < numValues; ++value) {
+        row[value] = {};
+        for (const Part &part : constant)
+          row[value] += part.costs[part.base + value * part.step];
+      }
+    for (Part &part : changing)
+      part.at = part.costs + part.base;
     CommunicationCost best = CommunicationCost::infinite();
     unsigned choice = kNoChoice;
     for (size_t value = 0; value < numValues; ++value) {
       // Most sums are too large by what counts first.
-      int64_t parameterBytes = 0, volume = 0;
-      for (Part &part : operands) {
-        part.at = &part.costs[part.base + value * part.strides[numPlaces]];
+      int64_t parameterBytes = row[value].parameterBytes;
+      int64_t volume = row[value].volume;
+      for (Part &part : changing) {
         parameterBytes += part.at->parameterBytes;
         volume += part.at->volume;
+        part.at += part.step;
       }
-      if (std::pair(parameterBytes, volume) >
-          std::pair(best.parameterBytes, best.volume))
+      if (parameterBytes > best.parameterBytes ||
+          (parameterBytes == best.parameterBytes && volume > best.volume))
         continue;
-      CommunicationCost sum;
-      for (const Part &part : operands)
-        sum += *part.at;
+      CommunicationCost sum = row[value];
+      for (const Part &part : changing)
+        sum += part.at[-static_cast<ptrdiff_t>(part.step)];
       if (sum < best) {
         best = sum;
         choice = value;
@@ -169,9 +187,10 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
     least = std::min(least, best);
     for (size_t i = numPlaces; i-- > 0;) {
       bool carries = ++place[i] == domains[scope[i]];
-      for (Part &part : operands)
-        part.base += carries ? -part.strides[i] * (domains[scope[i]] - 1)
-                             : part.strides[i];
+      for (auto *of : {&changing, &constant})
+        for (Part &part : *of)
+          part.base += carries ? -part.strides[i] * (domains[scope[i]] - 1)
+                               : part.strides[i];
       if (!carries)
         break;
       place[i] = 0;
