@@ -348,7 +348,13 @@ private:
   }
   /// Looks at the size that the elimination of `variable` has now.
   void update(unsigned variable) {
-    double size = getNumEntries(getScope(variable, prune(variable)));
+    double size = 1;
+    ++round;
+    seen[variable] = round;
+    for (unsigned factor : prune(variable))
+      for (unsigned other : problem.getScope(factor))
+        if (std::exchange(seen[other], round) != round)
+          size *= domains[other];
     if (size == sizes[variable])
       return;
     sizes[variable] = size;
