@@ -40,6 +40,10 @@ class Case:
     loss: object
     # Modules' outputs differ in scale; of the largest element.
     tolerance: float = 2e-4
+    # Of gradient accumulation: the model is imported for one batch of so many.
+    batches: int = 1
+    # The plan of a program that has to train alike, where PyTorch draws other random numbers.
+    reference: str = None
 
 
 class MLP(nn.Module):
@@ -217,6 +221,39 @@ def get_decoder(seed):
     return Case(f"decoder {seed} {mesh}", model, tokens, target, text, train, lambda p: make(p, **options), loss)
 
 
+class Dropped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(MLP(16) for _ in range(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + nn.functional.dropout(layer(x), 0.25, True)
+        return x
+
+
+def get_others():
+    """Gradient accumulation, f32 and bf16, and dropout, which is compared with one rank."""
+    plan = "plan: {layers.*.in_proj: ColwiseParallel, layers.*.out_proj: RowwiseParallel}\n"
+    meshes = {"one": "mesh: {tp: 1}\n" + plan, "dp2 x tp2": "mesh: {dp: 2, tp: 2}\ndata_parallel: {dp: fsdp}\n" + plan,
+              "dp4": "mesh: {dp: 4}\ndata_parallel: {dp: ddp}\n"}
+    optimizer = {"name": "SGD", "lr": 0.1, "momentum": 0.9}
+    make = lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    for mesh, text in meshes.items():
+        torch.manual_seed(5)
+        train = {"loss": "mse", "optimizer": optimizer, "accumulate": 3}
+        yield Case(f"accumulate, {mesh}", Stack(16), torch.randn(24, 16), torch.randn(24, 16), text, train, make,
+                   nn.functional.mse_loss, batches=3)
+        torch.manual_seed(6)
+        train = {"loss": "mse", "optimizer": optimizer, "compute": "bf16"}
+        yield Case(f"bf16, {mesh}", Stack(16), torch.randn(8, 16), torch.randn(8, 16), text, train, make,
+                   nn.functional.mse_loss, tolerance=0.02)
+        torch.manual_seed(7)
+        train = {"loss": "mse", "optimizer": optimizer, "seed": 3, "checkpoint": ["layers.*"] if mesh == "dp4" else []}
+        yield Case(f"dropout, {mesh}", Dropped(), torch.randn(8, 16), torch.randn(8, 16), text, train, make,
+                   nn.functional.mse_loss, reference=meshes["one"])
+
+
 def train_with_torch(case):
     parameters = [parameter for parameter in case.model.parameters() if parameter.requires_grad]
     optimizer = case.make_optimizer(parameters)
@@ -245,12 +282,13 @@ def train_with_ours(case, tools, folder):
     tool = {name: get_tool(tools, name) for name in ("tp-import", "tp-opt", "tp-compile", "tp-run")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.jit.trace(case.model, case.input, check_trace=False).save(folder / "model.pt")
+        torch.jit.trace(case.model, case.input[: len(case.input) // case.batches], check_trace=False).save(folder / "model.pt")
     (folder / "plan.yaml").write_text(case.plan)
     (folder / "train.yaml").write_text(json.dumps(case.train))
+    example = case.input[: len(case.input) // case.batches]
     np.save(folder / "x.npy", case.input.numpy())
     np.save(folder / "target.npy", case.target.numpy())
-    shape = "x".join(map(str, case.input.shape)) + "x" + ("i64" if case.input.dtype == torch.int64 else "f32")
+    shape = "x".join(map(str, example.shape)) + "x" + ("i64" if case.input.dtype == torch.int64 else "f32")
     weights = folder / "model.safetensors"
     run(tool["tp-import"], folder / "model.pt", "--input", f"x={shape}", "-o", folder / "model.mlir", "--weights", weights)
     options = f"plan={folder}/plan.yaml train={folder}/train.yaml report={folder}/report.json"
@@ -268,7 +306,13 @@ def train_with_ours(case, tools, folder):
 def check(case, tools, folder):
     """Whether the program is proven without execution."""
     metrics, trained, proof = train_with_ours(case, tools, folder)
-    expected_metrics, expected = train_with_torch(case)
+    if case.reference:
+        (folder / "reference").mkdir(exist_ok=True)
+        other = dataclasses.replace(case, plan=case.reference)
+        expected_metrics, expected, _ = train_with_ours(other, tools, folder / "reference")
+        expected_metrics = [{"loss": line["loss"]} for line in expected_metrics]
+    else:
+        expected_metrics, expected = train_with_torch(case)
     for step, (ours, theirs) in enumerate(zip(metrics, expected_metrics, strict=True), 1):
         for key, value in theirs.items():
             if not abs(ours[key] - value) <= case.tolerance * max(abs(value), 1e-3):
@@ -286,13 +330,14 @@ def main():
     parser.add_argument("--tools", help="where the tools are; PATH by default")
     parser.add_argument("--stacks", type=int, default=1000, help="so many stacks of MLPs, of all")
     parser.add_argument("--first", type=int, default=0, help="seed of the first random decoder")
+    parser.add_argument("--others", type=int, default=1000, help="so many of the other cases, of all")
     parser.add_argument("--decoders", type=int, default=20, help="so many random decoders")
     parser.add_argument("--filter", default="", help="only cases with this text in their names")
     parser.add_argument("--keep", type=pathlib.Path, help="keep all files here")
     options = parser.parse_args()
     stacks = list(get_stacks())
     random.Random(0).shuffle(stacks)
-    cases = stacks[: options.stacks] + [get_decoder(options.first + i) for i in range(options.decoders)]
+    cases = stacks[: options.stacks] + list(get_others())[: options.others] + [get_decoder(options.first + i) for i in range(options.decoders)]
     cases = [case for case in cases if options.filter in case.name]
     failures = proven = 0
     for case in cases:
