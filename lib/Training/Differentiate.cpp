@@ -111,27 +111,40 @@ private:
     return failure(isMissing);
   }
 
+  /// Also of ops that no gradient passes through: the dropout of an input.
   void buildForward() {
-    for (Step &step : llvm::reverse(steps)) {
-      OpBuilder builder(step.op);
-      Operation *previous = step.op->getPrevNode();
-      ForwardBuilder forward(step.op->getLoc(), builder, options.getStep,
-                             options.seed, *options.stream, step.saved);
-      SmallVector<Value> results =
-          cast<GradientOpInterface>(step.op).buildForward(forward);
-      nameOps(previous ? previous->getNextNode() : &block.front(), step.op,
-              step.op);
+    DenseMap<Operation *, Step *> stepOf;
+    for (Step &step : steps)
+      stepOf[step.op] = &step;
+    for (Operation &op :
+         llvm::make_early_inc_range(block.without_terminator())) {
+      auto differentiable = dyn_cast<GradientOpInterface>(op);
+      if (!differentiable)
+        continue;
+      Step *step = stepOf.lookup(&op);
+      SmallVector<Value> saved;
+      OpBuilder builder(&op);
+      Operation *previous = op.getPrevNode();
+      ForwardBuilder forward(op.getLoc(), builder, options.getStep,
+                             options.seed, *options.stream,
+                             step ? step->saved : saved);
+      SmallVector<Value> results = differentiable.buildForward(forward);
+      nameOps(previous ? previous->getNextNode() : &block.front(), &op, &op);
       if (results.empty())
         continue;
-      for (auto [old, now] : llvm::zip_equal(step.op->getResults(), results)) {
+      for (auto [old, now] : llvm::zip_equal(op.getResults(), results)) {
         old.replaceAllUsesWith(now);
         if (active.contains(old))
           active.insert(now);
         if (old == loss)
           loss = now;
       }
-      step.results = results;
-      step.isReplaced = true;
+      if (step) { // its operands are still to be asked for
+        step->results = results;
+        step->isReplaced = true;
+      } else {
+        op.erase();
+      }
     }
   }
 
