@@ -130,7 +130,8 @@ private:
             }))
           continue;
         isWrong = true;
-        emitError(loc) << what << ": "
+        emitError(loc) << what << ": pattern '" << pattern
+                       << "' matches no parameter: "
                        << tree.explainNoParameter(pattern,
                                                   plan::MatchMode::Fnmatch);
       }
@@ -146,7 +147,8 @@ private:
           }))
         continue;
       isWrong = true;
-      emitError(loc) << "checkpoint: "
+      emitError(loc) << "checkpoint: pattern '" << pattern
+                     << "' matches no module: "
                      << tree.explainMismatch(pattern, plan::MatchMode::Fnmatch);
     }
     return failure(isWrong);
@@ -344,7 +346,8 @@ private:
     Block &block = getBlock();
     Block copy; // of what each batch computes
     IRMapping toCopy;
-    OpBuilder builder = OpBuilder::atBlockEnd(&copy);
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointToEnd(&copy);
     for (Operation &op : block.without_terminator())
       if (!isa<nn::ParameterOp>(op))
         builder.clone(op, toCopy);

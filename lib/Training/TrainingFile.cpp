@@ -5,6 +5,7 @@
 #include "tp/Plan/YamlReader.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -41,7 +42,7 @@ public:
     if (const PlanValue *schedule = fields["schedule"])
       readSchedule(*schedule);
     if (const PlanValue *clip = fields["clip_grad_norm"])
-      config.clipNorm = readNumber(*clip, "clip_grad_norm", 0, kLarge,
+      config.clipNorm = readNumber(*clip, "clip_grad_norm", 0, std::nullopt,
                                    /*openBelow=*/true);
     if (const PlanValue *accumulate = fields["accumulate"])
       config.accumulate = readInteger(*accumulate, "accumulate", 1);
@@ -51,12 +52,13 @@ public:
                  config.checkpointLocs);
     readPatterns(fields["frozen"], "frozen", config.frozen, config.frozenLocs);
     if (const PlanValue *seed = fields["seed"])
-      config.seed = readInteger(*seed, "seed", 0);
+      config.seed = readInteger(*seed, "seed", 0, kMaxSeed);
     return success(!failed);
   }
 
 private:
-  static constexpr double kLarge = 1e300;
+  /// A word of the generator's key.
+  static constexpr int64_t kMaxSeed = 0xFFFFFFFF;
 
   /// The map that `value` is, or that its scalar names: `AdamW` is
   /// {name: AdamW}. The name goes to `name`.
@@ -81,31 +83,40 @@ private:
     return fields;
   }
 
-  double readNumber(const PlanValue &value, StringRef what, double least,
-                    double most, bool openBelow = false) {
+  double readNumber(const PlanValue &value, StringRef what, int64_t least,
+                    std::optional<int64_t> most = std::nullopt,
+                    bool openBelow = false) {
     double number = 0;
+    auto low = static_cast<double>(least);
+    auto high = static_cast<double>(most.value_or(0));
     if (!value.isScalar() || value.quoted ||
-        StringRef(value.text).getAsDouble(number) || !(number >= least) ||
-        !(number <= most) || (openBelow && number == least)) {
+        StringRef(value.text).getAsDouble(number) || !std::isfinite(number) ||
+        number < low || (openBelow && number == low) ||
+        (most && number > high)) {
       std::string range =
-          most == kLarge ? (openBelow ? " above "
-                                      : " of at "
-                                        "least ") +
-                               llvm::formatv("{0}", least).str()
-                         : llvm::formatv(" from {0} to {1}", least, most).str();
-      report(value.loc, what + " must be a number" + range + ", found " +
+          (openBelow ? "above " : "of at least ") + std::to_string(least);
+      if (most)
+        range = llvm::formatv("from {0} to {1}", least, *most).str();
+      report(value.loc, what + " must be a number " + range + ", found " +
                             value.describe());
     }
     return number;
   }
 
-  int64_t readInteger(const PlanValue &value, StringRef what, int64_t least) {
+  int64_t readInteger(const PlanValue &value, StringRef what,
+                      std::optional<int64_t> least,
+                      std::optional<int64_t> most = std::nullopt) {
     std::optional<int64_t> number = value.getInteger();
-    if (number && *number >= least)
+    if (number && (!least || *number >= *least) && (!most || *number <= *most))
       return *number;
-    report(value.loc, what + " must be an integer of at least " +
-                          Twine(least).str() + ", found " + value.describe());
-    return least;
+    std::string range;
+    if (most)
+      range = llvm::formatv(" from {0} to {1}", *least, *most).str();
+    else if (least)
+      range = llvm::formatv(" of at least {0}", *least).str();
+    report(value.loc, what + " must be an integer" + range + ", found " +
+                          value.describe());
+    return least.value_or(0);
   }
 
   bool readBool(const PlanValue &value, StringRef what) {
@@ -170,13 +181,11 @@ private:
       if (fields[key] && loss.kind != LossConfig::CrossEntropy)
         report(fields.getKeyLoc(key), "'" + key + "' is for cross_entropy");
     if (const PlanValue *ignored = fields["ignore_index"])
-      loss.ignoreIndex = readInteger(*ignored, "ignore_index",
-                                     std::numeric_limits<int64_t>::min());
+      loss.ignoreIndex = readInteger(*ignored, "ignore_index", std::nullopt);
     if (const PlanValue *smoothing = fields["label_smoothing"])
       loss.labelSmoothing = readNumber(*smoothing, "label_smoothing", 0, 1);
     if (const PlanValue *dim = fields["class_dim"])
-      loss.classDim =
-          readInteger(*dim, "class_dim", std::numeric_limits<int64_t>::min());
+      loss.classDim = readInteger(*dim, "class_dim", std::nullopt);
     if (const PlanValue *weight = fields["weight"]) {
       if (!weight->isList())
         return report(weight->loc,
@@ -184,7 +193,7 @@ private:
                       "found " +
                           weight->describe());
       for (const PlanValue &item : weight->items)
-        loss.weights.push_back(readNumber(item, "a weight", 0, kLarge));
+        loss.weights.push_back(readNumber(item, "a weight", 0));
     }
   }
 
@@ -211,7 +220,7 @@ private:
     optimizer.lr = 1e-3;
     optimizer.weightDecay = *kind == OptimizerConfig::AdamW ? 0.01 : 0;
     if (const PlanValue *lr = fields["lr"])
-      optimizer.lr = readNumber(*lr, "lr", 0, kLarge);
+      optimizer.lr = readNumber(*lr, "lr", 0);
     bool isSGD = *kind == OptimizerConfig::SGD;
     for (StringRef key : {"momentum", "nesterov"})
       if (fields[key] && !isSGD)
@@ -239,9 +248,9 @@ private:
       }
     }
     if (const PlanValue *eps = fields["eps"])
-      optimizer.eps = readNumber(*eps, "eps", 0, kLarge);
+      optimizer.eps = readNumber(*eps, "eps", 0);
     if (const PlanValue *decay = fields["weight_decay"])
-      optimizer.weightDecay = readNumber(*decay, "weight_decay", 0, kLarge);
+      optimizer.weightDecay = readNumber(*decay, "weight_decay", 0);
     readPatterns(fields["no_decay"], "no_decay", optimizer.noDecay,
                  config.noDecayLocs);
     config.optimizer = optimizer;
@@ -274,7 +283,7 @@ private:
       if (fields[key] && !isCosine)
         report(fields.getKeyLoc(key), "'" + key + "' is for cosine");
     if (const PlanValue *minLr = fields["min_lr"])
-      schedule.minLr = readNumber(*minLr, "min_lr", 0, kLarge);
+      schedule.minLr = readNumber(*minLr, "min_lr", 0);
     if (const PlanValue *total = fields["total_steps"])
       schedule.totalSteps =
           readInteger(*total, "total_steps", schedule.warmupSteps + 1);
