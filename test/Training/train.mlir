@@ -12,9 +12,6 @@
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/frozen.yaml | FileCheck %t/frozen.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/classes.yaml | FileCheck %t/classes.yaml
 
-// The result is one program: it goes through the pipeline, and the passes' results verify.
-// RUN: tp-opt %t/model.mlir --tp-parallelize=train=%t/adamw.yaml -o /dev/null
-
 //--- model.mlir
 func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x6xf32> {
   %h = nn.module "up" class "Up" (%x as "input" at 0) {

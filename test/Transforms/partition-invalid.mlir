@@ -40,3 +40,24 @@ func.func @wrong_result(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{t
   // expected-error@+1 {{result 0 is declared (Replicate) but returned as (Shard(0))}}
   return %x : tensor<8xf32>
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @assign_elsewhere() {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}]>} : tensor<8xf32>
+  %v = nn.parameter "v" {tp.sharding = #tp.sharding<@mesh, [{}]>} : tensor<8xf32>
+  // expected-error@+1 {{assigns "w" a value that is (Replicate), but the parameter is (Shard(0)); tp-propagate redistributes it}}
+  nn.assign "w", %v : tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @assign_nothing() {
+  %v = nn.parameter "v" {tp.sharding = #tp.sharding<@mesh, [{}]>} : tensor<8xf32>
+  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' before}}
+  nn.assign "w", %v : tensor<8xf32>
+  return
+}

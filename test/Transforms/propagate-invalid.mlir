@@ -53,3 +53,23 @@ tp.mesh @mesh(tp = 2)
 func.func @element_type(%x: tensor<8xindex>) {
   return
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @assign_nothing(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' before}}
+  nn.assign "w", %x : tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @assign_twice(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}]>} : tensor<8xf32>
+  nn.assign "w", %x : tensor<8xf32>
+  // expected-error@+1 {{assigns "w" a second time}}
+  nn.assign "w", %w : tensor<8xf32>
+  return
+}

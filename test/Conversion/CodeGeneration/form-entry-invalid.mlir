@@ -156,3 +156,47 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 func.func @other(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %x : tensor<2xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' of type 'tensor<2xf32>'}}
+  nn.assign "w", %x : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {
+  %w = nn.parameter "w" : tensor<3xf32>
+  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' of type 'tensor<2xf32>'}}
+  nn.assign "w", %x : tensor<2xf32>
+  return %w : tensor<3xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<2xf32>) {
+  %w = nn.parameter "w" : tensor<2xf32>
+  // expected-note@+1 {{the first is here}}
+  nn.assign "w", %x : tensor<2xf32>
+  // expected-error@+1 {{assigns "w" a second time}}
+  nn.assign "w", %w : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Every rank updates the parameter, or none.
+tp.mesh @mesh(tp = 2)
+// expected-note @+1 {{this is the first}}
+func.func @a() -> tensor<2xf32> attributes {tp.ranks = array<i64: 0>} {
+  %0 = nn.parameter "w" : tensor<2xf32>
+  nn.assign "w", %0 : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+// expected-error @+1 {{'@b' has parameter "w" with another type, sharding or update}}
+func.func @b() -> tensor<2xf32> attributes {tp.ranks = array<i64: 1>} {
+  %0 = nn.parameter "w" : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

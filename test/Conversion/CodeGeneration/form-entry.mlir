@@ -61,3 +61,28 @@ func.func @short(%x: tensor<2xf32> {tp.name = "x", tp.sharding = #tp.sharding<@m
   %0 = nn.mul %x, %s : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// A parameter that is assigned is written where it is read, and the manifest says so.
+
+// CHECK: parameters = [{dtype = "f32", {{.*}}name = "w", {{.*}}updated = true}, {dtype = "f32", init = 0.000000e+00 : f64, {{.*}}name = "optimizer.momentum.w"{{.*}}updated = true}, {dtype = "f32", {{.*}}name = "v"
+// CHECK-NOT: updated
+// CHECK: func.func @update(%{{.*}}: index {{.*}}, %[[W:.*]]: memref<2xf32> {tprt.role = "parameter"}, %[[M:.*]]: memref<2xf32> {tprt.role = "parameter"}, %{{.*}}: memref<2xf32> {tprt.role = "parameter"}
+// CHECK: %[[WT:.*]] = bufferization.to_tensor %[[W]] restrict writable
+// CHECK: %[[MT:.*]] = bufferization.to_tensor %[[M]] restrict writable
+// CHECK: %[[W1:.*]] = nn.sub %[[WT]], %[[M1:.*]]
+// CHECK: %[[WRITTEN:.*]] = bufferization.materialize_in_destination %[[W1]] in %[[WT]]
+// CHECK: bufferization.materialize_in_destination %[[WRITTEN]] in restrict writable %[[W]]
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[M]]
+// CHECK-NOT: nn.assign
+func.func @update() {
+  %w = nn.parameter "w" : tensor<2xf32>
+  %m = nn.parameter "optimizer.momentum.w" frozen : tensor<2xf32>
+  %v = nn.parameter "v" : tensor<2xf32>
+  %m1 = nn.add %m, %v : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %w1 = nn.sub %w, %m1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  nn.assign "w", %w1 : tensor<2xf32>
+  nn.assign "optimizer.momentum.w", %m1 init 0.0 : tensor<2xf32>
+  return
+}
