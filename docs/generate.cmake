@@ -44,13 +44,16 @@ endforeach()
 
 set(text "\n# Interfaces\n")
 describe(text Interfaces/ShardingRuleOpInterface.td -gen-op-interface-docs)
+describe(text Interfaces/GradientOpInterface.td -gen-op-interface-docs)
 describe(text Dialect/TP/TPInterfaces.td -gen-op-interface-docs)
 finish(Interfaces.md "${text}")
 
 set(text "\n# Passes\n\n## From a model to one rank's program\n\n\
-The pipeline `tp-parallelize` runs `tp-apply-plan` (with a plan), `tp-propagate`, `tp-partition`,
+The pipeline `tp-parallelize` runs `tp-apply-plan` (with a plan), `tp-grad` (with a training file), `tp-propagate`, `tp-partition`,
 `tp-optimize-collectives` and `tp-report`.\n")
 describe(text Transforms/Passes.td -gen-pass-doc)
+string(APPEND text "\n## From a model to its training step\n\n")
+describe(text Training/Passes.td -gen-pass-doc)
 string(APPEND text "\n## Proving one rank's program\n\n")
 describe(text Proof/Passes.td -gen-pass-doc)
 string(APPEND text "\n## From one rank's program to code\n\n\
