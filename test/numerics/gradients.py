@@ -72,6 +72,47 @@ def get_program(batch, weights):
     )
 
 
+def check_differences(batch, tools, directory):
+    """Of a batch of f64 cases: the slope along a random direction, by central differences of the program's own results."""
+    step = 1e-6
+    weights = [torch.randint(-3, 4, case.expected.shape, generator=generator) for case in batch]
+    directions = [
+        [torch.randint(0, 2, value.shape, generator=generator) * 2.0 - 1 for value in case.inputs] for case in batch
+    ]
+    program, gradients, artifact = (directory / name for name in ("program.mlir", "gradients.mlir", "program.tpx"))
+    program.write_text(get_program(batch, weights))
+    run([get_tool(tools, "tp-opt"), program, "--tp-grad=inputs=true", "-o", gradients])
+    run([get_tool(tools, "tp-compile"), gradients, "-o", artifact])
+
+    def evaluate(shift):
+        command = [get_tool(tools, "tp-run"), artifact, "--output", f"result0={directory}/loss.npy"]
+        for i, (case, weight) in enumerate(zip(batch, weights)):
+            for j, value in enumerate(case.inputs):
+                if value.dtype == torch.float64:
+                    value = value + shift * step * directions[i][j]
+                    command += ["--output", f"grad.c{i}_{j}={directory}/grad.c{i}_{j}.npy"]
+                save(directory / f"c{i}_{j}.npy", value)
+                command += ["--input", f"c{i}_{j}={directory}/c{i}_{j}.npy"]
+            save(directory / f"w{i}.npy", weight)
+            command += ["--input", f"w{i}={directory}/w{i}.npy"]
+        run(command)
+        return load(directory / "loss.npy", torch.float64).item()
+
+    above, below = evaluate(1), evaluate(-1)
+    evaluate(0)
+    slope = sum(
+        (load(directory / f"grad.c{i}_{j}.npy", torch.float64) * directions[i][j]).sum().item()
+        for i, case in enumerate(batch)
+        for j, value in enumerate(case.inputs)
+        if value.dtype == torch.float64
+    )
+    measured = (above - below) / (2 * step)
+    if abs(measured - slope) <= 1e-4 * max(1, abs(slope)):
+        return 0
+    print(f"FAIL {', '.join(case.name for case in batch)}: slope {slope}, by differences {measured}")
+    return len(batch)
+
+
 def check(batch, tools, directory):
     weights = [torch.randint(-3, 4, case.expected.shape, generator=generator) for case in batch]
     program, gradients, artifact = (directory / name for name in ("program.mlir", "gradients.mlir", "program.tpx"))
@@ -110,10 +151,23 @@ def main():
     parser.add_argument("--tools", help="where tp-opt, tp-compile and tp-run are; PATH by default")
     parser.add_argument("--filter", default="", help="only cases whose name matches this regular expression")
     parser.add_argument("--sample", type=int, help="only so many of them, some of each op")
+    parser.add_argument("--differences", action="store_true",
+                        help="compare the f64 cases with differences of the program's own results instead")
     parser.add_argument("--batch", type=int, default=50, help="cases a program")
     parser.add_argument("--keep", type=pathlib.Path, help="keep programs, inputs and outputs here")
     options = parser.parse_args()
     selected = [case for case in cases.CASES if is_differentiable(case) and re.search(options.filter, case.name)]
+    compare = check
+    if options.differences:
+        # The weights of a loss are constants: see get_expected.
+        selected = [
+            case
+            for case in selected
+            if all(value.dtype not in cases.FLOATS or value.dtype == torch.float64 for value in case.inputs)
+            and case.expected.dtype == torch.float64
+            and not re.search("weighted", case.name)
+        ]
+        compare = check_differences
     if not selected:
         sys.exit(f"no case matches '{options.filter}'")
     if options.sample:
@@ -123,8 +177,9 @@ def main():
         for start in range(0, len(selected), options.batch):
             directory = (options.keep or pathlib.Path(scratch)) / str(start)
             directory.mkdir(parents=True, exist_ok=True)
-            failures += check(selected[start : start + options.batch], options.tools, directory)
-    print(f"{len(selected) - failures} of {len(selected)} gradients equal PyTorch's")
+            failures += compare(selected[start : start + options.batch], options.tools, directory)
+    equal = "differences" if options.differences else "PyTorch's"
+    print(f"{len(selected) - failures} of {len(selected)} gradients equal {equal}")
     return 1 if failures else 0
 
 
