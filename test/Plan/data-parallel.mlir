@@ -5,6 +5,7 @@
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/kept.yaml | FileCheck %t/kept.yaml
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/hsdp.yaml | FileCheck %t/hsdp.yaml
 // RUN: tp-opt %t/frozen.mlir --tp-apply-plan=plan=%t/fsdp-only.yaml | FileCheck %t/frozen.mlir
+// RUN: tp-opt %t/batch.mlir --tp-apply-plan=plan=%t/ddp.yaml | FileCheck %t/batch.mlir
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/names.yaml -o %t/out.mlir 2>&1 | FileCheck %t/names.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/list.yaml -o %t/out.mlir 2>&1 | FileCheck %t/list.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/styles.yaml -o %t/out.mlir 2>&1 | FileCheck %t/styles.yaml --implicit-check-not=error:
@@ -17,6 +18,9 @@ data_parallel: {dp: ddp}
 # CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>})
 # CHECK: nn.parameter "net1.weight" {tp.sharding = #tp.sharding<@mesh, [{}, {}]>}
 # CHECK: nn.parameter "net1.bias" {tp.sharding = #tp.sharding<@mesh, [{}]>}
+# What modules give stays split: to gather the batch once would be less communication. An outer module gives what is held already.
+# CHECK: tp.redistribute %{{.*}} to <@mesh, [{dp}, {}]> over {dp} {fqn = "net1", reason = "{{.*}}ddp.yaml:2:17: data_parallel"} : tensor<8x16xf32>
+# CHECK: tp.redistribute %{{.*}} to <@mesh, [{dp}, {}]> over {dp} {fqn = "net2",
 # CHECK-NOT: tp.redistribute
 
 //--- fsdp.yaml
@@ -62,6 +66,29 @@ func.func @main(%x: tensor<4x6xf32>, %s: tensor<f32>) -> tensor<4x6xf32> {
   %2 = nn.mul %1, %a : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
   %3 = nn.mul %2, %s : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
   return %3 : tensor<4x6xf32>
+}
+
+//--- batch.mlir
+// The batch is followed through the ops; where it is merged with another dimension, or gone, nothing is held.
+// CHECK-COUNT-1: tp.redistribute %{{.*}} to <@mesh, [{}, {dp}, {}]> over {dp} {fqn = "turn",
+// CHECK-NOT: tp.redistribute
+func.func @main(%x: tensor<4x6x8xf32>) -> (tensor<6x4x8xf32>, tensor<24x8xf32>, tensor<6x8xf32>) {
+  %t = nn.module "turn" class "Turn" (%x as "x" at 0) {
+  ^bb0(%a: tensor<4x6x8xf32>):
+    %y = nn.transpose %a [1, 0, 2] : tensor<4x6x8xf32> -> tensor<6x4x8xf32>
+    nn.yield %y : tensor<6x4x8xf32>
+  } : (tensor<4x6x8xf32>) -> tensor<6x4x8xf32>
+  %f = nn.module "flat" class "Flat" (%x as "x" at 0) {
+  ^bb0(%a: tensor<4x6x8xf32>):
+    %y = nn.reshape %a : tensor<4x6x8xf32> -> tensor<24x8xf32>
+    nn.yield %y : tensor<24x8xf32>
+  } : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
+  %m = nn.module "mean" class "Mean" (%t as "x" at 0) {
+  ^bb0(%a: tensor<6x4x8xf32>):
+    %y = nn.reduce mean %a dims [1] : tensor<6x4x8xf32> -> tensor<6x8xf32>
+    nn.yield %y : tensor<6x8xf32>
+  } : (tensor<6x4x8xf32>) -> tensor<6x8xf32>
+  return %t, %f, %m : tensor<6x4x8xf32>, tensor<24x8xf32>, tensor<6x8xf32>
 }
 
 //--- names.yaml
