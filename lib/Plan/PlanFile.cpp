@@ -58,11 +58,10 @@ public:
                  root.describe());
       return failure();
     }
-    Fields fields =
-        readFields(root, "plan file",
-                   {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize",
-                    "match", "on_unmatched", "loss_parallel", "world_size",
-                    "data_parallel"});
+    Fields fields = readFields(
+        root, "plan file",
+        {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize", "match",
+         "on_unmatched", "loss_parallel", "world_size", "data_parallel"});
     MeshReader mesh(plan);
     mesh.read(fields["mesh"], fields["world_size"], root.loc);
     failed |= mesh.hasFailed();
@@ -100,11 +99,10 @@ private:
         value, "map", [&](const PlanValue &key, const PlanValue &field) {
           auto *it = llvm::find(names, key.text);
           if (it == names.end())
-            return report(key.loc, "the mesh has no dimension '" + key.text +
-                                       "'" +
-                                       suggestOr(key.text, names,
-                                                 "; it has " +
-                                                     llvm::join(names, ", ")));
+            return report(key.loc,
+                          "the mesh has no dimension '" + key.text + "'" +
+                              suggestOr(key.text, names,
+                                        "; it has " + llvm::join(names, ", ")));
           DataAxis axis{static_cast<unsigned>(it - names.begin()),
                         DataAxis::DDP, true, key.loc};
           readDataStyle(field, axis);
@@ -128,9 +126,8 @@ private:
     if (style->isScalar() && style->text == "fsdp")
       axis.style = DataAxis::FSDP;
     else if (!style->isScalar() || style->text != "ddp")
-      return report(style->loc,
-                    "data_parallel knows ddp and fsdp, found " +
-                        style->describe());
+      return report(style->loc, "data_parallel knows ddp and fsdp, found " +
+                                    style->describe());
     if (!reshard)
       return;
     std::optional<bool> again = reshard->getBool();
@@ -212,6 +209,11 @@ private:
                  FileLineColLoc loc) {
     group.loc = loc;
     group.axes = readAxes(fields);
+    for (const DataAxis &data : plan.data)
+      if (!failed && llvm::is_contained(group.axes, data.axis))
+        report(data.loc, "'" + plan.mesh[data.axis].name +
+                             "' is for data here, and the plan splits over it "
+                             "as well");
     this->group = &group;
     if (isSingleStyle(entries)) {
       PlanValue root(entries.loc);

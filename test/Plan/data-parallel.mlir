@@ -10,6 +10,8 @@
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/list.yaml -o %t/out.mlir 2>&1 | FileCheck %t/list.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/styles.yaml -o %t/out.mlir 2>&1 | FileCheck %t/styles.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/two.yaml -o %t/out.mlir 2>&1 | FileCheck %t/two.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/both.yaml -o %t/out.mlir 2>&1 | FileCheck %t/both.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/only.yaml -o %t/out.mlir 2>&1 | FileCheck %t/only.yaml --implicit-check-not=error:
 // RUN: not ls %t/out.mlir
 
 //--- ddp.yaml
@@ -119,5 +121,18 @@ data_parallel:
 //--- two.yaml
 # CHECK: :[[#@LINE+1]]:1: error: the mesh has 3 dimensions; say which one the plan parallelizes over, such as mesh_dim: tp
 mesh: {dp: 2, cp: 2, tp: 2}
+data_parallel: {dp: ddp}
+plan: {net1: ColwiseParallel}
+
+//--- both.yaml
+mesh: {dp: 2, tp: 2}
+# CHECK: :[[#@LINE+1]]:17: error: 'dp' is for data here, and the plan splits over it as well
+data_parallel: {dp: fsdp}
+mesh_dim: [dp, tp]
+plan: {net1: ColwiseParallel}
+
+//--- only.yaml
+mesh: {dp: 2}
+# CHECK: :[[#@LINE+1]]:17: error: 'dp' is for data here, and the plan splits over it as well
 data_parallel: {dp: ddp}
 plan: {net1: ColwiseParallel}
