@@ -225,6 +225,13 @@ constexpr Instance kInstances[] = {
     {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<4xf32>",
      "nn.nll_loss none %a, %b ignore -100 : (tensor<4x6xf32>, tensor<4xi64>) "
      "-> tensor<4xf32>"},
+    // Training.
+    {"(%a: tensor<2x4x2xf32>, %b: tensor<2x4x6xf32>) -> tensor<2x6xf32>",
+     "nn.outer_sum %a, %b : (tensor<2x4x2xf32>, tensor<2x4x6xf32>) -> "
+     "tensor<2x6xf32>"},
+    {"(%a: tensor<2x4xi64>, %b: tensor<2x4x2xf32>) -> tensor<6x2xf32>",
+     "nn.scatter_add_rows %a, %b : (tensor<2x4xi64>, tensor<2x4x2xf32>) -> "
+     "tensor<6x2xf32>"},
     // Upstream ops.
     {"(%a: tensor<4x6xf32>, %b: tensor<6x2xf32>, %c: tensor<4x2xf32>) -> "
      "tensor<4x2xf32>",
@@ -265,8 +272,12 @@ constexpr Instance kInstances[] = {
      "tensor<4x6xf32>"},
 };
 
-/// Ops without an instance: what they compute isn't in the program.
-constexpr StringRef kWithoutInstance[] = {"nn.parameter"};
+/// Ops without an instance: what a parameter is isn't in the program, and the
+/// elementwise ops of training have several results, compute on the bits of
+/// integers, or aren't executed as they stand.
+constexpr StringRef kWithoutInstance[] = {"nn.parameter", "nn.adam",
+                                          "nn.sgd",       "nn.random_uniform",
+                                          "nn.dropout",   "nn.recompute"};
 
 class RulesTest : public test::ProofTest {
 protected:
