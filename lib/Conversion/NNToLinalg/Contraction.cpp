@@ -1,4 +1,4 @@
-//===- Contraction.cpp - nn.linear and nn.matmul --------------------------===//
+//===- Contraction.cpp - linear, outer_sum, matmul ------------------------===//
 //
 // Contractions read their operands as they lie in memory, and have as few loops
 // as the shapes allow: leading dimensions that only the left operand has are
@@ -44,6 +44,24 @@ struct LinearPattern : OpRewritePattern<nn::LinearOp> {
         getMap(context, 3, {m, n}));
     result = buildCast(b, result, type.getElementType());
     rewriter.replaceOp(op, buildReshape(b, result, type.getShape()));
+    return success();
+  }
+};
+
+struct OuterSumPattern : OpRewritePattern<nn::OuterSumOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::OuterSumOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType type = getTensorType(op.getResult());
+    enum { m, n, k };
+    MLIRContext *context = op.getContext();
+    Value result = buildContraction(
+        b, {collapseLeading(b, op.getLhs()), getMap(context, 3, {k, m})},
+        {collapseLeading(b, op.getRhs()), getMap(context, 3, {k, n})},
+        type.getShape(), getMap(context, 3, {m, n}));
+    rewriter.replaceOp(op, buildCast(b, result, type.getElementType()));
     return success();
   }
 };
@@ -108,5 +126,6 @@ private:
 
 void mlir::tp::nnlinalg::populateContractionPatterns(
     RewritePatternSet &patterns) {
-  patterns.add<LinearPattern, MatmulPattern>(patterns.getContext());
+  patterns.add<LinearPattern, OuterSumPattern, MatmulPattern>(
+      patterns.getContext());
 }

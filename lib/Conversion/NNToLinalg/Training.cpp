@@ -15,36 +15,7 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-/// All dimensions but the last `kept` as one.
-static Value collapseLeading(ImplicitLocOpBuilder &b, Value value,
-                             unsigned kept) {
-  ArrayRef<int64_t> shape = getTensorType(value).getShape();
-  SmallVector<int64_t> flat{ShapedType::getNumElements(shape.drop_back(kept))};
-  llvm::append_range(flat, shape.take_back(kept));
-  return buildReshape(b, value, flat);
-}
-
 namespace {
-struct OuterSumPattern : OpRewritePattern<nn::OuterSumOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(nn::OuterSumOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    RankedTensorType type = getTensorType(op.getResult());
-    enum { m, n, k };
-    auto getMap = [&](ArrayRef<unsigned> dims) {
-      return AffineMap::getMultiDimMapWithTargets(3, dims, op.getContext());
-    };
-    Value result = buildContraction(
-        b, {collapseLeading(b, op.getLhs(), 1), getMap({k, m})},
-        {collapseLeading(b, op.getRhs(), 1), getMap({k, n})}, type.getShape(),
-        getMap({m, n}));
-    rewriter.replaceOp(op, buildCast(b, result, type.getElementType()));
-    return success();
-  }
-};
-
 /// Two loops that add to the result in place, in the order of the indices.
 struct ScatterAddRowsPattern : OpRewritePattern<nn::ScatterAddRowsOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -59,15 +30,19 @@ struct ScatterAddRowsPattern : OpRewritePattern<nn::ScatterAddRowsOp> {
     Value sums = buildFilled(b, type.getShape(), getScalar(b, element, 0));
     if (type.getNumElements() != 0 &&
         getTensorType(op.getRows()).getNumElements() != 0)
-      sums = addRows(b, sums, collapseLeading(b, op.getIndices(), 0),
-                     collapseLeading(b, op.getRows(), 1), bound);
+      sums = addRows(b, sums, op, bound);
     rewriter.replaceOp(op, buildCast(b, sums, type.getElementType()));
     return success();
   }
 
 private:
-  static Value addRows(ImplicitLocOpBuilder &b, Value sums, Value indices,
-                       Value rows, int64_t bound) {
+  static Value addRows(ImplicitLocOpBuilder &b, Value sums,
+                       nn::ScatterAddRowsOp op, int64_t bound) {
+    int64_t count = getTensorType(op.getIndices()).getNumElements();
+    Value indices = buildReshape(b, op.getIndices(), {count});
+    Value rows =
+        buildReshape(b, op.getRows(),
+                     {count, getTensorType(op.getRows()).getShape().back()});
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, value);
     };
@@ -294,7 +269,6 @@ struct SGDPattern : OptimizerPattern<nn::SGDOp, SGDPattern> {
 } // namespace
 
 void mlir::tp::nnlinalg::populateTrainingPatterns(RewritePatternSet &patterns) {
-  patterns.add<OuterSumPattern, ScatterAddRowsPattern, RandomUniformPattern,
-               RecomputePattern, AdamPattern, SGDPattern>(
-      patterns.getContext());
+  patterns.add<ScatterAddRowsPattern, RandomUniformPattern, RecomputePattern,
+               AdamPattern, SGDPattern>(patterns.getContext());
 }

@@ -54,28 +54,6 @@ CheckIndexOp::bufferize(RewriterBase &rewriter,
 }
 
 //===----------------------------------------------------------------------===//
-// CollectiveOp
-//===----------------------------------------------------------------------===//
-
-bool CollectiveOp::bufferizesToMemoryRead(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return &operand != &getOutputMutable() || !getInput();
-}
-
-bool CollectiveOp::bufferizesToMemoryWrite(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return &operand == &getOutputMutable();
-}
-
-bufferization::AliasingValueList
-CollectiveOp::getAliasingValues(OpOperand &operand,
-                                const bufferization::AnalysisState &) {
-  if (&operand != &getOutputMutable())
-    return {};
-  return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
-}
-
-//===----------------------------------------------------------------------===//
 // OpaqueOp
 //===----------------------------------------------------------------------===//
 
@@ -100,6 +78,28 @@ OpaqueOp::bufferize(RewriterBase &rewriter,
     return failure();
   bufferization::replaceOpWithBufferizedValues(rewriter, *this, *buffer);
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// CollectiveOp
+//===----------------------------------------------------------------------===//
+
+bool CollectiveOp::bufferizesToMemoryRead(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand != &getOutputMutable() || !getInput();
+}
+
+bool CollectiveOp::bufferizesToMemoryWrite(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand == &getOutputMutable();
+}
+
+bufferization::AliasingValueList
+CollectiveOp::getAliasingValues(OpOperand &operand,
+                                const bufferization::AnalysisState &) {
+  if (&operand != &getOutputMutable())
+    return {};
+  return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
 }
 
 /// `buffer` where it is dense, else a new dense buffer of its type, which holds
