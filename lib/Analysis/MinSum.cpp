@@ -5,7 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include <climits>
-#include <queue>
+#include <limits>
 
 using namespace mlir::tp;
 
@@ -61,6 +61,17 @@ TableId MinSum::intern(Table table) {
   tables.push_back(std::make_unique<Table>(std::move(table)));
   tablesByHash.insert({hash, tables.size() - 1});
   return tables.size() - 1;
+}
+
+TableId MinSum::add(TableId a, TableId b) {
+  auto [it, inserted] = sums.try_emplace({a, b}, 0);
+  if (inserted) {
+    Table sum = *tables[a];
+    for (auto [cost, other] : llvm::zip_equal(sum.costs, tables[b]->costs))
+      cost += other;
+    it->second = intern(std::move(sum));
+  }
+  return it->second;
 }
 
 CommunicationCost MinSum::lookUp(unsigned factor,
@@ -204,81 +215,34 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
   return message;
 }
 
-namespace {
-/// Variables by the size of the table that their elimination leaves; of equal
-/// ones the first comes first, so that equal parts of a graph fall alike. There
-/// are few sizes, and most variables come in order.
-class VariableQueue {
-public:
-  void push(double size, unsigned variable) {
-    auto it =
-        llvm::lower_bound(levels, size, [](const Level &level, double size) {
-          return level.size < size;
-        });
-    if (it == levels.end() || it->size != size) {
-      it = levels.insert(it, Level());
-      it->size = size;
-    }
-    first = std::min<size_t>(first, it - levels.begin());
-    if (it->inOrder.empty() || it->inOrder.back() < variable)
-      it->inOrder.push_back(variable);
-    else
-      it->others.push(variable);
-  }
-  /// Nothing where none is left.
-  std::optional<std::pair<double, unsigned>> pop() {
-    for (; first < levels.size(); ++first) {
-      Level &level = levels[first];
-      bool isThrough = level.next == level.inOrder.size();
-      if (isThrough && level.others.empty()) {
-        level.inOrder.clear();
-        level.next = 0;
-        continue;
-      }
-      unsigned variable;
-      if (isThrough || (!level.others.empty() &&
-                        level.others.top() < level.inOrder[level.next])) {
-        variable = level.others.top();
-        level.others.pop();
-      } else {
-        variable = level.inOrder[level.next++];
-      }
-      return std::pair(level.size, variable);
-    }
-    return std::nullopt;
-  }
-
-private:
-  struct Level {
-    double size = 0;
-    std::vector<unsigned> inOrder;
-    size_t next = 0;
-    std::priority_queue<unsigned, std::vector<unsigned>, std::greater<unsigned>>
-        others;
-  };
-  /// By size; those before `first` are empty.
-  std::vector<Level> levels;
-  size_t first = 0;
-};
-} // namespace
-
-/// The factors of a variable are looked at again whenever one changes, unless
-/// there are so many.
+/// The lists of variables with so many factors have place to spare.
 constexpr unsigned kManyFactors = 64;
 
+/// Variables whose elimination leaves few entries fall where they stand; then
+/// the limit grows by so much from sweep to sweep.
+constexpr double kFirstLimit = 1024, kLimitGrowth = 4;
+
 /// One elimination of all variables. Factors of the problem and messages, which
-/// are factors while it lasts, count until they are eliminated.
+/// are factors while it lasts, count until they are eliminated. Those over one
+/// variable are added up and kept apart: they change nobody's neighbours.
 class MinSum::Elimination {
 public:
   Elimination(MinSum &problem, size_t maxEntries)
       : problem(problem), domains(problem.domains), factors(problem.factors),
-        maxEntries(maxEntries), isActive(factors.size(), true),
-        isDone(domains.size(), false), sizes(domains.size()),
-        seen(domains.size()) {
-    lists.resize(domains.size());
-    for (unsigned factor = 0; factor < factors.size(); ++factor)
-      for (unsigned variable : problem.getScope(factor))
-        ++lists[variable].capacity;
+        maxEntries(maxEntries), own(domains.size(), kNone),
+        lists(domains.size()), seen(domains.size()) {
+    size_t numGiven = factors.size();
+    isActive.reserve(numGiven + domains.size());
+    isActive.assign(numGiven, true);
+    factors.reserve(numGiven + domains.size());
+    for (unsigned factor = 0; factor < numGiven; ++factor) {
+      llvm::ArrayRef<unsigned> scope = problem.getScope(factor);
+      if (scope.size() == 1)
+        addOwn(scope.front(), factors[factor].table, factors[factor].begin);
+      else
+        for (unsigned variable : scope)
+          ++lists[variable].capacity;
+    }
     size_t begin = 0;
     for (List &list : lists) {
       list.begin = begin;
@@ -289,9 +253,10 @@ public:
       begin += list.capacity;
     }
     entries.resize(begin);
-    for (unsigned factor = 0; factor < factors.size(); ++factor)
-      for (unsigned variable : problem.getScope(factor))
-        entries[lists[variable].begin + lists[variable].size++] = factor;
+    for (unsigned factor = 0; factor < numGiven; ++factor)
+      if (factors[factor].size > 1)
+        for (unsigned variable : problem.getScope(factor))
+          entries[lists[variable].begin + lists[variable].size++] = factor;
   }
 
   /// The values of all variables.
@@ -301,6 +266,7 @@ public:
   bool isExact = true;
 
 private:
+  static constexpr unsigned kNone = ~0u;
   using Variables = llvm::SmallVector<unsigned, 8>;
   struct List {
     size_t begin = 0;
@@ -314,7 +280,16 @@ private:
     size_t bucketBegin, bucketEnd;
   };
 
-  /// The factors of `variable` that count.
+  /// Adds `table` to what the values of `variable` cost by themselves; the
+  /// variable stands at `place` of the scopes.
+  void addOwn(unsigned variable, TableId table, size_t place) {
+    if (own[variable] != kNone)
+      table = problem.add(factors[own[variable]].table, table);
+    own[variable] = factors.size();
+    factors.push_back({table, 1, place});
+    isActive.push_back(true);
+  }
+  /// The factors of `variable` and others that count.
   llvm::MutableArrayRef<unsigned> prune(unsigned variable) {
     List &list = lists[variable];
     auto all = llvm::MutableArrayRef(entries).slice(list.begin, list.size);
@@ -346,37 +321,38 @@ private:
       entries *= domains[other];
     return entries;
   }
-  /// Looks at the size that the elimination of `variable` has now.
-  void update(unsigned variable) {
+  /// How many entries the elimination of `variable` leaves now; some number
+  /// over `limit` where it is over that.
+  double getSize(unsigned variable, double limit) {
     double size = 1;
     ++round;
     seen[variable] = round;
     for (unsigned factor : prune(variable))
       for (unsigned other : problem.getScope(factor))
-        if (std::exchange(seen[other], round) != round)
-          size *= domains[other];
-    if (size == sizes[variable])
-      return;
-    sizes[variable] = size;
-    queue.push(size, variable);
+        if (std::exchange(seen[other], round) != round &&
+            (size *= domains[other]) > limit)
+          return size;
+    return size;
   }
-  void eliminate(unsigned variable);
+  /// The variables that `variable` shared a factor with.
+  Variables eliminate(unsigned variable);
   void eliminatePart(unsigned variable, llvm::ArrayRef<unsigned> part,
                      llvm::ArrayRef<unsigned> scope);
+  std::vector<unsigned> getValues() const;
 
   MinSum &problem;
   const std::vector<unsigned> &domains;
   std::vector<Factor> &factors;
   size_t maxEntries;
-  std::vector<char> isActive, isDone;
-  std::vector<double> sizes;
-  VariableQueue queue;
-  /// In which round of collecting variables each was found.
-  std::vector<unsigned> seen;
-  unsigned round = 0;
+  std::vector<char> isActive;
+  /// By variable, the factor of what its values cost by themselves.
+  std::vector<unsigned> own;
   /// The factors of each variable are a part of `entries`.
   std::vector<List> lists;
   std::vector<unsigned> entries;
+  /// In which round of collecting variables each was found.
+  std::vector<unsigned> seen;
+  unsigned round = 0;
   std::vector<Step> steps;
   std::vector<unsigned> buckets;
 };
@@ -388,70 +364,94 @@ void MinSum::Elimination::eliminatePart(unsigned variable,
   bound += message.constant;
   for (unsigned factor : part)
     isActive[factor] = false;
+  size_t begin = problem.scopes.size();
+  llvm::append_range(problem.scopes, scope);
+  // Factor numbers are those of steps even where nothing is left.
   steps.back().message = &message;
   steps.back().left = factors.size();
-  // Factor numbers are those of steps even where nothing is left.
-  factors.push_back({message.table, static_cast<unsigned>(scope.size()),
-                     problem.scopes.size()});
+  if (scope.size() == 1)
+    return addOwn(scope.front(), message.table, begin);
+  factors.push_back(
+      {message.table, static_cast<unsigned>(scope.size()), begin});
   isActive.push_back(!scope.empty());
-  llvm::append_range(problem.scopes, scope);
   for (unsigned other : scope)
     append(other, factors.size() - 1);
 }
 
-void MinSum::Elimination::eliminate(unsigned variable) {
-  isDone[variable] = true;
-  llvm::ArrayRef<unsigned> bucket = prune(variable);
-  steps.push_back(
-      {variable, 0, nullptr, buckets.size(), buckets.size() + bucket.size()});
-  llvm::append_range(buckets, bucket);
+MinSum::Elimination::Variables
+MinSum::Elimination::eliminate(unsigned variable) {
+  size_t begin = buckets.size();
+  if (own[variable] != kNone)
+    buckets.push_back(own[variable]);
+  llvm::append_range(buckets, prune(variable));
+  steps.push_back({variable, 0, nullptr, begin, buckets.size()});
+  llvm::ArrayRef<unsigned> bucket = llvm::ArrayRef(buckets).drop_front(begin);
   Variables scope = getScope(variable, bucket);
   if (getNumEntries(scope) * domains[variable] <=
       static_cast<double>(maxEntries)) {
     eliminatePart(variable, bucket, scope);
-  } else {
-    // Several buckets, each as large as fits.
-    llvm::SmallVector<llvm::SmallVector<unsigned, 4>> parts;
-    for (unsigned factor : bucket) {
-      auto fits = [&](llvm::SmallVector<unsigned, 4> part) {
-        part.push_back(factor);
-        return getNumEntries(getScope(variable, part)) * domains[variable] <=
-               static_cast<double>(maxEntries);
-      };
-      auto *part = llvm::find_if(parts, fits);
-      if (part == parts.end())
-        parts.emplace_back().push_back(factor);
-      else
-        part->push_back(factor);
-    }
-    isExact &= parts.size() < 2;
-    for (const auto &part : parts)
-      eliminatePart(variable, part, getScope(variable, part));
-    if (parts.size() > 1)
-      steps.back().message = nullptr;
+    return scope;
   }
-  // The size of what many factors meet in is looked at when its turn comes.
-  for (unsigned other : scope)
-    if (lists[other].size < kManyFactors)
-      update(other);
+  // Several buckets, each as large as fits.
+  llvm::SmallVector<llvm::SmallVector<unsigned, 4>> parts;
+  for (unsigned factor : bucket) {
+    auto fits = [&](llvm::SmallVector<unsigned, 4> part) {
+      part.push_back(factor);
+      return getNumEntries(getScope(variable, part)) * domains[variable] <=
+             static_cast<double>(maxEntries);
+    };
+    auto *part = llvm::find_if(parts, fits);
+    if (part == parts.end())
+      parts.emplace_back().push_back(factor);
+    else
+      part->push_back(factor);
+  }
+  isExact &= parts.size() < 2;
+  for (const auto &part : parts)
+    eliminatePart(variable, part, getScope(variable, part));
+  if (parts.size() > 1)
+    steps.back().message = nullptr;
+  return scope;
 }
 
+/// Sweeps in the variables' order, so that equal parts of a graph fall alike
+/// and what is next to each other is looked at together.
 std::vector<unsigned> MinSum::Elimination::run() {
+  std::vector<char> isDone(domains.size(), false);
+  std::vector<unsigned> left;
   for (unsigned variable = 0; variable < domains.size(); ++variable)
     if (domains[variable] > 1)
-      update(variable);
-  while (auto next = queue.pop()) {
-    auto [size, variable] = *next;
-    if (isDone[variable] || size != sizes[variable])
-      continue;
-    if (lists[variable].size >= kManyFactors) {
-      update(variable);
-      if (size < sizes[variable])
-        continue;
+      left.push_back(variable);
+  llvm::SmallVector<unsigned> again;
+  for (double limit = kFirstLimit; !left.empty();) {
+    double least = std::numeric_limits<double>::infinity();
+    auto visit = [&](unsigned variable) {
+      double size = getSize(variable, std::max(limit, least));
+      if (size > limit) {
+        least = std::min(least, size);
+        return;
+      }
+      isDone[variable] = true;
+      // What stands before has had its turn, but may be small now.
+      for (unsigned other : eliminate(variable))
+        if (other < variable)
+          again.push_back(other);
+    };
+    for (unsigned variable : left) {
+      if (!isDone[variable])
+        visit(variable);
+      while (!again.empty())
+        if (unsigned other = again.pop_back_val(); !isDone[other])
+          visit(other);
     }
-    eliminate(variable);
+    llvm::erase_if(left, [&](unsigned variable) { return isDone[variable]; });
+    limit = std::max(limit * kLimitGrowth, least);
   }
+  return getValues();
+}
 
+/// Undoes the steps, last to first.
+std::vector<unsigned> MinSum::Elimination::getValues() const {
   std::vector<unsigned> values(domains.size(), 0);
   for (const Step &step : llvm::reverse(steps)) {
     unsigned &value = values[step.variable];

@@ -89,6 +89,8 @@ private:
   };
 
   TableId intern(Table table);
+  /// The sum of two tables over the same variables.
+  TableId add(TableId a, TableId b);
   llvm::ArrayRef<unsigned> getScope(unsigned factor) const {
     return llvm::ArrayRef(scopes).slice(factors[factor].begin,
                                         factors[factor].size);
@@ -117,6 +119,7 @@ private:
   std::multimap<size_t, TableId> tablesByHash;
   /// Tables without their dimensions of size 1.
   std::map<TableId, TableId> squeezed;
+  llvm::DenseMap<std::pair<TableId, TableId>, TableId> sums;
   std::vector<Factor> factors;
   std::vector<unsigned> scopes;
   /// What tables over variables of one value cost.
