@@ -423,6 +423,7 @@ LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {
   for (func::FuncOp root : roots)
     if (failed(graph.addRoot(root)))
       return failure();
+  graph.followBatch();
   for (int64_t priority : graph.getPriorities())
     solve(priority);
   return extract();

@@ -83,6 +83,10 @@ public:
   /// be parallelised.
   LogicalResult addRoot(func::FuncOp function);
 
+  /// Finds the ops that depend on the batch, once all functions are there: from
+  /// then on getDomain has what splits them along it.
+  void followBatch();
+
   /// The priorities of constraints, first to last; at least one.
   SmallVector<int64_t> getPriorities() const;
 
@@ -141,6 +145,18 @@ private:
   bool spreadNode(const Node &node, int64_t priority,
                   SmallVectorImpl<unsigned> &changed);
   void findBehindBarriers();
+  const Domain *getAnyDomain(const Node &node, bool isExhaustive,
+                             int64_t priority, const Strategy *before) const;
+
+  /// Numbers of dimensions, or of factors, as bits.
+  using DimSet = uint64_t;
+  static constexpr size_t kMaxBatchFactors = 64;
+  bool followBatchThrough(size_t node);
+  DimSet getBatchFactors(const Node &node) const;
+  /// Leaves what splits `node` along the batch over each mesh dimension that
+  /// can.
+  void keepBatch(const Node &node, std::vector<SplitChoice> &choices) const;
+  const Domain *keepBatch(const Node &node, const Domain *domain) const;
 
   MeshOp mesh;
   FlatSymbolRefAttr meshRef;
@@ -154,6 +170,10 @@ private:
   DenseSet<Value> locals;
   /// By value.
   std::vector<StateSetId> states;
+  /// Mesh dimensions that split the batch; which dimensions are the batch by
+  /// value, and which factors by node.
+  SmallVector<StringRef, 2> batchAxes;
+  std::vector<DimSet> batchDims, batchFactors;
   /// Of nodes whose side of the graph ends at a barrier, by number: all that
   /// spread on that side.
   DenseMap<unsigned, StateSetId> behindBarriers;

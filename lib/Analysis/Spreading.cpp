@@ -217,6 +217,12 @@ static bool refines(ShardingAttr given, ShardingAttr wanted,
 
 const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
                                int64_t priority, const Strategy *before) const {
+  return keepBatch(node, getAnyDomain(node, isExhaustive, priority, before));
+}
+
+const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
+                                  int64_t priority,
+                                  const Strategy *before) const {
   auto extendsBefore = [&](const Strategy &strategy) {
     return !before || strategy.extends(*before);
   };
@@ -301,6 +307,7 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
     if (!llvm::is_contained(choices, choice) &&
         (it == behindBarriers.end() || space.isAbout(it->second, choice.axis)))
       choices.push_back(choice);
+  keepBatch(node, choices);
   const Domain *domain =
       space.getDomain(node.rule, choices, before, extendsBefore);
   if (domain->strategies.size() <= kMaxExhaustive)

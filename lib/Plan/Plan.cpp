@@ -1,6 +1,7 @@
 //===- Plan.cpp - a plan, checked against a model -------------------------===//
 
 #include "tp/Plan/Plan.h"
+#include "Batch.h"
 #include "Lint/Lint.h"
 #include "Styles/HuggingFace.h"
 #include "mlir/IR/Diagnostics.h"
@@ -53,7 +54,7 @@ struct ModelIndex {
 class PlanChecker {
 public:
   PlanChecker(ModuleOp model, CheckedPlan &plan)
-      : plan(plan), index(model),
+      : model(model), plan(plan), index(model),
         meshName(FlatSymbolRefAttr::get(model.getContext(), "mesh")) {
     for (const PlanGroup &group : plan.file.groups) {
       // Without a valid mesh, everything that doesn't depend on it is checked.
@@ -77,6 +78,7 @@ public:
     }
     if (!plan.file.mesh.empty())
       valid &= succeeded(checkShardings());
+    valid &= succeeded(findBatch(model, plan));
     return success(succeeded(checkReductions()) && valid);
   }
 
@@ -486,6 +488,7 @@ private:
     return success(valid);
   }
 
+  ModuleOp model;
   CheckedPlan &plan;
   ModelIndex index;
   FlatSymbolRefAttr meshName;

@@ -58,10 +58,11 @@ public:
                  root.describe());
       return failure();
     }
-    Fields fields = readFields(
-        root, "plan file",
-        {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize", "match",
-         "on_unmatched", "loss_parallel", "world_size", "data_parallel"});
+    Fields fields =
+        readFields(root, "plan file",
+                   {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize",
+                    "match", "on_unmatched", "loss_parallel", "world_size",
+                    "data_parallel", "batch"});
     MeshReader mesh(plan);
     mesh.read(fields["mesh"], fields["world_size"], root.loc);
     failed |= mesh.hasFailed();
@@ -69,6 +70,8 @@ public:
 
     if (const PlanValue *data = fields["data_parallel"])
       readDataParallel(*data);
+    if (const PlanValue *batch = fields["batch"])
+      readBatch(*batch, fields.getKeyLoc("batch"));
     PlanGroup defaults(root.loc);
     readOptions(fields, defaults);
     const PlanValue *entries = fields["plan"], *list = fields["parallelize"];
@@ -111,6 +114,25 @@ private:
     llvm::sort(plan.data, [](const DataAxis &a, const DataAxis &b) {
       return a.axis < b.axis;
     });
+  }
+
+  void readBatch(const PlanValue &value, FileLineColLoc loc) {
+    if (plan.data.empty() && !failed)
+      return report(loc, "batch says what data_parallel splits, and the plan "
+                         "has no data_parallel");
+    if (!value.isMap() || value.items.empty())
+      return report(value.loc, "batch must map inputs to the dimension that is "
+                               "the batch, found " +
+                                   value.describe());
+    forEachField(value, "map",
+                 [&](const PlanValue &key, const PlanValue &field) {
+                   if (std::optional<int64_t> dim = field.getInteger())
+                     plan.batch.push_back({key.text, key.loc, *dim, field.loc});
+                   else
+                     report(field.loc, "the batch of '" + key.text +
+                                           "' must be a dimension, found " +
+                                           field.describe());
+                 });
   }
 
   void readDataStyle(const PlanValue &value, DataAxis &axis) {

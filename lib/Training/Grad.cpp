@@ -7,6 +7,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/Expressions.h"
+#include "tp/Dialect/TP/Batch.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Training/Differentiate.h"
 #include "tp/Training/Passes.h"
@@ -242,19 +243,28 @@ private:
         b.getF64FloatAttr(config.loss.labelSmoothing), UnitAttr()));
   }
 
-  /// A further argument, split as the first one's batch is.
+  /// A further argument, split as the batch of the others is: as that of the
+  /// first one, or of the first that says which dimension it is.
   Value addTarget(RankedTensorType type) {
-    unsigned index = function.getNumArguments();
+    unsigned index = function.getNumArguments(), like = 0;
+    std::optional<int64_t> batch;
+    for (unsigned i = 0; i < index && !batch; ++i)
+      if ((batch = getBatchDim(function, i)))
+        like = i;
+    int64_t dim = batch.value_or(0);
     Builder b(&getContext());
     NamedAttrList attrs;
     attrs.set(kNameAttr, b.getStringAttr("target"));
-    ShardingAttr first = index ? getArgSharding(function, 0) : ShardingAttr();
-    if (first && !first.getDims().empty() && type.getRank() > 0) {
+    ShardingAttr first =
+        index ? getArgSharding(function, like) : ShardingAttr();
+    if (first && dim < std::min<int64_t>(first.getRank(), type.getRank())) {
       SmallVector<AxisListAttr> dims(type.getRank(),
                                      AxisListAttr::get(&getContext(), {}));
-      dims[0] = first.getDims()[0];
+      dims[dim] = first.getDims()[dim];
       attrs.set(kShardingAttr,
                 ShardingAttr::get(&getContext(), first.getMesh(), dims, {}));
+      if (batch)
+        attrs.set(kBatchAttr, function.getArgAttr(like, kBatchAttr));
     }
     (void)function.insertArgument(
         index, type, attrs.getDictionary(&getContext()), function.getLoc());

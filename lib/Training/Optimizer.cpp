@@ -29,11 +29,15 @@ public:
     for (TrainedParameter parameter : parameters) {
       Location old = b.getLoc();
       b.setLoc(parameter.op.getLoc());
+      const Scalars &shared = getScalars(elementOf(parameter.op), lr);
+      Value own;
       if (scale)
-        parameter.gradient =
-            mul(b, parameter.gradient,
-                castTo(b, scale, elementOf(parameter.gradient)));
-      update(parameter, lr);
+        own = castTo(b, scale, elementOf(parameter.gradient));
+      nameOps(parameter, [&]() {
+        if (own)
+          parameter.gradient = mul(b, parameter.gradient, own);
+        update(parameter, shared);
+      });
       b.setLoc(old);
     }
     assign(kStepName, add(b, step, 1.0), 0.0);
@@ -41,6 +45,20 @@ public:
   }
 
 private:
+  /// What `build` builds belongs to `parameter`, as do the reductions of its
+  /// gradient that this asks for.
+  void nameOps(const TrainedParameter &parameter,
+               llvm::function_ref<void()> build) {
+    nn::ParameterOp op = parameter.op;
+    Operation *next = &*b.getInsertionPoint(), *last = next->getPrevNode();
+    build();
+    for (Operation *made = last ? last->getNextNode()
+                                : &next->getBlock()->front();
+         made != next; made = made->getNextNode())
+      if (made->getNumOperands() && !isa<nn::AssignOp>(made))
+        made->setAttr(kFqnAttr, op.getFqnAttr());
+  }
+
   Value scalar(double value) { return constant(b, f64, value); }
 
   /// The learning rate of the step, as f64.
@@ -71,9 +89,12 @@ private:
   Value getNorm(ArrayRef<TrainedParameter> parameters) {
     Value total;
     for (const TrainedParameter &parameter : parameters) {
-      Value g = castTo(b, parameter.gradient, b.getF32Type());
-      auto dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(g).getRank()));
-      Value sum = reduce(b, nn::ReduceKind::Sum, mul(b, g, g), dims, false);
+      Value sum;
+      nameOps(parameter, [&]() {
+        Value g = castTo(b, parameter.gradient, b.getF32Type());
+        auto dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(g).getRank()));
+        sum = reduce(b, nn::ReduceKind::Sum, mul(b, g, g), dims, false);
+      });
       total = total ? add(b, total, sum) : sum;
     }
     return unary<nn::SqrtOp>(b, total);
@@ -110,11 +131,12 @@ private:
     return castTo(b, subFrom(b, 1, power), element);
   }
 
-  void update(const TrainedParameter &parameter, Value lr) {
-    nn::ParameterOp w = parameter.op;
-    StringRef fqn = w.getFqn();
-    Type element = elementOf(w);
-    double decay = parameter.decays ? optimizer.weightDecay : 0;
+  struct Scalars {
+    Value lr, correction1, correction2;
+  };
+
+  /// What all parameters of this element type are updated with.
+  const Scalars &getScalars(Type element, Value lr) {
     auto [it, isNew] = scalars.try_emplace(element);
     Scalars &shared = it->second;
     if (isNew) {
@@ -124,6 +146,13 @@ private:
         shared.correction2 = getCorrection(optimizer.beta2, element);
       }
     }
+    return shared;
+  }
+
+  void update(const TrainedParameter &parameter, const Scalars &shared) {
+    nn::ParameterOp w = parameter.op;
+    StringRef fqn = w.getFqn();
+    double decay = parameter.decays ? optimizer.weightDecay : 0;
     if (optimizer.kind == OptimizerConfig::SGD) {
       if (optimizer.momentum == 0) {
         Value g = parameter.gradient;
@@ -149,10 +178,6 @@ private:
     assign(getStateName("exp_avg", w), next.getNewAverage(), 0.0);
     assign(getStateName("exp_avg_sq", w), next.getNewSquare(), 0.0);
   }
-
-  struct Scalars {
-    Value lr, correction1, correction2;
-  };
 
   ImplicitLocOpBuilder &b;
   const TrainingConfig &config;

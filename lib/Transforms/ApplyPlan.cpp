@@ -218,7 +218,10 @@ private:
 } // namespace
 
 WrittenPlan tp::writePlan(const plan::CheckedPlan &plan, ModuleOp model) {
-  return PlanWriter(plan).write(model);
+  WrittenPlan written = PlanWriter(plan).write(model);
+  if (!plan.file.data.empty())
+    applyDataParallel(plan, model, *model.getOps<MeshOp>().begin());
+  return written;
 }
 
 namespace {
@@ -244,9 +247,6 @@ public:
         failed(plan::emitFindings(checked->findings, strict)))
       return signalPassFailure();
     WrittenPlan written = writePlan(*checked, model);
-    if (!checked->file.data.empty())
-      applyDataParallel(checked->file, model,
-                        *model.getOps<MeshOp>().begin());
     numParameters += written.parameters;
     numRedistributions += written.redistributions;
   }

@@ -1,15 +1,14 @@
 //===- DataParallel.cpp - the batch over mesh dimensions ------------------===//
 //
 // Data parallelism is placements, as tensor parallelism is. That gradients are
-// reduced follows: with the batch split, they are Partial. What modules give is
-// held split: gathering the batch once, and computing all of it on every rank,
-// would be the least communication.
+// reduced follows: with the batch split, they are Partial. `tp.batch` tells the
+// propagation which dimension is the batch, so that it stays split.
 //
 //===----------------------------------------------------------------------===//
 
 #include "DataParallel.h"
 #include "tp/Dialect/NN/NN.h"
-#include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "tp/Dialect/TP/Batch.h"
 #include "tp/Plan/Style.h"
 #include "tp/Transforms/Utils.h"
 
@@ -18,75 +17,16 @@ using namespace mlir::tp;
 
 namespace {
 
-/// Finds the dimension of each value that is the batch, dimension 0 of the
-/// inputs, as it goes through the ops' rules.
-class BatchDims {
-public:
-  void visit(Block &block) {
-    for (Operation &op : block)
-      visit(&op);
-  }
-  void set(Value value, std::optional<int64_t> dim) {
-    if (dim)
-      dims[value] = *dim;
-  }
-  std::optional<int64_t> get(Value value) const {
-    auto found = dims.find(value);
-    return found == dims.end() ? std::nullopt : std::optional(found->second);
-  }
-
-private:
-  void visit(Operation *op) {
-    if (auto module = dyn_cast<nn::ModuleOp>(op)) {
-      Block &body = module.getBody().front();
-      for (auto [operand, argument] :
-           llvm::zip_equal(op->getOperands(), body.getArguments()))
-        set(argument, get(operand));
-      visit(body);
-      for (auto [result, yielded] : llvm::zip_equal(
-               op->getResults(), body.getTerminator()->getOperands()))
-        set(result, get(yielded));
-      return;
-    }
-    if (auto redistribute = dyn_cast<RedistributeOp>(op))
-      return set(redistribute.getResult(), get(redistribute.getInput()));
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled || llvm::none_of(op->getOperands(), [&](Value operand) {
-          return dims.contains(operand);
-        }))
-      return;
-    ShardingRule rule = ruled.getShardingRule();
-    for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-      if (std::optional<int64_t> dim = get(operand);
-          dim && !rule.operands[i][*dim].empty())
-        for (auto [r, result] : llvm::enumerate(op->getResults()))
-          set(result, findMajor(rule.results[r], rule.operands[i][*dim][0]));
-  }
-
-  /// The dimension of which `factor` is the major one.
-  static std::optional<int64_t> findMajor(const TensorFactors &tensor,
-                                          unsigned factor) {
-    for (auto [dim, factors] : llvm::enumerate(tensor))
-      if (!factors.empty() && factors[0] == factor)
-        return dim;
-    return std::nullopt;
-  }
-
-  DenseMap<Value, int64_t> dims;
-};
-
 class DataParallel {
 public:
-  DataParallel(const plan::PlanFile &plan, MeshOp mesh)
-      : plan(plan), mesh(mesh),
+  DataParallel(const plan::CheckedPlan &checked, MeshOp mesh)
+      : checked(checked), plan(checked.file), mesh(mesh),
         meshRef(FlatSymbolRefAttr::get(mesh.getSymNameAttr())) {}
 
   void apply(ModuleOp model) {
     for (auto function : model.getOps<FunctionOpInterface>())
-      if (!function.isExternal()) {
+      if (!function.isExternal())
         splitInputs(function);
-        holdBatch(function);
-      }
     model.walk([&](nn::ParameterOp parameter) { placeParameter(parameter); });
   }
 
@@ -95,80 +35,39 @@ private:
     return AxisRefAttr::get(mesh.getContext(), plan.mesh[data.axis].name);
   }
 
-  /// `sharding`, or replicated, with `axes` as the minor ones of dimension 0.
-  ShardingAttr addToFirst(ShardingAttr sharding, RankedTensorType type,
-                          ArrayRef<AxisRefAttr> axes) {
+  /// `sharding`, or replicated, with `axes` as the minor ones of dimension
+  /// `dim`.
+  ShardingAttr addTo(int64_t dim, ShardingAttr sharding, RankedTensorType type,
+                     ArrayRef<AxisRefAttr> axes) {
     MLIRContext *context = mesh.getContext();
     if (!sharding)
       sharding = ShardingAttr::getReplicated(meshRef, type.getRank());
     SmallVector<AxisListAttr> dims(sharding.getDims());
-    SmallVector<AxisRefAttr> first(dims[0].getAxes());
-    llvm::append_range(first, axes);
-    dims[0] = AxisListAttr::get(context, first, dims[0].getSegments());
+    SmallVector<AxisRefAttr> all(dims[dim].getAxes());
+    llvm::append_range(all, axes);
+    dims[dim] = AxisListAttr::get(context, all, dims[dim].getSegments());
     return ShardingAttr::get(context, meshRef, dims, sharding.getPartial());
   }
 
   void splitInputs(FunctionOpInterface function) {
     SmallVector<AxisRefAttr> axes;
-    for (const plan::DataAxis &data : plan.data)
+    SmallVector<StringRef> names;
+    for (const plan::DataAxis &data : plan.data) {
       axes.push_back(getAxis(data));
+      names.push_back(axes.back().getName());
+    }
+    Builder builder(mesh.getContext());
     for (BlockArgument argument : function.getArguments()) {
-      auto type = dyn_cast<RankedTensorType>(argument.getType());
-      if (!type || type.getRank() == 0)
+      auto batch = checked.batchDims.find(argument);
+      if (batch == checked.batchDims.end())
         continue;
       unsigned index = argument.getArgNumber();
-      function.setArgAttr(
-          index, kShardingAttr,
-          addToFirst(getArgSharding(function, index), type, axes));
+      function.setArgAttr(index, kShardingAttr,
+                          addTo(batch->second, getArgSharding(function, index),
+                                cast<RankedTensorType>(argument.getType()),
+                                axes));
+      function.setArgAttr(index, kBatchAttr, builder.getStrArrayAttr(names));
     }
-  }
-
-  /// What the modules give stays split along the batch.
-  void holdBatch(FunctionOpInterface function) {
-    BatchDims batch;
-    DenseSet<int64_t> sizes;
-    for (BlockArgument argument : function.getArguments())
-      if (auto type = dyn_cast<RankedTensorType>(argument.getType());
-          type && type.getRank() > 0) {
-        batch.set(argument, 0);
-        sizes.insert(type.getDimSize(0));
-      }
-    batch.visit(function.getFunctionBody().front());
-    DenseSet<Value> held;
-    // Inner modules first.
-    function.walk([&](nn::ModuleOp module) {
-      Operation *yield = module.getBody().front().getTerminator();
-      for (OpOperand &operand : yield->getOpOperands()) {
-        Value value = operand.get();
-        std::optional<int64_t> dim = batch.get(value);
-        // Where the batch is merged with others, blocks may differ.
-        if (!dim ||
-            !sizes.contains(
-                cast<RankedTensorType>(value.getType()).getDimSize(*dim)))
-          continue;
-        if (!held.contains(value))
-          operand.set(hold(value, *dim, module, yield));
-        held.insert(module.getResult(operand.getOperandNumber()));
-      }
-    });
-  }
-
-  Value hold(Value value, int64_t dim, nn::ModuleOp module, Operation *before) {
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<AxisRefAttr> axes;
-    for (const plan::DataAxis &data : plan.data)
-      axes.push_back(getAxis(data));
-    MLIRContext *context = mesh.getContext();
-    SmallVector<AxisListAttr> dims(type.getRank(),
-                                   AxisListAttr::get(context, {}));
-    dims[dim] = AxisListAttr::get(context, axes);
-    OpBuilder builder(before);
-    return RedistributeOp::create(builder, value.getLoc(), type, value,
-                                  ShardingAttr::get(context, meshRef, dims, {}),
-                                  module.getFqnAttr(),
-                                  builder.getStringAttr(plan::printReason(
-                                      plan.data.front().loc, "data_parallel")),
-                                  dims[dim]);
   }
 
   void placeParameter(nn::ParameterOp parameter) {
@@ -190,7 +89,7 @@ private:
       parameter->setAttr(kShardingAttr, whole);
       return;
     }
-    parameter->setAttr(kShardingAttr, addToFirst(whole, type, axes));
+    parameter->setAttr(kShardingAttr, addTo(0, whole, type, axes));
     OpBuilder builder(parameter->getContext());
     builder.setInsertionPointAfter(parameter);
     auto module = parameter->getParentOfType<nn::ModuleOp>();
@@ -203,6 +102,7 @@ private:
     parameter.getResult().replaceAllUsesExcept(gathered, gathered);
   }
 
+  const plan::CheckedPlan &checked;
   const plan::PlanFile &plan;
   MeshOp mesh;
   FlatSymbolRefAttr meshRef;
@@ -210,7 +110,7 @@ private:
 
 } // namespace
 
-void tp::applyDataParallel(const plan::PlanFile &plan, ModuleOp model,
+void tp::applyDataParallel(const plan::CheckedPlan &plan, ModuleOp model,
                            MeshOp mesh) {
   DataParallel(plan, mesh).apply(model);
 }

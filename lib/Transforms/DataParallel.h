@@ -5,16 +5,16 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Dialect/TP/TP.h"
-#include "tp/Plan/PlanFile.h"
+#include "tp/Plan/Plan.h"
 
 namespace mlir::tp {
 
 /// Writes what the plan's `data_parallel` says to the IR, after its other
-/// entries: dimension 0 of every input is split over all of these mesh
-/// dimensions, and what becomes of it in the modules' results stays so; over
-/// those of ddp parameters are replicated, over those of fsdp they are split
-/// along dimension 0 and gathered before their uses.
-void applyDataParallel(const plan::PlanFile &plan, ModuleOp model, MeshOp mesh);
+/// entries: the batch of the inputs is split over all of these mesh dimensions
+/// (`tp.batch`); over those of ddp parameters are replicated, over those of fsdp
+/// they are split along dimension 0 and gathered before their uses.
+void applyDataParallel(const plan::CheckedPlan &plan, ModuleOp model,
+                       MeshOp mesh);
 
 } // namespace mlir::tp
 

@@ -13,6 +13,7 @@
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "tp/Analysis/Redistribution.h"
+#include "tp/Dialect/TP/Batch.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 
@@ -49,6 +50,11 @@ private:
   /// same share one redistribution, which is done as often as the value is
   /// computed.
   Value getPlaced(OpOperand &operand, StringRef fqn, const Twine &reason);
+  /// Whether that makes less of a value: such a redistribution stands where the
+  /// value is computed, all others before the first use. So a gathered
+  /// parameter lives for as long as it is used, and a whole gradient until it
+  /// is reduced.
+  bool isReduced(ShardingAttr from, ShardingAttr to);
   /// Complains where the operand may not move, as nothing in the plan or the IR
   /// asks for it.
   void checkImplicit(OpOperand &operand);
@@ -75,6 +81,17 @@ private:
 
 } // namespace
 
+bool FunctionWriter::isReduced(ShardingAttr from, ShardingAttr to) {
+  auto getNumBlocks = [&](ShardingAttr sharding) {
+    int64_t count = 1;
+    for (AxisListAttr axes : sharding.getDims())
+      count *= mesh.getAxesSize(axes.getAxes());
+    return count;
+  };
+  return from.getPartial().size() > to.getPartial().size() &&
+         getNumBlocks(from) <= getNumBlocks(to);
+}
+
 Value FunctionWriter::getPlaced(OpOperand &operand, StringRef fqn,
                                 const Twine &reason) {
   Value value = operand.get();
@@ -86,6 +103,8 @@ Value FunctionWriter::getPlaced(OpOperand &operand, StringRef fqn,
   if (!result) {
     Operation *user = operand.getOwner();
     OpBuilder builder(value.getParentBlock()->findAncestorOpInBlock(*user));
+    if (isReduced(function.shardings.lookup(value), sharding))
+      builder.setInsertionPointAfterValue(value);
     result = RedistributeOp::create(builder, user->getLoc(), value.getType(),
                                     value, sharding, builder.getStringAttr(fqn),
                                     builder.getStringAttr(reason));
@@ -310,6 +329,9 @@ LogicalResult FunctionWriter::run() {
     if (ShardingAttr sharding = function.shardings.lookup(argument)) {
       function.op.setArgAttr(argument.getArgNumber(), kShardingAttr, sharding);
       function.op.removeArgAttr(argument.getArgNumber(), kOpenAttr);
+      function.op.removeArgAttr(
+          argument.getArgNumber(),
+          StringAttr::get(argument.getContext(), kBatchAttr));
     }
   Block &block = function.op.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))

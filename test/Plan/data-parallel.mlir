@@ -5,7 +5,11 @@
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/kept.yaml | FileCheck %t/kept.yaml
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/hsdp.yaml | FileCheck %t/hsdp.yaml
 // RUN: tp-opt %t/frozen.mlir --tp-apply-plan=plan=%t/fsdp-only.yaml | FileCheck %t/frozen.mlir
-// RUN: tp-opt %t/batch.mlir --tp-apply-plan=plan=%t/ddp.yaml | FileCheck %t/batch.mlir
+// RUN: tp-opt %t/batch.mlir --tp-apply-plan=plan=%t/ddp.yaml | FileCheck %t/batch.mlir --check-prefix=FIRST
+// RUN: tp-opt %t/batch.mlir --tp-apply-plan=plan=%t/batch.yaml | FileCheck %t/batch.mlir --check-prefix=SAID
+// RUN: not tp-opt %t/batch.mlir --tp-apply-plan=plan=%t/inputs.yaml -o %t/out.mlir 2>&1 | FileCheck %t/inputs.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/batch.mlir --tp-apply-plan=plan=%t/no-data.yaml -o %t/out.mlir 2>&1 | FileCheck %t/no-data.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/batch.mlir --tp-apply-plan=plan=%t/no-map.yaml -o %t/out.mlir 2>&1 | FileCheck %t/no-map.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/names.yaml -o %t/out.mlir 2>&1 | FileCheck %t/names.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/list.yaml -o %t/out.mlir 2>&1 | FileCheck %t/list.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/styles.yaml -o %t/out.mlir 2>&1 | FileCheck %t/styles.yaml --implicit-check-not=error:
@@ -17,12 +21,10 @@
 //--- ddp.yaml
 mesh: {dp: 2}
 data_parallel: {dp: ddp}
-# CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>})
+# The propagation keeps the batch split.
+# CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>})
 # CHECK: nn.parameter "net1.weight" {tp.sharding = #tp.sharding<@mesh, [{}, {}]>}
 # CHECK: nn.parameter "net1.bias" {tp.sharding = #tp.sharding<@mesh, [{}]>}
-# What modules give stays split: to gather the batch once would be less communication. An outer module gives what is held already.
-# CHECK: tp.redistribute %{{.*}} to <@mesh, [{dp}, {}]> over {dp} {fqn = "net1", reason = "{{.*}}ddp.yaml:2:17: data_parallel"} : tensor<8x16xf32>
-# CHECK: tp.redistribute %{{.*}} to <@mesh, [{dp}, {}]> over {dp} {fqn = "net2",
 # CHECK-NOT: tp.redistribute
 
 //--- fsdp.yaml
@@ -31,7 +33,7 @@ data_parallel: {dp: fsdp}
 # The plan is about what isn't for data.
 plan:
   net1: ColwiseParallel
-# CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>})
+# CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>})
 # CHECK: %[[W:.*]] = nn.parameter "net1.weight" {tp.sharding = #tp.sharding<@mesh, [{tp, dp}, {}]>}
 # CHECK: tp.redistribute %[[W]] to <@mesh, [{tp}, {}]> {fqn = "net1", reason = "{{.*}}fsdp.yaml:2:17: fsdp", tp.reshard} : tensor<16x10xf32>
 # CHECK: %[[V:.*]] = nn.parameter "net2.weight" {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
@@ -46,7 +48,7 @@ data_parallel: {dp: {style: fsdp, reshard_after_forward: false}}
 //--- hsdp.yaml
 mesh: {replicate: 2, dp: 2}
 data_parallel: {dp: fsdp, replicate: ddp}
-# CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.sharding = #tp.sharding<@mesh, [{replicate, dp}, {}]>})
+# CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.batch = ["replicate", "dp"], tp.sharding = #tp.sharding<@mesh, [{replicate, dp}, {}]>})
 # CHECK: nn.parameter "net1.weight" {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
 
 //--- fsdp-only.yaml
@@ -55,7 +57,7 @@ data_parallel: {dp: fsdp}
 
 //--- frozen.mlir
 // What is frozen and scalars stay whole; a scalar input has no batch.
-// CHECK: func.func @main(%{{.*}}: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}, %{{.*}}: tensor<f32>)
+// CHECK: func.func @main(%{{.*}}: tensor<4x6xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}, %{{.*}}: tensor<f32>)
 func.func @main(%x: tensor<4x6xf32>, %s: tensor<f32>) -> tensor<4x6xf32> {
   // CHECK: nn.parameter "frozen" frozen {tp.sharding = #tp.sharding<@mesh, [{}]>}
   %f = nn.parameter "frozen" frozen : tensor<6xf32>
@@ -71,27 +73,46 @@ func.func @main(%x: tensor<4x6xf32>, %s: tensor<f32>) -> tensor<4x6xf32> {
 }
 
 //--- batch.mlir
-// The batch is followed through the ops; where it is merged with another dimension, or gone, nothing is held.
-// CHECK-COUNT-1: tp.redistribute %{{.*}} to <@mesh, [{}, {dp}, {}]> over {dp} {fqn = "turn",
-// CHECK-NOT: tp.redistribute
-func.func @main(%x: tensor<4x6x8xf32>) -> (tensor<6x4x8xf32>, tensor<24x8xf32>, tensor<6x8xf32>) {
-  %t = nn.module "turn" class "Turn" (%x as "x" at 0) {
-  ^bb0(%a: tensor<4x6x8xf32>):
-    %y = nn.transpose %a [1, 0, 2] : tensor<4x6x8xf32> -> tensor<6x4x8xf32>
-    nn.yield %y : tensor<6x4x8xf32>
-  } : (tensor<4x6x8xf32>) -> tensor<6x4x8xf32>
-  %f = nn.module "flat" class "Flat" (%x as "x" at 0) {
-  ^bb0(%a: tensor<4x6x8xf32>):
-    %y = nn.reshape %a : tensor<4x6x8xf32> -> tensor<24x8xf32>
-    nn.yield %y : tensor<24x8xf32>
-  } : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
-  %m = nn.module "mean" class "Mean" (%t as "x" at 0) {
-  ^bb0(%a: tensor<6x4x8xf32>):
-    %y = nn.reduce mean %a dims [1] : tensor<6x4x8xf32> -> tensor<6x8xf32>
-    nn.yield %y : tensor<6x8xf32>
-  } : (tensor<6x4x8xf32>) -> tensor<6x8xf32>
-  return %t, %f, %m : tensor<6x4x8xf32>, tensor<24x8xf32>, tensor<6x8xf32>
+// Unless the plan says which dimension of which inputs it is, the batch is dimension 0 of the first tensor, and of those
+// that are of its size; a mask has none.
+// FIRST: func.func @main(%{{.*}}: tensor<f32> {tp.name = "scale"}, %{{.*}}: tensor<4x6xi64> {tp.batch = ["dp"], tp.name = "ids", tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>},
+// FIRST-SAME: %{{.*}}: tensor<6x6xi1> {tp.name = "mask"}, %{{.*}}: tensor<4xi64> {tp.batch = ["dp"], tp.name = "lengths",
+// SAID: func.func @main(%{{.*}}: tensor<f32> {tp.name = "scale"}, %{{.*}}: tensor<4x6xi64> {tp.batch = ["dp"], tp.name = "ids", tp.sharding = #tp.sharding<@mesh, [{}, {dp}]>},
+// SAID-SAME: %{{.*}}: tensor<6x6xi1> {tp.batch = ["dp"], tp.name = "mask", tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}, %{{.*}}: tensor<4xi64> {tp.name = "lengths"})
+func.func @main(%scale: tensor<f32> {tp.name = "scale"}, %ids: tensor<4x6xi64> {tp.name = "ids"},
+                %mask: tensor<6x6xi1> {tp.name = "mask"}, %lengths: tensor<4xi64> {tp.name = "lengths"}) -> tensor<f32> {
+  return %scale : tensor<f32>
 }
+
+//--- batch.yaml
+mesh: {dp: 2}
+data_parallel: {dp: ddp}
+batch: {ids: -1, mask: 0}
+
+//--- inputs.yaml
+mesh: {dp: 2}
+data_parallel: {dp: ddp}
+batch:
+  ids: 0
+# CHECK: :[[#@LINE+1]]:3: error: the model has no input 'maks'; did you mean 'mask'?
+  maks: 0
+# CHECK: :[[#@LINE+1]]:10: error: dimension 0 is out of range for input 'scale', which has 0 dimensions
+  scale: 0
+# CHECK: :[[#@LINE+2]]:9: error: dimension 1 of 'mask' has size 6, and the batch has 4
+# CHECK: :[[#@LINE-6]]:8: note: in 'ids'
+  mask: 1
+
+//--- no-data.yaml
+mesh: {dp: 2}
+# CHECK: :[[#@LINE+1]]:1: error: batch says what data_parallel splits, and the plan has no data_parallel
+batch: {ids: 0}
+plan: {}
+
+//--- no-map.yaml
+mesh: {dp: 2}
+data_parallel: {dp: ddp}
+# CHECK: :[[#@LINE+1]]:8: error: batch must map inputs to the dimension that is the batch, found '0'
+batch: 0
 
 //--- names.yaml
 mesh: {dp: 2, tp: 2}

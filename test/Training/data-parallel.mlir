@@ -1,14 +1,18 @@
 // With data parallelism each rank computes its part of the batch, and gradients are reduced: all-reduced where
-// parameters are replicated, reduce-scattered where they are split. FSDP gathers for forward, and again for backward.
+// parameters are replicated, reduce-scattered where they are split. FSDP gathers for forward, and again for backward; weights, also
+// where activations would be less. A gradient is reduced where it is computed, on behalf of its parameter.
 // RUN: split-file %s %t
-// RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/ddp.yaml train=%t/train.yaml bucket-bytes=0" | FileCheck %s --check-prefix=DDP
+// RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/ddp.yaml train=%t/adamw.yaml bucket-bytes=0" | FileCheck %s --check-prefix=DDP
 // RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/fsdp.yaml train=%t/train.yaml bucket-bytes=0" | FileCheck %s --check-prefix=FSDP
+// RUN: tp-opt %t/small.mlir --tp-parallelize="plan=%t/fsdp.yaml train=%t/train.yaml bucket-bytes=0" | FileCheck %s --check-prefix=FSDP
 // RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/kept.yaml train=%t/train.yaml bucket-bytes=0" | FileCheck %s --check-prefix=KEPT
 
 // DDP-NOT: tp.all_gather
 // DDP: nn.linear %{{.*}} : (tensor<256x64xf32>, tensor<64x64xf32>) -> tensor<256x64xf32>
-// DDP-COUNT-2: nn.outer_sum %{{.*}} : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<64x64xf32>
-// DDP-COUNT-2: tp.all_reduce sum %{{.*}} : tensor<64x64xf32>
+// DDP: nn.outer_sum %{{.*}} : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<64x64xf32>
+// DDP-NEXT: tp.all_reduce sum %{{.*}} fqn = "down.weight", {{.*}} : tensor<64x64xf32>
+// DDP: nn.outer_sum %{{.*}} : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<64x64xf32>
+// DDP-NEXT: tp.all_reduce sum %{{.*}} fqn = "up.weight", {{.*}} : tensor<64x64xf32>
 // DDP-NOT: tp.all_gather
 
 // FSDP: nn.parameter "up.weight" {{.*}} : tensor<32x64xf32>
@@ -17,7 +21,12 @@
 // The input needs no gradient: backward reads one weight.
 // FSDP-COUNT-1: tp.all_gather %{{.*}} dim 0 over @mesh {dp} {{.*}}fsdp.yaml:2:17: fsdp"}
 // FSDP-NOT: tp.all_gather
-// FSDP-COUNT-2: tp.reduce_scatter sum %{{.*}} dim 0 over @mesh {dp} {{.*}} : tensor<64x64xf32> -> tensor<32x64xf32>
+// FSDP: %[[DOWN:.*]] = nn.outer_sum
+// FSDP-NEXT: tp.reduce_scatter sum %[[DOWN]] dim 0 over @mesh {dp} {{.*}}fqn = "down.weight"{{.*}} : tensor<64x64xf32> -> tensor<32x64xf32>
+// FSDP-NOT: tp.all_gather
+// FSDP: %[[UP:.*]] = nn.outer_sum
+// FSDP-NEXT: tp.reduce_scatter sum %[[UP]] dim 0 over @mesh {dp} {{.*}}fqn = "up.weight"{{.*}} : tensor<64x64xf32> -> tensor<32x64xf32>
+// FSDP-NOT: tp.all_gather
 
 // KEPT-COUNT-2: tp.all_gather
 // KEPT-NOT: tp.all_gather
@@ -41,6 +50,24 @@ func.func @main(%x: tensor<512x64xf32> {tp.name = "x"}) -> tensor<512x64xf32> {
   return %0 : tensor<512x64xf32>
 }
 
+//--- small.mlir
+func.func @main(%x: tensor<2x64xf32> {tp.name = "x"}) -> tensor<2x64xf32> {
+  %h = nn.module "up" class "Up" (%x as "input" at 0) {
+  ^bb0(%a: tensor<2x64xf32>):
+    %w = nn.parameter "up.weight" : tensor<64x64xf32>
+    %y = nn.linear %a, %w : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+    %r = nn.relu %y : tensor<2x64xf32>
+    nn.yield %r : tensor<2x64xf32>
+  } : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  %0 = nn.module "down" class "Linear" (%h as "input" at 0) {
+  ^bb0(%a: tensor<2x64xf32>):
+    %w = nn.parameter "down.weight" : tensor<64x64xf32>
+    %y = nn.linear %a, %w : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+    nn.yield %y : tensor<2x64xf32>
+  } : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  return %0 : tensor<2x64xf32>
+}
+
 //--- ddp.yaml
 mesh: {dp: 2}
 data_parallel: {dp: ddp}
@@ -55,3 +82,6 @@ data_parallel: {dp: {style: fsdp, reshard_after_forward: false}}
 
 //--- train.yaml
 {loss: mse, optimizer: {name: SGD, lr: 0.1}}
+
+//--- adamw.yaml
+{loss: mse, optimizer: AdamW}

@@ -80,8 +80,8 @@ optimizer: Adam
 //--- adamw.yaml
 loss: mse
 optimizer: {name: AdamW, betas: [0.5, 0.75], eps: 0.125, no_decay: [down]}
-# CHECK: nn.adam decoupled {{.*}} betas 5.000000e-01, 7.500000e-01 eps 1.250000e-01 weight_decay 1.000000e-02 : tensor<8x8xf32>
-# CHECK: nn.adam decoupled {{.*}} weight_decay 0.000000e+00 : tensor<6x8xf32>
+# CHECK: nn.adam decoupled {{.*}} betas 5.000000e-01, 7.500000e-01 eps 1.250000e-01 weight_decay 1.000000e-02 {tp.fqn = "up.weight"} : tensor<8x8xf32>
+# CHECK: nn.adam decoupled {{.*}} weight_decay 0.000000e+00 {tp.fqn = "down.weight"} : tensor<6x8xf32>
 
 //--- schedule.json
 {"loss": "mse", "optimizer": {"name": "SGD", "lr": 0.5},

@@ -48,6 +48,9 @@ struct CheckedPlan {
   llvm::MapVector<StringAttr, std::vector<ParameterLayout>> parameters;
   std::vector<ModuleLayouts> modules;
   std::vector<LossLayout> losses;
+  /// The dimension that is the batch, of the inputs that have it; none without
+  /// data parallelism.
+  llvm::DenseMap<Value, int64_t> batchDims;
   /// What can be said before the placements of values are known.
   std::vector<Finding> findings;
 

@@ -81,8 +81,7 @@ struct PlanGroup {
   std::vector<PlanEntry> entries;
 };
 
-/// What data parallelism does over one mesh dimension: the batch, dimension 0 of
-/// every input, is split.
+/// What data parallelism does over one mesh dimension: the batch is split.
 struct DataAxis {
   enum Style {
     /// Parameters are replicated, as in DistributedDataParallel.
@@ -99,6 +98,15 @@ struct DataAxis {
   FileLineColLoc loc;
 };
 
+/// The dimension of an input that is the batch.
+struct BatchInput {
+  std::string input;
+  FileLineColLoc loc;
+  /// Negative ones count from the last.
+  int64_t dim;
+  FileLineColLoc dimLoc;
+};
+
 struct PlanFile {
   /// Major to minor; empty when the file has no valid mesh.
   std::vector<MeshAxis> mesh;
@@ -108,6 +116,8 @@ struct PlanFile {
   std::vector<PlanGroup> groups;
   /// In the order of the mesh.
   std::vector<DataAxis> data;
+  /// Empty where the file doesn't say.
+  std::vector<BatchInput> batch;
 };
 
 /// Parses `text`, YAML or JSON, which stands in the file `path`. Emits an error

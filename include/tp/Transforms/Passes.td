@@ -440,6 +440,20 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
     %2 = tp.wait %p : !tp.pending<tensor<8x8xf32>>
     ```
 
+    What is gathered of parameters (FSDP) is gathered one module ahead, in the forward and in the backward pass: before the
+    first use of one module's gathered parameters, the gathers of the next module's are started. A module's are those that
+    follow each other with one FQN. So at most two modules' parameters are whole at once.
+
+    ```mlir
+    %0 = tp.all_gather %w dim 0 over @mesh {dp} {fqn = "layers.1"} : tensor<2x8xf32> -> tensor<8x8xf32>
+    %1 = nn.outer_sum %g, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+    %2 = nn.matmul %g, %0 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %3 = tp.reduce_scatter sum %1 dim 0 over @mesh {dp} : tensor<8x8xf32> -> tensor<2x8xf32>
+    %4 = tp.all_gather %v dim 0 over @mesh {dp} {fqn = "layers.0"} : tensor<2x8xf32> -> tensor<8x8xf32>
+    ```
+
+    has `%4` started before `%2`, and so before `%3`.
+
     With `chunks`, an `all_gather` whose rows a contraction then works on, and a `reduce_scatter` of the rows of one, are
     done piece by piece together with it, so that one piece is moved while another is multiplied. Rows are never
     contracted, so that no sum changes.
@@ -468,6 +482,7 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
            "Pieces into which collectives beside contractions are cut; 1: they aren't">,
   ];
   let statistics = [
+    Statistic<"numPrefetched", "prefetched", "Gathers of parameters moved up to the module before">,
     Statistic<"numStarted", "started", "Collectives split into start and wait">,
     Statistic<"numDecomposed", "decomposed", "Collectives done in chunks">,
   ];

@@ -2,6 +2,7 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
+#include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -137,6 +138,9 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return emitAttrError(op, attr) << "belongs on a function";
+  if (attr.getName() == kBatchAttr)
+    return verifyBatch(function, argument, attr.getValue(),
+                       [&]() { return emitAttrError(op, attr); });
   return verifyInterfaceAttr(op, function.getArgumentTypes()[argument],
                              function.getArgAttr(argument, kGlobalTypeAttr),
                              attr);

@@ -106,6 +106,10 @@ unsigned rematerialize(func::FuncOp program, int64_t bytes);
 /// that can overlap. Returns how many collectives were split.
 FailureOr<unsigned> decompose(func::FuncOp program, int64_t chunks);
 
+/// Issues the gathers of a module's parameters when those of the module before
+/// are first used. Returns how many moved.
+unsigned prefetchParameters(func::FuncOp program);
+
 /// Issues collectives as early, and waits for them as late, as order allows.
 /// Returns how many were split into start and wait.
 unsigned startEarly(func::FuncOp program);

@@ -28,6 +28,7 @@ struct OverlapCollectives
           return failure();
         numDecomposed += *count;
       }
+      numPrefetched += prefetchParameters(program);
       numStarted += startEarly(program);
       return success();
     };

@@ -24,6 +24,7 @@ def TP_Dialect : Dialect {
     | `tp.fqn` | any op | FQN of the `nn.module` that the op comes from |
     | `tp.global_type` | per-rank function arguments, results, `nn.parameter` | the type before partitioning |
     | `tp.open` | function arguments and results without `tp.sharding` | the propagation chooses the placement, instead of replicating |
+    | `tp.batch` | function arguments with `tp.sharding` | the mesh dimensions by which it splits the batch, as `["dp"]`: each op that depends on it is split along it |
     | `tp.name` | function arguments and results | the name that users know the tensor by |
     | `tp.arena_bytes` | a per-rank module | the size of its programs' arena, from `tp-predict-memory` |
 

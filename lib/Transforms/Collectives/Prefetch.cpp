@@ -1,0 +1,90 @@
+//===- Prefetch.cpp - Parameters one module ahead -------------------------===//
+//
+// What is gathered of a parameter could be gathered at any time, and takes
+// memory from then on. It is done one module ahead: when a module's parameters
+// are first used, the gathers of the next module with any are issued. So they
+// can move while the module computes, in the backward pass too, where the
+// reductions of its gradients would else come first; and no more than two
+// modules' parameters are whole at once. This is the order of PyTorch's FSDP.
+//
+// Gathers keep their order among themselves. A module's are those that follow
+// each other with one FQN.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Collectives.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/NN/NN.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::collectives;
+
+namespace {
+/// The gathers of one module's parameters, and what each gathers, in order.
+struct Unit {
+  StringRef fqn;
+  SmallVector<AllGatherOp> gathers;
+  llvm::SmallSetVector<Operation *, 8> ops;
+};
+} // namespace
+
+/// Adds what `value` is computed from to `ops`; false unless that is parameters
+/// alone.
+static bool collectOfParameters(Value value,
+                                llvm::SmallSetVector<Operation *, 8> &ops) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (ops.contains(op))
+    return true;
+  if (!isa<nn::ParameterOp>(op)) {
+    bool mayMove = isa<nn::RecomputeOp>(op) || isPure(op);
+    if (!mayMove || op->getNumRegions() || op->getNumOperands() == 0)
+      return false;
+    for (Value operand : op->getOperands())
+      if (!collectOfParameters(operand, ops))
+        return false;
+  }
+  ops.insert(op);
+  return true;
+}
+
+static Operation *getFirstUser(const Unit &unit) {
+  Operation *first = nullptr;
+  for (AllGatherOp gather : unit.gathers)
+    for (Operation *user : gather->getUsers()) {
+      Operation *ancestor = getAncestor(gather->getBlock(), user);
+      if (!first || ancestor->isBeforeInBlock(first))
+        first = ancestor;
+    }
+  return first;
+}
+
+unsigned collectives::prefetchParameters(func::FuncOp program) {
+  SmallVector<Unit> units;
+  for (auto gather : program.getBody().front().getOps<AllGatherOp>()) {
+    llvm::SmallSetVector<Operation *, 8> ops;
+    if (!collectOfParameters(gather.getInput(), ops))
+      continue;
+    ops.insert(gather);
+    StringRef fqn =
+        cast<CollectiveOpInterface>(gather.getOperation()).getOriginFqn();
+    if (units.empty() || units.back().fqn != fqn)
+      units.push_back({fqn, {}, {}});
+    units.back().gathers.push_back(gather);
+    units.back().ops.insert_range(ops);
+  }
+  unsigned numMoved = 0;
+  for (auto [unit, next] : llvm::zip(units, llvm::drop_begin(units))) {
+    Operation *use = getFirstUser(unit);
+    if (!use || !use->isBeforeInBlock(next.gathers.front()))
+      continue;
+    numMoved += next.gathers.size();
+    for (Operation *op : next.ops)
+      if (use->isBeforeInBlock(op))
+        op->moveBefore(use);
+  }
+  return numMoved;
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What FSDP keeps on a rank: stacks of equal modules, of any depth, with few activations.
+
+Parameters and the optimizer's state take 1/N of what they take on one rank. The arena, which the report predicts and the
+artifact has, takes at most two modules' parameters, gathered or as gradients before they are reduced, however many
+modules there are; each module more may add what its activations are. Every parameter is gathered once for the forward
+pass, once for the backward pass, if it is resharded and backward needs it, and reduce-scattered once.
+"""
+
+import argparse
+import itertools
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from ops import get_tool
+
+DIM, HIDDEN, FLOAT = 64, 256, 4
+MODULE = 2 * DIM * HIDDEN * FLOAT
+# What a module keeps for its backward pass, and what its backward pass computes: so many rows of HIDDEN elements.
+ACTIVATIONS = 8
+# Scalars and small constants, each with a cache line of its own.
+SCALARS = 4096
+
+
+def make_model(depth, rows):
+    x, h = f"tensor<{rows}x{DIM}xf32>", f"tensor<{rows}x{HIDDEN}xf32>"
+    up, down = f"tensor<{HIDDEN}x{DIM}xf32>", f"tensor<{DIM}x{HIDDEN}xf32>"
+    text = f'func.func @main(%x: {x} {{tp.name = "x"}}) -> {x} {{\n'
+    value = "%x"
+    for i in range(depth):
+        name = f"layers.{i}"
+        text += f"""  %{i} = nn.module "{name}" class "MLP" ({value} as "x" at 0) {{
+  ^bb0(%a: {x}):
+    %w1 = nn.parameter "{name}.w1" : {up}
+    %h = nn.linear %a, %w1 : ({x}, {up}) -> {h}
+    %r = nn.relu %h : {h}
+    %w2 = nn.parameter "{name}.w2" : {down}
+    %y = nn.linear %r, %w2 : ({h}, {down}) -> {x}
+    nn.yield %y : {x}
+  }} : ({x}) -> {x}
+"""
+        value = f"%{i}"
+    return text + f"  return {value} : {x}\n}}\n"
+
+
+def run(command):
+    process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+    if process.returncode != 0:
+        sys.exit(f"{pathlib.Path(command[0]).name} failed: {process.stderr.strip()}")
+    return process.stdout
+
+
+def measure(tools, folder, depth, ranks, reshard, options):
+    """The bytes of rank 0's memory, by kind, and the numbers of collectives, by kind."""
+    (folder / "model.mlir").write_text(make_model(depth, ranks))
+    (folder / "plan.yaml").write_text(f"mesh: {{dp: {ranks}}}\n"
+                                      f"data_parallel: {{dp: {{style: fsdp, reshard_after_forward: {reshard}}}}}\n")
+    (folder / "train.yaml").write_text("{loss: mse, optimizer: AdamW}\n")
+    report = folder / "report.json"
+    run([get_tool(tools, "tp-opt"), folder / "model.mlir", "-o", folder / "ranks.mlir",
+         f"--tp-parallelize=plan={folder}/plan.yaml train={folder}/train.yaml report={report} machine=cpu {options}"])
+    report = json.loads(report.read_text())
+    memory = report["prediction"]["ranks"][0]["memory"]
+    run([get_tool(tools, "tp-compile"), folder / "ranks.mlir", "-o", folder / "train.tpx"])
+    described = run([get_tool(tools, "tp-run"), folder / "train.tpx", "--describe"])
+    if f"arena: {memory['arena']} bytes" not in described:
+        sys.exit(f"the artifact's arena isn't the predicted one, of {memory['arena']} bytes: {described}")
+    return memory, {kind: entry["count"] for kind, entry in report["totals"].items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tools", help="where the tools are; PATH by default")
+    options = parser.parse_args()
+    failures = 0
+    for ranks, reshard, overlap in itertools.product((4, 8), ("true", "false"), ("", "overlap")):
+        arenas = {}
+        for depth in (4, 8):
+            with tempfile.TemporaryDirectory() as scratch:
+                memory, counts = measure(options.tools, pathlib.Path(scratch), depth, ranks, reshard, overlap)
+            arenas[depth] = memory["arena"]
+            again = 2 * depth - 1 if reshard == "true" else 0  # the first module's input needs no gradient
+            expected = {"all_gather": 2 * depth + again, "reduce_scatter": 2 * depth, "all_reduce": 1}
+            kept = 3 * depth * MODULE // ranks + 8
+            # Kept parameters are whole from forward to backward.
+            whole = 2 if reshard == "true" else depth + 2
+            limit = whole * MODULE + (depth + 2) * ACTIVATIONS * HIDDEN * FLOAT + SCALARS
+            wrong = []
+            if counts != expected:
+                wrong.append(f"has collectives {counts}, must have {expected}")
+            if memory["parameters"] != kept:
+                wrong.append(f"keeps {memory['parameters']} bytes, must keep {kept}")
+            if memory["arena"] > limit:
+                wrong.append(f"has an arena of {memory['arena']} bytes, may have {limit}")
+            for what in wrong:
+                print(f"fsdp{ranks}, {depth} modules, reshard_after_forward: {reshard} {overlap}: {what}")
+            failures += bool(wrong)
+            print(ranks, depth, reshard, overlap, memory, MODULE)
+    print(f"{failures} of 16 stacks are wrong")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
