@@ -44,6 +44,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
        /*bucketGathers=*/options.bucketBytes > 0, options.memoryLimit}));
   if (options.overlap)
     pm.addPass(createOverlapCollectives({options.chunks}));
+  else if (isTraining)
+    pm.addNestedPass<func::FuncOp>(createUpdateEarly());
   pm.addPass(createVerifyCollectives());
   if (!options.machine.empty())
     pm.addPass(createPredictMemory());

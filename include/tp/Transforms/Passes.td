@@ -513,6 +513,37 @@ def LowerStartWait : Pass<"tp-lower-start-wait"> {
   }];
 }
 
+def UpdateEarly : Pass<"tp-update-early", "::mlir::func::FuncOp"> {
+  let summary = "Update parameters as soon as their gradients are there";
+  let description = [{
+    A training step ends with its updates, so that all gradients are kept until then. This moves each up to where its
+    parameter's gradient is there and nothing else reads the parameter any more: one gradient lives at a time, and the update
+    still takes place in the parameter's own memory. Collectives stay where they are, and with them what needs their
+    results; where all gradients are needed first, as for clipping, nothing moves.
+
+    ```mlir
+    %3 = tp.reduce_scatter sum %2 dim 0 over @mesh {dp} : tensor<8x8xf32> -> tensor<2x8xf32>
+    %4 = nn.outer_sum %1, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+    …
+    %6 = nn.sub %w, %3 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    nn.assign "w", %6 : tensor<2x8xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %3 = tp.reduce_scatter sum %2 dim 0 over @mesh {dp} : tensor<8x8xf32> -> tensor<2x8xf32>
+    %4 = nn.sub %w, %3 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    nn.assign "w", %4 : tensor<2x8xf32>
+    %5 = nn.outer_sum %1, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+    …
+    ```
+
+    `tp-parallelize` runs it on training steps without `overlap`, with which gradients are reduced beside the rest of the
+    backward pass, and their updates wait for that.
+  }];
+}
+
 def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
   let summary = "Prove that all ranks issue the same collectives in the same order";
   let description = [{

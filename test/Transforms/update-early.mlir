@@ -1,0 +1,53 @@
+// Updates are done when their gradients are there, and not before others have read the parameter.
+// RUN: tp-opt %s --pass-pipeline="builtin.module(func.func(tp-update-early))" | FileCheck %s
+
+tp.mesh @mesh(dp = 2)
+
+// CHECK-LABEL: func.func @step
+func.func @step(%x: tensor<4x8xf32>, %g: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %w = nn.parameter "w" : tensor<8x8xf32>
+  %v = nn.parameter "v" : tensor<8x8xf32>
+  // CHECK: %[[DV:.*]] = nn.outer_sum %arg1, %arg0
+  // CHECK-NEXT: %[[RATE:.*]] = nn.constant dense<1.000000e-01>
+  // CHECK-NEXT: %[[SCALED:.*]] = nn.mul %[[DV]], %[[RATE]]
+  // CHECK-NEXT: nn.sub %{{.*}}, %[[SCALED]]
+  // CHECK-NEXT: nn.assign "v",
+  %dv = nn.outer_sum %g, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  // CHECK-NEXT: %[[DW:.*]] = nn.outer_sum %arg0, %arg1
+  %dw = nn.outer_sum %x, %g : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  // CHECK-NEXT: nn.mul %[[DW]], %[[RATE]]
+  // Its parameter is read once more.
+  // CHECK-NEXT: nn.linear
+  // CHECK-NEXT: nn.sub
+  // CHECK-NEXT: nn.assign "w",
+  %y = nn.linear %g, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  // CHECK-NEXT: nn.relu
+  %z = nn.relu %y : tensor<4x8xf32>
+  %rate = nn.constant dense<0.1> : tensor<f32>
+  %w0 = nn.mul %dw, %rate : (tensor<8x8xf32>, tensor<f32>) -> tensor<8x8xf32>
+  %w1 = nn.sub %w, %w0 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  nn.assign "w", %w1 : tensor<8x8xf32>
+  %v0 = nn.mul %dv, %rate : (tensor<8x8xf32>, tensor<f32>) -> tensor<8x8xf32>
+  %v1 = nn.sub %v, %v0 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  nn.assign "v", %v1 : tensor<8x8xf32>
+  // CHECK-NEXT: return
+  return %z : tensor<4x8xf32>
+}
+
+// What needs a collective's result stays behind it, and the collective where it is.
+// CHECK-LABEL: func.func @reduced
+func.func @reduced(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %w = nn.parameter "w" : tensor<8x8xf32>
+  %dw = nn.outer_sum %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  // CHECK: nn.relu
+  // CHECK-NEXT: tp.all_reduce
+  // CHECK-NEXT: nn.sub
+  // CHECK-NEXT: nn.assign
+  // CHECK-NEXT: nn.gelu
+  %y = nn.relu %x : tensor<4x8xf32>
+  %sum = tp.all_reduce sum %dw over @mesh {dp} : tensor<8x8xf32>
+  %z = nn.gelu %y : tensor<4x8xf32>
+  %w1 = nn.sub %w, %sum : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  nn.assign "w", %w1 : tensor<8x8xf32>
+  return %z : tensor<4x8xf32>
+}
