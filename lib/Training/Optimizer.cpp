@@ -29,15 +29,13 @@ public:
     for (TrainedParameter parameter : parameters) {
       Location old = b.getLoc();
       b.setLoc(parameter.op.getLoc());
-      const Scalars &shared = getScalars(elementOf(parameter.op), lr);
-      Value own;
+      Operation *last = getLast();
       if (scale)
-        own = castTo(b, scale, elementOf(parameter.gradient));
-      nameOps(parameter, [&]() {
-        if (own)
-          parameter.gradient = mul(b, parameter.gradient, own);
-        update(parameter, shared);
-      });
+        parameter.gradient =
+            mul(b, parameter.gradient,
+                castTo(b, scale, elementOf(parameter.gradient)));
+      update(parameter, lr);
+      nameOps(last, parameter);
       b.setLoc(old);
     }
     assign(kStepName, add(b, step, 1.0), 0.0);
@@ -45,17 +43,21 @@ public:
   }
 
 private:
-  /// What `build` builds belongs to `parameter`, as do the reductions of its
-  /// gradient that this asks for.
-  void nameOps(const TrainedParameter &parameter,
-               llvm::function_ref<void()> build) {
+  /// The op behind which the next is built.
+  Operation *getLast() {
+    auto next = b.getInsertionPoint();
+    return next == b.getInsertionBlock()->begin() ? nullptr : &*std::prev(next);
+  }
+
+  /// What was built behind `last` for a parameter, and is of its shape, belongs
+  /// to it: so do the reductions of its gradient that this asks for.
+  void nameOps(Operation *last, const TrainedParameter &parameter) {
     nn::ParameterOp op = parameter.op;
-    Operation *next = &*b.getInsertionPoint(), *last = next->getPrevNode();
-    build();
-    for (Operation *made = last ? last->getNextNode()
-                                : &next->getBlock()->front();
-         made != next; made = made->getNextNode())
-      if (made->getNumOperands() && !isa<nn::AssignOp>(made))
+    Block::iterator made = last ? std::next(Block::iterator(last))
+                                : b.getInsertionBlock()->begin();
+    for (; made != b.getInsertionPoint(); ++made)
+      if (made->getNumOperands() && made->getNumResults() &&
+          typeOf(made->getResult(0)).getShape() == op.getType().getShape())
         made->setAttr(kFqnAttr, op.getFqnAttr());
   }
 
@@ -89,12 +91,11 @@ private:
   Value getNorm(ArrayRef<TrainedParameter> parameters) {
     Value total;
     for (const TrainedParameter &parameter : parameters) {
-      Value sum;
-      nameOps(parameter, [&]() {
-        Value g = castTo(b, parameter.gradient, b.getF32Type());
-        auto dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(g).getRank()));
-        sum = reduce(b, nn::ReduceKind::Sum, mul(b, g, g), dims, false);
-      });
+      Operation *last = getLast();
+      Value g = castTo(b, parameter.gradient, b.getF32Type());
+      auto dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(g).getRank()));
+      Value sum = reduce(b, nn::ReduceKind::Sum, mul(b, g, g), dims, false);
+      nameOps(last, parameter);
       total = total ? add(b, total, sum) : sum;
     }
     return unary<nn::SqrtOp>(b, total);
@@ -131,12 +132,11 @@ private:
     return castTo(b, subFrom(b, 1, power), element);
   }
 
-  struct Scalars {
-    Value lr, correction1, correction2;
-  };
-
-  /// What all parameters of this element type are updated with.
-  const Scalars &getScalars(Type element, Value lr) {
+  void update(const TrainedParameter &parameter, Value lr) {
+    nn::ParameterOp w = parameter.op;
+    StringRef fqn = w.getFqn();
+    Type element = elementOf(w);
+    double decay = parameter.decays ? optimizer.weightDecay : 0;
     auto [it, isNew] = scalars.try_emplace(element);
     Scalars &shared = it->second;
     if (isNew) {
@@ -146,13 +146,6 @@ private:
         shared.correction2 = getCorrection(optimizer.beta2, element);
       }
     }
-    return shared;
-  }
-
-  void update(const TrainedParameter &parameter, const Scalars &shared) {
-    nn::ParameterOp w = parameter.op;
-    StringRef fqn = w.getFqn();
-    double decay = parameter.decays ? optimizer.weightDecay : 0;
     if (optimizer.kind == OptimizerConfig::SGD) {
       if (optimizer.momentum == 0) {
         Value g = parameter.gradient;
@@ -178,6 +171,10 @@ private:
     assign(getStateName("exp_avg", w), next.getNewAverage(), 0.0);
     assign(getStateName("exp_avg_sq", w), next.getNewSquare(), 0.0);
   }
+
+  struct Scalars {
+    Value lr, correction1, correction2;
+  };
 
   ImplicitLocOpBuilder &b;
   const TrainingConfig &config;

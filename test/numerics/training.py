@@ -44,6 +44,8 @@ class Case:
     batches: int = 1
     # The plan of a program that has to train alike, where PyTorch draws other random numbers.
     reference: str = None
+    # Of tp-parallelize.
+    passes: str = ""
 
 
 class MLP(nn.Module):
@@ -218,7 +220,9 @@ def get_decoder(seed):
         return nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), label_smoothing=smoothing)
 
     make = getattr(torch.optim, kind)
-    return Case(f"decoder {seed} {mesh}", model, tokens, target, text, train, lambda p: make(p, **options), loss)
+    passes = draw.choice(["", "", "overlap"])
+    return Case(f"decoder {seed} {mesh}{passes and f', {passes}'}", model, tokens, target, text, train,
+                lambda p: make(p, **options), loss, passes=passes)
 
 
 class Dropped(nn.Module):
@@ -291,7 +295,7 @@ def train_with_ours(case, tools, folder):
     shape = "x".join(map(str, example.shape)) + "x" + ("i64" if case.input.dtype == torch.int64 else "f32")
     weights = folder / "model.safetensors"
     run(tool["tp-import"], folder / "model.pt", "--input", f"x={shape}", "-o", folder / "model.mlir", "--weights", weights)
-    options = f"plan={folder}/plan.yaml train={folder}/train.yaml report={folder}/report.json"
+    options = f"plan={folder}/plan.yaml train={folder}/train.yaml report={folder}/report.json {case.passes}"
     run(tool["tp-opt"], folder / "model.mlir", f"--tp-parallelize={options}", "-o", folder / "ranks.mlir")
     proof = run(tool["tp-opt"], folder / "ranks.mlir", "-o", "/dev/null",
                 f"--tp-verify-spmd=reference={folder}/model.mlir train={folder}/train.yaml")

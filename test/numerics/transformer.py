@@ -1,5 +1,6 @@
 """The transformer of PyTorch's own tensor-parallel tests, under its two plans: at most as many collectives as those tests
-assert, of the forward pass and of a training step with Adam, and PyTorch's numbers.
+assert, of the forward pass and of a training step with Adam, and PyTorch's numbers. With data parallelism over a second mesh
+dimension the step has no more collectives over the first, and beside them only what reduces gradients, all in one with DDP, or gathers parameters.
 
   transformer.py
 
@@ -59,6 +60,8 @@ plan:
 CASES = [("whole", WHOLE, {"all_reduce": 6, "all_gather": 1}, {"all_reduce": 5, "reduce_scatter": 1}),
          ("sequence", SEQUENCE, {"reduce_scatter": 6, "all_gather": 6},
           {"reduce_scatter": 6, "all_gather": 5, "all_reduce": 1})]
+
+DATA = ["ddp", "{style: fsdp, reshard_after_forward: false}", "fsdp"]
 
 TRAIN = "loss: mse\noptimizer: {name: Adam, lr: 0.01, eps: 1.0e-3}\n"
 STEPS = 5
@@ -131,8 +134,30 @@ def train(model, tokens, target):
     return losses
 
 
-def count(report):
-    return collections.Counter(collective["kind"] for collective in report["collectives"])
+def train_over_ranks(folder, plan):
+    """The report of a training step, and the losses of some."""
+    (folder / "plan.yaml").write_text(plan)
+    run("tp-opt", folder / "model.mlir", "-o", folder / "step.mlir",
+        f"--tp-parallelize=plan={folder / 'plan.yaml'} train={folder / 'train.yaml'} report={folder / 'step.json'}")
+    run("tp-compile", folder / "step.mlir", "-o", folder / "step.tpx")
+    run("tp-run", folder / "step.tpx", "--weights", folder / "model.safetensors", "--data",
+        f"tokens={folder / 'tokens.npy'}", "--data", f"target={folder / 'target.npy'}", "--steps", STEPS,
+        "--no-shuffle", "--metrics", folder / "metrics.jsonl")
+    losses = [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return json.loads((folder / "step.json").read_text()), losses
+
+
+def is_wrong(name, losses, expected):
+    if np.allclose(losses, expected, rtol=1e-4):
+        return False
+    print(f"{name}: losses {losses}, must be {expected}")
+    return True
+
+
+def count(report, axis=""):
+    """The collectives of each kind, over mesh dimension `axis` alone or with others."""
+    return collections.Counter(collective["kind"] for collective in report["collectives"]
+                               if axis in collective["mesh_dim"])
 
 
 def describe(found):
@@ -173,19 +198,20 @@ def main():
             failed |= is_above(found, allowed)
             print(f"{name}: {describe(found)}")
 
-            run("tp-opt", folder / "model.mlir", "-o", folder / "step.mlir",
-                f"--tp-parallelize=plan={folder / 'plan.yaml'} train={folder / 'train.yaml'} report={folder / 'step.json'}")
-            run("tp-compile", folder / "step.mlir", "-o", folder / "step.tpx")
-            run("tp-run", folder / "step.tpx", "--weights", folder / "model.safetensors", "--data",
-                f"tokens={folder / 'tokens.npy'}", "--data", f"target={folder / 'target.npy'}", "--steps", STEPS,
-                "--no-shuffle", "--metrics", folder / "metrics.jsonl")
-            ours = [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
-            if not np.allclose(ours, losses, rtol=1e-4):
-                print(f"{name}: losses {ours}, must be {losses}")
-                failed = True
-            beside = count(json.loads((folder / "step.json").read_text())) - found
+            step, ours = train_over_ranks(folder, plan)
+            failed |= is_wrong(name, ours, losses)
+            beside = count(step) - found
             failed |= is_above(beside, more)
             print(f"{name}, training: {describe(beside)} more")
+            for data in DATA:
+                mesh = f"mesh: {{dp: 2, tp: {RANKS}}}\ndata_parallel: {{dp: {data}}}"
+                both, ours = train_over_ranks(folder, plan.replace(f"mesh: {{tp: {RANKS}}}", mesh))
+                failed |= is_wrong(f"{name}, {data}", ours, losses)
+                over_tp, over_dp = count(both, "tp"), count(both) - count(both, "tp")
+                # Of FSDP's gradients those over both dimensions join no bucket of those over one.
+                failed |= over_tp.total() > count(step).total() + (data != "ddp")
+                failed |= data == "ddp" and is_above(over_dp, {"all_reduce": 1})
+                print(f"{name}, {data}: {describe(over_tp)} over tp; {describe(over_dp)} over dp alone")
     return failed
 
 
