@@ -115,11 +115,23 @@ struct NamedSource {
 };
 } // namespace
 
-/// Who says how an argument or a result is placed.
+/// The style of data parallelism that decides over `axis`; null without.
+static const plan::DataAxis *getDataAxis(unsigned axis,
+                                         const plan::CheckedPlan &plan) {
+  auto found = llvm::find_if(plan.file.data, [&](const plan::DataAxis &data) {
+    return data.axis == axis;
+  });
+  return found == plan.file.data.end() ? nullptr : &*found;
+}
+
+/// Who says how an argument or a result is placed over `axis`.
 static std::string getInterfaceReason(const PlacementSource &source,
-                                      const Program &program) {
+                                      unsigned axis, const Program &program) {
   if (source.isDefault)
     return "whole, as nothing else is said";
+  if (const plan::DataAxis *data =
+          program.plan ? getDataAxis(axis, *program.plan) : nullptr)
+    return plan::printReason(data->loc, "data_parallel");
   return program.plan ? "by the plan's layouts" : "tp.sharding";
 }
 
@@ -134,6 +146,9 @@ static std::string getParameterReason(nn::ParameterOp parameter, unsigned axis,
                                  layout.entry->direct.empty()
                                      ? StringRef(layout.entry->style)
                                      : StringRef("placements"));
+  if (const plan::DataAxis *data = getDataAxis(axis, plan))
+    return plan::printReason(
+        data->loc, data->style == plan::DataAxis::FSDP ? "fsdp" : "ddp");
   return "whole, as nothing else is said";
 }
 
@@ -144,10 +159,10 @@ static NamedSource nameSource(const PlacementChain &chain,
   switch (source.kind) {
   case PlacementSource::Argument:
     return {"argument", printArgument(function, source.index),
-            getInterfaceReason(source, program)};
+            getInterfaceReason(source, chain.axis, program)};
   case PlacementSource::Result:
     return {"result", "result " + std::to_string(source.index),
-            getInterfaceReason(source, program)};
+            getInterfaceReason(source, chain.axis, program)};
   case PlacementSource::Body:
     return {"body", printOp(source.op), "reads it in its body"};
   case PlacementSource::Attribute: {

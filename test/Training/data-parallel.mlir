@@ -6,6 +6,8 @@
 // RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/fsdp.yaml train=%t/train.yaml bucket-bytes=0" | FileCheck %s --check-prefix=FSDP
 // RUN: tp-opt %t/small.mlir --tp-parallelize="plan=%t/fsdp.yaml train=%t/train.yaml bucket-bytes=0" | FileCheck %s --check-prefix=FSDP
 // RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/kept.yaml train=%t/train.yaml bucket-bytes=0" | FileCheck %s --check-prefix=KEPT
+// RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/hsdp.yaml train=%t/adamw.yaml" | FileCheck %s --check-prefix=HSDP
+// RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/fsdp.yaml train=%t/train.yaml overlap" | FileCheck %s --check-prefix=OVERLAP
 
 // DDP-NOT: tp.all_gather
 // DDP: nn.linear %{{.*}} : (tensor<256x64xf32>, tensor<64x64xf32>) -> tensor<256x64xf32>
@@ -27,6 +29,22 @@
 // FSDP: %[[UP:.*]] = nn.outer_sum
 // FSDP-NEXT: tp.reduce_scatter sum %[[UP]] dim 0 over @mesh {dp} {{.*}}fqn = "up.weight"{{.*}} : tensor<64x64xf32> -> tensor<32x64xf32>
 // FSDP-NOT: tp.all_gather
+
+// HSDP reduces over both mesh dimensions: what is scattered over one, in one bucket over the other.
+// HSDP-COUNT-3: tp.all_gather %{{.*}} dim 0 over @mesh {dp}
+// HSDP: tp.reduce_scatter sum %{{.*}} dim 0 over @mesh {dp} {{.*}}fqn = "down.weight"{{.*}} : tensor<64x64xf32> -> tensor<32x64xf32>
+// HSDP: tp.reduce_scatter sum %{{.*}} dim 0 over @mesh {dp} {{.*}}fqn = "up.weight"
+// HSDP: tp.all_reduce sum %{{.*}} over @mesh {replicate} {{.*}}fqn = "down.weight, up.weight"{{.*}} : tensor<4096xf32>
+
+// The second module's weight is gathered while the first computes.
+// OVERLAP: tp.start
+// OVERLAP-NEXT: tp.all_gather {{.*}}fqn = "up"
+// OVERLAP: tp.start
+// OVERLAP-NEXT: tp.all_gather {{.*}}fqn = "down"
+// OVERLAP: tp.wait
+// OVERLAP-NEXT: nn.linear
+// OVERLAP: tp.wait
+// OVERLAP-NEXT: nn.linear
 
 // KEPT-COUNT-2: tp.all_gather
 // KEPT-NOT: tp.all_gather
@@ -79,6 +97,10 @@ data_parallel: {dp: fsdp}
 //--- kept.yaml
 mesh: {dp: 2}
 data_parallel: {dp: {style: fsdp, reshard_after_forward: false}}
+
+//--- hsdp.yaml
+mesh: {replicate: 2, dp: 2}
+data_parallel: {replicate: ddp, dp: fsdp}
 
 //--- train.yaml
 {loss: mse, optimizer: {name: SGD, lr: 0.1}}

@@ -4,6 +4,7 @@
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain="plan=%t/plan.yaml format=json" | %python -m json.tool --compact --sort-keys | FileCheck %t/json.check
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain="plan=%t/plan.yaml value=up.weight" | FileCheck %t/filter.check
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain="plan=%t/sequence.yaml strategy=greedy" | FileCheck %t/sequence.check
+// RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain=plan=%t/data.yaml | FileCheck %t/data.check
 
 // The program is printed on request alone, and isn't changed; the explanation may go to a file.
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain="plan=%t/plan.yaml file=%t/explained.txt" | count 0
@@ -24,6 +25,18 @@ plan:
   norm: {style: SequenceParallel, sequence_dim: 0}
   up: {style: ColwiseParallel, input_layouts: Shard(0)}
   down: {style: RowwiseParallel, output_layouts: Shard(0)}
+
+//--- data.yaml
+mesh: {dp: 2}
+data_parallel: {dp: fsdp}
+
+//--- data.check
+CHECK: argument 0 'x': 8x16xf32 (Shard(0))
+CHECK-NEXT: dp: argument 0 'x' Shard(0) [data.yaml:2:17: data_parallel]
+CHECK: 'up.weight': 64x16xf32 (Shard(0))
+CHECK-NEXT: dp: 'up.weight' Shard(0) [data.yaml:2:17: fsdp]
+CHECK: nn.linear (up): 8x64xf32 (Shard(0))
+CHECK-NEXT: dp: argument 0 'x' Shard(0) [data.yaml:2:17: data_parallel] -> nn.layer_norm (norm) dimension 0 -> nn.linear (up) factor b0
 
 //--- text.check
 CHECK: mesh tp=2

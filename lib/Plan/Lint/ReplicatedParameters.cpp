@@ -14,6 +14,13 @@ void plan::checkReplicatedParameters(CheckedPlan &plan, ModuleOp model) {
   int64_t ranks = 1;
   for (const MeshAxis &axis : plan.file.mesh)
     ranks *= axis.size;
+  // FSDP splits all parameters; over other mesh dimensions for data they are
+  // replicated by intent.
+  for (const DataAxis &data : plan.file.data) {
+    if (data.style == DataAxis::FSDP)
+      return;
+    ranks /= plan.file.mesh[data.axis].size;
+  }
   if (ranks == 1 || plan.parameters.empty())
     return;
   llvm::DenseSet<StringAttr> seen;

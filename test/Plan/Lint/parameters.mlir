@@ -2,6 +2,8 @@
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/plan.yaml -o /dev/null 2>&1 | FileCheck %t/plan.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/meant.yaml -o /dev/null 2>&1 | count 0
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/ddp.yaml -o /dev/null 2>&1 | FileCheck %t/ddp.yaml
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/fsdp.yaml -o /dev/null 2>&1 | count 0
 
 //--- model.mlir
 func.func @main(%x: tensor<4x1024xf32>) -> tensor<4x1024xf32> {
@@ -33,3 +35,19 @@ mesh: {tp: 4}
 plan:
   up: {style: ColwiseParallel, output_layouts: Replicate}
   down.weight: [Replicate]
+
+//--- ddp.yaml
+# Over dp it is replicated as it should be.
+# CHECK: warning: no entry is about 'down.weight'
+# CHECK: note: cost: each rank holds 3 MiB (3145728 bytes) more than its part
+mesh: {dp: 2, tp: 4}
+data_parallel: {dp: ddp}
+plan:
+  up: {style: ColwiseParallel, output_layouts: Replicate}
+
+//--- fsdp.yaml
+# FSDP splits all.
+mesh: {dp: 2, tp: 4}
+data_parallel: {dp: fsdp}
+plan:
+  up: {style: ColwiseParallel, output_layouts: Replicate}
