@@ -52,6 +52,9 @@ void Graph::followBatch() {
 /// Whether the dimensions of a result changed.
 bool Graph::followBatchThrough(size_t index) {
   const Node &node = nodes[index];
+  // A parameter takes what it will be in the next run.
+  if (isa_and_nonnull<nn::ParameterOp>(node.op))
+    return false;
   bool changed = false;
   auto getDims = [&](unsigned value) {
     return value == kNoValue ? DimSet() : batchDims[value];
@@ -62,13 +65,11 @@ bool Graph::followBatchThrough(size_t index) {
     batchDims[value] |= dims;
     changed = true;
   };
-  // What is fixed passes its operand on, if it gives anything; only a parameter
-  // takes what it will be in the next run.
+  // What is fixed passes its operand on, if it gives anything.
   if (node.kind == Node::Fixed) {
-    if (!isa_and_nonnull<nn::ParameterOp>(node.op))
-      for (unsigned operand : node.operands)
-        for (unsigned result : node.results)
-          add(result, getDims(operand));
+    for (unsigned operand : node.operands)
+      for (unsigned result : node.results)
+        add(result, getDims(operand));
     return changed;
   }
   const ShardingRule &rule = space.getRule(node.rule);
