@@ -126,3 +126,39 @@ func.func @in_branches(%c: i1, %x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<8
   %5 = nn.add %0, %1 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %5 : tensor<8xf32>
 }
+
+// What is scattered alike before it is added is added first; not where something else uses a block, or dimensions differ.
+// CHECK-LABEL: func.func @scattered_sums
+// CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>, %[[Y:.*]]: tensor<8x4xf32>)
+func.func @scattered_sums(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  // CHECK-NEXT: %[[SUM:.*]] = nn.add %[[X]], %[[Y]] : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK-NEXT: %[[PART:.*]] = tp.reduce_scatter sum %[[SUM]] dim 0 over @mesh {tp} {{.*}}fqn = "a, b"
+  // CHECK-NEXT: return %[[PART]]
+  %0 = tp.reduce_scatter sum %x dim 0 over @mesh {tp} {fqn = "a"} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %1 = tp.reduce_scatter sum %y dim 0 over @mesh {tp} {fqn = "b"} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %2 = nn.add %0, %1 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+
+// CHECK-LABEL: func.func @scattered_otherwise
+func.func @scattered_otherwise(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>, %z: tensor<2x16xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
+  // CHECK-COUNT-2: tp.reduce_scatter
+  // CHECK-NEXT: nn.add
+  // CHECK-COUNT-2: tp.reduce_scatter
+  // CHECK-NEXT: nn.add
+  // CHECK-COUNT-2: tp.reduce_scatter
+  // CHECK-NEXT: nn.mul
+  %0 = tp.reduce_scatter sum %x dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %1 = tp.reduce_scatter sum %y dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %2 = nn.add %0, %1 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %x2 = nn.relu %x : tensor<8x4xf32>
+  %3 = tp.reduce_scatter sum %x2 dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %4 = tp.reduce_scatter sum %z dim 1 over @mesh {tp} : tensor<2x16xf32> -> tensor<2x4xf32>
+  %5 = nn.add %3, %4 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %y2 = nn.relu %y : tensor<8x4xf32>
+  %6 = tp.reduce_scatter sum %y2 dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %x3 = nn.gelu %x : tensor<8x4xf32>
+  %7 = tp.reduce_scatter sum %x3 dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x4xf32>
+  %8 = nn.mul %6, %7 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %0, %2, %5, %8 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+}
