@@ -3,6 +3,7 @@
 
 #include "AtenCall.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -96,11 +97,50 @@ static LogicalResult baddbmm(AtenCall &call, NNBuilder &b) {
   return addProduct(call, b, call.tensor("batch1"), call.tensor("batch2"));
 }
 
+/// Attention whose weights are dropped at random, as PyTorch's math backend
+/// writes it. Heads of key and value are repeated where they are shared.
+static Value droppedAttention(NNBuilder &b, Value query, Value key, Value value,
+                              Value mask, bool causal, double scale,
+                              double dropout) {
+  int64_t rank = b.rank(query);
+  auto repeatHeads = [&](Value v) {
+    int64_t heads = b.shape(query)[rank - 3], shared = b.shape(v)[rank - 3];
+    if (heads == shared)
+      return v;
+    llvm::SmallVector<int64_t> shape(b.shape(v));
+    shape.insert(shape.begin() + rank - 2, 1);
+    v = b.reshape(v, shape);
+    shape[rank - 2] = heads / shared;
+    v = b.broadcast(v, shape);
+    shape.erase(shape.begin() + rank - 2);
+    shape[rank - 3] = heads;
+    return b.reshape(v, shape);
+  };
+  Value keys = b.swap(repeatHeads(key), rank - 2, rank - 1);
+  Value scores = b.matmul(query, keys);
+  Type element = b.element(scores);
+  // Small floats have their softmax in f32.
+  Type wide =
+      element.getIntOrFloatBitWidth() < 32 ? b.builder.getF32Type() : element;
+  scores = b.mul(b.cast(scores, wide), b.scalar(wide, Scalar::of(scale)));
+  if (causal)
+    mask = b.triangle(b.shape(query)[rank - 2], b.shape(key)[rank - 2],
+                      /*diagonal=*/0, /*upper=*/false);
+  if (mask && b.isBool(mask))
+    scores = b.where(
+        mask, scores,
+        b.scalar(wide, Scalar::of(-std::numeric_limits<double>::infinity())));
+  else if (mask)
+    scores = b.add(scores, b.cast(mask, wide));
+  Value weights = b.cast(b.softmax(scores, b.rank(scores) - 1), element);
+  weights = nn::DropoutOp::create(b.builder, b.loc, weights.getType(), weights,
+                                  b.builder.getF64FloatAttr(dropout));
+  return b.matmul(weights, repeatHeads(value));
+}
+
 static LogicalResult attention(AtenCall &call, NNBuilder &b) {
   Value query = call.tensor("query"), key = call.tensor("key"),
         value = call.tensor("value");
-  if (call.real("dropout_p") != 0)
-    return call.unsupported("with dropout");
   int64_t rank = b.rank(query);
   if (rank < 3)
     return call.unsupported("of fewer than three dimensions");
@@ -157,9 +197,16 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
   llvm::SmallVector<int64_t> shape(lead);
   shape.push_back(b.shape(query)[b.rank(query) - 2]);
   shape.push_back(b.shape(value).back());
-  Value result = nn::AttentionOp::create(
-      b.builder, b.loc, RankedTensorType::get(shape, b.element(query)), query,
-      key, value, mask, b.builder.getF64FloatAttr(scale), causal);
+  auto type = RankedTensorType::get(shape, b.element(query));
+  Value result;
+  if (double dropout = call.real("dropout_p"); dropout != 0)
+    result = b.broadcast(
+        droppedAttention(b, query, key, value, mask, causal, scale, dropout),
+        shape);
+  else
+    result =
+        nn::AttentionOp::create(b.builder, b.loc, type, query, key, value, mask,
+                                b.builder.getF64FloatAttr(scale), causal);
   return call.result(b.reshape(result, call.resultShape()));
 }
 

@@ -79,7 +79,7 @@ static std::string describeZip(llvm::StringRef path) {
 }
 
 llvm::Expected<torch::jit::Module>
-mlir::tp::loadTorchArchive(llvm::StringRef path) {
+mlir::tp::loadTorchArchive(llvm::StringRef path, bool eval) {
   auto error = [&](const llvm::Twine &why) {
     return llvm::createStringError("cannot load '" + path + "': " + why);
   };
@@ -93,7 +93,8 @@ mlir::tp::loadTorchArchive(llvm::StringRef path) {
     return error(kind);
   try {
     torch::jit::Module module = torch::jit::load(path.str(), at::kCPU);
-    module.eval();
+    if (eval)
+      module.eval();
     return module;
   } catch (const std::exception &exception) {
     return error(describeException(exception));

@@ -8,9 +8,11 @@
 
 namespace mlir::tp {
 
-/// Loads the archive to the CPU, in eval mode. The error says what the file
-/// looks like, if it is something else.
-llvm::Expected<torch::jit::Module> loadTorchArchive(llvm::StringRef path);
+/// Loads the archive to the CPU, in the mode in which it was saved, or with
+/// `eval` in evaluation mode. The error says what the file looks like, if it is
+/// something else.
+llvm::Expected<torch::jit::Module> loadTorchArchive(llvm::StringRef path,
+                                                    bool eval);
 
 /// LibTorch's message without its C++ backtrace, on one line.
 std::string describeException(const std::exception &exception);

@@ -33,9 +33,10 @@ namespace {
 class ModelImporter {
 public:
   ModelImporter(MLIRContext *context, StringRef path,
-                llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes)
-      : context(context), path(path), inputs(inputs), notes(notes), b(context),
-        table(b) {}
+                llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
+                bool eval)
+      : context(context), path(path), inputs(inputs), notes(notes), eval(eval),
+        b(context), table(b) {}
 
   llvm::Expected<ImportedModel> run();
 
@@ -53,6 +54,7 @@ private:
   StringRef path;
   llvm::ArrayRef<InputSpec> inputs;
   llvm::raw_ostream &notes;
+  bool eval;
   NNBuilder b;
   TensorTable table;
   /// For each of forward's arguments after self, the input given for it.
@@ -228,7 +230,7 @@ static void eraseDeadOps(Block &block) {
 }
 
 llvm::Expected<ImportedModel> ModelImporter::run() {
-  auto loaded = loadTorchArchive(path);
+  auto loaded = loadTorchArchive(path, eval);
   if (!loaded)
     return loaded.takeError();
   auto forward = loaded->find_method("forward");
@@ -297,10 +299,10 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
 llvm::Expected<ImportedModel>
 mlir::tp::importTorchScript(MLIRContext *context, llvm::StringRef path,
                             llvm::ArrayRef<InputSpec> inputs,
-                            llvm::raw_ostream &notes) {
+                            llvm::raw_ostream &notes, bool eval) {
   // No exception may leave: the callers are compiled without them.
   try {
-    return ModelImporter(context, path, inputs, notes).run();
+    return ModelImporter(context, path, inputs, notes, eval).run();
   } catch (const std::exception &exception) {
     return llvm::createStringError("cannot import '" + path +
                                    "': " + describeException(exception));

@@ -31,6 +31,12 @@ static cl::opt<std::string>
                          "only the IR is written"),
                 cl::cat(category));
 
+static cl::opt<bool>
+    evalMode("eval",
+             cl::desc("Import a scripted model in evaluation mode, without "
+                      "dropout, also one that was saved in training mode"),
+             cl::cat(category));
+
 static constexpr int kBadInput = 1, kBadUsage = 2;
 
 static int fail(llvm::Error error, int code) {
@@ -98,7 +104,8 @@ int main(int argc, char **argv) {
       return fail(input.takeError(), kBadUsage);
     inputs.push_back(std::move(*input));
   }
-  auto model = tp::importTorchScript(&context, modelPath, inputs, llvm::errs());
+  auto model = tp::importTorchScript(&context, modelPath, inputs, llvm::errs(),
+                                     evalMode);
   if (!model)
     return fail(model.takeError(), kBadInput);
   // The weights first: what can fail in the middle comes before the rename.

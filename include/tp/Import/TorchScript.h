@@ -23,6 +23,9 @@ struct ImportedModel {
 /// one function `main`, whose body is the root `nn.module`. Shapes are static
 /// and everything that depends on shapes alone is folded.
 ///
+/// Modules are in the mode in which they were saved, or with `eval` all in
+/// evaluation mode: this decides whether there is dropout in a scripted one.
+///
 /// Inputs are matched to `forward`'s arguments by name; if none of the
 /// names is an argument's, by position, with a note on `notes`.
 ///
@@ -31,7 +34,8 @@ struct ImportedModel {
 /// the model that isn't supported. Loads the nn, func and tp dialects.
 llvm::Expected<ImportedModel>
 importTorchScript(MLIRContext *context, llvm::StringRef path,
-                  llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes);
+                  llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
+                  bool eval = false);
 
 } // namespace mlir::tp
 

@@ -43,7 +43,7 @@ void tp::convertNNToLinalg(Operation *root) {
 namespace {
 struct ConvertNNToLinalg : tp::impl::ConvertNNToLinalgBase<ConvertNNToLinalg> {
   void runOnOperation() override {
-    if (failed(checkModulesAreInlined()))
+    if (failed(checkModulesAreInlined()) || failed(checkDropoutIsTrained()))
       return signalPassFailure();
 
     convertNNToLinalg(getOperation());
@@ -56,6 +56,15 @@ private:
       op.emitOpError() << "'" << op.getFqn()
                        << "' has to be inlined before lowering ('tp-partition' "
                           "inlines modules)";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  LogicalResult checkDropoutIsTrained() {
+    WalkResult result = getOperation()->walk([](nn::DropoutOp op) {
+      op.emitOpError() << "is for a training step; import the model in "
+                          "evaluation mode, or give a training file";
       return WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());

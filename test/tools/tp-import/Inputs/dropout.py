@@ -1,0 +1,36 @@
+"""Saves scripted models in training mode, with dropout and with attention that has it: dropout.py <directory>"""
+
+import pathlib
+import sys
+
+import torch
+from torch import nn
+
+
+class Dropped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dropout = nn.Dropout(0.25)
+        self.proj = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.proj(self.dropout(x))
+
+
+class Attention(nn.Module):
+    """Two query heads share one head of keys and values."""
+
+    def forward(self, q, k, v):
+        dropout = 0.5 if self.training else 0.0
+        return nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True, enable_gqa=True)
+
+
+class Masked(nn.Module):
+    def forward(self, q, mask):
+        return nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask, dropout_p=0.5)
+
+
+directory = pathlib.Path(sys.argv[1])
+directory.mkdir(parents=True, exist_ok=True)
+for model in (Dropped, Attention, Masked):
+    torch.jit.script(model()).save(directory / f"{model.__name__}.pt")
