@@ -200,6 +200,15 @@ chooseCheckpoint(const TrainingArguments &arguments) {
   return chosen;
 }
 
+/// Fails where a file that training ends with can't be created.
+static void checkCanBeWritten(const std::string &path) {
+  if (path.empty())
+    return;
+  if (std::filesystem::is_directory(path))
+    throw inputError("cannot create '" + path + "': Is a directory");
+  OutputFile probe(path); // nothing is left of it
+}
+
 static void drawCurve(const Options &options, const LossHistory &losses) {
   if (options.training.lossCurve.empty() || losses.empty())
     return;
@@ -230,6 +239,8 @@ ExitCode train(const Options &options) {
       loadProgram(options.program, !options.noCache);
   const Manifest &manifest = artifact->getManifest();
   checkTrainingProgram(manifest);
+  checkCanBeWritten(arguments.lossCurve);
+  checkCanBeWritten(options.outputWeights);
   Dataset data = openData(arguments, manifest);
 
   TrainingOptions trainingOptions;
