@@ -19,6 +19,9 @@ using namespace mlir::tp;
 
 void tp::buildParallelizePipeline(OpPassManager &pm,
                                   const ParallelizeOptions &options) {
+  // The plan is checked with the loss.
+  if (!options.train.empty() && !options.plan.empty())
+    pm.addPass(createAddLoss({options.train}));
   if (!options.plan.empty())
     pm.addPass(createApplyPlan({options.plan, options.strict}));
   if (!options.train.empty())

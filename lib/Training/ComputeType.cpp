@@ -1,6 +1,7 @@
 //===- ComputeType.cpp - mixed precision ----------------------------------===//
 
 #include "ComputeType.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/NN/NN.h"
@@ -18,10 +19,20 @@ static Value castTo(OpBuilder &builder, Value value, FloatType type) {
   return nn::CastOp::create(builder, value.getLoc(), tensor.clone(type), value);
 }
 
-void tp::setComputeType(Block &block, FloatType type) {
+void tp::setComputeType(Block &block, FloatType type, Value target) {
   if (type.isF32())
     return;
+  SetVector<Operation *> loss;
+  if (target)
+    getForwardSlice(target, &loss);
   DenseSet<Value> converted;
+  auto widen = [&](Operation *op) {
+    OpBuilder builder(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (converted.contains(operand.get()))
+        operand.set(castTo(builder, operand.get(),
+                           Float32Type::get(type.getContext())));
+  };
   auto read = [&](Value value, OpBuilder builder) {
     if (!isF32(value) || value.use_empty())
       return;
@@ -30,7 +41,8 @@ void tp::setComputeType(Block &block, FloatType type) {
     converted.insert(narrow);
   };
   for (BlockArgument argument : block.getArguments())
-    read(argument, OpBuilder::atBlockBegin(&block));
+    if (argument != target)
+      read(argument, OpBuilder::atBlockBegin(&block));
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
     if (isa<nn::ParameterOp>(op)) {
       OpBuilder after(&op);
@@ -42,6 +54,10 @@ void tp::setComputeType(Block &block, FloatType type) {
           return converted.contains(operand);
         }))
       continue;
+    if (loss.contains(&op)) {
+      widen(&op);
+      continue;
+    }
     OpBuilder builder(&op);
     for (OpOperand &operand : op.getOpOperands())
       if (isF32(operand.get()))
@@ -52,10 +68,5 @@ void tp::setComputeType(Block &block, FloatType type) {
         converted.insert(result);
       }
   }
-  Operation *terminator = block.getTerminator();
-  OpBuilder builder(terminator);
-  for (OpOperand &operand : terminator->getOpOperands())
-    if (converted.contains(operand.get()))
-      operand.set(
-          castTo(builder, operand.get(), Float32Type::get(type.getContext())));
+  widen(block.getTerminator());
 }

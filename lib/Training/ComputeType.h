@@ -12,8 +12,9 @@ namespace mlir::tp {
 /// arguments, as PyTorch's FSDP does with MixedPrecisionPolicy(param_dtype):
 /// parameters and float arguments are cast where they are read, and keep their
 /// own type; what doesn't depend on any of them (positions, say) is cast where
-/// both meet. The terminator's operands keep their types.
-void setComputeType(Block &block, FloatType type);
+/// both meet. The terminator's operands keep their types, and so does what is
+/// computed from `target`, the loss; a null one is none.
+void setComputeType(Block &block, FloatType type, Value target);
 
 } // namespace mlir::tp
 

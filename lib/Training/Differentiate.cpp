@@ -1,8 +1,19 @@
 //===- Differentiate.cpp - reverse mode on straight-line code -------------===//
+//
+// A branch (scf.if) becomes a branch on the same condition in the backward
+// pass. It computes what its gradient needs of the forward pass again, as
+// values of a branch that wasn't taken can't be kept.
+//
+//===----------------------------------------------------------------------===//
 
 #include "tp/Training/Differentiate.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Interfaces/GradientOpInterface.h"
@@ -25,10 +36,24 @@ struct Part {
   int64_t start, size;
 };
 
+/// A value and its gradient, to begin with; ones where there is none.
+struct Seed {
+  Value value, gradient;
+};
+
+/// What `op` reads, also in its regions.
+SetVector<Value> getReads(Operation *op) {
+  SetVector<Value> values;
+  values.insert(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values;
+}
+
 class Differentiator {
 public:
-  Differentiator(Block &block, Value loss, const DifferentiateOptions &options)
-      : block(block), loss(loss), options(options) {}
+  Differentiator(Block &block, ArrayRef<Seed> seeds,
+                 const DifferentiateOptions &options)
+      : block(block), seeds(seeds), options(options) {}
 
   FailureOr<Gradients> run(ArrayRef<Value> values) {
     for (Value value : values)
@@ -39,11 +64,12 @@ public:
       return failure();
     buildForward();
     Operation *last = block.getTerminator()->getPrevNode();
-    buildBackward();
+    if (failed(buildBackward()))
+      return failure();
     Gradients gradients;
     for (Value value : values)
       gradients.of[value] = getSum(value);
-    gradients.loss = loss;
+    gradients.loss = seeds.front().value;
     gradients.begin = last ? last->getNextNode() : &block.front();
     eraseReplaced();
     return gradients;
@@ -62,15 +88,8 @@ private:
   /// What depends on the values asked for.
   void findActive() {
     for (Operation &op : block.without_terminator()) {
-      bool depends = llvm::any_of(op.getOperands(), [&](Value operand) {
-        return active.contains(operand);
-      });
-      op.walk([&](Operation *inner) {
-        depends |= llvm::any_of(inner->getOperands(), [&](Value operand) {
-          return active.contains(operand);
-        });
-      });
-      if (depends)
+      if (llvm::any_of(getReads(&op),
+                       [&](Value value) { return active.contains(value); }))
         for (Value result : op.getResults())
           if (isFloat(result))
             active.insert(result);
@@ -79,16 +98,18 @@ private:
 
   /// The active ops that the loss depends on, last first.
   void findRelevant() {
-    DenseSet<Value> needed{loss};
+    DenseSet<Value> needed;
+    for (const Seed &seed : seeds)
+      needed.insert(seed.value);
     for (Operation &op : llvm::reverse(block.without_terminator())) {
       if (llvm::none_of(op.getResults(), [&](Value result) {
             return needed.contains(result) && active.contains(result);
           }))
         continue;
-      bool passes = op.getNumRegions() != 0;
-      for (Value operand : op.getOperands())
-        if (active.contains(operand)) {
-          needed.insert(operand);
+      bool passes = false;
+      for (Value value : getReads(&op))
+        if (active.contains(value)) {
+          needed.insert(value);
           passes = true;
         }
       if (passes)
@@ -99,9 +120,17 @@ private:
   LogicalResult checkOps() {
     bool isMissing = false;
     for (Step &step : llvm::reverse(steps)) {
-      if (isa<GradientOpInterface>(step.op))
+      if (isa<GradientOpInterface, scf::IfOp>(step.op))
         continue;
       isMissing = true;
+      if (isa<LoopLikeOpInterface>(step.op)) {
+        step.op->emitError("'")
+            << step.op->getName()
+            << "' has no gradient, and the loss depends on a parameter through "
+               "it; only an 'scf.for' of constant bounds and at most "
+            << kMaxIterations << " iterations is differentiated";
+        continue;
+      }
       step.op->emitError("'")
           << step.op->getName()
           << "' has no gradient, and the loss depends on a parameter through "
@@ -109,6 +138,25 @@ private:
              "GradientOpInterface";
     }
     return failure(isMissing);
+  }
+
+  /// Gives the op in a branch, which its gradient computes again, the random
+  /// numbers that it has.
+  void buildForwardInside(Operation &op) {
+    op.walk([&](GradientOpInterface inner) {
+      OpBuilder builder(inner);
+      SmallVector<Value> saved;
+      ForwardBuilder forward(inner.getLoc(), builder, options.getStep,
+                             options.seed, *options.stream, saved);
+      Operation *previous = inner->getPrevNode();
+      SmallVector<Value> results = inner.buildForward(forward);
+      nameOps(previous ? previous->getNextNode() : &inner->getBlock()->front(),
+              inner, inner);
+      if (results.empty())
+        return;
+      inner->replaceAllUsesWith(results);
+      inner->erase();
+    });
   }
 
   /// Also of ops that no gradient passes through: the dropout of an input.
@@ -119,8 +167,10 @@ private:
     for (Operation &op :
          llvm::make_early_inc_range(block.without_terminator())) {
       auto differentiable = dyn_cast<GradientOpInterface>(op);
-      if (!differentiable)
+      if (!differentiable) {
+        buildForwardInside(op);
         continue;
+      }
       Step *step = stepOf.lookup(&op);
       SmallVector<Value> saved;
       OpBuilder builder(&op);
@@ -136,8 +186,9 @@ private:
         old.replaceAllUsesWith(now);
         if (active.contains(old))
           active.insert(now);
-        if (old == loss)
-          loss = now;
+        for (Seed &seed : seeds)
+          if (old == seed.value)
+            seed.value = now;
       }
       if (step) { // its operands are still to be asked for
         step->results = results;
@@ -148,11 +199,13 @@ private:
     }
   }
 
-  void buildBackward() {
+  LogicalResult buildBackward() {
     OpBuilder builder(block.getTerminator());
-    {
-      ImplicitLocOpBuilder b(loss.getLoc(), builder);
-      add(loss, nn::expr::filled(b, nn::expr::typeOf(loss), 1));
+    for (const Seed &seed : seeds) {
+      ImplicitLocOpBuilder b(seed.value.getLoc(), builder);
+      add(seed.value,
+          seed.gradient ? seed.gradient
+                        : nn::expr::filled(b, nn::expr::typeOf(seed.value), 1));
     }
     for (Step &step : steps) {
       SmallVector<Value> gradients;
@@ -160,6 +213,11 @@ private:
         gradients.push_back(getSum(result));
       if (llvm::none_of(gradients, [](Value value) { return !!value; }))
         continue;
+      if (auto branch = dyn_cast<scf::IfOp>(step.op)) {
+        if (failed(differentiateBranch(branch, gradients)))
+          return failure();
+        continue;
+      }
       llvm::BitVector wanted(step.op->getNumOperands());
       for (auto [i, operand] : llvm::enumerate(step.op->getOperands()))
         if (active.contains(operand))
@@ -174,6 +232,55 @@ private:
       cast<GradientOpInterface>(step.op).buildGradient(backward);
       nameOps(previous->getNextNode(), block.getTerminator(), step.op);
     }
+    return success();
+  }
+
+  /// Builds the gradients of what both sides of `branch` read, a branch of its
+  /// own.
+  LogicalResult differentiateBranch(scf::IfOp branch,
+                                    ArrayRef<Value> gradients) {
+    SmallVector<Value> values;
+    for (Value value : getReads(branch))
+      if (active.contains(value))
+        values.push_back(value);
+    OpBuilder builder(block.getTerminator());
+    auto backward = scf::IfOp::create(
+        builder, branch.getLoc(), ValueRange(values).getTypes(),
+        branch.getCondition(), /*addThenBlock=*/true,
+        /*addElseBlock=*/true);
+    for (auto [from, to] :
+         {std::pair(branch.thenBlock(), backward.thenBlock()),
+          std::pair(branch.elseBlock(), backward.elseBlock())}) {
+      to->clear();
+      OpBuilder inside = OpBuilder::atBlockEnd(to);
+      IRMapping again;
+      for (Operation &op : *from)
+        inside.clone(op, again);
+      Operation *yield = to->getTerminator();
+      SmallVector<Seed> yielded;
+      for (auto [value, gradient] : llvm::zip(yield->getOperands(), gradients))
+        if (gradient)
+          yielded.push_back({value, gradient});
+      FailureOr<Gradients> result =
+          Differentiator(*to, yielded, options).run(values);
+      if (failed(result))
+        return failure();
+      SmallVector<Value> results;
+      ImplicitLocOpBuilder b(branch.getLoc(), OpBuilder(yield));
+      for (Value value : values) {
+        Value gradient = result->of.lookup(value);
+        results.push_back(
+            gradient ? gradient
+                     : nn::expr::filled(b, nn::expr::typeOf(value), 0));
+      }
+      yield->setOperands(results);
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*to)))
+        if (isOpTriviallyDead(&op))
+          op.erase();
+    }
+    for (auto [value, gradient] : llvm::zip(values, backward.getResults()))
+      add(value, gradient);
+    return success();
   }
 
   /// What is made for an op belongs to its module.
@@ -291,7 +398,7 @@ private:
   }
 
   Block &block;
-  Value loss;
+  SmallVector<Seed> seeds;
   const DifferentiateOptions &options;
   DenseSet<Value> active;
   /// Last op first.
@@ -304,5 +411,5 @@ private:
 FailureOr<Gradients> tp::differentiate(Block &block, Value loss,
                                        ArrayRef<Value> values,
                                        const DifferentiateOptions &options) {
-  return Differentiator(block, loss, options).run(values);
+  return Differentiator(block, Seed{loss, {}}, options).run(values);
 }

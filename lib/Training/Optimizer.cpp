@@ -132,49 +132,109 @@ private:
     return castTo(b, subFrom(b, 1, power), element);
   }
 
+  struct Scalars {
+    Value lr;
+    /// Of Adam.
+    Value correction1, correction2;
+    /// What a dampened gradient is multiplied by.
+    Value damping;
+  };
+
   void update(const TrainedParameter &parameter, Value lr) {
     nn::ParameterOp w = parameter.op;
-    StringRef fqn = w.getFqn();
-    Type element = elementOf(w);
     double decay = parameter.decays ? optimizer.weightDecay : 0;
-    auto [it, isNew] = scalars.try_emplace(element);
-    Scalars &shared = it->second;
-    if (isNew) {
-      shared.lr = castTo(b, lr, element);
-      if (optimizer.kind != OptimizerConfig::SGD) {
-        shared.correction1 = getCorrection(optimizer.beta1, element);
-        shared.correction2 = getCorrection(optimizer.beta2, element);
-      }
+    Value g = parameter.gradient;
+    if (optimizer.maximize)
+      g = neg(b, g);
+    const Scalars &shared = getScalars(getWideElement(elementOf(w)), lr);
+    switch (optimizer.kind) {
+    case OptimizerConfig::SGD:
+      return optimizer.momentum == 0 ? descend(w, g, decay, shared)
+                                     : descendWithMomentum(w, g, decay, shared);
+    case OptimizerConfig::Adam:
+    case OptimizerConfig::AdamW:
+      return optimizer.amsgrad ? updateByAMSGrad(w, g, decay, shared)
+                               : updateByAdam(w, g, decay, shared);
     }
-    if (optimizer.kind == OptimizerConfig::SGD) {
-      if (optimizer.momentum == 0) {
-        Value g = parameter.gradient;
-        if (decay != 0)
-          g = add(b, g, mul(b, w, decay));
-        return assign(fqn, sub(b, w, mul(b, g, shared.lr)), std::nullopt);
-      }
-      auto next = nn::SGDOp::create(
-          b, w, parameter.gradient, getState("momentum_buffer", w), shared.lr,
-          b.getF64FloatAttr(optimizer.momentum), b.getF64FloatAttr(decay),
-          optimizer.nesterov);
-      assign(fqn, next.getNewParameter(), std::nullopt);
-      return assign(getStateName("momentum_buffer", w), next.getNewVelocity(),
-                    0.0);
+  }
+
+  void descend(nn::ParameterOp w, Value g, double decay,
+               const Scalars &shared) {
+    Type wide = elementOf(shared.lr);
+    Value old = castTo(b, w, wide);
+    g = castTo(b, g, wide);
+    if (decay != 0)
+      g = add(b, g, mul(b, old, decay));
+    Value next = sub(b, old, mul(b, g, shared.lr));
+    assign(w.getFqn(), castTo(b, next, elementOf(w)), std::nullopt);
+  }
+
+  void descendWithMomentum(nn::ParameterOp w, Value g, double decay,
+                           const Scalars &shared) {
+    if (optimizer.dampening != 0) {
+      // The first step's gradient is the velocity, undampened.
+      if (decay != 0)
+        g = add(b, g, mul(b, w, decay));
+      decay = 0;
+      g = mul(b, g, castTo(b, shared.damping, elementOf(g)));
     }
-    auto next = nn::AdamOp::create(
-        b, w, parameter.gradient, getState("exp_avg", w),
-        getState("exp_avg_sq", w), shared.lr, shared.correction1,
+    auto next =
+        nn::SGDOp::create(b, w, g, getState("momentum_buffer", w), shared.lr,
+                          b.getF64FloatAttr(optimizer.momentum),
+                          b.getF64FloatAttr(decay), optimizer.nesterov);
+    assign(w.getFqn(), next.getNewParameter(), std::nullopt);
+    assign(getStateName("momentum_buffer", w), next.getNewVelocity(), 0.0);
+  }
+
+  void updateByAdam(nn::ParameterOp w, Value g, double decay,
+                    const Scalars &shared) {
+    assignAdam(w, nn::AdamOp::create(b, w, g, getState("exp_avg", w),
+                                     getState("exp_avg_sq", w), shared.lr,
+                                     shared.correction1, shared.correction2,
+                                     b.getF64FloatAttr(optimizer.beta1),
+                                     b.getF64FloatAttr(optimizer.beta2),
+                                     b.getF64FloatAttr(optimizer.eps),
+                                     b.getF64FloatAttr(decay),
+                                     optimizer.kind == OptimizerConfig::AdamW));
+  }
+
+  void updateByAMSGrad(nn::ParameterOp w, Value g, double decay,
+                       const Scalars &shared) {
+    auto next = nn::AMSGradOp::create(
+        b, w, g, getState("exp_avg", w), getState("exp_avg_sq", w),
+        getState("max_exp_avg_sq", w), shared.lr, shared.correction1,
         shared.correction2, b.getF64FloatAttr(optimizer.beta1),
         b.getF64FloatAttr(optimizer.beta2), b.getF64FloatAttr(optimizer.eps),
         b.getF64FloatAttr(decay), optimizer.kind == OptimizerConfig::AdamW);
-    assign(fqn, next.getNewParameter(), std::nullopt);
+    assignAdam(w, next);
+    assign(getStateName("max_exp_avg_sq", w), next.getNewLargest(), 0.0);
+  }
+
+  template <typename OpT>
+  void assignAdam(nn::ParameterOp w, OpT next) {
+    assign(w.getFqn(), next.getNewParameter(), std::nullopt);
     assign(getStateName("exp_avg", w), next.getNewAverage(), 0.0);
     assign(getStateName("exp_avg_sq", w), next.getNewSquare(), 0.0);
   }
 
-  struct Scalars {
-    Value lr, correction1, correction2;
-  };
+  /// Those of a step in type `element`.
+  const Scalars &getScalars(Type element, Value lr) {
+    auto [it, isNew] = scalars.try_emplace(element);
+    Scalars &shared = it->second;
+    if (!isNew)
+      return shared;
+    shared.lr = castTo(b, lr, element);
+    if (optimizer.kind != OptimizerConfig::SGD) {
+      shared.correction1 = getCorrection(optimizer.beta1, element);
+      shared.correction2 = getCorrection(optimizer.beta2, element);
+    } else if (optimizer.dampening != 0) {
+      Value isFirst = compare(b, nn::ComparePredicate::EQ, time, 0.0);
+      shared.damping = castTo(
+          b, select(b, isFirst, scalar(1), scalar(1 - optimizer.dampening)),
+          element);
+    }
+    return shared;
+  }
 
   ImplicitLocOpBuilder &b;
   const TrainingConfig &config;

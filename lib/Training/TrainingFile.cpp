@@ -30,11 +30,13 @@ public:
         readFields(root, "training file",
                    {"loss", "optimizer", "schedule", "clip_grad_norm",
                     "accumulate", "compute", "checkpoint", "frozen", "seed"});
-    if (const PlanValue *loss = fields["loss"])
+    if (const PlanValue *loss = fields["loss"]) {
+      config.loss.loc = fields.getKeyLoc("loss");
       readLoss(*loss);
-    else
+    } else {
       report(root.loc, "key 'loss' is missing: cross_entropy, mse, or output, "
                        "where the model's result is the loss");
+    }
     if (const PlanValue *optimizer = fields["optimizer"])
       readOptimizer(*optimizer);
     else
@@ -200,10 +202,11 @@ private:
   void readOptimizer(const PlanValue &value) {
     OptimizerConfig optimizer;
     const PlanValue *name;
-    Fields fields = readNamed(value, "optimizer",
-                              {"name", "lr", "momentum", "nesterov", "betas",
-                               "eps", "weight_decay", "no_decay"},
-                              name);
+    Fields fields =
+        readNamed(value, "optimizer",
+                  {"name", "lr", "momentum", "dampening", "nesterov", "betas",
+                   "eps", "amsgrad", "weight_decay", "no_decay", "maximize"},
+                  name);
     if (!name)
       return;
     auto kind =
@@ -222,19 +225,26 @@ private:
     if (const PlanValue *lr = fields["lr"])
       optimizer.lr = readNumber(*lr, "lr", 0);
     bool isSGD = *kind == OptimizerConfig::SGD;
-    for (StringRef key : {"momentum", "nesterov"})
+    for (StringRef key : {"momentum", "dampening", "nesterov"})
       if (fields[key] && !isSGD)
         report(fields.getKeyLoc(key), "'" + key + "' is for SGD");
-    for (StringRef key : {"betas", "eps"})
+    for (StringRef key : {"betas", "eps", "amsgrad"})
       if (fields[key] && isSGD)
         report(fields.getKeyLoc(key), "'" + key + "' is for Adam and AdamW");
     if (const PlanValue *momentum = fields["momentum"])
       optimizer.momentum = readNumber(*momentum, "momentum", 0, 1);
+    if (const PlanValue *dampening = fields["dampening"])
+      optimizer.dampening = readNumber(*dampening, "dampening", 0, 1);
     if (const PlanValue *nesterov = fields["nesterov"]) {
       optimizer.nesterov = readBool(*nesterov, "nesterov");
-      if (optimizer.nesterov && optimizer.momentum == 0)
-        report(nesterov->loc, "nesterov needs a momentum");
+      if (optimizer.nesterov &&
+          (optimizer.momentum == 0 || optimizer.dampening != 0))
+        report(nesterov->loc, "nesterov needs a momentum, and no dampening");
     }
+    if (const PlanValue *amsgrad = fields["amsgrad"])
+      optimizer.amsgrad = readBool(*amsgrad, "amsgrad");
+    if (const PlanValue *maximize = fields["maximize"])
+      optimizer.maximize = readBool(*maximize, "maximize");
     if (const PlanValue *betas = fields["betas"]) {
       if (!betas->isList() || betas->items.size() != 2)
         report(betas->loc,

@@ -11,14 +11,30 @@ func.func @no_gradient() -> tensor<f32> {
 
 // -----
 
-func.func @branch(%c: i1) -> tensor<f32> {
-  %w = nn.parameter "w" : tensor<f32>
-  // expected-error@+1 {{'scf.if' has no gradient, and the loss depends on a parameter through it}}
-  %l = scf.if %c -> tensor<f32> {
-    %a = nn.exp %w : tensor<f32>
-    scf.yield %a : tensor<f32>
+func.func @inside(%c: i1) -> tensor<f32> {
+  %w = nn.parameter "w" : tensor<6xf32>
+  %p = tensor.empty() : tensor<6xf32>
+  %r = scf.if %c -> tensor<6xf32> {
+    // expected-error@+1 {{'linalg.exp' has no gradient, and the loss depends on a parameter through it}}
+    %e = linalg.exp ins(%w : tensor<6xf32>) outs(%p : tensor<6xf32>) -> tensor<6xf32>
+    scf.yield %e : tensor<6xf32>
   } else {
-    scf.yield %w : tensor<f32>
+    scf.yield %w : tensor<6xf32>
+  }
+  %l = nn.reduce sum %r dims [0] : tensor<6xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+func.func @loop(%n: index) -> tensor<f32> {
+  %w = nn.parameter "w" : tensor<f32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error@+1 {{'scf.for' has no gradient, and the loss depends on a parameter through it; only an 'scf.for' of constant bounds and at most 64 iterations is differentiated}}
+  %l = scf.for %i = %c0 to %n step %c1 iter_args(%a = %w) -> tensor<f32> {
+    %b = nn.exp %a : tensor<f32>
+    scf.yield %b : tensor<f32>
   }
   return %l : tensor<f32>
 }

@@ -88,15 +88,21 @@ func.func @overlap() -> tensor<f32> {
 // -----
 
 // A parameter that two ops read has one gradient, the sum; a frozen one has none, and the graph ends before what only
-// leads to frozen ones. Cross entropy keeps the log-softmax for its gradient.
+// leads to frozen ones. Cross entropy keeps the maximum of its logits and the logarithm of the sum for its gradient.
 
 // CHECK-LABEL: func.func @tied
 // CHECK-SAME: -> (tensor<f32> {tp.name = "loss"}, tensor<10x8xf32> {tp.name = "grad.embed"})
 // CHECK: %[[LOGITS:.*]] = nn.linear %[[X:.*]], %{{.*}} : (tensor<4x8xf32>, tensor<10x8xf32>)
-// CHECK: %[[LOG:.*]] = nn.log_softmax %[[LOGITS]] dim 1
-// CHECK: nn.gather %[[LOG]], %{{.*}} dim 1
+// CHECK: %[[MAX:.*]] = nn.reduce max %[[LOGITS]] dims [1] keepdim
+// CHECK: %[[SHIFTED:.*]] = nn.sub %[[LOGITS]], %[[MAX]]
+// CHECK: %[[EXPS:.*]] = nn.exp %[[SHIFTED]]
+// CHECK: %[[SUM:.*]] = nn.reduce sum %[[EXPS]] dims [1] keepdim
+// CHECK: nn.gather %[[LOGITS]], %{{.*}} dim 1
+// CHECK: %[[LOG:.*]] = nn.log %[[SUM]]
 // CHECK-NOT: nn.cross_entropy
-// CHECK: nn.exp %[[LOG]]
+// CHECK: %[[AGAIN:.*]] = nn.sub %[[LOGITS]], %[[MAX]]
+// CHECK: %[[LOGP:.*]] = nn.sub %[[AGAIN]], %[[LOG]]
+// CHECK: nn.exp %[[LOGP]]
 // CHECK: %[[HEAD:.*]] = nn.outer_sum %{{.*}}, %[[X]]
 // CHECK-NOT: nn.outer_sum
 // CHECK: %[[TABLE:.*]] = nn.scatter_add_rows

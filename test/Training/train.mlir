@@ -2,6 +2,9 @@
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/sgd.yaml | FileCheck %t/sgd.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/momentum.yaml | FileCheck %t/momentum.yaml
+// RUN: tp-opt %t/model.mlir --tp-grad=train=%t/dampening.yaml | FileCheck %t/dampening.yaml
+// RUN: tp-opt %t/model.mlir --tp-grad=train=%t/amsgrad.yaml | FileCheck %t/amsgrad.yaml
+// RUN: tp-opt %t/narrow.mlir --tp-grad=train=%t/narrow.yaml | FileCheck %t/narrow.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/adam.yaml | FileCheck %t/adam.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/adamw.yaml | FileCheck %t/adamw.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/schedule.json | FileCheck %s --check-prefix=SCHEDULE
@@ -60,6 +63,54 @@ optimizer: {name: SGD, lr: 0.25, momentum: 0.9, nesterov: true}
 # CHECK: %[[W1:.*]], %[[V1:.*]] = nn.sgd nesterov %{{.*}}, %{{.*}}, %[[V]] lr %{{.*}} momentum 9.000000e-01 weight_decay 0.000000e+00
 # CHECK: nn.assign "up.weight", %[[W1]] : tensor<8x8xf32>
 # CHECK: nn.assign "optimizer.momentum_buffer.up.weight", %[[V1]] init 0.000000e+00
+
+//--- dampening.yaml
+loss: mse
+optimizer: {name: SGD, lr: 0.25, momentum: 0.9, dampening: 0.75, weight_decay: 0.5, maximize: true}
+# The first step's velocity is the gradient.
+# CHECK: %[[W:.*]] = nn.parameter "up.weight"
+# CHECK: %[[G:.*]] = nn.outer_sum %{{.*}}, %arg0
+# CHECK: %[[UP:.*]] = nn.neg %[[G]]
+# CHECK: %[[FIRST:.*]] = nn.compare eq
+# CHECK: %[[ONE:.*]] = nn.constant dense<1.000000e+00> : tensor<f64>
+# CHECK: %[[REST:.*]] = nn.constant dense<2.500000e-01> : tensor<f64>
+# CHECK: %[[SHARE:.*]] = nn.where %[[FIRST]], %[[ONE]], %[[REST]]
+# CHECK: %[[SHARE32:.*]] = nn.cast %[[SHARE]]
+# CHECK: %[[DECAY:.*]] = nn.mul %[[W]],
+# CHECK: %[[SUM:.*]] = nn.add %[[UP]], %[[DECAY]]
+# CHECK: %[[DAMPED:.*]] = nn.mul %[[SUM]], %[[SHARE32]]
+# CHECK: nn.sgd %[[W]], %[[DAMPED]], %{{.*}} momentum 9.000000e-01 weight_decay 0.000000e+00
+
+//--- amsgrad.yaml
+loss: mse
+optimizer: {name: Adam, amsgrad: true}
+# CHECK: %[[X:.*]] = nn.parameter "optimizer.max_exp_avg_sq.up.weight" frozen : tensor<8x8xf32>
+# CHECK: %[[W1:[^,]*]], %[[M1:[^,]*]], %[[S1:[^,]*]], %[[X1:[^,]*]] = nn.amsgrad %{{.*}}, %[[X]] lr
+# CHECK: nn.assign "up.weight", %[[W1]]
+# CHECK: nn.assign "optimizer.exp_avg.up.weight", %[[M1]] init 0.000000e+00
+# CHECK: nn.assign "optimizer.exp_avg_sq.up.weight", %[[S1]] init 0.000000e+00
+# CHECK: nn.assign "optimizer.max_exp_avg_sq.up.weight", %[[X1]] init 0.000000e+00
+
+//--- narrow.mlir
+func.func @main(%x: tensor<4x8xbf16>) -> tensor<4x6xbf16> {
+  %w = nn.parameter "w" : tensor<6x8xbf16>
+  %y = nn.linear %x, %w : (tensor<4x8xbf16>, tensor<6x8xbf16>) -> tensor<4x6xbf16>
+  return %y : tensor<4x6xbf16>
+}
+
+//--- narrow.yaml
+loss: mse
+optimizer: {name: SGD, lr: 0.001}
+# The rate of parameters in bf16 is in f32, and so is the update.
+# CHECK: %[[W:.*]] = nn.parameter "w" : tensor<6x8xbf16>
+# CHECK: %[[G:.*]] = nn.outer_sum
+# CHECK: %[[LR:.*]] = nn.cast %{{.*}} : tensor<f64> -> tensor<f32>
+# CHECK: %[[OLD:.*]] = nn.cast %[[W]] : tensor<6x8xbf16> -> tensor<6x8xf32>
+# CHECK: %[[G32:.*]] = nn.cast %[[G]] : tensor<6x8xbf16> -> tensor<6x8xf32>
+# CHECK: %[[CHANGE:.*]] = nn.mul %[[G32]], %{{.*}} : (tensor<6x8xf32>, tensor<f32>)
+# CHECK: %[[NEW:.*]] = nn.sub %[[OLD]], %[[CHANGE]]
+# CHECK: %[[NARROW:.*]] = nn.cast %[[NEW]] : tensor<6x8xf32> -> tensor<6x8xbf16>
+# CHECK: nn.assign "w", %[[NARROW]]
 
 //--- adam.yaml
 loss: mse
@@ -168,8 +219,8 @@ optimizer: SGD
 # CHECK: tensor<6xi64> {tp.name = "target"}
 # CHECK: %[[T:.*]] = nn.transpose %{{.*}} [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
 # CHECK: nn.constant dense<[1.000000e+00, 1.000000e+00, 2.000000e+00, 1.000000e+00]>
-# CHECK: nn.log_softmax %[[T]] dim 1
 # CHECK: nn.constant dense<3> : tensor<i64>
+# CHECK: nn.reduce max %[[T]] dims [1] keepdim
 
 //--- checks
 // SCHEDULE: %[[STEP:.*]] = nn.parameter "optimizer.step"

@@ -122,8 +122,14 @@ optimizer:
   betas: [0.9, 0.99]
 # CHECK-DAG: :[[#@LINE+1]]:3: error: 'eps' is for Adam and AdamW
   eps: 0.1
-# CHECK-DAG: :[[#@LINE+1]]:13: error: nesterov needs a momentum
+# CHECK-DAG: :[[#@LINE+1]]:3: error: 'amsgrad' is for Adam and AdamW
+  amsgrad: true
+# CHECK-DAG: :[[#@LINE+1]]:14: error: dampening must be a number from 0 to 1, found '1.5'
+  dampening: 1.5
+# CHECK-DAG: :[[#@LINE+1]]:13: error: nesterov needs a momentum, and no dampening
   nesterov: true
+# CHECK-DAG: :[[#@LINE+1]]:13: error: maximize must be true or false, found '1'
+  maximize: 1
 # CHECK-DAG: :[[#@LINE+1]]:17: error: weight_decay must be a number of at least 0, found 'nan'
   weight_decay: nan
 
@@ -135,6 +141,8 @@ optimizer:
   momentum: 0.9
 # CHECK-DAG: :[[#@LINE+1]]:3: error: 'nesterov' is for SGD
   nesterov: false
+# CHECK-DAG: :[[#@LINE+1]]:3: error: 'dampening' is for SGD
+  dampening: 0
 # CHECK-DAG: :[[#@LINE+1]]:3: error: betas must be a list of two numbers, found one of 1
   betas: [0.9]
 # CHECK-DAG: :[[#@LINE+1]]:8: error: eps must be a number of at least 0, found 'tiny'

@@ -236,13 +236,28 @@ class Dropped(nn.Module):
         return x
 
 
+# Beside what the random models have.
+OPTIMIZERS = [
+    ("SGD", {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1}),
+    ("SGD", {"maximize": True, "weight_decay": 0.1}),
+    ("Adam", {"amsgrad": True, "maximize": True, "eps": 1e-3}),
+    ("AdamW", {"amsgrad": True, "eps": 1e-3, "betas": [0.5, 0.6]}),
+]
+
+
 def get_others():
-    """Gradient accumulation, f32 and bf16, and dropout, which is compared with one rank."""
+    """Optimizers' arguments, gradient accumulation, f32 and bf16, and dropout, which is compared with one rank."""
     plan = "plan: {layers.*.in_proj: ColwiseParallel, layers.*.out_proj: RowwiseParallel}\n"
     meshes = {"one": "mesh: {tp: 1}\n" + plan, "dp2 x tp2": "mesh: {dp: 2, tp: 2}\ndata_parallel: {dp: fsdp}\n" + plan,
               "dp4": "mesh: {dp: 4}\ndata_parallel: {dp: ddp}\n"}
     optimizer = {"name": "SGD", "lr": 0.1, "momentum": 0.9}
     make = lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    for name, options in OPTIMIZERS:
+        torch.manual_seed(4)
+        options = {"lr": 0.02} | options
+        yield Case(f"{name} {options}", Stack(16), torch.randn(8, 16), torch.randn(8, 16), meshes["dp2 x tp2"],
+                   {"loss": "mse", "optimizer": {"name": name} | options},
+                   lambda p, n=name, o=options: getattr(torch.optim, n)(p, **o), nn.functional.mse_loss)
     for mesh, text in meshes.items():
         torch.manual_seed(5)
         train = {"loss": "mse", "optimizer": optimizer, "accumulate": 3}

@@ -273,11 +273,11 @@ constexpr Instance kInstances[] = {
 };
 
 /// Ops without an instance: what a parameter is isn't in the program, and the
-/// elementwise ops of training have several results, compute on the bits of
+/// ops of training have several results, compute on the bits of
 /// integers, or aren't executed as they stand.
-constexpr StringRef kWithoutInstance[] = {"nn.parameter", "nn.adam",
-                                          "nn.sgd",       "nn.random_uniform",
-                                          "nn.dropout",   "nn.recompute"};
+constexpr StringRef kWithoutInstance[] = {
+    "nn.parameter",      "nn.adam",    "nn.amsgrad",   "nn.sgd",
+    "nn.random_uniform", "nn.dropout", "nn.recompute", "nn.class_sums"};
 
 class RulesTest : public test::ProofTest {
 protected:

@@ -115,11 +115,11 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(1)};
 };
 
-/// Adds tp-apply-plan (with a plan), tp-grad (with a training file),
-/// tp-propagate, tp-partition, tp-optimize-collectives, tp-overlap-collectives
-/// (by request; else tp-update-early in a training step),
-/// tp-verify-collectives, tp-predict-memory (with a machine) and tp-report:
-/// from Model IR to per-rank IR.
+/// Adds tp-add-loss (with both), tp-apply-plan (with a plan), tp-grad (with a
+/// training file), tp-propagate, tp-partition, tp-optimize-collectives,
+/// tp-overlap-collectives (by request; else tp-update-early in a training
+/// step), tp-verify-collectives, tp-predict-memory (with a machine) and
+/// tp-report: from Model IR to per-rank IR.
 void buildParallelizePipeline(OpPassManager &pm,
                               const ParallelizeOptions &options);
 

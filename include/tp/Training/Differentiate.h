@@ -10,6 +10,9 @@
 
 namespace mlir::tp {
 
+/// The longest loop that is differentiated, after it has been unrolled.
+inline constexpr int64_t kMaxIterations = 64;
+
 struct DifferentiateOptions {
   /// Gives the number of the training step, for ops that draw random numbers.
   llvm::function_ref<Value()> getStep;
@@ -30,8 +33,9 @@ struct Gradients {
 
 /// Appends the backward pass to `block`, before its terminator: the gradients
 /// of `loss`, a float scalar of the block, with respect to `values`. Ops that
-/// say so (GradientOpInterface::buildForward) are replaced. Emits an error
-/// where the loss depends on a value through an op without a gradient.
+/// say so (GradientOpInterface::buildForward) are replaced. What `scf.if` reads
+/// from outside has a gradient as well. Emits an error where the loss depends
+/// on a value through an op without a gradient.
 FailureOr<Gradients> differentiate(Block &block, Value loss,
                                    ArrayRef<Value> values,
                                    const DifferentiateOptions &options);

@@ -5,6 +5,43 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
+  let summary = "Append the loss of a training file to a model";
+  let description = [{
+    The loss becomes a further result of the module's entry point, with the attribute `tp.loss`; what it is compared with
+    becomes the argument `target`, which has it as well. `tp-grad` then differentiates this result, instead of adding
+    the loss itself. Run it before `tp-apply-plan`, so that the plan is checked with the loss, and can be about it
+    (`loss_parallel`).
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %0 = nn.module "" …
+      return %0 : tensor<4x8xf32>
+    }
+    ```
+
+    becomes, with `loss: mse`,
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>, %target: tensor<4x8xf32> {tp.loss, tp.name = "target"})
+        -> (tensor<4x8xf32>, tensor<f32> {tp.loss}) {
+      %0 = nn.module "" …
+      %1 = nn.sub %0, %target : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      %2 = nn.mul %1, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      %3 = nn.reduce mean %2 dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+      return %0, %3 : tensor<4x8xf32>, tensor<f32>
+    }
+    ```
+
+    A model's result that is the loss itself (`loss: output`) is marked. A loss that doesn't fit the model's results is
+    an error.
+  }];
+  let options = [
+    Option<"train", "train", "std::string", "", "Path of the training file, YAML or JSON (docs/Training.md)">,
+  ];
+  let dependentDialects = ["::mlir::nn::NNDialect"];
+}
+
 def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
   let summary = "Differentiate a model, and make its training step";
   let description = [{
@@ -42,8 +79,10 @@ def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
     backward pass, and the optimizer, which assigns parameters and its own state (`nn.assign`). Its results are the
     loss and the step's learning rate, and with clipping the norm of the gradients.
 
-    Modules are inlined: a plan is applied before. An op that has no gradient, and through which the loss depends on a
-    parameter, is an error.
+    A result that `tp-add-loss` has marked is the loss; without one it is added. Modules are inlined: a plan is applied
+    before. `scf.if` has a gradient, a branch on the same condition that computes the
+    side that was taken again; an `scf.for` of constant bounds and at most 64 iterations is unrolled. An op that has no
+    gradient, and through which the loss depends on a parameter, is an error.
   }];
   let options = [
     Option<"train", "train", "std::string", "", "Path of the training file, YAML or JSON (docs/Training.md)">,

@@ -33,6 +33,8 @@ struct LossConfig {
   double labelSmoothing = 0;
   int64_t classDim = -1;
   std::vector<double> weights;
+  /// Where the file has it; null without a file.
+  FileLineColLoc loc;
 };
 
 struct OptimizerConfig {
@@ -40,7 +42,11 @@ struct OptimizerConfig {
   Kind kind = SGD;
   double lr = 0;
   double momentum = 0;
+  double dampening = 0;
   bool nesterov = false;
+  /// Along the gradient, not against it.
+  bool maximize = false;
+  bool amsgrad = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weightDecay = 0;
   /// Parameters without weight decay.

@@ -185,6 +185,16 @@ struct CrossEntropyPattern : OpRewritePattern<nn::CrossEntropyOp> {
   }
 };
 
+struct ClassSumsPattern : OpRewritePattern<nn::ClassSumsOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::ClassSumsOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, op.decompose(rewriter));
+    return success();
+  }
+};
+
 struct NLLLossPattern : OpRewritePattern<nn::NLLLossOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -197,5 +207,6 @@ struct NLLLossPattern : OpRewritePattern<nn::NLLLossOp> {
 } // namespace
 
 void mlir::tp::nnlinalg::populateLossPatterns(RewritePatternSet &patterns) {
-  patterns.add<CrossEntropyPattern, NLLLossPattern>(patterns.getContext());
+  patterns.add<ClassSumsPattern, CrossEntropyPattern, NLLLossPattern>(
+      patterns.getContext());
 }

@@ -207,16 +207,24 @@ Value mulF(ImplicitLocOpBuilder &b, Value x, double y) {
   return mulF(b, x, getScalar(b, x.getType(), y));
 }
 
-struct AdamPattern : OptimizerPattern<nn::AdamOp, AdamPattern> {
-  using OptimizerPattern::OptimizerPattern;
+/// nn.adam, and nn.amsgrad, which has one more state.
+template <typename OpT>
+struct AdamPattern : OptimizerPattern<OpT, AdamPattern<OpT>> {
+  using OptimizerPattern<OpT, AdamPattern<OpT>>::OptimizerPattern;
 
-  static SmallVector<Value> getScalars(nn::AdamOp op) {
+  static constexpr bool isAMSGrad = std::is_same_v<OpT, nn::AMSGradOp>;
+
+  static SmallVector<Value> getScalars(OpT op) {
     return {op.getLr(), op.getCorrection1(), op.getCorrection2()};
   }
-  static SmallVector<Value> getState(nn::AdamOp op) {
-    return {op.getParameter(), op.getAverage(), op.getSquare()};
+  static SmallVector<Value> getState(OpT op) {
+    SmallVector<Value> state{op.getParameter(), op.getAverage(),
+                             op.getSquare()};
+    if constexpr (isAMSGrad)
+      state.push_back(op.getLargest());
+    return state;
   }
-  static SmallVector<Value> update(nn::AdamOp op, ImplicitLocOpBuilder &b,
+  static SmallVector<Value> update(OpT op, ImplicitLocOpBuilder &b,
                                    ArrayRef<Value> args,
                                    ArrayRef<Value> state) {
     Value g = args[0], lr = args[1], w = state[0];
@@ -235,13 +243,20 @@ struct AdamPattern : OptimizerPattern<nn::AdamOp, AdamPattern> {
     Value average = addF(b, mulF(b, state[1], beta1), mulF(b, g, 1 - beta1));
     Value square =
         addF(b, mulF(b, state[2], beta2), mulF(b, mulF(b, g, g), 1 - beta2));
+    SmallVector<Value> next{average, square};
+    Value scale = square;
+    if constexpr (isAMSGrad) {
+      scale = arith::MaximumFOp::create(b, state[3], square);
+      next.push_back(scale);
+    }
     Value root =
-        math::SqrtOp::create(b, arith::DivFOp::create(b, square, args[3]));
+        math::SqrtOp::create(b, arith::DivFOp::create(b, scale, args[3]));
     Value divisor =
         addF(b, root, getScalar(b, w.getType(), op.getEps().convertToDouble()));
     Value rate = arith::DivFOp::create(b, lr, args[2]);
     Value change = mulF(b, rate, arith::DivFOp::create(b, average, divisor));
-    return {arith::SubFOp::create(b, w, change), average, square};
+    next.insert(next.begin(), arith::SubFOp::create(b, w, change));
+    return next;
   }
 };
 
@@ -270,5 +285,6 @@ struct SGDPattern : OptimizerPattern<nn::SGDOp, SGDPattern> {
 
 void mlir::tp::nnlinalg::populateTrainingPatterns(RewritePatternSet &patterns) {
   patterns.add<ScatterAddRowsPattern, RandomUniformPattern, RecomputePattern,
-               AdamPattern, SGDPattern>(patterns.getContext());
+               AdamPattern<nn::AdamOp>, AdamPattern<nn::AMSGradOp>, SGDPattern>(
+      patterns.getContext());
 }

@@ -3,8 +3,8 @@
 // Over classes that are split, with m the maximum and s the sum of exp(x - m)
 // over all of them, loss_i = log(s_i) + m_i - x[i, t_i]. A rank has m and s of
 // its own classes, and x[i, t_i] where the target is one of them: one
-// all-reduce gives m, a second one s, the shifted target logit and the target's
-// weight. Follows PyTorch's loss_parallel, which takes three.
+// all-reduce gives m, a second one s, the target's logit and its weight.
+// Follows PyTorch's loss_parallel, which takes three.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,47 +21,66 @@ namespace {
 /// size 1.
 class ClassLossBuilder {
 public:
-  ClassLossBuilder(CrossEntropyOp op, ImplicitLocOpBuilder &b,
-                   ArrayRef<tp::AxisRefAttr> axes, tp::MeshOp mesh)
-      : op(op), b(b), axes(tp::AxisListAttr::get(b.getContext(), axes)),
-        mesh(FlatSymbolRefAttr::get(mesh.getSymNameAttr())),
-        classDim(op.getInput().getType().getRank() == 1 ? 0 : 1) {}
+  /// For `op` on logits of type `global`; targets that are `ignored` have no
+  /// loss. Without `axes`, the classes aren't split.
+  ClassLossBuilder(Operation *op, RankedTensorType global,
+                   std::optional<int64_t> ignored, ImplicitLocOpBuilder &b,
+                   ArrayRef<tp::AxisRefAttr> axes, FlatSymbolRefAttr mesh)
+      : op(op), ignored(ignored), b(b),
+        axes(tp::AxisListAttr::get(b.getContext(), axes)), mesh(mesh),
+        classDim(global.getRank() == 1 ? 0 : 1),
+        numClasses(global.getDimSize(classDim)) {}
 
-  Value build(Value logits, Value target, Value weight, Type resultType) {
+  struct Sums {
+    Value maximum;
+    /// The sum of exponentials, the target's logit, both shifted by the
+    /// maximum, and the target's weight where there are weights.
+    SmallVector<Value> parts;
+  };
+
+  Sums buildSums(Value logits, Value target, Value weight) {
     element = getElement(logits);
-    // Small floats are summed in f32.
-    Type result = element;
-    if (element.getIntOrFloatBitWidth() < 32) {
-      element = b.getF32Type();
-      logits = cast(logits, element);
-      weight = weight ? cast(weight, element) : weight;
-    }
     auto local = getType(logits);
     SmallVector<int64_t> shape(local.getShape());
     numLocal = shape[classDim];
     shape[classDim] = 1;
     perTarget = RankedTensorType::get(shape, element);
-    Value index =
-        ReshapeOp::create(b, perTarget.clone(getElement(target)), target);
+    index = ReshapeOp::create(b, perTarget.clone(getElement(target)), target);
 
     Value maximum = allReduce(tp::ReductionKind::Max,
                               reduce(ReduceKind::Max, logits, {classDim}));
     Value shifted = SubOp::create(b, local, logits, maximum);
     Value sum =
         reduce(ReduceKind::Sum, ExpOp::create(b, local, shifted), {classDim});
-    auto [mine, safe] = buildLookup(index);
-    SmallVector<Value> parts = {sum, keep(mine, pick(shifted, safe))};
-    if (weight)
-      parts.push_back(keep(mine, pickWeight(weight, safe)));
-    parts = allReduceTogether(parts);
+    SmallVector<Value> parts = {sum};
+    if (axes.getAxes().empty()) {
+      parts.push_back(pick(logits, index));
+    } else {
+      auto [mine, safe] = buildLookup();
+      parts.push_back(keep(mine, pick(logits, safe)));
+      if (weight)
+        parts.push_back(keep(mine, pickWeight(weight, safe)));
+      parts = allReduceTogether(parts);
+    }
+    parts[1] = SubOp::create(b, perTarget, parts[1], maximum);
+    return {maximum, parts};
+  }
 
+  Value build(Value logits, Value target, Value weight, LossReduction reduction,
+              Type resultType) {
+    // Small floats are summed in f32.
+    Type result = getElement(logits);
+    if (result.getIntOrFloatBitWidth() < 32) {
+      logits = cast(logits, b.getF32Type());
+      weight = weight ? cast(weight, b.getF32Type()) : weight;
+    }
+    SmallVector<Value> parts = buildSums(logits, target, weight).parts;
     Value loss = SubOp::create(b, perTarget,
                                LogOp::create(b, perTarget, parts[0]), parts[1]);
-    Value counted = compare(ComparePredicate::NE, index, op.getIgnoreIndex());
-    Value one = splat(1);
-    Value weights = keep(counted, weight ? parts[2] : broadcast(one));
+    Value counted = isCounted();
+    Value weights = keep(counted, weight ? parts[2] : broadcast(splat(1)));
     loss = keep(counted, MulOp::create(b, perTarget, loss, weights));
-    return cast(combine(loss, weights, resultType), result);
+    return cast(combine(loss, weights, reduction, resultType), result);
   }
 
 private:
@@ -96,6 +115,7 @@ private:
     return CompareOp::create(b, getType(value).clone(b.getI1Type()), predicate,
                              value, integer(getElement(value), bound));
   }
+  Value isCounted() { return compare(ComparePredicate::NE, index, *ignored); }
   /// `value` where `mask` says so, else zero.
   Value keep(Value mask, Value value) {
     return WhereOp::create(b, perTarget, mask, value, splat(0));
@@ -107,8 +127,7 @@ private:
   /// Which targets are among this rank's classes, and an index into these for
   /// each: 0 for those that others have and those that are ignored, out of
   /// range for those that nobody has, so that the lookup reports them.
-  std::pair<Value, Value> buildLookup(Value index) {
-    int64_t numClasses = op.getInput().getType().getDimSize(classDim);
+  std::pair<Value, Value> buildLookup() {
     Type type = getElement(index);
     auto mask = getType(index).clone(b.getI1Type());
     auto all = [&](Value x, Value y) -> Value {
@@ -119,13 +138,16 @@ private:
                                   b.getI64IntegerAttr(numClasses), mesh, axes),
         type);
     Value relative = SubOp::create(b, getType(index), index, first);
-    Value counted = compare(ComparePredicate::NE, index, op.getIgnoreIndex());
     Value valid = all(compare(ComparePredicate::GE, index, 0),
                       compare(ComparePredicate::LT, index, numClasses));
-    Value mine =
-        all(counted, all(compare(ComparePredicate::GE, relative, 0),
-                         compare(ComparePredicate::LT, relative, numLocal)));
-    Value wrong = all(counted, LogicalNotOp::create(b, mask, valid));
+    Value mine = all(compare(ComparePredicate::GE, relative, 0),
+                     compare(ComparePredicate::LT, relative, numLocal));
+    Value wrong = LogicalNotOp::create(b, mask, valid);
+    if (ignored) {
+      Value counted = isCounted();
+      mine = all(counted, mine);
+      wrong = all(counted, wrong);
+    }
     // A wrong index stays wrong, whatever this rank's first class is.
     Value looked = LogicalOrOp::create(b, mask, mine, wrong);
     Value outside = WhereOp::create(b, getType(index), wrong,
@@ -135,10 +157,10 @@ private:
     return {mine, safe};
   }
 
-  Value pick(Value shifted, Value index) {
+  Value pick(Value logits, Value index) {
     if (numLocal == 0)
       return broadcast(splat(0));
-    return GatherOp::create(b, perTarget, shifted, index, classDim);
+    return GatherOp::create(b, perTarget, logits, index, classDim);
   }
   Value pickWeight(Value weight, Value index) {
     if (numLocal == 0)
@@ -151,6 +173,8 @@ private:
   }
 
   Value allReduce(tp::ReductionKind kind, Value value) {
+    if (axes.getAxes().empty())
+      return value;
     auto fqn = op->getAttrOfType<StringAttr>(tp::kFqnAttr);
     return tp::AllReduceOp::create(
         b, value.getType(), value, kind, mesh, axes, fqn,
@@ -169,25 +193,29 @@ private:
   }
 
   /// The losses of all targets as the op's reduction says.
-  Value combine(Value losses, Value weights, Type resultType) {
+  Value combine(Value losses, Value weights, LossReduction reduction,
+                Type resultType) {
     auto type = mlir::cast<RankedTensorType>(resultType).clone(element);
-    if (op.getReduction() == LossReduction::None)
+    if (reduction == LossReduction::None)
       return ReshapeOp::create(b, type, losses);
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, perTarget.getRank()));
     auto sum = [&](Value value) -> Value {
       return ReduceOp::create(b, type, ReduceKind::Sum, value, dims, false);
     };
-    if (op.getReduction() == LossReduction::Sum)
+    if (reduction == LossReduction::Sum)
       return sum(losses);
     return DivOp::create(b, type, sum(losses), sum(weights));
   }
 
-  CrossEntropyOp op;
+  Operation *op;
+  std::optional<int64_t> ignored;
   ImplicitLocOpBuilder &b;
   tp::AxisListAttr axes;
   FlatSymbolRefAttr mesh;
-  int64_t classDim;
+  int64_t classDim, numClasses;
   int64_t numLocal = 0;
+  /// Of the targets.
+  Value index;
   Type element;
   RankedTensorType perTarget;
 };
@@ -204,8 +232,36 @@ CrossEntropyOp::partition(OpBuilder &builder, ValueRange operands,
   if (axes.empty())
     return tp::clonePartitioned(*this, builder, operands, types);
   ImplicitLocOpBuilder b(getLoc(), builder);
-  ClassLossBuilder loss(*this, b, axes, split.mesh);
-  return SmallVector<Value>{
-      loss.build(operands[0], operands[1],
-                 operands.size() > 2 ? operands[2] : Value(), types[0])};
+  tp::MeshOp mesh = split.mesh;
+  ClassLossBuilder loss(*this, getInput().getType(), getIgnoreIndex(), b, axes,
+                        FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+  return SmallVector<Value>{loss.build(
+      operands[0], operands[1], operands.size() > 2 ? operands[2] : Value(),
+      getReduction(), types[0])};
+}
+
+static SmallVector<Value> buildSums(ClassSumsOp op, OpBuilder &builder,
+                                    Value input, Value target,
+                                    ArrayRef<tp::AxisRefAttr> axes,
+                                    FlatSymbolRefAttr mesh) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  ClassLossBuilder loss(op, op.getInput().getType(), std::nullopt, b, axes,
+                        mesh);
+  auto [maximum, parts] = loss.buildSums(input, target, Value());
+  return {maximum, parts[0], parts[1]};
+}
+
+SmallVector<Value> ClassSumsOp::decompose(OpBuilder &builder) {
+  return buildSums(*this, builder, getInput(), getTarget(), {}, {});
+}
+
+FailureOr<SmallVector<Value>> ClassSumsOp::partition(OpBuilder &builder,
+                                                     ValueRange operands,
+                                                     TypeRange types,
+                                                     const tp::OpSplit &split) {
+  unsigned classes = getShardingRule().operands[0][getClassDim()][0];
+  tp::MeshOp mesh = split.mesh;
+  return buildSums(*this, builder, operands[0], operands[1],
+                   split.factorAxes[classes],
+                   FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
 }

@@ -282,6 +282,23 @@ ShardingRule CrossEntropyOp::getLossRule() {
       factor.reductions = 2;
   return rule;
 }
+ShardingRule ClassSumsOp::getSumsRule() {
+  ShardingRule rule;
+  TensorFactors input, target, result;
+  for (auto [dim, size] : llvm::enumerate(getInput().getType().getShape())) {
+    unsigned factor = rule.factors.size();
+    bool isClass = static_cast<int64_t>(dim) == getClassDim();
+    rule.factors.push_back(
+        {size, isClass ? FactorKind::Collective : FactorKind::Parallel});
+    input.push_back({factor});
+    result.push_back(isClass ? DimFactors() : DimFactors{factor});
+    if (!isClass)
+      target.push_back({factor});
+  }
+  rule.operands = {input, target};
+  rule.results.assign(3, result);
+  return rule;
+}
 ShardingRule NLLLossOp::getLossRule() {
   return getClassLossRule(*this, FactorKind::Whole);
 }

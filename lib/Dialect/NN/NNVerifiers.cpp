@@ -6,7 +6,7 @@
 
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -413,5 +413,39 @@ LogicalResult DropoutOp::verify() {
   return emitOpError() << "p must be from 0 to 1, found " << p;
 }
 
-LogicalResult AdamOp::verify() { return verifySameElement(*this); }
-LogicalResult SGDOp::verify() { return verifySameElement(*this); }
+LogicalResult ClassSumsOp::verify() {
+  auto input = getInput().getType(), target = getTarget().getType();
+  SmallVector<int64_t> shape(input.getShape());
+  if (shape.empty() || shape[getClassDim()] == 0)
+    return emitOpError() << "input must have classes, found " << input;
+  shape[getClassDim()] = 1;
+  SmallVector<int64_t> targets(shape);
+  targets.erase(targets.begin() + getClassDim());
+  if (target.getShape() != ArrayRef(targets))
+    return emitOpError() << "target must have the input's shape without its "
+                            "classes, found "
+                         << input << " and " << target;
+  if (getMaximum().getType() != input.clone(shape))
+    return emitOpError() << "results must be " << input.clone(shape)
+                         << ", found " << getMaximum().getType();
+  return success();
+}
+
+/// A rate in a narrow type would be rounded once for all elements.
+static LogicalResult verifyRate(Operation *op, Value parameter, Value lr) {
+  Type needed = expr::getWideElement(getElementTypeOrSelf(parameter));
+  if (getElementTypeOrSelf(lr) == needed)
+    return success();
+  return op->emitOpError() << "rate for " << parameter.getType() << " must be "
+                           << needed << ", found " << lr.getType();
+}
+
+LogicalResult AdamOp::verify() {
+  return verifyRate(*this, getParameter(), getLr());
+}
+LogicalResult AMSGradOp::verify() {
+  return verifyRate(*this, getParameter(), getLr());
+}
+LogicalResult SGDOp::verify() {
+  return verifyRate(*this, getParameter(), getLr());
+}

@@ -123,7 +123,8 @@ static LogicalResult verifyInterfaceAttr(Operation *op, Type type,
   }
   if (name == kNameAttr && isa<StringAttr>(attr.getValue()))
     return success();
-  if (name == kOpenAttr && isa<UnitAttr>(attr.getValue()))
+  if ((name == kOpenAttr || name == kLossAttr) &&
+      isa<UnitAttr>(attr.getValue()))
     return success();
   if (name == kGlobalTypeAttr && isa<TypeAttr>(attr.getValue()))
     return success();

@@ -36,9 +36,25 @@ public:
     }
   }
 
-  llvm::DenseMap<Operation *, KnownLayout> logits;
+  llvm::DenseMap<Operation *, LossOperands> losses;
 
 private:
+  LossOperands getOperands(nn::CrossEntropyOp loss) {
+    Value logits = loss.getInput();
+    int64_t classDim = loss.getInput().getType().getRank() == 1 ? 0 : 1;
+    while (!known.lookup(logits).placement) {
+      auto flatten = logits.getDefiningOp<nn::ReshapeOp>();
+      if (!flatten || loss.getInput().getType().getRank() != 2 ||
+          flatten.getInput().getType().getRank() < 2 ||
+          flatten.getInput().getType().getShape().back() !=
+              flatten.getType().getShape().back())
+        break;
+      logits = flatten.getInput();
+      classDim = flatten.getInput().getType().getRank() - 1;
+    }
+    return {known.lookup(logits), known.lookup(loss.getTarget()), classDim};
+  }
+
   KnownLayout getParameter(nn::ParameterOp parameter) {
     const AxisSet &axes = context.getGroup().axes;
     for (const AxisPlacement &over :
@@ -90,8 +106,8 @@ private:
   }
 
   void visitRuleOp(ShardingRuleOpInterface op, StringRef module) {
-    if (isa<nn::CrossEntropyOp>(op)) {
-      logits[op] = known.lookup(op->getOperand(0));
+    if (auto loss = dyn_cast<nn::CrossEntropyOp>(*op)) {
+      losses[op] = getOperands(loss);
       // Under loss_parallel it takes its logits split.
       if (llvm::any_of(context.plan.losses, [&](const LossLayout &loss) {
             return loss.op == op && loss.group == context.groupIndex;
@@ -181,14 +197,14 @@ private:
 
 } // namespace
 
-llvm::DenseMap<Operation *, KnownLayout>
+llvm::DenseMap<Operation *, LossOperands>
 plan::followPlacements(FlowContext &context, ModuleOp model,
                        ArrayRef<FlowCheck *> checks) {
   Flow flow(context, checks);
   for (auto function : model.getOps<FunctionOpInterface>())
     for (Block &block : function.getFunctionBody())
       flow.visit(block, "");
-  return std::move(flow.logits);
+  return std::move(flow.losses);
 }
 
 int64_t plan::getReceivedBytes(const Placement &from, const Placement &to,

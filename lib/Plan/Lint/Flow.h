@@ -28,6 +28,14 @@ struct KnownLayout {
   }
 };
 
+/// What is known of the operands of a cross entropy.
+struct LossOperands {
+  KnownLayout logits, target;
+  /// The classes' dimension, of the tensor that `logits` is about: what the
+  /// logits are flattened from, where it is known of that alone.
+  int64_t classDim = 1;
+};
+
 /// One concern of lint. It is told what the flow meets, in the order of the
 /// program, and adds findings.
 class FlowCheck {
@@ -64,8 +72,8 @@ struct FlowContext {
 };
 
 /// Follows the placements through all functions of `model`, telling `checks`.
-/// Returns what is known of the logits of each cross entropy.
-llvm::DenseMap<Operation *, KnownLayout>
+/// Returns what is known of each cross entropy.
+llvm::DenseMap<Operation *, LossOperands>
 followPlacements(FlowContext &context, ModuleOp model,
                  ArrayRef<FlowCheck *> checks);
 

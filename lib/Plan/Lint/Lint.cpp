@@ -10,26 +10,49 @@ using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
 /// PyTorch's loss_parallel refuses logits that come split along anything else
-/// than their classes, and so do we: what was meant is unclear.
+/// than their classes, and so do we: what was meant is unclear. Along the other
+/// mesh dimensions they are no Partial, and the target is placed as they are.
 static LogicalResult
 checkLosses(const FlowContext &context,
-            const llvm::DenseMap<Operation *, KnownLayout> &logits) {
+            const llvm::DenseMap<Operation *, LossOperands> &operands) {
   bool valid = true;
   for (const LossLayout &loss : context.plan.losses) {
-    KnownLayout known = logits.lookup(loss.op);
-    if (loss.group != context.groupIndex || !known.placement ||
-        known.placement->isReplicate() ||
-        *known.placement == loss.logits.placement)
+    LossOperands known = operands.lookup(loss.op);
+    auto check = [&](const KnownLayout &layout, bool isAllowed,
+                     const Twine &need) {
+      if (!layout.placement || isAllowed || !valid)
+        return;
+      valid = false;
+      InFlightDiagnostic error = emitError(loss.logits.loc)
+                                 << "loss_parallel needs " << need
+                                 << layout.placement->str();
+      if (layout.origin)
+        error.attachNote(layout.origin->loc)
+            << "by " << layout.origin->argument << " here";
+    };
+    const Layout &logits = known.logits.placement;
+    std::string over = " over '" + context.getGroup().name + "'";
+    if (loss.group == context.groupIndex) {
+      Placement split = Placement::shard(known.classDim);
+      check(known.logits, logits && (logits->isReplicate() || *logits == split),
+            "logits split along their classes, " + split.str() +
+                ", but they come as ");
+      check(known.target,
+            known.target.placement && known.target.placement->isReplicate(),
+            "a target that is whole" + over + ", but it comes as ");
       continue;
-    valid = false;
-    InFlightDiagnostic error =
-        emitError(loss.logits.loc)
-        << "loss_parallel needs logits split along their classes, "
-        << loss.logits.placement.str() << ", but they come as "
-        << known.placement->str();
-    if (known.origin)
-      error.attachNote(known.origin->loc)
-          << "by " << known.origin->argument << " here";
+    }
+    check(known.logits, logits && !logits->isPartial(),
+          "logits that are Shard or Replicate" + over + ", but they come as ");
+    if (!logits || logits->isPartial() ||
+        known.logits.isSplit() != logits->isShard())
+      continue;
+    Placement expected = *logits;
+    if (expected.isShard() && expected.dim > known.classDim)
+      --expected.dim;
+    check(known.target, known.target.placement == expected,
+          "a target that is placed as the logits are" + over + ", " +
+              expected.str() + ", but it comes as ");
   }
   return success(valid);
 }

@@ -91,12 +91,26 @@ func.func @adam(%w: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %
 
 // -----
 
+// CHECK-LABEL: @amsgrad
+// CHECK-SAME: %[[W:.+]]: tensor<4xf32>, %[[G:.+]]: tensor<4xf32>, %[[X:.+]]: tensor<4xf32>, %[[LR:.+]]: tensor<f32>
+// CHECK: linalg.generic {{.*}} ins(%[[G]], %[[LR]], %[[LR]], %[[LR]] : {{.*}}) outs(%[[W]], %[[W]], %[[W]], %[[X]] :
+// CHECK: %[[LARGEST:.+]] = arith.maximumf
+// CHECK: arith.divf %[[LARGEST]],
+// CHECK: math.sqrt
+func.func @amsgrad(%w: tensor<4xf32>, %g: tensor<4xf32>, %x: tensor<4xf32>, %lr: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0:4 = nn.amsgrad %w, %g, %w, %w, %x lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.01
+    : tensor<4xf32>, tensor<f32>
+  return %0#0, %0#3 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @sgd
 // CHECK-SAME: %[[W:.+]]: tensor<4xbf16>, %[[G:.+]]: tensor<4xbf16>, %[[V:.+]]: tensor<4xbf16>
 // CHECK: linalg.generic {{.*}} outs(%[[W]], %[[V]] :
 // CHECK-COUNT-4: arith.mulf {{.*}} : f32
 // CHECK-COUNT-2: arith.truncf
-func.func @sgd(%w: tensor<4xbf16>, %g: tensor<4xbf16>, %v: tensor<4xbf16>, %lr: tensor<bf16>) -> (tensor<4xbf16>, tensor<4xbf16>) {
-  %0:2 = nn.sgd nesterov %w, %g, %v lr %lr momentum 0.9 weight_decay 0.5 : tensor<4xbf16>, tensor<bf16>
+func.func @sgd(%w: tensor<4xbf16>, %g: tensor<4xbf16>, %v: tensor<4xbf16>, %lr: tensor<f32>) -> (tensor<4xbf16>, tensor<4xbf16>) {
+  %0:2 = nn.sgd nesterov %w, %g, %v lr %lr momentum 0.9 weight_decay 0.5 : tensor<4xbf16>, tensor<f32>
   return %0#0, %0#1 : tensor<4xbf16>, tensor<4xbf16>
 }

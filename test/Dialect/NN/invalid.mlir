@@ -243,3 +243,35 @@ func.func @dropout(%x: tensor<2x8xf32>) {
   %0 = nn.dropout %x p 1.5 : tensor<2x8xf32>
   return
 }
+
+// -----
+
+func.func @rate(%w: tensor<4xbf16>, %lr: tensor<f64>) {
+  // expected-error@+1 {{rate for 'tensor<4xbf16>' must be 'f32', found 'tensor<f64>'}}
+  %0:2 = nn.sgd %w, %w, %w lr %lr momentum 0.9 weight_decay 0.0 : tensor<4xbf16>, tensor<f64>
+  return
+}
+
+// -----
+
+func.func @class_sums(%x: tensor<4x8x3xf32>, %t: tensor<4xi64>) {
+  // expected-error@+1 {{target must have the input's shape without its classes, found 'tensor<4x8x3xf32>' and 'tensor<4xi64>'}}
+  %0:3 = nn.class_sums %x, %t : tensor<4x8x3xf32>, tensor<4xi64> -> tensor<4x1x3xf32>
+  return
+}
+
+// -----
+
+func.func @class_sums(%x: tensor<4x8xf32>, %t: tensor<4xi64>) {
+  // expected-error@+1 {{results must be 'tensor<4x1xf32>', found 'tensor<4xf32>'}}
+  %0:3 = nn.class_sums %x, %t : tensor<4x8xf32>, tensor<4xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @class_sums(%x: tensor<4x0xf32>, %t: tensor<4xi64>) {
+  // expected-error@+1 {{input must have classes, found 'tensor<4x0xf32>'}}
+  %0:3 = nn.class_sums %x, %t : tensor<4x0xf32>, tensor<4xi64> -> tensor<4x1xf32>
+  return
+}

@@ -157,6 +157,8 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %i: tensor<2x3x16xi64>, %j: tensor<3xi
 
 // CHECK-LABEL: func.func @losses
 func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>, %w: tensor<16xf32>) {
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}} = nn.class_sums %{{.*}}, %{{.*}} : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>
+  %sums:3 = nn.class_sums %x, %t : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>
   // CHECK: nn.cross_entropy mean %{{.*}}, %{{.*}} weight %{{.*}} ignore -100 smoothing 1.000000e-01 : (tensor<8x16xf32>, tensor<8xi64>, tensor<16xf32>) -> tensor<f32>
   %0 = nn.cross_entropy mean %x, %t weight %w ignore -100 smoothing 0.1 : (tensor<8x16xf32>, tensor<8xi64>, tensor<16xf32>) -> tensor<f32>
   // CHECK: nn.nll_loss none %{{.*}}, %{{.*}} ignore -100 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8xf32>
@@ -187,6 +189,8 @@ func.func @training(%ids: tensor<2x8xi64>, %x: tensor<2x8x16xf32>, %g: tensor<2x
   %6:3 = nn.adam %w, %3, %m, %m lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
   // CHECK: nn.adam decoupled
   %7:3 = nn.adam decoupled %w, %3, %m, %m lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.01 : tensor<4x16xf32>, tensor<f32>
+  // CHECK: nn.amsgrad decoupled %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} corrections %{{.*}}, %{{.*}} betas 9.000000e-01, 0.99{{[89]+}} eps 1.000000e-08 weight_decay 1.000000e-02 : tensor<4x16xf32>, tensor<f32>
+  %a:4 = nn.amsgrad decoupled %w, %3, %m, %m, %m lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.01 : tensor<4x16xf32>, tensor<f32>
   // CHECK: nn.sgd %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} momentum 9.000000e-01 weight_decay 0.000000e+00 : tensor<4x16xf32>, tensor<f32>
   %8:2 = nn.sgd %w, %4, %m lr %lr momentum 0.9 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
   // CHECK: nn.sgd nesterov

@@ -60,6 +60,8 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %y: tensor<4x3x10xf32>, %i: tensor<2x3
 }
 
 func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
+  // expected-remark@+1 {{([0][1], [0]) -> ([0][_], [0][_], [0][_]) {0=8, 1=16} collective={1}}}
+  %sums:3 = nn.class_sums %x, %t : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>
   // expected-remark@+1 {{([0][1], [0]) -> ([0]) {0=8, 1=16} collective={1}}}
   %0 = nn.cross_entropy none %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8xf32>
   // expected-remark@+1 {{([0][1], [0]) -> () {0=8, 1=16} reduction={0} collective={1}}}
@@ -85,6 +87,8 @@ func.func @training(%g: tensor<2x8x4xf32>, %x: tensor<2x8x16xf32>, %ids: tensor<
   // Where a gradient is Partial, it is reduced before the update.
   // expected-remark@+1 {{([0][1], [0][1], [0][1], [0][1], , , ) -> ([0][1], [0][1], [0][1]) {0=4, 1=16}}}
   %5:3 = nn.adam %w, %0, %w, %w lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
+  // expected-remark@+1 {{([0][1], [0][1], [0][1], [0][1], [0][1], , , ) -> ([0][1], [0][1], [0][1], [0][1]) {0=4, 1=16}}}
+  %a:4 = nn.amsgrad %w, %0, %w, %w, %w lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
   // expected-remark@+1 {{([0][1], [0][1], [0][1], ) -> ([0][1], [0][1]) {0=4, 1=16}}}
   %6:2 = nn.sgd %w, %1, %w lr %lr momentum 0.9 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
   // Integers are counted from a rank's own place on, floats aren't.

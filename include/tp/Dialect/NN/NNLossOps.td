@@ -60,4 +60,31 @@ def NN_NLLLossOp : NN_ClassLossOp<"nll_loss", "Negative log-likelihood with clas
   }];
 }
 
+def NN_ClassSumsOp : NN_RuleOp<"class_sums", "getSumsRule()",
+    [AllTypesMatch<["maximum", "sum", "picked"]>], 1, 0> {
+  let summary = "What cross-entropy needs of logits, over split classes";
+  let description = [{
+    Of logits (n, c, d…) or (c) and targets (n, d…) or (), for each target: the maximum m over the classes, the sum of
+    exp(x - m), and x[t] - m. It is what `nn.cross_entropy` with `loss_parallel` becomes in a training step: split along the
+    classes, one all-reduce gives m, and a second one both sums. A target out of range is an error at run time.
+
+    ```mlir
+    %m, %s, %p = nn.class_sums %x, %t : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>
+    ```
+
+    **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the results have the input's shape
+    with a class dimension of size 1, and its element type; (C3) there is a class.
+  }];
+  let arguments = (ins NN_FloatTensor:$input, NN_IndexTensor:$target);
+  let results = (outs NN_FloatTensor:$maximum, NN_FloatTensor:$sum, NN_FloatTensor:$picked);
+  let assemblyFormat = "$input `,` $target attr-dict `:` type($input) `,` type($target) `->` type($maximum)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::tp::ShardingRule getSumsRule();
+    int64_t getClassDim() { return getInput().getType().getRank() == 1 ? 0 : 1; }
+    /// The same by other ops, of operands that aren't split.
+    ::llvm::SmallVector<::mlir::Value> decompose(::mlir::OpBuilder &builder);
+  }];
+}
+
 #endif // TP_DIALECT_NN_NNLOSSOPS_TD

@@ -83,6 +83,8 @@ def NN_DropoutOp : NN_RuleOp<"dropout", "ShardingRule::elementwise(*this).linear
   let hasVerifier = 1;
 }
 
+def NN_StepScalar : 0DTensorOf<[F32, F64]>;
+
 def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
     [AllTypesMatch<["parameter", "gradient", "average", "square", "new_parameter", "new_average", "new_square"]>,
      AllTypesMatch<["lr", "correction1", "correction2"]>], 0, 0> {
@@ -101,11 +103,13 @@ def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
     %w1, %m1, %v1 = nn.adam decoupled %w, %g, %m, %v lr %lr corrections %c1, %c2
       betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.01 : tensor<16x16xf32>, tensor<f32>
     ```
+
+    **Constraints:** (C1) rate and corrections are f64 for f64 parameters, else f32.
   }];
   let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$average,
-                       NN_FloatTensor:$square, 0DTensorOf<[F16, BF16, F32, F64]>:$lr,
-                       0DTensorOf<[F16, BF16, F32, F64]>:$correction1, 0DTensorOf<[F16, BF16, F32, F64]>:$correction2,
-                       F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay, UnitProp:$decoupled);
+                       NN_FloatTensor:$square, NN_StepScalar:$lr, NN_StepScalar:$correction1,
+                       NN_StepScalar:$correction2, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay,
+                       UnitProp:$decoupled);
   let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average, NN_FloatTensor:$new_square);
   let assemblyFormat = [{
     (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `lr` $lr `corrections` $correction1
@@ -115,11 +119,43 @@ def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
   let hasVerifier = 1;
 }
 
+def NN_AMSGradOp : NN_RuleOp<"amsgrad", "ShardingRule::elementwise(*this)",
+    [AllTypesMatch<["parameter", "gradient", "average", "square", "largest", "new_parameter", "new_average",
+                    "new_square", "new_largest"]>,
+     AllTypesMatch<["lr", "correction1", "correction2"]>], 0, 0> {
+  let summary = "One step of Adam or AdamW with amsgrad";
+  let description = [{
+    `nn.adam` that divides by the largest `square` so far (Reddi et al., On the Convergence of Adam and Beyond):
+
+        largest = max(largest, square)
+        parameter -= lr / correction1 * average / (sqrt(largest / correction2) + eps)
+
+    ```mlir
+    %w1, %m1, %v1, %x1 = nn.amsgrad decoupled %w, %g, %m, %v, %x lr %lr corrections %c1, %c2
+      betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.01 : tensor<16x16xf32>, tensor<f32>
+    ```
+
+    **Constraints:** (C1) of `nn.adam`.
+  }];
+  let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$average,
+                       NN_FloatTensor:$square, NN_FloatTensor:$largest, NN_StepScalar:$lr, NN_StepScalar:$correction1,
+                       NN_StepScalar:$correction2, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay,
+                       UnitProp:$decoupled);
+  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average, NN_FloatTensor:$new_square,
+                      NN_FloatTensor:$new_largest);
+  let assemblyFormat = [{
+    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `,` $largest `lr` $lr
+    `corrections` $correction1 `,` $correction2 `betas` $beta1 `,` $beta2 `eps` $eps `weight_decay` $weight_decay
+    attr-dict `:` type($parameter) `,` type($lr)
+  }];
+  let hasVerifier = 1;
+}
+
 def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
     [AllTypesMatch<["parameter", "gradient", "velocity", "new_parameter", "new_velocity"]>], 0, 0> {
   let summary = "One step of stochastic gradient descent with momentum";
   let description = [{
-    PyTorch's `SGD` without dampening, element by element:
+    PyTorch's `SGD`, element by element:
 
         g = gradient + weight_decay * parameter
         velocity = momentum * velocity + g
@@ -129,10 +165,12 @@ def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
     %w1, %v1 = nn.sgd nesterov %w, %g, %v lr %lr momentum 0.9 weight_decay 0.0 : tensor<16x16xf32>, tensor<f32>
     ```
 
-    Without momentum, no velocity is needed, and plain arithmetic does.
+    Without momentum, no velocity is needed, and plain arithmetic does. Dampening is a gradient that has been scaled.
+
+    **Constraints:** (C1) the rate is f64 for f64 parameters, else f32.
   }];
   let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$velocity,
-                       0DTensorOf<[F16, BF16, F32, F64]>:$lr, F64Attr:$momentum, F64Attr:$weight_decay,
+                       NN_StepScalar:$lr, F64Attr:$momentum, F64Attr:$weight_decay,
                        UnitProp:$nesterov);
   let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_velocity);
   let assemblyFormat = [{

@@ -50,6 +50,8 @@ constexpr StringLiteral kShardingsAttr = "tp.shardings";
 constexpr StringLiteral kFqnAttr = "tp.fqn";
 constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
 constexpr StringLiteral kNameAttr = "tp.name";
+/// On a result: the loss of a training step. On an argument: its target.
+constexpr StringLiteral kLossAttr = "tp.loss";
 /// On tp.redistribute: the backward pass redistributes again, instead of keeping
 /// what forward has.
 constexpr StringLiteral kReshardAttr = "tp.reshard";

@@ -1,9 +1,10 @@
 //===- Loss.cpp - gradients of losses, dropout ----------------------------===//
 //
 // With p = softmax(x) over the classes and t the target, cross-entropy has the
-// gradient p - onehot(t) times the target's weight. The forward pass keeps
-// log(p), so that the backward pass needs no sum over the classes: split over
-// ranks, it takes no communication, as PyTorch's loss_parallel doesn't.
+// gradient p - onehot(t) times the target's weight. The forward pass keeps what
+// makes p of x element by element, so that the backward pass needs no sum over
+// the classes: split over ranks, it takes no communication, as PyTorch's
+// loss_parallel doesn't.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,27 +48,26 @@ public:
     return keep(b, counted, reshape(b, picked, type.getShape()));
   }
 
-  /// Builds the loss; saves what the gradient needs: log-probabilities,
-  /// weights, and for a mean their sum.
-  Value build(ForwardBuilder &f, Value logits, double smoothing, Type result) {
-    Type element = elementOf(logits);
-    Value counted = getCounted();
-    Value safe = select(b, counted, target, constantLike(b, target, 0));
-    Value weights = getWeights(counted, safe, element);
+  /// The element of `values`, (n, c, d…), at each target, (n, 1, d…); of any
+  /// class where the target is ignored.
+  Value pick(Value values, Value safe) {
     auto indexed = unsqueeze(b, safe, classDim);
-    Value picked = GatherOp::create(b, typeOf(indexed).clone(element), logits,
-                                    indexed, b.getI64IntegerAttr(classDim));
-    picked = reshape(b, picked, typeOf(target).getShape());
-    Value losses = mul(b, mul(b, neg(b, picked), weights), 1 - smoothing);
-    if (smoothing != 0) {
-      Value all = weight ? mul(b, logits, getClassWeights(element)) : logits;
-      Value sums = reduce(b, ReduceKind::Sum, all, {classDim}, false);
-      Value smooth =
-          mul(b, neg(b, sums), smoothing / static_cast<double>(numClasses));
-      losses = add(b, losses, keep(b, counted, smooth));
-    }
-    f.save(logits);
-    f.save(weights);
+    return GatherOp::create(b, typeOf(indexed).clone(elementOf(values)), values,
+                            indexed, b.getI64IntegerAttr(classDim));
+  }
+  /// `value`, (n, 1, d…), as (n, d…).
+  Value dropClasses(Value value) {
+    return reshape(b, value, typeOf(target).getShape());
+  }
+
+  /// Targets, with any class for those that are ignored.
+  Value getSafe(Value counted) {
+    return select(b, counted, target, constantLike(b, target, 0));
+  }
+
+  /// Reduces the `losses` of the targets, whose weights are `weights`; for a
+  /// mean, saves the weights' sum.
+  Value combine(ForwardBuilder &f, Value losses, Value weights, Type result) {
     auto dims =
         llvm::to_vector(llvm::seq<int64_t>(0, typeOf(losses).getRank()));
     if (reduction != LossReduction::None)
@@ -80,13 +80,15 @@ public:
     return castTo(b, losses, result);
   }
 
-  /// The gradient of each target's loss, with a class dimension of size 1.
-  Value getPerTarget(GradientBuilder &g, Type element) {
+  /// The gradient of each target's loss, with a class dimension of size 1; for
+  /// a mean, `total` is the weights' sum. Targets that are ignored have none,
+  /// also where all are and the mean is NaN.
+  Value getPerTarget(GradientBuilder &g, Type element, unsigned total) {
     Value gradient = castTo(b, g.getGradient(), element);
     if (reduction == LossReduction::Mean)
-      gradient = div(b, gradient, g.getSaved(2));
-    return unsqueeze(b, broadcast(b, gradient, typeOf(target).getShape()),
-                     classDim);
+      gradient = div(b, gradient, g.getSaved(total));
+    gradient = broadcast(b, gradient, typeOf(target).getShape());
+    return unsqueeze(b, keep(b, getCounted(), gradient), classDim);
   }
 
   /// Where the class is the target, (n, c, d…).
@@ -111,25 +113,68 @@ public:
 };
 } // namespace
 
+/// With m the maximum of the logits and s the sum of exp(x - m), the loss is
+/// log(s) - (x[t] - m).
 SmallVector<Value> CrossEntropyOp::buildForward(ForwardBuilder &b) {
   ClassLoss loss(b, *this);
   Value x = castTo(b, getInput(), getWideElement(elementOf(getInput())));
-  Value logits = LogSoftmaxOp::create(b, x.getType(), x,
-                                      b.getI64IntegerAttr(loss.classDim));
-  return {loss.build(b, logits, getLabelSmoothing().convertToDouble(),
-                     getType().getElementType())};
+  Type element = elementOf(x);
+  Value counted = loss.getCounted(), safe = loss.getSafe(counted);
+  Value weights = loss.getWeights(counted, safe, element);
+  Value maximum, sum, picked;
+  if (getLossParallel()) {
+    SmallVector<int64_t> shape(typeOf(x).getShape());
+    shape[loss.classDim] = 1;
+    Type type = typeOf(x).clone(shape);
+    auto sums = ClassSumsOp::create(b, type, type, type, x, safe);
+    maximum = sums.getMaximum(), sum = sums.getSum(), picked = sums.getPicked();
+  } else {
+    maximum = reduce(b, ReduceKind::Max, x, {loss.classDim}, /*keepdim=*/true);
+    sum = reduce(b, ReduceKind::Sum, expr::exp(b, sub(b, x, maximum)),
+                 {loss.classDim}, /*keepdim=*/true);
+    picked = sub(b, loss.pick(x, safe), maximum);
+  }
+  Value logSum = unary<LogOp>(b, sum);
+
+  Value logSums = loss.dropClasses(logSum);
+  double smoothing = getLabelSmoothing().convertToDouble();
+  Value losses =
+      mul(b, mul(b, sub(b, logSums, loss.dropClasses(picked)), weights),
+          1 - smoothing);
+  if (smoothing != 0) {
+    // -Σ_c w_c * log(p_c) = log(s) * Σ w - Σ_c w_c * (x_c - m).
+    Value total, all = sub(b, x, maximum);
+    auto count = static_cast<double>(loss.numClasses);
+    if (loss.weight) {
+      all = mul(b, all, loss.getClassWeights(element));
+      total = reduce(b, ReduceKind::Sum, castTo(b, loss.weight, element), {0},
+                     /*keepdim=*/false);
+    } else {
+      total = constant(b, element, count);
+    }
+    Value sums = reduce(b, ReduceKind::Sum, all, {loss.classDim},
+                        /*keepdim=*/false);
+    Value smooth = sub(b, mul(b, logSums, total), sums);
+    losses = add(b, losses, mul(b, smooth, smoothing / count));
+  }
+  losses = keep(b, counted, losses);
+  b.save(x);
+  b.save(maximum);
+  b.save(logSum);
+  b.save(weights);
+  return {loss.combine(b, losses, weights, getType().getElementType())};
 }
 
 void CrossEntropyOp::buildGradient(GradientBuilder &b) {
   if (!b.wants(0))
     return;
   ClassLoss loss(b, *this);
-  Value logits = b.getSaved(0);
-  Type element = elementOf(logits);
-  Value g = loss.getPerTarget(b, element);
-  Value weights = unsqueeze(b, b.getSaved(1), loss.classDim);
+  Value x = b.getSaved(0), maximum = b.getSaved(1), logSum = b.getSaved(2);
+  Type element = elementOf(x);
+  Value g = loss.getPerTarget(b, element, /*total=*/4);
+  Value weights = unsqueeze(b, b.getSaved(3), loss.classDim);
   double smoothing = getLabelSmoothing().convertToDouble();
-  Value p = expr::exp(b, logits);
+  Value p = expr::exp(b, sub(b, sub(b, x, maximum), logSum));
   Value scale = mul(b, mul(b, g, weights), 1 - smoothing);
   Value minusTarget = sub(b, p, castTo(b, loss.getIsTarget(), element));
   Value gradient = mul(b, scale, minusTarget);
@@ -144,10 +189,7 @@ void CrossEntropyOp::buildGradient(GradientBuilder &b) {
     } else {
       rest = add(b, mul(b, p, static_cast<double>(loss.numClasses)), -1.0);
     }
-    Value counted = unsqueeze(b, loss.getCounted(), loss.classDim);
-    Value smooth =
-        keep(b, counted,
-             mul(b, g, smoothing / static_cast<double>(loss.numClasses)));
+    Value smooth = mul(b, g, smoothing / static_cast<double>(loss.numClasses));
     gradient = add(b, gradient, mul(b, smooth, rest));
   }
   b.setGradient(0, castTo(b, gradient, elementOf(getInput())));
@@ -156,15 +198,22 @@ void CrossEntropyOp::buildGradient(GradientBuilder &b) {
 SmallVector<Value> NLLLossOp::buildForward(ForwardBuilder &b) {
   ClassLoss loss(b, *this);
   Value x = castTo(b, getInput(), getWideElement(elementOf(getInput())));
-  return {loss.build(b, x, 0, getType().getElementType())};
+  Value counted = loss.getCounted(), safe = loss.getSafe(counted);
+  Value weights = loss.getWeights(counted, safe, elementOf(x));
+  Value losses =
+      keep(b, counted,
+           mul(b, neg(b, loss.dropClasses(loss.pick(x, safe))), weights));
+  b.save(weights);
+  return {loss.combine(b, losses, weights, getType().getElementType())};
 }
 
 void NLLLossOp::buildGradient(GradientBuilder &b) {
   if (!b.wants(0))
     return;
   ClassLoss loss(b, *this);
-  Value g = loss.getPerTarget(b, elementOf(b.getSaved(0)));
-  Value scale = mul(b, g, unsqueeze(b, b.getSaved(1), loss.classDim));
+  Value weights = b.getSaved(0);
+  Value g = loss.getPerTarget(b, elementOf(weights), /*total=*/1);
+  Value scale = mul(b, g, unsqueeze(b, weights, loss.classDim));
   Value gradient = keep(b, loss.getIsTarget(), neg(b, scale));
   b.setGradient(0, castTo(b, gradient, elementOf(getInput())));
 }

@@ -1,0 +1,22 @@
+//===- Accumulate.h - gradient accumulation ---------------------*- C++ -*-===//
+
+#ifndef TP_LIB_TRAINING_ACCUMULATE_H
+#define TP_LIB_TRAINING_ACCUMULATE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::tp {
+
+/// Makes the one block of `function`, which computes `loss` of one batch,
+/// compute that of `numBatches`: dimension 0 of each argument becomes as many
+/// times as large, of which each batch takes its part; each rank gives its next
+/// examples, so that none of them moves. `visit` is called for each batch, with
+/// its loss, when the block ends with what computes it. Emits an error where
+/// the ranks' examples aren't as many.
+LogicalResult forEachBatch(func::FuncOp function, Value loss,
+                           int64_t numBatches,
+                           llvm::function_ref<LogicalResult(Value loss)> visit);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRAINING_ACCUMULATE_H

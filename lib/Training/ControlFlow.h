@@ -1,0 +1,18 @@
+//===- ControlFlow.h - what is differentiated, without loops ----*- C++ -*-===//
+
+#ifndef TP_LIB_TRAINING_CONTROLFLOW_H
+#define TP_LIB_TRAINING_CONTROLFLOW_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::tp {
+
+/// Moves the parameters in the branches and loops of `function` to its begin,
+/// and unrolls each loop of constant bounds and at most kMaxIterations
+/// iterations. Emits an error at branches and loops where `hasComputeType`:
+/// their types can't be changed.
+LogicalResult prepareControlFlow(func::FuncOp function, bool hasComputeType);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRAINING_CONTROLFLOW_H

@@ -1,0 +1,21 @@
+//===- EntryPoint.h - the function that is trained --------------*- C++ -*-===//
+
+#ifndef TP_LIB_TRAINING_ENTRYPOINT_H
+#define TP_LIB_TRAINING_ENTRYPOINT_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::tp {
+
+/// The function that nobody calls; `@main` where there are several. Emits an
+/// error where neither is there, or it has several blocks.
+FailureOr<func::FuncOp> findEntryPoint(ModuleOp module);
+
+/// Sets the function's type by its arguments and `results`, which it returns
+/// with `attrs`, one dictionary each.
+void setResults(func::FuncOp function, ArrayRef<Value> results,
+                ArrayRef<Attribute> attrs);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRAINING_ENTRYPOINT_H

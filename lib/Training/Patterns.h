@@ -1,0 +1,21 @@
+//===- Patterns.h - what a training file's patterns mean --------*- C++ -*-===//
+
+#ifndef TP_LIB_TRAINING_PATTERNS_H
+#define TP_LIB_TRAINING_PATTERNS_H
+
+#include "tp/Training/TrainingFile.h"
+
+namespace mlir::tp {
+
+/// Whether one of `patterns` means `fqn` or something that contains it.
+bool matchesAny(ArrayRef<std::string> patterns, StringRef fqn);
+
+/// Emits an error at each pattern of `config` that means none of the model's
+/// `modules` or `parameters`, whichever it is about.
+LogicalResult checkPatterns(const TrainingConfig &config,
+                            ArrayRef<std::string> modules,
+                            ArrayRef<StringAttr> parameters);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_TRAINING_PATTERNS_H
