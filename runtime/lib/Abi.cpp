@@ -42,8 +42,12 @@ int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
                            ", but its manifest lists " + std::to_string(count));
     ctx->lastCollective = id;
     ctx->isInCollective = true;
+    if (ctx->recorder)
+      ctx->recorder->beginCollective(id);
     int64_t bytes = ctx->communicator.run(
         id, static_cast<const std::byte *>(src), static_cast<std::byte *>(dst));
+    if (ctx->recorder)
+      ctx->recorder->endCollective(bytes);
     ctx->isInCollective = false;
     ++ctx->counts[id].calls;
     ctx->counts[id].bytes += bytes;
@@ -53,6 +57,11 @@ int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
 int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args, const void *a,
                   const void *b, void *c, const void *bias) {
   return guarded(*ctx, [&] { gemm(*args, a, b, c, bias, ctx->scratch); });
+}
+
+void tprt_mark(tprt_rank *ctx, int32_t op) {
+  if (ctx->recorder)
+    guarded(*ctx, [&] { ctx->recorder->beginOp(op); });
 }
 
 int32_t tprt_index_error(tprt_rank *ctx, const char *what, int64_t index,

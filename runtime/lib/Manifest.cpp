@@ -10,7 +10,7 @@
 using namespace tprt;
 using nlohmann::json;
 
-static constexpr int64_t supportedSchema = 3;
+static constexpr int64_t supportedSchema = 4;
 static constexpr int64_t maxWorldSize = 4096;
 
 namespace {
@@ -459,6 +459,18 @@ static Collective parseCollective(const Node &node, int64_t worldSize) {
   return collective;
 }
 
+static OpInfo parseOp(const Node &node) {
+  OpInfo op;
+  op.fqn = node["fqn"].getString();
+  op.op = node["op"].getString();
+  op.kind = node["kind"].getString();
+  op.flops = node["flops"].getInt(0, INT64_MAX);
+  op.bytes = node["bytes"].getInt(0, INT64_MAX);
+  if (node.has("dtype"))
+    op.dtype = node["dtype"].getDtype();
+  return op;
+}
+
 Manifest Manifest::parse(std::string_view text) {
   json document;
   try {
@@ -502,6 +514,8 @@ Manifest Manifest::parse(std::string_view text) {
     checkCovered(output, "output");
   for (const Node &node : root["collectives"].getArray())
     manifest.collectives.push_back(parseCollective(node, manifest.worldSize));
+  for (const Node &node : root["ops"].getArray())
+    manifest.ops.push_back(parseOp(node));
   return manifest;
 }
 

@@ -5,6 +5,7 @@
 #define TPRT_LIB_RANK_H
 
 #include "Gemm.h"
+#include "Recorder.h"
 #include "tprt/Communicator.h"
 #include "tprt/Session.h"
 
@@ -20,6 +21,7 @@ struct tprt_rank {
   int64_t lastCollective = -1; ///< the one that is running or ran last
   bool isInCollective = false;
   tprt::GemmScratch scratch;
+  std::optional<tprt::Recorder> recorder; ///< while a run is recorded
 
   // The first failure: set before the status that reports it is returned.
   std::string error;

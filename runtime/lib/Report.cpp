@@ -3,6 +3,7 @@
 #include "tprt/Report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -92,16 +93,72 @@ std::string tprt::describe(const Manifest &manifest) {
   return text;
 }
 
-static json summarizeSeconds(const std::vector<double> &seconds) {
+Timing tprt::summarize(const std::vector<double> &seconds) {
   std::vector<double> sorted = seconds;
   std::sort(sorted.begin(), sorted.end());
-  size_t middle = sorted.size() / 2;
-  double median = sorted.size() % 2 ? sorted[middle]
-                                    : (sorted[middle - 1] + sorted[middle]) / 2;
-  return {{"median", median},
-          {"min", sorted.front()},
-          {"max", sorted.back()},
-          {"runs", seconds}};
+  int64_t count = sorted.size();
+  auto getPercentile = [&](int64_t percent) {
+    return sorted[std::max<int64_t>((count * percent + 99) / 100 - 1, 0)];
+  };
+  Timing timing{.numRuns = count,
+                .min = sorted.front(),
+                .median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2,
+                .p90 = getPercentile(90),
+                .p99 = getPercentile(99),
+                .max = sorted.back(),
+                .note = ""};
+  constexpr int64_t fewestRuns = 10;
+  constexpr double largestSpread = 1.1; // of runs that had the cores
+  if (count < fewestRuns)
+    timing.note = "fewer than " + std::to_string(fewestRuns) +
+                  " runs: percentiles say little";
+  else if (timing.p90 > largestSpread * timing.median)
+    timing.note =
+        "one run in ten takes " +
+        formatNumber(std::round(timing.p90 / timing.median * 100 - 100)) +
+        "% longer than the median: something else has had the cores, don't "
+        "trust these times";
+  return timing;
+}
+
+std::string tprt::describe(const Timing &timing) {
+  auto inMilliseconds = [](double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.4g ms", seconds * 1e3);
+    return std::string(text);
+  };
+  std::string text = std::to_string(timing.numRuns) + " runs: median " +
+                     inMilliseconds(timing.median) + ", min " +
+                     inMilliseconds(timing.min) + ", p90 " +
+                     inMilliseconds(timing.p90) + ", p99 " +
+                     inMilliseconds(timing.p99) + "\n";
+  return timing.note.empty() ? text : text + "note: " + timing.note + "\n";
+}
+
+static json toJson(const std::vector<double> &seconds) {
+  Timing timing = summarize(seconds);
+  json object = {{"median", timing.median}, {"min", timing.min},
+                 {"p90", timing.p90},       {"p99", timing.p99},
+                 {"max", timing.max},       {"runs", seconds}};
+  if (!timing.note.empty())
+    object["note"] = timing.note;
+  return object;
+}
+
+static json toJson(const Profile &profile) {
+  json rows = json::array();
+  for (const ProfileRow &row : profile.rows) {
+    json object = {{"fqn", row.fqn},         {"op", row.op},
+                   {"kind", row.kind},       {"calls", row.calls},
+                   {"seconds", row.seconds}, {"waiting", row.waiting},
+                   {"flops", row.flops},     {"bytes", row.bytes}};
+    if (row.limit)
+      object["limit"] = *row.limit;
+    rows.push_back(std::move(object));
+  }
+  return {{"runs", profile.numRuns},
+          {"seconds", profile.seconds},
+          {"rows", std::move(rows)}};
 }
 
 static int64_t sumBlocks(const std::vector<TensorInfo> &tensors, int64_t rank) {
@@ -113,7 +170,8 @@ static int64_t sumBlocks(const std::vector<TensorInfo> &tensors, int64_t rank) {
 
 std::string tprt::makeRunReport(const std::string &artifactPath,
                                 const Session &session, const RunResult &result,
-                                const RunOptions &options) {
+                                const RunOptions &options,
+                                const Profile *profile) {
   const Manifest &manifest = session.getManifest();
   std::vector<int64_t> weightBytes = session.getWeightBytesByRank();
   json ranks = json::array();
@@ -150,11 +208,13 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
       {"world_size", manifest.worldSize},
       {"warmup", options.warmup},
       {"repeat", options.repeat},
-      {"seconds", summarizeSeconds(result.seconds)},
+      {"seconds", toJson(result.seconds)},
       {"arena_bytes", manifest.arenaBytes},
       {"copied_weight_bytes", session.getCopiedWeightBytes()},
       {"total", {{"calls", total.calls}, {"bytes", total.bytes}}},
       {"ranks", ranks},
   };
+  if (profile)
+    report["profile"] = toJson(*profile);
   return report.dump(2) + "\n";
 }

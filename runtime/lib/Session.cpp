@@ -79,7 +79,7 @@ static void runOnce(tprt_rank &rank, const Artifact &artifact,
   int32_t status = artifact.getEntry()(
       &rank, id, inputs.getPointers(id), parameters.getPointers(id),
       memory.outputPointers.data(), memory.arena.get());
-  if (status == TPRT_OK)
+  if (status == TPRT_OK && rank.error.empty())
     return;
   if (rank.isAborted)
     throw AbortedError(rank.error);
@@ -132,11 +132,18 @@ void Session::Impl::runRank(tprt_rank &rank, const ShardedTensors &inputs,
   using Clock = std::chrono::steady_clock;
   int64_t id = rank.communicator.getRank();
   bool keepsTime = id == team->getRanks().front();
+  Recording *recording = options.recording;
   for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
     rank.communicator.barrier();
     Clock::time_point start = Clock::now();
+    if (recording && i >= options.warmup)
+      rank.recorder.emplace(recording->ranks[id],
+                            recording->numRuns + i - options.warmup);
     runOnce(rank, *artifact, inputs, parameters, memory[id]);
+    if (rank.recorder)
+      rank.recorder->endRun();
     rank.communicator.barrier();
+    rank.recorder.reset();
     if (keepsTime && i >= options.warmup)
       result.seconds.push_back(
           std::chrono::duration<double>(Clock::now() - start).count());
@@ -228,6 +235,8 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   result.counts.resize(manifest.worldSize);
   if (!impl->team)
     impl->team = std::make_unique<Team>(manifest, impl->options);
+  if (options.recording)
+    options.recording->ranks.resize(manifest.worldSize);
   try {
     impl->team->run([&](tprt_rank &rank) {
       impl->runRank(rank, shardedInputs, options, result);
@@ -236,6 +245,8 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
     impl->team.reset();
     throw;
   }
+  if (options.recording)
+    options.recording->numRuns += options.repeat;
   const std::vector<int64_t> &ranks = impl->team->getRanks();
   impl->gatherOutputs(ranks, result);
   if (options.keepBlocks)

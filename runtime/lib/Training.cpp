@@ -76,7 +76,7 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
     Clock::time_point before = Clock::now();
     TensorMap inputs = data.getBatch(position, options.seed);
     inputs.insert(options.constants.begin(), options.constants.end());
-    RunResult result = session.run(inputs);
+    RunResult result = session.run(inputs, {.recording = options.recording});
     position += data.getBatchSize();
     ++training.step;
     training.checkpoint.clear();

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 static json makeValid() {
   return json::parse(R"json({
-    "schema": 3, "producer": "tp-mlir 0.1.0", "entry": "tpx_main",
+    "schema": 4, "producer": "tp-mlir 0.1.0", "entry": "tpx_main",
     "target": {"triple": "x86_64-pc-linux-gnu", "cpu": "x86-64", "features": ["+sse2"]},
     "mesh": {"name": "mesh", "axes": [{"name": "dp", "size": 1}, {"name": "tp", "size": 2}]},
     "world_size": 2, "arena_bytes": 64,
@@ -40,7 +40,9 @@ static json makeValid() {
                       {"from": 1, "src": [0, 0], "dst": [2, 0], "size": [1, 2]}],
                      [{"from": 0, "src": [0, 2], "dst": [0, 0], "size": [2, 1]},
                       {"from": 1, "src": [0, 2], "dst": [2, 0], "size": [1, 1]}]],
-       "groups": [[0, 1]], "bytes_by_rank": [8, 8]}]
+       "groups": [[0, 1]], "bytes_by_rank": [8, 8]}],
+    "ops": [{"fqn": "mlp", "op": "linear", "kind": "gemm", "flops": 64, "bytes": 96, "dtype": "f32"},
+            {"fqn": "", "op": "add+relu", "kind": "kernel", "flops": 8, "bytes": 24}]
 })json");
 }
 
@@ -65,6 +67,10 @@ TEST(Manifest, ParsesEveryMember) {
   EXPECT_EQ(manifest.collectives[6].resultShapes[1], (Shape{1, 3}));
   ASSERT_EQ(manifest.collectives[7].transfers[1].size(), 2u);
   EXPECT_EQ(manifest.collectives[7].transfers[1][0].src, (Shape{0, 2}));
+  ASSERT_EQ(manifest.ops.size(), 2u);
+  EXPECT_EQ(manifest.ops[0].dtype, Dtype::F32);
+  EXPECT_EQ(manifest.ops[1].op, "add+relu");
+  EXPECT_EQ(manifest.ops[1].dtype, std::nullopt);
   EXPECT_EQ(describe(manifest.collectives[0], 0),
             "collective 0 (all_gather of 'mlp')");
 }
@@ -150,7 +156,7 @@ TEST_P(ManifestInvalid, IsRejected) {
 INSTANTIATE_TEST_SUITE_P(
     Manifest, ManifestInvalid,
     testing::Values(
-        Edit{"schema", "/schema", "1", "schema 1, expected 3"},
+        Edit{"schema", "/schema", "1", "schema 1, expected 4"},
         Edit{"world", "/world_size", "3",
              "world_size: found 3, but the mesh's axes hold 2 ranks"},
         Edit{"world_zero", "/world_size", "0", "world_size: found 0"},
@@ -186,6 +192,9 @@ INSTANTIATE_TEST_SUITE_P(
             "twice", "/inputs/1",
             R"({"name": "x", "dtype": "f32", "shape": [], "shards": [[], []]})",
             "inputs[1]: 'x' is listed twice"},
+        Edit{"op_flops", "/ops/1/flops", "-1", "ops[1].flops: found -1"},
+        Edit{"op_dtype", "/ops/0/dtype", "\"f31\"",
+             "ops[0].dtype: unknown dtype 'f31'"},
         Edit{"kind", "/collectives/0/kind", "\"gather\"",
              "collectives[0].kind: found 'gather', expected one of"},
         Edit{"reduction", "/collectives/1/reduction", "\"mean\"",

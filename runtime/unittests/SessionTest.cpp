@@ -54,6 +54,37 @@ TEST(Session, RunsTheToyProgram) {
   }
 }
 
+TEST(Session, RecordsMeasuredRuns) {
+  Session session(loadToy(), makeWeights());
+  Recording recording;
+  RunOptions options{.warmup = 2, .repeat = 2, .recording = &recording};
+  session.run(makeInputs(), options);
+  session.run(makeInputs(), options); // goes on
+  session.run(makeInputs());          // isn't recorded
+  EXPECT_EQ(recording.numRuns, 4);
+  ASSERT_EQ(recording.ranks.size(), 2u);
+  for (const std::vector<Slice> &slices : recording.ranks) {
+    ASSERT_EQ(slices.size(), 4 * 3u);
+    int64_t end = 0;
+    for (int64_t run = 0; run < 4; ++run) {
+      const Slice &op = slices[3 * run], &collective = slices[3 * run + 1],
+                  &whole = slices[3 * run + 2];
+      EXPECT_EQ(op.kind, Slice::Kind::Op);
+      EXPECT_EQ(op.index, 0);
+      EXPECT_EQ(collective.kind, Slice::Kind::Collective);
+      EXPECT_EQ(collective.bytes, 24);
+      EXPECT_EQ(whole.kind, Slice::Kind::Run);
+      EXPECT_EQ(whole.index, run);
+      EXPECT_LE(end, whole.begin);
+      EXPECT_LE(whole.begin, op.begin);
+      EXPECT_EQ(op.end, collective.begin); // an op ends where the next begins
+      EXPECT_LE(collective.begin, collective.end);
+      EXPECT_LE(collective.end, whole.end);
+      end = whole.end;
+    }
+  }
+}
+
 TEST(Session, RunsAgainWithOtherInputs) {
   Session session(loadToy(), makeWeights());
   session.run(makeInputs());

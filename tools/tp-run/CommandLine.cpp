@@ -3,6 +3,7 @@
 #include "CommandLine.h"
 
 #include "tprt/Checkpoint.h"
+#include "tprt/File.h"
 #include "tprt/Npy.h"
 
 #include <algorithm>
@@ -113,4 +114,30 @@ void writeProgramWeights(const Options &options, const Session &session) {
   std::string directory = path.parent_path().string();
   writeSafetensors(directory.empty() ? "." : directory,
                    path.filename().string(), std::move(sources));
+}
+
+std::optional<Recording> makeRecording(const Options &options) {
+  if (options.trace.empty() && !options.profile)
+    return std::nullopt;
+  return Recording();
+}
+
+std::optional<Profile> makeProfile(const Options &options,
+                                   const Manifest &manifest,
+                                   const Recording *recording) {
+  if (!options.profile)
+    return std::nullopt;
+  if (options.machine.empty())
+    return Profile(manifest, *recording);
+  Machine machine = Machine::read(options.machine);
+  return Profile(manifest, *recording, &machine);
+}
+
+void writeTrace(const Options &options, const Manifest &manifest,
+                const Recording *recording) {
+  if (options.trace.empty())
+    return;
+  OutputFile file(options.trace);
+  file.write(makeTrace(manifest, *recording));
+  file.commit();
 }

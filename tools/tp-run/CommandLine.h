@@ -5,6 +5,7 @@
 #define TP_RUN_COMMANDLINE_H
 
 #include "tprt/Compare.h"
+#include "tprt/Profile.h"
 #include "tprt/Session.h"
 
 #include <optional>
@@ -39,6 +40,8 @@ struct Options {
   std::string program;
   std::vector<std::string> inputs, outputs, expected;
   std::string weights, outputWeights, json, blocks, calibration;
+  std::string trace, machine;
+  bool profile = false;
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
   double timeout = 120;
   tprt::Tolerance tolerance;
@@ -63,6 +66,18 @@ tprt::TensorMap readProgramWeights(const Options &options,
                                    const tprt::Manifest &manifest);
 
 tprt::SessionOptions getSessionOptions(const Options &options);
+
+/// A recording where --trace or --profile ask for one.
+std::optional<tprt::Recording> makeRecording(const Options &options);
+
+/// The profile of what was recorded, where --profile says so.
+std::optional<tprt::Profile> makeProfile(const Options &options,
+                                         const tprt::Manifest &manifest,
+                                         const tprt::Recording *recording);
+
+/// Writes the trace where --trace says so.
+void writeTrace(const Options &options, const tprt::Manifest &manifest,
+                const tprt::Recording *recording);
 
 /// Writes the model's parameters, not the optimizer's, where --output-weights
 /// says so.

@@ -253,6 +253,8 @@ ExitCode train(const Options &options) {
   trainingOptions.allowNonfinite = arguments.allowNonfinite;
   trainingOptions.checkpointEvery = arguments.checkpointEvery;
   trainingOptions.checkpointKeep = arguments.checkpointKeep;
+  std::optional<Recording> recording = makeRecording(options);
+  trainingOptions.recording = recording ? &*recording : nullptr;
 
   std::optional<CheckpointDirectory> checkpoints;
   if (!arguments.checkpointDirectory.empty())
@@ -306,6 +308,10 @@ ExitCode train(const Options &options) {
     }
   }
   drawCurve(options, losses);
+  writeTrace(options, manifest, trainingOptions.recording);
+  if (std::optional<Profile> profile =
+          makeProfile(options, manifest, trainingOptions.recording))
+    std::cout << profile->toTable();
   if (result.step == start && !result.wasStopped)
     std::cout << "nothing to do: " << start << " steps are done\n";
   else if (result.step > start)

@@ -40,6 +40,8 @@ Examples:
       --metrics run/metrics.jsonl --loss-curve run/loss.svg
   tp-run train.tpx --weights model.safetensors --data tokens.bin --token-type u16
       --steps 1000 --output-weights trained.safetensors
+  tp-run model.tpx --weights model.safetensors --input ids=ids.npy
+      --warmup 3 --repeat 20 --trace trace.json --profile --machine machine.json
   tp-run model.tpx --describe
   tp-run --calibrate machine.json
 )";
@@ -147,7 +149,11 @@ static ExitCode run(const Options &options) {
   Session session(artifact, weights, getSessionOptions(options));
   RunOptions runOptions = options.run;
   runOptions.keepBlocks = !options.blocks.empty();
+  std::optional<Recording> recording = makeRecording(options);
+  runOptions.recording = recording ? &*recording : nullptr;
   RunResult result = session.run(inputs, runOptions);
+  std::optional<Profile> profile =
+      makeProfile(options, manifest, runOptions.recording);
 
   bool matches = true;
   for (const auto &[name, path] : expectedPaths)
@@ -161,7 +167,8 @@ static ExitCode run(const Options &options) {
     writeBlocks(options.blocks, result.blocks, files);
   if (!options.json.empty()) {
     std::string report =
-        makeRunReport(options.program, session, result, options.run);
+        makeRunReport(options.program, session, result, options.run,
+                      profile ? &*profile : nullptr);
     if (options.json == "-")
       std::cout << report;
     else
@@ -169,10 +176,17 @@ static ExitCode run(const Options &options) {
   }
   for (OutputFile &file : files)
     file.commit();
+  writeTrace(options, manifest, runOptions.recording);
   writeProgramWeights(options, session);
+  if (options.json != "-") {
+    if (options.run.repeat > 1)
+      std::cout << describe(summarize(result.seconds));
+    if (profile)
+      std::cout << profile->toTable();
+  }
   if (options.outputs.empty() && options.expected.empty() &&
       options.json.empty() && options.blocks.empty() &&
-      options.outputWeights.empty())
+      options.outputWeights.empty() && !recording)
     printOutputs(result.outputs);
   return matches ? Success : Mismatch;
 }
@@ -237,6 +251,17 @@ static void declareOptions(CLI::App &app, Options &options) {
                  "write the run's report (bytes, calls, seconds) to a file, or "
                  "to stdout for '-'")
       ->type_name("PATH");
+  app.add_option("--trace", options.trace,
+                 "write when each rank did what in the measured runs or steps, "
+                 "for Perfetto or chrome://tracing")
+      ->type_name("PATH");
+  app.add_flag("--profile", options.profile,
+               "print where the measured runs or steps spent their time, by "
+               "module; with --json it is in the report");
+  app.add_option("--machine", options.machine,
+                 "a file of --calibrate: --profile says which share of the "
+                 "machine's limit each part reaches")
+      ->type_name("PATH");
   app.add_option("--repeat", options.run.repeat, "measured runs")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
       ->type_name("N")
@@ -285,6 +310,10 @@ int main(int argc, char **argv) {
               << (options.program.empty() ? "program is required"
                                           : "--calibrate takes no program")
               << "\nrun 'tp-run --help' for the options\n";
+    return WrongUsage;
+  }
+  if (!options.machine.empty() && !options.profile) {
+    std::cerr << "tp-run: error: --machine is for --profile\n";
     return WrongUsage;
   }
   try {

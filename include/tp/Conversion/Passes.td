@@ -141,6 +141,14 @@ def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
     "::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def LocateOrigins : Pass<"tp-locate-origins", "::mlir::ModuleOp"> {
+  let summary = "Keep the ops' origins in their locations";
+  let description = [{
+    Adds each op's `tp.fqn` and name to its location: `loc(fused<{fqn = "net.1", op = "relu", position = 4}>[…])`. Lowering and fusion
+    hand locations on, so that `tp-mark-ops` knows in the end what code is for. Nothing else changes.
+  }];
+}
+
 def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
   let summary = "Turn collectives into runtime calls and rank queries into look-ups";
   let description = [{
@@ -378,6 +386,27 @@ def LowerKernels : Pass<"tp-lower-kernels", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def MarkOps : Pass<"tp-mark-ops", "::mlir::ModuleOp"> {
+  let summary = "Say of each part of a program which of the model's ops it is";
+  let description = [{
+    Puts a `tprt.mark` before each kernel and library call, and lists in the manifest's `ops` what they do: the module and the ops they stem
+    from, floating-point operations, and the bytes that they read and write. Equal entries are one. That is what traces and profiles
+    name their parts by.
+
+    ```mlir
+    func.call @kernel_0(%a, %b) : (memref<8x4xf32>, memref<8x4xf32>) -> () loc(…)
+    ```
+
+    becomes
+
+    ```mlir
+    tprt.mark 0    // {fqn = "net.1", op = "relu", kind = "kernel", flops = 32, bytes = 256}
+    func.call @kernel_0(%a, %b) : (memref<8x4xf32>, memref<8x4xf32>) -> ()
+    ```
+  }];
+  let dependentDialects = ["::mlir::tprt::TPRTDialect"];
 }
 
 def ConvertTPRTToCalls : Pass<"convert-tprt-to-calls", "::mlir::ModuleOp"> {

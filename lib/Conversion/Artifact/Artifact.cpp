@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::tp;
 
 /// Version of docs/Artifact.md.
-static constexpr uint32_t kAbiVersion = 3;
+static constexpr uint32_t kAbiVersion = 4;
 
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
@@ -22,7 +22,7 @@ static llvm::Error makeError(const llvm::Twine &message) {
 static std::string writeManifest(DictionaryAttr attr,
                                  const llvm::TargetMachine &machine) {
   llvm::json::Object manifest = *toJSON(attr).getAsObject();
-  manifest["schema"] = 3;
+  manifest["schema"] = 4;
   manifest["producer"] = "tp-mlir " TP_VERSION;
   manifest["entry"] = "tpx_main";
   llvm::json::Array features;

@@ -1,6 +1,7 @@
 //===- OutlineKernels.cpp - kernels, one per distinct computation ---------===//
 
 #include "Buffers.h"
+#include "Origin.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -126,7 +127,9 @@ class OutlineKernels : public tp::impl::OutlineKernelsBase<OutlineKernels> {
       kernel.erase();
     }
     builder.setInsertionPoint(op);
-    func::CallOp::create(builder, loc, it->second, taken.getArrayRef());
+    // The kernel is shared: what its own ops say is true of one use alone.
+    func::CallOp::create(builder, getLocationOfAll(op), it->second,
+                         taken.getArrayRef());
     ++numCalls;
     op->erase();
     for (Operation *producer : llvm::reverse(repeated))

@@ -49,6 +49,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
   cleanUp();
 
   // nn, tosa and tp ops → linalg and runtime ops.
+  pm.addPass(createLocateOrigins());
   pm.addPass(createFormEntry());
   pm.addPass(createConvertNNToLinalg());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaMakeBroadcastablePass());
@@ -87,6 +88,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
 void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
   auto cleanUp = [&] { addCleanUp(pm); };
   buildLowerToArenaPipeline(pm);
+  pm.addPass(createMarkOps());
   // Code.
   pm.addNestedPass<func::FuncOp>(createLowerKernels());
   pm.addPass(createConvertTPRTToCalls());

@@ -60,6 +60,11 @@ class ConvertTPRTToCalls
     exit->addArgument(i32, program.getLoc());
     for (Operation *op : ops) {
       b.setInsertionPoint(op);
+      if (auto mark = dyn_cast<tprt::MarkOp>(op)) {
+        lower(b, mark);
+        op->erase();
+        continue;
+      }
       Value status;
       if (auto gemm = dyn_cast<tprt::GemmOp>(op))
         status = lower(b, gemm);
@@ -101,17 +106,23 @@ class ConvertTPRTToCalls
     return LLVM::IntToPtrOp::create(b, loc, ptr, integer);
   }
 
-  Value call(OpBuilder &b, Location loc, StringRef callee,
-             ValueRange arguments) {
+  func::CallOp call(OpBuilder &b, Location loc, StringRef callee,
+                    TypeRange results, ValueRange arguments) {
     ModuleOp module = getOperation();
     auto function = module.lookupSymbol<func::FuncOp>(callee);
     if (!function) {
       OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
       function = func::FuncOp::create(
-          atEnd, loc, callee, b.getFunctionType(arguments.getTypes(), i32));
+          atEnd, loc, callee, b.getFunctionType(arguments.getTypes(), results));
       function.setPrivate();
     }
-    return func::CallOp::create(b, loc, function, arguments).getResult(0);
+    return func::CallOp::create(b, loc, function, arguments);
+  }
+
+  /// The status that a function returns.
+  Value call(OpBuilder &b, Location loc, StringRef callee,
+             ValueRange arguments) {
+    return call(b, loc, callee, i32, arguments).getResult(0);
   }
 
   /// The address of a constant, shared by all that are equal.
@@ -132,6 +143,12 @@ class ConvertTPRTToCalls
       }
     }
     return LLVM::AddressOfOp::create(b, loc, global);
+  }
+
+  void lower(OpBuilder &b, tprt::MarkOp op) {
+    Location loc = op.getLoc();
+    call(b, loc, "tprt_mark", TypeRange(),
+         {context, constant(b, loc, i32, op.getIndex())});
   }
 
   Value lower(OpBuilder &b, tprt::CollectiveOp op) {

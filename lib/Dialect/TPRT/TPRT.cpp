@@ -19,6 +19,8 @@ void TPRTDialect::initialize() {
       >();
 }
 
+#include "tp/Dialect/TPRT/TPRTInterfaces.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "tp/Dialect/TPRT/TPRTOps.cpp.inc"
 
@@ -180,4 +182,29 @@ LogicalResult GemmOp::verify() {
     return emitOpError("B is no matrix with a unit stride: strides ")
            << getBStrides() << " for " << k << "x" << n;
   return success();
+}
+
+int64_t GemmOp::getFlops() {
+  return 2 * llvm::product_of(getSizes()) * llvm::product_of(getBatch());
+}
+
+int64_t GemmOp::getTouchedBytes() {
+  // A batch stride of 0 reads the same matrix again.
+  auto count = [&](ArrayRef<int64_t> batchStrides, int64_t rows, int64_t cols) {
+    int64_t elements = rows * cols;
+    for (auto [size, stride] : llvm::zip_equal(getBatch(), batchStrides))
+      elements *= stride == 0 ? 1 : size;
+    return elements;
+  };
+  int64_t m = getSizes()[0], n = getSizes()[1], k = getSizes()[2];
+  int64_t elements =
+      count(getAStrides().drop_front(2), m, k) +
+      count(getBStrides().drop_front(2), k, n) +
+      count(getCStrides().drop_front(1), m, n) * (getAccumulate() ? 2 : 1) +
+      (getBias() ? n : 0);
+  return elements * getComputedType().getIntOrFloatBitWidth() / 8;
+}
+
+Type GemmOp::getComputedType() {
+  return cast<MemRefType>(getC().getType()).getElementType();
 }

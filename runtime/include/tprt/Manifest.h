@@ -39,6 +39,17 @@ struct TensorInfo {
   }
 };
 
+/// A part of the program between collectives: a kernel or a library call. Equal
+/// parts are listed once.
+struct OpInfo {
+  std::string fqn;  ///< the module that it stems from; may be empty
+  std::string op;   ///< the model's ops in it, "add+rms_norm"
+  std::string kind; ///< "kernel", or the function that is called, "gemm"
+  int64_t flops = 0;
+  int64_t bytes = 0;          ///< of memory that it reads and writes
+  std::optional<Dtype> dtype; ///< of a library's products
+};
+
 struct MeshAxis {
   std::string name;
   int64_t size;
@@ -55,6 +66,7 @@ struct Manifest {
   int64_t arenaBytes = 0;
   std::vector<TensorInfo> inputs, parameters, outputs;
   std::vector<Collective> collectives;
+  std::vector<OpInfo> ops; ///< what tprt_mark counts
 
   /// A program that updates parameters: each run is one step.
   TPRT_API bool isTraining() const;

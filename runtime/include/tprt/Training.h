@@ -37,6 +37,9 @@ struct TrainingOptions {
   int64_t checkpointEvery = 0; ///< steps; 0: only when training ends
   int64_t checkpointKeep = 0;  ///< how many are kept; 0: all
 
+  /// Takes, if given, what the ranks do in each step.
+  Recording *recording = nullptr;
+
   std::function<void(const StepReport &)> onStep;
   std::function<void(const std::string &path)> onCheckpoint;
   /// Asked before each step; true ends training there.

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define TPRT_ABI_VERSION 3
+#define TPRT_ABI_VERSION 4
 
 #if defined(__GNUC__)
 #define TPRT_API __attribute__((visibility("default")))
@@ -75,6 +75,10 @@ TPRT_API int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args,
                            const void *a, const void *b, void *c,
                            const void *bias);
 
+/// What follows, up to the next mark, collective or return, is op `op` of the
+/// manifest. Does nothing unless the run is recorded.
+TPRT_API void tprt_mark(tprt_rank *ctx, int32_t op);
+
 /// Reports an index outside of [0, bound). `what` is NUL-terminated text ("FQN:
 /// op") that lives in the artifact. Returns TPRT_INDEX_OUT_OF_RANGE.
 TPRT_API int32_t tprt_index_error(tprt_rank *ctx, const char *what,
@@ -89,8 +93,8 @@ TPRT_API int32_t tprt_index_error(tprt_rank *ctx, const char *what,
 /// contents undefined.
 typedef int32_t (*tpx_main_fn)(tprt_rank *ctx, int64_t rank,
                                const void *const *inputs,
-                               void *const *parameters,
-                               void *const *outputs, void *arena);
+                               void *const *parameters, void *const *outputs,
+                               void *arena);
 
 #ifdef __cplusplus
 }

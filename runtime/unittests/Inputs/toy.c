@@ -19,6 +19,7 @@ static const tprt_gemm_args product = {TPRT_F32, 0, 1, 1, 2, 3, 2, 2, 1,
                                        0,        0, 3, 1, 0, 0, 3, 0, 0};
 
 ENTRY(tpx_main) {
+  tprt_mark(ctx, 0);
   int32_t status = tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
                              rank == 0 ? parameters[1] : NULL);
   if (status)

@@ -15,7 +15,7 @@
 // MANIFEST: {"arena_bytes":{{[0-9]+}},"collectives":[{"axes":["tp"],"bytes_by_rank":[96,96],
 // MANIFEST-SAME: "fqn":"net2",{{.*}}"kind":"all_reduce"
 // MANIFEST-SAME: "entry":"tpx_main"
-// MANIFEST-SAME: "schema":3
+// MANIFEST-SAME: "schema":4
 // MANIFEST-SAME: "world_size":2
 // LLVM: define i32 @tpx_main
 // MLIR: llvm.func @tpx_main

@@ -22,6 +22,8 @@ struct StatusResource : SideEffects::Resource::Base<StatusResource> {
 
 #include "tp/Dialect/TPRT/TPRTDialect.h.inc"
 
+#include "tp/Dialect/TPRT/TPRTInterfaces.h.inc"
+
 #define GET_OP_CLASSES
 #include "tp/Dialect/TPRT/TPRTOps.h.inc"
 

@@ -4,6 +4,7 @@
 #define TP_DIALECT_TPRT_TPRTOPS_TD
 
 include "tp/Dialect/TPRT/TPRTDialect.td"
+include "tp/Dialect/TPRT/TPRTInterfaces.td"
 include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -94,7 +95,9 @@ def TPRT_CollectiveOp : TPRT_Op<"collective", [
   }];
 }
 
-def TPRT_GemmOp : TPRT_Op<"gemm", [MemoryEffects<[MemWrite<TPRT_StatusResource>]>]> {
+def TPRT_GemmOp : TPRT_Op<"gemm", [
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>,
+    DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
   let summary = "Multiply batches of matrices";
   let description = [{
     `C[i,j] = A[i,j] · B[i,j] (+ C[i,j]) (+ bias)` for `i < batch[0]`, `j < batch[1]`. A is m×k, B is
@@ -122,6 +125,22 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [MemoryEffects<[MemWrite<TPRT_StatusResource>]
     `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)?
   }];
   let hasVerifier = 1;
+}
+
+def TPRT_MarkOp : TPRT_Op<"mark", [MemoryEffects<[MemWrite<TPRT_StatusResource>]>]> {
+  let summary = "Say what the ops that follow belong to";
+  let description = [{
+    What follows, up to the next mark or collective, is op `index` of the `ops` in the module's
+    `tprt.manifest`. A run that is traced or profiled takes the time here; any other one loses a
+    nanosecond or two.
+
+    ```mlir
+    tprt.mark 3
+    func.call @kernel_0(%a, %b) : (memref<8xf32>, memref<8xf32>) -> ()
+    ```
+  }];
+  let arguments = (ins I64Attr:$index);
+  let assemblyFormat = "$index attr-dict";
 }
 
 #endif // TP_DIALECT_TPRT_TPRTOPS_TD

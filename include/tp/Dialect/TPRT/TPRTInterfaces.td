@@ -1,0 +1,23 @@
+//===- TPRTInterfaces.td - interfaces of runtime calls -----*- tablegen -*-===//
+
+#ifndef TP_DIALECT_TPRT_TPRTINTERFACES_TD
+#define TP_DIALECT_TPRT_TPRTINTERFACES_TD
+
+include "mlir/IR/Interfaces.td"
+
+def TPRT_LibraryCallInterface : OpInterface<"LibraryCallOpInterface"> {
+  let cppNamespace = "::mlir::tprt";
+  let description = [{
+    A call that computes: how much, for traces and profiles. The op is on memrefs.
+  }];
+  let methods = [
+    InterfaceMethod<"Floating-point operations; a fused multiply-add counts as two.",
+                    "int64_t", "getFlops">,
+    InterfaceMethod<"Bytes of operands that are read and written, each once.",
+                    "int64_t", "getTouchedBytes">,
+    InterfaceMethod<"The element type of the products, which tells how fast a machine can be.",
+                    "::mlir::Type", "getComputedType">
+  ];
+}
+
+#endif // TP_DIALECT_TPRT_TPRTINTERFACES_TD

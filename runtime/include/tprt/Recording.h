@@ -1,0 +1,49 @@
+//===- Recording.h - When ranks did what -------------------------*- C++
+//-*-===//
+//
+//   tprt::Recording recording;
+//   session.run(inputs, {.repeat = 10, .recording = &recording});
+//   tprt::makeTrace(session.getManifest(), recording);    // for Perfetto
+//   tprt::Profile profile(session.getManifest(), recording);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_RECORDING_H
+#define TPRT_RECORDING_H
+
+#include "tprt/Manifest.h"
+
+namespace tprt {
+
+/// A stretch of a rank's time.
+struct Slice {
+  enum class Kind {
+    Run,       ///< one call of the program
+    Op,        ///< generated code or a library call: Manifest::ops
+    Collective ///< waiting for the others included: Manifest::collectives
+  };
+  Kind kind;
+  int64_t index;     ///< of the run, the op or the collective
+  int64_t run;       ///< the run that it is in
+  int64_t begin = 0; ///< nanoseconds of a clock that all ranks share
+  int64_t end = 0;
+  int64_t bytes = 0; ///< of collectives: received from other ranks
+};
+
+/// What ranks did, run by run.
+struct Recording {
+  int64_t numRuns = 0;
+  /// By rank, in the order of their ends. Empty for ranks of other processes.
+  std::vector<std::vector<Slice>> ranks;
+};
+
+/// A trace in the JSON format of Chrome and Perfetto: a process per rank, a
+/// track for computation and one for communication, and arrows that join the
+/// ranks' slices of each collective. Throws an execution error where the
+/// recording isn't of this program.
+TPRT_API std::string makeTrace(const Manifest &manifest,
+                               const Recording &recording);
+
+} // namespace tprt
+
+#endif // TPRT_RECORDING_H
