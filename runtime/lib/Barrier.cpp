@@ -2,6 +2,7 @@
 
 #include "Barrier.h"
 
+#include <bit>
 #include <climits>
 #include <ctime>
 #include <linux/futex.h>
@@ -11,17 +12,26 @@
 using namespace tprt;
 
 // std::atomic::wait has no timeout, so a waiting rank couldn't watch the clock.
-static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+// A futex is 32 bits: the counter's lower half, which changes with every
+// arrival.
+static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
 
-void Barrier::wakeAll() {
-  ::syscall(SYS_futex, &phase, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
-            0);
+static uint32_t *getFutex(std::atomic<uint64_t> &counter) {
+  constexpr bool isLittle = std::endian::native == std::endian::little;
+  return reinterpret_cast<uint32_t *>(&counter) + (isLittle ? 0 : 1);
 }
 
-void Barrier::sleepWhile(uint32_t current) {
+void Barrier::wakeAll() {
+  ::syscall(SYS_futex, getFutex(arrivals), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+            nullptr, 0);
+}
+
+void Barrier::sleepUntil(uint64_t target) {
   constexpr timespec pollInterval = {0, 10'000'000};
   sleepers.fetch_add(1, std::memory_order_seq_cst);
-  ::syscall(SYS_futex, &phase, FUTEX_WAIT_PRIVATE, current, &pollInterval,
-            nullptr, 0);
+  uint64_t seen = arrivals.load(std::memory_order_seq_cst);
+  if (seen < target)
+    ::syscall(SYS_futex, getFutex(arrivals), FUTEX_WAIT_PRIVATE,
+              static_cast<uint32_t>(seen), &pollInterval, nullptr, 0);
   sleepers.fetch_sub(1, std::memory_order_relaxed);
 }

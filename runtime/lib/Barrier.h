@@ -24,16 +24,17 @@ public:
   /// used after that. isOver() says whether the round is complete by now.
   template <typename Poll>
   void wait(Poll poll) {
-    uint32_t current = phase.load(std::memory_order_acquire);
-    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == numThreads) {
-      arrived.store(0, std::memory_order_relaxed);
-      phase.store(current + 1, std::memory_order_seq_cst);
+    // One counter is both: who has arrived, and which round it is. So the last
+    // one lets the others go by the same write that it arrives with.
+    uint64_t ticket = arrivals.fetch_add(1, std::memory_order_seq_cst);
+    uint64_t target = (ticket / numThreads + 1) * numThreads;
+    if (ticket + 1 == target) {
       if (sleepers.load(std::memory_order_seq_cst) > 0)
         wakeAll();
       return;
     }
     for (uint32_t i = 0; i < spins; ++i) {
-      if (phase.load(std::memory_order_acquire) != current)
+      if (arrivals.load(std::memory_order_acquire) >= target)
         return;
       // The one we wait for may stand behind us in the queue for this core.
       if (i % 64 == 63)
@@ -42,12 +43,12 @@ public:
         relax();
     }
     auto isOver = [&] {
-      return phase.load(std::memory_order_seq_cst) != current;
+      return arrivals.load(std::memory_order_seq_cst) >= target;
     };
     auto start = std::chrono::steady_clock::now();
     while (!isOver()) {
       poll(std::chrono::steady_clock::now() - start, isOver);
-      sleepWhile(current);
+      sleepUntil(target);
     }
   }
 
@@ -62,15 +63,14 @@ private:
     asm volatile("yield");
 #endif
   }
-  /// Sleeps until woken while the phase is `current`, at most some 10 ms.
-  void sleepWhile(uint32_t current);
+  /// Sleeps until woken, at most some 10 ms; not at all when `target` have
+  /// arrived.
+  void sleepUntil(uint64_t target);
 
   const uint32_t numThreads;
   const uint32_t spins;
-  // Arrivals and the phase that the others spin on are on lines of their own.
-  alignas(64) std::atomic<uint32_t> arrived{0};
-  alignas(64) std::atomic<uint32_t> phase{0};
-  std::atomic<uint32_t> sleepers{0};
+  alignas(64) std::atomic<uint64_t> arrivals{0}; ///< of all rounds
+  alignas(64) std::atomic<uint32_t> sleepers{0};
 };
 
 } // namespace tprt

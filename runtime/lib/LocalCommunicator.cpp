@@ -2,12 +2,13 @@
 //
 // A collective is: publish the addresses of operand and result, meet, read the
 // others' operands, meet. What a rank reads is a list of boxes, made before the
-// program runs. All-reduce reduces by chunks, one per rank, meets once more in
-// between, and copies the others' chunks.
+// program runs. All-reduce reduces by chunks, one per rank, which writes it to
+// everyone's result.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Barrier.h"
+#include "Cores.h"
 #include "Reduce.h"
 #include "Walk.h"
 #include "tprt/Communicator.h"
@@ -16,7 +17,6 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <thread>
 
 using namespace tprt;
 
@@ -100,7 +100,7 @@ private:
 /// Spinning pays while every rank has a core: about 0.2 ms, several times what
 /// waking a thread costs.
 static uint32_t chooseSpins(int64_t worldSize) {
-  return worldSize <= std::thread::hardware_concurrency() ? 8192 : 32;
+  return worldSize <= static_cast<int64_t>(getUsableCores().size()) ? 8192 : 32;
 }
 
 World::World(const Manifest &manifest, const CommunicatorOptions &options)
@@ -245,7 +245,7 @@ struct Participant {
 
   void copy(std::byte *dst);
   void reduceScatter(std::byte *dst);
-  void allReduce(std::byte *dst);
+  void allReduce();
 };
 
 } // namespace
@@ -270,39 +270,38 @@ void Participant::reduceScatter(std::byte *dst) {
     for (size_t i = 0; i < operands.size(); ++i)
       operands[i] = world.getState(part.reads[i].from).src + src * elementBytes;
     reduce(collective.reduction, collective.dtype, operands,
-           dst + result * elementBytes, size);
+           {dst + result * elementBytes}, size);
   });
   for (const Read &read : part.reads)
     count(read.from, read.walk.getNumElements() * elementBytes);
 }
 
-void Participant::allReduce(std::byte *dst) {
+void Participant::allReduce() {
   int64_t total = part.resultBytes / elementBytes;
-  int64_t n = getRanks().size(), position = part.position;
+  int64_t n = getRanks().size();
   int64_t chunk = (total + n - 1) / n;
   auto getBegin = [&](int64_t p) { return std::min(p * chunk, total); };
   auto getSize = [&](int64_t p) { return getBegin(p + 1) - getBegin(p); };
 
-  // Nobody else reads this rank's chunk of any operand, so results may be
-  // written over operands.
-  int64_t begin = getBegin(position) * elementBytes;
+  // Nobody else touches this rank's chunk of any operand or result, so results
+  // may lie where operands do.
+  int64_t begin = getBegin(part.position) * elementBytes;
   std::vector<const std::byte *> operands(n);
+  std::vector<std::byte *> results(n);
   for (int64_t p = 0; p < n; ++p) {
-    operands[p] = world.getState(getRanks()[p]).src + begin;
-    count(getRanks()[p], getSize(position) * elementBytes);
+    const State &state = world.getState(getRanks()[p]);
+    operands[p] = state.src + begin;
+    results[p] = state.dst + begin;
+    count(getRanks()[p], getSize(part.position) * elementBytes);
   }
-  reduce(collective.reduction, collective.dtype, operands, dst + begin,
-         getSize(position));
+  // Its own last: that stays in this core's cache.
+  std::swap(results[part.position], results.back());
+  reduce(collective.reduction, collective.dtype, operands, results,
+         getSize(part.position));
   meet();
-  for (int64_t step = 1; step < n; ++step) {
-    int64_t p = (position + step) % n; // each rank begins with another peer
-    int64_t start = getBegin(p) * elementBytes;
-    int64_t bytes = getSize(p) * elementBytes;
-    if (bytes > 0)
-      std::memcpy(dst + start, world.getState(getRanks()[p]).dst + start,
-                  bytes);
-    count(getRanks()[p], bytes);
-  }
+  // What the others have written here.
+  for (int64_t p = 0; p < n; ++p)
+    count(getRanks()[p], getSize(p) * elementBytes);
 }
 
 namespace {
@@ -374,8 +373,7 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
   checkSameCollective(self, id);
 
   if (collective.kind == CollectiveKind::AllReduce) {
-    self.allReduce(dst);
-    self.meet();
+    self.allReduce();
   } else if (collective.kind == CollectiveKind::ReduceScatter) {
     self.reduceScatter(dst);
     self.meet();

@@ -10,7 +10,7 @@
 using namespace tprt;
 
 // Elements are reduced by blocks whose accumulators stay in the first-level
-// cache: every operand is read once, the destination written once.
+// cache: every operand is read once, every destination written once.
 static constexpr int64_t blockSize = 1024;
 
 template <typename T>
@@ -36,47 +36,58 @@ TPRT_INLINE T combine(Reduction reduction, T a, T b) {
     return a + b;
 }
 
-/// One reduction as a compile-time constant, so that the loop vectorises.
-template <Reduction reduction, typename T, typename Acc>
-TPRT_INLINE void accumulate(Acc *acc, const T *operand, int64_t count) {
+/// acc[i] = left[i] ∘ operand[i]. The reduction is a compile-time constant, so
+/// that the loop vectorises.
+template <Reduction reduction, typename Left, typename T, typename Acc>
+TPRT_INLINE void accumulate(Acc *acc, const Left *left, const T *operand,
+                            int64_t count) {
   for (int64_t i = 0; i < count; ++i)
-    acc[i] = combine(reduction, acc[i], castElement<Acc>(operand[i]));
+    acc[i] = combine(reduction, castElement<Acc>(left[i]),
+                     castElement<Acc>(operand[i]));
+}
+
+template <typename Left, typename T, typename Acc>
+TPRT_INLINE void accumulate(Reduction reduction, Acc *acc, const Left *left,
+                            const T *operand, int64_t count) {
+  switch (reduction) {
+  case Reduction::Sum:
+  case Reduction::Avg:
+    return accumulate<Reduction::Sum>(acc, left, operand, count);
+  case Reduction::Max:
+    return accumulate<Reduction::Max>(acc, left, operand, count);
+  case Reduction::Min:
+    return accumulate<Reduction::Min>(acc, left, operand, count);
+  case Reduction::Product:
+    return accumulate<Reduction::Product>(acc, left, operand, count);
+  }
 }
 
 template <typename T, typename Acc>
 TPRT_INLINE void reduceBlocks(Reduction reduction, const std::byte *const *srcs,
-                              int64_t numOperands, std::byte *dst,
-                              int64_t count) {
+                              int64_t numOperands, std::byte *const *dsts,
+                              int64_t numResults, int64_t count) {
   alignas(64) Acc acc[blockSize];
   for (int64_t start = 0; start < count; start += blockSize) {
     int64_t size = std::min(blockSize, count - start);
     const T *first = reinterpret_cast<const T *>(srcs[0]) + start;
-    for (int64_t i = 0; i < size; ++i)
-      acc[i] = castElement<Acc>(first[i]);
+    if (numOperands == 1)
+      for (int64_t i = 0; i < size; ++i)
+        acc[i] = castElement<Acc>(first[i]);
     for (int64_t j = 1; j < numOperands; ++j) {
       const T *operand = reinterpret_cast<const T *>(srcs[j]) + start;
-      switch (reduction) {
-      case Reduction::Sum:
-      case Reduction::Avg:
-        accumulate<Reduction::Sum>(acc, operand, size);
-        break;
-      case Reduction::Max:
-        accumulate<Reduction::Max>(acc, operand, size);
-        break;
-      case Reduction::Min:
-        accumulate<Reduction::Min>(acc, operand, size);
-        break;
-      case Reduction::Product:
-        accumulate<Reduction::Product>(acc, operand, size);
-        break;
-      }
+      if (j == 1)
+        accumulate(reduction, acc, first, operand, size);
+      else
+        accumulate(reduction, acc, acc, operand, size);
     }
     if (reduction == Reduction::Avg)
       for (int64_t i = 0; i < size; ++i)
         acc[i] /= static_cast<Acc>(numOperands);
-    T *result = reinterpret_cast<T *>(dst) + start;
-    for (int64_t i = 0; i < size; ++i)
-      result[i] = castElement<T>(acc[i]);
+    for (int64_t j = 0; j < numResults; ++j) {
+      T *result = reinterpret_cast<T *>(dsts[j]) + start;
+      for (int64_t i = 0; i < size; ++i)
+        result[i] = castElement<T>(acc[i]);
+    }
   }
 }
 
@@ -84,8 +95,9 @@ TPRT_INLINE void reduceBlocks(Reduction reduction, const std::byte *const *srcs,
 #define TPRT_REDUCE(NAME, T, ACC)                                              \
   TPRT_MULTIVERSION static void NAME(                                          \
       Reduction reduction, const std::byte *const *srcs, int64_t numOperands,  \
-      std::byte *dst, int64_t count) {                                         \
-    reduceBlocks<T, ACC>(reduction, srcs, numOperands, dst, count);            \
+      std::byte *const *dsts, int64_t numResults, int64_t count) {             \
+    reduceBlocks<T, ACC>(reduction, srcs, numOperands, dsts, numResults,       \
+                         count);                                               \
   }
 TPRT_REDUCE(reduceF32, float, float)
 TPRT_REDUCE(reduceF64, double, double)
@@ -98,7 +110,7 @@ TPRT_REDUCE(reduceI1, uint8_t, uint8_t)
 
 void tprt::reduce(Reduction reduction, Dtype dtype,
                   const std::vector<const std::byte *> &operands,
-                  std::byte *dst, int64_t count) {
+                  const std::vector<std::byte *> &dsts, int64_t count) {
   auto *kernel = [&] {
     switch (dtype) {
     case Dtype::F32:
@@ -118,5 +130,6 @@ void tprt::reduce(Reduction reduction, Dtype dtype,
     }
     return reduceF32;
   }();
-  kernel(reduction, operands.data(), operands.size(), dst, count);
+  kernel(reduction, operands.data(), operands.size(), dsts.data(), dsts.size(),
+         count);
 }

@@ -8,13 +8,13 @@
 
 namespace tprt {
 
-/// dst[i] = operands[0][i] ∘ operands[1][i] ∘ … for i < count, from left to
-/// right. f16 and bf16 accumulate in f32 and round once; integers wrap around;
-/// avg divides the sum by the number of operands (integers truncate); max and
-/// min propagate NaN. `dst` may be one of the operands.
+/// dst[i] = operands[0][i] ∘ operands[1][i] ∘ … for i < count and every dst,
+/// from left to right. f16 and bf16 accumulate in f32 and round once; integers
+/// wrap around; avg divides the sum by the number of operands (integers
+/// truncate); max and min propagate NaN. A dst may be one of the operands.
 void reduce(Reduction reduction, Dtype dtype,
-            const std::vector<const std::byte *> &operands, std::byte *dst,
-            int64_t count);
+            const std::vector<const std::byte *> &operands,
+            const std::vector<std::byte *> &dsts, int64_t count);
 
 } // namespace tprt
 

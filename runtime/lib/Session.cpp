@@ -2,6 +2,7 @@
 
 #include "tprt/Session.h"
 
+#include "Cores.h"
 #include "ShardedTensors.h"
 #include "Team.h"
 
@@ -229,8 +230,7 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
 
   // The BLAS has one pool of threads per process: it serves a single rank, but
   // would only stand in the way of several.
-  setBlasThreads(manifest.worldSize == 1 ? std::thread::hardware_concurrency()
-                                         : 1);
+  setBlasThreads(manifest.worldSize == 1 ? getUsableCores().size() : 1);
   RunResult result;
   result.counts.resize(manifest.worldSize);
   if (!impl->team)

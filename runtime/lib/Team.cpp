@@ -2,6 +2,8 @@
 
 #include "Team.h"
 
+#include "Cores.h"
+
 using namespace tprt;
 
 Team::Team(const Manifest &manifest, const SessionOptions &options)
@@ -9,8 +11,12 @@ Team::Team(const Manifest &manifest, const SessionOptions &options)
       communicators(options.makeCommunicators(manifest, options.communicator)) {
   for (const std::unique_ptr<Communicator> &communicator : communicators)
     ranks.push_back(communicator->getRank());
-  for (const std::unique_ptr<Communicator> &communicator : communicators)
-    threads.emplace_back([this, &communicator] { serve(*communicator); });
+  for (size_t i = 0; i < communicators.size(); ++i) {
+    std::vector<int> cores;
+    if (options.pinRanks)
+      cores = chooseCores(getUsableCores(), i, communicators.size());
+    threads.emplace_back([this, i, cores] { serve(*communicators[i], cores); });
+  }
 }
 
 Team::~Team() {
@@ -36,7 +42,8 @@ void Team::run(const Work &work) {
 }
 
 /// A rank's thread.
-void Team::serve(Communicator &communicator) {
+void Team::serve(Communicator &communicator, const std::vector<int> &cores) {
+  pinThread(cores);
   tprt_rank rank(manifest, communicator);
   for (int64_t run = 1;; ++run) {
     const Work *work;

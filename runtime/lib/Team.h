@@ -32,7 +32,7 @@ public:
   const std::vector<int64_t> &getRanks() const { return ranks; }
 
 private:
-  void serve(Communicator &communicator);
+  void serve(Communicator &communicator, const std::vector<int> &cores);
   void call(tprt_rank &rank, const Work &work);
   void noteFailure(const std::string &message);
 

@@ -532,6 +532,34 @@ static Collective makeNamed(const std::string &fqn, int64_t worldSize) {
   return c;
 }
 
+/// Collectives of overlapping groups follow each other at once: nobody
+/// overwrites what others still read.
+TEST(LocalCommunicator, OverlappingGroups) {
+  std::vector<Collective> collectives;
+  std::vector<std::vector<std::vector<int64_t>>> groupings = {
+      {{0, 1, 2, 3}}, {{0, 1}, {2, 3}}, {{0, 2}, {1, 3}}};
+  for (const auto &groups : groupings) {
+    collectives.push_back(makeNamed("mlp", 4));
+    collectives.back().groups = groups;
+  }
+  runRanks(makeManifest(4, collectives), {}, [&](Communicator &communicator) {
+    float data[4];
+    auto *bytes = reinterpret_cast<std::byte *>(data);
+    auto run = [&](int64_t id, float value) {
+      std::fill_n(data, 4, value);
+      communicator.run(id, bytes, bytes);
+      return data[3];
+    };
+    for (int round = 0; round < 2000; ++round) {
+      float rank = communicator.getRank();
+      ASSERT_EQ(run(1, round + rank), 2 * round + (rank < 2 ? 1 : 5));
+      ASSERT_EQ(run(1, rank), rank < 2 ? 1 : 5);
+      ASSERT_EQ(run(2, round), 2 * round);
+      ASSERT_EQ(run(0, round + rank), 4 * round + 6);
+    }
+  });
+}
+
 /// Many more ranks than cores, many rounds: ends, and soon.
 TEST(LocalCommunicator, OversubscribedRanks) {
   Manifest manifest = makeManifest(24, {makeNamed("mlp", 24)});

@@ -2,6 +2,7 @@
 
 #include "tprt/Session.h"
 
+#include "Cores.h"
 #include "TestUtils.h"
 #include "tprt/Report.h"
 
@@ -51,6 +52,25 @@ TEST(Session, RunsTheToyProgram) {
   for (int64_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(result.counts[rank][0], (CollectiveCount{1, 24}));
     EXPECT_EQ(result.counts[rank][1], (CollectiveCount{0, 0}));
+  }
+}
+
+TEST(Session, RanksHaveCoresOfTheirOwn) {
+  std::vector<int> cores = {0, 1, 3, 4, 5};
+  EXPECT_EQ(chooseCores(cores, 0, 2), (std::vector<int>{0, 1}));
+  EXPECT_EQ(chooseCores(cores, 1, 2), (std::vector<int>{3, 4}));
+  EXPECT_EQ(chooseCores(cores, 0, 1), cores);
+  EXPECT_EQ(chooseCores(cores, 4, 5), std::vector<int>{5});
+  EXPECT_EQ(chooseCores(cores, 5, 6), std::vector<int>{}); // too few
+}
+
+TEST(Session, SameResultPinnedOrNot) {
+  for (bool pinRanks : {false, true}) {
+    SessionOptions options;
+    options.pinRanks = pinRanks;
+    Session session(loadToy(), makeWeights(), options);
+    EXPECT_EQ(getElements<float>(session.run(makeInputs()).outputs.at("y")),
+              (std::vector<float>{15, 26, 37, 23, 34, 45}));
   }
 }
 

@@ -97,6 +97,7 @@ SessionOptions getSessionOptions(const Options &options) {
   SessionOptions sessionOptions;
   sessionOptions.communicator.timeout =
       std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
+  sessionOptions.pinRanks = !options.noPin;
   return sessionOptions;
 }
 

@@ -41,7 +41,7 @@ struct Options {
   std::vector<std::string> inputs, outputs, expected;
   std::string weights, outputWeights, json, blocks, calibration;
   std::string trace, machine;
-  bool profile = false;
+  bool profile = false, noPin = false;
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
   double timeout = 120;
   tprt::Tolerance tolerance;

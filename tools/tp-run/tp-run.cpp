@@ -178,12 +178,10 @@ static ExitCode run(const Options &options) {
     file.commit();
   writeTrace(options, manifest, runOptions.recording);
   writeProgramWeights(options, session);
-  if (options.json != "-") {
-    if (options.run.repeat > 1)
-      std::cout << describe(summarize(result.seconds));
-    if (profile)
-      std::cout << profile->toTable();
-  }
+  if (options.json.empty() && options.run.repeat > 1)
+    std::cout << describe(summarize(result.seconds));
+  if (options.json != "-" && profile)
+    std::cout << profile->toTable();
   if (options.outputs.empty() && options.expected.empty() &&
       options.json.empty() && options.blocks.empty() &&
       options.outputWeights.empty() && !recording)
@@ -271,6 +269,9 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::Range(int64_t(0), int64_t(1) << 40))
       ->type_name("N")
       ->capture_default_str();
+  app.add_flag("--no-pin", options.noPin,
+               "let the system choose the ranks' cores; otherwise each rank "
+               "keeps its own, where there are enough");
   app.add_option("--timeout", options.timeout,
                  "seconds that a rank may wait for the others; 0: forever")
       ->check(CLI::Range(0.0, 1e9))

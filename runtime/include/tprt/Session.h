@@ -55,6 +55,8 @@ struct RunResult {
 struct SessionOptions {
   CommunicatorOptions communicator;
   CommunicatorFactory makeCommunicators = makeLocalCommunicators;
+  /// Keeps each rank's thread on cores of its own, where there are enough.
+  bool pinRanks = true;
 };
 
 /// All problems of a set of named tensors against what is wanted, one per line:

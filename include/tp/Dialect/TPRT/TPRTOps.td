@@ -132,7 +132,7 @@ def TPRT_MarkOp : TPRT_Op<"mark", [MemoryEffects<[MemWrite<TPRT_StatusResource>]
   let description = [{
     What follows, up to the next mark or collective, is op `index` of the `ops` in the module's
     `tprt.manifest`. A run that is traced or profiled takes the time here; any other one loses a
-    nanosecond or two.
+    few nanoseconds.
 
     ```mlir
     tprt.mark 3
