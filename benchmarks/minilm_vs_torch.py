@@ -5,7 +5,6 @@ Both run the same batch in one process of this script, in turns: so many rounds 
 so many runs each. The table has the median over the rounds of each round's median."""
 
 import argparse
-import json
 import os
 import platform
 import statistics
@@ -58,9 +57,8 @@ def time_torch(encoder, inputs, runs):
 
 def time_ranks(artifact, runs):
     """Median seconds of `runs` runs, as tp-run measures them, after two that don't count."""
-    path = artifact.folder / "run.json"
-    artifact.run("--warmup", "2", "--repeat", str(runs), "--json", path)
-    return json.loads(path.read_text())["seconds"]["median"]
+    artifact.run("--warmup", "2", "--repeat", str(runs))
+    return artifact.executed["seconds"]["median"]
 
 
 def cpu_name():

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Training steps of a Llama-style model in PyTorch: in one process, as DTensor's parallelize_module shards it, and
-sharded by hand after Megatron-LM. training_step.py runs it; alone:
+"""Training steps, or forward passes, of a Llama-style model in PyTorch: in one process, as DTensor's parallelize_module shards it, and
+sharded by hand after Megatron-LM. training_step.py and run_all.py run it; alone:
 
     python training_peers.py single --threads 2
     torchrun --nproc-per-node 2 training_peers.py dtensor
     torchrun --nproc-per-node 2 training_peers.py megatron
 
-Prints one line of JSON: seconds of each step (forward, loss, backward, AdamW), and the losses."""
+Prints one line of JSON: seconds of each step (forward, loss, backward, AdamW), and the losses; with --forward, those of the forward
+pass alone, with gradients off."""
 
 import argparse
 import json
@@ -138,6 +139,20 @@ def shard_by_dtensor(model: Decoder) -> Decoder:
     return parallelize_module(model, init_device_mesh("cpu", (dist.get_world_size(),)), plan)
 
 
+def measure_forward(model: Decoder, x: Tensor, steps: int, parallel: bool):
+    """Seconds of each forward pass, and the mean square of its result."""
+    seconds, losses = [], []
+    with torch.no_grad():
+        for _ in range(steps):
+            if parallel:
+                dist.barrier()
+            start = time.perf_counter()
+            y = model(x)
+            seconds.append(time.perf_counter() - start)
+            losses.append(y.square().mean().item())
+    return seconds, losses
+
+
 def measure(model: Decoder, x: Tensor, steps: int, parallel: bool):
     """Seconds and loss of each step."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
@@ -159,6 +174,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=["single", "dtensor", "megatron"])
     parser.add_argument("--threads", type=int, default=1, help="of each process (default: %(default)s)")
+    parser.add_argument("--forward", action="store_true", help="forward passes instead of steps")
     parser.add_argument("--steps", type=int, default=15, help="(default: %(default)s)")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -167,7 +183,8 @@ def main():
     if parallel:
         dist.init_process_group("gloo")
         model = (shard_by_hand if arguments.mode == "megatron" else shard_by_dtensor)(model)
-    seconds, losses = measure(model, x, arguments.steps, parallel)
+    timed = measure_forward if arguments.forward else measure
+    seconds, losses = timed(model, x, arguments.steps, parallel)
     if not parallel or dist.get_rank() == 0:
         print(json.dumps({"seconds": seconds, "losses": losses}))
     if parallel:

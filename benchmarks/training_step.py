@@ -56,14 +56,20 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def compile_step(arguments):
-    """The compiled step, and the options that give it its data: the loss is the mean square of the output, as its
-    distance from zero."""
+def import_decoder(arguments):
+    """The imported model, beside its plan."""
     model, x = training_peers.build()
     tools = tp_tools.Tools(arguments.bin, arguments.out, echo=False)
     tp_tools.save_torchscript(model, {"x": x}, tools.out / "model.pt")
-    imported = tools.import_model(tools.out / "model.pt", {"x": x})
     (tools.out / "plan.yaml").write_text(PLAN)
+    return tools.import_model(tools.out / "model.pt", {"x": x})
+
+
+def compile_step(imported):
+    """The compiled step, and the options that give it its data: the loss is the mean square of the output, as its
+    distance from zero."""
+    tools = imported.tools
+    x = np.load(tools.out / "x.npy", mmap_mode="r")
     (tools.out / "train.yaml").write_text(TRAINING)
     np.save(tools.out / "target.npy", np.zeros(x.shape, np.float32))
     step = imported.compile(tools.out / "plan.yaml", tools.out / "step", f"train={tools.out / 'train.yaml'}")
@@ -76,8 +82,8 @@ def run_ranks(step, data, steps):
     return {"seconds": [row["seconds"] for row in metrics], "losses": [row["loss"] for row in metrics]}
 
 
-def run_peer(mode, steps):
-    """The same of PyTorch."""
+def run_peer(mode, steps, *options):
+    """The same of PyTorch; `options` are training_peers.py's."""
     script = str(Path(training_peers.__file__))
     if mode == "single":
         command = [sys.executable, script, mode, "--threads", str(RANKS)]
@@ -87,7 +93,7 @@ def run_peer(mode, steps):
             port = free.getsockname()[1]
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS),
                    "--master-addr", "127.0.0.1", "--master-port", str(port), script, mode]
-    done = subprocess.run([*command, "--steps", str(steps)], capture_output=True, text=True,
+    done = subprocess.run([*command, "--steps", str(steps), *options], capture_output=True, text=True,
                           env={**os.environ, "OMP_NUM_THREADS": str(RANKS if mode == "single" else 1)})
     if done.returncode:
         sys.exit(f"{done.stderr}error: {mode} failed with exit code {done.returncode}")
@@ -96,7 +102,7 @@ def run_peer(mode, steps):
 
 def main():
     arguments = parse_arguments()
-    step, data = compile_step(arguments)
+    step, data = compile_step(import_decoder(arguments))
     print_environment()
     print(f"{training_peers.LAYERS} layers, {training_peers.BATCH} × {training_peers.LENGTH} tokens, AdamW, f32,"
           f" {arguments.rounds} rounds of {arguments.steps} steps", flush=True)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """End-to-end test: import each model once, run it over each number of ranks, and
-require PyTorch's result within a relative difference of 1e-4, with no more
-collectives than Megatron's scheme needs, and with the bytes and the memory that
-the report predicts, exactly.
+require PyTorch's result within a relative difference of 1e-4, the same bits when
+run again, with no more collectives than Megatron's scheme needs, and with the bytes
+and the memory that the report predicts, exactly.
 
 Prints one line for each run; exits with 1 when any of them fails."""
 
@@ -103,13 +103,16 @@ def check_ranks(name, case, imported, ranks, expected):
     """Whether the model, sharded over `ranks` ranks, does what the case says."""
     try:
         artifact = imported.shard(HERE / case.plan, ranks)
-        difference = tp_tools.relative_difference(artifact.run(), expected)
+        value, again = artifact.run(), artifact.run("--no-pin")
+        difference = tp_tools.relative_difference(value, expected)
     except SystemExit as error:
         print(f"FAIL {name}, {ranks} ranks: {error}", flush=True)
         return False
     problems = []
     if not difference <= TOLERANCE:
         problems.append(f"expected at most {TOLERANCE:.0e}")
+    if value.tobytes() != again.tobytes():
+        problems.append("a second run gives other bits")
     totals = artifact.report["totals"]
     collectives = {kind: total["count"] for kind, total in totals.items()}
     wanted = case.collectives if ranks > 1 else {}
