@@ -56,7 +56,7 @@ int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
 
 int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args, const void *a,
                   const void *b, void *c, const void *bias) {
-  return guarded(*ctx, [&] { gemm(*args, a, b, c, bias, ctx->scratch); });
+  return guarded(*ctx, [&] { gemm(*args, a, b, c, bias, ctx->gemm); });
 }
 
 void tprt_mark(tprt_rank *ctx, int32_t op) {

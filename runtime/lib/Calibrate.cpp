@@ -105,7 +105,7 @@ static double measureProduct(Dtype dtype, int64_t n, int64_t numThreads,
     int64_t bytes = n * n * byteWidth(dtype);
     auto matrices = allocateAligned(3 * bytes);
     std::memset(matrices.get(), 0, 3 * bytes);
-    auto scratch = std::make_shared<GemmScratch>();
+    auto scratch = std::make_shared<GemmState>();
     return [=] {
       tprt_gemm_args args{};
       args.dtype = static_cast<int32_t>(dtype);

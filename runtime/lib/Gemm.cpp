@@ -1,15 +1,19 @@
 //===- Gemm.cpp - Batched matrix products --------------------------------===//
 //
-// f32 and f64 go to OpenBLAS as they are. f16 and bf16 are converted by column
-// blocks of B and row blocks of A to f32, multiplied there, and rounded once.
+// f32 is multiplied in tiles, its right operand packed by column blocks or,
+// where that is a weight, once for all calls. f16 and bf16 are converted by
+// column blocks of B and row blocks of A to f32, multiplied there, and rounded
+// once. OpenBLAS has f64, vectors, and what is large where it may use several
+// threads.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Gemm.h"
 
-#include "tprt/Dtype.h"
+#include "tprt/Tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cblas.h>
 #include <limits>
 #include <string>
@@ -18,34 +22,82 @@
 
 using namespace tprt;
 
-/// Columns of B and rows of A that are converted at a time. Wide enough that
-/// conversion costs little beside the product, small enough that the blocks of
-/// a common k stay in the second-level cache.
-static constexpr int64_t convertedColumns = 256;
-static constexpr int64_t convertedRows = 256;
+/// Columns of B and rows of A that are packed or converted at a time. Wide
+/// enough that this costs little beside the product, small enough that the
+/// blocks of a common k stay in the caches.
+static constexpr int64_t blockColumns = 512;
+static constexpr int64_t blockRows = 96;
+
+/// Below so many rows, packing B takes longer than OpenBLAS loses.
+static constexpr int64_t minRowsToPack = 4;
 
 static constexpr int64_t maxBlasSize = std::numeric_limits<blasint>::max();
 
-void tprt::setBlasThreads(int count) { openblas_set_num_threads(count); }
+static std::atomic<int> blasThreads{1};
 
-float *GemmScratch::getFloats(int64_t count) {
-  if (count > capacity) {
-    floats.reset(new float[count]);
-    capacity = count;
-  }
-  return floats.get();
+void tprt::setBlasThreads(int count) {
+  blasThreads = count;
+  openblas_set_num_threads(count);
 }
 
+//===----------------------------------------------------------------------===//
+// GemmState
+//===----------------------------------------------------------------------===//
+
+float *GemmState::getFloats(int64_t count) {
+  if (count > capacity) {
+    floats = allocateAligned(count * sizeof(float));
+    capacity = count;
+  }
+  return reinterpret_cast<float *>(floats.get());
+}
+
+void GemmState::setConstants(std::vector<std::span<const std::byte>> blocks,
+                             int64_t maxBytes) {
+  packed.clear();
+  packedBytes = 0;
+  maxPackedBytes = maxBytes;
+  constants = std::move(blocks);
+  std::sort(constants.begin(), constants.end(),
+            [](auto x, auto y) { return x.data() < y.data(); });
+}
+
+bool GemmState::isConstant(const void *data) const {
+  auto *byte = static_cast<const std::byte *>(data);
+  auto next = std::upper_bound(
+      constants.begin(), constants.end(), byte,
+      [](const std::byte *value, auto block) { return value < block.data(); });
+  return next != constants.begin() &&
+         byte < std::prev(next)->data() + std::prev(next)->size();
+}
+
+/// Packs a k x n matrix of any float type but f64, by column blocks.
+static void packAsFloats(Dtype dtype, const void *data, int64_t row,
+                         int64_t col, int64_t k, int64_t n, float *packed);
+
+const float *GemmState::getPacked(Dtype dtype, const void *data, int64_t row,
+                                  int64_t col, int64_t k, int64_t n) {
+  if (constants.empty())
+    return nullptr;
+  auto [entry, isNew] =
+      packed.try_emplace(Key{reinterpret_cast<intptr_t>(data), row, col, k, n});
+  if (isNew && isConstant(data)) {
+    int64_t bytes = getPackedSize<float>(k, n) * sizeof(float);
+    if (packedBytes + bytes <= maxPackedBytes) {
+      packedBytes += bytes;
+      entry->second = allocateAligned(bytes);
+      packAsFloats(dtype, data, row, col, k, n,
+                   reinterpret_cast<float *>(entry->second.get()));
+    }
+  }
+  return reinterpret_cast<const float *>(entry->second.get());
+}
+
+//===----------------------------------------------------------------------===//
+// OpenBLAS
+//===----------------------------------------------------------------------===//
+
 namespace {
-
-/// A matrix operand: where element (i, j) is.
-template <typename T>
-struct Matrix {
-  T *data;
-  int64_t row, col; ///< strides in elements
-
-  T &at(int64_t i, int64_t j) const { return data[i * row + j * col]; }
-};
 
 /// An operand as BLAS wants it.
 struct Layout {
@@ -119,10 +171,10 @@ static void prepareResult(const tprt_gemm_args &args, T *c, const T *bias) {
   }
 }
 
-/// One product of f32 or f64.
+/// One product by the library.
 template <typename T>
-static void multiply(const tprt_gemm_args &args, const T *a, const T *b, T *c,
-                     const T *bias) {
+static void multiplyByBlas(const tprt_gemm_args &args, const T *a, const T *b,
+                           T *c, const T *bias) {
   bool isVector = args.m == 1 || args.n == 1;
   // A product without bias writes C; the others add to what is prepared.
   bool overwrites = !args.accumulate && !bias && !isVector && args.k > 0;
@@ -147,12 +199,16 @@ static void multiply(const tprt_gemm_args &args, const T *a, const T *b, T *c,
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
 /// Converts rows x cols elements to a dense f32 block in the source's order, so
-/// that both sides are read and written along memory. Returns the block's
-/// strides.
+/// that both sides are read and written along memory. Returns the block.
 template <typename T>
-static Matrix<float> convertBlock(Dtype dtype, Matrix<const T> source,
-                                  int64_t rows, int64_t cols, float *block) {
+static Matrix<const float> convertBlock(Dtype dtype, Matrix<const T> source,
+                                        int64_t rows, int64_t cols,
+                                        float *block) {
   bool isByColumns = source.row == 1 && (source.col != 1 || cols == 1);
   if (isByColumns) {
     for (int64_t j = 0; j < cols; ++j)
@@ -170,52 +226,109 @@ static Matrix<float> convertBlock(Dtype dtype, Matrix<const T> source,
   return {block, cols, 1};
 }
 
-/// One product of f16 or bf16.
+/// Packs `cols` columns of B; `converted` has room for them where T isn't f32.
 template <typename T>
-static void multiply(const tprt_gemm_args &args, const T *a, const T *b, T *c,
-                     const T *bias, GemmScratch &scratch) {
+static void packBlock(Dtype dtype, Matrix<const T> b, int64_t k, int64_t cols,
+                      float *packed, float *converted) {
+  if constexpr (std::is_same_v<T, float>)
+    pack<float>(b, k, cols, packed);
+  else
+    pack<float>(convertBlock<T>(dtype, b, k, cols, converted), k, cols, packed);
+}
+
+template <typename T>
+static void packColumns(Dtype dtype, Matrix<const T> b, int64_t k, int64_t n,
+                        float *packed) {
+  // Whole panels of every CPU's tiles.
+  constexpr int64_t columns = 256;
+  std::vector<float> converted(std::is_same_v<T, float> ? 0 : k * columns);
+  for (int64_t j = 0; j < n; j += columns)
+    packBlock<T>(dtype, {&b.at(0, j), b.row, b.col}, k,
+                 std::min(columns, n - j), packed + j * k, converted.data());
+}
+
+void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
+                  int64_t k, int64_t n, float *packed) {
+  if (dtype == Dtype::F32)
+    packColumns<float>(dtype, {static_cast<const float *>(data), row, col}, k,
+                       n, packed);
+  else // f16 and bf16 are moved alike
+    packColumns<BFloat16>(
+        dtype, {static_cast<const BFloat16 *>(data), row, col}, k, n, packed);
+}
+
+/// One product of f32, f16 or bf16. `packed` is B where that has been packed
+/// before, else null.
+template <typename T>
+static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
+                          const float *packed, T *c, const T *bias,
+                          GemmState &state) {
+  constexpr bool isHalf = !std::is_same_v<T, float>;
   Dtype dtype = static_cast<Dtype>(args.dtype);
-  int64_t maxRows = std::min(args.m, convertedRows);
-  int64_t maxCols = std::min(args.n, convertedColumns);
-  float *blockA = scratch.getFloats(args.k * (maxRows + maxCols) +
-                                    maxRows * maxCols + maxCols);
-  float *blockB = blockA + maxRows * args.k;
-  float *blockC = blockB + args.k * maxCols;
-  float *blockBias = blockC + maxRows * maxCols;
+  int64_t maxRows = std::min(args.m, blockRows);
+  int64_t maxCols = std::min(args.n, blockColumns);
   Matrix<const T> matrixA{a, args.a_row, args.a_col};
   Matrix<const T> matrixB{b, args.b_row, args.b_col};
 
+  int64_t packedSize = packed ? 0 : getPackedSize<float>(args.k, maxCols);
+  int64_t convertedSize = isHalf && !packed ? args.k * maxCols : 0;
+  int64_t halfSize =
+      isHalf ? maxRows * args.k + maxRows * maxCols + maxCols : 0;
+  float *blockB = state.getFloats(packedSize + convertedSize + halfSize);
+  float *convertedB = blockB + packedSize;
+  float *blockA = convertedB + convertedSize;
+  float *blockC = blockA + maxRows * args.k;
+  float *blockBias = blockC + maxRows * maxCols;
+
   for (int64_t j = 0; j < args.n; j += maxCols) {
     int64_t cols = std::min(maxCols, args.n - j);
-    Matrix<float> floatB =
-        convertBlock<T>(dtype, {&matrixB.at(0, j), args.b_row, args.b_col},
-                        args.k, cols, blockB);
-    if (bias)
-      convertToF32(dtype, bias + j, blockBias, cols);
-    for (int64_t i = 0; i < args.m; i += maxRows) {
-      int64_t rows = std::min(maxRows, args.m - i);
-      Matrix<float> floatA =
-          convertBlock<T>(dtype, {&matrixA.at(i, 0), args.a_row, args.a_col},
-                          rows, args.k, blockA);
-      T *result = c + i * args.c_row + j;
-      if (args.accumulate)
+    const float *right = packed ? packed + j * args.k : blockB;
+    if (!packed)
+      packBlock<T>(dtype, {&matrixB.at(0, j), args.b_row, args.b_col}, args.k,
+                   cols, blockB, convertedB);
+    if constexpr (!isHalf) {
+      multiplyPacked<float>(args.m, cols, args.k, matrixA, right, c + j,
+                            args.c_row, args.accumulate,
+                            bias ? bias + j : nullptr);
+    } else {
+      if (bias)
+        convertToF32(dtype, bias + j, blockBias, cols);
+      for (int64_t i = 0; i < args.m; i += maxRows) {
+        int64_t rows = std::min(maxRows, args.m - i);
+        Matrix<const float> left =
+            convertBlock<T>(dtype, {&matrixA.at(i, 0), args.a_row, args.a_col},
+                            rows, args.k, blockA);
+        T *result = c + i * args.c_row + j;
+        if (args.accumulate)
+          for (int64_t r = 0; r < rows; ++r)
+            convertToF32(dtype, result + r * args.c_row, blockC + r * cols,
+                         cols);
+        multiplyPacked<float>(rows, cols, args.k, left, right, blockC, cols,
+                              args.accumulate, bias ? blockBias : nullptr);
         for (int64_t r = 0; r < rows; ++r)
-          convertToF32(dtype, result + r * args.c_row, blockC + r * cols, cols);
-      tprt_gemm_args block = args;
-      block.m = rows;
-      block.n = cols;
-      block.a_row = floatA.row;
-      block.a_col = floatA.col;
-      block.b_row = floatB.row;
-      block.b_col = floatB.col;
-      block.c_row = cols;
-      multiply<float>(block, blockA, blockB, blockC,
-                      bias ? blockBias : nullptr);
-      for (int64_t r = 0; r < rows; ++r)
-        convertFromF32(dtype, blockC + r * cols, result + r * args.c_row, cols);
+          convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
+                         cols);
+      }
     }
   }
 }
+
+/// One product of f32.
+static void multiply(const tprt_gemm_args &args, const float *a, const float *b,
+                     const float *packed, float *c, const float *bias,
+                     GemmState &state) {
+  // Vectors have nothing to reuse; of several threads only the library makes
+  // use.
+  bool wantsBlas = args.m < minRowsToPack || args.n == 1 || blasThreads > 1;
+  if (!packed && wantsBlas)
+    multiplyByBlas(args, a, b, c, bias);
+  else
+    multiplyTiles(args, a, b, packed, c, bias, state);
+}
+
+//===----------------------------------------------------------------------===//
+// Batches
+//===----------------------------------------------------------------------===//
 
 /// Batches that share B and lie row after row in A and C are one product of
 /// more rows.
@@ -237,7 +350,14 @@ static void foldBatches(tprt_gemm_args &args) {
 template <typename T>
 static void multiplyBatches(const tprt_gemm_args &args, const void *a,
                             const void *b, void *c, const void *bias,
-                            GemmScratch &scratch) {
+                            GemmState &state) {
+  const float *packed = nullptr;
+  bool hasOneB = (args.batch0 == 1 || args.b_b0 == 0) &&
+                 (args.batch1 == 1 || args.b_b1 == 0);
+  if (!std::is_same_v<T, double> && hasOneB && args.n > 1 && args.k > 0 &&
+      blasThreads == 1)
+    packed = state.getPacked(static_cast<Dtype>(args.dtype), b, args.b_row,
+                             args.b_col, args.k, args.n);
   for (int64_t i = 0; i < args.batch0; ++i)
     for (int64_t j = 0; j < args.batch1; ++j) {
       const T *matrixA =
@@ -245,12 +365,13 @@ static void multiplyBatches(const tprt_gemm_args &args, const void *a,
       const T *matrixB =
           static_cast<const T *>(b) + i * args.b_b0 + j * args.b_b1;
       T *matrixC = static_cast<T *>(c) + i * args.c_b0 + j * args.c_b1;
-      if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-        multiply<T>(args, matrixA, matrixB, matrixC,
-                    static_cast<const T *>(bias));
+      const T *row = static_cast<const T *>(bias);
+      if constexpr (std::is_same_v<T, double>)
+        multiplyByBlas(args, matrixA, matrixB, matrixC, row);
+      else if constexpr (std::is_same_v<T, float>)
+        multiply(args, matrixA, matrixB, packed, matrixC, row, state);
       else
-        multiply<T>(args, matrixA, matrixB, matrixC,
-                    static_cast<const T *>(bias), scratch);
+        multiplyTiles(args, matrixA, matrixB, packed, matrixC, row, state);
     }
 }
 
@@ -276,7 +397,7 @@ static void check(const tprt_gemm_args &args) {
 }
 
 void tprt::gemm(const tprt_gemm_args &given, const void *a, const void *b,
-                void *c, const void *bias, GemmScratch &scratch) {
+                void *c, const void *bias, GemmState &state) {
   check(given);
   tprt_gemm_args args = given;
   foldBatches(args);
@@ -284,12 +405,12 @@ void tprt::gemm(const tprt_gemm_args &given, const void *a, const void *b,
     return;
   switch (static_cast<Dtype>(args.dtype)) {
   case Dtype::F32:
-    return multiplyBatches<float>(args, a, b, c, bias, scratch);
+    return multiplyBatches<float>(args, a, b, c, bias, state);
   case Dtype::F64:
-    return multiplyBatches<double>(args, a, b, c, bias, scratch);
+    return multiplyBatches<double>(args, a, b, c, bias, state);
   case Dtype::F16:
-    return multiplyBatches<Half>(args, a, b, c, bias, scratch);
+    return multiplyBatches<Half>(args, a, b, c, bias, state);
   default:
-    return multiplyBatches<BFloat16>(args, a, b, c, bias, scratch);
+    return multiplyBatches<BFloat16>(args, a, b, c, bias, state);
   }
 }

@@ -4,30 +4,55 @@
 #ifndef TPRT_LIB_GEMM_H
 #define TPRT_LIB_GEMM_H
 
-#include "tprt/abi.h"
+#include "Tiles.h"
+#include "tprt/Dtype.h"
 
+#include <array>
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace tprt {
 
-/// Memory of one rank that products reuse: f32 blocks of half-precision
-/// operands. Grows to what the largest needs.
-class GemmScratch {
+/// What the products of one rank keep between calls.
+class TPRT_API GemmState {
 public:
-  /// At least `count` elements, contents undefined.
+  /// Room for at least `count` elements, aligned to 64 bytes, contents
+  /// undefined; the next call may reuse it.
   float *getFloats(int64_t count);
 
+  /// Says which memory never changes. Right operands there are packed at their
+  /// first use and kept, up to `maxBytes` in all; what was kept is forgotten.
+  void setConstants(std::vector<std::span<const std::byte>> blocks,
+                    int64_t maxBytes);
+
+  /// The k x n matrix at `data`, of f32, f16 or bf16, as multiplyPacked wants
+  /// it, or null where it may change or is too large to keep.
+  const float *getPacked(Dtype dtype, const void *data, int64_t row,
+                         int64_t col, int64_t k, int64_t n);
+
+  int64_t getPackedBytes() const { return packedBytes; }
+
 private:
-  std::unique_ptr<float[]> floats;
+  using Key = std::array<int64_t, 5>; ///< address, strides, k, n
+
+  bool isConstant(const void *data) const;
+
+  std::shared_ptr<std::byte> floats;
   int64_t capacity = 0;
+  std::vector<std::span<const std::byte>> constants; ///< by address
+  std::map<Key, std::shared_ptr<std::byte>> packed;
+  int64_t packedBytes = 0, maxPackedBytes = 0;
 };
 
 /// See tprt_gemm. Throws an execution error when the arguments are out of
 /// range.
 void gemm(const tprt_gemm_args &args, const void *a, const void *b, void *c,
-          const void *bias, GemmScratch &scratch);
+          const void *bias, GemmState &state);
 
-/// How many threads the BLAS uses within one call, process-wide.
+/// How many threads the library uses within one call, process-wide.
 void setBlasThreads(int count);
 
 } // namespace tprt

@@ -20,7 +20,7 @@ struct tprt_rank {
   std::vector<tprt::CollectiveCount> counts; ///< by collective, of this run
   int64_t lastCollective = -1; ///< the one that is running or ran last
   bool isInCollective = false;
-  tprt::GemmScratch scratch;
+  tprt::GemmState gemm;
   std::optional<tprt::Recorder> recorder; ///< while a run is recorded
 
   // The first failure: set before the status that reports it is returned.

@@ -211,6 +211,7 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
       {"seconds", toJson(result.seconds)},
       {"arena_bytes", manifest.arenaBytes},
       {"copied_weight_bytes", session.getCopiedWeightBytes()},
+      {"packed_weight_bytes", session.getPackedWeightBytes()},
       {"total", {{"calls", total.calls}, {"bytes", total.bytes}}},
       {"ranks", ranks},
   };

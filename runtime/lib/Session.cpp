@@ -7,6 +7,7 @@
 #include "Team.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <numeric>
@@ -95,10 +96,13 @@ struct Session::Impl {
   ShardedTensors parameters;
   std::vector<RankMemory> memory;
   std::unique_ptr<Team> team; ///< made by the first run
+  std::atomic<int64_t> packedWeightBytes{0};
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
   std::vector<int64_t> getHostedRanks() const;
   void allocate();
+  void makeTeam();
+  void nameConstants();
   void runRank(tprt_rank &rank, const ShardedTensors &inputs,
                const RunOptions &options, RunResult &result);
   void gatherOutputs(const std::vector<int64_t> &ranks, RunResult &result);
@@ -128,6 +132,26 @@ void Session::Impl::allocate() {
   }
 }
 
+void Session::Impl::makeTeam() {
+  team = std::make_unique<Team>(getManifest(), options);
+  nameConstants();
+}
+
+/// Tells the ranks which blocks keep their values from now on.
+void Session::Impl::nameConstants() {
+  team->run([&](tprt_rank &rank) {
+    int64_t id = rank.communicator.getRank();
+    std::vector<std::span<const std::byte>> constants;
+    const std::vector<TensorInfo> &infos = getManifest().parameters;
+    for (size_t i = 0; i < infos.size(); ++i)
+      if (!infos[i].isUpdated)
+        constants.emplace_back(
+            static_cast<const std::byte *>(parameters.getPointers(id)[i]),
+            infos[i].getShardBytes(id));
+    rank.gemm.setConstants(std::move(constants), options.maxPackedWeightBytes);
+  });
+}
+
 void Session::Impl::runRank(tprt_rank &rank, const ShardedTensors &inputs,
                             const RunOptions &options, RunResult &result) {
   using Clock = std::chrono::steady_clock;
@@ -150,6 +174,7 @@ void Session::Impl::runRank(tprt_rank &rank, const ShardedTensors &inputs,
           std::chrono::duration<double>(Clock::now() - start).count());
   }
   result.counts[id] = rank.counts;
+  packedWeightBytes += rank.gemm.getPackedBytes();
 }
 
 void Session::Impl::gatherOutputs(const std::vector<int64_t> &ranks,
@@ -184,7 +209,7 @@ void Session::Impl::keepBlocks(const std::vector<int64_t> &ranks,
 
 Session::Session(std::shared_ptr<const Artifact> artifact,
                  const TensorMap &weights, SessionOptions options)
-    : impl(new Impl{std::move(artifact), std::move(options), {}, {}, {}}) {
+    : impl(new Impl{std::move(artifact), std::move(options)}) {
   const Manifest &manifest = impl->getManifest();
   std::string problems = checkTensors(manifest.parameters, weights, "weight",
                                       /*allowUnused=*/true);
@@ -234,7 +259,8 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   RunResult result;
   result.counts.resize(manifest.worldSize);
   if (!impl->team)
-    impl->team = std::make_unique<Team>(manifest, impl->options);
+    impl->makeTeam();
+  impl->packedWeightBytes = 0;
   if (options.recording)
     options.recording->ranks.resize(manifest.worldSize);
   try {
@@ -276,6 +302,8 @@ void Session::setParameters(const TensorMap &values) {
     throw inputError(problems);
   for (const auto &[name, value] : values)
     impl->parameters.set(getIndex(parameters, name), value);
+  if (impl->team)
+    impl->nameConstants();
 }
 
 std::vector<int64_t> Session::getWeightBytesByRank() const {
@@ -289,4 +317,8 @@ std::vector<int64_t> Session::getWeightBytesByRank() const {
 
 int64_t Session::getCopiedWeightBytes() const {
   return impl->parameters.getCopiedBytes();
+}
+
+int64_t Session::getPackedWeightBytes() const {
+  return impl->packedWeightBytes;
 }

@@ -172,10 +172,12 @@ TEST_P(GemmTest, EveryLayoutShapeAndEpilogue) {
     }
 }
 
-/// Larger than the blocks that half-precision operands are converted by.
+/// Larger than the blocks by which operands are packed and converted.
 TEST_P(GemmTest, ManyBlocks) {
-  for (int bits = 0; bits < 4; ++bits) {
+  for (int bits = 0; bits < 8; ++bits) {
     Case c{GetParam(), 1, 1, 260, 300, 9};
+    if (bits & 4)
+      c = {GetParam(), 1, 1, 9, 530, 390};
     c.transposeA = bits & 1;
     c.transposeB = bits & 2;
     c.hasBias = true;
@@ -183,13 +185,6 @@ TEST_P(GemmTest, ManyBlocks) {
     check(c);
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Gemm, GemmTest,
-                         testing::Values(Dtype::F32, Dtype::F64, Dtype::F16,
-                                         Dtype::BF16),
-                         [](const auto &info) {
-                           return std::string(toString(info.param));
-                         });
 
 /// Summing 4096 halves one by one would stop at 2048.
 TEST(Gemm, HalvesAccumulateInF32) {
@@ -202,6 +197,73 @@ TEST(Gemm, HalvesAccumulateInF32) {
             TPRT_OK);
   for (Half value : result)
     EXPECT_EQ(static_cast<float>(value), 4096.0f);
+}
+
+/// A right operand that never changes is packed once; the product is the same.
+TEST_P(GemmTest, PackedWeights) {
+  if (GetParam() == Dtype::F64)
+    GTEST_SKIP() << "OpenBLAS has f64";
+  for (bool transposeB : {false, true}) {
+    Case c{GetParam(), 1, 1, 7, 300, 20};
+    c.transposeB = transposeB;
+    tprt_gemm_args args = makeArgs(c);
+    std::mt19937 generator(3);
+    Elements a(c.dtype, 7 * 20), b(c.dtype, 20 * 300);
+    a.randomize(generator);
+    b.randomize(generator);
+    auto multiply = [&](GemmRun &run) {
+      Elements result(c.dtype, 7 * 300);
+      EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
+                          nullptr),
+                TPRT_OK);
+      std::vector<double> values;
+      for (int64_t i = 0; i < result.size(); ++i)
+        values.push_back(result.get(i));
+      return values;
+    };
+    GemmRun plain, packing;
+    std::vector<std::span<const std::byte>> blocks{
+        {a.data(), 1}, {b.data(), size_t(b.size() * byteWidth(c.dtype))}};
+    packing.rank.gemm.setConstants(blocks, 1 << 20);
+    std::vector<double> expected = multiply(plain);
+    EXPECT_EQ(plain.rank.gemm.getPackedBytes(), 0);
+    for (int run = 0; run < 2; ++run) {
+      EXPECT_EQ(multiply(packing), expected);
+      EXPECT_GE(packing.rank.gemm.getPackedBytes(), 20 * 300 * 4);
+      EXPECT_LT(packing.rank.gemm.getPackedBytes(), 20 * 332 * 4);
+    }
+    // A new value counts once it is announced.
+    b.randomize(generator);
+    packing.rank.gemm.setConstants(blocks, 1 << 20);
+    EXPECT_EQ(multiply(packing), multiply(plain));
+    // No room, no copy.
+    packing.rank.gemm.setConstants(blocks, 1000);
+    EXPECT_EQ(multiply(packing), multiply(plain));
+    EXPECT_EQ(packing.rank.gemm.getPackedBytes(), 0);
+  }
+}
+
+/// A row's result is the same bits alone and among others.
+TEST(Gemm, RowsDontDependOnEachOther) {
+  constexpr int64_t m = 101, n = 40, k = 500;
+  Elements a(Dtype::F32, m * k), b(Dtype::F32, k * n);
+  std::mt19937 generator(5);
+  a.randomize(generator);
+  b.randomize(generator);
+  auto multiply = [&](int64_t first, int64_t rows) {
+    tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, rows, n, k});
+    std::vector<float> result(rows * n);
+    GemmRun run;
+    EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data() + first * k * 4, b.data(),
+                        result.data(), nullptr),
+              TPRT_OK);
+    return result;
+  };
+  std::vector<float> all = multiply(0, m);
+  for (int64_t first : {0, 10, 96}) {
+    std::vector<float> some = multiply(first, 5);
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), &all[first * n]));
+  }
 }
 
 TEST(Gemm, InvalidArguments) {
@@ -225,3 +287,10 @@ TEST(Gemm, InvalidArguments) {
   EXPECT_TRUE(contains(errorWith([](auto &args) { args.c_row = 2; }),
                        "the row stride of C is less than its columns"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Gemm, GemmTest,
+                         testing::Values(Dtype::F32, Dtype::F64, Dtype::F16,
+                                         Dtype::BF16),
+                         [](const auto &info) {
+                           return std::string(toString(info.param));
+                         });

@@ -53,6 +53,9 @@ struct RunResult {
 };
 
 struct SessionOptions {
+  /// Bytes that a rank may spend on copies of its weights as matrix products
+  /// read them, made at the first run. Results are the same without.
+  int64_t maxPackedWeightBytes = int64_t(1) << 30;
   CommunicatorOptions communicator;
   CommunicatorFactory makeCommunicators = makeLocalCommunicators;
   /// Keeps each rank's thread on cores of its own, where there are enough.
@@ -104,6 +107,8 @@ public:
   /// Bytes of parameters that had to be copied out of where they were; the rest
   /// is read in place.
   int64_t getCopiedWeightBytes() const;
+  /// Bytes of the weights' copies for matrix products, of all ranks here.
+  int64_t getPackedWeightBytes() const;
 
 private:
   struct Impl;

@@ -1,0 +1,51 @@
+//===- Tiles.h - Products of small and packed matrices -----------*- C++
+//-*-===//
+//
+// One core's product, C = A * B, where a library would lose time: where B is
+// packed once and multiplied often, as a weight is, and where matrices are too
+// small for a library's set-up, as a head's are. The scheme is Goto's: a tile
+// of C stays in registers, a panel of B in the first-level cache, a block of A
+// in the second.
+//
+// An element of C is one sum, in the order of k, however many rows are
+// multiplied at a time. It doesn't depend on m, on where its row stands, nor on
+// the width of the CPU's vectors (but on whether it has fused multiply-adds).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_LIB_TILES_H
+#define TPRT_LIB_TILES_H
+
+#include <cstdint>
+
+namespace tprt {
+
+/// Where element (i, j) of a matrix is; strides count elements.
+template <typename T>
+struct Matrix {
+  T *data;
+  int64_t row, col;
+
+  T &at(int64_t i, int64_t j) const { return data[i * row + j * col]; }
+};
+
+/// How many elements a k x n matrix takes when packed, in whole panels. T is
+/// float or double.
+template <typename T>
+int64_t getPackedSize(int64_t k, int64_t n);
+
+/// Writes a k x n matrix as packed panels. Each holds as many columns as a tile
+/// of this CPU, one row after the other; missing columns are zero.
+template <typename T>
+void pack(Matrix<const T> source, int64_t k, int64_t n, T *packed);
+
+/// C = A * B (+ C where `accumulate`) (+ bias in every row). A is m x k, B is
+/// packed, C is m x n with unit column stride, bias null or n elements.
+template <typename T>
+void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
+                    const T *packed, T *c, int64_t rowC, bool accumulate,
+                    const T *bias = nullptr);
+
+} // namespace tprt
+
+#endif // TPRT_LIB_TILES_H
