@@ -12,8 +12,20 @@ bool tp::isContraction(linalg::GenericOp op) {
   for (AffineMap map : op.getIndexingMapsArray())
     if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
       return false;
+  // Where both inputs have all dimensions of the output, every element of them
+  // is used once: that is a sum of elementwise products.
+  auto isInBoth = [&](unsigned loop) {
+    return llvm::all_of(op.getIndexingMapsArray(), [&](AffineMap map) {
+      return map.isFunctionOfDim(loop);
+    });
+  };
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  bool reuses = false;
+  for (auto [loop, iterator] : llvm::enumerate(op.getIteratorTypesArray()))
+    reuses |= iterator == utils::IteratorType::parallel && !isInBoth(loop) &&
+              sizes[loop] != 1;
   Block &body = op.getRegion().front();
-  if (body.getOperations().size() != 3)
+  if (!reuses || body.getOperations().size() != 3)
     return false;
   Operation *mul = &body.front(), *add = mul->getNextNode();
   if (!isa<arith::MulFOp, arith::MulIOp>(mul) ||

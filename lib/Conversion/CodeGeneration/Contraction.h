@@ -8,7 +8,8 @@
 namespace mlir::tp {
 
 /// Whether `op` adds products of its two inputs to its output, element types
-/// unchanged, and reads and writes whole dimensions: C[…] += A[…] * B[…].
+/// unchanged, and reads and writes whole dimensions, at least one of which the
+/// other input lacks, so that its elements are used again: C[…] += A[…] * B[…].
 bool isContraction(linalg::GenericOp op);
 
 /// Whether `op` yields its one input: a copy, transpose or broadcast.

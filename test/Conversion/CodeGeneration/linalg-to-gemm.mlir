@@ -169,3 +169,19 @@ func.func @strided(%a: memref<8x4x2xf32>, %b: memref<4x16xf32>, %c: memref<8x16x
   }
   return
 }
+
+// Sums of elementwise products use no element twice: loops, as for any sum.
+// CHECK-LABEL: @row_products
+// CHECK-NOT: tprt.gemm
+// CHECK: linalg.generic
+func.func @row_products(%a: memref<8x4xf32>, %b: memref<8x4xf32>, %c: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (m)>],
+                  iterator_types = ["parallel", "reduction"]}
+      ins(%a, %b : memref<8x4xf32>, memref<8x4xf32>) outs(%c : memref<8xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %z, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}
