@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Attention.h"
 #include "Rank.h"
 
 #include <new>
@@ -57,6 +58,14 @@ int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
 int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args, const void *a,
                   const void *b, void *c, const void *bias) {
   return guarded(*ctx, [&] { gemm(*args, a, b, c, bias, ctx->gemm); });
+}
+
+int32_t tprt_attention(tprt_rank *ctx, const tprt_attention_args *args,
+                       const void *query, const void *key, const void *value,
+                       const void *mask, void *output) {
+  return guarded(*ctx, [&] {
+    attention(*args, query, key, value, mask, output, ctx->gemm);
+  });
 }
 
 void tprt_mark(tprt_rank *ctx, int32_t op) {

@@ -287,8 +287,8 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
       packBlock<T>(dtype, {&matrixB.at(0, j), args.b_row, args.b_col}, args.k,
                    cols, blockB, convertedB);
     if constexpr (!isHalf) {
-      multiplyPacked<float>(args.m, cols, args.k, matrixA, right, c + j,
-                            args.c_row, args.accumulate,
+      multiplyPacked<float>(args.m, cols, args.k, matrixA, {right, args.k},
+                            c + j, args.c_row, args.accumulate,
                             bias ? bias + j : nullptr);
     } else {
       if (bias)
@@ -303,8 +303,9 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
           for (int64_t r = 0; r < rows; ++r)
             convertToF32(dtype, result + r * args.c_row, blockC + r * cols,
                          cols);
-        multiplyPacked<float>(rows, cols, args.k, left, right, blockC, cols,
-                              args.accumulate, bias ? blockBias : nullptr);
+        multiplyPacked<float>(rows, cols, args.k, left, {right, args.k}, blockC,
+                              cols, args.accumulate,
+                              bias ? blockBias : nullptr);
         for (int64_t r = 0; r < rows; ++r)
           convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
                          cols);

@@ -209,7 +209,7 @@ void Session::Impl::keepBlocks(const std::vector<int64_t> &ranks,
 
 Session::Session(std::shared_ptr<const Artifact> artifact,
                  const TensorMap &weights, SessionOptions options)
-    : impl(new Impl{std::move(artifact), std::move(options)}) {
+    : impl(new Impl{std::move(artifact), std::move(options), {}, {}, {}, {}}) {
   const Manifest &manifest = impl->getManifest();
   std::string problems = checkTensors(manifest.parameters, weights, "weight",
                                       /*allowUnused=*/true);

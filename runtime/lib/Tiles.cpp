@@ -200,14 +200,14 @@ static void multiplyEdge(TileFunction<T> function, int64_t rows,
 /// which is row `begin` of B.
 template <typename T>
 static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
-                          int64_t k, int64_t begin, int64_t depth,
-                          Matrix<const T> a, const T *packed, T *c,
-                          int64_t rowC, bool accumulate, const T *bias) {
+                          int64_t begin, int64_t depth, Matrix<const T> a,
+                          Packed<T> b, T *c, int64_t rowC, bool accumulate,
+                          const T *bias) {
   alignas(64) T init[128 / sizeof(T)] = {};
   // Tiles of about equal height: a low one at the end would be slow.
   int64_t numTiles = (height + tiles.rows - 1) / tiles.rows;
   for (int64_t j = 0; j < n; j += tiles.columns) {
-    const T *panel = packed + j * k + begin * tiles.columns;
+    const T *panel = b.data + j * b.rows + begin * tiles.columns;
     int64_t given = std::min(tiles.columns, n - j);
     if (bias)
       std::copy_n(bias + j, given, init);
@@ -231,20 +231,19 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
 /// side first, so that a tile's elements share cache lines and pages.
 template <typename T>
 [[gnu::noinline]] static void
-multiplyColumns(const TileSet<T> &tiles, int64_t height, int64_t n, int64_t k,
-                int64_t begin, int64_t depth, Matrix<const T> a,
-                const T *packed, T *c, int64_t rowC, bool accumulate,
-                const T *bias) {
+multiplyColumns(const TileSet<T> &tiles, int64_t height, int64_t n,
+                int64_t begin, int64_t depth, Matrix<const T> a, Packed<T> b,
+                T *c, int64_t rowC, bool accumulate, const T *bias) {
   alignas(64) T block[blockRows * maxDepth];
   for (int64_t p = 0; p < depth; ++p)
     std::copy_n(&a.at(0, p), height, block + p * height);
-  multiplyBlock(tiles, height, n, k, begin, depth, {block, 1, height}, packed,
-                c, rowC, accumulate, bias);
+  multiplyBlock(tiles, height, n, begin, depth, {block, 1, height}, b, c, rowC,
+                accumulate, bias);
 }
 
 template <typename T>
 void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
-                          const T *packed, T *c, int64_t rowC, bool accumulate,
+                          Packed<T> b, T *c, int64_t rowC, bool accumulate,
                           const T *bias) {
   const TileSet<T> &tiles = getTiles<T>();
   for (int64_t top = 0; top < m; top += blockRows) {
@@ -253,9 +252,9 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
       int64_t depth = std::min(maxDepth, k - begin);
       bool isByColumns = a.row == 1 && a.col != 1;
       (isByColumns ? multiplyColumns<T>
-                   : multiplyBlock<T>)(tiles, height, n, k, begin, depth,
-                                       {&a.at(top, begin), a.row, a.col},
-                                       packed, c + top * rowC, rowC,
+                   : multiplyBlock<T>)(tiles, height, n, begin, depth,
+                                       {&a.at(top, begin), a.row, a.col}, b,
+                                       c + top * rowC, rowC,
                                        accumulate || begin > 0,
                                        begin == 0 ? bias : nullptr);
       begin += maxDepth;
@@ -267,7 +266,7 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
   template int64_t tprt::getPackedSize<T>(int64_t, int64_t);                   \
   template void tprt::pack<T>(Matrix<const T>, int64_t, int64_t, T *);         \
   template void tprt::multiplyPacked<T>(int64_t, int64_t, int64_t,             \
-                                        Matrix<const T>, const T *, T *,       \
+                                        Matrix<const T>, Packed<T>, T *,       \
                                         int64_t, bool, const T *);
 TPRT_INSTANTIATE(float)
 TPRT_INSTANTIATE(double)

@@ -39,11 +39,19 @@ int64_t getPackedSize(int64_t k, int64_t n);
 template <typename T>
 void pack(Matrix<const T> source, int64_t k, int64_t n, T *packed);
 
-/// C = A * B (+ C where `accumulate`) (+ bias in every row). A is m x k, B is
-/// packed, C is m x n with unit column stride, bias null or n elements.
+/// A matrix that has been packed with so many rows.
+template <typename T>
+struct Packed {
+  const T *data;
+  int64_t rows;
+};
+
+/// C = A * B (+ C where `accumulate`) (+ bias in every row). A is m x k, B the
+/// first k rows and n columns of what was packed, C is m x n with unit column
+/// stride, bias null or n elements.
 template <typename T>
 void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
-                    const T *packed, T *c, int64_t rowC, bool accumulate,
+                    Packed<T> b, T *c, int64_t rowC, bool accumulate,
                     const T *bias = nullptr);
 
 } // namespace tprt

@@ -5,6 +5,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
+  let summary = "Leave attention to the runtime";
+  let description = [{
+    `nn.attention` becomes `tprt.attention`, which never has the scores of all rows in memory. The heads of grouped-query
+    attention are split in two batches, of which key and value have the first. A mask is read as it broadcasts.
+
+    ```mlir
+    %r = nn.attention causal %q, %k, %v scale 0.125 : (…) -> tensor<2x12x64x32xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %init = tensor.empty() : tensor<2x12x64x32xf32>
+    %r = tprt.attention causal %q, %k, %v into %init scale 0.125 maps [(b, h, t, s, d, e) -> (b, h, t, d), …] : …
+    ```
+
+    Attention of more than eight batch dimensions is left to `--convert-nn-to-linalg`, which spells it out.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
+}
+
 def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
   let summary = "Express nn ops by linalg ops on tensors";
   let description = [{
@@ -46,9 +68,9 @@ def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
 def FoldTransposeIntoContraction : Pass<"fold-transpose-into-contraction"> {
   let summary = "Read and write contractions in the layout of their neighbours";
   let description = [{
-    A transpose that feeds a contraction, or that alone uses its result, only changes the indexing map of the
-    contraction: GEMM takes strides, so that moving the data is a waste. Transposes move across the reshapes between
-    them and the contraction.
+    A transpose that feeds a contraction or `tprt.attention`, or that alone uses its result, only changes the indexing map
+    of the contraction: GEMM and attention take strides, so that moving the data is a waste. Transposes move across the
+    reshapes between them and the contraction.
 
     ```mlir
     %t = linalg.generic {… (b, h, t, d) -> (b, t, h, d) …} ins(%q : tensor<2x64x12x32xf32>) …

@@ -51,6 +51,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
   // nn, tosa and tp ops → linalg and runtime ops.
   pm.addPass(createLocateOrigins());
   pm.addPass(createFormEntry());
+  pm.addPass(createConvertAttentionToTPRT());
   pm.addPass(createConvertNNToLinalg());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaMakeBroadcastablePass());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaToLinalgNamed());

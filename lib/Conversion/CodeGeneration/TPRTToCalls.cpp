@@ -70,6 +70,8 @@ class ConvertTPRTToCalls
         status = lower(b, gemm);
       else if (auto collective = dyn_cast<tprt::CollectiveOp>(op))
         status = lower(b, collective);
+      else if (auto attention = dyn_cast<tprt::AttentionOp>(op))
+        status = lower(b, attention);
       else
         status = lower(b, cast<tprt::CheckIndexOp>(op));
       op->erase();
@@ -159,26 +161,17 @@ class ConvertTPRTToCalls
                 {context, constant(b, loc, i32, op.getId()), input, output});
   }
 
-  Value lower(OpBuilder &b, tprt::GemmOp op) {
-    Location loc = op.getLoc();
-    SmallVector<int64_t> fields;
-    llvm::append_range(fields, op.getBatch());
-    llvm::append_range(fields, op.getSizes());
-    llvm::append_range(fields, op.getAStrides());
-    llvm::append_range(fields, op.getBStrides());
-    llvm::append_range(fields, op.getCStrides());
-    Type element = cast<MemRefType>(op.getC().getType()).getElementType();
-    int32_t head[] = {getDtypeNumber(element), op.getAccumulate() ? 1 : 0};
-
-    // tprt_gemm_args: two i32, then i64s.
-    auto headType = LLVM::LLVMArrayType::get(i32, 2);
+  /// The address of a structure of two i32 and then i64s.
+  Value getArguments(OpBuilder &b, Location loc, StringRef prefix,
+                     ArrayRef<int32_t> head, ArrayRef<int64_t> fields) {
+    auto headType = LLVM::LLVMArrayType::get(i32, head.size());
     auto fieldsType = LLVM::LLVMArrayType::get(i64, fields.size());
     auto type = LLVM::LLVMStructType::getLiteral(b.getContext(),
                                                  {headType, fieldsType});
     Attribute headAttr = b.getI32TensorAttr(head),
               fieldsAttr = b.getI64TensorAttr(fields);
-    Value args = getConstantAddress(
-        b, loc, "gemm_args_", type, b.getArrayAttr({headAttr, fieldsAttr}),
+    return getConstantAddress(
+        b, loc, prefix, type, b.getArrayAttr({headAttr, fieldsAttr}),
         [&](OpBuilder &body) {
           Value value = LLVM::UndefOp::create(body, loc, type);
           value = LLVM::InsertValueOp::create(
@@ -191,11 +184,76 @@ class ConvertTPRTToCalls
               ArrayRef<int64_t>{1});
           LLVM::ReturnOp::create(body, loc, value);
         });
+  }
+
+  Value lower(OpBuilder &b, tprt::GemmOp op) {
+    Location loc = op.getLoc();
+    SmallVector<int64_t> fields;
+    llvm::append_range(fields, op.getBatch());
+    llvm::append_range(fields, op.getSizes());
+    llvm::append_range(fields, op.getAStrides());
+    llvm::append_range(fields, op.getBStrides());
+    llvm::append_range(fields, op.getCStrides());
+    Type element = cast<MemRefType>(op.getC().getType()).getElementType();
+    int32_t head[] = {getDtypeNumber(element), op.getAccumulate() ? 1 : 0};
+
+    Value args = getArguments(b, loc, "gemm_args_", head, fields);
     Value bias = op.getBias() ? getPointer(b, op.getBias())
                               : LLVM::ZeroOp::create(b, loc, ptr).getResult();
     return call(b, loc, "tprt_gemm",
                 {context, args, getPointer(b, op.getA()),
                  getPointer(b, op.getB()), getPointer(b, op.getC()), bias});
+  }
+
+  Value lower(OpBuilder &b, tprt::AttentionOp op) {
+    Location loc = op.getLoc();
+    constexpr int64_t numBatches = 8; // TPRT_ATTENTION_BATCHES
+    SmallVector<int64_t> sizes = op.getLoopSizes();
+    int64_t given = sizes.size() - 4;
+    // tprt_attention_args: batches are aligned at the right.
+    SmallVector<int64_t> fields = {
+        llvm::bit_cast<int64_t>(op.getScale().convertToDouble()),
+        op.getCausal()};
+    llvm::append_range(fields, ArrayRef(sizes).take_back(4));
+    fields.append(numBatches - given, 1);
+    llvm::append_range(fields, ArrayRef(sizes).drop_back(4));
+    /// Batch strides, then those of `row` and `column` of the last four loops.
+    auto addStrides = [&](Value buffer, unsigned number, int64_t row,
+                          int64_t column) {
+      SmallVector<int64_t> byLoop(sizes.size(), 0), strides;
+      int64_t offset;
+      (void)cast<MemRefType>(buffer.getType())
+          .getStridesAndOffset(strides, offset);
+      for (auto [stride, expr] :
+           llvm::zip_equal(strides, op.getMap(number).getResults()))
+        if (auto dim = dyn_cast<AffineDimExpr>(expr))
+          byLoop[dim.getPosition()] = stride;
+      fields.append(numBatches - given, 0);
+      llvm::append_range(fields, ArrayRef(byLoop).drop_back(4));
+      fields.append({byLoop[given + row], byLoop[given + column]});
+    };
+    enum { Row, Column, Depth, Width };
+    addStrides(op.getQuery(), 0, Row, Depth);
+    addStrides(op.getKey(), 1, Column, Depth);
+    addStrides(op.getValue(), 2, Column, Width);
+    Type element = cast<MemRefType>(op.getOutput().getType()).getElementType();
+    int32_t maskKind = 0; // tprt_mask
+    if (Value mask = op.getMask()) {
+      addStrides(mask, 3, Row, Column);
+      maskKind =
+          cast<MemRefType>(mask.getType()).getElementType() == element ? 1 : 2;
+    } else {
+      fields.append(numBatches + 2, 0);
+    }
+    addStrides(op.getOutput(), op.getNumOperands() - 1, Row, Width);
+    int32_t head[] = {getDtypeNumber(element), maskKind};
+    Value mask = op.getMask() ? getPointer(b, op.getMask())
+                              : LLVM::ZeroOp::create(b, loc, ptr).getResult();
+    return call(b, loc, "tprt_attention",
+                {context, getArguments(b, loc, "attention_args_", head, fields),
+                 getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
+                 getPointer(b, op.getValue()), mask,
+                 getPointer(b, op.getOutput())});
   }
 
   /// Looks for the first index out of range, then reports it. Loops don't end

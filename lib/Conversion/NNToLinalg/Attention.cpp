@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Builders.h"
+#include "Grouping.h"
 #include "Patterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,41 +18,6 @@ using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
 namespace {
-/// Grouped-query attention splits the head dimension of query, mask and result
-/// into (key heads, group); key and value are shared by the group.
-struct Grouping {
-  explicit Grouping(nn::AttentionOp op) {
-    ArrayRef<int64_t> query = getTensorType(op.getQuery()).getShape();
-    ArrayRef<int64_t> key = getTensorType(op.getKey()).getShape();
-    if (query.size() < 3)
-      return;
-    keyHeads = key[key.size() - 3];
-    int64_t heads = query[query.size() - 3];
-    if (keyHeads != 0 && heads != keyHeads)
-      group = heads / keyHeads;
-  }
-
-  bool isGrouped() const { return group != 1; }
-
-  /// `shape`, the heads of which are third from the end, with heads split.
-  SmallVector<int64_t> split(ArrayRef<int64_t> shape) const {
-    SmallVector<int64_t> result(shape);
-    if (!isGrouped() || shape.size() < 3)
-      return result;
-    size_t headDim = shape.size() - 3;
-    if (shape[headDim] == 1) {
-      result.insert(result.begin() + headDim, 1);
-      return result;
-    }
-    result[headDim] = group;
-    result.insert(result.begin() + headDim, keyHeads);
-    return result;
-  }
-
-  int64_t keyHeads = 1;
-  int64_t group = 1;
-};
-
 struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_FOLDTRANSPOSEINTOCONTRACTION
@@ -176,6 +177,61 @@ private:
   }
 };
 
+/// attention(transpose(x)) reads x through another map.
+struct FoldAttentionOperand : OpRewritePattern<tprt::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tprt::AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    for (OpOperand &operand : op->getOpOperands()) {
+      std::optional<Transpose> transpose =
+          matchTranspose(operand.get().getDefiningOp());
+      if (!transpose || op.isDpsInit(&operand))
+        continue;
+      unsigned number = operand.getOperandNumber();
+      SmallVector<Attribute> maps(op.getMaps().getValue());
+      maps[number] =
+          AffineMapAttr::get(transpose->map.compose(op.getMap(number)));
+      rewriter.modifyOpInPlace(op, [&] {
+        operand.set(transpose->input);
+        op.setMapsAttr(rewriter.getArrayAttr(maps));
+      });
+      return success();
+    }
+    return failure();
+  }
+};
+
+/// transpose(attention) is attention that writes through another map.
+struct FoldAttentionResult : OpRewritePattern<tprt::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tprt::AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getResults().empty() || !op->hasOneUse())
+      return failure();
+    Operation *user = *op->user_begin();
+    std::optional<Transpose> transpose = matchTranspose(user);
+    if (!transpose || transpose->input != op.getResults()[0])
+      return failure();
+    auto type = cast<RankedTensorType>(user->getResult(0).getType());
+    SmallVector<Attribute> maps(op.getMaps().getValue());
+    maps.back() =
+        AffineMapAttr::get(inversePermutation(transpose->map)
+                               .compose(op.getMap(op.getNumOperands() - 1)));
+    Value empty = tensor::EmptyOp::create(
+        rewriter, op.getLoc(), type.getShape(), type.getElementType());
+    auto folded = tprt::AttentionOp::create(
+        rewriter, op.getLoc(), TypeRange(type), op.getQuery(), op.getKey(),
+        op.getValue(), op.getMask(), empty, op.getScaleAttr(),
+        op.getCausalAttr(), rewriter.getArrayAttr(maps));
+    folded->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    rewriter.replaceOp(user, folded.getResults());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 /// expand(transpose(x)) is transpose(expand(x)).
 struct MoveTransposeBelowExpand : OpRewritePattern<tensor::ExpandShapeOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -251,7 +307,8 @@ struct FoldTransposeIntoContraction
     : tp::impl::FoldTransposeIntoContractionBase<FoldTransposeIntoContraction> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldOperand, FoldResult, MoveTransposeBelowExpand,
+    patterns.add<FoldOperand, FoldResult, FoldAttentionOperand,
+                 FoldAttentionResult, MoveTransposeBelowExpand,
                  MoveTransposeAboveCollapse<linalg::TransposeOp>,
                  MoveTransposeAboveCollapse<linalg::GenericOp>>(&getContext());
     // Erases copies that no longer move anything.

@@ -61,6 +61,35 @@ typedef struct tprt_gemm_args {
   int64_t c_row, c_b0, c_b1;
 } tprt_gemm_args;
 
+/// What a mask of attention does to a score.
+enum tprt_mask {
+  TPRT_NO_MASK = 0,
+  TPRT_ADDED_MASK = 1,   ///< of the other operands' dtype, added
+  TPRT_BOOLEAN_MASK = 2, ///< bytes: -inf where 0
+};
+
+enum { TPRT_ATTENTION_BATCHES = 8 };
+
+/// Strides of an operand of attention, in elements; 0 broadcasts.
+typedef struct tprt_attention_strides {
+  int64_t batch[TPRT_ATTENTION_BATCHES];
+  int64_t row, col;
+} tprt_attention_strides;
+
+/// Batched attention. For every index of `batch`, query is rows x depth, key is
+/// columns x depth, value columns x width, output rows x width, and mask rows x
+/// columns. Operands that have the same address in consecutive batches, as the
+/// key and value of a group of heads, are read once.
+typedef struct tprt_attention_args {
+  int32_t dtype; ///< TPRT_F32 .. TPRT_BF16
+  int32_t mask;  ///< a tprt_mask
+  double scale;
+  int64_t causal; ///< non-zero: row i sees columns 0 .. i
+  int64_t rows, columns, depth, width;
+  int64_t batch[TPRT_ATTENTION_BATCHES];
+  tprt_attention_strides query, key, value, mask_strides, output;
+} tprt_attention_args;
+
 /// Runs collective `id` of the manifest: reads the local operand at `src`,
 /// writes the local result at `dst`. They don't overlap, except that src == dst
 /// is allowed where this rank's operand and result have one shape. Returns when
@@ -74,6 +103,13 @@ TPRT_API int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
 TPRT_API int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args,
                            const void *a, const void *b, void *c,
                            const void *bias);
+
+/// output = softmax(query * key^T * scale + mask) * value. f16 and bf16 are
+/// computed in f32 and round once. `mask` is null where there is none.
+TPRT_API int32_t tprt_attention(tprt_rank *ctx, const tprt_attention_args *args,
+                                const void *query, const void *key,
+                                const void *value, const void *mask,
+                                void *output);
 
 /// What follows, up to the next mark, collective or return, is op `op` of the
 /// manifest. Does nothing unless the run is recorded.

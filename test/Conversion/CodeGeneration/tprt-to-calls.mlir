@@ -5,10 +5,18 @@
 // CHECK-DAG: llvm.mlir.constant(dense<[1, 1, 8, 16, 4, 4, 1, 0, 0, 1, 4, 0, 0, 16, 0, 0]> : tensor<16xi64>)
 // CHECK-DAG: llvm.mlir.global internal constant @[[WHAT:what_[0-9]+]]("ids: embedding\00")
 
+// Scale and causal, the last four loops, batches; strides of query, key, value, no mask, output.
+// CHECK-DAG: llvm.mlir.constant(dense<[4602678819172646912, 1, 8, 16, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 8]> : tensor<64xi64>)
+
+#q = affine_map<(t, s, d, e) -> (t, d)>
+#k = affine_map<(t, s, d, e) -> (s, d)>
+#v = affine_map<(t, s, d, e) -> (s, e)>
+#o = affine_map<(t, s, d, e) -> (e, t)>
+
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[CTX:.+]]: !llvm.ptr {tprt.role = "context"}, %[[IDS:[^:]+]]: memref<2x3xi64>
 // CHECK-SAME: -> i32
-func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
+func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>, %o: memref<4x8xf32>) {
   // The last index is looked at first, so that the first bad one is what stays.
   // CHECK: %[[BAD:.+]]:2 = scf.for
   // CHECK: scf.for
@@ -26,6 +34,9 @@ func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>
   // In place: one pointer twice.
   // CHECK: call @tprt_collective(%[[CTX]], %c3_i32, %[[P:.+]], %[[P]])
   tprt.collective 3 into %c : memref<8x16xf32>
+  // CHECK: call @tprt_attention(%[[CTX]],
+  tprt.attention causal %a, %b, %b into %o scale 0.5 maps [#q, #k, #v, #o]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32> into memref<4x8xf32>
   // CHECK: ^[[EXIT]](%[[STATUS:.+]]: i32):
   // CHECK: return %[[STATUS]] : i32
   return

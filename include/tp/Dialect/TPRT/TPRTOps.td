@@ -127,6 +127,57 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
   let hasVerifier = 1;
 }
 
+def TPRT_AttentionOp : TPRT_Op<"attention", [
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>,
+    DeclareOpInterfaceMethods<BufferizableOpInterface, [
+      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
+  let summary = "Batched attention";
+  let description = [{
+    `softmax(query · keyᵀ · scale + mask) · value`, accumulated in f32 for f16 and bf16 and rounded once. An i1 mask is
+    -inf where false; `causal` hides columns right of the diagonal.
+
+    As in linalg, `maps` say which loop walks which dimension of query, key, value, mask (where there is one) and
+    output. The loops are (batches…, row, column, depth, width): query is over rows and depth, key over columns and
+    depth, value over columns and width, output over rows and width. A batch that key and value lack is shared by
+    what it ranges over: the heads of a group. Transposes and reshapes around attention are maps.
+
+    ```mlir
+    // Heads behind the sequence, as a linear layer leaves them: b, h, row, column, depth, width.
+    #q = affine_map<(b, h, t, s, d, e) -> (b, t, h, d)>
+    #k = affine_map<(b, h, t, s, d, e) -> (b, s, h, d)>
+    #v = affine_map<(b, h, t, s, d, e) -> (b, s, h, e)>
+    #o = affine_map<(b, h, t, s, d, e) -> (b, t, h, e)>
+    %r = tprt.attention causal %q, %k, %v into %init scale 0.125 maps [#q, #k, #v, #o]
+      : tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32> into tensor<2x64x12x32xf32> -> tensor<2x64x12x32xf32>
+    ```
+
+    **Constraints:** (C1) one element type, floating point; the mask's is that or i1; (C2) a map per operand, over the
+    same four loops or more, at most eight of them batches; query, key, value and output are indexed by their loops, each once,
+    and any batches, the mask by rows, columns, batches and zeros; (C3) the dimensions that one loop walks have one size.
+  }];
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
+                       Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
+                       Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
+                       Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
+                       F64Attr:$scale, UnitAttr:$causal, AffineMapArrayAttr:$maps);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = [{
+    (`causal` $causal^)? $query `,` $key `,` $value (`mask` $mask^)? `into` $output `scale` $scale `maps` $maps attr-dict
+    `:` type($query) `,` type($key) `,` type($value) (`mask` type($mask)^)? `into` type($output) (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+    /// The map of operand `number`.
+    ::mlir::AffineMap getMap(unsigned number) {
+      return ::llvm::cast<::mlir::AffineMapAttr>(getMaps()[number]).getValue();
+    }
+    /// How often each loop runs.
+    ::llvm::SmallVector<int64_t> getLoopSizes();
+  }];
+}
+
 def TPRT_MarkOp : TPRT_Op<"mark", [MemoryEffects<[MemWrite<TPRT_StatusResource>]>]> {
   let summary = "Say what the ops that follow belong to";
   let description = [{

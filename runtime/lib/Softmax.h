@@ -1,0 +1,23 @@
+//===- Softmax.h - Exponentials of rows, vectorised --------------*- C++
+//-*-===//
+
+#ifndef TPRT_LIB_SOFTMAX_H
+#define TPRT_LIB_SOFTMAX_H
+
+#include <cstdint>
+
+namespace tprt {
+
+/// Rows of scores are padded to a multiple of as many elements.
+inline constexpr int64_t softmaxPadding = 16;
+
+/// Replaces `count` elements, a multiple of softmaxPadding, by exp(x - their
+/// maximum), and returns the sum. An element of -inf becomes 0; where all are
+/// -inf, or one is NaN, the sum is NaN. Within 2 units in the last place, and
+/// the same bits on every CPU that has fused multiply-adds.
+float exponentiate(float *row, int64_t count);
+double exponentiate(double *row, int64_t count);
+
+} // namespace tprt
+
+#endif // TPRT_LIB_SOFTMAX_H

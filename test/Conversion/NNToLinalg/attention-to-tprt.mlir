@@ -1,0 +1,77 @@
+// RUN: tp-opt %s --convert-attention-to-tprt --split-input-file | FileCheck %s
+// RUN: tp-opt %s --convert-attention-to-tprt --convert-nn-to-linalg --fold-transpose-into-contraction --canonicalize --split-input-file | FileCheck %s --check-prefix=FOLD
+
+// CHECK-DAG: #[[QUERY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4)>
+// CHECK-DAG: #[[KEY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d3, d4)>
+// CHECK-DAG: #[[VALUE:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d3, d5)>
+// CHECK-DAG: #[[MASK:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, 0, 0, d3)>
+// CHECK-DAG: #[[OUT:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d5)>
+// CHECK-LABEL: @masked
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<2x4x5x8xf32>, %[[K:[a-z0-9]+]]: tensor<2x4x7x8xf32>, %[[V:[a-z0-9]+]]: tensor<2x4x7x6xf32>, %[[M:[a-z0-9]+]]: tensor<2x1x1x7xi1>
+// CHECK: %[[INIT:.+]] = tensor.empty() : tensor<2x4x5x6xf32>
+// CHECK: tprt.attention %[[Q]], %[[K]], %[[V]] mask %[[M]] into %[[INIT]] scale 5.000000e-01 maps [#[[QUERY]], #[[KEY]], #[[VALUE]], #[[MASK]], #[[OUT]]]
+func.func @masked(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>, %v: tensor<2x4x7x6xf32>,
+                  %mask: tensor<2x1x1x7xi1>) -> tensor<2x4x5x6xf32> {
+  %0 = nn.attention %q, %k, %v mask %mask scale 0.5
+    : (tensor<2x4x5x8xf32>, tensor<2x4x7x8xf32>, tensor<2x4x7x6xf32>, tensor<2x1x1x7xi1>) -> tensor<2x4x5x6xf32>
+  return %0 : tensor<2x4x5x6xf32>
+}
+
+// -----
+
+// Grouped heads: the group is a batch that key and value lack.
+
+// CHECK-DAG: #[[KEY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d4, d5)>
+// CHECK-DAG: #[[VALUE:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d4, d6)>
+// CHECK-LABEL: @grouped_causal
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<2x4x5x8xbf16>, %[[K:[a-z0-9]+]]: tensor<2x2x5x8xbf16>
+// CHECK: %[[GROUPED:.+]] = tensor.expand_shape %[[Q]] {{\[}}[0], [1, 2], [3], [4]]
+// CHECK: tprt.attention causal %[[GROUPED]], %[[K]], {{.*}} maps [#{{.+}}, #[[KEY]], #[[VALUE]], #{{.+}}]
+// CHECK: tensor.collapse_shape %{{.+}} {{\[}}[0], [1, 2], [3], [4]] {{.*}} into tensor<2x4x5x8xbf16>
+func.func @grouped_causal(%q: tensor<2x4x5x8xbf16>, %k: tensor<2x2x5x8xbf16>, %v: tensor<2x2x5x8xbf16>) -> tensor<2x4x5x8xbf16> {
+  %0 = nn.attention causal %q, %k, %v scale 0.5
+    : (tensor<2x4x5x8xbf16>, tensor<2x2x5x8xbf16>, tensor<2x2x5x8xbf16>) -> tensor<2x4x5x8xbf16>
+  return %0 : tensor<2x4x5x8xbf16>
+}
+
+// -----
+
+// Heads are split and joined without moving anything, in groups too.
+
+// FOLD-DAG: #[[QUERY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d3, d1, d2, d5)>
+// FOLD-DAG: #[[KEY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d4, d1, d5)>
+// FOLD-DAG: #[[OUT:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d3, d1, d2, d6)>
+// FOLD-LABEL: @heads
+// FOLD-NOT: linalg.transpose
+// FOLD-NOT: linalg.generic
+// FOLD: tprt.attention {{.*}} maps [#[[QUERY]], #[[KEY]], #{{.+}}, #[[OUT]]]
+// FOLD-NOT: linalg.transpose
+// FOLD-NOT: linalg.generic
+// FOLD: return
+func.func @heads(%q: tensor<2x5x32xf32>, %k: tensor<2x5x16xf32>, %v: tensor<2x5x16xf32>) -> tensor<2x5x32xf32> {
+  %q0 = nn.reshape %q : tensor<2x5x32xf32> -> tensor<2x5x4x8xf32>
+  %k0 = nn.reshape %k : tensor<2x5x16xf32> -> tensor<2x5x2x8xf32>
+  %v0 = nn.reshape %v : tensor<2x5x16xf32> -> tensor<2x5x2x8xf32>
+  %q1 = nn.transpose %q0 [0, 2, 1, 3] : tensor<2x5x4x8xf32> -> tensor<2x4x5x8xf32>
+  %k1 = nn.transpose %k0 [0, 2, 1, 3] : tensor<2x5x2x8xf32> -> tensor<2x2x5x8xf32>
+  %v1 = nn.transpose %v0 [0, 2, 1, 3] : tensor<2x5x2x8xf32> -> tensor<2x2x5x8xf32>
+  %0 = nn.attention causal %q1, %k1, %v1 scale 0.5
+    : (tensor<2x4x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>) -> tensor<2x4x5x8xf32>
+  %1 = nn.transpose %0 [0, 2, 1, 3] : tensor<2x4x5x8xf32> -> tensor<2x5x4x8xf32>
+  %2 = nn.reshape %1 : tensor<2x5x4x8xf32> -> tensor<2x5x32xf32>
+  return %2 : tensor<2x5x32xf32>
+}
+
+// -----
+
+// More batches than the runtime has loops for: spelled out.
+
+// CHECK-LABEL: @many
+// CHECK: nn.attention
+// FOLD-LABEL: @many
+// FOLD: math.exp
+func.func @many(%q: tensor<1x1x1x1x1x1x1x1x2x3x4xf32>) -> tensor<1x1x1x1x1x1x1x1x2x3x4xf32> {
+  %0 = nn.attention %q, %q, %q scale 0.5
+    : (tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>) -> tensor<1x1x1x1x1x1x1x1x2x3x4xf32>
+  return %0 : tensor<1x1x1x1x1x1x1x1x2x3x4xf32>
+}
