@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """End-to-end test: import each model once, run it over each number of ranks, and
 require PyTorch's result within a relative difference of 1e-4, the same bits when
-run again, with no more collectives than Megatron's scheme needs, and with the bytes
-and the memory that the report predicts, exactly.
+run again, with no more collectives than Megatron's scheme needs, with the bytes and
+the memory that the report predicts, exactly, and with an arena of at most 1.1 times
+the most bytes that live at one time.
 
 Prints one line for each run; exits with 1 when any of them fails."""
 
@@ -22,6 +23,7 @@ from minilm import model as minilm
 
 HERE = Path(__file__).resolve().parent
 TOLERANCE = 1e-4
+ARENA_SLACK = 1.1
 SENTENCES = ["A man is eating food.", "Tensor parallelism splits the weights of a network."]
 
 
@@ -119,6 +121,9 @@ def check_ranks(name, case, imported, ranks, expected):
     if collectives != wanted:
         problems.append(f"{collectives or 'no collectives'}, expected {wanted or 'none'}")
     problems += tp_tools.compare_prediction(artifact.report, artifact.executed)
+    arena, live = artifact.measure_arena()
+    if not live <= arena <= ARENA_SLACK * live:
+        problems.append(f"an arena of {arena} bytes for {live} that live at one time, expected at most {ARENA_SLACK}×")
     print(f"{'FAIL' if problems else 'ok  '} {name}, {ranks} ranks: "
           + "; ".join([f"relative difference {difference:.1e}", *problems]), flush=True)
     return not problems

@@ -124,6 +124,15 @@ class Artifact:
     def report(self):
         return json.loads((self.folder / "report.json").read_text())
 
+    def measure_arena(self):
+        """Bytes of the program's arena, and the most that live in it at one time, as the compiler remarks."""
+        command = [self.model.tools.bin / "tp-opt", self.folder / "ranks.mlir", "--tp-lower-to-llvm",
+                   "--remarks-filter=tp-plan-arena", "--remark-format=emitRemark", "-o", os.devnull]
+        remarks = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        sizes = [[int(size) for size in re.search(r"ArenaBytes=(\d+).*LiveBytes=(\d+)", line).groups()]
+                 for line in remarks.splitlines() if "ArenaBytes=" in line]
+        return max(sizes)
+
     @property
     def executed(self):
         """What the last run reported."""

@@ -2,9 +2,11 @@
 //
 // The program is straight-line code, so that a buffer's life is an interval of
 // op numbers. Placing intervals in as little memory as possible is NP-hard
-// (dynamic storage allocation). Largest first into the tightest gap comes close
-// to the most bytes that live at once for what neural networks do; two other
-// orders are tried besides.
+// (dynamic storage allocation). First those that live when most does, largest
+// first, each into the tightest gap: that comes close to the most bytes that
+// live at once for what neural networks do. Other orders are tried besides.
+// Where the arena is still larger than that, the buffers that end up on top are
+// placed first in a next attempt: what is hard to place comes to the front.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,7 @@
 #include "mlir/IR/Remarks.h"
 #include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
+#include <numeric>
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_PLANARENA
@@ -24,6 +27,9 @@ using namespace mlir;
 using namespace mlir::tp;
 
 namespace {
+
+/// Attempts at a smaller arena from each order.
+constexpr int kMaxAttempts = 15;
 
 struct Buffer {
   memref::AllocOp alloc;
@@ -37,17 +43,15 @@ struct Buffer {
   }
 };
 
-/// Places the buffers one after the other, those first that `isBefore` others;
-/// returns the end of the highest.
-int64_t place(MutableArrayRef<Buffer> buffers,
-              function_ref<bool(const Buffer *, const Buffer *)> isBefore) {
-  SmallVector<Buffer *> order;
-  for (Buffer &buffer : buffers)
-    order.push_back(&buffer);
-  llvm::stable_sort(order, isBefore);
+/// The buffers' numbers, in the order in which they are placed.
+using Order = SmallVector<unsigned>;
+
+/// Places the buffers one after the other; returns the end of the highest.
+int64_t place(MutableArrayRef<Buffer> buffers, const Order &order) {
   SmallVector<Buffer *> placed; // by offset
   int64_t end = 0;
-  for (Buffer *buffer : order) {
+  for (unsigned number : order) {
+    Buffer *buffer = &buffers[number];
     int64_t best = -1, bestGap = 0, top = 0;
     for (const Buffer *other : placed) {
       if (!buffer->livesWith(*other))
@@ -70,29 +74,64 @@ int64_t place(MutableArrayRef<Buffer> buffers,
   return end;
 }
 
-/// The best of three orders: largest first, first used first, most bytes times
-/// life first.
+/// The bytes that live at each op.
+SmallVector<int64_t> getLiveBytes(ArrayRef<Buffer> buffers) {
+  SmallVector<int64_t> live;
+  for (const Buffer &buffer : buffers) {
+    if (static_cast<int64_t>(live.size()) < buffer.last + 2)
+      live.resize(buffer.last + 2, 0);
+    live[buffer.first] += buffer.bytes;
+    live[buffer.last + 1] -= buffer.bytes;
+  }
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  return live;
+}
+
+/// The most bytes that live at one time: no arena is smaller.
+int64_t getMostLive(ArrayRef<Buffer> buffers) {
+  SmallVector<int64_t> live = getLiveBytes(buffers);
+  return live.empty() ? 0 : *llvm::max_element(live);
+}
+
+/// Gives every buffer its offset and returns the end of the highest.
 int64_t place(SmallVectorImpl<Buffer> &buffers) {
-  auto area = [](const Buffer *buffer) {
-    return buffer->bytes * (buffer->last - buffer->first + 1);
-  };
-  const std::function<bool(const Buffer *, const Buffer *)> orders[] = {
-      [](auto *x, auto *y) { return x->bytes > y->bytes; },
-      [](auto *x, auto *y) {
-        return std::pair(x->first, -x->bytes) < std::pair(y->first, -y->bytes);
-      },
-      [&](auto *x, auto *y) { return area(x) > area(y); }};
+  SmallVector<int64_t> live = getLiveBytes(buffers), pressure;
+  for (const Buffer &buffer : buffers)
+    pressure.push_back(*std::max_element(live.begin() + buffer.first,
+                                         live.begin() + buffer.last + 1));
+  using Key = std::pair<int64_t, int64_t>; // the largest comes first
+  const std::function<Key(unsigned)> keys[] = {
+      [&](unsigned i) { return Key(pressure[i], buffers[i].bytes); },
+      [&](unsigned i) { return Key(buffers[i].bytes, 0); },
+      [&](unsigned i) { return Key(-buffers[i].first, buffers[i].bytes); },
+      [&](unsigned i) {
+        const Buffer &buffer = buffers[i];
+        return Key(buffer.bytes * (buffer.last - buffer.first + 1), 0);
+      }};
+  const int64_t least = getMostLive(buffers);
   int64_t best = std::numeric_limits<int64_t>::max();
   SmallVector<Buffer> placed;
-  for (const auto &order : orders) {
-    SmallVector<Buffer> attempt(buffers.begin(), buffers.end());
-    if (int64_t end = place(attempt, order); end < best) {
-      best = end;
-      placed = std::move(attempt);
+  for (const auto &key : keys) {
+    Order order = llvm::to_vector(llvm::seq<unsigned>(0, buffers.size()));
+    llvm::stable_sort(order,
+                      [&](unsigned x, unsigned y) { return key(x) > key(y); });
+    for (int attempt = 0; attempt < kMaxAttempts && best > least; ++attempt) {
+      int64_t end = place(MutableArrayRef<Buffer>(buffers), order);
+      if (end < best) {
+        best = end;
+        placed.assign(buffers.begin(), buffers.end());
+      }
+      Order next, rest;
+      for (unsigned i : order)
+        (buffers[i].offset + buffers[i].bytes == end ? next : rest)
+            .push_back(i);
+      llvm::append_range(next, rest);
+      order = std::move(next);
     }
   }
-  buffers = std::move(placed);
-  return best;
+  if (!placed.empty())
+    buffers = std::move(placed);
+  return buffers.empty() ? 0 : best;
 }
 
 class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
@@ -172,18 +211,6 @@ class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
       buffer.first = std::min(buffer.first, number);
       buffer.last = std::max(buffer.last, number);
     }
-  }
-
-  static int64_t getMostLive(ArrayRef<Buffer> buffers) {
-    int64_t most = 0;
-    for (const Buffer &at : buffers) {
-      int64_t live = 0;
-      for (const Buffer &buffer : buffers)
-        if (buffer.first <= at.first && at.first <= buffer.last)
-          live += buffer.bytes;
-      most = std::max(most, live);
-    }
-    return most;
   }
 };
 
