@@ -52,23 +52,41 @@ static void scaleRow(double *row, double factor, int64_t count) {
     row[i] *= factor;
 }
 
+TPRT_MULTIVERSION static void loadKept(const uint8_t *keep, int64_t count,
+                                       float *row) {
+  for (int64_t i = 0; i < count; ++i)
+    row[i] = keep[i] ? 0.0f : lowest<float>;
+}
+static void loadKept(const uint8_t *keep, int64_t count, double *row) {
+  for (int64_t i = 0; i < count; ++i)
+    row[i] = keep[i] ? 0.0 : lowest<double>;
+}
+
 /// `count` elements, `stride` apart.
 template <typename S, typename T>
 static void loadRow(const S *source, int64_t stride, int64_t count, T *row) {
-  if constexpr (!std::is_same_v<S, T>)
-    if (stride == 1)
-      return convertToF32(std::is_same_v<S, Half> ? Dtype::F16 : Dtype::BF16,
-                          source, row, count);
+  if (stride == 1) {
+    if constexpr (std::is_same_v<S, T>)
+      std::copy_n(source, count, row);
+    else
+      convertToF32(std::is_same_v<S, Half> ? Dtype::F16 : Dtype::BF16, source,
+                   row, count);
+    return;
+  }
   for (int64_t i = 0; i < count; ++i)
     row[i] = castElement<T>(source[i * stride]);
 }
 
 template <typename S, typename T>
 static void storeRow(const T *row, int64_t count, S *target, int64_t stride) {
-  if constexpr (!std::is_same_v<S, T>)
-    if (stride == 1)
-      return convertFromF32(std::is_same_v<S, Half> ? Dtype::F16 : Dtype::BF16,
-                            row, target, count);
+  if (stride == 1) {
+    if constexpr (std::is_same_v<S, T>)
+      std::copy_n(row, count, target);
+    else
+      convertFromF32(std::is_same_v<S, Half> ? Dtype::F16 : Dtype::BF16, row,
+                     target, count);
+    return;
+  }
   for (int64_t i = 0; i < count; ++i)
     target[i * stride] = castElement<S>(row[i]);
 }
@@ -174,6 +192,8 @@ private:
       return loadRow(static_cast<const S *>(mask) + offset, stride,
                      args.columns, maskRow);
     const uint8_t *keep = static_cast<const uint8_t *>(mask) + offset;
+    if (stride == 1)
+      return loadKept(keep, args.columns, maskRow);
     for (int64_t j = 0; j < args.columns; ++j)
       maskRow[j] = keep[j * stride] ? T(0) : lowest<T>;
   }
