@@ -295,7 +295,7 @@ static json calibrateCollectives(const CalibrationOptions &options) {
 std::string tprt::calibrate(const CalibrationOptions &options) {
   int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   double seconds = options.secondsPerMeasurement;
-  setBlasThreads(1);
+  setGemmThreads(1);
   double memory = measureMemory(1, 10 * seconds);
   double sharedMemory = measureMemory(cores, 10 * seconds) * cores;
   json flops;

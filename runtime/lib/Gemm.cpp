@@ -10,6 +10,7 @@
 
 #include "Gemm.h"
 
+#include "Parallel.h"
 #include "tprt/Tensor.h"
 
 #include <algorithm>
@@ -33,10 +34,10 @@ static constexpr int64_t minRowsToPack = 4;
 
 static constexpr int64_t maxBlasSize = std::numeric_limits<blasint>::max();
 
-static std::atomic<int> blasThreads{1};
+static std::atomic<int> numThreads{1};
 
-void tprt::setBlasThreads(int count) {
-  blasThreads = count;
+void tprt::setGemmThreads(int count) {
+  numThreads = count;
   openblas_set_num_threads(count);
 }
 
@@ -257,6 +258,28 @@ void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
         dtype, {static_cast<const BFloat16 *>(data), row, col}, k, n, packed);
 }
 
+/// Products of fewer operations than this are done before a thread has started.
+static constexpr int64_t minWorkOfThread = 10'000'000;
+
+/// multiplyPacked with the columns shared out among the process's threads.
+static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
+                              Matrix<const float> a, const float *packed,
+                              float *c, int64_t rowC, bool accumulate,
+                              const float *bias) {
+  const int64_t panel = getPackedSize<float>(1, 1);
+  int64_t numPanels = (n + panel - 1) / panel;
+  int64_t numParts =
+      std::clamp<int64_t>(2 * m * n * k / minWorkOfThread, 1,
+                          std::min<int64_t>(numThreads, numPanels));
+  parallelFor(numParts, numParts, [&](int64_t part) {
+    int64_t begin = numPanels * part / numParts * panel;
+    int64_t end = std::min(n, numPanels * (part + 1) / numParts * panel);
+    multiplyPacked<float>(m, end - begin, k, a, {packed + begin * k, k},
+                          c + begin, rowC, accumulate,
+                          bias ? bias + begin : nullptr);
+  });
+}
+
 /// One product of f32, f16 or bf16. `packed` is B where that has been packed
 /// before, else null.
 template <typename T>
@@ -287,9 +310,8 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
       packBlock<T>(dtype, {&matrixB.at(0, j), args.b_row, args.b_col}, args.k,
                    cols, blockB, convertedB);
     if constexpr (!isHalf) {
-      multiplyPacked<float>(args.m, cols, args.k, matrixA, {right, args.k},
-                            c + j, args.c_row, args.accumulate,
-                            bias ? bias + j : nullptr);
+      multiplyByThreads(args.m, cols, args.k, matrixA, right, c + j, args.c_row,
+                        args.accumulate, bias ? bias + j : nullptr);
     } else {
       if (bias)
         convertToF32(dtype, bias + j, blockBias, cols);
@@ -303,9 +325,8 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
           for (int64_t r = 0; r < rows; ++r)
             convertToF32(dtype, result + r * args.c_row, blockC + r * cols,
                          cols);
-        multiplyPacked<float>(rows, cols, args.k, left, {right, args.k}, blockC,
-                              cols, args.accumulate,
-                              bias ? blockBias : nullptr);
+        multiplyByThreads(rows, cols, args.k, left, right, blockC, cols,
+                          args.accumulate, bias ? blockBias : nullptr);
         for (int64_t r = 0; r < rows; ++r)
           convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
                          cols);
@@ -318,9 +339,8 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
 static void multiply(const tprt_gemm_args &args, const float *a, const float *b,
                      const float *packed, float *c, const float *bias,
                      GemmState &state) {
-  // Vectors have nothing to reuse; of several threads only the library makes
-  // use.
-  bool wantsBlas = args.m < minRowsToPack || args.n == 1 || blasThreads > 1;
+  // Vectors have nothing to reuse.
+  bool wantsBlas = args.m < minRowsToPack || args.n == 1;
   if (!packed && wantsBlas)
     multiplyByBlas(args, a, b, c, bias);
   else
@@ -355,8 +375,7 @@ static void multiplyBatches(const tprt_gemm_args &args, const void *a,
   const float *packed = nullptr;
   bool hasOneB = (args.batch0 == 1 || args.b_b0 == 0) &&
                  (args.batch1 == 1 || args.b_b1 == 0);
-  if (!std::is_same_v<T, double> && hasOneB && args.n > 1 && args.k > 0 &&
-      blasThreads == 1)
+  if (!std::is_same_v<T, double> && hasOneB && args.n > 1 && args.k > 0)
     packed = state.getPacked(static_cast<Dtype>(args.dtype), b, args.b_row,
                              args.b_col, args.k, args.n);
   for (int64_t i = 0; i < args.batch0; ++i)

@@ -52,8 +52,9 @@ private:
 void gemm(const tprt_gemm_args &args, const void *a, const void *b, void *c,
           const void *bias, GemmState &state);
 
-/// How many threads the library uses within one call, process-wide.
-void setBlasThreads(int count);
+/// How many threads a product may use, process-wide; 1 to begin with. Results
+/// of all types but f64 don't depend on it.
+TPRT_API void setGemmThreads(int count);
 
 } // namespace tprt
 

@@ -253,9 +253,9 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   for (size_t i = 0; i < manifest.inputs.size(); ++i)
     shardedInputs.set(i, inputs.at(manifest.inputs[i].name));
 
-  // The BLAS has one pool of threads per process: it serves a single rank, but
-  // would only stand in the way of several.
-  setBlasThreads(manifest.worldSize == 1 ? getUsableCores().size() : 1);
+  // Threads within a product serve a single rank, but would only stand in the
+  // way of several.
+  setGemmThreads(manifest.worldSize == 1 ? getUsableCores().size() : 1);
   RunResult result;
   result.counts.resize(manifest.worldSize);
   if (!impl->team)

@@ -266,6 +266,31 @@ TEST(Gemm, RowsDontDependOnEachOther) {
   }
 }
 
+/// Several threads share out columns, and change no bit.
+TEST(Gemm, ThreadsDontChangeResults) {
+  constexpr int64_t m = 70, n = 700, k = 500;
+  for (Dtype dtype : {Dtype::F32, Dtype::BF16}) {
+    tprt_gemm_args args = makeArgs({dtype, 1, 1, m, n, k});
+    Elements a(dtype, m * k), b(dtype, k * n), bias(dtype, n);
+    std::mt19937 generator(5);
+    for (Elements *elements : {&a, &b, &bias})
+      elements->randomize(generator);
+    auto multiply = [&](int threads) {
+      setGemmThreads(threads);
+      std::vector<std::byte> result(m * n * byteWidth(dtype));
+      GemmRun run;
+      EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
+                          bias.data()),
+                TPRT_OK);
+      setGemmThreads(1);
+      return result;
+    };
+    std::vector<std::byte> expected = multiply(1);
+    EXPECT_EQ(multiply(2), expected);
+    EXPECT_EQ(multiply(5), expected);
+  }
+}
+
 TEST(Gemm, InvalidArguments) {
   auto errorWith = [](auto edit) {
     tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, 2, 3, 4});
