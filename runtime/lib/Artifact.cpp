@@ -140,8 +140,9 @@ std::shared_ptr<const Artifact> Artifact::load(const std::string &path) {
   ArtifactParts parts = checkContainer(asText(*file), path);
   std::shared_ptr<Artifact> artifact(new Artifact);
   artifact->manifest = parseManifest(parts.manifest, path);
+  std::string entry;
   try {
-    checkTarget(artifact->manifest);
+    entry = chooseEntry(artifact->manifest);
   } catch (const Error &error) {
     throw inputError("'" + path + "': " + error.what());
   }
@@ -158,7 +159,6 @@ std::shared_ptr<const Artifact> Artifact::load(const std::string &path) {
   artifact->handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!artifact->handle)
     throw inputError("'" + path + "': cannot load its code: " + ::dlerror());
-  const std::string &entry = artifact->manifest.entry;
   artifact->entry =
       reinterpret_cast<tpx_main_fn>(::dlsym(artifact->handle, entry.c_str()));
   if (!artifact->entry)

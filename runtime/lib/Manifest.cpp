@@ -490,6 +490,10 @@ Manifest Manifest::parse(std::string_view text) {
   Node target = root["target"];
   manifest.triple = target["triple"].getString();
   manifest.features = target["features"].getStrings();
+  if (target.has("variants"))
+    for (const Node &variant : target["variants"].getArray())
+      manifest.variants.push_back(
+          {variant["entry"].getString(), variant["features"].getStrings()});
 
   manifest.worldSize = root["world_size"].getInt(1, maxWorldSize);
   Node mesh = root["mesh"];

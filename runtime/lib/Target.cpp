@@ -84,7 +84,20 @@ static std::set<std::string> readHostFeatures() {
   return {};
 }
 
-void tprt::checkTarget(const Manifest &manifest) {
+/// Those of `features` that are not among `host`, the kernel's names.
+static std::vector<std::string>
+getMissing(const std::vector<std::string> &features,
+           const std::set<std::string> &host) {
+  std::vector<std::string> missing;
+  for (const std::string &feature : features)
+    for (const Feature &known : checkedFeatures)
+      if (feature == "+" + std::string(known.llvm) &&
+          !host.contains(std::string(known.kernel)))
+        missing.push_back(std::string(known.llvm));
+  return missing;
+}
+
+const std::string &tprt::chooseEntry(const Manifest &manifest) {
   std::string architecture =
       manifest.triple.substr(0, manifest.triple.find('-'));
   if (!hostArchitecture.empty() && architecture != hostArchitecture)
@@ -92,14 +105,13 @@ void tprt::checkTarget(const Manifest &manifest) {
                      "', but this machine is " + std::string(hostArchitecture));
   std::set<std::string> host = readHostFeatures();
   if (host.empty())
-    return;
-  std::vector<std::string> missing;
-  for (const std::string &feature : manifest.features)
-    for (const Feature &known : checkedFeatures)
-      if (feature == "+" + std::string(known.llvm) &&
-          !host.contains(std::string(known.kernel)))
-        missing.push_back(std::string(known.llvm));
+    return manifest.entry;
+  for (size_t i = manifest.variants.size(); i-- > 0;)
+    if (getMissing(manifest.variants[i].features, host).empty())
+      return manifest.variants[i].entry;
+  std::vector<std::string> missing = getMissing(manifest.features, host);
   if (!missing.empty())
     throw inputError("compiled for CPU features that this machine lacks: " +
                      quotedList(missing));
+  return manifest.entry;
 }

@@ -8,11 +8,12 @@
 
 namespace tprt {
 
-/// Throws an input error when the manifest's target is another architecture, or
-/// wants CPU features that this machine doesn't have. Checked are the features
-/// that code generators use unasked (vector, bit manipulation); those that only
-/// privileged or special instructions need are not.
-void checkTarget(const Manifest &manifest);
+/// The entry of the last variant of the code that this machine can run. Throws
+/// an input error when the manifest's target is another architecture, or when all
+/// variants want CPU features that this machine doesn't have. Checked are the
+/// features that code generators use unasked (vector, bit manipulation); those
+/// that only privileged or special instructions need are not.
+const std::string &chooseEntry(const Manifest &manifest);
 
 } // namespace tprt
 

@@ -94,6 +94,33 @@ static std::string loadError(const std::string &manifest,
   return errorOf([&] { Artifact::load(path); });
 }
 
+/// Of several variants, the last that the machine can run; none is made up.
+TEST(Artifact, ChoosesCodeForTheCPU) {
+  std::string object = readFile(TOY_PROGRAM);
+  auto manifestWith = [](const std::string &entry,
+                         const std::string &variants) {
+    std::string text = makeManifest(hostTriple, "", entry);
+    std::string_view key = R"("cpu": "")";
+    return text.replace(text.find(key), key.size(),
+                        R"("cpu": "", "variants": [)" + variants + "]");
+  };
+  // No CPU has both XOP and AVX-512 FP16.
+  std::string missing =
+      R"({"entry": "missing", "features": ["+xop", "+avx512fp16"]})";
+  std::string good = R"({"entry": "tpx_main", "features": []})";
+  std::string unknown = R"({"entry": "unknown", "features": []})";
+  auto load = [&](const std::string &manifest) {
+    TemporaryDirectory directory;
+    return Artifact::load(
+        directory.write("m.tpx", makeContainer(manifest, object)));
+  };
+  EXPECT_TRUE(load(manifestWith("nope", good + ", " + missing))->getEntry());
+  EXPECT_TRUE(load(manifestWith("tpx_main", missing))->getEntry());
+  EXPECT_TRUE(contains(
+      loadError(manifestWith("tpx_main", good + ", " + unknown), object),
+      "its code has no function 'unknown'"));
+}
+
 TEST(Artifact, LoadErrors) {
   std::string object = readFile(TOY_PROGRAM);
   EXPECT_TRUE(

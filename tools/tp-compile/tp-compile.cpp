@@ -27,8 +27,11 @@ static cl::opt<std::string>
     outputPath("o", cl::desc("Where to write; '-' is standard output"),
                cl::value_desc("file"), cl::Required, cl::cat(category));
 static cl::opt<std::string>
-    targetCPU("target-cpu", cl::desc("CPU to compile for, 'native' by default"),
-              cl::value_desc("name"), cl::init("native"), cl::cat(category));
+    targetCPU("target-cpu",
+              cl::desc("CPUs to compile for, 'native' by default; of several, "
+                       "the last one that the machine can run is used"),
+              cl::value_desc("name,..."), cl::init("native"),
+              cl::cat(category));
 static cl::opt<unsigned> optLevel("O", cl::desc("Optimisation level, 0 to 3"),
                                   cl::Prefix, cl::init(3), cl::cat(category));
 static cl::opt<Emit> emitKind(

@@ -23,7 +23,9 @@ enum class Emit {
 };
 
 struct CompileOptions {
-  /// A CPU that LLVM knows by name, or "native".
+  /// CPUs that LLVM knows by name, or "native", separated by commas. There is
+  /// code for each in the artifact; of those that the machine can run, the last
+  /// runs.
   std::string targetCPU = "native";
   /// 0 to 3, as for clang.
   unsigned optLevel = 3;

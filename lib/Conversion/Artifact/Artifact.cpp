@@ -19,19 +19,37 @@ static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-static std::string writeManifest(DictionaryAttr attr,
-                                 const llvm::TargetMachine &machine) {
-  llvm::json::Object manifest = *toJSON(attr).getAsObject();
-  manifest["schema"] = 4;
-  manifest["producer"] = "tp-mlir " TP_VERSION;
-  manifest["entry"] = "tpx_main";
+/// What the code for CPU `i` of the list exports.
+static std::string getEntryName(size_t i) {
+  return i == 0 ? "tpx_main" : "tpx_main_" + std::to_string(i);
+}
+
+using Machines = llvm::ArrayRef<std::unique_ptr<llvm::TargetMachine>>;
+
+static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
   llvm::json::Array features;
   for (std::string &feature : getNeededFeatures(machine))
     features.push_back(std::move(feature));
-  manifest["target"] =
-      llvm::json::Object{{"triple", machine.getTargetTriple().str()},
-                         {"cpu", machine.getTargetCPU()},
-                         {"features", std::move(features)}};
+  return llvm::json::Object{{"cpu", machine.getTargetCPU()},
+                            {"features", std::move(features)}};
+}
+
+static std::string writeManifest(DictionaryAttr attr, Machines machines) {
+  llvm::json::Object manifest = *toJSON(attr).getAsObject();
+  manifest["schema"] = 4;
+  manifest["producer"] = "tp-mlir " TP_VERSION;
+  manifest["entry"] = getEntryName(0);
+  llvm::json::Object target = describeTarget(*machines.front());
+  target["triple"] = machines.front()->getTargetTriple().str();
+  llvm::json::Array variants;
+  for (auto [i, machine] : llvm::enumerate(machines.drop_front())) {
+    llvm::json::Object variant = describeTarget(*machine);
+    variant["entry"] = getEntryName(i + 1);
+    variants.push_back(std::move(variant));
+  }
+  if (!variants.empty())
+    target["variants"] = std::move(variants);
+  manifest["target"] = std::move(target);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(manifest));
   return text;
@@ -55,9 +73,19 @@ static void writeContainer(llvm::StringRef manifest, llvm::StringRef object,
 llvm::Error tp::compileToArtifact(ModuleOp module,
                                   const CompileOptions &options,
                                   llvm::raw_ostream &output) {
-  auto machine = createTargetMachine(options.targetCPU, options.optLevel);
-  if (!machine)
-    return machine.takeError();
+  llvm::SmallVector<llvm::StringRef> cpus;
+  llvm::StringRef(options.targetCPU).split(cpus, ',');
+  llvm::SmallVector<std::unique_ptr<llvm::TargetMachine>> machines;
+  for (llvm::StringRef cpu : cpus) {
+    auto machine = createTargetMachine(cpu, options.optLevel);
+    if (!machine)
+      return machine.takeError();
+    machines.push_back(std::move(*machine));
+  }
+  if (machines.size() > 1 &&
+      (options.emit == Emit::LLVM || options.emit == Emit::Object))
+    return makeError("LLVM IR and objects are for one CPU, not " +
+                     llvm::Twine(machines.size()));
 
   PassManager pm(module->getName());
   if (options.configure && failed(options.configure(pm)))
@@ -69,30 +97,35 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
     module.print(output);
     return llvm::Error::success();
   }
-  std::string manifest = writeManifest(getManifest(module), **machine);
+  std::string manifest = writeManifest(getManifest(module), machines);
   if (options.emit == Emit::Manifest) {
     output << manifest << '\n';
     return llvm::Error::success();
   }
 
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule =
-      translateModuleToLLVMIR(module, llvmContext, "program");
-  if (!llvmModule)
-    return makeError("the program can't be translated to LLVM IR");
-  optimize(*llvmModule, **machine, options.optLevel);
-  if (options.emit == Emit::LLVM) {
-    llvmModule->print(output, nullptr);
-    return llvm::Error::success();
+  llvm::SmallVector<llvm::SmallString<0>> objects;
+  for (auto [i, machine] : llvm::enumerate(machines)) {
+    llvm::LLVMContext llvmContext;
+    std::unique_ptr<llvm::Module> llvmModule =
+        translateModuleToLLVMIR(module, llvmContext, "program");
+    if (!llvmModule)
+      return makeError("the program can't be translated to LLVM IR");
+    llvmModule->getFunction(getEntryName(0))->setName(getEntryName(i));
+    optimize(*llvmModule, *machine, options.optLevel);
+    if (options.emit == Emit::LLVM) {
+      llvmModule->print(output, nullptr);
+      return llvm::Error::success();
+    }
+    auto object = emitObject(*llvmModule, *machine);
+    if (!object)
+      return object.takeError();
+    objects.push_back(std::move(*object));
   }
-  auto object = emitObject(*llvmModule, **machine);
-  if (!object)
-    return object.takeError();
   if (options.emit == Emit::Object) {
-    output << *object;
+    output << objects.front();
     return llvm::Error::success();
   }
-  auto shared = linkSharedObject(*object);
+  auto shared = linkSharedObject(objects);
   if (!shared)
     return shared.takeError();
   writeContainer(manifest, *shared, output);

@@ -137,7 +137,8 @@ static Expected<std::string> findLinker() {
                    "' nor PATH has 'ld.lld' or 'ld.lld-22' (Debian: lld-22)");
 }
 
-Expected<std::string> mlir::tp::linkSharedObject(StringRef object) {
+Expected<std::string>
+mlir::tp::linkSharedObject(ArrayRef<SmallString<0>> objects) {
   Expected<std::string> linker = findLinker();
   if (!linker)
     return linker.takeError();
@@ -145,24 +146,27 @@ Expected<std::string> mlir::tp::linkSharedObject(StringRef object) {
   if (std::error_code code =
           sys::fs::createUniqueDirectory("tp-compile", directory.path))
     return makeError("can't make a temporary directory: " + code.message());
-  std::string objectPath = (directory.path + "/program.o").str();
   std::string sharedPath = (directory.path + "/program.so").str();
   std::string logPath = (directory.path + "/log").str();
-  {
+  std::vector<std::string> objectPaths;
+  for (const SmallString<0> &object : objects) {
+    std::string &path = objectPaths.emplace_back(
+        (directory.path + "/" + Twine(objectPaths.size()) + ".o").str());
     std::error_code code;
-    raw_fd_ostream os(objectPath, code);
+    raw_fd_ostream os(path, code);
     os << object;
     os.close();
     if (code || (code = os.error())) {
       os.clear_error();
-      return makeError("can't write '" + objectPath + "': " + code.message());
+      return makeError("can't write '" + path + "': " + code.message());
     }
   }
 
   // The runtime's functions stay undefined: whoever loads the program has them.
-  StringRef arguments[] = {
+  SmallVector<StringRef> arguments = {
       *linker, "-shared",     "-Bsymbolic", "--hash-style=gnu", "-z",
-      "now",   "--strip-all", "-o",         sharedPath,         objectPath};
+      "now",   "--strip-all", "-o",         sharedPath};
+  llvm::append_range(arguments, objectPaths);
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(logPath),
                                           StringRef(logPath)};
   std::string message;

@@ -25,8 +25,9 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
 llvm::Expected<llvm::SmallString<0>> emitObject(llvm::Module &module,
                                                 llvm::TargetMachine &machine);
 
-/// An ELF shared object: runs lld over `object`.
-llvm::Expected<std::string> linkSharedObject(llvm::StringRef object);
+/// An ELF shared object: runs lld over `objects`.
+llvm::Expected<std::string>
+linkSharedObject(llvm::ArrayRef<llvm::SmallString<0>> objects);
 
 } // namespace mlir::tp
 

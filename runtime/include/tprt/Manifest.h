@@ -55,11 +55,18 @@ struct MeshAxis {
   int64_t size;
 };
 
+/// Code of the program for another CPU.
+struct CodeVariant {
+  std::string entry;                 ///< the function that the object exports
+  std::vector<std::string> features; ///< that it needs
+};
+
 struct Manifest {
   std::string producer;
   std::string entry;
   std::string triple;
   std::vector<std::string> features; ///< LLVM's names, "+avx2"
+  std::vector<CodeVariant> variants; ///< the same for other CPUs, best last
   std::string meshName;
   std::vector<MeshAxis> axes;
   int64_t worldSize = 1;

@@ -1,5 +1,5 @@
 // A column-parallel layer, a row-parallel one and their all-reduce, on two ranks,
-// equal NumPy. Compiled for a CPU of 2013 too.
+// equal NumPy. Compiled for a CPU of 2013 too, and for several at a time.
 
 // REQUIRES: tp-compile, tp-run
 // RUN: rm -rf %t && mkdir %t && cd %t
@@ -8,6 +8,10 @@
 // RUN: tp-run mlp.tpx --weights w.safetensors --input x=x.npy --expect y=y.npy --rtol 1e-5 --atol 1e-6
 // RUN: tp-compile %s --target-cpu=x86-64-v3 -O1 -o old.tpx
 // RUN: tp-run old.tpx --weights w.safetensors --input x=x.npy --expect y=y.npy --rtol 1e-5 --atol 1e-6
+// RUN: tp-compile %s --target-cpu=x86-64,x86-64-v3,x86-64-v4 -o many.tpx
+// RUN: tp-run many.tpx --weights w.safetensors --input x=x.npy --expect y=y.npy --rtol 1e-5 --atol 1e-6
+// RUN: tp-compile %s --target-cpu=x86-64-v3,x86-64-v4 --emit=manifest -o - | FileCheck %s --check-prefix=VARIANTS
+// RUN: not tp-compile %s --target-cpu=x86-64-v3,x86-64-v4 --emit=llvm -o - 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: tp-compile %s --emit=manifest -o - | FileCheck %s --check-prefix=MANIFEST
 // RUN: tp-compile %s --emit=llvm -o - | FileCheck %s --check-prefix=LLVM
 // RUN: tp-compile %s --emit=mlir -o - | FileCheck %s --check-prefix=MLIR
@@ -17,6 +21,8 @@
 // MANIFEST-SAME: "entry":"tpx_main"
 // MANIFEST-SAME: "schema":4
 // MANIFEST-SAME: "world_size":2
+// VARIANTS: "target":{"cpu":"x86-64-v3",{{.*}}"variants":[{"cpu":"x86-64-v4","entry":"tpx_main_1","features":[{{.*}}"+avx512bw"
+// ONE: error: LLVM IR and objects are for one CPU, not 2
 // LLVM: define i32 @tpx_main
 // MLIR: llvm.func @tpx_main
 tp.mesh @mesh(tp = 2)
