@@ -13,7 +13,7 @@ using namespace tprt;
 
 /// Rows of A per block and terms of a sum per panel. A block of A and, beside
 /// it, a panel of B have to stay in the second- and first-level cache.
-static constexpr int64_t blockRows = 96;
+static constexpr int64_t blockRows = 264;
 static constexpr int64_t maxDepth = 384;
 
 /// One tile: rows x columns elements of C += a * panel, over `depth` terms.
@@ -206,6 +206,7 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
   alignas(64) T init[128 / sizeof(T)] = {};
   // Tiles of about equal height: a low one at the end would be slow.
   int64_t numTiles = (height + tiles.rows - 1) / tiles.rows;
+  const int64_t size = depth * tiles.columns;
   for (int64_t j = 0; j < n; j += tiles.columns) {
     const T *panel = b.data + j * b.rows + begin * tiles.columns;
     int64_t given = std::min(tiles.columns, n - j);
@@ -214,6 +215,13 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
     for (int64_t t = 0; t < numTiles; ++t) {
       int64_t top = height * t / numTiles;
       int64_t rows = height * (t + 1) / numTiles - top;
+      // Weights come from memory: the next panel's, a part beside each tile.
+      if (j + tiles.columns < n) {
+        const T *next = panel + b.rows * tiles.columns;
+        for (int64_t at = size * t / numTiles; at < size * (t + 1) / numTiles;
+             at += 64 / sizeof(T))
+          __builtin_prefetch(next + at);
+      }
       Matrix<const T> block{&a.at(top, 0), a.row, a.col};
       T *corner = c + top * rowC + j;
       TileFunction<T> function = tiles.functions[rows];
@@ -246,8 +254,11 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
                           Packed<T> b, T *c, int64_t rowC, bool accumulate,
                           const T *bias) {
   const TileSet<T> &tiles = getTiles<T>();
-  for (int64_t top = 0; top < m; top += blockRows) {
-    int64_t height = std::min(blockRows, m - top), begin = 0;
+  // Every block reads all of B: few blocks, of about equal height.
+  int64_t numBlocks = (m + blockRows - 1) / blockRows;
+  for (int64_t i = 0; i < numBlocks; ++i) {
+    int64_t top = m * i / numBlocks, begin = 0;
+    int64_t height = m * (i + 1) / numBlocks - top;
     do {
       int64_t depth = std::min(maxDepth, k - begin);
       bool isByColumns = a.row == 1 && a.col != 1;
