@@ -3,6 +3,7 @@
 #include "Accumulate.h"
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/NN/Expressions.h"
+#include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Transforms/Utils.h"
 
@@ -15,7 +16,9 @@ namespace {
 class Batches {
 public:
   Batches(func::FuncOp function, int64_t count)
-      : function(function), block(function.getBody().front()), count(count) {}
+      : function(function), block(function.getBody().front()), count(count) {
+    findDims();
+  }
 
   LogicalResult run(Value loss,
                     llvm::function_ref<LogicalResult(Value)> visit) {
@@ -61,29 +64,48 @@ private:
     return success();
   }
 
-  /// Over how many ranks the examples of `argument` are split.
-  int64_t getNumSplits(BlockArgument argument) {
+  /// Where the plan says which arguments have examples, those have; otherwise,
+  /// those whose first dimension is as large as the first one's.
+  void findDims() {
+    std::optional<int64_t> size;
+    SmallVector<std::optional<int64_t>> byPlan;
+    for (BlockArgument argument : block.getArguments()) {
+      byPlan.push_back(getBatchDim(function, argument.getArgNumber()));
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      bool hasDims = type && type.getRank() > 0;
+      if (hasDims && !size)
+        size = type.getDimSize(0);
+      dims.push_back(hasDims && type.getDimSize(0) == *size
+                         ? std::optional<int64_t>(0)
+                         : std::nullopt);
+    }
+    if (llvm::any_of(byPlan, [](auto dim) { return dim.has_value(); }))
+      dims = std::move(byPlan);
+  }
+
+  /// Over how many ranks the examples of `argument`, dimension `dim`, are
+  /// split.
+  int64_t getNumSplits(BlockArgument argument, int64_t dim) {
     ShardingAttr sharding = getArgSharding(function, argument.getArgNumber());
     auto mesh = sharding ? SymbolTable::lookupNearestSymbolFrom<MeshOp>(
                                function, sharding.getMesh())
                          : MeshOp();
-    return mesh && !sharding.getDims().empty()
-               ? mesh.getAxesSize(sharding.getDims()[0].getAxes())
-               : 1;
+    return mesh ? mesh.getAxesSize(sharding.getDims()[dim].getAxes()) : 1;
   }
 
   /// Makes `argument` hold the examples of all batches.
   LogicalResult enlarge(BlockArgument argument) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type || type.getRank() == 0)
+    std::optional<int64_t> dim = dims[argument.getArgNumber()];
+    if (!dim)
       return success();
-    int64_t splits = getNumSplits(argument), size = type.getDimSize(0);
+    auto type = cast<RankedTensorType>(argument.getType());
+    int64_t splits = getNumSplits(argument, *dim), size = type.getDimSize(*dim);
     if (size % splits != 0)
       return function.emitError("'accumulate' takes as many examples of each "
                                 "rank for every batch: ")
              << size << " examples can't be split over " << splits << " ranks";
     SmallVector<int64_t> shape(type.getShape());
-    shape[0] *= count;
+    shape[*dim] *= count;
     argument.setType(type.clone(shape));
     function.setType(FunctionType::get(function.getContext(),
                                        block.getArgumentTypes(),
@@ -94,26 +116,29 @@ private:
   /// The examples of one batch.
   Value getBatch(ImplicitLocOpBuilder &b, BlockArgument argument,
                  int64_t batch) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type || type.getRank() == 0)
+    std::optional<int64_t> dim = dims[argument.getArgNumber()];
+    if (!dim)
       return argument;
-    int64_t splits = getNumSplits(argument);
-    int64_t size = type.getDimSize(0) / count;
-    SmallVector<int64_t> shape{splits, count, size / splits};
-    llvm::append_range(shape, type.getShape().drop_front());
-    Value all = reshape(b, argument, shape);
-    shape[1] = 1;
-    Value part =
-        nn::SliceOp::create(b, type.clone(shape), all, b.getI64IntegerAttr(1),
-                            b.getI64IntegerAttr(batch), b.getI64IntegerAttr(1));
+    auto type = cast<RankedTensorType>(argument.getType());
+    int64_t splits = getNumSplits(argument, *dim);
     SmallVector<int64_t> own(type.getShape());
-    own[0] = size;
+    own[*dim] /= count;
+    SmallVector<int64_t> shape(own);
+    shape[*dim] = splits;
+    shape.insert(shape.begin() + *dim + 1, {count, own[*dim] / splits});
+    Value all = reshape(b, argument, shape);
+    shape[*dim + 1] = 1;
+    Value part = nn::SliceOp::create(
+        b, type.clone(shape), all, b.getI64IntegerAttr(*dim + 1),
+        b.getI64IntegerAttr(batch), b.getI64IntegerAttr(1));
     return reshape(b, part, own);
   }
 
   func::FuncOp function;
   Block &block;
   int64_t count;
+  /// By argument, the dimension of its examples.
+  SmallVector<std::optional<int64_t>> dims;
 };
 
 } // namespace

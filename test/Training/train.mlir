@@ -12,6 +12,7 @@
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/checkpoint.yaml | FileCheck %t/checkpoint.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/bf16.yaml | FileCheck %t/bf16.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/accumulate.yaml
+// RUN: tp-opt %t/table.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/table.mlir
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/frozen.yaml | FileCheck %t/frozen.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/classes.yaml | FileCheck %t/classes.yaml
 
@@ -105,11 +106,11 @@ optimizer: {name: SGD, lr: 0.001}
 # CHECK: %[[W:.*]] = nn.parameter "w" : tensor<6x8xbf16>
 # CHECK: %[[G:.*]] = nn.outer_sum
 # CHECK: %[[LR:.*]] = nn.cast %{{.*}} : tensor<f64> -> tensor<f32>
-# CHECK: %[[OLD:.*]] = nn.cast %[[W]] : tensor<6x8xbf16> -> tensor<6x8xf32>
-# CHECK: %[[G32:.*]] = nn.cast %[[G]] : tensor<6x8xbf16> -> tensor<6x8xf32>
-# CHECK: %[[CHANGE:.*]] = nn.mul %[[G32]], %{{.*}} : (tensor<6x8xf32>, tensor<f32>)
+# CHECK: %[[OLD:.*]] = nn.cast %[[W]] {{.*}}: tensor<6x8xbf16> -> tensor<6x8xf32>
+# CHECK: %[[G32:.*]] = nn.cast %[[G]] {{.*}}: tensor<6x8xbf16> -> tensor<6x8xf32>
+# CHECK: %[[CHANGE:.*]] = nn.mul %[[G32]], %{{.*}} {{.*}}: (tensor<6x8xf32>, tensor<f32>)
 # CHECK: %[[NEW:.*]] = nn.sub %[[OLD]], %[[CHANGE]]
-# CHECK: %[[NARROW:.*]] = nn.cast %[[NEW]] : tensor<6x8xf32> -> tensor<6x8xbf16>
+# CHECK: %[[NARROW:.*]] = nn.cast %[[NEW]] {{.*}}: tensor<6x8xf32> -> tensor<6x8xbf16>
 # CHECK: nn.assign "w", %[[NARROW]]
 
 //--- adam.yaml
@@ -203,6 +204,17 @@ accumulate: 2
 # CHECK: %[[MEAN:.*]] = nn.mul %[[SUM]],
 # CHECK: nn.mul %[[MEAN]],
 # CHECK: nn.assign "up.weight"
+
+//--- table.mlir
+// Every part takes all of a table that isn't as large as the batch.
+// CHECK: func.func @main(%arg0: tensor<8x8xf32>, %[[TABLE:.*]]: tensor<8xf32>, %arg2: tensor<8x8xf32> {tp.name = "target"})
+// CHECK-COUNT-2: nn.add %{{.*}}, %[[TABLE]]
+func.func @main(%x: tensor<4x8xf32>, %table: tensor<8xf32>) -> tensor<4x8xf32> {
+  %w = nn.parameter "up.weight" : tensor<8x8xf32>
+  %y = nn.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %z = nn.add %y, %table : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
+}
 
 //--- frozen.yaml
 loss: mse
