@@ -4,8 +4,11 @@
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include <climits>
 #include <limits>
+#include <numeric>
+#include <set>
 
 using namespace mlir::tp;
 
@@ -28,8 +31,10 @@ void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
     if (domains[variable] != 1)
       scopes.push_back(variable);
   unsigned size = scopes.size() - begin;
+  unsigned last = *llvm::max_element(scope);
   if (size == 0) {
-    constant += tables[table]->costs.front();
+    bool isRepeated = repeatedBegin <= last && last < repeatedEnd;
+    constant += tables[table]->costs.front() * (isRepeated ? numParts : 1);
     return;
   }
   if (size < scope.size()) {
@@ -42,8 +47,15 @@ void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
     }
     table = it->second;
   }
-  factors.push_back({table, size, begin});
+  factors.push_back({table, size, begin, last});
 }
+
+void MinSum::beginRepeated(unsigned count) {
+  repeatedBegin = domains.size();
+  numParts = count;
+}
+
+void MinSum::endRepeated() { repeatedEnd = domains.size(); }
 
 TableId MinSum::intern(Table table) {
   static_assert(std::has_unique_object_representations_v<CommunicationCost>,
@@ -135,75 +147,73 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
     result.dims.push_back(domains[other]);
     numEntries *= domains[other];
   }
-  // How far a step of each place, and of the variable, leads in each part.
+  // How far a step of each place, and of the variable, leads in each part; and
+  // where the entry begins.
   struct Part {
     const CommunicationCost *costs;
     llvm::SmallVector<size_t> strides;
-    size_t step = 0;
-    /// Where the entry begins, and the value stands.
     size_t base = 0;
-    const CommunicationCost *at = nullptr;
   };
-  // Those that the last place changes, and those that it doesn't.
-  llvm::SmallVector<Part> changing, constant;
+  // By how many of the first places decide what a part costs.
+  std::vector<llvm::SmallVector<Part, 2>> levels(numPlaces + 1);
   for (unsigned part : parts) {
     const Table &table = *tables[factors[part].table];
     Part operand{table.costs.data(), llvm::SmallVector<size_t>(numPlaces + 1)};
-    size_t stride = 1;
-    for (size_t i = table.dims.size(); i-- > 0; stride *= table.dims[i])
-      operand.strides[getPlace(getScope(part)[i])] = stride;
-    operand.step = operand.strides[numPlaces];
-    bool isChanging = numPlaces && operand.strides[numPlaces - 1];
-    (isChanging ? changing : constant).push_back(std::move(operand));
+    size_t stride = 1, level = 0;
+    for (size_t i = table.dims.size(); i-- > 0; stride *= table.dims[i]) {
+      unsigned place = getPlace(getScope(part)[i]);
+      operand.strides[place] = stride;
+      if (place < numPlaces)
+        level = std::max<size_t>(level, place + 1);
+    }
+    levels[level].push_back(std::move(operand));
   }
+  // What the values cost by the parts up to a level.
+  std::vector<std::vector<CommunicationCost>> rows(
+      numPlaces + 1, std::vector<CommunicationCost>(numValues));
+  auto addUp = [&](size_t level) {
+    std::vector<CommunicationCost> &row = rows[level];
+    if (level > 0)
+      llvm::copy(rows[level - 1], row.begin());
+    for (const Part &part : levels[level]) {
+      const CommunicationCost *at = part.costs + part.base;
+      size_t step = part.strides[numPlaces];
+      for (CommunicationCost &cost : row) {
+        cost.addUnlessInfinite(*at);
+        at += step;
+      }
+    }
+  };
+  for (size_t level = 0; level <= numPlaces; ++level)
+    addUp(level);
   result.costs.reserve(numEntries);
   Message &message = messages.emplace_back();
   message.choices.reserve(numEntries);
   llvm::SmallVector<unsigned> place(numPlaces, 0);
-  std::vector<CommunicationCost> row(numValues);
   CommunicationCost least = CommunicationCost::infinite();
   for (size_t entry = 0; entry < numEntries; ++entry) {
-    if (numPlaces == 0 || place.back() == 0)
-      for (size_t value = 0; value < numValues; ++value) {
-        row[value] = {};
-        for (const Part &part : constant)
-          row[value] += part.costs[part.base + value * part.step];
-      }
-    for (Part &part : changing)
-      part.at = part.costs + part.base;
     CommunicationCost best = CommunicationCost::infinite();
     unsigned choice = kNoChoice;
-    for (size_t value = 0; value < numValues; ++value) {
-      // Most sums are too large by what counts first.
-      int64_t parameterBytes = row[value].parameterBytes;
-      int64_t volume = row[value].volume;
-      for (Part &part : changing) {
-        parameterBytes += part.at->parameterBytes;
-        volume += part.at->volume;
-        part.at += part.step;
-      }
-      if (parameterBytes > best.parameterBytes ||
-          (parameterBytes == best.parameterBytes && volume > best.volume))
-        continue;
-      CommunicationCost sum = row[value];
-      for (const Part &part : changing)
-        sum += part.at[-static_cast<ptrdiff_t>(part.step)];
-      if (sum < best) {
-        best = sum;
+    for (auto [value, cost] : llvm::enumerate(rows[numPlaces]))
+      if (!cost.isInfinite() && cost < best) {
+        best = cost;
         choice = value;
       }
-    }
     result.costs.push_back(best);
     message.choices.push_back(choice);
     least = std::min(least, best);
+    // The next entry, and the rows that it changes.
     for (size_t i = numPlaces; i-- > 0;) {
       bool carries = ++place[i] == domains[scope[i]];
-      for (auto *of : {&changing, &constant})
-        for (Part &part : *of)
+      for (auto &parts : llvm::drop_begin(levels, i + 1))
+        for (Part &part : parts)
           part.base += carries ? -part.strides[i] * (domains[scope[i]] - 1)
                                : part.strides[i];
-      if (!carries)
+      if (!carries) {
+        for (size_t level = i + 1; level <= numPlaces; ++level)
+          addUp(level);
         break;
+      }
       place[i] = 0;
     }
   }
@@ -220,22 +230,24 @@ constexpr unsigned kManyFactors = 64;
 
 /// Variables whose elimination leaves few entries fall where they stand; then
 /// the limit grows by so much from sweep to sweep.
-constexpr double kFirstLimit = 1024, kLimitGrowth = 4;
+constexpr double kFirstLimit = 128, kLimitGrowth = 4;
 
-/// One elimination of all variables. Factors of the problem and messages, which
-/// are factors while it lasts, count until they are eliminated. Those over one
-/// variable are added up and kept apart: they change nobody's neighbours.
+/// One elimination of variables from the sum of some factors. These and
+/// messages, which are factors as long as the problem is being solved, count
+/// until they are eliminated. Those over one variable are added up and kept
+/// apart: they change nobody's neighbours.
 class MinSum::Elimination {
 public:
-  Elimination(MinSum &problem, size_t maxEntries)
+  Elimination(MinSum &problem, size_t maxEntries,
+              llvm::ArrayRef<unsigned> given)
       : problem(problem), domains(problem.domains), factors(problem.factors),
         maxEntries(maxEntries), own(domains.size(), kNone),
         lists(domains.size()), seen(domains.size()) {
-    size_t numGiven = factors.size();
-    isActive.reserve(numGiven + domains.size());
-    isActive.assign(numGiven, true);
-    factors.reserve(numGiven + domains.size());
-    for (unsigned factor = 0; factor < numGiven; ++factor) {
+    isActive.reserve(factors.size() + domains.size());
+    isActive.assign(factors.size(), false);
+    factors.reserve(factors.size() + domains.size());
+    for (unsigned factor : given) {
+      isActive[factor] = true;
       llvm::ArrayRef<unsigned> scope = problem.getScope(factor);
       if (scope.size() == 1)
         addOwn(scope.front(), factors[factor].table, factors[factor].begin);
@@ -253,14 +265,20 @@ public:
       begin += list.capacity;
     }
     entries.resize(begin);
-    for (unsigned factor = 0; factor < numGiven; ++factor)
+    for (unsigned factor : given)
       if (factors[factor].size > 1)
         for (unsigned variable : problem.getScope(factor))
           entries[lists[variable].begin + lists[variable].size++] = factor;
   }
 
-  /// The values of all variables.
-  std::vector<unsigned> run();
+  /// Eliminates `variables`, which are in ascending order, those of one value
+  /// aside.
+  void run(llvm::ArrayRef<unsigned> variables);
+  /// The factors that are left over `variables`, all that weren't eliminated.
+  std::vector<unsigned> getLeft(llvm::ArrayRef<unsigned> variables);
+  /// Gives the variables that were eliminated the values that are cheapest for
+  /// those of all others.
+  void choose(std::vector<unsigned> &values) const;
 
   CommunicationCost bound;
   bool isExact = true;
@@ -305,6 +323,8 @@ private:
       prune(variable);
     entries[list.begin + list.size++] = factor;
   }
+  /// The other variables of `bucket`; what each of the last ones decides is in
+  /// few factors.
   Variables getScope(unsigned variable, llvm::ArrayRef<unsigned> bucket) {
     Variables scope;
     ++round;
@@ -313,6 +333,18 @@ private:
       for (unsigned other : problem.getScope(factor))
         if (std::exchange(seen[other], round) != round)
           scope.push_back(other);
+    if (scope.size() < 2)
+      return scope;
+    auto getCount = [&](unsigned other) {
+      return llvm::count_if(bucket, [&](unsigned factor) {
+        return llvm::is_contained(problem.getScope(factor), other);
+      });
+    };
+    auto last = llvm::min_element(scope, [&](unsigned a, unsigned b) {
+      return std::pair(getCount(a), -int64_t(domains[a])) <
+             std::pair(getCount(b), -int64_t(domains[b]));
+    });
+    std::swap(*last, scope.back());
     return scope;
   }
   double getNumEntries(llvm::ArrayRef<unsigned> scope) const {
@@ -338,7 +370,6 @@ private:
   Variables eliminate(unsigned variable);
   void eliminatePart(unsigned variable, llvm::ArrayRef<unsigned> part,
                      llvm::ArrayRef<unsigned> scope);
-  std::vector<unsigned> getValues() const;
 
   MinSum &problem;
   const std::vector<unsigned> &domains;
@@ -350,6 +381,8 @@ private:
   /// The factors of each variable are a part of `entries`.
   std::vector<List> lists;
   std::vector<unsigned> entries;
+  /// Whether a variable isn't to be eliminated, or not any more.
+  std::vector<char> isDone;
   /// In which round of collecting variables each was found.
   std::vector<unsigned> seen;
   unsigned round = 0;
@@ -416,12 +449,14 @@ MinSum::Elimination::eliminate(unsigned variable) {
 
 /// Sweeps in the variables' order, so that equal parts of a graph fall alike
 /// and what is next to each other is looked at together.
-std::vector<unsigned> MinSum::Elimination::run() {
-  std::vector<char> isDone(domains.size(), false);
+void MinSum::Elimination::run(llvm::ArrayRef<unsigned> variables) {
   std::vector<unsigned> left;
-  for (unsigned variable = 0; variable < domains.size(); ++variable)
-    if (domains[variable] > 1)
+  isDone.assign(domains.size(), true);
+  for (unsigned variable : variables)
+    if (domains[variable] > 1) {
       left.push_back(variable);
+      isDone[variable] = false;
+    }
   llvm::SmallVector<unsigned> again;
   for (double limit = kFirstLimit; !left.empty();) {
     double least = std::numeric_limits<double>::infinity();
@@ -447,12 +482,23 @@ std::vector<unsigned> MinSum::Elimination::run() {
     llvm::erase_if(left, [&](unsigned variable) { return isDone[variable]; });
     limit = std::max(limit * kLimitGrowth, least);
   }
-  return getValues();
+}
+
+std::vector<unsigned>
+MinSum::Elimination::getLeft(llvm::ArrayRef<unsigned> variables) {
+  std::vector<unsigned> left;
+  for (unsigned variable : variables) {
+    if (own[variable] != kNone)
+      left.push_back(own[variable]);
+    for (unsigned factor : prune(variable))
+      if (problem.getScope(factor).front() == variable)
+        left.push_back(factor);
+  }
+  return left;
 }
 
 /// Undoes the steps, last to first.
-std::vector<unsigned> MinSum::Elimination::getValues() const {
-  std::vector<unsigned> values(domains.size(), 0);
+void MinSum::Elimination::choose(std::vector<unsigned> &values) const {
   for (const Step &step : llvm::reverse(steps)) {
     unsigned &value = values[step.variable];
     value = kNoChoice;
@@ -469,14 +515,21 @@ std::vector<unsigned> MinSum::Elimination::getValues() const {
                                         step.bucketEnd - step.bucketBegin),
           values);
   }
-  return values;
+}
+
+static std::vector<unsigned> getNumbers(unsigned begin, unsigned end) {
+  std::vector<unsigned> numbers(end - begin);
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
 }
 
 MinSum::Solution MinSum::solve(size_t maxEntries) {
   size_t numGiven = factors.size(), numScopes = scopes.size();
-  Elimination elimination(*this, maxEntries);
+  Elimination elimination(*this, maxEntries, getNumbers(0, factors.size()));
+  elimination.run(getNumbers(0, domains.size()));
   Solution solution;
-  solution.values = elimination.run();
+  solution.values.assign(domains.size(), 0);
+  elimination.choose(solution.values);
   factors.resize(numGiven);
   scopes.resize(numScopes);
   solution.lowerBound = elimination.bound + constant;
@@ -496,6 +549,217 @@ MinSum::Solution MinSum::solve(size_t maxEntries) {
   else
     solution.lowerBound = elimination.bound + constant;
   return solution;
+}
+
+//===----------------------------------------------------------------------===//
+// Repeated parts
+//===----------------------------------------------------------------------===//
+
+/// What is before the parts is eliminated first, then part by part, each up to
+/// what ties it to the next, then the rest. A part that finds the same tables
+/// as the one before it leaves the same, and so do all that follow: they are
+/// eliminated once.
+class MinSum::RepeatedElimination {
+public:
+  RepeatedElimination(MinSum &problem, size_t maxEntries)
+      : problem(problem), maxEntries(maxEntries),
+        numGiven(problem.factors.size()), numScopes(problem.scopes.size()),
+        begin(problem.repeatedBegin), end(problem.repeatedEnd),
+        before(2 * begin - end), cost(problem.constant) {}
+  ~RepeatedElimination() {
+    problem.factors.resize(numGiven);
+    problem.scopes.resize(numScopes);
+  }
+
+  std::optional<Solution> run();
+
+private:
+  using Numbers = std::vector<unsigned>;
+  /// Tables over what ties two parts, by place.
+  using Tables = std::vector<std::pair<TableId, Numbers>>;
+
+  /// Sorts out whose each factor is. Whether parts are tied to their neighbours
+  /// alone, and by variables that are alike.
+  bool divide();
+  /// Eliminates `variables` from `factors`; null where there is no possible
+  /// assignment, or it isn't exact.
+  std::unique_ptr<Elimination> eliminate(const Numbers &factors,
+                                         const Numbers &variables);
+  /// What an elimination left over the part that begins at `from`.
+  Tables getLeft(Elimination &elimination, unsigned from) const;
+  /// `factors` and `tables`, over the part that begins at `from`.
+  Numbers add(const Tables &tables, unsigned from, Numbers factors);
+  Numbers getTied(unsigned from) const;
+  void choose(Solution &solution) const;
+
+  MinSum &problem;
+  size_t maxEntries, numGiven, numScopes;
+  /// The variables of the part that stands for all, and of the one before it.
+  unsigned begin, end, before;
+  CommunicationCost cost;
+  Numbers headFactors, partFactors, restFactors;
+  /// Places of what a part gives to the next.
+  std::set<unsigned> tied;
+  std::unique_ptr<Elimination> head, rest;
+  /// By part; the last is that of all further ones too.
+  std::vector<std::unique_ptr<Elimination>> steps;
+};
+
+bool MinSum::RepeatedElimination::divide() {
+  if (begin < end - begin)
+    return false;
+  for (unsigned factor = 0; factor < numGiven; ++factor) {
+    unsigned last = problem.factors[factor].last;
+    if (last < begin) {
+      headFactors.push_back(factor);
+      continue;
+    }
+    bool isPart = last < end;
+    (isPart ? partFactors : restFactors).push_back(factor);
+    unsigned from = isPart ? before : begin, to = isPart ? begin : end;
+    for (unsigned variable : problem.getScope(factor)) {
+      if (variable < from)
+        return false;
+      if (variable < to)
+        tied.insert(variable - from);
+    }
+  }
+  return llvm::all_of(tied, [&](unsigned place) {
+    return problem.domains[before + place] == problem.domains[begin + place];
+  });
+}
+
+std::unique_ptr<MinSum::Elimination>
+MinSum::RepeatedElimination::eliminate(const Numbers &factors,
+                                       const Numbers &variables) {
+  auto elimination =
+      std::make_unique<Elimination>(problem, maxEntries, factors);
+  elimination->run(variables);
+  if (!elimination->isExact || elimination->bound.isInfinite())
+    return nullptr;
+  return elimination;
+}
+
+MinSum::RepeatedElimination::Tables
+MinSum::RepeatedElimination::getLeft(Elimination &elimination,
+                                     unsigned from) const {
+  Tables left;
+  for (unsigned factor : elimination.getLeft(getTied(from))) {
+    Numbers places;
+    for (unsigned variable : problem.getScope(factor))
+      places.push_back(variable - from);
+    left.push_back({problem.factors[factor].table, std::move(places)});
+  }
+  llvm::sort(left);
+  return left;
+}
+
+MinSum::RepeatedElimination::Numbers
+MinSum::RepeatedElimination::add(const Tables &tables, unsigned from,
+                                 Numbers factors) {
+  for (const auto &[table, places] : tables) {
+    factors.push_back(problem.factors.size());
+    problem.factors.push_back(
+        {table, static_cast<unsigned>(places.size()), problem.scopes.size()});
+    for (unsigned place : places)
+      problem.scopes.push_back(from + place);
+  }
+  return factors;
+}
+
+MinSum::RepeatedElimination::Numbers
+MinSum::RepeatedElimination::getTied(unsigned from) const {
+  Numbers variables;
+  for (unsigned place : tied)
+    variables.push_back(from + place);
+  return variables;
+}
+
+/// `numbers`, ascending, and of [begin, end) those that aren't in `without`.
+static std::vector<unsigned> getNumbers(std::vector<unsigned> numbers,
+                                        unsigned begin, unsigned end,
+                                        llvm::ArrayRef<unsigned> without) {
+  for (unsigned number = begin; number < end; ++number)
+    if (!llvm::is_contained(without, number))
+      numbers.push_back(number);
+  return numbers;
+}
+
+std::optional<MinSum::Solution> MinSum::RepeatedElimination::run() {
+  if (!divide())
+    return std::nullopt;
+  const Numbers tiedIn = getTied(before), tiedOut = getTied(begin);
+  head = eliminate(headFactors, getNumbers({}, 0, begin, tiedIn));
+  if (!head)
+    return std::nullopt;
+  cost += head->bound;
+  Tables left = getLeft(*head, before);
+  for (unsigned part = 0; part < problem.numParts; ++part) {
+    auto step = eliminate(add(left, before, partFactors),
+                          getNumbers(tiedIn, begin, end, tiedOut));
+    if (!step)
+      return std::nullopt;
+    Tables next = getLeft(*step, begin);
+    bool isSteady = next == left;
+    cost += step->bound * (isSteady ? problem.numParts - part : 1);
+    steps.push_back(std::move(step));
+    left = std::move(next);
+    if (isSteady)
+      break;
+  }
+  rest = eliminate(add(left, begin, restFactors),
+                   getNumbers(tiedOut, end, problem.domains.size(), {}));
+  if (!rest)
+    return std::nullopt;
+  cost += rest->bound;
+  if (cost.isInfinite())
+    return std::nullopt;
+  Solution solution;
+  solution.cost = solution.lowerBound = cost;
+  choose(solution);
+  return solution;
+}
+
+/// Undoes all eliminations, last to first.
+void MinSum::RepeatedElimination::choose(Solution &solution) const {
+  std::vector<unsigned> &values = solution.values;
+  values.assign(problem.domains.size(), 0);
+  auto get = [&](const Numbers &variables) {
+    return llvm::map_to_vector<0>(
+        variables, [&](unsigned variable) { return values[variable]; });
+  };
+  auto set = [&](const Numbers &variables, llvm::ArrayRef<unsigned> to) {
+    for (auto [variable, value] : llvm::zip_equal(variables, to))
+      values[variable] = value;
+  };
+  const Numbers tiedIn = getTied(before), tiedOut = getTied(begin);
+  const Numbers all = getNumbers(begin, end);
+  rest->choose(values);
+  // Parts that are eliminated alike, and give alike values, take alike ones.
+  std::map<std::pair<Elimination *, llvm::SmallVector<unsigned, 0>>, unsigned>
+      known;
+  std::vector<llvm::SmallVector<unsigned, 0>> taken;
+  solution.parts.resize(problem.numParts);
+  for (unsigned part = problem.numParts; part-- > 0;) {
+    Elimination *step = steps[std::min<size_t>(part, steps.size() - 1)].get();
+    auto [it, isNew] = known.try_emplace({step, get(tiedOut)}, known.size());
+    if (isNew) {
+      step->choose(values);
+      auto partValues = get(all);
+      solution.partValues.emplace_back(partValues.begin(), partValues.end());
+      taken.push_back(get(tiedIn));
+    }
+    solution.parts[part] = it->second;
+    // What this part takes, the one before it gives.
+    set(tiedOut, taken[it->second]);
+  }
+  set(tiedIn, taken[solution.parts.front()]);
+  head->choose(values);
+  set(all, solution.partValues[solution.parts.back()]);
+}
+
+std::optional<MinSum::Solution> MinSum::solveRepeated(size_t maxEntries) {
+  return RepeatedElimination(*this, maxEntries).run();
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 #include "tp/Analysis/MinSum.h"
 #include "tp/Analysis/Redistribution.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 using namespace mlir;
@@ -40,6 +41,8 @@ struct EdgeKey {
 /// How many placements that several uses share are kept track of: with more,
 /// costs are counted too high.
 constexpr unsigned kMaxCopies = 2;
+/// Parts that repeat are looked at once from so many on.
+constexpr size_t kMinParts = 2 * Graph::kMargin + 2;
 /// The largest table of a value, its copies and a use.
 constexpr size_t kMaxCopyEntries = size_t(1) << 22;
 
@@ -57,7 +60,8 @@ unsigned getColumn(ArrayRef<unsigned> columns, unsigned tensor) {
 class Propagation::Impl {
 public:
   Impl(MeshOp mesh, PropagationOptions options)
-      : mesh(mesh), options(options), space(mesh), graph(mesh, space),
+      : mesh(mesh), options(options), space(mesh),
+        graph(std::make_unique<Graph>(mesh, space)),
         numRanks(mesh.getNumRanks()) {}
 
   LogicalResult run(ArrayRef<func::FuncOp> roots);
@@ -66,6 +70,7 @@ public:
 
   SmallVector<Function> functions;
   MinSum::Solution solution;
+  size_t numMerged = 0;
 
 private:
   /// How values get to their uses: alike for those whose definitions and uses
@@ -88,8 +93,13 @@ private:
     unsigned firstCopy;
   };
 
-  void solve(int64_t priority);
-  void solve(int64_t priority, bool isExhaustive);
+  LogicalResult makeGraph();
+  bool solve(int64_t priority);
+  bool solve(int64_t priority, bool isExhaustive);
+  bool makeProblem(int64_t priority, bool isExhaustive);
+  bool isSteady(ArrayRef<Flow> flows) const;
+  void unfold();
+  LogicalResult extractParts(Function &function);
   const Domain *getPossible(const Node &node, const Domain *domain);
   const FlowKind &getFlowKind(const FlowValue &value);
   FlowKind makeFlowKind(const FlowValue &value);
@@ -104,6 +114,15 @@ private:
         cost.bytes + options.latencyBytes * numRanks * cost.collectives;
   }
   LogicalResult extract();
+  /// The part, of those in the graph, that stands for the missing ones too.
+  static constexpr unsigned kRepeated = Graph::kMargin;
+  size_t getNumMissing() const {
+    return repetition->count - 2 * Graph::kMargin;
+  }
+  unsigned getRepeatedBegin() const { return graph->partNodes[kRepeated]; }
+  bool isRepeated(unsigned node) const {
+    return node >= getRepeatedBegin() && node < graph->partNodes[kRepeated + 1];
+  }
   LogicalResult checkReachable(const FlowValue &value, const Use &use,
                                ShardingAttr from, ShardingAttr to);
 
@@ -121,11 +140,16 @@ private:
   MeshOp mesh;
   PropagationOptions options;
   StrategySpace space;
-  Graph graph;
+  std::unique_ptr<Graph> graph;
+  /// What the graph has the first and last parts of alone.
+  std::optional<Repetition> repetition;
   int64_t numRanks;
   /// Whether a value has fewer copies than its uses could share.
   bool isSharingCut = false;
   std::unique_ptr<MinSum> problem;
+  SmallVector<func::FuncOp> roots;
+  /// Whether all strategies were considered.
+  bool isExhaustive = false;
   /// By node.
   std::vector<const Domain *> domains;
   std::vector<unsigned> variables;
@@ -311,22 +335,27 @@ void Propagation::Impl::addUses(const Flow &flow) {
   }
 }
 
-void Propagation::Impl::solve(int64_t priority) {
-  graph.spread(priority);
-  bool isExhaustive = options.strategy == PropagationStrategy::Optimal &&
-                      graph.numOps <= options.exhaustiveOps;
-  solve(priority, isExhaustive);
+/// Whether it could be solved: without parts that repeat, it always can.
+bool Propagation::Impl::solve(int64_t priority) {
+  graph->spread(priority);
+  isExhaustive = options.strategy == PropagationStrategy::Optimal &&
+                 graph->numOps <= options.exhaustiveOps;
+  if (!solve(priority, isExhaustive))
+    return false;
   CommunicationCost cost = solution.cost, bound = solution.lowerBound;
   if (isExhaustive && !(cost == bound)) {
     // Of fewer strategies, a bounded search may find better ones.
-    solve(priority, /*isExhaustive=*/false);
-    if (!(solution.cost < cost))
+    if (!solve(priority, /*isExhaustive=*/false))
+      return false;
+    isExhaustive = !(solution.cost < cost);
+    if (isExhaustive)
       solve(priority, /*isExhaustive=*/true);
     solution.lowerBound = bound;
   }
   decided.clear();
   for (auto [index, domain] : llvm::enumerate(domains))
     decided.push_back(&domain->strategies[solution.values[variables[index]]]);
+  return true;
 }
 
 /// `domain` without what can't be: strategies that need what an operand never
@@ -338,16 +367,16 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
     return domain;
   // What flows back, around a loop, may be anything.
   auto getColumnOf = [&](unsigned value) -> std::optional<unsigned> {
-    if (value == kNoValue || graph.values[value].node >= domains.size())
+    if (value == kNoValue || graph->values[value].node >= domains.size())
       return std::nullopt;
-    return getColumn(domains[graph.values[value].node]->results,
-                     graph.values[value].result);
+    return getColumn(domains[graph->values[value].node]->results,
+                     graph->values[value].result);
   };
   WordList key = {toWord(domain)};
   for (unsigned value : node.operands)
     if (auto column = getColumnOf(value))
       key.append(
-          {toWord(graph.values[value].type.getAsOpaquePointer()), *column});
+          {toWord(graph->values[value].type.getAsOpaquePointer()), *column});
     else
       key.push_back(0);
   auto [number, isNew] = possibleNumbers.insert(key);
@@ -361,7 +390,7 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
     for (auto [index, want] :
          llvm::enumerate(space.getColumn(getColumn(domain->operands, operand))))
       if (llvm::all_of(space.getColumn(*column), [&](ShardingAttr have) {
-            return getCost(graph.values[value], have, want).isInfinite();
+            return getCost(graph->values[value], have, want).isInfinite();
           }))
         kept.reset(index);
   }
@@ -370,9 +399,11 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
   return possible.back();
 }
 
-void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
+/// What the nodes can do, and what that costs. Whether parts that aren't there
+/// can do the same, for the same.
+bool Propagation::Impl::makeProblem(int64_t priority, bool isExhaustive) {
   problem = std::make_unique<MinSum>();
-  isSharingCut = graph.hasCutDomains = false;
+  isSharingCut = graph->hasCutDomains = false;
   edgeTables.clear();
   flowNumbers = {};
   flowKinds.clear();
@@ -380,16 +411,20 @@ void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   domains.clear();
   variables.clear();
   DenseMap<const Domain *, TableId> ownCosts;
-  for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+  for (auto [index, node] : llvm::enumerate(graph->nodes)) {
     const Strategy *before = decided.empty() ? nullptr : decided[index];
     const Domain *domain =
-        graph.getDomain(node, isExhaustive, priority, before);
+        graph->getDomain(node, isExhaustive, priority, before);
     domains.push_back(getPossible(node, domain));
   }
   // A node's copies follow it: where decisions fall in order, each use finds
   // them made.
   std::vector<Flow> flows;
-  for (auto [node, domain] : llvm::zip_equal(graph.nodes, domains)) {
+  for (auto [index, node, domain] : llvm::enumerate(graph->nodes, domains)) {
+    if (repetition && index == graph->partNodes[kRepeated])
+      problem->beginRepeated(getNumMissing() + 1);
+    if (repetition && index == graph->partNodes[kRepeated + 1])
+      problem->endRepeated();
     variables.push_back(problem->addVariable(domain->strategies.size()));
     auto [it, inserted] = ownCosts.try_emplace(domain);
     if (inserted) {
@@ -406,25 +441,64 @@ void Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
     problem->addFactor(it->second, {variables.back()});
     for (unsigned value : node.results)
       if (value != kNoValue)
-        flows.push_back(addCopies(graph.values[value]));
+        flows.push_back(addCopies(graph->values[value]));
   }
   for (const Flow &flow : flows)
     addUses(flow);
-  solution = options.strategy == PropagationStrategy::Optimal
-                 ? problem->solve(options.maxEntries)
-                 : problem->solveGreedily();
-  // What is shared but isn't known to be may be counted twice; what isn't
-  // considered may be cheaper.
-  if (isSharingCut || graph.hasCutDomains)
-    solution.lowerBound = {};
+  return !repetition || isSteady(flows);
 }
 
-LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {
+bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
+  if (!makeProblem(priority, isExhaustive))
+    return false;
+  if (repetition) {
+    auto found = problem->solveRepeated(options.maxEntries);
+    if (!found)
+      return false;
+    solution = std::move(*found);
+  } else {
+    solution = options.strategy == PropagationStrategy::Optimal
+                   ? problem->solve(options.maxEntries)
+                   : problem->solveGreedily();
+  }
+  // What is shared but isn't known to be may be counted twice; what isn't
+  // considered may be cheaper.
+  if (isSharingCut || graph->hasCutDomains)
+    solution.lowerBound = {};
+  return true;
+}
+
+LogicalResult Propagation::Impl::makeGraph() {
+  graph = std::make_unique<Graph>(mesh, space);
   for (func::FuncOp root : roots)
-    if (failed(graph.addRoot(root)))
+    if (failed(graph->addRoot(root, repetition ? &*repetition : nullptr)))
       return failure();
-  graph.followBatch();
-  for (int64_t priority : graph.getPriorities())
+  graph->followBatch();
+  return success();
+}
+
+LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> of) {
+  llvm::append_range(roots, of);
+  if (options.mergesRepeated && roots.size() == 1 &&
+      options.strategy == PropagationStrategy::Optimal &&
+      roots.front().getBody().hasOneBlock()) {
+    repetition = findRepetition(
+        roots.front().getBody().front(), kMinParts, Graph::kMargin,
+        [&](Operation *op) { return space.getPlainRule(op).has_value(); });
+    if (repetition) {
+      if (failed(makeGraph()))
+        return failure();
+      SmallVector<int64_t> priorities = graph->getPriorities();
+      if (priorities.size() == 1 && solve(priorities.front())) {
+        numMerged = getNumMissing();
+        return extract();
+      }
+      repetition.reset();
+    }
+  }
+  if (failed(makeGraph()))
+    return failure();
+  for (int64_t priority : graph->getPriorities())
     solve(priority);
   return extract();
 }
@@ -433,7 +507,7 @@ LogicalResult Propagation::Impl::checkReachable(const FlowValue &value,
                                                 const Use &use,
                                                 ShardingAttr from,
                                                 ShardingAttr to) {
-  Operation *op = use.at ? use.at->getOwner() : graph.nodes[value.node].op;
+  Operation *op = use.at ? use.at->getOwner() : graph->nodes[value.node].op;
   return verifyRedistribution(from, to, mesh,
                               [&]() { return op->emitError(); });
 }
@@ -443,11 +517,11 @@ LogicalResult Propagation::Impl::extract() {
   // What each instance looks like: the choices of its nodes, in order. A
   // function that is there once looks like nothing else.
   DenseMap<Operation *, unsigned> numInstances;
-  for (const Instance &instance : graph.instances)
+  for (const Instance &instance : graph->instances)
     ++numInstances[instance.function];
-  SmallVector<SmallVector<const void *>> looks(graph.instances.size());
-  for (auto [index, node] : llvm::enumerate(graph.nodes)) {
-    if (numInstances[graph.instances[node.instance].function] == 1)
+  SmallVector<SmallVector<const void *>> looks(graph->instances.size());
+  for (auto [index, node] : llvm::enumerate(graph->nodes)) {
+    if (numInstances[graph->instances[node.instance].function] == 1)
       continue;
     auto &look = looks[node.instance];
     const Strategy *strategy = decided[index];
@@ -458,19 +532,19 @@ LogicalResult Propagation::Impl::extract() {
   // Callees follow their callers: those of an instance are known first from the
   // back on.
   std::map<std::pair<Operation *, SmallVector<const void *>>, unsigned> known;
-  SmallVector<unsigned> functionOf(graph.instances.size());
-  for (size_t i = graph.instances.size(); i-- > 0;) {
+  SmallVector<unsigned> functionOf(graph->instances.size());
+  for (size_t i = graph->instances.size(); i-- > 0;) {
     auto &look = looks[i];
-    for (auto [call, callee] : graph.instances[i].callees)
+    for (auto [call, callee] : graph->instances[i].callees)
       look.push_back(
           reinterpret_cast<const void *>(uintptr_t(functionOf[callee])));
     auto [it, inserted] = known.try_emplace(
-        {graph.instances[i].function.getOperation(), look}, known.size());
+        {graph->instances[i].function.getOperation(), look}, known.size());
     functionOf[i] = it->second;
   }
   // The roots come first.
   SmallVector<unsigned> representative(known.size(), ~0u);
-  for (size_t i = 0; i < graph.instances.size(); ++i)
+  for (size_t i = 0; i < graph->instances.size(); ++i)
     if (representative[functionOf[i]] == ~0u)
       representative[functionOf[i]] = i;
   SmallVector<unsigned> order =
@@ -483,10 +557,10 @@ LogicalResult Propagation::Impl::extract() {
     placeOf[function] = place;
   functions.resize(known.size());
   instanceOf.assign(known.size(), 0);
-  SmallVector<bool> represents(graph.instances.size(), false);
+  SmallVector<bool> represents(graph->instances.size(), false);
   for (unsigned instance : representative)
     represents[instance] = true;
-  for (auto [i, instance] : llvm::enumerate(graph.instances)) {
+  for (auto [i, instance] : llvm::enumerate(graph->instances)) {
     if (!represents[i])
       continue;
     instanceOf[placeOf[functionOf[i]]] = i;
@@ -496,14 +570,18 @@ LogicalResult Propagation::Impl::extract() {
       function.callees[call] = placeOf[functionOf[callee]];
     function.shardings.reserve(instance.values.size());
     for (auto [value, id] : instance.values)
-      function.shardings[value] = getSharding(graph.values[id]);
+      function.shardings[value] = getSharding(graph->values[id]);
   }
-  for (const FlowValue &value : graph.values) {
+  for (const FlowValue &value : graph->values) {
     ShardingAttr have = getSharding(value);
     if (represents[value.instance] && !value.value)
       functions[placeOf[functionOf[value.instance]]]
-          .given[graph.nodes[value.node].op->getResult(value.result)] = have;
+          .given[graph->nodes[value.node].op->getResult(value.result)] = have;
     for (const Use &use : value.uses) {
+      if (repetition && isRepeated(use.node) &&
+          value.node < getRepeatedBegin() &&
+          value.node >= graph->partNodes[kRepeated - 1])
+        continue; // It takes the value of a part that isn't there.
       ShardingAttr want = getNeeded(use);
       if (want == have)
         continue;
@@ -513,15 +591,178 @@ LogicalResult Propagation::Impl::extract() {
         functions[placeOf[functionOf[use.instance]]].needed[use.at] = want;
     }
   }
+  return repetition ? extractParts(functions.front()) : success();
+}
+
+//===----------------------------------------------------------------------===//
+// Parts that repeat
+//===----------------------------------------------------------------------===//
+
+/// Whether the part before the missing ones and the one after them have the
+/// same strategies, and pass values on alike: then all those between them do.
+bool Propagation::Impl::isSteady(ArrayRef<Flow> flows) const {
+  unsigned before = graph->partNodes[kRepeated - 1],
+           begin = graph->partNodes[kRepeated],
+           end = graph->partNodes[kRepeated + 1];
+  if (end - begin != begin - before)
+    return false;
+  for (unsigned node = before; node < begin; ++node)
+    if (domains[node] != domains[node + (begin - before)] ||
+        variables[node] + (variables[begin] - variables[before]) !=
+            variables[node + (begin - before)])
+      return false;
+  auto getFlows = [&](unsigned from, unsigned to) {
+    auto getFirst = [&](unsigned node) {
+      return llvm::partition_point(
+          flows, [&](const Flow &flow) { return flow.value->node < node; });
+    };
+    return llvm::make_range(getFirst(from), getFirst(to));
+  };
+  return llvm::equal(
+      getFlows(before, begin), getFlows(begin, end),
+      [](const Flow &a, const Flow &b) { return a.kind == b.kind; });
+}
+
+/// What the parts that aren't there do, by what was decided for them.
+LogicalResult Propagation::Impl::extractParts(Function &function) {
+  unsigned before = graph->partNodes[kRepeated - 1],
+           begin = graph->partNodes[kRepeated],
+           end = graph->partNodes[kRepeated + 1];
+  size_t numMissing = getNumMissing(), period = repetition->period;
+  DenseMap<Operation *, size_t> placeOf;
+  for (size_t place = 0; place < period; ++place)
+    placeOf[repetition->getOp(Graph::kMargin + numMissing, place)] = place;
+  // The values of the part that stands for all, and what it takes.
+  struct Given {
+    const FlowValue *value;
+    size_t place;
+    unsigned result;
+  };
+  struct Taken {
+    const FlowValue *value;
+    Use use;
+    size_t place;
+    unsigned operand;
+  };
+  SmallVector<Given> givens;
+  SmallVector<Taken> takens;
+  llvm::SmallSetVector<unsigned, 16> sources;
+  for (unsigned node = begin; node < end; ++node) {
+    for (unsigned value : graph->nodes[node].operands)
+      if (value != kNoValue)
+        sources.insert(value);
+    for (unsigned index : graph->nodes[node].results) {
+      if (index == kNoValue)
+        continue;
+      const FlowValue &value = graph->values[index];
+      OpResult result = value.value
+                            ? cast<OpResult>(value.value)
+                            : graph->nodes[node].op->getResult(value.result);
+      givens.push_back(
+          {&value, placeOf.at(result.getOwner()), result.getResultNumber()});
+    }
+  }
+  for (unsigned source : sources)
+    for (const Use &use : graph->values[source].uses)
+      if (isRepeated(use.node))
+        takens.push_back({&graph->values[source], use,
+                          use.at ? placeOf.at(use.at->getOwner()) : 0,
+                          use.at ? use.at->getOperandNumber() : 0});
+  auto getValue = [&](size_t part, unsigned node) {
+    return solution
+        .partValues[solution.parts[part]][variables[node] - variables[begin]];
+  };
+  function.shardings.reserve(repetition->ops.size());
+  for (size_t part = 0; part <= numMissing; ++part) {
+    auto getOp = [&](size_t place) {
+      return repetition->getOp(Graph::kMargin + part, place);
+    };
+    auto getGiven = [&](const FlowValue &value) {
+      unsigned column = getColumn(domains[value.node]->results, value.result);
+      unsigned choice = solution.values[variables[value.node]];
+      if (value.node >= begin)
+        choice = getValue(part, value.node);
+      else if (value.node >= before && part > 0)
+        choice = getValue(part - 1, value.node + (begin - before));
+      return space.getColumn(column)[choice];
+    };
+    for (auto [value, place, result] : givens)
+      (value->value ? function.shardings
+                    : function.given)[getOp(place)->getResult(result)] =
+          getGiven(*value);
+    for (auto &[value, use, place, operand] : takens) {
+      ShardingAttr have = getGiven(*value);
+      ShardingAttr want = space.getColumn(getColumn(
+          domains[use.node]->operands, use.operand))[getValue(part, use.node)];
+      if (have == want)
+        continue;
+      Use here = use;
+      if (use.at)
+        here.at = &getOp(place)->getOpOperand(operand);
+      if (failed(checkReachable(*value, here, have, want)))
+        return failure();
+      if (here.at)
+        function.needed[here.at] = want;
+    }
+  }
   return success();
+}
+
+/// Makes the graph and the problem with all parts, and takes over what was
+/// decided.
+void Propagation::Impl::unfold() {
+  std::vector<unsigned> values;
+  std::vector<const Strategy *> strategies;
+  unsigned begin = graph->partNodes[kRepeated],
+           end = graph->partNodes[kRepeated + 1];
+  unsigned first = variables[begin],
+           last = first + solution.partValues.front().size();
+  auto addNodes = [&](unsigned from, unsigned to, auto getValue) {
+    for (unsigned node = from; node < to; ++node)
+      strategies.push_back(
+          &domains[node]->strategies[getValue(variables[node])]);
+  };
+  auto getWhole = [&](unsigned variable) { return solution.values[variable]; };
+  values.assign(solution.values.begin(), solution.values.begin() + first);
+  addNodes(0, begin, getWhole);
+  for (unsigned part : solution.parts) {
+    const std::vector<unsigned> &partValues = solution.partValues[part];
+    llvm::append_range(values, partValues);
+    addNodes(begin, end,
+             [&](unsigned variable) { return partValues[variable - first]; });
+  }
+  values.insert(values.end(), solution.values.begin() + last,
+                solution.values.end());
+  addNodes(end, graph->nodes.size(), getWhole);
+
+  repetition.reset();
+  decided.clear();
+  [[maybe_unused]] LogicalResult made = makeGraph();
+  assert(succeeded(made) && "the graph was made before, in part");
+  int64_t priority = graph->getPriorities().front();
+  graph->spread(priority);
+  makeProblem(priority, isExhaustive);
+  bool isSame = values.size() == problem->getNumVariables() &&
+                strategies.size() == domains.size();
+  for (size_t node = 0; isSame && node < domains.size(); ++node)
+    isSame =
+        strategies[node] == &domains[node]->strategies[values[variables[node]]];
+  CommunicationCost bound = solution.lowerBound;
+  if (isSame)
+    solution.values = std::move(values);
+  else
+    solution = problem->solve(options.maxEntries);
+  solution.lowerBound = bound;
 }
 
 SmallVector<Propagation::Alternative>
 Propagation::Impl::getAlternatives(unsigned function, Operation *op,
                                    unsigned limit) {
   SmallVector<Alternative> alternatives;
+  if (repetition)
+    unfold();
   if (nodeOfOp.empty())
-    for (auto [index, node] : llvm::enumerate(graph.nodes))
+    for (auto [index, node] : llvm::enumerate(graph->nodes))
       if (node.op)
         nodeOfOp.try_emplace({node.instance, node.op}, index);
   auto found = nodeOfOp.find({instanceOf[function], op});
@@ -536,8 +777,8 @@ Propagation::Impl::getAlternatives(unsigned function, Operation *op,
       together.push_back(it->second);
   };
   addCopies(node);
-  for (unsigned value : graph.nodes[node].operands)
-    addCopies(graph.values[value].node);
+  for (unsigned value : graph->nodes[node].operands)
+    addCopies(graph->values[value].node);
   auto costs = problem->getCosts(together, solution.values);
   for (auto [value, cost] : llvm::enumerate(costs)) {
     if (value == chosen || cost.isInfinite())
@@ -577,6 +818,7 @@ CommunicationCost Propagation::getCost() const { return impl->solution.cost; }
 CommunicationCost Propagation::getLowerBound() const {
   return impl->solution.lowerBound;
 }
+size_t Propagation::getNumMergedParts() const { return impl->numMerged; }
 SmallVector<Propagation::Alternative>
 Propagation::getAlternatives(unsigned function, Operation *op,
                              unsigned limit) const {

@@ -10,6 +10,7 @@
 #ifndef TP_LIB_ANALYSIS_PROPAGATIONGRAPH_H
 #define TP_LIB_ANALYSIS_PROPAGATIONGRAPH_H
 
+#include "Repetition.h"
 #include "StrategySpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -80,8 +81,12 @@ public:
         space(space) {}
 
   /// Adds a function that nobody calls, and all that it calls; emits what can't
-  /// be parallelised.
-  LogicalResult addRoot(func::FuncOp function);
+  /// be parallelised. Of the parts that its block repeats, where `repetition`
+  /// isn't null, only the first and the last kMargin are there, as if they
+  /// followed each other.
+  LogicalResult addRoot(func::FuncOp function,
+                        const Repetition *repetition = nullptr);
+  static constexpr unsigned kMargin = 2;
 
   /// Finds the ops that depend on the batch, once all functions are there: from
   /// then on getDomain has what splits them along it.
@@ -103,13 +108,18 @@ public:
   std::vector<FlowValue> values;
   std::vector<Instance> instances;
   unsigned numOps = 0;
+  /// The first node of each part that is there, and the one after the last.
+  SmallVector<unsigned> partNodes;
   /// Whether an op had too many strategies to consider all of them.
   mutable bool hasCutDomains = false;
 
 private:
   LogicalResult addFunction(func::FuncOp function, unsigned instance,
-                            int64_t weight);
+                            int64_t weight,
+                            const Repetition *repetition = nullptr);
   LogicalResult addBlock(Block &block, unsigned instance, int64_t weight);
+  LogicalResult addOps(ArrayRef<Operation *> ops, unsigned instance);
+  LogicalResult addParts(const Repetition &repetition, unsigned instance);
   LogicalResult addOp(Operation *op, unsigned instance, int64_t weight);
   LogicalResult addRegionOp(RegionBranchOpInterface op, unsigned instance,
                             int64_t weight);

@@ -101,6 +101,18 @@ public:
     return problem;
   }
 
+  /// The costs of a table over so many combinations.
+  std::vector<CommunicationCost> nextCosts(size_t size, unsigned percent) {
+    std::vector<CommunicationCost> costs;
+    for (size_t i = 0; i < size; ++i)
+      costs.push_back(draw(1, 100) <= percent
+                          ? CommunicationCost::infinite()
+                          : CommunicationCost{draw(0, 7) == 0, draw(0, 2),
+                                              draw(0, 2), draw(0, 1),
+                                              draw(0, 3)});
+    return costs;
+  }
+
 private:
   void addFactor(Problem &problem, std::vector<unsigned> scope,
                  unsigned percent) {
@@ -112,14 +124,7 @@ private:
       for (const Problem::Factor &factor : problem.factors)
         if (factor.costs.size() == size)
           return problem.addFactor(factor.costs, std::move(scope));
-    std::vector<CommunicationCost> costs;
-    for (size_t i = 0; i < size; ++i)
-      costs.push_back(draw(1, 100) <= percent
-                          ? CommunicationCost::infinite()
-                          : CommunicationCost{draw(0, 7) == 0, draw(0, 2),
-                                              draw(0, 2), draw(0, 1),
-                                              draw(0, 3)});
-    problem.addFactor(std::move(costs), std::move(scope));
+    problem.addFactor(nextCosts(size, percent), std::move(scope));
   }
 
   std::mt19937 random;
@@ -270,6 +275,195 @@ TEST(MinSum, SharesStepsOfARepeatingChain) {
   EXPECT_EQ(solution.values.front(), 5u);
   EXPECT_EQ(solution.values[kLength / 2], 3u);
   EXPECT_EQ(solution.values.back(), 5u);
+}
+
+//===----------------------------------------------------------------------===//
+// Repeated parts
+//===----------------------------------------------------------------------===//
+
+/// A head, parts in a row of which the first has no factors to one before, and
+/// a rest. Only tied variables of a part have factors with the next.
+struct Chain {
+  /// Variables by place; those of parts first, then those of the head, or the
+  /// rest.
+  struct Factor {
+    std::vector<CommunicationCost> costs;
+    /// Places in the part before, in the part (or in the last one), and in the
+    /// head or the rest.
+    std::vector<unsigned> before, part, other;
+  };
+
+  Chain(RandomProblems &random, unsigned percent) {
+    auto drawDomains = [&](std::vector<unsigned> &domains, unsigned least) {
+      for (unsigned i = 0, e = random.draw(least, 3); i < e; ++i)
+        domains.push_back(random.draw(1, 4));
+    };
+    drawDomains(head, 0);
+    drawDomains(part, 1);
+    drawDomains(rest, 1);
+    for (unsigned place = 0; place < part.size(); ++place)
+      if (random.draw(0, 1))
+        tied.push_back(place);
+    auto drawPlace = [&](const std::vector<unsigned> &domains) {
+      return random.draw(0, domains.size() - 1);
+    };
+    auto add = [&](std::vector<Factor> &to, Factor factor,
+                   const std::vector<unsigned> &others) {
+      size_t size = 1;
+      for (unsigned place : factor.before)
+        size *= part[place];
+      for (unsigned place : factor.part)
+        size *= part[place];
+      for (unsigned place : factor.other)
+        size *= others[place];
+      factor.costs = random.nextCosts(size, percent);
+      to.push_back(std::move(factor));
+    };
+    for (unsigned place : tied) {
+      add(ofPart, {{}, {place}, {drawPlace(part)}, {}}, {});
+      add(ofRest, {{}, {}, {place}, {drawPlace(rest)}}, rest);
+    }
+    for (unsigned place = 0; place < part.size(); ++place) {
+      add(ofPart, {{}, {}, {place}, {}}, {});
+      if (unsigned other = drawPlace(part); other != place)
+        add(ofPart, {{}, {}, {place, other}, {}}, {});
+      if (!head.empty())
+        add(ofHead, {{}, {}, {place}, {drawPlace(head)}}, head);
+    }
+    for (unsigned place = 0; place < rest.size(); ++place)
+      add(ofRest, {{}, {}, {}, {place}}, rest);
+  }
+
+  /// The problem with `numParts` parts after the first.
+  std::unique_ptr<Problem> make(unsigned numParts, bool isRepeated) const {
+    auto problem = std::make_unique<Problem>();
+    auto addAll = [&](const std::vector<unsigned> &domains) {
+      unsigned begin = problem->domains.size();
+      for (unsigned size : domains)
+        problem->addVariable(size);
+      return begin;
+    };
+    unsigned headBegin = addAll(head), before = addAll(part), last = before;
+    auto addFactors = [&](const std::vector<Factor> &factors, unsigned others) {
+      for (const Factor &factor : factors) {
+        std::vector<unsigned> scope;
+        for (unsigned place : factor.before)
+          scope.push_back(before + place);
+        for (unsigned place : factor.part)
+          scope.push_back(last + place);
+        for (unsigned place : factor.other)
+          scope.push_back(others + place);
+        problem->addFactor(factor.costs, scope);
+      }
+    };
+    addFactors(ofHead, headBegin);
+    for (unsigned i = 0; i < (isRepeated ? 1 : numParts); ++i) {
+      if (isRepeated)
+        problem->problem.beginRepeated(numParts);
+      before = std::exchange(last, addAll(part));
+      if (isRepeated)
+        problem->problem.endRepeated();
+      addFactors(ofPart, 0);
+    }
+    addFactors(ofRest, addAll(rest));
+    return problem;
+  }
+
+  /// The values of all parts' variables.
+  std::vector<unsigned> expand(const MinSum::Solution &solution) const {
+    std::vector<unsigned> values(solution.values.begin(),
+                                 solution.values.begin() + head.size() +
+                                     part.size());
+    for (unsigned index : solution.parts)
+      llvm::append_range(values, solution.partValues[index]);
+    values.insert(values.end(), solution.values.end() - rest.size(),
+                  solution.values.end());
+    return values;
+  }
+
+  std::vector<unsigned> head, part, rest, tied;
+  std::vector<Factor> ofHead, ofPart, ofRest;
+};
+
+TEST_P(RandomMinSum, SolvesRepeatedPartsAsIfWrittenOut) {
+  RandomProblems random(5);
+  int numSolved = 0;
+  for (int i = 0; i < 300; ++i) {
+    SCOPED_TRACE(i);
+    Chain chain(random, GetParam());
+    unsigned numParts = random.draw(1, 12);
+    auto repeated = chain.make(numParts, /*isRepeated=*/true);
+    auto all = chain.make(numParts, /*isRepeated=*/false);
+    MinSum::Solution expected = all->problem.solve(size_t(1) << 20);
+    for (int run = 0; run < 2; ++run) {
+      auto solution = repeated->problem.solveRepeated(size_t(1) << 20);
+      if (expected.cost.isInfinite()) {
+        ASSERT_FALSE(solution);
+        continue;
+      }
+      ASSERT_TRUE(solution);
+      ++numSolved;
+      ASSERT_EQ(solution->cost, expected.cost);
+      ASSERT_EQ(solution->lowerBound, expected.cost);
+      std::vector<unsigned> values = chain.expand(*solution);
+      ASSERT_EQ(all->evaluate(values), expected.cost);
+      ASSERT_EQ(solution->partValues[solution->parts.back()],
+                std::vector<unsigned>(values.end() - chain.rest.size() -
+                                          chain.part.size(),
+                                      values.end() - chain.rest.size()));
+    }
+  }
+  EXPECT_GT(numSolved, GetParam() == 60 ? 5 : 300);
+}
+
+TEST(MinSum, RefusesPartsThatHangTogetherOtherwise) {
+  auto make = [](llvm::ArrayRef<unsigned> scope) {
+    auto problem = std::make_unique<Problem>();
+    std::vector<CommunicationCost> costs = {{1}, {0}, {0}, {1}};
+    problem->addVariable(2);
+    problem->addVariable(2);
+    problem->problem.beginRepeated(10);
+    problem->addVariable(2);
+    problem->problem.endRepeated();
+    problem->addVariable(2);
+    problem->addFactor(costs, {0, 1});
+    problem->addFactor(costs, {1, 2});
+    problem->addFactor(costs, {2, 3});
+    if (!scope.empty())
+      problem->addFactor(costs, scope.vec());
+    return problem;
+  };
+  EXPECT_TRUE(make({})->problem.solveRepeated(100));
+  // A part with what is before the one before it, the rest with the head.
+  EXPECT_FALSE(make({0, 2})->problem.solveRepeated(100));
+  EXPECT_FALSE(make({0, 3})->problem.solveRepeated(100));
+  // Too small to be exact.
+  EXPECT_FALSE(make({})->problem.solveRepeated(1));
+}
+
+TEST(MinSum, EliminatesAlikePartsOnce) {
+  constexpr unsigned kSize = 200;
+  MinSum problem;
+  std::vector<CommunicationCost> step;
+  for (unsigned from = 0; from < kSize; ++from)
+    for (unsigned to = 0; to < kSize; ++to)
+      step.push_back({0, from == to ? 0 : 1 + (from * 7 + to * 3) % 5});
+  TableId edge = problem.addTable({kSize, kSize}, step);
+  TableId own = problem.addTable(
+      {kSize}, std::vector<CommunicationCost>(kSize, CommunicationCost{0, 1}));
+  problem.addVariable(kSize);
+  problem.beginRepeated(1000);
+  problem.addVariable(kSize);
+  problem.endRepeated();
+  problem.addVariable(kSize);
+  problem.addFactor(edge, {0, 1});
+  problem.addFactor(edge, {1, 2});
+  problem.addFactor(own, {1});
+  auto solution = problem.solveRepeated(size_t(1) << 16);
+  ASSERT_TRUE(solution);
+  EXPECT_EQ(solution->cost, (CommunicationCost{0, 1000}));
+  EXPECT_EQ(solution->parts.size(), 1000u);
+  EXPECT_LE(solution->partValues.size(), 2u);
 }
 
 } // namespace

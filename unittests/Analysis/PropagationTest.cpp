@@ -506,4 +506,159 @@ TEST_P(RandomPropagation, IsOptimal) {
   EXPECT_GT(numWorseGreedy, 0u);
 }
 
+/// A program that repeats a random layer, in which parameters, results and the
+/// first argument may be placed.
+std::string getRepeatedProgram(unsigned seed) {
+  std::mt19937 random(seed);
+  auto draw = [&](unsigned low, unsigned high) {
+    return std::uniform_int_distribution<unsigned>(low, high)(random);
+  };
+  StringRef meshes[] = {"tp = 4", "dp = 2, tp = 2", "tp = 3"};
+  StringRef mesh = meshes[draw(0, 2)];
+  bool hasDp = mesh.contains("dp");
+  auto drawPlacement = [&]() -> std::string {
+    StringRef dims[] = {"{}, {}", "{tp}, {}", "{}, {tp}"};
+    StringRef others[] = {"{dp}, {}", "{dp}, {tp}", "{dp, tp}, {}"};
+    return "#tp.sharding<@mesh, [" +
+           (hasDp && draw(0, 1) ? others[draw(0, 2)] : dims[draw(0, 2)]).str() +
+           "]>";
+  };
+  auto maybePlaced = [&](unsigned outOf) {
+    return draw(1, outOf) == 1 ? "{tp.sharding = " + drawPlacement() + "} "
+                               : std::string();
+  };
+  const std::string type = "tensor<24x24xf32>";
+  // Values are %carried_LAYER_i and %v_LAYER_i; "~" is the layer's number.
+  unsigned numCarried = draw(1, 2), numValues = draw(2, 7);
+  std::string layer;
+  SmallVector<std::string> values;
+  for (unsigned i = 0; i < numCarried; ++i)
+    values.push_back("%c" + std::to_string(i) + "_~");
+  auto drawValue = [&]() { return values[draw(0, values.size() - 1)]; };
+  for (unsigned i = 0; i < numValues; ++i) {
+    std::string number = std::to_string(i), name = "%v" + number + "_~";
+    switch (draw(0, 4)) {
+    case 0:
+    case 1:
+      // Some are every layer's.
+      layer += "  %w" + number + "_~ = nn.parameter \"l" +
+               (draw(1, 8) == 1 ? "" : "~") + ".w" + number + "\" " +
+               maybePlaced(2) + ": " + type + "\n  " + name + " = nn.linear " +
+               drawValue() + ", %w" + number + "_~ " + maybePlaced(5) + ": (" +
+               type + ", " + type + ") -> " + type + "\n";
+      break;
+    case 2:
+    case 3:
+      layer += "  " + name + " = nn.add " + drawValue() + ", " + drawValue() +
+               " " + maybePlaced(6) + ": (" + type + ", " + type + ") -> " +
+               type + "\n";
+      break;
+    case 4:
+      layer += "  " + name + " = nn.silu " + drawValue() + " : " + type + "\n";
+      break;
+    }
+    values.push_back(name);
+  }
+  // What is carried on: the last value, and any.
+  SmallVector<std::string> next = {values.back(), drawValue()};
+  unsigned numLayers = draw(8, 14);
+  std::string body;
+  auto rename = [](std::string text, unsigned number) {
+    std::string result;
+    for (char c : text)
+      result += c == '~' ? std::to_string(number) : std::string(1, c);
+    return result;
+  };
+  for (unsigned i = 0; i < numLayers; ++i) {
+    // Names that are the same value: what a layer carries is named again.
+    std::string text = layer;
+    for (unsigned j = 0; j < numCarried; ++j) {
+      std::string from = "%c" + std::to_string(j) + "_~", to = "%x";
+      if (i > 0) {
+        to = next[j];
+        // A carried value carried on is one of the layer before, and so on.
+        for (unsigned back = i - 1;; --back) {
+          if (to.rfind("%c", 0) != 0) {
+            to = rename(to, back);
+            break;
+          }
+          if (back == 0) {
+            to = "%x";
+            break;
+          }
+          to = next[to[2] - '0'];
+        }
+      }
+      for (size_t at; (at = text.find(from)) != std::string::npos;)
+        text.replace(at, from.size(), to);
+    }
+    body += rename(text, i);
+  }
+  std::string last = rename(values.back(), numLayers - 1);
+  // Some values leave a layer in the middle.
+  if (draw(1, 8) == 1) {
+    body += "  %end = nn.add " + last + ", " +
+            rename(values.back(), numLayers / 2) + " : (" + type + ", " + type +
+            ") -> " + type + "\n";
+    last = "%end";
+  }
+  return "tp.mesh @mesh(" + mesh.str() + ")\nfunc.func @main(%x: " + type +
+         " " + maybePlaced(2) + ") -> (" + type + " " + maybePlaced(2) +
+         ") {\n" + body + "  return " + last + " : " + type + "\n}\n";
+}
+
+TEST_P(RandomPropagation, MergesPartsThatRepeat) {
+  unsigned numMerged = 0, numWithCost = 0, count = getCount(100);
+  for (unsigned i = 0; i < count; ++i) {
+    std::string text = getRepeatedProgram(GetParam() + 4 * i);
+    SCOPED_TRACE("seed " + std::to_string(GetParam() + 4 * i) + ":\n" + text);
+    OwningOpRef<ModuleOp> module = parse(text);
+    ASSERT_TRUE(module);
+    MeshOp mesh = getMesh(*module);
+    func::FuncOp main = getMain(*module);
+    PropagationOptions options;
+    options.latencyBytes = kLatencyBytes;
+    options.exhaustiveOps = i % 2 ? 0 : 256;
+    PropagationOptions whole = options;
+    whole.mergesRepeated = false;
+    Propagation merged(mesh, options), expected(mesh, whole);
+    ASSERT_TRUE(succeeded(expected.run({main})));
+    ASSERT_TRUE(succeeded(merged.run({main})));
+    ASSERT_EQ(expected.getNumMergedParts(), 0u);
+    numMerged += merged.getNumMergedParts() > 0;
+    CommunicationCost cost = merged.getCost();
+    numWithCost += cost.bytes > 0;
+    EXPECT_FALSE(cost < expected.getLowerBound());
+    if (expected.getCost() == expected.getLowerBound())
+      EXPECT_EQ(cost, expected.getCost())
+          << ::print(cost) << " " << ::print(expected.getCost());
+    const Propagation::Function &function = merged.getFunctions().front(),
+                                &other = expected.getFunctions().front();
+    EXPECT_EQ(function.shardings.size(), other.shardings.size());
+    // Of each op, no other choice is cheaper.
+    if (cost == merged.getLowerBound())
+      for (Operation &op : main.getBody().front().without_terminator())
+        for (const auto &alternative : merged.getAlternatives(0, &op, 2))
+          EXPECT_FALSE(alternative.delta < CommunicationCost());
+
+    // What the IR says costs what was counted.
+    PropagateOptions passOptions;
+    passOptions.latencyBytes = kLatencyBytes;
+    passOptions.exhaustiveOps = options.exhaustiveOps;
+    ASSERT_TRUE(succeeded(run(*module, createPropagate(passOptions))));
+    auto counted = countCost(*module);
+    ASSERT_TRUE(succeeded(counted));
+    CommunicationCost communication = withoutWork(cost);
+    communication.parameterBytes = 0;
+    EXPECT_EQ(*counted, communication)
+        << ::print(*counted) << " in the IR, " << ::print(cost) << "\n"
+        << print(*module);
+    ASSERT_TRUE(succeeded(run(*module, createPartition())));
+    if (HasFailure())
+      return;
+  }
+  EXPECT_GT(numMerged, count / 4);
+  EXPECT_GT(numWithCost, count / 2);
+}
+
 } // namespace

@@ -3,6 +3,7 @@
 #ifndef TP_ANALYSIS_COMMUNICATIONCOST_H
 #define TP_ANALYSIS_COMMUNICATIONCOST_H
 
+#include <algorithm>
 #include <cstdint>
 #include <tuple>
 
@@ -35,6 +36,15 @@ struct CommunicationCost {
     collectives += other.collectives;
     work += other.work;
     return *this;
+  }
+  /// The same, but that an infinite sum may not equal `infinite()`: for inner
+  /// loops.
+  void addUnlessInfinite(const CommunicationCost &other) {
+    parameterBytes = std::min(parameterBytes + other.parameterBytes, kInfinite);
+    volume += other.volume;
+    bytes += other.bytes;
+    collectives += other.collectives;
+    work += other.work;
   }
   friend CommunicationCost operator+(CommunicationCost a,
                                      const CommunicationCost &b) {

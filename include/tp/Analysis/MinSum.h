@@ -24,6 +24,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace mlir::tp {
@@ -39,6 +40,11 @@ public:
     CommunicationCost cost;
     /// No assignment costs less; equal to `cost` where the solution is exact.
     CommunicationCost lowerBound;
+    /// Of the variables that stand for several parts in a row: the different
+    /// assignments, and which of them each part has, first to last. `values`
+    /// has the last part's.
+    std::vector<std::vector<unsigned>> partValues = {};
+    std::vector<unsigned> parts = {};
   };
 
   /// A variable with values 0 to domainSize - 1.
@@ -53,9 +59,22 @@ public:
   /// different.
   void addFactor(TableId table, llvm::ArrayRef<unsigned> scope);
 
+  /// The variables added from here to `endRepeated` stand for `count` parts in
+  /// a row, as the layers of a model. Their factors are each part's; those that
+  /// tie them to the equally many variables before them tie each part to the
+  /// one before it.
+  void beginRepeated(unsigned count);
+  void endRepeated();
+
   /// The cheapest assignment; no intermediate table has more than `maxEntries`
-  /// entries.
+  /// entries. No variables are repeated.
   Solution solve(size_t maxEntries);
+
+  /// The same where variables are repeated, in time that doesn't grow with the
+  /// number of parts once what they leave is the same from part to part. None
+  /// where the parts are tied to others than their neighbours, where there is
+  /// no possible assignment, or where it can't be exact.
+  std::optional<Solution> solveRepeated(size_t maxEntries);
 
   /// One assignment found by a sweep in the variables' order and local
   /// improvement; its lower bound is zero.
@@ -69,6 +88,7 @@ public:
 
 private:
   class Elimination;
+  class RepeatedElimination;
   struct Table {
     llvm::SmallVector<unsigned> dims;
     std::vector<CommunicationCost> costs;
@@ -78,6 +98,8 @@ private:
     TableId table;
     unsigned size;
     size_t begin;
+    /// The last variable that it was given over, maybe one of one value.
+    unsigned last = 0;
   };
   /// What an elimination leaves: a table, and the cost that its normalisation
   /// took out.
@@ -124,6 +146,8 @@ private:
   std::vector<unsigned> scopes;
   /// What tables over variables of one value cost.
   CommunicationCost constant;
+  /// The variables that stand for `numParts` parts.
+  unsigned repeatedBegin = ~0u, repeatedEnd = ~0u, numParts = 1;
   /// Made when it is asked for first.
   FactorLists given;
   /// By tables, and how their variables correspond.

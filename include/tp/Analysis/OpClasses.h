@@ -21,6 +21,11 @@ public:
     return it->second;
   }
 
+  /// Whether both have one number.
+  static bool areAlike(Operation *a, Operation *b) {
+    return Alike::isEqual(a, b);
+  }
+
 private:
   struct Alike : llvm::DenseMapInfo<Operation *> {
     static unsigned getHashValue(Operation *op);

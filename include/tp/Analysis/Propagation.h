@@ -37,6 +37,9 @@ struct PropagationOptions {
   int64_t latencyBytes = 64 * 1024;
   /// The largest table of the exact search.
   size_t maxEntries = size_t(1) << 20;
+  /// Whether parts that a function repeats, as the layers of a model, are
+  /// looked at once where that makes no difference.
+  bool mergesRepeated = true;
 };
 
 /// The placements of one function as one caller sees it.
@@ -75,6 +78,9 @@ public:
   /// What the choice costs, and what every choice costs at least.
   CommunicationCost getCost() const;
   CommunicationCost getLowerBound() const;
+  /// How many parts of a program that repeats them were decided for with
+  /// others that are alike, and not looked at.
+  size_t getNumMergedParts() const;
   /// The cheapest other choices for `op` of function 0 to n, best first.
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
                                            unsigned limit) const;
