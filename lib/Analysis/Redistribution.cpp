@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -323,6 +324,26 @@ RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
   return entry.get();
 }
 
+/// How many elements ranks have in their blocks by `a` and by `b`, summed over
+/// the ranks.
+static int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
+                              ArrayRef<AxisListAttr> b, MeshOp mesh) {
+  SmallVector<int64_t> shared(mesh.getNumRanks(), 1);
+  for (auto [size, inA, inB] : llvm::zip_equal(shape, a, b))
+    for (auto [rank, elements] : llvm::enumerate(shared)) {
+      if (inA.empty() && inB.empty()) { // as most dimensions
+        elements *= size;
+        continue;
+      }
+      TensorBlock block = {getDimBlock(size, inA, mesh, rank)};
+      elements *=
+          inA == inB
+              ? getNumElements(block)
+              : getNumShared(block, {getDimBlock(size, inB, mesh, rank)});
+    }
+  return std::accumulate(shared.begin(), shared.end(), int64_t(0));
+}
+
 CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
                                             RankedTensorType type,
                                             MeshOp mesh) {
@@ -348,12 +369,7 @@ CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
     });
   };
   auto getTotal = [&](ArrayRef<AxisListAttr> of) {
-    ShardingAttr sharding =
-        ShardingAttr::get(context, from.getMesh(), of, to.getPartial());
-    int64_t total = 0;
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      total += getNumElements(getBlock(type.getShape(), sharding, mesh, rank));
-    return total;
+    return getTotalShared(type.getShape(), of, of, mesh);
   };
   // What the target splits further is sliced, or reduced in parts: runs of axes
   // per dimension, all slices that come first before all others.
@@ -426,12 +442,8 @@ CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
       ShardingAttr::get(context, from.getMesh(), dims, to.getPartial());
   if (reduced == to)
     return cost;
-  int64_t moved = 0;
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-    TensorBlock want = getBlock(type.getShape(), to, mesh, rank);
-    moved += getNumElements(want) -
-             getNumShared(getBlock(type.getShape(), reduced, mesh, rank), want);
-  }
+  int64_t moved = getTotal(to.getDims()) -
+                  getTotalShared(type.getShape(), dims, to.getDims(), mesh);
   cost.bytes += moved * width;
   // Without elements, there is a collective all the same.
   bool isSlice =
