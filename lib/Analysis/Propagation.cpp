@@ -62,7 +62,7 @@ public:
   Impl(MeshOp mesh, PropagationOptions options)
       : mesh(mesh), options(options), space(mesh),
         graph(std::make_unique<Graph>(mesh, space)),
-        numRanks(mesh.getNumRanks()) {}
+        numRanks(mesh.getNumRanks()), costs(mesh) {}
 
   LogicalResult run(ArrayRef<func::FuncOp> roots);
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
@@ -165,8 +165,7 @@ private:
   /// Of a domain, by the columns and types of what flows to it.
   ListTable possibleNumbers;
   std::vector<const Domain *> possible;
-  DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>, CommunicationCost>
-      costs;
+  RedistributionCosts costs;
   /// The instance that each function is made of.
   SmallVector<unsigned> instanceOf;
   /// Nodes by instance and op, once getAlternatives asks for them.
@@ -178,10 +177,7 @@ CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
                                              ShardingAttr to) {
   if (from == to)
     return {};
-  auto [it, inserted] = costs.try_emplace({from, to, value.type});
-  if (inserted)
-    it->second = getRedistributionCost(from, to, value.type, mesh);
-  CommunicationCost cost = it->second * value.weight;
+  CommunicationCost cost = costs.get(from, to, value.type) * value.weight;
   // Even a slice is something to do.
   cost.work += 1;
   addVolume(cost);

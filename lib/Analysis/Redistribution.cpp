@@ -324,31 +324,46 @@ RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
   return entry.get();
 }
 
-/// How many elements ranks have in their blocks by `a` and by `b`, summed over
-/// the ranks.
-static int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
-                              ArrayRef<AxisListAttr> b, MeshOp mesh) {
-  SmallVector<int64_t> shared(mesh.getNumRanks(), 1);
-  for (auto [size, inA, inB] : llvm::zip_equal(shape, a, b))
-    for (auto [rank, elements] : llvm::enumerate(shared)) {
-      if (inA.empty() && inB.empty()) { // as most dimensions
-        elements *= size;
-        continue;
-      }
-      TensorBlock block = {getDimBlock(size, inA, mesh, rank)};
-      elements *=
-          inA == inB
-              ? getNumElements(block)
-              : getNumShared(block, {getDimBlock(size, inB, mesh, rank)});
-    }
-  return std::accumulate(shared.begin(), shared.end(), int64_t(0));
-}
-
 CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
                                             RankedTensorType type,
                                             MeshOp mesh) {
+  return RedistributionCosts(mesh).get(from, to, type);
+}
+
+CommunicationCost RedistributionCosts::get(ShardingAttr from, ShardingAttr to,
+                                           RankedTensorType type) {
   if (from == to)
     return {};
+  auto [it, inserted] = costs.try_emplace({from, to, type});
+  if (inserted)
+    it->second = compute(from, to, type);
+  return it->second;
+}
+
+ArrayRef<int64_t> RedistributionCosts::getShared(int64_t size, AxisListAttr a,
+                                                 AxisListAttr b) {
+  auto [it, inserted] = shared.try_emplace({size, a, b});
+  if (inserted)
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      it->second.push_back(getNumShared({getDimBlock(size, a, mesh, rank)},
+                                        {getDimBlock(size, b, mesh, rank)}));
+  return it->second;
+}
+
+int64_t RedistributionCosts::getTotalShared(ArrayRef<int64_t> shape,
+                                            ArrayRef<AxisListAttr> a,
+                                            ArrayRef<AxisListAttr> b) {
+  SmallVector<int64_t> product(mesh.getNumRanks(), 1);
+  for (auto [size, inA, inB] : llvm::zip_equal(shape, a, b))
+    for (auto [elements, here] :
+         llvm::zip_equal(product, getShared(size, inA, inB)))
+      elements *= here;
+  return std::accumulate(product.begin(), product.end(), int64_t(0));
+}
+
+CommunicationCost RedistributionCosts::compute(ShardingAttr from,
+                                               ShardingAttr to,
+                                               RankedTensorType type) {
   from = dropUnitAxes(from, mesh);
   to = dropUnitAxes(to, mesh);
   SmallVector<PartialAttr> pending;
@@ -369,7 +384,7 @@ CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
     });
   };
   auto getTotal = [&](ArrayRef<AxisListAttr> of) {
-    return getTotalShared(type.getShape(), of, of, mesh);
+    return getTotalShared(type.getShape(), of, of);
   };
   // What the target splits further is sliced, or reduced in parts: runs of axes
   // per dimension, all slices that come first before all others.
@@ -443,7 +458,7 @@ CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
   if (reduced == to)
     return cost;
   int64_t moved = getTotal(to.getDims()) -
-                  getTotalShared(type.getShape(), dims, to.getDims(), mesh);
+                  getTotalShared(type.getShape(), dims, to.getDims());
   cost.bytes += moved * width;
   // Without elements, there is a collective all the same.
   bool isSlice =

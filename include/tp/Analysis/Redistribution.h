@@ -112,6 +112,32 @@ verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
 CommunicationCost getRedistributionCost(ShardingAttr from, ShardingAttr to,
                                         RankedTensorType type, MeshOp mesh);
 
+/// The same for many placements over one mesh, each computed once.
+class RedistributionCosts {
+public:
+  explicit RedistributionCosts(MeshOp mesh) : mesh(mesh) {}
+
+  CommunicationCost get(ShardingAttr from, ShardingAttr to,
+                        RankedTensorType type);
+
+private:
+  CommunicationCost compute(ShardingAttr from, ShardingAttr to,
+                            RankedTensorType type);
+  /// How many elements ranks have in their blocks by `a` and by `b`, summed
+  /// over the ranks.
+  int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
+                         ArrayRef<AxisListAttr> b);
+  /// The same of a dimension, by rank.
+  ArrayRef<int64_t> getShared(int64_t size, AxisListAttr a, AxisListAttr b);
+
+  MeshOp mesh;
+  DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>, CommunicationCost>
+      costs;
+  DenseMap<std::tuple<int64_t, AxisListAttr, AxisListAttr>,
+           SmallVector<int64_t, 0>>
+      shared;
+};
+
 } // namespace mlir::tp
 
 #endif // TP_ANALYSIS_REDISTRIBUTION_H
