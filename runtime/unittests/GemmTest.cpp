@@ -1,6 +1,6 @@
 //===- GemmTest.cpp - tprt_gemm against the definition -------------------===//
 
-#include "Rank.h"
+#include "LoneRank.h"
 #include "TestUtils.h"
 
 #include <cmath>
@@ -10,15 +10,6 @@ using namespace tprt;
 using namespace tprt::test;
 
 namespace {
-
-/// For a rank that communicates with nobody.
-struct NoCommunicator : Communicator {
-  int64_t getRank() const override { return 0; }
-  int64_t run(int64_t, const std::byte *, std::byte *) override { return 0; }
-  void barrier() override {}
-  void abort(const std::string &) override {}
-  void finish() override {}
-};
 
 /// A buffer of any dtype, handled as doubles.
 class Elements {
@@ -61,13 +52,6 @@ struct Case {
   bool accumulate = false, hasBias = false;
   bool sharesB = false; ///< B's batch strides are 0
   int64_t padding = 0;  ///< added to every leading dimension
-};
-
-class GemmRun {
-public:
-  NoCommunicator communicator;
-  Manifest manifest;
-  tprt_rank rank{manifest, communicator};
 };
 
 } // namespace
@@ -115,7 +99,7 @@ static void check(const Case &c) {
       for (int64_t j = 0; j < c.n; ++j)
         result.set(i * args.c_row + j, NAN);
 
-  GemmRun run;
+  LoneRank run;
   ASSERT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
                       c.hasBias ? bias.data() : nullptr),
             TPRT_OK)
@@ -191,7 +175,7 @@ TEST(Gemm, HalvesAccumulateInF32) {
   Case c{Dtype::F16, 1, 1, 2, 2, 4096};
   tprt_gemm_args args = makeArgs(c);
   std::vector<Half> ones(2 * 4096, Half(1)), result(4);
-  GemmRun run;
+  LoneRank run;
   ASSERT_EQ(tprt_gemm(&run.rank, &args, ones.data(), ones.data(), result.data(),
                       nullptr),
             TPRT_OK);
@@ -211,7 +195,7 @@ TEST_P(GemmTest, PackedWeights) {
     Elements a(c.dtype, 7 * 20), b(c.dtype, 20 * 300);
     a.randomize(generator);
     b.randomize(generator);
-    auto multiply = [&](GemmRun &run) {
+    auto multiply = [&](LoneRank &run) {
       Elements result(c.dtype, 7 * 300);
       EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
                           nullptr),
@@ -221,7 +205,7 @@ TEST_P(GemmTest, PackedWeights) {
         values.push_back(result.get(i));
       return values;
     };
-    GemmRun plain, packing;
+    LoneRank plain, packing;
     std::vector<std::span<const std::byte>> blocks{
         {a.data(), 1}, {b.data(), size_t(b.size() * byteWidth(c.dtype))}};
     packing.rank.gemm.setConstants(blocks, 1 << 20);
@@ -253,7 +237,7 @@ TEST(Gemm, RowsDontDependOnEachOther) {
   auto multiply = [&](int64_t first, int64_t rows) {
     tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, rows, n, k});
     std::vector<float> result(rows * n);
-    GemmRun run;
+    LoneRank run;
     EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data() + first * k * 4, b.data(),
                         result.data(), nullptr),
               TPRT_OK);
@@ -278,7 +262,7 @@ TEST(Gemm, ThreadsDontChangeResults) {
     auto multiply = [&](int threads) {
       setGemmThreads(threads);
       std::vector<std::byte> result(m * n * byteWidth(dtype));
-      GemmRun run;
+      LoneRank run;
       EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
                           bias.data()),
                 TPRT_OK);
@@ -295,7 +279,7 @@ TEST(Gemm, InvalidArguments) {
   auto errorWith = [](auto edit) {
     tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, 2, 3, 4});
     edit(args);
-    GemmRun run;
+    LoneRank run;
     float data[16] = {};
     EXPECT_EQ(tprt_gemm(&run.rank, &args, data, data, data, nullptr),
               TPRT_INVALID_ARGUMENT);
