@@ -61,6 +61,8 @@ public:
       return OpClass::Relabelling;
     if (isLookup())
       return OpClass::Lookup;
+    if (rule.flops)
+      return OpClass::Contraction;
     countSteps();
     if (numSums > 0)
       return OpClass::Contraction;
@@ -71,7 +73,7 @@ public:
   }
 
   /// Of a contraction, after classify.
-  double getFlops() const { return flops; }
+  double getFlops() const { return rule.flops.value_or(flops); }
 
   /// Elements that arithmetic without products of sums goes over.
   double getElements() const {

@@ -68,6 +68,18 @@ int32_t tprt_attention(tprt_rank *ctx, const tprt_attention_args *args,
   });
 }
 
+int32_t tprt_attention_gradient(tprt_rank *ctx,
+                                const tprt_attention_gradient_args *args,
+                                const void *query, const void *key,
+                                const void *value, const void *mask,
+                                const void *gradient, void *query_gradient,
+                                void *key_gradient, void *value_gradient) {
+  return guarded(*ctx, [&] {
+    attentionGradient(*args, query, key, value, mask, gradient, query_gradient,
+                      key_gradient, value_gradient, ctx->gemm);
+  });
+}
+
 void tprt_mark(tprt_rank *ctx, int32_t op) {
   if (ctx->recorder)
     guarded(*ctx, [&] { ctx->recorder->beginOp(op); });

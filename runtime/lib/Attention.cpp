@@ -1,9 +1,11 @@
 //===- Attention.cpp - Fused attention -----------------------------------===//
 //
 // Works on blocks of a head's query rows: their scores against all keys that
-// they see, the exponentials of these, and their product with the values. No
-// more than a block of scores exists at a time, and what a causal mask hides
-// from a whole block isn't computed.
+// they see, the exponentials of these, and their product with the values. The
+// gradient computes a block's exponentials again, then their gradient, and what
+// the block adds to those of keys and values. No more than a block of scores
+// exists at a time, and what a causal mask hides from a whole block isn't
+// computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +16,7 @@
 #include "Tiles.h"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -93,109 +95,83 @@ static void storeRow(const T *row, int64_t count, S *target, int64_t stride) {
 
 namespace {
 
-/// One head after the other, of operands stored as S.
+/// What attention and its gradient have in common: one head after the other, of
+/// operands stored as S.
 template <typename S>
-class Attention {
+class Scores {
+protected:
   using T = Wide<S>;
 
-public:
-  Attention(const tprt_attention_args &args, GemmState &state) : args(args) {
-    paddedColumns =
-        (args.columns + softmaxPadding - 1) / softmaxPadding * softmaxPadding;
-    int64_t height = std::min(args.rows, queryRows);
+  /// Memory of `size` elements, the address of which goes to `at`.
+  struct Part {
+    T **at;
+    int64_t size;
+  };
+
+  explicit Scores(const tprt_attention_args &args)
+      : args(args), height(std::min(args.rows, queryRows)),
+        paddedColumns(pad(args.columns)) {}
+
+  void allocate(std::initializer_list<Part> more, GemmState &state) {
+    const std::initializer_list<Part> own = {
+        {&keys, getPackedSize<T>(args.depth, args.columns)},
+        {&scores, height * paddedColumns},
+        {&maskRow, paddedColumns},
+        {&queries, height * args.depth},
+        {&converted, std::is_same_v<S, T>
+                         ? 0
+                         : args.columns * std::max(args.depth, args.width)}};
     // Parts begin at multiples of 64 bytes, for the sake of the tiles' loads.
-    std::array<int64_t, 7> sizes = {
-        getPackedSize<T>(args.depth, args.columns),
-        getPackedSize<T>(args.columns, args.width),
-        height * paddedColumns,
-        paddedColumns,
-        height * args.depth,
-        height * args.width,
-        std::is_same_v<S, T> ? 0
-                             : args.columns * std::max(args.depth, args.width)};
-    constexpr int64_t unit = 64 / sizeof(T);
+    auto getSize = [](const Part &part) {
+      constexpr int64_t unit = 64 / sizeof(T);
+      return (part.size + unit - 1) / unit * unit;
+    };
     int64_t total = 0;
-    for (int64_t &size : sizes) {
-      size = (size + unit - 1) / unit * unit;
-      total += size;
-    }
+    for (auto parts : {own, more})
+      for (const Part &part : parts)
+        total += getSize(part);
     T *at = reinterpret_cast<T *>(
         state.getFloats(total * sizeof(T) / sizeof(float)));
-    T **const parts[] = {&keys,    &values, &scores,   &maskRow,
-                         &queries, &output, &converted};
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      *parts[i] = at;
-      at += sizes[i];
-    }
+    for (auto parts : {own, more})
+      for (const Part &part : parts) {
+        *part.at = at;
+        at += getSize(part);
+      }
   }
 
-  void setKey(const S *data) {
-    pack(data, args.key.col, args.key.row, args.depth, args.columns, keys);
-  }
-  void setValue(const S *data) {
-    pack(data, args.value.row, args.value.col, args.columns, args.width,
-         values);
-  }
-
-  void run(const S *query, const void *mask, S *result) {
+  /// Calls visit(first row, number of rows, number of columns that they see)
+  /// for each block of rows.
+  template <typename Visit>
+  void forEachBlock(const void *mask, Visit visit) {
     if (args.mask != TPRT_NO_MASK && args.mask_strides.row == 0)
       loadMask(mask, 0);
     for (int64_t top = 0; top < args.rows; top += queryRows) {
-      int64_t height = std::min(queryRows, args.rows - top);
-      int64_t seen =
-          args.causal ? std::min(args.columns, top + height) : args.columns;
-      for (int64_t i = 0; i < height; ++i) {
-        T *row = queries + i * args.depth;
-        loadRow(query + (top + i) * args.query.row, args.query.col, args.depth,
-                row);
-        scaleRow(row, static_cast<T>(args.scale), args.depth);
-      }
-      multiplyPacked<T>(height, seen, args.depth, {queries, args.depth, 1},
-                        {keys, args.depth}, scores, paddedColumns,
-                        /*accumulate=*/false);
-      T sums[queryRows];
-      for (int64_t i = 0; i < height; ++i)
-        sums[i] = exponentiateRow(mask, top + i, seen, i);
-      multiplyPacked<T>(height, args.width, seen, {scores, paddedColumns, 1},
-                        {values, args.columns}, output, args.width,
-                        /*accumulate=*/false);
-      for (int64_t i = 0; i < height; ++i) {
-        T *row = output + i * args.width;
-        if (args.columns > 0)
-          scaleRow(row, T(1) / sums[i], args.width);
-        storeRow(row, args.width, result + (top + i) * args.output.row,
-                 args.output.col);
-      }
+      int64_t rows = std::min(queryRows, args.rows - top);
+      visit(top, rows,
+            args.causal ? std::min(args.columns, top + rows) : args.columns);
     }
   }
 
-private:
-  /// The scores of row `i`, of which `seen` are computed, become exponentials
-  /// of their differences from the maximum. Returns their sum.
-  T exponentiateRow(const void *mask, int64_t i, int64_t seen, int64_t at) {
-    T *row = scores + at * paddedColumns;
-    int64_t padded =
-        (seen + softmaxPadding - 1) / softmaxPadding * softmaxPadding;
-    int64_t last = args.causal ? std::min(seen, i + 1) : seen;
-    if (args.mask != TPRT_NO_MASK) {
-      if (args.mask_strides.row != 0)
-        loadMask(mask, i);
-      addRow(row, maskRow, last);
+  /// Loads a block of rows of the query, scaled, and computes their scores;
+  /// these become exponentials of their differences from the maximum, and
+  /// `sums` the rows' sums.
+  void computeExponentials(const S *query, const void *mask, int64_t top,
+                           int64_t rows, int64_t seen, T *sums) {
+    for (int64_t i = 0; i < rows; ++i) {
+      T *row = queries + i * args.depth;
+      loadRow(query + (top + i) * args.query.row, args.query.col, args.depth,
+              row);
+      scaleRow(row, static_cast<T>(args.scale), args.depth);
     }
-    std::fill(row + last, row + padded, lowest<T>);
-    return exponentiate(row, padded);
+    multiplyPacked<T>(rows, seen, args.depth, {queries, args.depth, 1},
+                      {keys, args.depth}, scores, paddedColumns,
+                      /*accumulate=*/false);
+    for (int64_t i = 0; i < rows; ++i)
+      sums[i] = exponentiateRow(mask, top + i, seen, i);
   }
 
-  void loadMask(const void *mask, int64_t i) {
-    int64_t stride = args.mask_strides.col, offset = i * args.mask_strides.row;
-    if (args.mask == TPRT_ADDED_MASK)
-      return loadRow(static_cast<const S *>(mask) + offset, stride,
-                     args.columns, maskRow);
-    const uint8_t *keep = static_cast<const uint8_t *>(mask) + offset;
-    if (stride == 1)
-      return loadKept(keep, args.columns, maskRow);
-    for (int64_t j = 0; j < args.columns; ++j)
-      maskRow[j] = keep[j * stride] ? T(0) : lowest<T>;
+  static int64_t pad(int64_t columns) {
+    return (columns + softmaxPadding - 1) / softmaxPadding * softmaxPadding;
   }
 
   void pack(const S *data, int64_t row, int64_t col, int64_t k, int64_t n,
@@ -214,51 +190,245 @@ private:
   }
 
   const tprt_attention_args &args;
+  int64_t height; ///< of a block
   int64_t paddedColumns;
-  T *keys, *values; ///< packed
-  T *scores;        ///< of a block of rows
-  T *maskRow, *queries, *output, *converted;
+  T *keys;   ///< packed
+  T *scores; ///< of a block of rows
+  T *maskRow, *queries, *converted;
+
+private:
+  T exponentiateRow(const void *mask, int64_t i, int64_t seen, int64_t at) {
+    T *row = scores + at * paddedColumns;
+    int64_t last = args.causal ? std::min(seen, i + 1) : seen;
+    if (args.mask != TPRT_NO_MASK) {
+      if (args.mask_strides.row != 0)
+        loadMask(mask, i);
+      addRow(row, maskRow, last);
+    }
+    std::fill(row + last, row + pad(seen), lowest<T>);
+    return exponentiate(row, pad(seen));
+  }
+
+  void loadMask(const void *mask, int64_t i) {
+    int64_t stride = args.mask_strides.col, offset = i * args.mask_strides.row;
+    if (args.mask == TPRT_ADDED_MASK)
+      return loadRow(static_cast<const S *>(mask) + offset, stride,
+                     args.columns, maskRow);
+    const uint8_t *keep = static_cast<const uint8_t *>(mask) + offset;
+    if (stride == 1)
+      return loadKept(keep, args.columns, maskRow);
+    for (int64_t j = 0; j < args.columns; ++j)
+      maskRow[j] = keep[j * stride] ? T(0) : lowest<T>;
+  }
+};
+
+template <typename S>
+class Attention : Scores<S> {
+  using Scores<S>::args;
+  using Scores<S>::scores;
+  using typename Scores<S>::T;
+
+public:
+  Attention(const tprt_attention_args &args, GemmState &state)
+      : Scores<S>(args) {
+    this->allocate({{&values, getPackedSize<T>(args.columns, args.width)},
+                    {&output, this->height * args.width}},
+                   state);
+  }
+
+  void setKey(const S *data) {
+    this->pack(data, args.key.col, args.key.row, args.depth, args.columns,
+               this->keys);
+  }
+  void setValue(const S *data) {
+    this->pack(data, args.value.row, args.value.col, args.columns, args.width,
+               values);
+  }
+
+  void run(const S *query, const void *mask, S *result) {
+    this->forEachBlock(mask, [&](int64_t top, int64_t rows, int64_t seen) {
+      T sums[queryRows];
+      this->computeExponentials(query, mask, top, rows, seen, sums);
+      multiplyPacked<T>(rows, args.width, seen,
+                        {scores, this->paddedColumns, 1},
+                        {values, args.columns}, output, args.width,
+                        /*accumulate=*/false);
+      for (int64_t i = 0; i < rows; ++i) {
+        T *row = output + i * args.width;
+        if (args.columns > 0)
+          scaleRow(row, T(1) / sums[i], args.width);
+        storeRow(row, args.width, result + (top + i) * args.output.row,
+                 args.output.col);
+      }
+    });
+  }
+
+private:
+  T *values; ///< packed
+  T *output;
+};
+
+template <typename S>
+class AttentionGradient : Scores<S> {
+  using Scores<S>::args;
+  using Scores<S>::paddedColumns;
+  using Scores<S>::queries;
+  using Scores<S>::scores;
+  using typename Scores<S>::T;
+
+public:
+  AttentionGradient(const tprt_attention_gradient_args &all, GemmState &state)
+      : Scores<S>(all.attention), all(all) {
+    const int64_t height = this->height;
+    this->allocate(
+        {{&values, getPackedSize<T>(args.width, args.columns)},
+         {&keysByColumn, getPackedSize<T>(args.columns, args.depth)},
+         {&scoreGradients, height * paddedColumns},
+         {&gradients, height * args.width},
+         {&packedRows,
+          getPackedSize<T>(height, std::max(args.depth, args.width))},
+         {&queryGradients, height * args.depth},
+         {&keyGradients, args.columns * args.depth},
+         {&valueGradients, args.columns * args.width}},
+        state);
+  }
+
+  void setKey(const S *data) {
+    this->pack(data, args.key.col, args.key.row, args.depth, args.columns,
+               this->keys);
+    this->pack(data, args.key.row, args.key.col, args.columns, args.depth,
+               keysByColumn);
+  }
+  void setValue(const S *data) {
+    this->pack(data, args.value.col, args.value.row, args.width, args.columns,
+               values);
+  }
+
+  void run(const S *query, const void *mask, const S *gradient,
+           S *queryGradient, S *keyGradient, S *valueGradient) {
+    std::fill_n(keyGradients, args.columns * args.depth, T(0));
+    std::fill_n(valueGradients, args.columns * args.width, T(0));
+    this->forEachBlock(mask, [&](int64_t top, int64_t rows, int64_t seen) {
+      T sums[queryRows];
+      this->computeExponentials(query, mask, top, rows, seen, sums);
+      computeScoreGradients(gradient, top, rows, seen, sums);
+      addTransposed(scores, gradients, rows, seen, args.width, valueGradients);
+      addTransposed(scoreGradients, queries, rows, seen, args.depth,
+                    keyGradients);
+      multiplyPacked<T>(rows, args.depth, seen,
+                        {scoreGradients, paddedColumns, 1},
+                        {keysByColumn, args.columns}, queryGradients,
+                        args.depth, /*accumulate=*/false);
+      scaleRow(queryGradients, static_cast<T>(args.scale), rows * args.depth);
+      store(queryGradients, rows, args.depth, queryGradient, all.query_gradient,
+            top);
+    });
+    store(keyGradients, args.columns, args.depth, keyGradient,
+          all.key_gradient);
+    store(valueGradients, args.columns, args.width, valueGradient,
+          all.value_gradient);
+  }
+
+private:
+  /// The block's exponentials become probabilities.
+  void computeScoreGradients(const S *gradient, int64_t top, int64_t rows,
+                             int64_t seen, const T *sums) {
+    for (int64_t i = 0; i < rows; ++i)
+      loadRow(gradient + (top + i) * args.output.row, args.output.col,
+              args.width, gradients + i * args.width);
+    multiplyPacked<T>(rows, seen, args.width, {gradients, args.width, 1},
+                      {values, args.width}, scoreGradients, paddedColumns,
+                      /*accumulate=*/false);
+    for (int64_t i = 0; i < rows; ++i) {
+      T *row = scoreGradients + i * paddedColumns;
+      std::fill(row + seen, row + this->pad(seen), T(0));
+      softmaxGradient(scores + i * paddedColumns, sums[i], row,
+                      this->pad(seen));
+    }
+  }
+
+  /// result += leftᵀ * right, for `rows` rows of each, of which left has `seen`
+  /// columns, and right `columns`.
+  void addTransposed(const T *left, const T *right, int64_t rows, int64_t seen,
+                     int64_t columns, T *result) {
+    tprt::pack<T>({right, columns, 1}, rows, columns, packedRows);
+    multiplyPacked<T>(seen, columns, rows, {left, 1, paddedColumns},
+                      {packedRows, rows}, result, columns,
+                      /*accumulate=*/true);
+  }
+
+  static void store(const T *rows, int64_t count, int64_t columns, S *target,
+                    const tprt_attention_strides &strides, int64_t top = 0) {
+    for (int64_t i = 0; i < count; ++i)
+      storeRow(rows + i * columns, columns, target + (top + i) * strides.row,
+               strides.col);
+  }
+
+  const tprt_attention_gradient_args &all;
+  T *values, *keysByColumn, *packedRows;          ///< packed
+  T *scoreGradients, *gradients, *queryGradients; ///< of a block of rows
+  T *keyGradients, *valueGradients;               ///< of a head
+};
+
+/// What lies where for one index of the batches.
+class Head {
+public:
+  explicit Head(const tprt_attention_args &args) : args(args) {}
+
+  template <typename S>
+  S *at(S *data, const tprt_attention_strides &strides) const {
+    int64_t offset = 0;
+    for (int i = 0; i < TPRT_ATTENTION_BATCHES; ++i)
+      offset += index[i] * strides.batch[i];
+    return data + offset;
+  }
+
+  template <typename S>
+  const void *getMask(const void *mask) const {
+    if (args.mask == TPRT_NO_MASK)
+      return nullptr;
+    if (args.mask == TPRT_BOOLEAN_MASK)
+      return at(static_cast<const uint8_t *>(mask), args.mask_strides);
+    return at(static_cast<const S *>(mask), args.mask_strides);
+  }
+
+  /// False after the last one.
+  bool advance() {
+    int i = TPRT_ATTENTION_BATCHES;
+    while (i > 0 && ++index[i - 1] == args.batch[i - 1])
+      index[--i] = 0;
+    return i > 0;
+  }
+
+private:
+  const tprt_attention_args &args;
+  int64_t index[TPRT_ATTENTION_BATCHES] = {};
 };
 
 } // namespace
 
-template <typename S>
-static void runBatches(const tprt_attention_args &args, const void *query,
-                       const void *key, const void *value, const void *mask,
-                       void *output, GemmState &state) {
-  Attention<S> attention(args, state);
-  int64_t index[TPRT_ATTENTION_BATCHES] = {};
+/// Runs `run(head)` for all heads, with the key and value set that it has.
+template <typename S, typename Kernel, typename Run>
+static void forEachHead(const tprt_attention_args &args, Kernel &kernel,
+                        const void *key, const void *value, Run run) {
   const S *lastKey = nullptr, *lastValue = nullptr;
-  int64_t maskBytes = args.mask == TPRT_BOOLEAN_MASK ? 1 : sizeof(S);
-  while (true) {
-    auto offset = [&](const tprt_attention_strides &strides) {
-      int64_t sum = 0;
-      for (int i = 0; i < TPRT_ATTENTION_BATCHES; ++i)
-        sum += index[i] * strides.batch[i];
-      return sum;
-    };
-    const S *keyHead = static_cast<const S *>(key) + offset(args.key);
+  Head head(args);
+  do {
+    const S *keyHead = head.at(static_cast<const S *>(key), args.key);
     if (keyHead != lastKey)
-      attention.setKey(lastKey = keyHead);
-    const S *valueHead = static_cast<const S *>(value) + offset(args.value);
+      kernel.setKey(lastKey = keyHead);
+    const S *valueHead = head.at(static_cast<const S *>(value), args.value);
     if (valueHead != lastValue)
-      attention.setValue(lastValue = valueHead);
-    attention.run(static_cast<const S *>(query) + offset(args.query),
-                  static_cast<const std::byte *>(mask) +
-                      (mask ? offset(args.mask_strides) * maskBytes : 0),
-                  static_cast<S *>(output) + offset(args.output));
-    int i = TPRT_ATTENTION_BATCHES;
-    while (i > 0 && ++index[i - 1] == args.batch[i - 1])
-      index[--i] = 0;
-    if (i == 0)
-      return;
-  }
+      kernel.setValue(lastValue = valueHead);
+    run(head);
+  } while (head.advance());
 }
 
-static void check(const tprt_attention_args &args, const void *mask) {
-  auto require = [](bool holds, const char *what) {
+static void check(const tprt_attention_args &args, const void *mask,
+                  const std::string &function) {
+  auto require = [&](bool holds, const char *what) {
     if (!holds)
-      throw executionError(std::string("tprt_attention: ") + what);
+      throw executionError(function + ": " + what);
   };
   require(args.dtype >= TPRT_F32 && args.dtype <= TPRT_BF16,
           "dtype is not f32, f64, f16 or bf16");
@@ -273,25 +443,63 @@ static void check(const tprt_attention_args &args, const void *mask) {
     require(size >= 0 && size <= limit, "a batch size is out of range");
 }
 
+/// Calls `run` with a value of the type that elements are stored as.
+template <typename Run>
+static void dispatch(int32_t dtype, Run run) {
+  switch (static_cast<Dtype>(dtype)) {
+  case Dtype::F32:
+    return run(float());
+  case Dtype::F64:
+    return run(double());
+  case Dtype::F16:
+    return run(Half());
+  default:
+    return run(BFloat16());
+  }
+}
+
+static bool hasNoBatch(const tprt_attention_args &args) {
+  return std::find(std::begin(args.batch), std::end(args.batch), 0) !=
+         std::end(args.batch);
+}
+
 void tprt::attention(const tprt_attention_args &args, const void *query,
                      const void *key, const void *value, const void *mask,
                      void *output, GemmState &state) {
-  check(args, mask);
-  if (args.rows == 0 || args.width == 0 ||
-      std::find(std::begin(args.batch), std::end(args.batch), 0) !=
-          std::end(args.batch))
+  check(args, mask, "tprt_attention");
+  if (args.rows == 0 || args.width == 0 || hasNoBatch(args))
     return;
-  auto run = [&](auto runBatches) {
-    runBatches(args, query, key, value, mask, output, state);
-  };
-  switch (static_cast<Dtype>(args.dtype)) {
-  case Dtype::F32:
-    return run(runBatches<float>);
-  case Dtype::F64:
-    return run(runBatches<double>);
-  case Dtype::F16:
-    return run(runBatches<Half>);
-  default:
-    return run(runBatches<BFloat16>);
-  }
+  dispatch(args.dtype, [&](auto element) {
+    using S = decltype(element);
+    Attention<S> kernel(args, state);
+    forEachHead<S>(args, kernel, key, value, [&](const Head &head) {
+      kernel.run(head.at(static_cast<const S *>(query), args.query),
+                 head.getMask<S>(mask),
+                 head.at(static_cast<S *>(output), args.output));
+    });
+  });
+}
+
+void tprt::attentionGradient(const tprt_attention_gradient_args &all,
+                             const void *query, const void *key,
+                             const void *value, const void *mask,
+                             const void *gradient, void *queryGradient,
+                             void *keyGradient, void *valueGradient,
+                             GemmState &state) {
+  const tprt_attention_args &args = all.attention;
+  check(args, mask, "tprt_attention_gradient");
+  if (hasNoBatch(args))
+    return;
+  dispatch(args.dtype, [&](auto element) {
+    using S = decltype(element);
+    AttentionGradient<S> kernel(all, state);
+    forEachHead<S>(args, kernel, key, value, [&](const Head &head) {
+      kernel.run(head.at(static_cast<const S *>(query), args.query),
+                 head.getMask<S>(mask),
+                 head.at(static_cast<const S *>(gradient), args.output),
+                 head.at(static_cast<S *>(queryGradient), all.query_gradient),
+                 head.at(static_cast<S *>(keyGradient), all.key_gradient),
+                 head.at(static_cast<S *>(valueGradient), all.value_gradient));
+    });
+  });
 }

@@ -9,11 +9,18 @@
 
 namespace tprt {
 
-/// See tprt_attention. Throws an execution error when the arguments are out of
-/// range.
+/// See tprt_attention. Both throw an execution error when the arguments are out
+/// of range.
 void attention(const tprt_attention_args &args, const void *query,
                const void *key, const void *value, const void *mask,
                void *output, GemmState &state);
+
+/// See tprt_attention_gradient.
+void attentionGradient(const tprt_attention_gradient_args &args,
+                       const void *query, const void *key, const void *value,
+                       const void *mask, const void *gradient,
+                       void *queryGradient, void *keyGradient,
+                       void *valueGradient, GemmState &state);
 
 } // namespace tprt
 

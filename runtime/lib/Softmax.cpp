@@ -76,3 +76,39 @@ double tprt::exponentiate(double *row, int64_t count) {
     sum += row[i] = std::exp(row[i] - maximum);
   return sum;
 }
+
+TPRT_MULTIVERSION static void differentiateRow(float *exponentials, float sum,
+                                               float *gradient, int64_t count) {
+  auto lanesAt = [](float *row, int64_t i) -> LanesInMemory & {
+    return *reinterpret_cast<LanesInMemory *>(row + i);
+  };
+  float factor = 1.0f / sum;
+  Lanes products = {};
+  for (int64_t i = 0; i < count; i += softmaxPadding) {
+    Lanes p = lanesAt(exponentials, i) * factor;
+    lanesAt(exponentials, i) = p;
+    products += p * lanesAt(gradient, i);
+  }
+  float mean = 0;
+  for (int64_t i = 0; i < softmaxPadding; ++i)
+    mean += products[i];
+  for (int64_t i = 0; i < count; i += softmaxPadding)
+    lanesAt(gradient, i) =
+        lanesAt(exponentials, i) * (lanesAt(gradient, i) - mean);
+}
+
+void tprt::softmaxGradient(float *exponentials, float sum, float *gradient,
+                           int64_t count) {
+  differentiateRow(exponentials, sum, gradient, count);
+}
+
+void tprt::softmaxGradient(double *exponentials, double sum, double *gradient,
+                           int64_t count) {
+  double mean = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    exponentials[i] /= sum;
+    mean += exponentials[i] * gradient[i];
+  }
+  for (int64_t i = 0; i < count; ++i)
+    gradient[i] = exponentials[i] * (gradient[i] - mean);
+}

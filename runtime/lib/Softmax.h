@@ -18,6 +18,15 @@ inline constexpr int64_t softmaxPadding = 16;
 float exponentiate(float *row, int64_t count);
 double exponentiate(double *row, int64_t count);
 
+/// A row's probabilities p, `exponentials` divided by their `sum`, and the
+/// gradient of its scores, p * (w - Σ p * w), from that of the probabilities,
+/// w. They replace `exponentials` and w, in `gradient`; `count` is a multiple
+/// of softmaxPadding.
+void softmaxGradient(float *exponentials, float sum, float *gradient,
+                     int64_t count);
+void softmaxGradient(double *exponentials, double sum, double *gradient,
+                     int64_t count);
+
 } // namespace tprt
 
 #endif // TPRT_LIB_SOFTMAX_H

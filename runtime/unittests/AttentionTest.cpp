@@ -1,6 +1,6 @@
-//===- AttentionTest.cpp - tprt_attention against the definition ---------===//
+//===- AttentionTest.cpp - attention and its gradient, by definition -----===//
 
-#include "Rank.h"
+#include "LoneRank.h"
 #include "TestUtils.h"
 
 #include <cmath>
@@ -10,20 +10,6 @@ using namespace tprt;
 using namespace tprt::test;
 
 namespace {
-
-struct NoCommunicator : Communicator {
-  int64_t getRank() const override { return 0; }
-  int64_t run(int64_t, const std::byte *, std::byte *) override { return 0; }
-  void barrier() override {}
-  void abort(const std::string &) override {}
-  void finish() override {}
-};
-
-struct TestRank {
-  NoCommunicator communicator;
-  Manifest manifest;
-  tprt_rank rank{manifest, communicator};
-};
 
 /// Values of one dtype, as doubles and as they are stored.
 struct Operand {
@@ -80,101 +66,211 @@ static tprt_attention_strides makeStrides(int64_t heads, int64_t rows,
   return strides;
 }
 
-static void check(const Case &c) {
-  SCOPED_TRACE(testing::Message()
-               << toString(c.dtype) << " " << c.rows << "x" << c.columns
-               << " of " << c.depth << ", " << c.width << " causal " << c.causal
-               << " mask " << c.mask << c.maskPerRow << " transposed "
-               << c.isTransposed);
-  constexpr int64_t heads = keyHeads * group;
+namespace {
+
+/// Attention's operands, and what it gives, by the definition, in doubles.
+struct Problem {
+  static constexpr int64_t heads = keyHeads * group;
+
+  explicit Problem(const Case &c)
+      : c(c), query(c.dtype, batches * heads * c.rows * c.depth, generator),
+        key(c.dtype, batches * keyHeads * c.columns * c.depth, generator),
+        value(c.dtype, batches * keyHeads * c.columns * c.width, generator),
+        added(c.dtype, batches * c.rows * c.columns, generator),
+        output(c.dtype, batches * heads * c.rows * c.width, generator),
+        keep(batches * c.rows * c.columns) {
+    args.dtype = static_cast<int32_t>(c.dtype);
+    args.mask = c.mask;
+    args.scale = 0.5;
+    args.causal = c.causal;
+    args.rows = c.rows;
+    args.columns = c.columns;
+    args.depth = c.depth;
+    args.width = c.width;
+    std::fill(std::begin(args.batch), std::end(args.batch), 1);
+    int64_t *batch = args.batch + TPRT_ATTENTION_BATCHES - 3;
+    batch[0] = batches;
+    batch[1] = keyHeads;
+    batch[2] = group;
+    args.query = makeStrides(heads, c.rows, c.depth, true);
+    args.key = makeStrides(keyHeads, c.columns, c.depth, false, c.isTransposed);
+    args.value =
+        makeStrides(keyHeads, c.columns, c.width, false, c.isTransposed);
+    args.output = makeStrides(heads, c.rows, c.width, true);
+    args.mask_strides.batch[TPRT_ATTENTION_BATCHES - 3] =
+        (c.maskPerRow ? c.rows : 1) * c.columns;
+    args.mask_strides.row = c.maskPerRow ? c.columns : 0;
+    args.mask_strides.col = 1;
+    for (size_t i = 0; i < keep.size(); ++i)
+      keep[i] = i % c.columns == 0 || generator() % 3 != 0;
+  }
+
+  const void *getMask() const {
+    return c.mask == TPRT_ADDED_MASK     ? added.bytes.data()
+           : c.mask == TPRT_BOOLEAN_MASK ? (const void *)keep.data()
+                                         : nullptr;
+  }
+
+  static int64_t at(const tprt_attention_strides &s, int64_t b, int64_t h,
+                    int64_t row, int64_t col) {
+    const int64_t *strides = s.batch + TPRT_ATTENTION_BATCHES - 3;
+    return b * strides[0] + h / group * strides[1] + h % group * strides[2] +
+           row * s.row + col * s.col;
+  }
+
+  std::vector<double> getWeights(int64_t b, int64_t h, int64_t i) const {
+    std::vector<double> weights(c.columns);
+    double sum = 0;
+    for (int64_t j = 0; j < c.columns; ++j) {
+      double score = 0;
+      for (int64_t d = 0; d < c.depth; ++d)
+        score += query.values[at(args.query, b, h, i, d)] *
+                 key.values[at(args.key, b, h, j, d)];
+      score *= args.scale;
+      int64_t maskAt = at(args.mask_strides, b, h, i, j);
+      if (c.mask == TPRT_ADDED_MASK)
+        score += added.values[maskAt];
+      bool isSeen = !(c.causal && j > i) &&
+                    !(c.mask == TPRT_BOOLEAN_MASK && !keep[maskAt]);
+      sum += weights[j] = isSeen ? std::exp(score) : 0;
+    }
+    for (double &weight : weights)
+      weight /= sum;
+    return weights;
+  }
+
+  double getTolerance() const {
+    return c.dtype == Dtype::F64   ? 1e-13
+           : c.dtype == Dtype::F32 ? 1e-5
+           : c.dtype == Dtype::F16 ? 2e-3
+                                   : 2e-2;
+  }
+
+  testing::Message describe() const {
+    return testing::Message()
+           << toString(c.dtype) << " " << c.rows << "x" << c.columns << " of "
+           << c.depth << ", " << c.width << " causal " << c.causal << " mask "
+           << c.mask << c.maskPerRow << " transposed " << c.isTransposed;
+  }
+
+  const Case c;
+  std::mt19937 generator{11};
   tprt_attention_args args = {};
-  args.dtype = static_cast<int32_t>(c.dtype);
-  args.mask = c.mask;
-  args.scale = 0.5;
-  args.causal = c.causal;
-  args.rows = c.rows;
-  args.columns = c.columns;
-  args.depth = c.depth;
-  args.width = c.width;
-  std::fill(std::begin(args.batch), std::end(args.batch), 1);
-  int64_t *batch = args.batch + TPRT_ATTENTION_BATCHES - 3;
-  batch[0] = batches;
-  batch[1] = keyHeads;
-  batch[2] = group;
-  args.query = makeStrides(heads, c.rows, c.depth, true);
-  args.key = makeStrides(keyHeads, c.columns, c.depth, false, c.isTransposed);
-  args.value = makeStrides(keyHeads, c.columns, c.width, false, c.isTransposed);
-  args.output = makeStrides(heads, c.rows, c.width, true);
-  args.mask_strides.batch[TPRT_ATTENTION_BATCHES - 3] =
-      (c.maskPerRow ? c.rows : 1) * c.columns;
-  args.mask_strides.row = c.maskPerRow ? c.columns : 0;
-  args.mask_strides.col = 1;
+  Operand query, key, value, added, output;
+  std::vector<uint8_t> keep;
+};
 
-  std::mt19937 generator(11);
-  Operand query(c.dtype, batches * heads * c.rows * c.depth, generator);
-  Operand key(c.dtype, batches * keyHeads * c.columns * c.depth, generator);
-  Operand value(c.dtype, batches * keyHeads * c.columns * c.width, generator);
-  Operand added(c.dtype, batches * c.rows * c.columns, generator);
-  Operand output(c.dtype, batches * heads * c.rows * c.width, generator);
-  std::vector<uint8_t> keep(batches * c.rows * c.columns);
-  for (size_t i = 0; i < keep.size(); ++i)
-    keep[i] = i % c.columns == 0 || generator() % 3 != 0;
+} // namespace
 
-  TestRank run;
-  const void *mask = c.mask == TPRT_ADDED_MASK     ? added.bytes.data()
-                     : c.mask == TPRT_BOOLEAN_MASK ? (void *)keep.data()
-                                                   : nullptr;
-  ASSERT_EQ(tprt_attention(&run.rank, &args, query.bytes.data(),
-                           key.bytes.data(), value.bytes.data(), mask,
-                           output.bytes.data()),
+static void check(const Case &c) {
+  Problem p(c);
+  SCOPED_TRACE(p.describe());
+  LoneRank run;
+  ASSERT_EQ(tprt_attention(&run.rank, &p.args, p.query.bytes.data(),
+                           p.key.bytes.data(), p.value.bytes.data(),
+                           p.getMask(), p.output.bytes.data()),
             TPRT_OK)
       << run.rank.error;
-
-  double tolerance = c.dtype == Dtype::F64   ? 1e-13
-                     : c.dtype == Dtype::F32 ? 1e-5
-                     : c.dtype == Dtype::F16 ? 2e-3
-                                             : 2e-2;
   for (int64_t b = 0; b < batches; ++b)
-    for (int64_t h = 0; h < heads; ++h)
+    for (int64_t h = 0; h < Problem::heads; ++h)
       for (int64_t i = 0; i < c.rows; ++i) {
-        auto at = [&](const tprt_attention_strides &s, int64_t row,
-                      int64_t col) {
-          const int64_t *strides = s.batch + TPRT_ATTENTION_BATCHES - 3;
-          return b * strides[0] + h / group * strides[1] +
-                 h % group * strides[2] + row * s.row + col * s.col;
-        };
-        std::vector<double> weights(c.columns);
-        double sum = 0;
-        for (int64_t j = 0; j < c.columns; ++j) {
-          double score = 0;
-          for (int64_t d = 0; d < c.depth; ++d)
-            score += query.values[at(args.query, i, d)] *
-                     key.values[at(args.key, j, d)];
-          score *= args.scale;
-          int64_t maskAt = at(args.mask_strides, i, j);
-          if (c.mask == TPRT_ADDED_MASK)
-            score += added.values[maskAt];
-          bool isSeen = !(c.causal && j > i) &&
-                        !(c.mask == TPRT_BOOLEAN_MASK && !keep[maskAt]);
-          sum += weights[j] = isSeen ? std::exp(score) : 0;
-        }
+        std::vector<double> weights = p.getWeights(b, h, i);
         for (int64_t e = 0; e < c.width; ++e) {
           double expected = 0;
           for (int64_t j = 0; j < c.columns; ++j)
-            expected += weights[j] / sum * value.values[at(args.value, j, e)];
-          ASSERT_NEAR(
-              loadAsDouble(c.dtype, output.bytes.data(), at(args.output, i, e)),
-              expected, tolerance)
+            expected +=
+                weights[j] * p.value.values[p.at(p.args.value, b, h, j, e)];
+          ASSERT_NEAR(loadAsDouble(c.dtype, p.output.bytes.data(),
+                                   p.at(p.args.output, b, h, i, e)),
+                      expected, p.getTolerance())
               << "batch " << b << " head " << h << " row " << i;
         }
       }
 }
 
+/// The gradients, those of key and value by head, which lie by columns where
+/// the operands do.
+static void checkGradient(const Case &c) {
+  Problem p(c);
+  SCOPED_TRACE(p.describe());
+  constexpr int64_t heads = Problem::heads;
+  tprt_attention_gradient_args all = {};
+  all.attention = p.args;
+  all.query_gradient = makeStrides(heads, c.rows, c.depth, true);
+  all.key_gradient = makeStrides(heads, c.columns, c.depth, true);
+  all.value_gradient = makeStrides(heads, c.columns, c.width, true);
+  if (c.isTransposed) { // batch, head, column, row
+    for (auto [strides, width] : {std::pair(&all.key_gradient, c.depth),
+                                  std::pair(&all.value_gradient, c.width)}) {
+      int64_t *batch = strides->batch + TPRT_ATTENTION_BATCHES - 3;
+      strides->row = 1;
+      strides->col = c.columns;
+      batch[1] = group * width * c.columns;
+      batch[2] = width * c.columns;
+    }
+  }
+  Operand dQuery(c.dtype, p.query.values.size(), p.generator);
+  Operand dKey(c.dtype, batches * heads * c.columns * c.depth, p.generator);
+  Operand dValue(c.dtype, batches * heads * c.columns * c.width, p.generator);
+  LoneRank run;
+  ASSERT_EQ(tprt_attention_gradient(
+                &run.rank, &all, p.query.bytes.data(), p.key.bytes.data(),
+                p.value.bytes.data(), p.getMask(), p.output.bytes.data(),
+                dQuery.bytes.data(), dKey.bytes.data(), dValue.bytes.data()),
+            TPRT_OK)
+      << run.rank.error;
+
+  auto expectNear = [&](const Operand &actual, int64_t at, double expected) {
+    EXPECT_NEAR(loadAsDouble(c.dtype, actual.bytes.data(), at), expected,
+                2 * p.getTolerance() * std::max(1.0, std::abs(expected)));
+  };
+  for (int64_t b = 0; b < batches; ++b)
+    for (int64_t h = 0; h < heads; ++h) {
+      std::vector<double> expectedKey(c.columns * c.depth),
+          expectedValue(c.columns * c.width);
+      for (int64_t i = 0; i < c.rows; ++i) {
+        std::vector<double> weights = p.getWeights(b, h, i),
+                            dWeights(c.columns);
+        double mean = 0;
+        for (int64_t j = 0; j < c.columns; ++j) {
+          for (int64_t e = 0; e < c.width; ++e) {
+            double g = p.output.values[p.at(p.args.output, b, h, i, e)];
+            dWeights[j] += g * p.value.values[p.at(p.args.value, b, h, j, e)];
+            expectedValue[j * c.width + e] += weights[j] * g;
+          }
+          mean += weights[j] * dWeights[j];
+        }
+        std::vector<double> expectedQuery(c.depth);
+        for (int64_t j = 0; j < c.columns; ++j)
+          for (int64_t d = 0; d < c.depth; ++d) {
+            double score = weights[j] * (dWeights[j] - mean) * p.args.scale;
+            expectedQuery[d] +=
+                score * p.key.values[p.at(p.args.key, b, h, j, d)];
+            expectedKey[j * c.depth + d] +=
+                score * p.query.values[p.at(p.args.query, b, h, i, d)];
+          }
+        for (int64_t d = 0; d < c.depth; ++d)
+          expectNear(dQuery, p.at(all.query_gradient, b, h, i, d),
+                     expectedQuery[d]);
+      }
+      for (int64_t j = 0; j < c.columns; ++j) {
+        for (int64_t d = 0; d < c.depth; ++d)
+          expectNear(dKey, p.at(all.key_gradient, b, h, j, d),
+                     expectedKey[j * c.depth + d]);
+        for (int64_t e = 0; e < c.width; ++e)
+          expectNear(dValue, p.at(all.value_gradient, b, h, j, e),
+                     expectedValue[j * c.width + e]);
+      }
+      ASSERT_FALSE(testing::Test::HasFailure())
+          << "batch " << b << " head " << h;
+    }
+}
+
 class AttentionTest : public testing::TestWithParam<Dtype> {};
 
-TEST_P(AttentionTest, MasksAndLayouts) {
+static void forMasksAndLayouts(Dtype dtype, void (*check)(const Case &)) {
   for (int bits = 0; bits < 24; ++bits) {
-    Case c{GetParam()};
+    Case c{dtype};
     c.causal = bits & 1;
     c.maskPerRow = bits & 2;
     c.isTransposed = bits & 4;
@@ -183,18 +279,29 @@ TEST_P(AttentionTest, MasksAndLayouts) {
   }
 }
 
-/// More rows than a block has, sizes that no tile divides, one of each.
-TEST_P(AttentionTest, Sizes) {
+TEST_P(AttentionTest, MasksAndLayouts) {
+  forMasksAndLayouts(GetParam(), check);
+}
+TEST_P(AttentionTest, GradientOfMasksAndLayouts) {
+  forMasksAndLayouts(GetParam(), checkGradient);
+}
+
+/// More rows than a block has, sizes that no tile divides, one of each, none.
+static void forSizes(Dtype dtype, void (*check)(const Case &)) {
   struct {
     int64_t rows, columns, depth, width;
   } sizes[] = {{1, 1, 1, 1},    {1, 70, 16, 33}, {100, 100, 40, 24},
-               {49, 97, 32, 8}, {97, 50, 8, 17}, {3, 17, 0, 2}};
+               {49, 97, 32, 8}, {97, 50, 8, 17}, {3, 17, 0, 2},
+               {0, 5, 3, 2},    {5, 0, 3, 2},    {5, 7, 3, 0}};
   for (auto [rows, columns, depth, width] : sizes)
     for (bool causal : {false, true}) {
-      Case c{GetParam(), rows, columns, depth, width, causal};
+      Case c{dtype, rows, columns, depth, width, causal};
       check(c);
     }
 }
+
+TEST_P(AttentionTest, Sizes) { forSizes(GetParam(), check); }
+TEST_P(AttentionTest, GradientOfSizes) { forSizes(GetParam(), checkGradient); }
 
 INSTANTIATE_TEST_SUITE_P(Attention, AttentionTest,
                          testing::Values(Dtype::F32, Dtype::F64, Dtype::F16,
@@ -216,7 +323,7 @@ static std::vector<float> attendTwoRows(std::vector<float> mask) {
   args.mask_strides.row = 2;
   args.mask_strides.col = 1;
   std::vector<float> x = {1, 3}, output(2);
-  TestRank run;
+  LoneRank run;
   EXPECT_EQ(tprt_attention(&run.rank, &args, x.data(), x.data(), x.data(),
                            mask.data(), output.data()),
             TPRT_OK);
@@ -236,7 +343,7 @@ TEST(Attention, InvalidArguments) {
     tprt_attention_args args = {};
     args.rows = args.columns = args.depth = args.width = 1;
     edit(args);
-    TestRank run;
+    LoneRank run;
     float data[1] = {};
     EXPECT_EQ(tprt_attention(&run.rank, &args, data, data, data, nullptr, data),
               TPRT_INVALID_ARGUMENT);

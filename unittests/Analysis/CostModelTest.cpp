@@ -60,13 +60,16 @@ TEST_F(CostModelTest, ContractionsFollowFromTheRule) {
   auto ops = parse(R"(%x: tensor<2x3x5xf32>, %w: tensor<7x5xf32>,
       %q: tensor<2x3x8x4xf32>, %k: tensor<2x3x6x4xf32>, %v: tensor<2x3x6x9xf32>, %m: tensor<8x6xf32>) {
     %0 = nn.linear %x, %w : (tensor<2x3x5xf32>, tensor<7x5xf32>) -> tensor<2x3x7xf32>
-    %1 = nn.attention %q, %k, %v mask %m scale 1.0 : (tensor<2x3x8x4xf32>, tensor<2x3x6x4xf32>, tensor<2x3x6x9xf32>, tensor<8x6xf32>) -> tensor<2x3x8x9xf32>)");
-  ASSERT_EQ(ops.size(), 2u);
+    %1 = nn.attention %q, %k, %v mask %m scale 1.0 : (tensor<2x3x8x4xf32>, tensor<2x3x6x4xf32>, tensor<2x3x6x9xf32>, tensor<8x6xf32>) -> tensor<2x3x8x9xf32>
+    %2:3 = nn.attention_gradient %q, %k, %v gradient %1 scale 1.0 : (tensor<2x3x8x4xf32>, tensor<2x3x6x4xf32>, tensor<2x3x6x9xf32>, tensor<2x3x8x9xf32>) -> (tensor<2x3x8x4xf32>, tensor<2x3x6x4xf32>, tensor<2x3x6x9xf32>))");
+  ASSERT_EQ(ops.size(), 3u);
   OpWork linear = getWork(ops[0]);
   EXPECT_EQ(linear.flops, 2 * 2 * 3 * 5 * 7);
   EXPECT_EQ(linear.bytes, 4 * (2 * 3 * 5 + 7 * 5 + 2 * 3 * 7));
   // Scores and what they weigh; the mask brings no factor of its own.
   EXPECT_EQ(getWork(ops[1]).flops, 2 * 6 * 8 * 6 * 4 + 2 * 6 * 8 * 6 * 9);
+  // Three products over depth, two over width: its rule says so.
+  EXPECT_EQ(getWork(ops[2]).flops, 2 * 6 * 8 * 6 * (3 * 4 + 2 * 9));
 }
 
 TEST_F(CostModelTest, LookupsTouchWhatTheySelect) {

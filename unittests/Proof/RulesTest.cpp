@@ -30,6 +30,7 @@ namespace {
 struct Instance {
   const char *signature;
   const char *op;
+  unsigned numResults = 1;
 };
 
 constexpr Instance kInstances[] = {
@@ -232,6 +233,22 @@ constexpr Instance kInstances[] = {
     {"(%a: tensor<2x4xi64>, %b: tensor<2x4x2xf32>) -> tensor<6x2xf32>",
      "nn.scatter_add_rows %a, %b : (tensor<2x4xi64>, tensor<2x4x2xf32>) -> "
      "tensor<6x2xf32>"},
+    {"(%a: tensor<2x4x2x2xf32>, %b: tensor<2x2x4x2xf32>, %c: "
+     "tensor<2x2x4x2xf32>, %d: tensor<2x4x2x2xf32>) -> (tensor<2x4x2x2xf32>, "
+     "tensor<2x4x4x2xf32>, tensor<2x4x4x2xf32>)",
+     "nn.attention_gradient %a, %b, %c gradient %d scale 0.5 : "
+     "(tensor<2x4x2x2xf32>, tensor<2x2x4x2xf32>, tensor<2x2x4x2xf32>, "
+     "tensor<2x4x2x2xf32>) -> (tensor<2x4x2x2xf32>, tensor<2x4x4x2xf32>, "
+     "tensor<2x4x4x2xf32>)",
+     3},
+    {"(%a: tensor<2x2x2xf32>, %b: tensor<2x4x2xf32>, %c: tensor<2x4x2xf32>, "
+     "%d: tensor<2x2x2xf32>, %e: tensor<2x4xf32>) -> (tensor<2x2x2xf32>, "
+     "tensor<2x4x2xf32>, tensor<2x4x2xf32>)",
+     "nn.attention_gradient %a, %b, %c gradient %d mask %e scale 0.5 : "
+     "(tensor<2x2x2xf32>, tensor<2x4x2xf32>, tensor<2x4x2xf32>, "
+     "tensor<2x2x2xf32>, tensor<2x4xf32>) -> (tensor<2x2x2xf32>, "
+     "tensor<2x4x2xf32>, tensor<2x4x2xf32>)",
+     3},
     // Upstream ops.
     {"(%a: tensor<4x6xf32>, %b: tensor<6x2xf32>, %c: tensor<4x2xf32>) -> "
      "tensor<4x2xf32>",
@@ -283,10 +300,16 @@ class RulesTest : public test::ProofTest {
 protected:
   /// The mesh, and the function of one op.
   OwningOpRef<ModuleOp> parse(const Instance &instance, int64_t ranks) {
-    std::string text =
-        "tp.mesh @mesh(t = " + std::to_string(ranks) + ")\nfunc.func @f" +
-        instance.signature + " {\n  %r = " + instance.op + "\n  return %r : " +
-        StringRef(instance.signature).split("->").second.str() + "\n}\n";
+    StringRef types = StringRef(instance.signature).split("-> ").second;
+    types.consume_front("(");
+    types.consume_back(")");
+    std::string text = "tp.mesh @mesh(t = " + std::to_string(ranks) +
+                       ")\nfunc.func @f" + instance.signature +
+                       " {\n  %r:" + std::to_string(instance.numResults) +
+                       " = " + instance.op + "\n  return ";
+    for (unsigned i = 0; i < instance.numResults; ++i)
+      text += (i ? ", %r#" : "%r#") + std::to_string(i);
+    text += " : " + types.str() + "\n}\n";
     auto module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module) << text;
     return module;
@@ -337,10 +360,11 @@ protected:
   /// operands and for the local result type, compute the blocks. Nullopt where
   /// a program isn't valid.
   using Build = function_ref<FailureOr<SmallVector<Value>>(
-      OpBuilder &, ValueRange, Type, int64_t rank)>;
+      OpBuilder &, ValueRange, TypeRange, int64_t rank)>;
   std::optional<bool> isEquivalent(Operation *op, MeshOp mesh,
                                    ArrayRef<ShardingAttr> operands,
-                                   ShardingAttr result, Build build) {
+                                   ArrayRef<ShardingAttr> results,
+                                   Build build) {
     auto reference = op->getParentOfType<func::FuncOp>();
     OwningOpRef<ModuleOp> module = ModuleOp::create(mesh.getLoc());
     OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
@@ -352,9 +376,11 @@ protected:
            llvm::zip_equal(op->getOperandTypes(), operands))
         types.push_back(
             getLocalType(cast<RankedTensorType>(type), sharding, mesh, rank));
-      Type local =
-          getLocalType(cast<RankedTensorType>(op->getResult(0).getType()),
-                       result, mesh, rank);
+      SmallVector<Type> local;
+      for (auto [type, sharding] :
+           llvm::zip_equal(op->getResultTypes(), results))
+        local.push_back(
+            getLocalType(cast<RankedTensorType>(type), sharding, mesh, rank));
       auto function =
           func::FuncOp::create(b, op->getLoc(), "f" + std::to_string(rank),
                                FunctionType::get(&context, types, local));
@@ -363,10 +389,11 @@ protected:
                      [&](StringRef name, Attribute value) {
                        function.setArgAttr(index, name, value);
                      });
-      setPlacement(result, op->getResult(0).getType(),
-                   [&](StringRef name, Attribute value) {
-                     function.setResultAttr(0, name, value);
-                   });
+      for (auto [index, sharding] : llvm::enumerate(results))
+        setPlacement(sharding, op->getResult(index).getType(),
+                     [&](StringRef name, Attribute value) {
+                       function.setResultAttr(index, name, value);
+                     });
       OpBuilder body = OpBuilder::atBlockEnd(function.addEntryBlock());
       auto values = build(body, function.getArguments(), local, rank);
       if (failed(values))
@@ -383,11 +410,14 @@ protected:
   }
 
   std::string print(Operation *op, ArrayRef<ShardingAttr> operands,
-                    ShardingAttr result, MeshOp mesh) {
+                    ArrayRef<ShardingAttr> results, MeshOp mesh) {
     std::string text = op->getName().getStringRef().str() + ":";
     for (ShardingAttr sharding : operands)
       text += " " + printPlacements(sharding, mesh);
-    return text + " -> " + printPlacements(result, mesh);
+    text += " ->";
+    for (ShardingAttr sharding : results)
+      text += " " + printPlacements(sharding, mesh);
+    return text;
   }
 };
 
@@ -420,19 +450,22 @@ TEST_F(RulesTest, AreSound) {
         for (const OpSplit &split :
              findSplits(ruleOp, mesh, algebra, operands,
                         AxisRefAttr::get(&context, "t"), reason)) {
-          ShardingAttr result =
-              getResultSharding(ruleOp.getShardingRule(), split, 0);
-          if (!result)
+          SmallVector<ShardingAttr> results;
+          for (unsigned i = 0; i < instance.numResults; ++i)
+            results.push_back(
+                getResultSharding(ruleOp.getShardingRule(), split, i));
+          if (llvm::is_contained(results, nullptr))
             continue; // no placement describes the blocks
           ++numSplits;
-          auto equal = isEquivalent(
-              op, mesh, operands, result,
-              [&](OpBuilder &b, ValueRange values, Type type, int64_t rank) {
-                OpSplit own = split;
-                own.rank = rank;
-                return ruleOp.partition(b, values, type, own);
-              });
-          EXPECT_TRUE(equal && *equal) << print(op, operands, result, mesh)
+          auto equal =
+              isEquivalent(op, mesh, operands, results,
+                           [&](OpBuilder &b, ValueRange values, TypeRange types,
+                               int64_t rank) {
+                             OpSplit own = split;
+                             own.rank = rank;
+                             return ruleOp.partition(b, values, types, own);
+                           });
+          EXPECT_TRUE(equal && *equal) << print(op, operands, results, mesh)
                                        << " over " << ranks << " ranks, of\n"
                                        << instance.op;
         }
@@ -497,6 +530,8 @@ TEST_F(RulesTest, AreComplete) {
                                 [](Diagnostic &) { return success(); });
   llvm::StringSet<> used;
   for (const Instance &instance : kInstances) {
+    if (instance.numResults > 1)
+      continue; // one placement doesn't say what the other results are
     OwningOpRef<ModuleOp> module = parse(instance, 2);
     MeshOp mesh = *module->getOps<MeshOp>().begin();
     auto function = *module->getOps<func::FuncOp>().begin();
@@ -521,8 +556,8 @@ TEST_F(RulesTest, AreComplete) {
           return true;
         auto equal = isEquivalent(
             op, mesh, operands, result,
-            [&](OpBuilder &b, ValueRange values, Type type, int64_t) {
-              return clonePartitioned(op, b, values, type);
+            [&](OpBuilder &b, ValueRange values, TypeRange types, int64_t) {
+              return clonePartitioned(op, b, values, types);
             });
         if (!equal || !*equal)
           return false;

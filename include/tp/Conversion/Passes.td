@@ -22,7 +22,8 @@ def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
     %r = tprt.attention causal %q, %k, %v into %init scale 0.125 maps [(b, h, t, s, d, e) -> (b, h, t, d), …] : …
     ```
 
-    Attention of more than eight batch dimensions is left to `--convert-nn-to-linalg`, which spells it out.
+    `nn.attention_gradient` becomes `tprt.attention_gradient` in the same way. Attention of more than eight batch dimensions is
+    left to `--convert-nn-to-linalg`, which spells it out.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
 }

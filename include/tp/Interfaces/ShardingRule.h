@@ -72,6 +72,9 @@ public:
   unsigned numOnce = 0;
   /// Dimensions with a window have one factor.
   SmallVector<Window> windows;
+  /// Floating-point operations of an op that is several contractions, which the
+  /// factors don't tell.
+  std::optional<double> flops;
 
   /// The window of a dimension; null where it corresponds to whole factors.
   const Window *getWindow(bool isResult, unsigned tensor, unsigned dim) const;

@@ -72,6 +72,8 @@ class ConvertTPRTToCalls
         status = lower(b, collective);
       else if (auto attention = dyn_cast<tprt::AttentionOp>(op))
         status = lower(b, attention);
+      else if (auto gradient = dyn_cast<tprt::AttentionGradientOp>(op))
+        status = lower(b, gradient);
       else
         status = lower(b, cast<tprt::CheckIndexOp>(op));
       op->erase();
@@ -198,19 +200,21 @@ class ConvertTPRTToCalls
     int32_t head[] = {getDtypeNumber(element), op.getAccumulate() ? 1 : 0};
 
     Value args = getArguments(b, loc, "gemm_args_", head, fields);
-    Value bias = op.getBias() ? getPointer(b, op.getBias())
-                              : LLVM::ZeroOp::create(b, loc, ptr).getResult();
     return call(b, loc, "tprt_gemm",
                 {context, args, getPointer(b, op.getA()),
-                 getPointer(b, op.getB()), getPointer(b, op.getC()), bias});
+                 getPointer(b, op.getB()), getPointer(b, op.getC()),
+                 getPointerOrNull(b, loc, op.getBias())});
   }
 
-  Value lower(OpBuilder &b, tprt::AttentionOp op) {
-    Location loc = op.getLoc();
+  /// tprt_attention_args: of `output` what attention gives or its gradient; the
+  /// strides of `more` follow.
+  template <typename OpT>
+  Value getAttentionArguments(OpBuilder &b, OpT op, OpOperand &output,
+                              MutableArrayRef<OpOperand> more = {}) {
     constexpr int64_t numBatches = 8; // TPRT_ATTENTION_BATCHES
     SmallVector<int64_t> sizes = op.getLoopSizes();
     int64_t given = sizes.size() - 4;
-    // tprt_attention_args: batches are aligned at the right.
+    // Batches are aligned at the right.
     SmallVector<int64_t> fields = {
         llvm::bit_cast<int64_t>(op.getScale().convertToDouble()),
         op.getCausal()};
@@ -218,14 +222,13 @@ class ConvertTPRTToCalls
     fields.append(numBatches - given, 1);
     llvm::append_range(fields, ArrayRef(sizes).drop_back(4));
     /// Batch strides, then those of `row` and `column` of the last four loops.
-    auto addStrides = [&](Value buffer, unsigned number, int64_t row,
-                          int64_t column) {
+    auto addStrides = [&](OpOperand &operand, int64_t row, int64_t column) {
       SmallVector<int64_t> byLoop(sizes.size(), 0), strides;
       int64_t offset;
-      (void)cast<MemRefType>(buffer.getType())
+      (void)cast<MemRefType>(operand.get().getType())
           .getStridesAndOffset(strides, offset);
-      for (auto [stride, expr] :
-           llvm::zip_equal(strides, op.getMap(number).getResults()))
+      AffineMap map = op.getMap(operand.getOperandNumber());
+      for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults()))
         if (auto dim = dyn_cast<AffineDimExpr>(expr))
           byLoop[dim.getPosition()] = stride;
       fields.append(numBatches - given, 0);
@@ -233,27 +236,55 @@ class ConvertTPRTToCalls
       fields.append({byLoop[given + row], byLoop[given + column]});
     };
     enum { Row, Column, Depth, Width };
-    addStrides(op.getQuery(), 0, Row, Depth);
-    addStrides(op.getKey(), 1, Column, Depth);
-    addStrides(op.getValue(), 2, Column, Width);
-    Type element = cast<MemRefType>(op.getOutput().getType()).getElementType();
+    addStrides(op.getQueryMutable(), Row, Depth);
+    addStrides(op.getKeyMutable(), Column, Depth);
+    addStrides(op.getValueMutable(), Column, Width);
+    Type element = cast<MemRefType>(op.getQuery().getType()).getElementType();
     int32_t maskKind = 0; // tprt_mask
     if (Value mask = op.getMask()) {
-      addStrides(mask, 3, Row, Column);
+      addStrides(*op.getMaskMutable().begin(), Row, Column);
       maskKind =
           cast<MemRefType>(mask.getType()).getElementType() == element ? 1 : 2;
     } else {
       fields.append(numBatches + 2, 0);
     }
-    addStrides(op.getOutput(), op.getNumOperands() - 1, Row, Width);
+    addStrides(output, Row, Width);
+    if (!more.empty()) {
+      addStrides(more[0], Row, Depth);
+      addStrides(more[1], Column, Depth);
+      addStrides(more[2], Column, Width);
+    }
     int32_t head[] = {getDtypeNumber(element), maskKind};
-    Value mask = op.getMask() ? getPointer(b, op.getMask())
-                              : LLVM::ZeroOp::create(b, loc, ptr).getResult();
+    return getArguments(b, op.getLoc(), "attention_args_", head, fields);
+  }
+
+  Value getPointerOrNull(OpBuilder &b, Location loc, Value buffer) {
+    return buffer ? getPointer(b, buffer)
+                  : LLVM::ZeroOp::create(b, loc, ptr).getResult();
+  }
+
+  Value lower(OpBuilder &b, tprt::AttentionOp op) {
+    Location loc = op.getLoc();
     return call(b, loc, "tprt_attention",
-                {context, getArguments(b, loc, "attention_args_", head, fields),
+                {context, getAttentionArguments(b, op, op.getOutputMutable()),
                  getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
-                 getPointer(b, op.getValue()), mask,
+                 getPointer(b, op.getValue()),
+                 getPointerOrNull(b, loc, op.getMask()),
                  getPointer(b, op.getOutput())});
+  }
+
+  Value lower(OpBuilder &b, tprt::AttentionGradientOp op) {
+    Location loc = op.getLoc();
+    Value arguments = getAttentionArguments(b, op, op.getGradientMutable(),
+                                            op->getOpOperands().take_back(3));
+    return call(b, loc, "tprt_attention_gradient",
+                {context, arguments, getPointer(b, op.getQuery()),
+                 getPointer(b, op.getKey()), getPointer(b, op.getValue()),
+                 getPointerOrNull(b, loc, op.getMask()),
+                 getPointer(b, op.getGradient()),
+                 getPointer(b, op.getQueryGradient()),
+                 getPointer(b, op.getKeyGradient()),
+                 getPointer(b, op.getValueGradient())});
   }
 
   /// Looks for the first index out of range, then reports it. Loops don't end

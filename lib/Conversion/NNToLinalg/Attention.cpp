@@ -26,42 +26,29 @@ struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     RankedTensorType type = getTensorType(op.getResult());
     Type computeType = getComputeType(type.getElementType());
-    Grouping grouping(op);
-
-    auto splitHeads = [&](Value value) {
-      return buildReshape(b, value,
-                          grouping.split(getTensorType(value).getShape()));
-    };
-    Value query = splitHeads(op.getQuery());
+    Grouping grouping(op.getQuery(), op.getKey());
+    Value query = grouping.split(b, op.getQuery());
     SmallVector<int64_t> scoreShape(getTensorType(query).getShape());
-    int64_t keyLength =
-        *std::prev(getTensorType(op.getKey()).getShape().end(), 2);
-    scoreShape.back() = keyLength;
+    scoreShape.back() = getTensorType(op.getKey()).getShape().end()[-2];
 
-    // The loops are (lead…, row, column, sum).
-    unsigned numLead = scoreShape.size() - 2;
-    unsigned row = numLead, column = numLead + 1, sum = numLead + 2;
+    enum { Row, Column, Sum, NumInner };
     auto getMap = [&](unsigned first, unsigned second, bool isShared) {
-      SmallVector<unsigned> loops;
-      for (unsigned i = 0; i < numLead; ++i)
-        if (!isShared || !grouping.isGrouped() || i + 1 != numLead)
-          loops.push_back(i);
-      loops.append({first, second});
-      return AffineMap::getMultiDimMapWithTargets(numLead + 3, loops,
-                                                  op.getContext());
+      return grouping.getMap(op.getContext(), scoreShape.size() - 2, NumInner,
+                             first, second, isShared);
     };
-    Value scores = buildContraction(b, {query, getMap(row, sum, false)},
-                                    {op.getKey(), getMap(column, sum, true)},
-                                    scoreShape, getMap(row, column, false));
-    scores = buildMaskedScores(
-        b, op, scores, op.getMask() ? splitHeads(op.getMask()) : Value());
+    Value scores = buildContraction(b, {query, getMap(Row, Sum, false)},
+                                    {op.getKey(), getMap(Column, Sum, true)},
+                                    scoreShape, getMap(Row, Column, false));
+    scores = buildMaskedScores(b, op, scores,
+                               op.getMask() ? grouping.split(b, op.getMask())
+                                            : Value());
     Value weights = buildSoftmax(b, scores, scoreShape.size() - 1, computeType);
 
     SmallVector<int64_t> resultShape = grouping.split(type.getShape());
     Value value = buildCast(b, op.getValue(), computeType);
-    Value result = buildContraction(b, {weights, getMap(row, sum, false)},
-                                    {value, getMap(sum, column, true)},
-                                    resultShape, getMap(row, column, false));
+    Value result = buildContraction(b, {weights, getMap(Row, Sum, false)},
+                                    {value, getMap(Sum, Column, true)},
+                                    resultShape, getMap(Row, Column, false));
     result = buildCast(b, result, type.getElementType());
     rewriter.replaceOp(op, buildReshape(b, result, type.getShape()));
     return success();
@@ -100,9 +87,25 @@ private:
         });
   }
 };
+
+struct DecomposeGradient : OpRewritePattern<nn::AttentionGradientOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::AttentionGradientOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, op.decompose(b));
+    return success();
+  }
+};
 } // namespace
 
 void mlir::tp::nnlinalg::populateAttentionPatterns(
     RewritePatternSet &patterns) {
   patterns.add<AttentionPattern>(patterns.getContext());
+}
+
+void mlir::tp::nnlinalg::populateDecompositionPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add<DecomposeGradient>(patterns.getContext());
 }

@@ -17,56 +17,117 @@ using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
 namespace {
+
+enum { Row, Column, Depth, Width, NumInner };
+constexpr unsigned kMaxBatches = 8; // the runtime has no more loops
+
+/// Operands and maps of attention and of its gradient.
+class Call {
+public:
+  template <typename OpT>
+  Call(ImplicitLocOpBuilder &b, OpT op)
+      : b(b), grouping(op.getQuery(), op.getKey()),
+        columns(getTensorType(op.getKey()).getShape().end()[-2]) {
+    Value query = grouping.split(b, op.getQuery());
+    scoreShape.assign(getTensorType(query).getShape());
+    scoreShape.back() = columns;
+    add(query, Row, Depth);
+    add(op.getKey(), Column, Depth, /*isShared=*/true);
+    add(op.getValue(), Column, Width, /*isShared=*/true);
+  }
+
+  template <typename OpT>
+  static bool isPossible(OpT op) {
+    bool isGrouped = Grouping(op.getQuery(), op.getKey()).isGrouped();
+    return op.getQuery().getType().getRank() - 2 + isGrouped <= kMaxBatches;
+  }
+
+  /// An operand whose heads are split.
+  void addSplit(Value value, unsigned first, unsigned second) {
+    add(grouping.split(b, value), first, second);
+  }
+
+  void addMask(Value mask) {
+    if (!mask)
+      return;
+    Operand read = broadcastTo(grouping.split(b, mask), scoreShape);
+    operands.push_back(read.value);
+    maps.push_back(AffineMap::get(getNumLead() + NumInner, 0,
+                                  read.map.getResults(), b.getContext()));
+  }
+
+  void addResult(Value result, unsigned first, unsigned second) {
+    RankedTensorType type = getTensorType(result);
+    types.push_back(type.clone(grouping.split(type.getShape())));
+    add(buildEmpty(b, cast<RankedTensorType>(types.back())), first, second);
+  }
+
+  /// Replaces `op` by the call.
+  template <typename CallOp, typename OpT>
+  void replace(OpT op, PatternRewriter &rewriter) {
+    NamedAttrList attributes;
+    attributes.append("scale", op.getScaleAttr());
+    if (op.getCausal())
+      attributes.append("causal", b.getUnitAttr());
+    attributes.append("maps", b.getAffineMapArrayAttr(maps));
+    auto call = CallOp::create(b, types, operands, attributes.getAttrs());
+    SmallVector<Value> results;
+    for (auto [result, old] :
+         llvm::zip_equal(call.getResults(), op->getResults()))
+      results.push_back(buildReshape(b, result, getTensorType(old).getShape()));
+    rewriter.replaceOp(op, results);
+  }
+
+private:
+  unsigned getNumLead() const { return scoreShape.size() - 2; }
+
+  void add(Value value, unsigned first, unsigned second,
+           bool isShared = false) {
+    operands.push_back(value);
+    maps.push_back(grouping.getMap(b.getContext(), getNumLead(), NumInner,
+                                   first, second, isShared));
+  }
+
+  ImplicitLocOpBuilder &b;
+  Grouping grouping;
+  int64_t columns;
+  SmallVector<int64_t> scoreShape;
+  SmallVector<Value> operands;
+  SmallVector<Type> types;
+  SmallVector<AffineMap> maps;
+};
+
 struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(nn::AttentionOp op,
                                 PatternRewriter &rewriter) const override {
+    if (!Call::isPossible(op))
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    RankedTensorType type = getTensorType(op.getResult());
-    Grouping grouping(op);
-    if (type.getRank() - 2 + grouping.isGrouped() > 8)
-      return failure(); // the runtime has no more loops
-    auto splitHeads = [&](Value value) {
-      return buildReshape(b, value,
-                          grouping.split(getTensorType(value).getShape()));
-    };
-    Value query = splitHeads(op.getQuery());
+    Call call(b, op);
+    call.addMask(op.getMask());
+    call.addResult(op.getResult(), Row, Width);
+    call.replace<tprt::AttentionOp>(op, rewriter);
+    return success();
+  }
+};
 
-    // The loops are (lead…, row, column, depth, width).
-    unsigned numLead = getTensorType(query).getRank() - 2;
-    unsigned row = numLead, column = numLead + 1, depth = numLead + 2,
-             width = numLead + 3;
-    auto getMap = [&](unsigned first, unsigned second, bool isShared) {
-      SmallVector<unsigned> loops;
-      for (unsigned i = 0; i < numLead; ++i)
-        if (!isShared || !grouping.isGrouped() || i + 1 != numLead)
-          loops.push_back(i);
-      loops.append({first, second});
-      return AffineMap::getMultiDimMapWithTargets(numLead + 4, loops,
-                                                  op.getContext());
-    };
-    SmallVector<Value> operands = {query, op.getKey(), op.getValue()};
-    SmallVector<AffineMap> maps = {getMap(row, depth, false),
-                                   getMap(column, depth, true),
-                                   getMap(column, width, true)};
-    if (op.getMask()) {
-      SmallVector<int64_t> scoreShape(getTensorType(query).getShape());
-      scoreShape.back() = getTensorType(op.getKey()).getShape().end()[-2];
-      Operand mask = broadcastTo(splitHeads(op.getMask()), scoreShape);
-      operands.push_back(mask.value);
-      maps.push_back(AffineMap::get(numLead + 4, 0, mask.map.getResults(),
-                                    op.getContext()));
-    }
-    RankedTensorType splitType = type.clone(grouping.split(type.getShape()));
-    operands.push_back(buildEmpty(b, splitType));
-    maps.push_back(getMap(row, width, false));
-    auto attention = tprt::AttentionOp::create(
-        b, TypeRange(splitType), operands[0], operands[1], operands[2],
-        op.getMask() ? operands[3] : Value(), operands.back(), op.getScale(),
-        op.getCausal(), b.getAffineMapArrayAttr(maps));
-    rewriter.replaceOp(
-        op, buildReshape(b, attention.getResults()[0], type.getShape()));
+struct GradientPattern : OpRewritePattern<nn::AttentionGradientOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::AttentionGradientOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!Call::isPossible(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Call call(b, op);
+    call.addSplit(op.getGradient(), Row, Width);
+    call.addMask(op.getMask());
+    call.addResult(op.getQueryGradient(), Row, Depth);
+    call.addResult(op.getKeyGradient(), Column, Depth);
+    call.addResult(op.getValueGradient(), Column, Width);
+    call.replace<tprt::AttentionGradientOp>(op, rewriter);
     return success();
   }
 };
@@ -75,7 +136,7 @@ struct ConvertAttentionToTPRT
     : tp::impl::ConvertAttentionToTPRTBase<ConvertAttentionToTPRT> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<AttentionPattern>(&getContext());
+    patterns.add<AttentionPattern, GradientPattern>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

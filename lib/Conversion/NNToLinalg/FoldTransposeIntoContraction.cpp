@@ -178,10 +178,11 @@ private:
 };
 
 /// attention(transpose(x)) reads x through another map.
-struct FoldAttentionOperand : OpRewritePattern<tprt::AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpT>
+struct FoldAttentionOperand : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(tprt::AttentionOp op,
+  LogicalResult matchAndRewrite(OpT op,
                                 PatternRewriter &rewriter) const override {
     for (OpOperand &operand : op->getOpOperands()) {
       std::optional<Transpose> transpose =
@@ -203,30 +204,42 @@ struct FoldAttentionOperand : OpRewritePattern<tprt::AttentionOp> {
 };
 
 /// transpose(attention) is attention that writes through another map.
-struct FoldAttentionResult : OpRewritePattern<tprt::AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpT>
+struct FoldAttentionResult : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(tprt::AttentionOp op,
+  LogicalResult matchAndRewrite(OpT op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getResults().empty() || !op->hasOneUse())
-      return failure();
-    Operation *user = *op->user_begin();
+    for (OpResult result : op->getResults())
+      if (result.hasOneUse() && succeeded(fold(op, result, rewriter)))
+        return success();
+    return failure();
+  }
+
+private:
+  static LogicalResult fold(OpT op, OpResult result,
+                            PatternRewriter &rewriter) {
+    Operation *user = *result.user_begin();
     std::optional<Transpose> transpose = matchTranspose(user);
-    if (!transpose || transpose->input != op.getResults()[0])
+    if (!transpose || transpose->input != result)
       return failure();
     auto type = cast<RankedTensorType>(user->getResult(0).getType());
+    unsigned number = op.getTiedOpOperand(result)->getOperandNumber();
     SmallVector<Attribute> maps(op.getMaps().getValue());
-    maps.back() =
-        AffineMapAttr::get(inversePermutation(transpose->map)
-                               .compose(op.getMap(op.getNumOperands() - 1)));
-    Value empty = tensor::EmptyOp::create(
+    maps[number] = AffineMapAttr::get(
+        inversePermutation(transpose->map).compose(op.getMap(number)));
+    SmallVector<Value> operands(op->getOperands());
+    operands[number] = tensor::EmptyOp::create(
         rewriter, op.getLoc(), type.getShape(), type.getElementType());
-    auto folded = tprt::AttentionOp::create(
-        rewriter, op.getLoc(), TypeRange(type), op.getQuery(), op.getKey(),
-        op.getValue(), op.getMask(), empty, op.getScaleAttr(),
-        op.getCausalAttr(), rewriter.getArrayAttr(maps));
-    folded->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    rewriter.replaceOp(user, folded.getResults());
+    SmallVector<Type> types(op->getResultTypes());
+    types[result.getResultNumber()] = type;
+    auto folded = cast<OpT>(clone(rewriter, op, types, operands));
+    folded.setMapsAttr(rewriter.getArrayAttr(maps));
+    rewriter.replaceOp(user, folded->getResult(result.getResultNumber()));
+    for (auto [old, other] :
+         llvm::zip_equal(op->getResults(), folded->getResults()))
+      if (old != result)
+        rewriter.replaceAllUsesWith(old, other);
     rewriter.eraseOp(op);
     return success();
   }
@@ -307,10 +320,14 @@ struct FoldTransposeIntoContraction
     : tp::impl::FoldTransposeIntoContractionBase<FoldTransposeIntoContraction> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldOperand, FoldResult, FoldAttentionOperand,
-                 FoldAttentionResult, MoveTransposeBelowExpand,
-                 MoveTransposeAboveCollapse<linalg::TransposeOp>,
-                 MoveTransposeAboveCollapse<linalg::GenericOp>>(&getContext());
+    patterns
+        .add<FoldOperand, FoldResult, FoldAttentionOperand<tprt::AttentionOp>,
+             FoldAttentionOperand<tprt::AttentionGradientOp>,
+             FoldAttentionResult<tprt::AttentionOp>,
+             FoldAttentionResult<tprt::AttentionGradientOp>,
+             MoveTransposeBelowExpand,
+             MoveTransposeAboveCollapse<linalg::TransposeOp>,
+             MoveTransposeAboveCollapse<linalg::GenericOp>>(&getContext());
     // Erases copies that no longer move anything.
     linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

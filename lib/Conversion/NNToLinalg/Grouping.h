@@ -11,9 +11,9 @@ namespace mlir::tp::nnlinalg {
 /// Grouped-query attention splits the head dimension of query, mask and result
 /// into (key heads, group); key and value are shared by the group.
 struct Grouping {
-  explicit Grouping(nn::AttentionOp op) {
-    ArrayRef<int64_t> query = getTensorType(op.getQuery()).getShape();
-    ArrayRef<int64_t> key = getTensorType(op.getKey()).getShape();
+  Grouping(Value queries, Value keys) {
+    ArrayRef<int64_t> query = getTensorType(queries).getShape();
+    ArrayRef<int64_t> key = getTensorType(keys).getShape();
     if (query.size() < 3)
       return;
     keyHeads = key[key.size() - 3];
@@ -37,6 +37,24 @@ struct Grouping {
     result[headDim] = group;
     result.insert(result.begin() + headDim, keyHeads);
     return result;
+  }
+
+  Value split(ImplicitLocOpBuilder &b, Value value) const {
+    return buildReshape(b, value, split(getTensorType(value).getShape()));
+  }
+
+  /// The map of an operand over loops (lead…, and `numInner` more), which walks
+  /// the leading loops, but for that of the group where it is shared, and two
+  /// inner ones.
+  AffineMap getMap(MLIRContext *context, unsigned numLead, unsigned numInner,
+                   unsigned first, unsigned second, bool isShared) const {
+    SmallVector<unsigned> loops;
+    for (unsigned i = 0; i < numLead; ++i)
+      if (!isShared || !isGrouped() || i + 1 != numLead)
+        loops.push_back(i);
+    loops.append({numLead + first, numLead + second});
+    return AffineMap::getMultiDimMapWithTargets(numLead + numInner, loops,
+                                                context);
   }
 
   int64_t keyHeads = 1;

@@ -23,10 +23,14 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Every nn op has one pattern, and no pattern makes nn ops: one walk,
-/// producers first, converts them all. Seen from a consumer, its producers are
-/// linalg ops already, so that it can look through their reshapes.
+/// Every nn op has one pattern, and none but the first ones makes nn ops: one
+/// walk, producers first, converts them all. Seen from a consumer, its
+/// producers are linalg ops already, so that it can look through their
+/// reshapes.
 void tp::convertNNToLinalg(Operation *root) {
+  RewritePatternSet decompositions(root->getContext());
+  nnlinalg::populateDecompositionPatterns(decompositions);
+  walkAndApplyPatterns(root, std::move(decompositions));
   RewritePatternSet patterns(root->getContext());
   nnlinalg::populateElementwisePatterns(patterns);
   nnlinalg::populateContractionPatterns(patterns);

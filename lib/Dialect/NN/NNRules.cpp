@@ -47,20 +47,17 @@ ShardingRule CastOp::getCastRule() {
   return rule;
 }
 
-ShardingRule AttentionOp::getAttentionRule() {
-  bool grouped = getQuery().getType().getRank() >= 4;
-  StringRef spec =
-      grouped ? "(b.. [h g] t d, b.. h s d, b.. h s e) -> (b.. [h g] t e)"
-              : "(b.. t d, b.. s d, b.. s e) -> (b.. t e)";
-  SmallVector<bool> present(3, true);
-  // The mask is bound by hand: it broadcasts over the product of h and g.
-  Value mask = getMask();
-  ShardingRule rule = ShardingRule::einsum(*this, spec, present);
+/// Rows, columns, depth and width stay whole. The mask, the last operand, is
+/// bound by hand: it broadcasts over the product of h and g.
+static ShardingRule getAttentionRule(Operation *op, StringRef spec,
+                                     Value mask) {
+  SmallVector<bool> present(op->getNumOperands() - (mask ? 1 : 0), true);
+  ShardingRule rule = ShardingRule::einsum(op, spec, present);
   for (StringRef name : {"t", "s", "d", "e"})
     rule.whole(name);
   if (!mask)
     return rule;
-  TensorFactors scores = rule.results[0];
+  TensorFactors scores = rule.operands[0];
   scores.back() = rule.operands[1][rule.operands[1].size() - 2];
   auto type = cast<RankedTensorType>(mask.getType());
   TensorFactors dims(type.getRank());
@@ -74,6 +71,33 @@ ShardingRule AttentionOp::getAttentionRule() {
   }
   rule.operands.push_back(dims);
   return rule;
+}
+
+ShardingRule AttentionOp::getAttentionRule() {
+  bool grouped = getQuery().getType().getRank() >= 4;
+  return ::getAttentionRule(
+      *this,
+      grouped ? "(b.. [h g] t d, b.. h s d, b.. h s e) -> (b.. [h g] t e)"
+              : "(b.. t d, b.. s d, b.. s e) -> (b.. t e)",
+      getMask());
+}
+
+/// Five products: three over depth, two over width.
+ShardingRule AttentionGradientOp::getAttentionGradientRule() {
+  auto query = getQuery().getType(), value = getValue().getType();
+  bool grouped = query.getRank() >= 4;
+  ShardingRule rule = ::getAttentionRule(
+      *this,
+      grouped ? "(b.. [h g] t d, b.. h s d, b.. h s e, b.. [h g] t e) -> "
+                "(b.. [h g] t d, b.. [h g] s d, b.. [h g] s e)"
+              : "(b.. t d, b.. s d, b.. s e, b.. t e) -> "
+                "(b.. t d, b.. s d, b.. s e)",
+      getMask());
+  int64_t columns = value.getDimSize(value.getRank() - 2);
+  rule.flops = 2.0 * columns *
+               (3.0 * query.getNumElements() +
+                2.0 * getGradient().getType().getNumElements());
+  return rule.linear({LinearSet{3}});
 }
 
 template <typename OpT>

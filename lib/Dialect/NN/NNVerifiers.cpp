@@ -82,14 +82,17 @@ LogicalResult MatmulOp::verify() {
   return verifySameElement(*this);
 }
 
-LogicalResult AttentionOp::verify() {
-  auto query = getQuery().getType(), key = getKey().getType(),
-       value = getValue().getType();
+/// Query, key, value and mask of attention or of its gradient.
+template <typename OpT>
+static LogicalResult verifyAttention(OpT op) {
+  auto query = op.getQuery().getType(), key = op.getKey().getType(),
+       value = op.getValue().getType();
   int64_t rank = query.getRank();
   auto mismatch = [&]() {
-    return emitOpError() << "needs query (b…, h, t, d), key (b…, hk, s, d) and "
-                            "value (b…, hk, s, e) with hk dividing h, found "
-                         << query << ", " << key << " and " << value;
+    return op.emitOpError()
+           << "needs query (b…, h, t, d), key (b…, hk, s, d) and "
+              "value (b…, hk, s, e) with hk dividing h, found "
+           << query << ", " << key << " and " << value;
   };
   if (rank < 3 || key.getRank() != rank || value.getRank() != rank)
     return mismatch();
@@ -105,35 +108,74 @@ LogicalResult AttentionOp::verify() {
     if (heads != keyHeads && (keyHeads == 0 || heads % keyHeads))
       return mismatch();
   }
-  SmallVector<int64_t> shape(query.getShape());
-  shape.back() = value.getShape().back();
+  Value mask = op.getMask();
+  if (!mask)
+    return success();
+  Type element = query.getElementType();
+  auto maskType = cast<RankedTensorType>(mask.getType());
+  if (op.getCausal())
+    return op.emitOpError("takes either 'causal' or a mask");
+  if (maskType.getElementType() != element &&
+      !maskType.getElementType().isInteger(1))
+    return op.emitOpError()
+           << "mask must be i1 or " << element << ", found " << maskType;
+  SmallVector<int64_t> scores(query.getShape());
+  scores.back() = key.getDimSize(rank - 2);
+  SmallVector<int64_t> joined;
+  if (maskType.getRank() > rank ||
+      !OpTrait::util::getBroadcastedShape(maskType.getShape(), scores,
+                                          joined) ||
+      joined != scores)
+    return op.emitOpError()
+           << "mask " << maskType << " doesn't broadcast to the scores' shape "
+           << RankedTensorType::get(scores, element);
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  SmallVector<int64_t> shape(getQuery().getType().getShape());
+  shape.back() = getValue().getType().getShape().back();
   if (failed(verifyShape(*this, getType(), shape)))
     return failure();
   Type element = getType().getElementType();
-  if (query.getElementType() != element || key.getElementType() != element ||
-      value.getElementType() != element)
-    return emitOpError(
-        "query, key, value and result must have one element type");
-  if (Value mask = getMask()) {
-    auto maskType = cast<RankedTensorType>(mask.getType());
-    if (getCausal())
-      return emitOpError("takes either 'causal' or a mask");
-    if (maskType.getElementType() != element &&
-        !maskType.getElementType().isInteger(1))
-      return emitOpError() << "mask must be i1 or " << element << ", found "
-                           << maskType;
-    SmallVector<int64_t> scores(query.getShape());
-    scores.back() = key.getDimSize(rank - 2);
-    SmallVector<int64_t> joined;
-    if (maskType.getRank() > rank ||
-        !OpTrait::util::getBroadcastedShape(maskType.getShape(), scores,
-                                            joined) ||
-        joined != scores)
-      return emitOpError() << "mask " << maskType
-                           << " doesn't broadcast to the scores' shape "
-                           << RankedTensorType::get(scores, element);
-  }
+  for (Value operand : {getQuery(), getKey(), getValue()})
+    if (getElementTypeOrSelf(operand) != element)
+      return emitOpError(
+          "query, key, value and result must have one element type");
   return success();
+}
+
+LogicalResult AttentionGradientOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  auto query = getQuery().getType(), key = getKey().getType(),
+       value = getValue().getType();
+  auto needs = [&](StringRef name, Value found,
+                   ArrayRef<int64_t> shape) -> LogicalResult {
+    auto type = RankedTensorType::get(shape, query.getElementType());
+    if (found.getType() == type)
+      return success();
+    return emitOpError() << name << " must be " << type << ", found "
+                         << found.getType();
+  };
+  for (auto [name, operand] :
+       {std::pair<StringRef, Value>{"key", getKey()}, {"value", getValue()}})
+    if (getElementTypeOrSelf(operand) != query.getElementType())
+      return needs(name, operand,
+                   cast<RankedTensorType>(operand.getType()).getShape());
+  SmallVector<int64_t> rows(query.getShape()), columns(rows);
+  rows.back() = value.getShape().back();
+  if (failed(needs("gradient", getGradient(), rows)) ||
+      failed(
+          needs("the query's gradient", getQueryGradient(), query.getShape())))
+    return failure();
+  columns[columns.size() - 2] = key.getDimSize(key.getRank() - 2);
+  if (failed(needs("the key's gradient", getKeyGradient(), columns)))
+    return failure();
+  columns.back() = value.getShape().back();
+  return needs("the value's gradient", getValueGradient(), columns);
 }
 
 LogicalResult EmbeddingOp::verify() {

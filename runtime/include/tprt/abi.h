@@ -90,6 +90,14 @@ typedef struct tprt_attention_args {
   tprt_attention_strides query, key, value, mask_strides, output;
 } tprt_attention_args;
 
+/// The gradients of attention. The strides of `attention.output` are those of
+/// its gradient; the results have the shapes of query, key and value, for every
+/// index of `batch`.
+typedef struct tprt_attention_gradient_args {
+  tprt_attention_args attention;
+  tprt_attention_strides query_gradient, key_gradient, value_gradient;
+} tprt_attention_gradient_args;
+
 /// Runs collective `id` of the manifest: reads the local operand at `src`,
 /// writes the local result at `dst`. They don't overlap, except that src == dst
 /// is allowed where this rank's operand and result have one shape. Returns when
@@ -110,6 +118,14 @@ TPRT_API int32_t tprt_attention(tprt_rank *ctx, const tprt_attention_args *args,
                                 const void *query, const void *key,
                                 const void *value, const void *mask,
                                 void *output);
+
+/// The gradients of tprt_attention's query, key and value from `gradient`, that
+/// of its output. Each index of the batches has its own, of a key that it
+/// shares too. They overlap nothing.
+TPRT_API int32_t tprt_attention_gradient(
+    tprt_rank *ctx, const tprt_attention_gradient_args *args, const void *query,
+    const void *key, const void *value, const void *mask, const void *gradient,
+    void *query_gradient, void *key_gradient, void *value_gradient);
 
 /// What follows, up to the next mark, collective or return, is op `op` of the
 /// manifest. Does nothing unless the run is recorded.

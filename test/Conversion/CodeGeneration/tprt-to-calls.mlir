@@ -8,6 +8,9 @@
 // Scale and causal, the last four loops, batches; strides of query, key, value, no mask, output.
 // CHECK-DAG: llvm.mlir.constant(dense<[4602678819172646912, 1, 8, 16, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 8]> : tensor<64xi64>)
 
+// And of its gradient: no causal mask, and the strides of the gradients of query, key and value at the end.
+// CHECK-DAG: llvm.mlir.constant(dense<[4602678819172646912, 0, 8, 16, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1]> : tensor<94xi64>)
+
 #q = affine_map<(t, s, d, e) -> (t, d)>
 #k = affine_map<(t, s, d, e) -> (s, d)>
 #v = affine_map<(t, s, d, e) -> (s, e)>
@@ -37,6 +40,10 @@ func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>
   // CHECK: call @tprt_attention(%[[CTX]],
   tprt.attention causal %a, %b, %b into %o scale 0.5 maps [#q, #k, #v, #o]
     : memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32> into memref<4x8xf32>
+  // CHECK: call @tprt_attention_gradient(%[[CTX]],
+  tprt.attention_gradient %a, %b, %b gradient %o into %a, %b, %b scale 0.5 maps [#q, #k, #v, #o, #q, #k, #v]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32> gradient memref<4x8xf32>
+      into memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32>
   // CHECK: ^[[EXIT]](%[[STATUS:.+]]: i32):
   // CHECK: return %[[STATUS]] : i32
   return

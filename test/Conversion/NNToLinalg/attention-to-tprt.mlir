@@ -64,6 +64,39 @@ func.func @heads(%q: tensor<2x5x32xf32>, %k: tensor<2x5x16xf32>, %v: tensor<2x5x
 
 // -----
 
+// Gradients are read and written in the layout of linear layers, too. Those of the heads of a group are summed.
+
+// FOLD-DAG: #[[QUERY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d3, d1, d2, d5)>
+// FOLD-DAG: #[[KEY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d4, d1, d5)>
+// FOLD-DAG: #[[VALUE:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d4, d1, d6)>
+// FOLD-DAG: #[[OUT:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d3, d1, d2, d6)>
+// FOLD-DAG: #[[DKEY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d4, d5)>
+// FOLD-LABEL: @gradient
+// FOLD-NOT: linalg.transpose
+// FOLD-NOT: linalg.generic
+// FOLD: %[[R:.+]]:3 = tprt.attention_gradient causal {{.*}} maps [#[[QUERY]], #[[KEY]], #[[VALUE]], #[[OUT]], #[[QUERY]], #[[DKEY]], #{{.+}}]
+// FOLD-SAME: into tensor<2x5x2x2x8xf32>, tensor<2x2x2x5x8xf32>, tensor<2x2x2x5x8xf32>
+// FOLD: linalg.generic {{.*}}"reduction"{{.*}} ins(%[[R]]#1
+func.func @gradient(%q: tensor<2x5x32xf32>, %k: tensor<2x5x16xf32>, %v: tensor<2x5x16xf32>, %g: tensor<2x5x32xf32>) -> (tensor<2x5x32xf32>, tensor<2x2x5x8xf32>) {
+  %q0 = nn.reshape %q : tensor<2x5x32xf32> -> tensor<2x5x4x8xf32>
+  %k0 = nn.reshape %k : tensor<2x5x16xf32> -> tensor<2x5x2x8xf32>
+  %v0 = nn.reshape %v : tensor<2x5x16xf32> -> tensor<2x5x2x8xf32>
+  %g0 = nn.reshape %g : tensor<2x5x32xf32> -> tensor<2x5x4x8xf32>
+  %q1 = nn.transpose %q0 [0, 2, 1, 3] : tensor<2x5x4x8xf32> -> tensor<2x4x5x8xf32>
+  %k1 = nn.transpose %k0 [0, 2, 1, 3] : tensor<2x5x2x8xf32> -> tensor<2x2x5x8xf32>
+  %v1 = nn.transpose %v0 [0, 2, 1, 3] : tensor<2x5x2x8xf32> -> tensor<2x2x5x8xf32>
+  %g1 = nn.transpose %g0 [0, 2, 1, 3] : tensor<2x5x4x8xf32> -> tensor<2x4x5x8xf32>
+  %0:3 = nn.attention_gradient causal %q1, %k1, %v1 gradient %g1 scale 0.5
+    : (tensor<2x4x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x4x5x8xf32>) -> (tensor<2x4x5x8xf32>, tensor<2x4x5x8xf32>, tensor<2x4x5x8xf32>)
+  %1 = nn.transpose %0#0 [0, 2, 1, 3] : tensor<2x4x5x8xf32> -> tensor<2x5x4x8xf32>
+  %2 = nn.reshape %1 : tensor<2x5x4x8xf32> -> tensor<2x5x32xf32>
+  %3 = nn.reshape %0#1 : tensor<2x4x5x8xf32> -> tensor<2x2x2x5x8xf32>
+  %4 = nn.reduce sum %3 dims [2] : tensor<2x2x2x5x8xf32> -> tensor<2x2x5x8xf32>
+  return %2, %4 : tensor<2x5x32xf32>, tensor<2x2x5x8xf32>
+}
+
+// -----
+
 // More batches than the runtime has loops for: spelled out.
 
 // CHECK-LABEL: @many
@@ -74,4 +107,17 @@ func.func @many(%q: tensor<1x1x1x1x1x1x1x1x2x3x4xf32>) -> tensor<1x1x1x1x1x1x1x1
   %0 = nn.attention %q, %q, %q scale 0.5
     : (tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>) -> tensor<1x1x1x1x1x1x1x1x2x3x4xf32>
   return %0 : tensor<1x1x1x1x1x1x1x1x2x3x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @many_gradient
+// CHECK: nn.attention_gradient
+// FOLD-LABEL: @many_gradient
+// FOLD: math.exp
+func.func @many_gradient(%q: tensor<1x1x1x1x1x1x1x1x2x3x4xf32>) -> tensor<1x1x1x1x1x1x1x1x2x3x4xf32> {
+  %0:3 = nn.attention_gradient %q, %q, %q gradient %q scale 0.5
+    : (tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>)
+      -> (tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>)
+  return %0#1 : tensor<1x1x1x1x1x1x1x1x2x3x4xf32>
 }

@@ -182,6 +182,46 @@ func.func @smoothed(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
 
 // -----
 
+func.func @attention_gradient(%q: tensor<2x4x8x16xf32>, %k: tensor<2x3x8x16xf32>) {
+  // expected-error@+1 {{with hk dividing h}}
+  %0:3 = nn.attention_gradient %q, %k, %k gradient %q scale 1.0 : (tensor<2x4x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_gradient_mask(%q: tensor<2x4x8x16xf32>, %m: tensor<8x8xi1>) {
+  // expected-error@+1 {{takes either 'causal' or a mask}}
+  %0:3 = nn.attention_gradient causal %q, %q, %q gradient %q mask %m scale 1.0 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<8x8xi1>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_gradient_element(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xbf16>) {
+  // expected-error@+1 {{key must be 'tensor<2x4x8x16xf32>', found 'tensor<2x4x8x16xbf16>'}}
+  %0:3 = nn.attention_gradient %q, %k, %k gradient %q scale 1.0 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xbf16>, tensor<2x4x8x16xbf16>, tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_gradient_gradient(%q: tensor<2x4x8x16xf32>, %v: tensor<2x4x8x6xf32>) {
+  // expected-error@+1 {{gradient must be 'tensor<2x4x8x6xf32>', found 'tensor<2x4x8x16xf32>'}}
+  %0:3 = nn.attention_gradient %q, %q, %v gradient %q scale 1.0 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x6xf32>, tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x6xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_gradient_result(%q: tensor<2x4x8x16xf32>, %k: tensor<2x2x8x16xf32>) {
+  // expected-error@+1 {{the key's gradient must be 'tensor<2x4x8x16xf32>', found 'tensor<2x2x8x16xf32>'}}
+  %0:3 = nn.attention_gradient %q, %k, %k gradient %q scale 1.0 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>)
+  return
+}
+
+// -----
+
 func.func @outer_sum(%g: tensor<2x8x4xf32>, %x: tensor<2x9x16xf32>) {
   // expected-error@+1 {{needs (b…, m) and (b…, n), found 'tensor<2x8x4xf32>' and 'tensor<2x9x16xf32>'}}
   %0 = nn.outer_sum %g, %x : (tensor<2x8x4xf32>, tensor<2x9x16xf32>) -> tensor<4x16xf32>

@@ -168,7 +168,8 @@ func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>, %w: tensor<16xf32>) {
 
 // CHECK-LABEL: func.func @training
 func.func @training(%ids: tensor<2x8xi64>, %x: tensor<2x8x16xf32>, %g: tensor<2x8x4xf32>, %lr: tensor<f32>,
-                    %step: tensor<i64>) {
+                    %step: tensor<i64>, %q: tensor<2x4x8x16xf32>, %k: tensor<2x2x6x16xf32>, %v: tensor<2x2x6x4xf32>,
+                    %ga: tensor<2x4x8x4xf32>, %mask: tensor<8x6xi1>) {
   // CHECK: nn.parameter "w" : tensor<4x16xf32>
   %w = nn.parameter "w" : tensor<4x16xf32>
   // CHECK: nn.parameter "optimizer.exp_avg.w" frozen : tensor<4x16xf32>
@@ -181,6 +182,10 @@ func.func @training(%ids: tensor<2x8xi64>, %x: tensor<2x8x16xf32>, %g: tensor<2x
   %2 = nn.dropout %1 p 0.1 : tensor<2x8x16xf32>
   // CHECK: nn.outer_sum %{{.*}}, %{{.*}} : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   %3 = nn.outer_sum %g, %2 : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
+  // CHECK: nn.attention_gradient causal %{{.*}}, %{{.*}}, %{{.*}} gradient %{{.*}} scale 5.000000e-01 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x4xf32>, tensor<2x4x8x4xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x4xf32>)
+  %c:3 = nn.attention_gradient causal %q, %k, %v gradient %ga scale 0.5 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x4xf32>, tensor<2x4x8x4xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x4xf32>)
+  // CHECK: nn.attention_gradient %{{.*}}, %{{.*}}, %{{.*}} gradient %{{.*}} mask %{{.*}} scale 5.000000e-01
+  %d:3 = nn.attention_gradient %q, %k, %v gradient %ga mask %mask scale 0.5 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x4xf32>, tensor<2x4x8x4xf32>, tensor<8x6xi1>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x4xf32>)
   // CHECK: nn.scatter_add_rows %{{.*}}, %{{.*}} : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   %4 = nn.scatter_add_rows %ids, %x : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   // CHECK: nn.random_uniform %{{.*}}, %{{.*}} seed 7 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>

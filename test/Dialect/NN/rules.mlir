@@ -72,7 +72,11 @@ func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
 }
 
 func.func @training(%g: tensor<2x8x4xf32>, %x: tensor<2x8x16xf32>, %ids: tensor<2x8xi64>, %step: tensor<i64>,
-                    %w: tensor<4x16xf32>, %lr: tensor<f32>) {
+                    %w: tensor<4x16xf32>, %lr: tensor<f32>, %q: tensor<2x4x8x16xf32>, %k: tensor<2x2x6x16xf32>,
+                    %v: tensor<2x2x6x10xf32>, %ga: tensor<2x4x8x10xf32>, %m: tensor<2x1x8x6xi1>) {
+  // Each query head has its own gradients of the key and value that it shares.
+  // expected-remark@+1 {{([0][5*6][1][2], [0][5][3][2], [0][5][3][4], [0][5*6][1][4], [0][_][1][3]) -> ([0][5*6][1][2], [0][5*6][3][2], [0][5*6][3][4]) {0=2, 1=8, 2=16, 3=6, 4=10, 5=2, 6=2} whole={1, 2, 3, 4} linear={{3}}}}
+  %d:3 = nn.attention_gradient %q, %k, %v gradient %ga mask %m scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x10xf32>, tensor<2x4x8x10xf32>, tensor<2x1x8x6xi1>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x10xf32>)
   // What isn't in the result is summed: batch and sequence.
   // expected-remark@+1 {{([2][3][0], [2][3][1]) -> ([0][1]) {0=4, 1=16, 2=2, 3=8} reduction={2, 3} linear={{0}, {1}}}}
   %0 = nn.outer_sum %g, %x : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>

@@ -24,6 +24,46 @@ def NN_OuterSumOp : NN_RuleOp<"outer_sum",
   let hasVerifier = 1;
 }
 
+def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradientRule()", [], 0, 0> {
+  let summary = "The gradients of nn.attention's query, key and value";
+  let description = [{
+    With `p = softmax(query · keyᵀ * scale + mask)`, as `nn.attention` has it, and `gradient`, that of its result:
+
+        value_gradient = pᵀ · gradient
+        scores = p * (w - Σ p * w),  w = gradient · valueᵀ         (the sum over a row)
+        query_gradient = scores · key * scale
+        key_gradient   = scoresᵀ · query * scale
+
+    The probabilities are computed again, from rows of scores that exist one block at a time. In grouped-query attention,
+    each query head has its own gradients of the key and value that it shares; `tp-grad` adds these up with `nn.reduce`, which is
+    Partial where a group is split. Batch and heads can be split. All three are linear in `gradient`.
+
+    ```mlir
+    %dq, %dk, %dv = nn.attention_gradient causal %q, %k, %v gradient %g scale 0.125
+       : (tensor<2x12x64x32xf32>, tensor<2x4x64x32xf32>, tensor<2x4x64x32xf32>, tensor<2x12x64x32xf32>)
+      -> (tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>)
+    ```
+
+    A mask's gradient takes the scores of all rows: where that is wanted, `tp-grad` writes the formulas out in nn ops.
+
+    **Constraints:** (C1) query, key, value and mask as in `nn.attention`, gradient of its result's type; (C2) the results are
+    (b…, h, t, d), (b…, h, s, d) and (b…, h, s, e).
+  }];
+  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, NN_FloatTensor:$gradient,
+                       Optional<NN_Tensor>:$mask, F64Attr:$scale, UnitProp:$causal);
+  let results = (outs NN_FloatTensor:$query_gradient, NN_FloatTensor:$key_gradient, NN_FloatTensor:$value_gradient);
+  let assemblyFormat = [{
+    (`causal` $causal^)? $query `,` $key `,` $value `gradient` $gradient (`mask` $mask^)? `scale` $scale attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::tp::ShardingRule getAttentionGradientRule();
+    /// The formulas as nn ops, which have the scores of all rows: the results.
+    ::llvm::SmallVector<::mlir::Value> decompose(::mlir::ImplicitLocOpBuilder &builder);
+  }];
+}
+
 def NN_ScatterAddRowsOp : NN_RuleOp<"scatter_add_rows",
     "ShardingRule::einsum(*this, \"(i.., i.. d) -> (v d)\").linear({{1}})", [], 1> {
   let summary = "Add rows to the rows of zero that an index tensor names";

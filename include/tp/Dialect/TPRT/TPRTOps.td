@@ -127,11 +127,24 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
   let hasVerifier = 1;
 }
 
-def TPRT_AttentionOp : TPRT_Op<"attention", [
+class TPRT_AttentionBase<string mnemonic> : TPRT_Op<mnemonic, [
     MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
     DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>,
     DeclareOpInterfaceMethods<BufferizableOpInterface, [
       "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let hasVerifier = 1;
+  code commonDeclaration = [{
+    /// The map of operand `number`.
+    ::mlir::AffineMap getMap(unsigned number) {
+      return ::llvm::cast<::mlir::AffineMapAttr>(getMaps()[number]).getValue();
+    }
+    /// How often each loop runs.
+    ::llvm::SmallVector<int64_t> getLoopSizes();
+  }];
+}
+
+def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
   let summary = "Batched attention";
   let description = [{
     `softmax(query · keyᵀ · scale + mask) · value`, accumulated in f32 for f16 and bf16 and rounded once. An i1 mask is
@@ -161,20 +174,56 @@ def TPRT_AttentionOp : TPRT_Op<"attention", [
                        Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
                        Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
                        F64Attr:$scale, UnitAttr:$causal, AffineMapArrayAttr:$maps);
-  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
     (`causal` $causal^)? $query `,` $key `,` $value (`mask` $mask^)? `into` $output `scale` $scale `maps` $maps attr-dict
     `:` type($query) `,` type($key) `,` type($value) (`mask` type($mask)^)? `into` type($output) (`->` type($results)^)?
   }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = commonDeclaration # [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-    /// The map of operand `number`.
-    ::mlir::AffineMap getMap(unsigned number) {
-      return ::llvm::cast<::mlir::AffineMapAttr>(getMaps()[number]).getValue();
+  }];
+}
+
+def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
+  let summary = "The gradients of batched attention";
+  let description = [{
+    Of `tprt.attention`'s query, key and value, from that of its output: `nn.attention_gradient` has the formulas. The
+    probabilities are computed again, a block of rows at a time. f16 and bf16 are computed in f32 and rounded once.
+
+    Loops, maps and mask are those of `tprt.attention`, in the order of the operands. `gradient` is over rows and width; the
+    results, each over all batches, are over rows and depth, columns and depth, columns and width.
+
+    ```mlir
+    #q = affine_map<(b, h, t, s, d, e) -> (b, t, h, d)>
+    #k = affine_map<(b, h, t, s, d, e) -> (b, s, h, d)>
+    #v = affine_map<(b, h, t, s, d, e) -> (b, s, h, e)>
+    #o = affine_map<(b, h, t, s, d, e) -> (b, t, h, e)>
+    %r:3 = tprt.attention_gradient causal %q, %k, %v gradient %g into %dq, %dk, %dv scale 0.125
+        maps [#q, #k, #v, #o, #q, #k, #v]
+      : tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32> gradient tensor<2x64x12x32xf32>
+        into tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>
+      -> tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>
+    ```
+
+    **Constraints:** (C1) to (C3) of `tprt.attention`; (C4) a batch loop walks all three outputs.
+  }];
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
+                       Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
+                       Arg<TPRT_Buffer, "the gradient of attention's output", [MemRead]>:$gradient,
+                       Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
+                       Arg<TPRT_Buffer, "where the queries' gradient goes", [MemWrite]>:$query_gradient,
+                       Arg<TPRT_Buffer, "where the keys' gradient goes", [MemWrite]>:$key_gradient,
+                       Arg<TPRT_Buffer, "where the values' gradient goes", [MemWrite]>:$value_gradient,
+                       F64Attr:$scale, UnitAttr:$causal, AffineMapArrayAttr:$maps);
+  let assemblyFormat = [{
+    (`causal` $causal^)? $query `,` $key `,` $value `gradient` $gradient (`mask` $mask^)?
+    `into` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale `maps` $maps attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `gradient` type($gradient) (`mask` type($mask)^)?
+    `into` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient) (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = commonDeclaration # [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return ::mlir::MutableOperandRange(getOperation(), getNumOperands() - 3, 3);
     }
-    /// How often each loop runs.
-    ::llvm::SmallVector<int64_t> getLoopSizes();
   }];
 }
 
