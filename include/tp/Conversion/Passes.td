@@ -306,7 +306,8 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
     Softmax, normalisations and losses are chains of elementwise ops and reductions over rows. Run one op at a time, each
     row goes through memory many times. This pass puts consecutive ops into one nest of loops over the leading parallel
     dimensions they have in common. Two ops may share the nest if, in every buffer that one of them writes and the other
-    touches, both see nothing but the row of the current iteration.
+    touches, both see nothing but the row of the current iteration. A sum over rows shares no loop over columns: it goes along
+    memory, and adds a row at a time.
 
     ```mlir
     linalg.generic … {parallel, reduction} ins(%x : memref<8x16xf32>) outs(%max : memref<8xf32>)

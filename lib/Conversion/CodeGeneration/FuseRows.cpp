@@ -5,11 +5,13 @@
 // loops is legal if the ops agree on their sizes and if every buffer that one
 // op of the group writes and another one touches is indexed by these d loops in
 // the same positions everywhere: iteration (i0, …, id-1) of all ops then
-// touches one row of it, and no other iteration touches that row.
+// touches one row of it, and no other iteration touches that row. It pays if
+// what stays inside goes along memory.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Buffers.h"
+#include "Loops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -68,6 +70,15 @@ struct Access {
 
 using Ops = ArrayRef<linalg::GenericOp>;
 
+/// Whether what is left of `op` after its first `depth` loops would go through
+/// memory in strides: a sum over rows, of which these loops are the columns.
+bool isLeftStrided(linalg::GenericOp op, unsigned depth) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  bool isLeft = llvm::any_of(ArrayRef(sizes).drop_front(depth),
+                             [](int64_t size) { return size != 1; });
+  return isLeft && getContiguousLoop(op) < depth;
+}
+
 bool canShare(Ops ops, unsigned depth) {
   linalg::GenericOp first = ops.front();
   SmallVector<int64_t> sizes = first.getStaticLoopRanges();
@@ -75,7 +86,8 @@ bool canShare(Ops ops, unsigned depth) {
   for (linalg::GenericOp op : ops) {
     if (getNumLeadingParallel(op) < depth ||
         ArrayRef(op.getStaticLoopRanges()).take_front(depth) !=
-            ArrayRef(sizes).take_front(depth))
+            ArrayRef(sizes).take_front(depth) ||
+        isLeftStrided(op, depth))
       return false;
     for (OpOperand &operand : op->getOpOperands()) {
       if (!isa<MemRefType>(operand.get().getType()))

@@ -1,5 +1,6 @@
 //===- LowerKernels.cpp - loops in kernels --------------------------------===//
 
+#include "Loops.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,27 +26,8 @@ using namespace mlir;
 
 namespace {
 
-/// How many operands are contiguous along each loop.
-SmallVector<unsigned> countContiguous(linalg::GenericOp op) {
-  SmallVector<unsigned> counts(op.getNumLoops(), 0);
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto type = dyn_cast<MemRefType>(operand.get().getType());
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    if (!type || failed(type.getStridesAndOffset(strides, offset)))
-      continue;
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults()))
-      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && stride == 1)
-        ++counts[dim.getPosition()];
-  }
-  return counts;
-}
-
 /// The order in which to nest the loops of `op`.
 SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
-  SmallVector<unsigned> counts = countContiguous(op);
-  unsigned innermost = 0;
   SmallVector<unsigned> order;
   auto append = [&](utils::IteratorType kind) {
     for (auto [d, iterator] : llvm::enumerate(op.getIteratorTypesArray()))
@@ -56,10 +38,7 @@ SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
   append(utils::IteratorType::reduction);
   if (order.empty())
     return order;
-  innermost = order.front();
-  for (unsigned d : order)
-    if (counts[d] >= counts[innermost])
-      innermost = d;
+  unsigned innermost = tp::getContiguousLoop(op);
   llvm::erase(order, innermost);
   order.push_back(innermost);
   return order;

@@ -133,3 +133,50 @@ func.func @nothing(%x: memref<8xf32>, %y: memref<0x8xf32>, %z: memref<0x8xf32>) 
   memref.copy %y, %z : memref<0x8xf32> to memref<0x8xf32>
   return
 }
+
+// -----
+
+// A sum over rows walks along memory, not down the columns, which it would share with what sets it up.
+
+#columns = affine_map<(c, r) -> (r, c)>
+#sum = affine_map<(c, r) -> (c)>
+
+// CHECK-LABEL: @columns
+// CHECK-NOT: scf.for
+// CHECK-COUNT-2: linalg.generic
+func.func @columns(%x: memref<8x16xf32>, %y: memref<16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<16xf32>)
+  linalg.generic {indexing_maps = [#columns, #sum], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<8x16xf32>) outs(%y : memref<16xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %0 = arith.addf %a, %s : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// -----
+
+// Two numbers of each row are no reason to go down the columns.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// CHECK-LABEL: @deviations
+// CHECK: scf.for
+// CHECK: linalg.generic
+// CHECK: linalg.generic {{.*}}["reduction"]
+func.func @deviations(%x: memref<8x16xf32>, %mean: memref<8xf32>, %y: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<8xf32>)
+  linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %mean : memref<8x16xf32>, memref<8xf32>) outs(%y : memref<8xf32>) {
+  ^bb0(%a: f32, %m: f32, %s: f32):
+    %0 = arith.subf %a, %m : f32
+    %1 = arith.mulf %0, %0 : f32
+    %2 = arith.addf %1, %s : f32
+    linalg.yield %2 : f32
+  }
+  return
+}

@@ -1,0 +1,35 @@
+//===- Loops.cpp - loops of linalg ops on buffers -------------------------===//
+
+#include "Loops.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+unsigned tp::getContiguousLoop(linalg::GenericOp op) {
+  // Elements of the operands that are contiguous along each loop.
+  SmallVector<int64_t> counts(op.getNumLoops(), 0);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (!type || failed(type.getStridesAndOffset(strides, offset)))
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (auto [i, expr] : llvm::enumerate(map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr);
+          dim && strides[i] == 1 && type.getDimSize(i) != 1)
+        counts[dim.getPosition()] += type.getNumElements();
+  }
+  unsigned best = 0;
+  auto isBetter = [&](unsigned loop) {
+    if (counts[loop] != counts[best])
+      return counts[loop] > counts[best];
+    SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+    return kinds[loop] == utils::IteratorType::reduction ||
+           kinds[best] != utils::IteratorType::reduction;
+  };
+  for (unsigned loop = 1; loop < op.getNumLoops(); ++loop)
+    if (isBetter(loop))
+      best = loop;
+  return best;
+}

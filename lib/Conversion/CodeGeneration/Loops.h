@@ -1,0 +1,16 @@
+//===- Loops.h - loops of linalg ops on buffers -----------------*- C++ -*-===//
+
+#ifndef TP_LIB_CONVERSION_CODEGENERATION_LOOPS_H
+#define TP_LIB_CONVERSION_CODEGENERATION_LOOPS_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::tp {
+
+/// The loop along which most of what `op` touches is contiguous: it has to be
+/// the innermost one. Of equal ones a reduction, then the last. `op` has loops.
+unsigned getContiguousLoop(linalg::GenericOp op);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_CONVERSION_CODEGENERATION_LOOPS_H
