@@ -74,7 +74,8 @@ bool shouldFuse(OpOperand *operand) {
 }
 
 /// contraction(init = 0) + bias along the last dimension → contraction(init =
-/// bias), where nothing else reads the contraction.
+/// bias), where nothing else reads the contraction. The rows may be reshaped in
+/// between.
 struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -95,8 +96,10 @@ struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
     for (unsigned i : {0, 1}) {
       OpOperand *sum = add.getDpsInputOperand(i);
       OpOperand *bias = add.getDpsInputOperand(1 - i);
-      auto contraction = sum->get().getDefiningOp<linalg::GenericOp>();
-      if (!contraction || !isContraction(contraction) ||
+      tensor::ExpandShapeOp expand = getRowsReshape(sum->get());
+      Value product = expand ? expand.getSrc() : sum->get();
+      auto contraction = product.getDefiningOp<linalg::GenericOp>();
+      if (!contraction || !isContraction(contraction) || !product.hasOneUse() ||
           !sum->get().hasOneUse() ||
           !add.getMatchingIndexingMap(sum).isIdentity())
         continue;
@@ -110,20 +113,36 @@ struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
         continue;
       rewriter.setInsertionPoint(add);
       Location loc = add.getLoc();
+      int64_t rank = cast<RankedTensorType>(product.getType()).getRank();
+      AffineMap identity = rewriter.getMultiDimIdentityMap(rank);
+      SmallVector<utils::IteratorType> parallel(rank,
+                                                utils::IteratorType::parallel);
       auto init = linalg::GenericOp::create(
-          rewriter, loc, add.getResultTypes(), bias->get(), add.getDpsInits(),
-          ArrayRef<AffineMap>{biasMap, add.getIndexingMapsArray()[2]},
-          add.getIteratorTypesArray(),
+          rewriter, loc, product.getType(), bias->get(), fill.output(),
+          ArrayRef<AffineMap>{identity.getMinorSubMap(1), identity}, parallel,
           [](OpBuilder &b, Location loc, ValueRange args) {
             linalg::YieldOp::create(b, loc, args[0]);
           });
       auto moved = cast<linalg::GenericOp>(rewriter.clone(*contraction));
       moved.getDpsInitsMutable().assign(init.getResults());
-      rewriter.replaceOp(add, moved.getResults());
-      rewriter.eraseOp(contraction);
+      if (expand)
+        rewriter.replaceOpWithNewOp<tensor::ExpandShapeOp>(
+            add, expand.getResultType(), moved.getResult(0),
+            expand.getReassociationIndices());
+      else
+        rewriter.replaceOp(add, moved.getResults());
       return success();
     }
     return failure();
+  }
+
+  /// The reshape that `value` is, if the last dimension stays what it was.
+  static tensor::ExpandShapeOp getRowsReshape(Value value) {
+    auto expand = value.getDefiningOp<tensor::ExpandShapeOp>();
+    if (!expand || expand.getSrcType().getRank() == 0 ||
+        expand.getReassociationIndices().back().size() != 1)
+      return nullptr;
+    return expand;
   }
 
   static bool isZeroFloat(Value value) {

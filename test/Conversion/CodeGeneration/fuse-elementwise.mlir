@@ -53,6 +53,72 @@ func.func @linear(%x: tensor<8x4xf32>, %w: tensor<16x4xf32>, %b: tensor<16xf32>)
 
 // -----
 
+// So it does where the rows were split in between, but not where the columns were.
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#id3 = affine_map<(b, m, n) -> (b, m, n)>
+#bias3 = affine_map<(b, m, n) -> (n)>
+
+// CHECK-DAG: #[[BIAS:.+]] = affine_map<(d0, d1) -> (d1)>
+// CHECK-LABEL: @rows
+// CHECK-SAME: %[[X:.+]]: tensor<8x4xf32>, %[[W:.+]]: tensor<16x4xf32>, %[[B:.+]]: tensor<16xf32>
+// CHECK: %[[INIT:.+]] = linalg.generic {indexing_maps = [#[[BIAS]], #{{.+}}], {{.*}} ins(%[[B]] : tensor<16xf32>) outs({{.*}} : tensor<8x16xf32>)
+// CHECK: %[[Y:.+]] = linalg.generic {{.*}} ins(%[[X]], %[[W]] : {{.*}}) outs(%[[INIT]]
+// CHECK: %[[R:.+]] = tensor.expand_shape %[[Y]] {{\[}}[0, 1], [2]] output_shape [2, 4, 16]
+// CHECK-NEXT: return %[[R]]
+func.func @rows(%x: tensor<8x4xf32>, %w: tensor<16x4xf32>, %b: tensor<16xf32>) -> tensor<2x4x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x4xf32>, tensor<16x4xf32>) outs(%init : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %p = arith.mulf %a, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x16xf32>
+  %1 = tensor.expand_shape %0 [[0, 1], [2]] output_shape [2, 4, 16] : tensor<8x16xf32> into tensor<2x4x16xf32>
+  %e3 = tensor.empty() : tensor<2x4x16xf32>
+  %2 = linalg.generic {indexing_maps = [#id3, #bias3, #id3], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%1, %b : tensor<2x4x16xf32>, tensor<16xf32>) outs(%e3 : tensor<2x4x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<2x4x16xf32>
+  return %2 : tensor<2x4x16xf32>
+}
+
+// CHECK-LABEL: @columns
+// CHECK: linalg.fill
+// CHECK: tensor.expand_shape
+// CHECK: arith.addf
+// CHECK: return
+func.func @columns(%x: tensor<8x4xf32>, %w: tensor<16x4xf32>, %b: tensor<8xf32>) -> tensor<8x2x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x4xf32>, tensor<16x4xf32>) outs(%init : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %c: f32, %acc: f32):
+    %p = arith.mulf %a, %c : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x16xf32>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [8, 2, 8] : tensor<8x16xf32> into tensor<8x2x8xf32>
+  %e3 = tensor.empty() : tensor<8x2x8xf32>
+  %2 = linalg.generic {indexing_maps = [#id3, #bias3, #id3], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%1, %b : tensor<8x2x8xf32>, tensor<8xf32>) outs(%e3 : tensor<8x2x8xf32>) {
+  ^bb0(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<8x2x8xf32>
+  return %2 : tensor<8x2x8xf32>
+}
+
+// -----
+
 // An exponential that is read twice isn't computed twice, nor one per element of a
 // broadcast; a cast is.
 
