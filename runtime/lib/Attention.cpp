@@ -12,6 +12,7 @@
 #include "Attention.h"
 
 #include "Multiversion.h"
+#include "Parallel.h"
 #include "Softmax.h"
 #include "Tiles.h"
 
@@ -373,7 +374,10 @@ private:
 /// What lies where for one index of the batches.
 class Head {
 public:
-  explicit Head(const tprt_attention_args &args) : args(args) {}
+  Head(const tprt_attention_args &args, int64_t number) : args(args) {
+    for (int i = TPRT_ATTENTION_BATCHES; i-- > 0; number /= args.batch[i])
+      index[i] = number % args.batch[i];
+  }
 
   template <typename S>
   S *at(S *data, const tprt_attention_strides &strides) const {
@@ -392,14 +396,6 @@ public:
     return at(static_cast<const S *>(mask), args.mask_strides);
   }
 
-  /// False after the last one.
-  bool advance() {
-    int i = TPRT_ATTENTION_BATCHES;
-    while (i > 0 && ++index[i - 1] == args.batch[i - 1])
-      index[--i] = 0;
-    return i > 0;
-  }
-
 private:
   const tprt_attention_args &args;
   int64_t index[TPRT_ATTENTION_BATCHES] = {};
@@ -407,21 +403,36 @@ private:
 
 } // namespace
 
-/// Runs `run(head)` for all heads, with the key and value set that it has.
-template <typename S, typename Kernel, typename Run>
-static void forEachHead(const tprt_attention_args &args, Kernel &kernel,
-                        const void *key, const void *value, Run run) {
-  const S *lastKey = nullptr, *lastValue = nullptr;
-  Head head(args);
-  do {
-    const S *keyHead = head.at(static_cast<const S *>(key), args.key);
-    if (keyHead != lastKey)
-      kernel.setKey(lastKey = keyHead);
-    const S *valueHead = head.at(static_cast<const S *>(value), args.value);
-    if (valueHead != lastValue)
-      kernel.setValue(lastValue = valueHead);
-    run(head);
-  } while (head.advance());
+/// Runs `run(kernel, head)` for all heads, with the key and value set that the
+/// head has; threads have kernels of their own. `work` is how many operations
+/// take each score and element of depth or width.
+template <typename S, typename Kernel, typename Args, typename Run>
+static void forEachHead(const Args &all, const tprt_attention_args &args,
+                        const void *key, const void *value, double work,
+                        GemmState &state, Run run) {
+  int64_t numHeads = 1;
+  for (int64_t size : args.batch)
+    numHeads *= size;
+  double operations =
+      work * (args.depth + args.width) * args.rows * args.columns * numHeads;
+  int64_t numParts = countThreads(operations, numHeads);
+  for (int64_t part = 0; part < numParts; ++part)
+    state.getHelper(part);
+  parallelFor(numParts, numParts, [&](int64_t part) {
+    Kernel kernel(all, state.getHelper(part));
+    const S *lastKey = nullptr, *lastValue = nullptr;
+    for (int64_t i = numHeads * part / numParts;
+         i < numHeads * (part + 1) / numParts; ++i) {
+      Head head(args, i);
+      const S *keyHead = head.at(static_cast<const S *>(key), args.key);
+      if (keyHead != lastKey)
+        kernel.setKey(lastKey = keyHead);
+      const S *valueHead = head.at(static_cast<const S *>(value), args.value);
+      if (valueHead != lastValue)
+        kernel.setValue(lastValue = valueHead);
+      run(kernel, head);
+    }
+  });
 }
 
 static void check(const tprt_attention_args &args, const void *mask,
@@ -471,12 +482,12 @@ void tprt::attention(const tprt_attention_args &args, const void *query,
     return;
   dispatch(args.dtype, [&](auto element) {
     using S = decltype(element);
-    Attention<S> kernel(args, state);
-    forEachHead<S>(args, kernel, key, value, [&](const Head &head) {
+    auto run = [&](Attention<S> &kernel, const Head &head) {
       kernel.run(head.at(static_cast<const S *>(query), args.query),
                  head.getMask<S>(mask),
                  head.at(static_cast<S *>(output), args.output));
-    });
+    };
+    forEachHead<S, Attention<S>>(args, args, key, value, 2, state, run);
   });
 }
 
@@ -492,14 +503,14 @@ void tprt::attentionGradient(const tprt_attention_gradient_args &all,
     return;
   dispatch(args.dtype, [&](auto element) {
     using S = decltype(element);
-    AttentionGradient<S> kernel(all, state);
-    forEachHead<S>(args, kernel, key, value, [&](const Head &head) {
+    auto run = [&](AttentionGradient<S> &kernel, const Head &head) {
       kernel.run(head.at(static_cast<const S *>(query), args.query),
                  head.getMask<S>(mask),
                  head.at(static_cast<const S *>(gradient), args.output),
                  head.at(static_cast<S *>(queryGradient), all.query_gradient),
                  head.at(static_cast<S *>(keyGradient), all.key_gradient),
                  head.at(static_cast<S *>(valueGradient), all.value_gradient));
-    });
+    };
+    forEachHead<S, AttentionGradient<S>>(all, args, key, value, 5, state, run);
   });
 }

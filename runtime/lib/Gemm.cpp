@@ -41,6 +41,14 @@ void tprt::setGemmThreads(int count) {
   openblas_set_num_threads(count);
 }
 
+/// Products of fewer operations than this are done before a thread has started.
+static constexpr double minWorkOfThread = 1e7;
+
+int64_t tprt::countThreads(double operations, int64_t numParts) {
+  double most = std::min<int64_t>(numThreads, numParts);
+  return std::max(1.0, std::min(operations / minWorkOfThread, most));
+}
+
 //===----------------------------------------------------------------------===//
 // GemmState
 //===----------------------------------------------------------------------===//
@@ -51,6 +59,14 @@ float *GemmState::getFloats(int64_t count) {
     capacity = count;
   }
   return reinterpret_cast<float *>(floats.get());
+}
+
+GemmState &GemmState::getHelper(int64_t thread) {
+  if (thread == 0)
+    return *this;
+  while (static_cast<int64_t>(helpers.size()) < thread)
+    helpers.push_back(std::make_unique<GemmState>());
+  return *helpers[thread - 1];
 }
 
 void GemmState::setConstants(std::vector<std::span<const std::byte>> blocks,
@@ -258,9 +274,6 @@ void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
         dtype, {static_cast<const BFloat16 *>(data), row, col}, k, n, packed);
 }
 
-/// Products of fewer operations than this are done before a thread has started.
-static constexpr int64_t minWorkOfThread = 10'000'000;
-
 /// multiplyPacked with the columns shared out among the process's threads.
 static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
                               Matrix<const float> a, const float *packed,
@@ -268,9 +281,7 @@ static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
                               const float *bias) {
   const int64_t panel = getPackedSize<float>(1, 1);
   int64_t numPanels = (n + panel - 1) / panel;
-  int64_t numParts =
-      std::clamp<int64_t>(2 * m * n * k / minWorkOfThread, 1,
-                          std::min<int64_t>(numThreads, numPanels));
+  int64_t numParts = countThreads(2.0 * m * n * k, numPanels);
   parallelFor(numParts, numParts, [&](int64_t part) {
     int64_t begin = numPanels * part / numParts * panel;
     int64_t end = std::min(n, numPanels * (part + 1) / numParts * panel);

@@ -35,6 +35,10 @@ public:
 
   int64_t getPackedBytes() const { return packedBytes; }
 
+  /// The state of thread `thread` of those that share this rank's work; its own
+  /// is 0. To be called once for each before they start.
+  GemmState &getHelper(int64_t thread);
+
 private:
   using Key = std::array<int64_t, 5>; ///< address, strides, k, n
 
@@ -45,6 +49,7 @@ private:
   std::vector<std::span<const std::byte>> constants; ///< by address
   std::map<Key, std::shared_ptr<std::byte>> packed;
   int64_t packedBytes = 0, maxPackedBytes = 0;
+  std::vector<std::unique_ptr<GemmState>> helpers;
 };
 
 /// See tprt_gemm. Throws an execution error when the arguments are out of
@@ -52,9 +57,13 @@ private:
 void gemm(const tprt_gemm_args &args, const void *a, const void *b, void *c,
           const void *bias, GemmState &state);
 
-/// How many threads a product may use, process-wide; 1 to begin with. Results
-/// of all types but f64 don't depend on it.
+/// How many threads a product or attention may use, process-wide; 1 to begin
+/// with. Results of all types but f64 don't depend on it.
 TPRT_API void setGemmThreads(int count);
+
+/// How many threads to share `operations` out among, in at most `numParts`
+/// parts: as many as may be used and have enough to do.
+int64_t countThreads(double operations, int64_t numParts);
 
 } // namespace tprt
 

@@ -14,7 +14,7 @@ namespace {
 /// Values of one dtype, as doubles and as they are stored.
 struct Operand {
   Operand(Dtype dtype, int64_t count, std::mt19937 &generator)
-      : values(count), bytes(count * byteWidth(dtype)) {
+      : values(count), bytes(std::max<int64_t>(count, 1) * byteWidth(dtype)) {
     std::uniform_real_distribution<double> distribution(-2, 2);
     for (int64_t i = 0; i < count; ++i) {
       float single = static_cast<float>(distribution(generator));
@@ -309,6 +309,40 @@ INSTANTIATE_TEST_SUITE_P(Attention, AttentionTest,
                          [](const auto &info) {
                            return std::string(toString(info.param));
                          });
+
+/// Several threads share out heads, and change no bit.
+TEST(Attention, ThreadsDontChangeResults) {
+  for (Dtype dtype : {Dtype::F32, Dtype::BF16}) {
+    Problem p({dtype, 150, 130, 64, 64, /*causal=*/true});
+    tprt_attention_gradient_args all = {};
+    all.attention = p.args;
+    all.query_gradient = p.args.query;
+    all.key_gradient = makeStrides(Problem::heads, 130, 64, true);
+    all.value_gradient = all.key_gradient;
+    size_t perHead = batches * Problem::heads * 130 * 64 * byteWidth(dtype);
+    auto compute = [&](int threads) {
+      setGemmThreads(threads);
+      std::vector<std::vector<std::byte>> results = {
+          p.output.bytes, p.query.bytes, std::vector<std::byte>(perHead),
+          std::vector<std::byte>(perHead)};
+      LoneRank run;
+      EXPECT_EQ(tprt_attention(&run.rank, &p.args, p.query.bytes.data(),
+                               p.key.bytes.data(), p.value.bytes.data(),
+                               nullptr, results[0].data()),
+                TPRT_OK);
+      EXPECT_EQ(tprt_attention_gradient(
+                    &run.rank, &all, p.query.bytes.data(), p.key.bytes.data(),
+                    p.value.bytes.data(), nullptr, p.output.bytes.data(),
+                    results[1].data(), results[2].data(), results[3].data()),
+                TPRT_OK);
+      setGemmThreads(1);
+      return results;
+    };
+    auto expected = compute(1);
+    EXPECT_EQ(compute(2), expected);
+    EXPECT_EQ(compute(3), expected); // the heads of a group are separated
+  }
+}
 
 /// One head of two rows and columns, one element each.
 static std::vector<float> attendTwoRows(std::vector<float> mask) {
