@@ -8,9 +8,10 @@
 // to gather the activations of a small batch, and to compute all of it on every
 // rank.
 //
-// The batch is followed through the ops' rules, as the major factor of a
-// dimension. It ends where it is contracted, sliced, or merged with a dimension
-// that is major to it.
+// The batch is followed through the ops' rules, as a factor of a dimension.
+// What is major to it there repeats it: of a sequence of 5 by a batch of 4,
+// merged to 20, the batch is split in five segments. It ends where it is
+// contracted or sliced.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,40 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
+/// Whether it wasn't there.
+static bool addBatch(Batches &batches, Batch batch) {
+  if (llvm::is_contained(batches, batch))
+    return false;
+  batches.push_back(batch);
+  return true;
+}
+
+/// The batch of a factor, where `batch` is that of a dimension of these
+/// factors; none where it is in several of them.
+static std::optional<Batch> getOfFactor(const ShardingRule &rule,
+                                        ArrayRef<unsigned> ofDim,
+                                        int64_t numSegments) {
+  for (unsigned factor : ofDim) {
+    int64_t size = rule.factors[factor].size;
+    if (numSegments == 1 || numSegments < size)
+      return size % numSegments == 0
+                 ? std::optional<Batch>({factor, numSegments})
+                 : std::nullopt;
+    if (numSegments % size != 0)
+      return std::nullopt;
+    numSegments /= size;
+  }
+  return std::nullopt;
+}
+
+/// What `batch` of a factor splits, segment by segment.
+static SmallVector<int64_t> getSegments(const ShardingRule &rule, Batch batch) {
+  if (batch.numSegments == 1)
+    return {};
+  return SmallVector<int64_t>(
+      batch.numSegments, rule.factors[batch.index].size / batch.numSegments);
+}
+
 void Graph::followBatch() {
   for (const Instance &instance : instances) {
     func::FuncOp function = instance.function;
@@ -30,7 +65,8 @@ void Graph::followBatch() {
       if (!dim)
         continue;
       batchDims.resize(values.size());
-      batchDims[instance.values.lookup(argument)] |= DimSet(1) << *dim;
+      addBatch(batchDims[instance.values.lookup(argument)],
+               {static_cast<unsigned>(*dim), 1});
       for (auto name : function.getArgAttrOfType<ArrayAttr>(index, kBatchAttr)
                            .getAsRange<StringAttr>())
         if (!llvm::is_contained(batchAxes, name.getValue()))
@@ -56,20 +92,17 @@ bool Graph::followBatchThrough(size_t index) {
   if (isa_and_nonnull<nn::ParameterOp>(node.op))
     return false;
   bool changed = false;
-  auto getDims = [&](unsigned value) {
-    return value == kNoValue ? DimSet() : batchDims[value];
-  };
-  auto add = [&](unsigned value, DimSet dims) {
-    if (value == kNoValue || (batchDims[value] | dims) == batchDims[value])
-      return;
-    batchDims[value] |= dims;
-    changed = true;
+  auto add = [&](unsigned value, const Batches &batches) {
+    if (value != kNoValue)
+      for (Batch batch : batches)
+        changed |= addBatch(batchDims[value], batch);
   };
   // What is fixed passes its operand on, if it gives anything.
   if (node.kind == Node::Fixed) {
     for (unsigned operand : node.operands)
       for (unsigned result : node.results)
-        add(result, getDims(operand));
+        if (operand != kNoValue)
+          add(result, batchDims[operand]);
     return changed;
   }
   const ShardingRule &rule = space.getRule(node.rule);
@@ -78,35 +111,38 @@ bool Graph::followBatchThrough(size_t index) {
                        size_t i) -> const TensorFactors & {
     return tensors[std::min(i, tensors.size() - 1)];
   };
-  auto forEachMajor = [&](bool isResult, size_t i, auto function) {
-    for (auto [dim, ofDim] :
-         llvm::enumerate(getTensor(isResult ? rule.results : rule.operands, i)))
-      if (!ofDim.empty() && ofDim.front() < kMaxBatchFactors &&
-          dim < kMaxBatchFactors && !rule.getWindow(isResult, i, dim))
-        function(dim, ofDim.front());
-  };
-  DimSet &factors = batchFactors[index];
-  for (auto [i, operand] : llvm::enumerate(node.operands))
-    if (DimSet dims = getDims(operand))
-      forEachMajor(/*isResult=*/false, i, [&](size_t dim, unsigned factor) {
-        if (dims >> dim & 1)
-          factors |= DimSet(1) << factor;
-      });
-  if (!factors)
+  Batches &factors = batchFactors[index];
+  for (auto [i, operand] : llvm::enumerate(node.operands)) {
+    if (operand == kNoValue)
+      continue;
+    for (auto [dim, numSegments] : batchDims[operand])
+      if (!rule.getWindow(/*isResult=*/false, i, dim))
+        if (std::optional<Batch> batch = getOfFactor(
+                rule, getTensor(rule.operands, i)[dim], numSegments))
+          addBatch(factors, *batch);
+  }
+  if (factors.empty())
     return changed;
   for (auto [i, result] : llvm::enumerate(node.results)) {
-    DimSet dims = 0;
-    forEachMajor(/*isResult=*/true, i, [&](size_t dim, unsigned factor) {
-      dims |= (factors >> factor & 1) << dim;
-    });
+    Batches dims;
+    for (auto [dim, ofDim] : llvm::enumerate(getTensor(rule.results, i))) {
+      int64_t major = 1;
+      for (unsigned factor : ofDim) {
+        for (auto [own, numSegments] : factors)
+          if (own == factor && !rule.getWindow(/*isResult=*/true, i, dim))
+            addBatch(dims, {static_cast<unsigned>(dim), major * numSegments});
+        major *= rule.factors[factor].size;
+      }
+    }
     add(result, dims);
   }
   return changed;
 }
 
-/// The batch's factors in the rule of `node`; none where there is a choice.
-Graph::DimSet Graph::getBatchFactors(const Node &node) const {
-  return batchFactors.empty() ? 0 : batchFactors[&node - nodes.data()];
+/// The batch in the rule of `node`; none where there is a choice.
+ArrayRef<Batch> Graph::getBatchFactors(const Node &node) const {
+  return batchFactors.empty() ? ArrayRef<Batch>()
+                              : batchFactors[&node - nodes.data()];
 }
 
 /// Whether data parallelism decides over mesh dimension `axis` for `node`.
@@ -121,44 +157,66 @@ static bool isDecided(const Node &node, StringRef axis) {
 
 void Graph::keepBatch(const Node &node,
                       std::vector<SplitChoice> &choices) const {
-  DimSet factors = getBatchFactors(node);
-  if (!factors)
+  ArrayRef<Batch> factors = getBatchFactors(node);
+  if (factors.empty())
     return;
+  const ShardingRule &rule = space.getRule(node.rule);
   for (StringRef axis : batchAxes) {
-    auto isAlong = [&](const SplitChoice &choice) {
-      return !choice.isLinear && choice.index < kMaxBatchFactors &&
-             (factors >> choice.index & 1);
-    };
     auto isOver = [&](const SplitChoice &choice) {
       return choice.axis.getName() == axis;
     };
-    if (llvm::any_of(choices, [&](const SplitChoice &choice) {
-          return isOver(choice) && isAlong(choice);
-        }))
+    auto isAlong = [&](const SplitChoice &choice, bool mayBePart) {
+      return isOver(choice) && !choice.isLinear &&
+             (mayBePart || choice.axis.isWhole()) &&
+             llvm::any_of(factors, [&](Batch batch) {
+               return batch.index == choice.index &&
+                      ArrayRef<int64_t>(choice.segments) ==
+                          ArrayRef<int64_t>(getSegments(rule, batch));
+             });
+    };
+    for (bool mayBePart : {false, true}) {
+      if (llvm::none_of(choices, [&](const SplitChoice &choice) {
+            return isAlong(choice, mayBePart);
+          }))
+        continue;
       llvm::erase_if(choices, [&](const SplitChoice &choice) {
-        return isOver(choice) && !isAlong(choice);
+        return isOver(choice) && !isAlong(choice, mayBePart);
       });
+      break;
+    }
   }
 }
 
 const Domain *Graph::keepBatch(const Node &node, const Domain *domain) const {
-  DimSet factors = getBatchFactors(node);
-  if (!factors || domain->strategies.size() == 1)
+  ArrayRef<Batch> factors = getBatchFactors(node);
+  if (factors.empty() || domain->strategies.size() == 1)
     return domain;
+  const ShardingRule &rule = space.getRule(node.rule);
   llvm::BitVector kept(domain->strategies.size(), true);
   for (StringRef axis : batchAxes) {
     if (!isDecided(node, axis))
       continue;
-    llvm::BitVector split(kept.size());
-    for (unsigned strategy : kept.set_bits())
-      for (auto [factor, axes] :
-           llvm::enumerate(domain->strategies[strategy].split.factorAxes))
-        if (factor < kMaxBatchFactors && (factors >> factor & 1) &&
-            llvm::any_of(
-                axes, [&](AxisRefAttr own) { return own.getName() == axis; }))
+    auto isAlong = [&](const OpSplit &split, bool mayBePart) {
+      return llvm::any_of(factors, [&](Batch batch) {
+        return llvm::any_of(split.factorAxes[batch.index],
+                            [&](AxisRefAttr own) {
+                              return own.getName() == axis &&
+                                     (mayBePart || own.isWhole());
+                            }) &&
+               split.factorSegments[batch.index] == getSegments(rule, batch);
+      });
+    };
+    // Over a part of the mesh dimension, ranks would compute the same.
+    for (bool mayBePart : {false, true}) {
+      llvm::BitVector split(kept.size());
+      for (unsigned strategy : kept.set_bits())
+        if (isAlong(domain->strategies[strategy].split, mayBePart))
           split.set(strategy);
-    if (split.any())
+      if (split.none())
+        continue;
       kept = split;
+      break;
+    }
   }
   return kept.all() ? domain : space.getPart(domain, kept);
 }

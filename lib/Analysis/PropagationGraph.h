@@ -74,6 +74,20 @@ struct Instance {
   SmallVector<std::pair<Operation *, unsigned>> callees{};
 };
 
+/// Where the batch is in a tensor, or in an op's rule.
+struct Batch {
+  /// The dimension, or the factor.
+  unsigned index;
+  /// How often it is there, one after the other: the size of what is major to
+  /// it.
+  int64_t numSegments;
+
+  friend bool operator==(Batch a, Batch b) {
+    return a.index == b.index && a.numSegments == b.numSegments;
+  }
+};
+using Batches = SmallVector<Batch, 1>;
+
 class Graph {
 public:
   Graph(MeshOp mesh, StrategySpace &space)
@@ -158,11 +172,8 @@ private:
   const Domain *getAnyDomain(const Node &node, bool isExhaustive,
                              int64_t priority, const Strategy *before) const;
 
-  /// Numbers of dimensions, or of factors, as bits.
-  using DimSet = uint64_t;
-  static constexpr size_t kMaxBatchFactors = 64;
   bool followBatchThrough(size_t node);
-  DimSet getBatchFactors(const Node &node) const;
+  ArrayRef<Batch> getBatchFactors(const Node &node) const;
   /// Leaves what splits `node` along the batch over each mesh dimension that
   /// can.
   void keepBatch(const Node &node, std::vector<SplitChoice> &choices) const;
@@ -183,7 +194,7 @@ private:
   /// Mesh dimensions that split the batch; which dimensions are the batch by
   /// value, and which factors by node.
   SmallVector<StringRef, 2> batchAxes;
-  std::vector<DimSet> batchDims, batchFactors;
+  std::vector<Batches> batchDims, batchFactors;
   /// Of nodes whose side of the graph ends at a barrier, by number: all that
   /// spread on that side.
   DenseMap<unsigned, StateSetId> behindBarriers;

@@ -40,6 +40,31 @@ func.func private @scale(%x: tensor<3x32xf32>) -> tensor<3x32xf32> {
   return %0 : tensor<3x32xf32>
 }
 
+// Behind a major dimension the batch is split in each of its segments.
+// CHECK-LABEL: func.func @sequence_first
+// CHECK: nn.reshape {{.*}}tp.sharding = #tp.sharding<@mesh, [{dp | 4, 4, 4}, {{.*}}]>
+// CHECK: nn.linear {{.*}}tp.sharding = #tp.sharding<@mesh, [{dp | 4, 4, 4}, {{.*}}]>
+// CHECK: nn.reshape {{.*}}tp.sharding = #tp.sharding<@mesh, [{}, {dp}, {{.*}}]>
+func.func @sequence_first(%x: tensor<3x4x8xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{}, {dp}, {}]>}) -> tensor<3x4x16xf32> {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>} : tensor<16x8xf32>
+  %0 = nn.reshape %x : tensor<3x4x8xf32> -> tensor<12x8xf32>
+  %1 = nn.linear %0, %w : (tensor<12x8xf32>, tensor<16x8xf32>) -> tensor<12x16xf32>
+  %2 = nn.reshape %1 : tensor<12x16xf32> -> tensor<3x4x16xf32>
+  return %2 : tensor<3x4x16xf32>
+}
+
+// Over all of the mesh dimension: over a part of it, each two ranks would compute the same.
+// CHECK-LABEL: func.func @part
+// CHECK-NOT: tp.redistribute %arg0
+// CHECK: nn.exp %arg0 {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
+// CHECK: nn.tanh %arg0 {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
+func.func @part(%x: tensor<4x8xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>})
+    -> (tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp:(1)2}, {}]>}, tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp:(1)2}, {}]>}) {
+  %0 = nn.exp %x : tensor<4x8xf32>
+  %1 = nn.tanh %x : tensor<4x8xf32>
+  return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
 //--- lost.mlir
 tp.mesh @mesh(dp = 2)
 
