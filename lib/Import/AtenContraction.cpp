@@ -62,17 +62,39 @@ static LogicalResult outer(AtenCall &call, NNBuilder &b) {
   return call.result(b.mul(column, b.cast(call.tensor("vec2"), type)));
 }
 
+/// The rows of `matrix` with the dimensions that were flattened to them, where
+/// it is such a view: a Linear takes any number of dimensions, and of these
+/// each can be split.
+static Value unflatten(NNBuilder &b, Value matrix) {
+  auto flat = matrix.getDefiningOp<nn::ReshapeOp>();
+  if (!flat || b.rank(matrix) != 2)
+    return matrix;
+  llvm::SmallVector<int64_t> shape;
+  int64_t numRows = 1;
+  for (int64_t size : b.shape(flat.getInput())) {
+    if (numRows == b.shape(matrix)[0])
+      break;
+    shape.push_back(size);
+    numRows *= size;
+  }
+  if (numRows != b.shape(matrix)[0])
+    return matrix;
+  shape.push_back(b.shape(matrix)[1]);
+  return b.reshape(matrix, shape);
+}
+
 static LogicalResult linear(AtenCall &call, NNBuilder &b) {
   Value input = call.tensor("input"), weight = call.tensor("weight");
   if (b.rank(weight) != 2)
     return call.unsupported("with a one-dimensional weight");
   // nn.linear wants a row; a vector is a batch of one.
   bool isVector = b.rank(input) == 1;
-  Value rows = isVector ? b.reshape(input, {1, b.shape(input)[0]}) : input;
-  Value result = b.reshape(b.linear(rows, weight), call.resultShape());
+  Value rows =
+      isVector ? b.reshape(input, {1, b.shape(input)[0]}) : unflatten(b, input);
+  Value result = b.linear(rows, weight);
   if (call.has("bias"))
     result = b.add(result, call.tensor("bias"));
-  return call.result(result);
+  return call.result(b.reshape(result, call.resultShape()));
 }
 
 /// beta * self + alpha * (first @ second).

@@ -62,6 +62,9 @@ Value NNBuilder::cast(Value v, Type elementType) {
 }
 
 Value NNBuilder::reshape(Value v, ArrayRef<int64_t> newShape) {
+  // One reshape does what several in a row do.
+  while (auto before = v.getDefiningOp<nn::ReshapeOp>())
+    v = before.getInput();
   if (shape(v) == newShape)
     return v;
   return nn::ReshapeOp::create(builder, loc,

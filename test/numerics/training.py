@@ -46,6 +46,8 @@ class Case:
     reference: str = None
     # Of tp-parallelize.
     passes: str = ""
+    # Whether nothing but parameters and gradients moves.
+    examples_stay: bool = False
 
 
 class MLP(nn.Module):
@@ -258,6 +260,11 @@ def get_others():
         yield Case(f"{name} {options}", Stack(16), torch.randn(8, 16), torch.randn(8, 16), meshes["dp2 x tp2"],
                    {"loss": "mse", "optimizer": {"name": name} | options},
                    lambda p, n=name, o=options: getattr(torch.optim, n)(p, **o), nn.functional.mse_loss)
+    # Attention turns batch and sequence around, and flattens them: examples stay where they are.
+    torch.manual_seed(8)
+    yield Case("encoder layer, fsdp4", nn.TransformerEncoderLayer(12, 3, 20, 0.0, batch_first=True), torch.randn(4, 80, 12),
+               torch.randn(4, 80, 12), "mesh: {dp: 4}\ndata_parallel: {dp: fsdp}\n", {"loss": "mse", "optimizer": optimizer},
+               make, nn.functional.mse_loss, examples_stay=True)
     for mesh, text in meshes.items():
         torch.manual_seed(5)
         train = {"loss": "mse", "optimizer": optimizer, "accumulate": 3}
@@ -341,6 +348,9 @@ def check(case, tools, folder):
         difference = (tensor - expected[name]).abs().max().item()
         if not difference <= 5 * case.tolerance * scale:
             raise AssertionError(f"{name} differs by {difference} of {scale}")
+    for collective in json.loads((folder / "report.json").read_text())["collectives"] if case.examples_stay else []:
+        if collective["kind"] not in ("all_reduce", "reduce_scatter") and "fsdp" not in collective["reason"]:
+            raise AssertionError(f"{collective['kind']} of {collective['shape']}: {collective['reason']}")
     return "is proven" in proof
 
 

@@ -171,6 +171,18 @@ class Products(nn.Module):
                 torch.outer(v, v), x.unsqueeze(1) @ y.unsqueeze(0))
 
 
+@case("contractions", f32(2, 3, 4, 2))
+class Rows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w, self.v = nn.Parameter(torch.randn(5, 8)), nn.Parameter(torch.randn(3, 4))
+        self.b = nn.Parameter(torch.randn(5))
+
+    def forward(self, x):
+        y = F.linear(x.reshape(6, 8), self.w, self.b)
+        return y.view(2, 3, 5), torch.relu(y), F.linear(x.reshape(12, 4), self.v), F.linear(x.reshape(6, 2, 4), self.v)
+
+
 @case("contractions", f32(2, 3, 8))
 class Linears(nn.Module):
     def __init__(self):
