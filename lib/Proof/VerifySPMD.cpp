@@ -11,6 +11,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
@@ -92,12 +93,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       module.emitError() << "can't read the reference '" << reference << "'";
       return signalPassFailure();
     }
-    if (!train.empty()) {
-      PassManager grad(&getContext());
-      grad.addPass(createGrad({train, /*inputs=*/false}));
-      if (failed(grad.run(*model)))
-        return signalPassFailure();
-    }
+    if (!train.empty() && failed(buildTrainingStep(*model, *mesh)))
+      return signalPassFailure();
     inlineModules(*model);
     bool proven = true;
     for (ArrayRef<func::FuncOp> functions : getPrograms(module))
@@ -105,6 +102,62 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (!proven || failed(writeReport()))
       signalPassFailure();
     markAllAnalysesPreserved();
+  }
+
+  /// Turns `model` into its training step. Which examples make up a batch of
+  /// 'accumulate' depends on the ranks that have them, so that the step is
+  /// built for arguments that are placed as the programs have them.
+  LogicalResult buildTrainingStep(ModuleOp model, MeshOp mesh) {
+    MeshOp added;
+    if (!model.lookupSymbol(mesh.getSymName()))
+      added = cast<MeshOp>(
+          OpBuilder::atBlockBegin(model.getBody()).clone(*mesh.getOperation()));
+    for (ArrayRef<func::FuncOp> programs : getPrograms(getOperation())) {
+      func::FuncOp first = programs.front();
+      if (auto function = model.lookupSymbol<func::FuncOp>(first.getSymName()))
+        placeArguments(function, first);
+    }
+    PassManager grad(&getContext());
+    grad.addPass(createGrad({train, /*inputs=*/false}));
+    if (failed(grad.run(model)))
+      return failure();
+    // What is computed doesn't depend on it any more.
+    for (auto function : model.getOps<func::FuncOp>())
+      for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+        function.removeArgAttr(i, kShardingAttr);
+        function.removeArgAttr(i, kBatchAttr);
+      }
+    if (added)
+      added.erase();
+    return success();
+  }
+
+  /// Places arguments of `function` as in `program`, which takes more of a
+  /// dimension that is the batch.
+  static void placeArguments(func::FuncOp function, func::FuncOp program) {
+    unsigned count =
+        std::min(function.getNumArguments(), program.getNumArguments());
+    for (unsigned i = 0; i < count; ++i) {
+      auto type = dyn_cast<ShapedType>(function.getArgumentTypes()[i]);
+      auto whole = program.getArgAttrOfType<TypeAttr>(i, kGlobalTypeAttr);
+      ShardingAttr sharding = getArgSharding(program, i);
+      if (!type || !whole || !sharding)
+        continue;
+      function.setArgAttr(i, kShardingAttr, sharding);
+      auto shape = cast<ShapedType>(whole.getValue()).getShape();
+      for (auto [dim, sizes] :
+           llvm::enumerate(llvm::zip(type.getShape(), shape))) {
+        AxisListAttr axes = sharding.getDims()[dim];
+        if (std::get<0>(sizes) == std::get<1>(sizes) || axes.empty())
+          continue;
+        SmallVector<Attribute> names;
+        for (AxisRefAttr axis : axes.getAxes())
+          names.push_back(
+              StringAttr::get(function.getContext(), axis.getName()));
+        function.setArgAttr(i, kBatchAttr,
+                            ArrayAttr::get(function.getContext(), names));
+      }
+    }
   }
 
   /// `functions` are the programs of one of the model's functions.
