@@ -19,7 +19,8 @@ import tempfile
 from ops import get_tool
 
 DIM, HIDDEN, FLOAT = 64, 256, 4
-MODULE = 2 * DIM * HIDDEN * FLOAT
+BIAS = HIDDEN * FLOAT
+MODULE = 2 * DIM * HIDDEN * FLOAT + BIAS
 # What a module keeps for its backward pass.
 ACTIVATIONS = 2 * HIDDEN * FLOAT
 # The loss, scalars and constants, each with a cache line of its own.
@@ -37,7 +38,9 @@ def make_model(depth, rows):
   ^bb0(%a: {x}):
     %w1 = nn.parameter "{name}.w1" : {up}
     %h = nn.linear %a, %w1 : ({x}, {up}) -> {h}
-    %r = nn.relu %h : {h}
+    %b = nn.parameter "{name}.b" : tensor<{HIDDEN}xf32>
+    %z = nn.add %h, %b : ({h}, tensor<{HIDDEN}xf32>) -> {h}
+    %r = nn.relu %z : {h}
     %w2 = nn.parameter "{name}.w2" : {down}
     %y = nn.linear %r, %w2 : ({h}, {down}) -> {x}
     nn.yield %y : {x}
@@ -82,9 +85,10 @@ def main():
             with tempfile.TemporaryDirectory() as scratch:
                 memory, counts = measure(options.tools, pathlib.Path(scratch), depth, ranks, reshard, overlap)
             again = 2 * depth - 1 if reshard == "true" else 0  # the first module's input needs no gradient
-            expected = {"all_gather": 2 * depth + again, "reduce_scatter": 2 * depth, "all_reduce": 1}
+            # All biases are gathered at once.
+            expected = {"all_gather": 2 * depth + again + 1, "reduce_scatter": 3 * depth, "all_reduce": 1}
             kept = 3 * depth * MODULE // ranks + 8
-            limit = (1 if reshard == "true" else depth) * MODULE + depth * ACTIVATIONS + OTHERS
+            limit = (1 if reshard == "true" else depth) * MODULE + depth * (ACTIVATIONS + BIAS) + OTHERS
             if overlap:
                 limit += 2 * MODULE + depth * MODULE // ranks
             wrong = []

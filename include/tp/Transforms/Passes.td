@@ -386,6 +386,9 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
       %4 = nn.reshape %3 : tensor<8xf32> -> tensor<4x2xf32>
       %5 = nn.slice %2 dim 0 start 8 step 1 : tensor<16xf32> -> tensor<8xf32>
       ```
+      With `bucket-gathers=false`, of the gathers only those of small parameters are joined, that is of norms and biases under
+      FSDP: up to a quarter of the largest parameter that is gathered, and 1 MiB, of parameters of a quarter of that each.
+      What the backward pass gathers again is apart from what the forward pass does.
     - `memory-limit`: where more bytes of values are alive at once, an `all_gather` with later uses is issued again
       before them instead of being kept.
 

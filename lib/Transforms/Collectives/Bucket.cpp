@@ -14,6 +14,11 @@
 // Pure ops in between that use a member's result wait for it behind the bucket;
 // at anything else that does, the bucket is complete.
 //
+// Gathers of parameters need nothing that is computed, so that they come to the
+// first one instead. Of these the small ones are joined: norms and biases,
+// which take as long as a weight does to begin. A large one would be copied
+// once more.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
@@ -53,6 +58,48 @@ public:
         issue(bucket);
       buckets.clear();
     });
+    return numJoined;
+  }
+
+  unsigned joinParameters(func::FuncOp program) {
+    using Ops = llvm::SmallSetVector<Operation *, 8>;
+    SmallVector<std::pair<AllGatherOp, Ops>> all;
+    int64_t largest = 0;
+    for (auto gather : program.getBody().front().getOps<AllGatherOp>()) {
+      Ops ops;
+      if (!collectOfParameters(gather.getInput(), ops))
+        continue;
+      largest = std::max(largest, getNumBytes(gather.getType()));
+      all.push_back({gather, std::move(ops)});
+    }
+    // All that a bucket has is whole until its last member is used.
+    limit = std::min(limit, largest / 4);
+    // What backward gathers again isn't gathered with forward's.
+    llvm::MapVector<std::pair<Key, unsigned>, Bucket> byPass;
+    for (auto &[gather, ops] : all) {
+      std::optional<Key> key = getKey(gather);
+      int64_t bytes = getNumBytes(gather.getType());
+      if (!key || bytes > limit / 4)
+        continue;
+      Bucket &bucket =
+          byPass[{*key, llvm::any_of(ops, llvm::IsaPred<nn::RecomputeOp>)}];
+      if (bucket.bytes + bytes > limit)
+        issue(bucket);
+      if (!bucket.members.empty()) {
+        ops.insert(gather);
+        Operation *last = bucket.members.back();
+        for (Operation *op : ops)
+          if (last->isBeforeInBlock(op)) {
+            op->moveAfter(last);
+            last = op;
+          }
+      }
+      bucket.members.push_back(
+          cast<CollectiveOpInterface>(gather.getOperation()));
+      bucket.bytes += bytes;
+    }
+    for (auto &[key, bucket] : byPass)
+      issue(bucket);
     return numJoined;
   }
 
@@ -230,4 +277,8 @@ private:
 unsigned collectives::bucket(func::FuncOp program, int64_t bytes,
                              bool gathers) {
   return Bucketing(bytes, gathers).run(program);
+}
+
+unsigned collectives::joinSmallParameters(func::FuncOp program, int64_t bytes) {
+  return Bucketing(bytes, /*gathers=*/true).joinParameters(program);
 }

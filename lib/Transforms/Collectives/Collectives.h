@@ -14,6 +14,7 @@
 #include "tp/Analysis/Uniformity.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/ShardingRule.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::tp::collectives {
 
@@ -57,6 +58,11 @@ void remarkRewrite(Operation *op, StringRef name, StringRef what);
 /// The op of `block` that `op` is, or is in.
 Operation *getAncestor(Block *block, Operation *op);
 
+/// Adds what `value` is computed from to `ops`, in order; false unless that is
+/// parameters alone.
+bool collectOfParameters(Value value,
+                         llvm::SmallSetVector<Operation *, 8> &ops);
+
 /// Runs `rewrite` on each of `programs`, those of all ranks for one function.
 /// What can be rewritten in one program needn't be in others: where blocks are
 /// uneven, shapes differ, and where a rank's blocks are empty, constants stand
@@ -97,6 +103,10 @@ FailureOr<unsigned> splitBetweenReductions(func::FuncOp program,
 /// Joins independent all_reduces, and if wanted `gathers`, up to `bytes` of
 /// operands each. Returns how many went.
 unsigned bucket(func::FuncOp program, int64_t bytes, bool gathers);
+
+/// Joins gathers of small parameters, up to `bytes` of results and a quarter of
+/// the largest parameter's each. Returns how many went.
+unsigned joinSmallParameters(func::FuncOp program, int64_t bytes);
 
 /// Gathers again what would else be kept alive while more than `bytes` of
 /// values are. Returns how often.

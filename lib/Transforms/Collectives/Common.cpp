@@ -2,8 +2,8 @@
 
 #include "Collectives.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -109,6 +109,25 @@ void collectives::remarkRewrite(Operation *op, StringRef name, StringRef what) {
 
 Operation *collectives::getAncestor(Block *block, Operation *op) {
   return block->findAncestorOpInBlock(*op);
+}
+
+bool collectives::collectOfParameters(
+    Value value, llvm::SmallSetVector<Operation *, 8> &ops) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (ops.contains(op))
+    return true;
+  if (!isa<nn::ParameterOp>(op)) {
+    bool mayMove = isa<nn::RecomputeOp>(op) || isPure(op);
+    if (!mayMove || op->getNumRegions() || op->getNumOperands() == 0)
+      return false;
+    for (Value operand : op->getOperands())
+      if (!collectOfParameters(operand, ops))
+        return false;
+  }
+  ops.insert(op);
+  return true;
 }
 
 /// Whether two programs issue the same collectives. Shapes may differ.

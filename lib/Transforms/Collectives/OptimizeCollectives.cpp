@@ -21,6 +21,9 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::collectives;
 
+/// Bytes of small parameters that are gathered together.
+constexpr int64_t kMaxJoined = 1 << 20;
+
 namespace {
 
 struct OptimizeCollectives
@@ -107,7 +110,10 @@ struct OptimizeCollectives
         return failure();
     }
     if (bucketBytes > 0 && failed(forEach([&](func::FuncOp program) {
-          return count(numJoined, bucket(program, bucketBytes, bucketGathers));
+          (void)count(numJoined, bucket(program, bucketBytes, bucketGathers));
+          return count(
+              numJoined,
+              bucketGathers ? 0 : joinSmallParameters(program, kMaxJoined));
         })))
       return failure();
     if (memoryLimit > 0 && failed(forEach([&](func::FuncOp program) {

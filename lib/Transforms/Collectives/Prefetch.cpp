@@ -13,9 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -29,27 +27,6 @@ struct Unit {
   llvm::SmallSetVector<Operation *, 8> ops;
 };
 } // namespace
-
-/// Adds what `value` is computed from to `ops`; false unless that is parameters
-/// alone.
-static bool collectOfParameters(Value value,
-                                llvm::SmallSetVector<Operation *, 8> &ops) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return false;
-  if (ops.contains(op))
-    return true;
-  if (!isa<nn::ParameterOp>(op)) {
-    bool mayMove = isa<nn::RecomputeOp>(op) || isPure(op);
-    if (!mayMove || op->getNumRegions() || op->getNumOperands() == 0)
-      return false;
-    for (Value operand : op->getOperands())
-      if (!collectOfParameters(operand, ops))
-        return false;
-  }
-  ops.insert(op);
-  return true;
-}
 
 static Operation *getFirstUser(const Unit &unit) {
   Operation *first = nullptr;
