@@ -2,6 +2,7 @@
 
 #include "ComputeType.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/NN/NN.h"
@@ -19,54 +20,115 @@ static Value castTo(OpBuilder &builder, Value value, FloatType type) {
   return nn::CastOp::create(builder, value.getLoc(), tensor.clone(type), value);
 }
 
-void tp::setComputeType(Block &block, FloatType type, Value target) {
-  if (type.isF32())
-    return;
-  SetVector<Operation *> loss;
-  if (target)
-    getForwardSlice(target, &loss);
-  DenseSet<Value> converted;
-  auto widen = [&](Operation *op) {
-    OpBuilder builder(op);
-    for (OpOperand &operand : op->getOpOperands())
-      if (converted.contains(operand.get()))
-        operand.set(castTo(builder, operand.get(),
-                           Float32Type::get(type.getContext())));
-  };
-  auto read = [&](Value value, OpBuilder builder) {
+namespace {
+
+class Converter {
+public:
+  Converter(FloatType type, Value target) : type(type) {
+    if (target)
+      getForwardSlice(target, &loss);
+  }
+
+  void run(Block &block, Value target) {
+    for (BlockArgument argument : block.getArguments())
+      if (argument != target)
+        read(argument, OpBuilder::atBlockBegin(&block));
+    convert(block);
+    widen(block.getTerminator());
+  }
+
+private:
+  void convert(Block &block) {
+    for (Operation &op :
+         llvm::make_early_inc_range(block.without_terminator())) {
+      if (isa<nn::ParameterOp>(op)) {
+        OpBuilder after(&op);
+        after.setInsertionPointAfter(&op);
+        read(op.getResult(0), after);
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        convertBranch(branch);
+      } else if (llvm::any_of(op.getOperands(), [&](Value operand) {
+                   return converted.contains(operand);
+                 })) {
+        if (loss.contains(&op))
+          widen(&op);
+        else
+          convert(op);
+      }
+    }
+  }
+
+  void convert(Operation &op) {
+    narrow(&op);
+    for (Value result : op.getResults())
+      setNarrow(result);
+  }
+
+  /// A result is narrow where one of the branches gives it so.
+  void convertBranch(scf::IfOp branch) {
+    SmallVector<Operation *, 2> yields;
+    for (Region &region : branch->getRegions())
+      if (!region.empty()) {
+        convert(region.front());
+        yields.push_back(region.front().getTerminator());
+      }
+    for (OpResult result : branch->getResults()) {
+      auto yielded = [&](Operation *yield) -> OpOperand & {
+        return yield->getOpOperand(result.getResultNumber());
+      };
+      if (llvm::none_of(yields, [&](Operation *yield) {
+            return converted.contains(yielded(yield).get());
+          }))
+        continue;
+      for (Operation *yield : yields)
+        narrow(yielded(yield));
+      setNarrow(result);
+    }
+  }
+
+  /// Lets the users of `value`, f32, read it in the type.
+  void read(Value value, OpBuilder builder) {
     if (!isF32(value) || value.use_empty())
       return;
     Value narrow = castTo(builder, value, type);
     value.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
     converted.insert(narrow);
-  };
-  for (BlockArgument argument : block.getArguments())
-    if (argument != target)
-      read(argument, OpBuilder::atBlockBegin(&block));
-  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
-    if (isa<nn::ParameterOp>(op)) {
-      OpBuilder after(&op);
-      after.setInsertionPointAfter(&op);
-      read(op.getResult(0), after);
-      continue;
-    }
-    if (llvm::none_of(op.getOperands(), [&](Value operand) {
-          return converted.contains(operand);
-        }))
-      continue;
-    if (loss.contains(&op)) {
-      widen(&op);
-      continue;
-    }
-    OpBuilder builder(&op);
-    for (OpOperand &operand : op.getOpOperands())
-      if (isF32(operand.get()))
-        operand.set(castTo(builder, operand.get(), type));
-    for (Value result : op.getResults())
-      if (isF32(result)) {
-        result.setType(cast<RankedTensorType>(result.getType()).clone(type));
-        converted.insert(result);
-      }
   }
-  widen(block.getTerminator());
+
+  void widen(Operation *op) {
+    OpBuilder builder(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (converted.contains(operand.get()))
+        operand.set(castTo(builder, operand.get(),
+                           Float32Type::get(type.getContext())));
+  }
+
+  void narrow(OpOperand &operand) {
+    OpBuilder builder(operand.getOwner());
+    if (isF32(operand.get()))
+      operand.set(castTo(builder, operand.get(), type));
+  }
+
+  void narrow(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      narrow(operand);
+  }
+
+  void setNarrow(Value result) {
+    if (!isF32(result))
+      return;
+    result.setType(cast<RankedTensorType>(result.getType()).clone(type));
+    converted.insert(result);
+  }
+
+  FloatType type;
+  SetVector<Operation *> loss;
+  DenseSet<Value> converted;
+};
+
+} // namespace
+
+void tp::setComputeType(Block &block, FloatType type, Value target) {
+  if (!type.isF32())
+    Converter(type, target).run(block, target);
 }

@@ -29,12 +29,13 @@ LogicalResult tp::prepareControlFlow(func::FuncOp function,
   }
   bool isWrong = false;
   if (hasComputeType)
-    for (Operation &op : block)
-      if (op.getNumRegions() != 0) {
-        isWrong = true;
-        op.emitError("'") << op.getName()
-                          << "' can't be computed in another type; leave "
-                             "'compute' out of the training file";
-      }
+    function.walk([&](Operation *op) {
+      if (op == function || op->getNumRegions() == 0 || isa<scf::IfOp>(op))
+        return;
+      isWrong = true;
+      op->emitError("'") << op->getName()
+                         << "' can't be computed in another type; leave "
+                            "'compute' out of the training file";
+    });
   return failure(isWrong);
 }

@@ -9,8 +9,8 @@ namespace mlir::tp {
 
 /// Moves the parameters in the branches and loops of `function` to its begin,
 /// and unrolls each loop of constant bounds and at most kMaxIterations
-/// iterations. Emits an error at branches and loops where `hasComputeType`:
-/// their types can't be changed.
+/// iterations. Emits an error at what has regions but branches where
+/// `hasComputeType`: its types can't be changed.
 LogicalResult prepareControlFlow(func::FuncOp function, bool hasComputeType);
 
 } // namespace mlir::tp
