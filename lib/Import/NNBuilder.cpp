@@ -61,12 +61,58 @@ Value NNBuilder::cast(Value v, Type elementType) {
                             RankedTensorType::get(shape(v), elementType), v);
 }
 
+/// The sizes that each dimension of `from` is taken apart into in `to`; nothing
+/// where it isn't, or in dimensions of size 1 alone.
+static std::optional<llvm::SmallVector<llvm::SmallVector<int64_t>>>
+splitDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  llvm::SmallVector<llvm::SmallVector<int64_t>> parts;
+  for (int64_t size : from) {
+    auto &own = parts.emplace_back();
+    int64_t product = 1;
+    for (; product < size && !to.empty(); to = to.drop_front()) {
+      own.push_back(to.front());
+      product *= to.front();
+    }
+    if (product != size)
+      return std::nullopt;
+  }
+  if (!to.empty())
+    return std::nullopt;
+  return parts;
+}
+
+/// A reshape of transposed dimensions that were merged before, as heads are
+/// with the batch: dimensions are taken apart first, and so aren't merged.
+Value NNBuilder::reshapeBeforeTranspose(Value v, ArrayRef<int64_t> newShape) {
+  auto transposed = v.getDefiningOp<nn::TransposeOp>();
+  if (!transposed || !transposed.getInput().getDefiningOp<nn::ReshapeOp>())
+    return {};
+  auto parts = splitDims(shape(v), newShape);
+  if (!parts)
+    return {};
+  ArrayRef<int64_t> order = transposed.getPermutation();
+  llvm::SmallVector<llvm::SmallVector<int64_t>> before(order.size());
+  for (auto [i, from] : llvm::enumerate(order))
+    before[from] = (*parts)[i];
+  llvm::SmallVector<int64_t> shape, starts, permutation;
+  for (ArrayRef<int64_t> own : before) {
+    starts.push_back(shape.size());
+    llvm::append_range(shape, own);
+  }
+  for (auto [i, from] : llvm::enumerate(order))
+    for (size_t part = 0; part < (*parts)[i].size(); ++part)
+      permutation.push_back(starts[from] + part);
+  return transpose(reshape(transposed.getInput(), shape), permutation);
+}
+
 Value NNBuilder::reshape(Value v, ArrayRef<int64_t> newShape) {
   // One reshape does what several in a row do.
   while (auto before = v.getDefiningOp<nn::ReshapeOp>())
     v = before.getInput();
   if (shape(v) == newShape)
     return v;
+  if (Value result = reshapeBeforeTranspose(v, newShape))
+    return result;
   return nn::ReshapeOp::create(builder, loc,
                                RankedTensorType::get(newShape, element(v)), v);
 }

@@ -91,6 +91,7 @@ public:
   Value triangle(int64_t rows, int64_t columns, int64_t diagonal, bool upper);
 
 private:
+  Value reshapeBeforeTranspose(Value v, ArrayRef<int64_t> newShape);
   RankedTensorType broadcastType(ArrayRef<Value> values, Type elementType);
 };
 

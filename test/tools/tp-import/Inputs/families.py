@@ -128,6 +128,13 @@ class Pieces(nn.Module):
                 x.flip(1), x.roll(1, 1), torch.roll(x, -2), F.pad(x, (1, 2)), F.pad(x, (0, 0, -1, 1), value=3.0))
 
 
+@case("shapes", f32(5, 2, 12))
+class Heads(nn.Module):
+    def forward(self, x):
+        q = x.reshape(5, 2 * 3, 4).transpose(0, 1)
+        return q.view(2, 3, 5, 4), q.view(2, 3, 5, 2, 2), q.reshape(3, 2, 5, 4), q.reshape(6, 20), q.view(6, 1, 5, 4)
+
+
 @case("shapes", f32(2, 1, 4), f32(4))
 class Repeats(nn.Module):
     def forward(self, x, y):
