@@ -393,8 +393,7 @@ private:
         InFlightDiagnostic error = emitError(loc)
                                    << "loss_parallel has no label smoothing";
         error.attachNote(loss.getLoc())
-            << "this cross entropy smooths by "
-            << loss.getLabelSmoothing().convertToDouble();
+            << "this cross entropy smooths its labels";
         return error;
       }
       Placement placement = Placement::shard(logits.getRank() == 1 ? 0 : 1);

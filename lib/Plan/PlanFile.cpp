@@ -98,6 +98,8 @@ private:
     SmallVector<StringRef> names;
     for (const MeshAxis &axis : plan.mesh)
       names.push_back(axis.name);
+    if (names.empty()) // the mesh is wrong
+      return;
     forEachField(
         value, "map", [&](const PlanValue &key, const PlanValue &field) {
           auto *it = llvm::find(names, key.text);

@@ -15,8 +15,9 @@ namespace {
 
 class Batches {
 public:
-  Batches(func::FuncOp function, int64_t count)
-      : function(function), block(function.getBody().front()), count(count) {
+  Batches(func::FuncOp function, int64_t count, Location loc)
+      : function(function), block(function.getBody().front()), count(count),
+        loc(loc) {
     findDims();
   }
 
@@ -100,10 +101,15 @@ private:
       return success();
     auto type = cast<RankedTensorType>(argument.getType());
     int64_t splits = getNumSplits(argument, *dim), size = type.getDimSize(*dim);
-    if (size % splits != 0)
-      return function.emitError("'accumulate' takes as many examples of each "
-                                "rank for every batch: ")
-             << size << " examples can't be split over " << splits << " ranks";
+    if (size % splits != 0) {
+      InFlightDiagnostic error =
+          emitError(loc) << "'accumulate' takes as many examples of each rank "
+                            "for every batch: "
+                         << size << " examples can't be split over " << splits
+                         << " ranks";
+      error.attachNote(function.getLoc()) << "the model is here";
+      return error;
+    }
     SmallVector<int64_t> shape(type.getShape());
     shape[*dim] *= count;
     argument.setType(type.clone(shape));
@@ -137,6 +143,7 @@ private:
   func::FuncOp function;
   Block &block;
   int64_t count;
+  Location loc;
   /// By argument, the dimension of its examples.
   SmallVector<std::optional<int64_t>> dims;
 };
@@ -144,9 +151,9 @@ private:
 } // namespace
 
 LogicalResult tp::forEachBatch(func::FuncOp function, Value loss,
-                               int64_t numBatches,
+                               int64_t numBatches, Location loc,
                                llvm::function_ref<LogicalResult(Value)> visit) {
   if (numBatches == 1)
     return visit(loss);
-  return Batches(function, numBatches).run(loss, visit);
+  return Batches(function, numBatches, loc).run(loss, visit);
 }

@@ -11,10 +11,10 @@ namespace mlir::tp {
 /// compute that of `numBatches`: dimension 0 of each argument becomes as many
 /// times as large, of which each batch takes its part; each rank gives its next
 /// examples, so that none of them moves. `visit` is called for each batch, with
-/// its loss, when the block ends with what computes it. Emits an error where
-/// the ranks' examples aren't as many.
+/// its loss, when the block ends with what computes it. Emits an error at `loc`
+/// where the ranks' examples aren't as many.
 LogicalResult forEachBatch(func::FuncOp function, Value loss,
-                           int64_t numBatches,
+                           int64_t numBatches, Location loc,
                            llvm::function_ref<LogicalResult(Value loss)> visit);
 
 } // namespace mlir::tp

@@ -137,7 +137,10 @@ private:
 
     Gradients gradients;
     if (failed(forEachBatch(
-            function, loss, config.accumulate, [&](Value batchLoss) {
+            function, loss, config.accumulate,
+            config.accumulateLoc ? Location(config.accumulateLoc)
+                                 : function.getLoc(),
+            [&](Value batchLoss) {
               return differentiateBatch(batchLoss, arguments, gradients);
             })))
       return failure();

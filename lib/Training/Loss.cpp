@@ -9,6 +9,18 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::nn::expr;
 
+/// An error at `loc` of the training file, or of the loss there; at the
+/// function without a file.
+static InFlightDiagnostic emitLossError(func::FuncOp function,
+                                        const LossConfig &config,
+                                        FileLineColLoc loc) {
+  if (!config.loc)
+    return function.emitError();
+  InFlightDiagnostic error = emitError(loc ? loc : config.loc);
+  error.attachNote(function.getLoc()) << "the model is here";
+  return error;
+}
+
 namespace {
 
 class LossBuilder {
@@ -22,14 +34,15 @@ public:
   FailureOr<Value> build(Value output, unsigned index) {
     auto type = dyn_cast<RankedTensorType>(output.getType());
     if (!type || !isa<FloatType>(type.getElementType()))
-      return function.emitError("the loss is of result ")
-             << index << ", which should be a float tensor, found "
-             << output.getType();
+      return emitLossError(function, config, config.outputLoc)
+             << "the loss is of result " << index
+             << ", which should be a float tensor, found " << output.getType();
     switch (config.kind) {
     case LossConfig::Output:
       if (type.getRank() != 0)
-        return function.emitError("the loss, result ")
-               << index << ", should be a scalar, found " << type
+        return emitLossError(function, config, config.outputLoc)
+               << "the loss, result " << index << ", should be a scalar, found "
+               << type
                << "; reduce it, or give a training file with another 'loss'";
       return output;
     case LossConfig::MSE:
@@ -58,15 +71,16 @@ private:
     if (dim < 0)
       dim += rank;
     if (rank == 0 || dim < 0 || dim >= rank)
-      return function.emitError("class_dim ")
-             << config.classDim << " is no dimension of the logits, " << type;
+      return emitLossError(function, config, config.classDimLoc)
+             << "class_dim " << config.classDim
+             << " is no dimension of the logits, " << type;
     SmallVector<int64_t> shape(type.getShape());
     int64_t numClasses = shape[dim];
     if (!config.weights.empty() &&
         static_cast<int64_t>(config.weights.size()) != numClasses)
-      return function.emitError("the loss has ")
-             << config.weights.size() << " weights for " << numClasses
-             << " classes";
+      return emitLossError(function, config, config.weightLoc)
+             << "the loss has " << config.weights.size() << " weights for "
+             << numClasses << " classes";
     shape.erase(shape.begin() + dim);
     Value target = addTarget(RankedTensorType::get(shape, b.getI64Type()));
     // nn.cross_entropy has the classes second.
@@ -137,9 +151,10 @@ LogicalResult tp::addLoss(func::FuncOp function, const LossConfig &config) {
   Operation *terminator = function.getBody().front().getTerminator();
   auto index = static_cast<unsigned>(config.output);
   if (index >= terminator->getNumOperands())
-    return function.emitError("the loss is of result ")
-           << index << ", but '@" << function.getName() << "' has "
-           << terminator->getNumOperands() << " results";
+    return emitLossError(function, config, config.outputLoc)
+           << "the loss is of result " << index << ", but '@"
+           << function.getName() << "' has " << terminator->getNumOperands()
+           << " results";
   FailureOr<Value> loss =
       LossBuilder(function, config).build(terminator->getOperand(index), index);
   if (failed(loss))

@@ -46,8 +46,10 @@ public:
     if (const PlanValue *clip = fields["clip_grad_norm"])
       config.clipNorm = readNumber(*clip, "clip_grad_norm", 0, std::nullopt,
                                    /*openBelow=*/true);
-    if (const PlanValue *accumulate = fields["accumulate"])
+    if (const PlanValue *accumulate = fields["accumulate"]) {
       config.accumulate = readInteger(*accumulate, "accumulate", 1);
+      config.accumulateLoc = accumulate->loc;
+    }
     if (const PlanValue *compute = fields["compute"])
       readCompute(*compute);
     readPatterns(fields["checkpoint"], "checkpoint", config.checkpoint,
@@ -166,8 +168,10 @@ private:
                     "loss must be cross_entropy, mse or output, found " +
                         name->describe());
     loss.kind = *kind;
-    if (const PlanValue *output = fields["output"])
+    if (const PlanValue *output = fields["output"]) {
       loss.output = readInteger(*output, "output", 0);
+      loss.outputLoc = output->loc;
+    }
     if (const PlanValue *reduction = fields["reduction"]) {
       if (reduction->text == "sum")
         loss.reduction = nn::LossReduction::Sum;
@@ -186,9 +190,12 @@ private:
       loss.ignoreIndex = readInteger(*ignored, "ignore_index", std::nullopt);
     if (const PlanValue *smoothing = fields["label_smoothing"])
       loss.labelSmoothing = readNumber(*smoothing, "label_smoothing", 0, 1);
-    if (const PlanValue *dim = fields["class_dim"])
+    if (const PlanValue *dim = fields["class_dim"]) {
       loss.classDim = readInteger(*dim, "class_dim", std::nullopt);
+      loss.classDimLoc = dim->loc;
+    }
     if (const PlanValue *weight = fields["weight"]) {
+      loss.weightLoc = weight->loc;
       if (!weight->isList())
         return report(weight->loc,
                       "weight must be a list with a number for each class, "

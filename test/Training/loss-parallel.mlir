@@ -67,7 +67,7 @@ parallelize:
 
 //--- smooth.yaml
 # CHECK: plan.yaml:3:1: error: loss_parallel has no label smoothing
-# CHECK: smooth.yaml:[[#@LINE+1]]:2: note: this cross entropy smooths by 1.000000e-01
+# CHECK: smooth.yaml:[[#@LINE+1]]:2: note: this cross entropy smooths its labels
 {loss: {name: cross_entropy, label_smoothing: 0.1}, optimizer: SGD}
 
 //--- mse.yaml

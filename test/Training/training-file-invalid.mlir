@@ -178,17 +178,18 @@ frozen: [prj.weight]
 checkpoint: [pro]
 
 //--- weights.yaml
-# CHECK: model.mlir:1:1: error: the loss has 2 weights for 6 classes
+# CHECK: weights.yaml:[[#@LINE+2]]:29: error: the loss has 2 weights for 6 classes
+# CHECK: model.mlir:1:1: note: the model is here
 loss: {name: cross_entropy, weight: [1, 2]}
 optimizer: Adam
 
 //--- classes.yaml
-# CHECK: model.mlir:1:1: error: class_dim 2 is no dimension of the logits, 'tensor<4x6xf32>'
+# CHECK: classes.yaml:[[#@LINE+1]]:40: error: class_dim 2 is no dimension of the logits, 'tensor<4x6xf32>'
 loss: {name: cross_entropy, class_dim: 2}
 optimizer: Adam
 
 //--- result.yaml
-# CHECK: model.mlir:1:1: error: the loss is of result 1, but '@main' has 1 results
+# CHECK: result.yaml:[[#@LINE+1]]:27: error: the loss is of result 1, but '@main' has 1 results
 loss: {name: mse, output: 1}
 optimizer: Adam
 

@@ -33,8 +33,8 @@ struct LossConfig {
   double labelSmoothing = 0;
   int64_t classDim = -1;
   std::vector<double> weights;
-  /// Where the file has it; null without a file.
-  FileLineColLoc loc;
+  /// Where the file has it, and its keys; null where it doesn't.
+  FileLineColLoc loc, outputLoc, classDimLoc, weightLoc;
 };
 
 struct OptimizerConfig {
@@ -73,6 +73,7 @@ struct TrainingConfig {
   std::optional<double> clipNorm;
   /// How many batches' gradients make up one step.
   int64_t accumulate = 1;
+  FileLineColLoc accumulateLoc;
   /// Type of the forward and backward pass; null: as in the model.
   FloatType computeType;
   /// Patterns of modules whose values the backward pass computes again.
