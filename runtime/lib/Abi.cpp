@@ -57,14 +57,22 @@ int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
 
 int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args, const void *a,
                   const void *b, void *c, const void *bias) {
-  return guarded(*ctx, [&] { gemm(*args, a, b, c, bias, ctx->gemm); });
+  return guarded(*ctx, [&] {
+    if (ctx->stream)
+      ctx->stream->gemm(*args, a, b, c, bias);
+    else
+      gemm(*args, a, b, c, bias, ctx->gemm);
+  });
 }
 
 int32_t tprt_attention(tprt_rank *ctx, const tprt_attention_args *args,
                        const void *query, const void *key, const void *value,
                        const void *mask, void *output) {
   return guarded(*ctx, [&] {
-    attention(*args, query, key, value, mask, output, ctx->gemm);
+    if (ctx->stream)
+      ctx->stream->attention(*args, query, key, value, mask, output);
+    else
+      attention(*args, query, key, value, mask, output, ctx->gemm);
   });
 }
 
@@ -75,9 +83,41 @@ int32_t tprt_attention_gradient(tprt_rank *ctx,
                                 const void *gradient, void *query_gradient,
                                 void *key_gradient, void *value_gradient) {
   return guarded(*ctx, [&] {
+    if (ctx->stream)
+      throw executionError("attention's gradient is not a call on a device");
     attentionGradient(*args, query, key, value, mask, gradient, query_gradient,
                       key_gradient, value_gradient, ctx->gemm);
   });
+}
+
+/// The stream of a program for devices.
+static DeviceStream &getStream(tprt_rank &rank) {
+  if (!rank.stream)
+    throw executionError("the program calls a device, but its manifest says "
+                         "that it is for the host");
+  return *rank.stream;
+}
+
+int32_t tprt_launch(tprt_rank *ctx, int32_t kernel,
+                    const tprt_launch_args *args, void *const *arguments) {
+  return guarded(*ctx,
+                 [&] { getStream(*ctx).launch(kernel, *args, arguments); });
+}
+
+int32_t tprt_copy(tprt_rank *ctx, void *dst, const void *src, int64_t bytes) {
+  return guarded(*ctx, [&] { getStream(*ctx).copy(dst, src, bytes); });
+}
+
+int32_t tprt_fill(tprt_rank *ctx, void *dst, uint64_t pattern, int32_t width,
+                  int64_t count) {
+  return guarded(*ctx,
+                 [&] { getStream(*ctx).fill(dst, pattern, width, count); });
+}
+
+void *tprt_error_record(tprt_rank *ctx) {
+  void *record = nullptr;
+  guarded(*ctx, [&] { record = getStream(*ctx).getErrorRecord(); });
+  return record;
 }
 
 void tprt_mark(tprt_rank *ctx, int32_t op) {

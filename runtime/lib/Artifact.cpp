@@ -164,6 +164,14 @@ std::shared_ptr<const Artifact> Artifact::load(const std::string &path) {
   if (!artifact->entry)
     throw inputError("'" + path + "': its code has no function '" + entry +
                      "'");
+  if (!artifact->manifest.isForCuda)
+    return artifact;
+  artifact->deviceCode = static_cast<const tprt_device_code *>(
+      ::dlsym(artifact->handle, "tprt_device_code"));
+  if (!artifact->deviceCode)
+    throw inputError("'" + path +
+                     "': its manifest says that it is for CUDA devices, but "
+                     "its code has no 'tprt_device_code'");
   return artifact;
 }
 

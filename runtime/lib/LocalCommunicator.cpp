@@ -5,12 +5,15 @@
 // program runs. All-reduce reduces by chunks, one per rank, which writes it to
 // everyone's result.
 //
+// On a device the same happens later, in the order of the ranks' streams: where
+// threads meet, each has announced an event, and its stream waits for those of
+// the others.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Barrier.h"
 #include "Cores.h"
-#include "Reduce.h"
-#include "Walk.h"
+#include "Device.h"
 #include "tprt/Communicator.h"
 
 #include <algorithm>
@@ -40,10 +43,17 @@ struct alignas(64) State {
 /// Ranks that communicate with each other.
 struct Group {
   Group(const std::vector<int64_t> &ranks, uint32_t spins)
-      : ranks(ranks), barrier(ranks.size(), spins) {}
+      : ranks(ranks), barrier(ranks.size(), spins) {
+    for (std::vector<Event *> &announced : events)
+      announced.resize(ranks.size());
+  }
 
   std::vector<int64_t> ranks;
   Barrier barrier;
+  /// What the members' streams have announced, by position. Who announces the
+  /// next one while others still look for the last has met them in between, so
+  /// that two take turns.
+  std::vector<Event *> events[2];
 };
 
 /// A box of the operand of rank `from` and where it goes.
@@ -229,14 +239,16 @@ namespace {
 /// One call of a collective by one rank.
 struct Participant {
   World &world;
+  Stream &stream;
   const Collective &collective;
   const Part &part;
   int64_t rank;
   int64_t elementBytes;
-  int64_t received = 0; ///< bytes from other ranks
+  int64_t received = 0;  ///< bytes from other ranks
+  bool isSecond = false; ///< of the two meetings
 
   const std::vector<int64_t> &getRanks() const { return part.group->ranks; }
-  void meet() { world.wait(*part.group, rank); }
+  void meet();
 
   void count(int64_t from, int64_t bytes) {
     if (from != rank)
@@ -250,12 +262,26 @@ struct Participant {
 
 } // namespace
 
+/// What is enqueued after this runs after all that the members have enqueued
+/// before.
+void Participant::meet() {
+  std::vector<Event *> &events = part.group->events[isSecond];
+  isSecond = true;
+  events[part.position] = stream.announce();
+  world.wait(*part.group, rank);
+  if (!events[part.position])
+    return;
+  for (size_t i = 0; i < events.size(); ++i)
+    if (static_cast<int64_t>(i) != part.position)
+      stream.waitFor(events[i]);
+}
+
 void Participant::copy(std::byte *dst) {
   for (const Read &read : part.reads) {
     const std::byte *src = world.getState(read.from).src;
     if (read.from == rank && src == dst)
       continue; // it is in its place: nothing is overwritten here
-    read.walk.copy(elementBytes, src, dst);
+    stream.copy(read.walk, elementBytes, src, dst);
     count(read.from, read.walk.getNumElements() * elementBytes);
   }
 }
@@ -269,8 +295,8 @@ void Participant::reduceScatter(std::byte *dst) {
                                          int64_t size) {
     for (size_t i = 0; i < operands.size(); ++i)
       operands[i] = world.getState(part.reads[i].from).src + src * elementBytes;
-    reduce(collective.reduction, collective.dtype, operands,
-           {dst + result * elementBytes}, size);
+    stream.reduce(collective.reduction, collective.dtype, operands,
+                  {dst + result * elementBytes}, size);
   });
   for (const Read &read : part.reads)
     count(read.from, read.walk.getNumElements() * elementBytes);
@@ -296,8 +322,8 @@ void Participant::allReduce() {
   }
   // Its own last: that stays in this core's cache.
   std::swap(results[part.position], results.back());
-  reduce(collective.reduction, collective.dtype, operands, results,
-         getSize(part.position));
+  stream.reduce(collective.reduction, collective.dtype, operands, results,
+                getSize(part.position));
   meet();
   // What the others have written here.
   for (int64_t p = 0; p < n; ++p)
@@ -308,8 +334,10 @@ namespace {
 
 class LocalCommunicator final : public Communicator {
 public:
-  LocalCommunicator(std::shared_ptr<World> world, int64_t rank)
-      : world(std::move(world)), rank(rank) {}
+  /// `stream` is null on the host.
+  LocalCommunicator(std::shared_ptr<World> world, int64_t rank, Stream *stream)
+      : world(std::move(world)), rank(rank),
+        stream(stream ? *stream : hostStream) {}
 
   int64_t getRank() const override { return rank; }
   int64_t run(int64_t id, const std::byte *src, std::byte *dst) override;
@@ -319,12 +347,11 @@ public:
 
 private:
   void checkSameCollective(const Participant &self, int64_t id);
-  std::byte *getStaging(int64_t bytes);
 
   std::shared_ptr<World> world;
   int64_t rank;
-  std::shared_ptr<std::byte> staging;
-  int64_t stagingBytes = 0;
+  HostStream hostStream;
+  Stream &stream;
 };
 
 } // namespace
@@ -368,7 +395,8 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
   state.dst = dst;
   state.id = id;
   state.activity.store(id, std::memory_order_relaxed);
-  Participant self{*world, collective, part, rank, byteWidth(collective.dtype)};
+  Participant self{*world, stream, collective,
+                   part,   rank,   byteWidth(collective.dtype)};
   self.meet();
   checkSameCollective(self, id);
 
@@ -378,10 +406,10 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
     self.reduceScatter(dst);
     self.meet();
   } else if (src == dst && part.overwrites) {
-    std::byte *staged = getStaging(part.resultBytes);
+    std::byte *staged = stream.getStaging(part.resultBytes);
     self.copy(staged);
     self.meet();
-    std::memcpy(dst, staged, part.resultBytes);
+    stream.copy(dst, staged, part.resultBytes);
   } else {
     if (src != dst || !part.isInPlace)
       self.copy(dst);
@@ -392,20 +420,14 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
   return self.received;
 }
 
-std::byte *LocalCommunicator::getStaging(int64_t bytes) {
-  if (stagingBytes < bytes) {
-    staging = allocateAligned(bytes);
-    stagingBytes = bytes;
-  }
-  return staging.get();
-}
-
 std::vector<std::unique_ptr<Communicator>>
 tprt::makeLocalCommunicators(const Manifest &manifest,
                              const CommunicatorOptions &options) {
   auto world = std::make_shared<World>(manifest, options);
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
-    communicators.push_back(std::make_unique<LocalCommunicator>(world, rank));
+    communicators.push_back(std::make_unique<LocalCommunicator>(
+        world, rank,
+        options.device ? options.device->getStream(rank) : nullptr));
   return communicators;
 }

@@ -495,6 +495,13 @@ Manifest Manifest::parse(std::string_view text) {
       manifest.variants.push_back(
           {variant["entry"].getString(), variant["features"].getStrings()});
 
+  if (target.has("device")) {
+    if (std::string device = target["device"].getString(); device != "cuda")
+      target["device"].fail("found '" + device + "', expected 'cuda'");
+    manifest.isForCuda = true;
+    manifest.architectures = target["architectures"].getInts(0, 1000);
+  }
+
   manifest.worldSize = root["world_size"].getInt(1, maxWorldSize);
   Node mesh = root["mesh"];
   manifest.meshName = mesh["name"].getString();

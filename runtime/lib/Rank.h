@@ -6,17 +6,20 @@
 
 #include "Gemm.h"
 #include "Recorder.h"
+#include "Stream.h"
 #include "tprt/Communicator.h"
 #include "tprt/Session.h"
 
 /// What the program's first argument points to. Each rank's thread has its own.
 struct tprt_rank {
-  tprt_rank(const tprt::Manifest &manifest, tprt::Communicator &communicator)
-      : manifest(manifest), communicator(communicator),
+  tprt_rank(const tprt::Manifest &manifest, tprt::Communicator &communicator,
+            tprt::DeviceStream *stream = nullptr)
+      : manifest(manifest), communicator(communicator), stream(stream),
         counts(manifest.collectives.size()) {}
 
   const tprt::Manifest &manifest;
   tprt::Communicator &communicator;
+  tprt::DeviceStream *stream;                ///< null on the host
   std::vector<tprt::CollectiveCount> counts; ///< by collective, of this run
   int64_t lastCollective = -1; ///< the one that is running or ran last
   bool isInCollective = false;

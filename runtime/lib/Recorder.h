@@ -4,6 +4,7 @@
 #ifndef TPRT_LIB_RECORDER_H
 #define TPRT_LIB_RECORDER_H
 
+#include "Stream.h"
 #include "tprt/Recording.h"
 
 #include <chrono>
@@ -11,11 +12,18 @@
 namespace tprt {
 
 /// Writes the slices of one rank. Ops follow each other, and end where the next
-/// one, a collective, or the end of the run begins.
+/// one, a collective, or the end of the run begins. On a device these are
+/// points of its stream, whose times are known when the run is over.
 class Recorder {
 public:
-  Recorder(std::vector<Slice> &slices, int64_t run)
-      : slices(slices), run(run), begin(now()) {}
+  /// `stream` is null on the host.
+  Recorder(std::vector<Slice> &slices, int64_t run,
+           DeviceStream *stream = nullptr)
+      : slices(slices), first(slices.size()), stream(stream), run(run) {
+    if (stream)
+      stream->beginTiming();
+    begin = now();
+  }
 
   /// Code of op `op` begins.
   void beginOp(int64_t op) { current = {Slice::Kind::Op, op, run, endOp()}; }
@@ -29,13 +37,22 @@ public:
     slices.push_back(collective);
   }
 
+  /// When all that was enqueued is done.
   void endRun() {
     int64_t end = endOp();
     slices.push_back({Slice::Kind::Run, run, run, begin, end});
+    if (!stream)
+      return;
+    for (size_t i = first; i < slices.size(); ++i) {
+      slices[i].begin = stream->getTime(slices[i].begin);
+      slices[i].end = stream->getTime(slices[i].end);
+    }
   }
 
 private:
-  static int64_t now() {
+  int64_t now() const {
+    if (stream)
+      return stream->markTime();
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
@@ -52,6 +69,8 @@ private:
   }
 
   std::vector<Slice> &slices;
+  size_t first; ///< slice of this run
+  DeviceStream *stream;
   int64_t run, begin;
   Slice current{Slice::Kind::Op, -1, 0};
   Slice collective{Slice::Kind::Collective, -1, 0};

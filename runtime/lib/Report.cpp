@@ -60,10 +60,18 @@ static std::string listTypes(Dtype dtype, const std::vector<Shape> &shapes) {
   return text;
 }
 
+/// ", CUDA sm_80, sm_90"; nothing for a program for the host.
+static std::string listArchitectures(const Manifest &manifest) {
+  std::string text = manifest.isForCuda ? ", CUDA" : "";
+  for (size_t i = 0; i < manifest.architectures.size(); ++i)
+    text += (i ? ", sm_" : " sm_") + std::to_string(manifest.architectures[i]);
+  return text;
+}
+
 std::string tprt::describe(const Manifest &manifest) {
-  std::string text = "producer: " + manifest.producer +
-                     "\ntarget: " + manifest.triple +
-                     "\nmesh: " + manifest.meshName + " (";
+  std::string text =
+      "producer: " + manifest.producer + "\ntarget: " + manifest.triple +
+      listArchitectures(manifest) + "\nmesh: " + manifest.meshName + " (";
   for (size_t i = 0; i < manifest.axes.size(); ++i)
     text += (i ? ", " : "") + manifest.axes[i].name + " = " +
             std::to_string(manifest.axes[i].size);
@@ -205,6 +213,7 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
       {"tool", "tp-run " + std::string(getVersion())},
       {"artifact", artifactPath},
       {"backend", "local"},
+      {"device", manifest.isForCuda ? "cuda" : "cpu"},
       {"world_size", manifest.worldSize},
       {"warmup", options.warmup},
       {"repeat", options.repeat},

@@ -3,6 +3,7 @@
 #include "tprt/Session.h"
 
 #include "Cores.h"
+#include "Cuda/CudaDevice.h"
 #include "ShardedTensors.h"
 #include "Team.h"
 
@@ -70,76 +71,72 @@ struct RankMemory {
 
 } // namespace
 
-/// One call of a rank's program.
-static void runOnce(tprt_rank &rank, const Artifact &artifact,
-                    const ShardedTensors &inputs,
-                    const ShardedTensors &parameters,
-                    const RankMemory &memory) {
-  int64_t id = rank.communicator.getRank();
-  std::fill(rank.counts.begin(), rank.counts.end(), CollectiveCount());
-  rank.lastCollective = -1;
-  int32_t status = artifact.getEntry()(
-      &rank, id, inputs.getPointers(id), parameters.getPointers(id),
-      memory.outputPointers.data(), memory.arena.get());
-  if (status == TPRT_OK && rank.error.empty())
-    return;
-  if (rank.isAborted)
-    throw AbortedError(rank.error);
-  throw executionError(rank.error.empty() ? "the program returned status " +
-                                                std::to_string(status)
-                                          : rank.error);
+static std::shared_ptr<Device> makeDevice(const Artifact &artifact,
+                                          const CudaOptions &options) {
+  if (artifact.getDeviceCode())
+    return cuda::makeDevice(*artifact.getDeviceCode(), options);
+  return std::make_shared<HostDevice>();
 }
 
 struct Session::Impl {
   std::shared_ptr<const Artifact> artifact;
   SessionOptions options;
-  ShardedTensors parameters;
-  std::vector<RankMemory> memory;
-  std::unique_ptr<Team> team; ///< made by the first run
+  std::shared_ptr<Device> device = nullptr;
+  std::vector<int64_t> ranks = {}; ///< of this process
+  ShardedTensors inputs = {}, parameters = {};
+  std::vector<RankMemory> memory = {};
+  std::unique_ptr<Team> team = {}; ///< made by the first run
+  /// On a device: whether what a run needs is loaded, allocated and connected,
+  /// and a whole run of all ranks here, captured.
+  bool isWarm = false;
+  std::shared_ptr<void> captured = {};
+  std::vector<Event *> announced = {}; ///< by the ranks, while they capture
   std::atomic<int64_t> packedWeightBytes{0};
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
-  std::vector<int64_t> getHostedRanks() const;
   void allocate();
   void makeTeam();
   void nameConstants();
-  void runRank(tprt_rank &rank, const ShardedTensors &inputs,
-               const RunOptions &options, RunResult &result);
-  void gatherOutputs(const std::vector<int64_t> &ranks, RunResult &result);
-  void keepBlocks(const std::vector<int64_t> &ranks, RunResult &result);
+  void runProgram(tprt_rank &rank);
+  void capture(tprt_rank &rank);
+  void runStep(tprt_rank &rank);
+  DeviceStream::Poll getPoll(tprt_rank &rank) const;
+  void runRank(tprt_rank &rank, const RunOptions &options, RunResult &result);
+  void gatherOutputs(RunResult &result);
+  void keepBlocks(RunResult &result);
 };
-
-/// The ranks whose blocks this process has at their newest values: all of them
-/// while nothing has run.
-std::vector<int64_t> Session::Impl::getHostedRanks() const {
-  if (team)
-    return team->getRanks();
-  std::vector<int64_t> all(getManifest().worldSize);
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
 
 void Session::Impl::allocate() {
   const Manifest &manifest = getManifest();
   memory.resize(manifest.worldSize);
-  for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
-    memory[rank].arena = allocateAligned(manifest.arenaBytes);
+  announced.resize(manifest.worldSize);
+  for (int64_t rank : ranks) {
+    memory[rank].arena = device->allocate(manifest.arenaBytes);
     for (const TensorInfo &output : manifest.outputs) {
       memory[rank].outputs.push_back(
-          allocateAligned(output.getShardBytes(rank)));
+          device->allocate(output.getShardBytes(rank)));
       memory[rank].outputPointers.push_back(memory[rank].outputs.back().get());
     }
   }
 }
 
 void Session::Impl::makeTeam() {
-  team = std::make_unique<Team>(getManifest(), options);
+  team = std::make_unique<Team>(getManifest(), options, *device);
+  std::vector<int64_t> hosted = team->getRanks();
+  std::sort(hosted.begin(), hosted.end());
+  if (hosted != ranks) {
+    team.reset();
+    throw executionError("the backend runs other ranks in this process than "
+                         "SessionOptions::ranks says");
+  }
   nameConstants();
 }
 
 /// Tells the ranks which blocks keep their values from now on.
 void Session::Impl::nameConstants() {
   team->run([&](tprt_rank &rank) {
+    if (rank.stream)
+      return;
     int64_t id = rank.communicator.getRank();
     std::vector<std::span<const std::byte>> constants;
     const std::vector<TensorInfo> &infos = getManifest().parameters;
@@ -152,8 +149,97 @@ void Session::Impl::nameConstants() {
   });
 }
 
-void Session::Impl::runRank(tprt_rank &rank, const ShardedTensors &inputs,
-                            const RunOptions &options, RunResult &result) {
+/// One call of a rank's program.
+void Session::Impl::runProgram(tprt_rank &rank) {
+  int64_t id = rank.communicator.getRank();
+  std::fill(rank.counts.begin(), rank.counts.end(), CollectiveCount());
+  rank.lastCollective = -1;
+  if (rank.stream)
+    rank.stream->beginRun();
+  int32_t status = artifact->getEntry()(
+      &rank, id, inputs.getPointers(id), parameters.getPointers(id),
+      memory[id].outputPointers.data(), memory[id].arena.get());
+  if (status == TPRT_OK && rank.error.empty()) {
+    if (rank.stream)
+      rank.stream->endRun();
+    return;
+  }
+  if (rank.isAborted)
+    throw AbortedError(rank.error);
+  throw executionError(rank.error.empty() ? "the program returned status " +
+                                                std::to_string(status)
+                                          : rank.error);
+}
+
+/// Captures one run of all ranks here as a whole, into `captured`: the first
+/// rank's stream is captured, the others' join it at the start, and it waits
+/// for them at the end.
+void Session::Impl::capture(tprt_rank &rank) {
+  int64_t id = rank.communicator.getRank();
+  bool isFirst = id == ranks.front();
+  DeviceStream &stream = *rank.stream;
+  auto meet = [&](auto announce, auto use) {
+    announce();
+    rank.communicator.barrier();
+    use();
+    rank.communicator.barrier();
+  };
+  meet(
+      [&] {
+        if (!isFirst)
+          return;
+        stream.beginCapture();
+        announced[id] = stream.announce();
+      },
+      [&] {
+        if (!isFirst)
+          stream.waitFor(announced[ranks.front()]);
+      });
+  runProgram(rank);
+  meet([&] { announced[id] = stream.announce(); },
+       [&] {
+         if (!isFirst)
+           return;
+         for (int64_t other : ranks)
+           if (other != id)
+             stream.waitFor(announced[other]);
+         captured = stream.endCapture();
+       });
+}
+
+/// Watches over the device while a rank waits for it.
+DeviceStream::Poll Session::Impl::getPoll(tprt_rank &rank) const {
+  return [&](std::chrono::steady_clock::duration waited) {
+    rank.communicator.poll();
+    std::chrono::milliseconds timeout = options.communicator.timeout;
+    if (timeout.count() > 0 && waited > timeout)
+      throw executionError("no progress on the device for " +
+                           std::to_string(timeout.count() / 1000) + " s");
+  };
+}
+
+/// One run of a rank, from its start until its results are there.
+void Session::Impl::runStep(tprt_rank &rank) {
+  if (!rank.stream)
+    return runProgram(rank);
+  if (!options.cuda.graphs || !isWarm || rank.recorder) {
+    runProgram(rank);
+  } else {
+    if (!captured)
+      capture(rank);
+    // What the others have captured is done when the first one's stream is.
+    if (rank.communicator.getRank() == ranks.front()) {
+      rank.stream->replay(captured.get());
+      rank.stream->finish(getPoll(rank));
+    }
+    rank.communicator.barrier();
+  }
+  rank.lastCollective = -1; // what fails now was enqueued anywhere
+  rank.stream->finish(getPoll(rank));
+}
+
+void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
+                            RunResult &result) {
   using Clock = std::chrono::steady_clock;
   int64_t id = rank.communicator.getRank();
   bool keepsTime = id == team->getRanks().front();
@@ -163,12 +249,15 @@ void Session::Impl::runRank(tprt_rank &rank, const ShardedTensors &inputs,
     Clock::time_point start = Clock::now();
     if (recording && i >= options.warmup)
       rank.recorder.emplace(recording->ranks[id],
-                            recording->numRuns + i - options.warmup);
-    runOnce(rank, *artifact, inputs, parameters, memory[id]);
+                            recording->numRuns + i - options.warmup,
+                            rank.stream);
+    runStep(rank);
     if (rank.recorder)
       rank.recorder->endRun();
     rank.communicator.barrier();
     rank.recorder.reset();
+    if (keepsTime)
+      isWarm = true; // the others look when they have met again
     if (keepsTime && i >= options.warmup)
       result.seconds.push_back(
           std::chrono::duration<double>(Clock::now() - start).count());
@@ -177,45 +266,53 @@ void Session::Impl::runRank(tprt_rank &rank, const ShardedTensors &inputs,
   packedWeightBytes += rank.gemm.getPackedBytes();
 }
 
-void Session::Impl::gatherOutputs(const std::vector<int64_t> &ranks,
-                                  RunResult &result) {
+void Session::Impl::gatherOutputs(RunResult &result) {
   const Manifest &manifest = getManifest();
   for (size_t i = 0; i < manifest.outputs.size(); ++i) {
     const TensorInfo &info = manifest.outputs[i];
     Tensor tensor{info.dtype, info.shape, nullptr};
     std::shared_ptr<std::byte> data = allocateAligned(tensor.getNumBytes());
     for (int64_t rank : ranks)
-      writeBlock(info.shape, info.shards[rank], byteWidth(info.dtype),
-                 memory[rank].outputs[i].get(), data.get());
+      device->read(memory[rank].outputs[i].get(), info.dtype, info.shape,
+                   info.shards[rank], data.get());
     tensor.data = data;
     result.outputs[info.name] = tensor;
   }
 }
 
-void Session::Impl::keepBlocks(const std::vector<int64_t> &ranks,
-                               RunResult &result) {
+void Session::Impl::keepBlocks(RunResult &result) {
   const Manifest &manifest = getManifest();
   result.blocks.resize(manifest.worldSize);
   for (int64_t rank : ranks)
     for (size_t i = 0; i < manifest.outputs.size(); ++i) {
       const TensorInfo &info = manifest.outputs[i];
-      int64_t bytes = info.getShardBytes(rank);
-      std::shared_ptr<std::byte> data = allocateAligned(bytes);
-      std::memcpy(data.get(), memory[rank].outputs[i].get(), bytes);
-      result.blocks[rank][info.name] = {info.dtype,
-                                        info.shards[rank].getShape(), data};
+      Shape shape = info.shards[rank].getShape();
+      std::shared_ptr<std::byte> data =
+          allocateAligned(info.getShardBytes(rank));
+      device->read(memory[rank].outputs[i].get(), info.dtype, shape,
+                   makeBox(Shape(shape.size()), shape), data.get());
+      result.blocks[rank][info.name] = {info.dtype, shape, data};
     }
 }
 
 Session::Session(std::shared_ptr<const Artifact> artifact,
                  const TensorMap &weights, SessionOptions options)
-    : impl(new Impl{std::move(artifact), std::move(options), {}, {}, {}, {}}) {
+    : impl(new Impl{std::move(artifact), std::move(options)}) {
   const Manifest &manifest = impl->getManifest();
   std::string problems = checkTensors(manifest.parameters, weights, "weight",
                                       /*allowUnused=*/true);
   if (!problems.empty())
     throw inputError(problems);
-  impl->parameters = ShardedTensors(manifest.parameters, manifest.worldSize);
+  impl->ranks = impl->options.ranks;
+  if (impl->ranks.empty()) {
+    impl->ranks.resize(manifest.worldSize);
+    std::iota(impl->ranks.begin(), impl->ranks.end(), 0);
+  }
+  impl->device = makeDevice(*impl->artifact, impl->options.cuda);
+  impl->inputs = ShardedTensors(manifest.inputs, manifest.worldSize,
+                                impl->ranks, impl->device);
+  impl->parameters = ShardedTensors(manifest.parameters, manifest.worldSize,
+                                    impl->ranks, impl->device);
   for (size_t i = 0; i < manifest.parameters.size(); ++i) {
     const TensorInfo &info = manifest.parameters[i];
     if (auto found = weights.find(info.name); found != weights.end())
@@ -249,9 +346,8 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
       checkTensors(manifest.inputs, inputs, "input", /*allowUnused=*/false);
   if (!problems.empty())
     throw inputError(problems);
-  ShardedTensors shardedInputs(manifest.inputs, manifest.worldSize);
   for (size_t i = 0; i < manifest.inputs.size(); ++i)
-    shardedInputs.set(i, inputs.at(manifest.inputs[i].name));
+    impl->inputs.set(i, inputs.at(manifest.inputs[i].name));
 
   // Threads within a product serve a single rank, but would only stand in the
   // way of several.
@@ -264,27 +360,27 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   if (options.recording)
     options.recording->ranks.resize(manifest.worldSize);
   try {
-    impl->team->run([&](tprt_rank &rank) {
-      impl->runRank(rank, shardedInputs, options, result);
-    });
+    impl->team->run(
+        [&](tprt_rank &rank) { impl->runRank(rank, options, result); });
   } catch (const Error &) {
     impl->team.reset();
+    impl->captured.reset();
+    impl->isWarm = false;
+    impl->device->dropStreams();
     throw;
   }
   if (options.recording)
     options.recording->numRuns += options.repeat;
-  const std::vector<int64_t> &ranks = impl->team->getRanks();
-  impl->gatherOutputs(ranks, result);
+  impl->gatherOutputs(result);
   if (options.keepBlocks)
-    impl->keepBlocks(ranks, result);
+    impl->keepBlocks(result);
   return result;
 }
 
 Tensor Session::getParameter(const std::string &name) const {
   const std::vector<TensorInfo> &parameters = getManifest().parameters;
   size_t index = getIndex(parameters, name);
-  if (std::optional<Tensor> value =
-          impl->parameters.gather(index, impl->getHostedRanks()))
+  if (std::optional<Tensor> value = impl->parameters.gather(index))
     return *value;
   throw executionError("the ranks of this process hold only a part of "
                        "parameter '" +

@@ -4,20 +4,23 @@
 #ifndef TPRT_LIB_SHARDEDTENSORS_H
 #define TPRT_LIB_SHARDEDTENSORS_H
 
+#include "Device.h"
 #include "tprt/Manifest.h"
-
-#include <span>
 
 namespace tprt {
 
-/// The local blocks of a list of tensors. Ranks with the same block share its
-/// memory, which may be that of the whole tensor; blocks of updated parameters
-/// are each rank's own, and stay where they are when a new value is set.
+/// The local blocks of a list of tensors, of the ranks of this process. Ranks
+/// with the same block share its memory, which may be that of the whole tensor
+/// where a device shares the host's memory. Blocks of updated parameters are
+/// each rank's own. These, and blocks on other devices, stay where they are
+/// when a new value is set.
 class ShardedTensors {
 public:
   ShardedTensors() = default;
-  /// `infos` outlives this. Every tensor is still to be set or filled.
-  ShardedTensors(const std::vector<TensorInfo> &infos, int64_t worldSize);
+  /// `infos` outlives this; `ranks` are those of this process, ascending. Every
+  /// tensor is still to be set or filled.
+  ShardedTensors(const std::vector<TensorInfo> &infos, int64_t worldSize,
+                 std::vector<int64_t> ranks, std::shared_ptr<Device> device);
 
   /// Cuts `tensor`, which has the shape of tensor `index`, and its dtype, or
   /// f32 for bf16.
@@ -29,23 +32,24 @@ public:
   /// list. It writes to those of updated parameters only.
   void *const *getPointers(int64_t rank) const { return pointers[rank].data(); }
 
-  /// The whole value of tensor `index`, a copy, out of the blocks of `ranks`;
-  /// nothing where they don't cover it.
-  std::optional<Tensor> gather(size_t index,
-                               std::span<const int64_t> ranks) const;
+  /// The whole value of tensor `index`, a copy; nothing where the blocks of
+  /// this process don't cover it.
+  std::optional<Tensor> gather(size_t index) const;
 
   /// Bytes that were copied because they couldn't be used in place.
   int64_t getCopiedBytes() const { return copiedBytes; }
 
 private:
-  void setPrivate(size_t index, const Tensor &tensor);
-  void setShared(size_t index, const Tensor &tensor);
+  template <typename SetBlock>
+  void setBlocks(size_t index, SetBlock setBlock);
+  void place(size_t index, int64_t rank, const Tensor &tensor);
   void hold(size_t index, int64_t rank, std::shared_ptr<const std::byte> data);
   std::byte *getOwnBlock(size_t index, int64_t rank);
-  std::shared_ptr<const std::byte> place(const Tensor &tensor,
-                                         const Block &block);
+  int64_t getFirstSharer(const TensorInfo &info, int64_t rank) const;
 
   const std::vector<TensorInfo> *infos = nullptr;
+  std::vector<int64_t> ranks;
+  std::shared_ptr<Device> device;
   std::vector<std::vector<void *>> pointers; // [rank][tensor]
   std::vector<std::vector<std::shared_ptr<const std::byte>>>
       memory; // [tensor][rank]

@@ -6,9 +6,12 @@
 
 using namespace tprt;
 
-Team::Team(const Manifest &manifest, const SessionOptions &options)
-    : manifest(manifest),
-      communicators(options.makeCommunicators(manifest, options.communicator)) {
+Team::Team(const Manifest &manifest, const SessionOptions &options,
+           Device &device)
+    : manifest(manifest), device(device) {
+  CommunicatorOptions communicatorOptions = options.communicator;
+  communicatorOptions.device = &device;
+  communicators = options.makeCommunicators(manifest, communicatorOptions);
   for (const std::unique_ptr<Communicator> &communicator : communicators)
     ranks.push_back(communicator->getRank());
   for (size_t i = 0; i < communicators.size(); ++i) {
@@ -44,7 +47,8 @@ void Team::run(const Work &work) {
 /// A rank's thread.
 void Team::serve(Communicator &communicator, const std::vector<int> &cores) {
   pinThread(cores);
-  tprt_rank rank(manifest, communicator);
+  tprt_rank rank(manifest, communicator,
+                 device.getStream(communicator.getRank()));
   for (int64_t run = 1;; ++run) {
     const Work *work;
     {

@@ -4,6 +4,7 @@
 #ifndef TPRT_LIB_TEAM_H
 #define TPRT_LIB_TEAM_H
 
+#include "Device.h"
 #include "Rank.h"
 
 #include <condition_variable>
@@ -17,7 +18,7 @@ namespace tprt {
 /// the making of threads and communicators.
 class Team {
 public:
-  Team(const Manifest &manifest, const SessionOptions &options);
+  Team(const Manifest &manifest, const SessionOptions &options, Device &device);
   ~Team();
   Team(const Team &) = delete;
   Team &operator=(const Team &) = delete;
@@ -37,6 +38,7 @@ private:
   void noteFailure(const std::string &message);
 
   const Manifest &manifest;
+  Device &device;
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::vector<int64_t> ranks;
 

@@ -38,6 +38,20 @@ public:
       walk(loops.size(), startA, startB, visit);
   }
 
+  /// Calls visit(offset in a, offset in b, length, count, stride in a, stride
+  /// in b) for each `count` runs that are apart by the same strides.
+  template <typename Visit>
+  void forEachStrip(Visit visit) const {
+    if (count == 0)
+      return;
+    if (loops.empty())
+      return visit(startA, startB, run, int64_t(1), run, run);
+    auto visitStrip = [&](int64_t a, int64_t b, int64_t) {
+      visit(a, b, run, loops[0].size, loops[0].strideA, loops[0].strideB);
+    };
+    walk(loops.size(), startA, startB, visitStrip, /*end=*/1);
+  }
+
   /// Copies the box from `src`, tensor a, to `dst`, tensor b.
   void copy(int64_t elementBytes, const std::byte *src, std::byte *dst) const {
     forEachRun([&](int64_t a, int64_t b, int64_t length) {
@@ -51,13 +65,15 @@ private:
     int64_t size, strideA, strideB;
   };
 
+  /// Runs the loops from the outermost to loop `end`.
   template <typename Visit>
-  void walk(size_t depth, int64_t a, int64_t b, Visit &visit) const {
-    if (depth == 0)
+  void walk(size_t depth, int64_t a, int64_t b, Visit &visit,
+            size_t end = 0) const {
+    if (depth == end)
       return visit(a, b, run);
     const Loop &loop = loops[depth - 1];
     for (int64_t i = 0; i < loop.size; ++i) {
-      walk(depth - 1, a, b, visit);
+      walk(depth - 1, a, b, visit, end);
       a += loop.strideA;
       b += loop.strideB;
     }

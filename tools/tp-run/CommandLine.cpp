@@ -98,6 +98,9 @@ SessionOptions getSessionOptions(const Options &options) {
   sessionOptions.communicator.timeout =
       std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
   sessionOptions.pinRanks = !options.noPin;
+  sessionOptions.cuda = {.device = options.device,
+                         .tf32 = options.tf32,
+                         .graphs = !options.noGraphs};
   return sessionOptions;
 }
 

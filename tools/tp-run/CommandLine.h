@@ -42,6 +42,8 @@ struct Options {
   std::string weights, outputWeights, json, blocks, calibration;
   std::string trace, machine;
   bool profile = false, noPin = false;
+  int device = 0;
+  bool tf32 = false, noGraphs = false;
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
   double timeout = 120;
   tprt::Tolerance tolerance;

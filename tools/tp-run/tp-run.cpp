@@ -272,6 +272,20 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_flag("--no-pin", options.noPin,
                "let the system choose the ranks' cores; otherwise each rank "
                "keeps its own, where there are enough");
+  constexpr const char *cuda = "Programs for CUDA devices";
+  app.add_option("--device", options.device,
+                 "the device that all ranks compute on, as the driver counts")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(cuda);
+  app.add_flag("--tf32", options.tf32,
+               "let products of f32 round their operands to TF32")
+      ->group(cuda);
+  app.add_flag("--no-graphs", options.noGraphs,
+               "enqueue each run anew, instead of capturing the second one and "
+               "replaying it from then on")
+      ->group(cuda);
   app.add_option("--timeout", options.timeout,
                  "seconds that a rank may wait for the others; 0: forever")
       ->check(CLI::Range(0.0, 1e9))

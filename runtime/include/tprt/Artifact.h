@@ -42,6 +42,8 @@ public:
 
   const Manifest &getManifest() const { return manifest; }
   tpx_main_fn getEntry() const { return entry; }
+  /// The kernels of a program for CUDA devices; null for others.
+  const tprt_device_code *getDeviceCode() const { return deviceCode; }
 
 private:
   Artifact() = default;
@@ -50,6 +52,7 @@ private:
   int descriptor = -1;
   void *handle = nullptr;
   tpx_main_fn entry = nullptr;
+  const tprt_device_code *deviceCode = nullptr;
 };
 
 /// Reads the manifest alone, without loading code: for another machine's

@@ -19,6 +19,8 @@
 
 namespace tprt {
 
+class Device;
+
 /// Thrown in the ranks that leave because another one failed; what() is the
 /// failure.
 class TPRT_API AbortedError : public Error {
@@ -37,9 +39,14 @@ public:
 
   /// Runs collective `id`: reads the operand at `src`, writes the result at
   /// `dst`; src == dst is allowed where this rank's have one shape. On return
-  /// `dst` is complete and `src` may be overwritten. Returns the bytes received
-  /// from other ranks, counted where they are copied. Throws AbortedError.
+  /// `dst` is complete and `src` may be overwritten; on a device, for what is
+  /// enqueued later. Returns the bytes received from other ranks, counted where
+  /// they are copied. Throws AbortedError.
   virtual int64_t run(int64_t id, const std::byte *src, std::byte *dst) = 0;
+
+  /// Called from time to time while the rank waits for its device. Throws what
+  /// has gone wrong meanwhile.
+  virtual void poll() {}
 
   /// Waits for all ranks of the world. Throws AbortedError.
   virtual void barrier() = 0;
@@ -57,6 +64,8 @@ struct CommunicatorOptions {
   /// How long a rank may wait for the others before the job is ended with a
   /// report of who waits where. Zero: forever.
   std::chrono::milliseconds timeout{120'000};
+  /// Where the ranks compute; set by the session. Null: on the host.
+  Device *device = nullptr;
 };
 
 /// Makes the communicators of the ranks that this process hosts. The manifest

@@ -65,8 +65,10 @@ struct Manifest {
   std::string producer;
   std::string entry;
   std::string triple;
-  std::vector<std::string> features; ///< LLVM's names, "+avx2"
-  std::vector<CodeVariant> variants; ///< the same for other CPUs, best last
+  std::vector<std::string> features;  ///< LLVM's names, "+avx2"
+  std::vector<CodeVariant> variants;  ///< the same for other CPUs, best last
+  bool isForCuda = false;             ///< computes on CUDA devices
+  std::vector<int64_t> architectures; ///< of these: 90 for sm_90
   std::string meshName;
   std::vector<MeshAxis> axes;
   int64_t worldSize = 1;

@@ -52,12 +52,25 @@ struct RunResult {
       counts; ///< [rank][id], of the last run
 };
 
+/// For programs that compute on a CUDA device.
+struct CudaOptions {
+  int device = 0;    ///< which one, as the driver counts
+  bool tf32 = false; ///< products of f32 may round their operands to TF32
+  /// Captures the second run, and replays it from then on. Runs that are
+  /// recorded aren't replayed.
+  bool graphs = true;
+};
+
 struct SessionOptions {
   /// Bytes that a rank may spend on copies of its weights as matrix products
   /// read them, made at the first run. Results are the same without.
   int64_t maxPackedWeightBytes = int64_t(1) << 30;
   CommunicatorOptions communicator;
   CommunicatorFactory makeCommunicators = makeLocalCommunicators;
+  /// The ranks that this process runs, ascending, where makeCommunicators gives
+  /// it only some of them. Empty: all.
+  std::vector<int64_t> ranks;
+  CudaOptions cuda;
   /// Keeps each rank's thread on cores of its own, where there are enough.
   bool pinRanks = true;
 };

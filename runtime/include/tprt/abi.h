@@ -1,8 +1,14 @@
 //===- abi.h - C ABI between generated programs and the runtime -*- C -*-===//
 //
 // What an artifact's shared object imports from libtprt, and the one function
-// that it exports. docs/Artifact.md is the contract; a change here is a change
-// of TPRT_ABI_VERSION.
+// that it exports; a program for CUDA devices exports its device code, too.
+// docs/Artifact.md is the contract; a change here is a change of
+// TPRT_ABI_VERSION.
+//
+// In a program for CUDA devices all pointers to data are pointers to the memory
+// of the rank's device, which the code on the host passes on and never reads.
+// Calls enqueue: each begins when those before it are done, and returns when it
+// is enqueued.
 //
 //===----------------------------------------------------------------------===//
 
@@ -98,6 +104,41 @@ typedef struct tprt_attention_gradient_args {
   tprt_attention_strides query_gradient, key_gradient, value_gradient;
 } tprt_attention_gradient_args;
 
+/// How many threads run a kernel, as in cuLaunchKernel.
+typedef struct tprt_launch_args {
+  uint32_t grid[3], block[3]; ///< blocks of the grid, threads of a block
+  uint32_t shared_bytes;      ///< of dynamic shared memory per block
+} tprt_launch_args;
+
+/// Where kernels report an index outside of [0, bound): in the device's memory,
+/// one for each rank. The first to change `site` from -1, by an atomic
+/// compare-and-swap, writes the rest.
+typedef struct tprt_device_error {
+  int32_t site; ///< of tprt_device_code::sites; -1: none
+  int32_t pad;
+  int64_t index, bound;
+} tprt_device_error;
+
+/// The kernels for one architecture.
+typedef struct tprt_device_image {
+  int32_t arch;     ///< 90 for sm_90
+  int32_t is_ptx;   ///< NUL-terminated PTX; else a cubin
+  const void *data; ///< aligned to 8
+  uint64_t size;    ///< in bytes, PTX's NUL included
+} tprt_device_image;
+
+/// What an artifact for CUDA devices exports as `tprt_device_code`. Every image
+/// has all kernels. The runtime takes the cubin of the device's architecture,
+/// else the newest PTX that isn't newer than the device.
+typedef struct tprt_device_code {
+  int32_t num_images;
+  const tprt_device_image *images;
+  int32_t num_kernels;
+  const char *const *kernels; ///< their names in the images
+  int32_t num_sites;
+  const char *const *sites; ///< "FQN: op", as in tprt_index_error
+} tprt_device_code;
+
 /// Runs collective `id` of the manifest: reads the local operand at `src`,
 /// writes the local result at `dst`. They don't overlap, except that src == dst
 /// is allowed where this rank's operand and result have one shape. Returns when
@@ -126,6 +167,26 @@ TPRT_API int32_t tprt_attention_gradient(
     tprt_rank *ctx, const tprt_attention_gradient_args *args, const void *query,
     const void *key, const void *value, const void *mask, const void *gradient,
     void *query_gradient, void *key_gradient, void *value_gradient);
+
+/// Launches kernel `kernel` of tprt_device_code::kernels. `arguments` points to
+/// the values of the kernel's parameters, in their order; they may change when
+/// this returns.
+TPRT_API int32_t tprt_launch(tprt_rank *ctx, int32_t kernel,
+                             const tprt_launch_args *args,
+                             void *const *arguments);
+
+/// Copies within the device's memory; the ranges don't overlap.
+TPRT_API int32_t tprt_copy(tprt_rank *ctx, void *dst, const void *src,
+                           int64_t bytes);
+
+/// Writes the lower `width` bytes of `pattern` (1, 2, 4 or 8, and `dst` is
+/// aligned to it) `count` times.
+TPRT_API int32_t tprt_fill(tprt_rank *ctx, void *dst, uint64_t pattern,
+                           int32_t width, int64_t count);
+
+/// This rank's tprt_device_error, in the device's memory; the same address in
+/// every run.
+TPRT_API void *tprt_error_record(tprt_rank *ctx);
 
 /// What follows, up to the next mark, collective or return, is op `op` of the
 /// manifest. Does nothing unless the run is recorded.

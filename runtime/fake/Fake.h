@@ -1,0 +1,69 @@
+//===- Fake.h - CUDA's libraries without a device ----------------*- C++
+//-*-===//
+//
+// One shared object that stands for libcuda, libcublasLt, libcudnn and libnccl,
+// for tests on machines without a GPU: the runtime loads it as it would load
+// those. Memory is the host's, and kernels are code for the host (see
+// Emulator.h).
+//
+// It is there to find mistakes. What is enqueued runs as late as possible, and
+// only what somebody waits for: a stream that should have waited for another
+// reads what isn't there yet. New memory is filled with garbage; addresses are
+// checked against allocations when work runs; what isn't allowed while a stream
+// is captured fails.
+//
+// Tests link it, and ask and tell it by the functions here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_FAKE_FAKE_H
+#define TPRT_FAKE_FAKE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#define TPRT_FAKE_API __attribute__((visibility("default")))
+
+namespace tprt::fake {
+
+/// Everything as in a new process, but what is allocated stays.
+TPRT_FAKE_API void reset();
+
+/// The calls since reset() that enqueue, load or allocate: "cuLaunchKernel
+/// tprt_reduce_sum_f32 grid 1 block 256 stream 2", in the order of calls.
+TPRT_FAKE_API std::vector<std::string> getCalls();
+/// How many of them begin with `prefix`.
+TPRT_FAKE_API size_t countCalls(const std::string &prefix);
+
+/// The call of `function` after `skip` further ones returns `status` instead of
+/// doing anything.
+TPRT_FAKE_API void failCall(const std::string &function, int32_t status,
+                            size_t skip = 0);
+/// Kernels that run from now on fail as with an illegal address, which all
+/// later calls of the driver return, until reset().
+TPRT_FAKE_API void failKernels();
+/// Kernels never finish, until reset().
+TPRT_FAKE_API void hangKernels();
+
+struct Settings {
+  int32_t driverVersion = 13000; ///< CUDA 13.0
+  size_t blasVersion = 130100;
+  size_t dnnVersion = 91900;
+  int32_t ncclVersion = 22809;
+  int32_t deviceCount = 8;
+  int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
+  size_t memoryBytes = size_t(1) << 34;
+};
+/// Of what is loaded or called from now on.
+TPRT_FAKE_API Settings &getSettings();
+
+/// What is allocated on the device now.
+TPRT_FAKE_API size_t getAllocatedBytes();
+/// The most that was pinned of the host's memory at once.
+TPRT_FAKE_API size_t getMaxPinnedBytes();
+
+} // namespace tprt::fake
+
+#endif // TPRT_FAKE_FAKE_H

@@ -1,0 +1,872 @@
+//===- FakeDriver.cpp - libcuda without a device -------------------------===//
+
+#include "Emulator.h"
+#include "Kernels.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <dlfcn.h>
+#include <elf.h>
+#include <map>
+#include <memory>
+#include <set>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace tprt;
+using namespace tprt::cuda;
+using namespace tprt::fake;
+
+#define EXPORT extern "C" __attribute__((visibility("default"))) CUresult
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+enum : CUresult {
+  INVALID_VALUE = 1,
+  NO_BINARY = 209,
+  INVALID_PTX = 218,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  ILLEGAL_ADDRESS = 700,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_MERGE = 902,
+  CAPTURE_UNJOINED = 904,
+  CAPTURE_ISOLATION = 905,
+};
+
+} // namespace
+
+// The types are the driver's own to define.
+namespace tprt::cuda {
+
+struct CUgraph_st {
+  struct Node {
+    Work work;
+    std::set<size_t> needs; ///< earlier nodes
+  };
+  std::vector<Node> nodes;
+};
+
+struct CUgraphExec_st {
+  std::shared_ptr<CUgraph_st> graph;
+};
+
+struct CUstream_st {
+  size_t id = 0;
+  std::deque<Work> queue;
+  uint64_t numEnqueued = 0, numDone = 0;
+  bool isRunning = false;
+  // While it is captured: into which graph, and what the next node needs.
+  std::shared_ptr<CUgraph_st> graph;
+  std::set<size_t> needs;
+  bool isOrigin = false;
+};
+
+struct CUevent_st {
+  bool isTimed = false;
+  // Where it was recorded last: a point of a stream, or of a graph.
+  CUstream stream = nullptr;
+  uint64_t position = 0;
+  std::shared_ptr<CUgraph_st> graph;
+  std::set<size_t> needs;
+  std::chrono::steady_clock::time_point time;
+};
+
+struct CUmod_st {
+  void *handle = nullptr; ///< of an emulated image
+  int descriptor = -1;
+  std::string ptx;
+  std::map<std::string, CUfunc_st> functions;
+};
+
+struct CUctx_st {};
+
+} // namespace tprt::cuda
+
+namespace {
+
+struct Fault {
+  size_t skip;
+  int32_t status;
+};
+
+struct Device {
+  Settings settings;
+  std::vector<std::string> calls;
+  std::multimap<std::string, Fault> faults;
+  bool kernelsFail = false, kernelsHang = false;
+  CUresult failure = CUDA_SUCCESS;
+  std::map<uintptr_t, size_t> allocations;
+  std::map<void *, size_t> pinned;
+  size_t allocated = 0, maxPinned = 0;
+  size_t numStreams = 0;
+  std::set<CUstream> streams;
+  CUctx_st context;
+};
+
+Device &getDevice() {
+  static auto &device = *new Device; // outlives who frees at exit
+  return device;
+}
+
+thread_local CUcontext current = nullptr;
+
+} // namespace
+
+std::recursive_mutex &fake::getMutex() {
+  static auto &mutex = *new std::recursive_mutex;
+  return mutex;
+}
+
+void fake::reset() {
+  Lock lock(getMutex());
+  Device &device = getDevice();
+  device.settings = Settings();
+  device.calls.clear();
+  device.faults.clear();
+  device.kernelsFail = device.kernelsHang = false;
+  device.failure = CUDA_SUCCESS;
+  device.maxPinned = 0;
+}
+
+std::vector<std::string> fake::getCalls() {
+  Lock lock(getMutex());
+  return getDevice().calls;
+}
+
+size_t fake::countCalls(const std::string &prefix) {
+  Lock lock(getMutex());
+  const std::vector<std::string> &calls = getDevice().calls;
+  return std::count_if(
+      calls.begin(), calls.end(),
+      [&](const std::string &call) { return call.starts_with(prefix); });
+}
+
+void fake::failCall(const std::string &function, int32_t status, size_t skip) {
+  Lock lock(getMutex());
+  getDevice().faults.emplace(function, Fault{skip, status});
+}
+
+void fake::failKernels() { getDevice().kernelsFail = true; }
+void fake::hangKernels() { getDevice().kernelsHang = true; }
+Settings &fake::getSettings() { return getDevice().settings; }
+
+size_t fake::getAllocatedBytes() {
+  Lock lock(getMutex());
+  return getDevice().allocated;
+}
+
+size_t fake::getMaxPinnedBytes() {
+  Lock lock(getMutex());
+  return getDevice().maxPinned;
+}
+
+int32_t fake::note(const std::string &function, const std::string &details) {
+  Device &device = getDevice();
+  device.calls.push_back(details.empty() ? function : function + " " + details);
+  for (auto [fault, end] = device.faults.equal_range(function); fault != end;
+       ++fault)
+    if (fault->second.skip-- == 0) {
+      int32_t status = fault->second.status;
+      device.faults.erase(fault);
+      return status;
+    }
+  return 0;
+}
+
+bool fake::checkMemory(const void *address, size_t bytes) {
+  Device &device = getDevice();
+  auto begin = reinterpret_cast<uintptr_t>(address);
+  auto found = device.allocations.upper_bound(begin);
+  if (found != device.allocations.begin()) {
+    --found;
+    if (begin + bytes <= found->first + found->second)
+      return true;
+  }
+  if (device.failure == CUDA_SUCCESS)
+    std::fprintf(stderr, "fake device: %zu bytes at %p aren't allocated\n",
+                 bytes, address);
+  setFailed(ILLEGAL_ADDRESS);
+  return false;
+}
+
+void fake::setFailed(int32_t status) {
+  if (getDevice().failure == CUDA_SUCCESS)
+    getDevice().failure = status;
+}
+
+std::string fake::describe(CUstream stream) {
+  return "stream " + (stream ? std::to_string(stream->id) : "0");
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+void fake::enqueue(CUstream stream, Work work) {
+  if (stream->graph) {
+    stream->graph->nodes.push_back({std::move(work), stream->needs});
+    stream->needs = {stream->graph->nodes.size() - 1};
+    return;
+  }
+  stream->queue.push_back(std::move(work));
+  ++stream->numEnqueued;
+}
+
+/// Runs a stream's work up to a position. False where it can't go on by now.
+static bool advance(CUstream stream, uint64_t position) {
+  if (stream->isRunning)
+    return stream->numDone >= position;
+  stream->isRunning = true;
+  while (stream->numDone < position) {
+    if (getDevice().failure == CUDA_SUCCESS && !stream->queue.front()())
+      break;
+    stream->queue.pop_front();
+    ++stream->numDone;
+  }
+  stream->isRunning = false;
+  return stream->numDone >= position;
+}
+
+/// The nodes of a graph in an order that its edges allow, as far from that of
+/// their capture as possible.
+static Work makeReplay(std::shared_ptr<CUgraph_st> graph) {
+  auto isDone = std::make_shared<std::vector<bool>>(graph->nodes.size());
+  return [graph, isDone] {
+    for (;;) {
+      bool hasRun = false, isComplete = true;
+      for (size_t i = graph->nodes.size(); i-- > 0;) {
+        if ((*isDone)[i])
+          continue;
+        const CUgraph_st::Node &node = graph->nodes[i];
+        bool isReady =
+            std::all_of(node.needs.begin(), node.needs.end(),
+                        [&](size_t need) { return (*isDone)[need]; });
+        if (isReady && node.work()) {
+          (*isDone)[i] = true;
+          hasRun = true;
+          break; // a later one may be ready now
+        }
+        isComplete = false;
+      }
+      if (hasRun)
+        continue;
+      return isComplete;
+    }
+  };
+}
+
+/// Begins a function of the driver that enqueues: its checks, and its note.
+static CUresult enter(const std::string &function,
+                      const std::string &details = "") {
+  if (int32_t status = note(function, details))
+    return status;
+  if (!current)
+    return 201; // invalid context
+  return getDevice().failure;
+}
+
+//===----------------------------------------------------------------------===//
+// The device
+//===----------------------------------------------------------------------===//
+
+EXPORT cuInit(unsigned) {
+  Lock lock(getMutex());
+  return note("cuInit");
+}
+
+EXPORT cuDriverGetVersion(int *version) {
+  *version = getDevice().settings.driverVersion;
+  return CUDA_SUCCESS;
+}
+
+static const std::pair<CUresult, const char *> names[] = {
+    {CUDA_SUCCESS, "CUDA_SUCCESS"},
+    {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
+    {NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+    {INVALID_PTX, "CUDA_ERROR_INVALID_PTX"},
+    {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
+    {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
+    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY"},
+    {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+    {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+    {CAPTURE_MERGE, "CUDA_ERROR_STREAM_CAPTURE_MERGE"},
+    {CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"},
+    {CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"},
+};
+
+EXPORT cuGetErrorName(CUresult result, const char **name) {
+  *name = "CUDA_ERROR_UNKNOWN";
+  for (auto [known, text] : names)
+    if (known == result)
+      *name = text;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuGetErrorString(CUresult, const char **text) {
+  *text = "as the fake device says";
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuDeviceGet(CUdevice *device, int index) {
+  *device = index;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuDeviceGetCount(int *count) {
+  *count = getDevice().settings.deviceCount;
+  return *count == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
+
+EXPORT cuDeviceGetName(char *name, int length, CUdevice) {
+  std::snprintf(name, length, "fake device");
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuDeviceGetAttribute(int *value, int32_t attribute, CUdevice) {
+  int32_t architecture = getDevice().settings.architecture;
+  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+    *value = architecture / 10;
+  else if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    *value = architecture % 10;
+  else
+    return INVALID_VALUE;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+  *context = &getDevice().context;
+  return CUDA_SUCCESS;
+}
+EXPORT cuDevicePrimaryCtxRelease_v2(CUdevice) { return CUDA_SUCCESS; }
+EXPORT cuCtxSetCurrent(CUcontext context) {
+  current = context;
+  return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+EXPORT cuMemGetInfo_v2(size_t *free, size_t *total) {
+  Lock lock(getMutex());
+  *total = getDevice().settings.memoryBytes;
+  *free = *total - getDevice().allocated;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuMemAlloc", std::to_string(bytes)))
+    return result;
+  Device &device = getDevice();
+  if (bytes == 0)
+    return INVALID_VALUE;
+  if (device.allocated + bytes > device.settings.memoryBytes)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (!memory)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  std::memset(memory, 0xFF, bytes); // NaN as f32, f64, f16 and bf16
+  device.allocations[reinterpret_cast<uintptr_t>(memory)] = bytes;
+  device.allocated += bytes;
+  *address = toDevice(memory);
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemFree_v2(CUdeviceptr address) {
+  Lock lock(getMutex());
+  Device &device = getDevice();
+  auto found = device.allocations.find(address);
+  if (found == device.allocations.end())
+    return INVALID_VALUE;
+  // It waits for the device.
+  if (!device.kernelsHang)
+    for (CUstream stream : device.streams)
+      advance(stream, stream->numEnqueued);
+  device.allocated -= found->second;
+  device.allocations.erase(found);
+  std::free(reinterpret_cast<void *>(address));
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemHostAlloc(void **address, size_t bytes, unsigned) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuMemHostAlloc", std::to_string(bytes)))
+    return result;
+  Device &device = getDevice();
+  *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  device.pinned[*address] = bytes;
+  size_t total = 0;
+  for (auto [memory, size] : device.pinned)
+    total += size;
+  device.maxPinned = std::max(device.maxPinned, total);
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemFreeHost(void *address) {
+  Lock lock(getMutex());
+  if (getDevice().pinned.erase(address) == 0)
+    return INVALID_VALUE;
+  std::free(address);
+  return CUDA_SUCCESS;
+}
+
+/// Copies of pageable memory wait for the stream; the runtime has none.
+static bool isPinned(const void *address, size_t bytes) {
+  auto begin = static_cast<const char *>(address);
+  for (auto [memory, size] : getDevice().pinned)
+    if (begin >= memory && begin + bytes <= static_cast<char *>(memory) + size)
+      return true;
+  return false;
+}
+
+static const void *toHost(CUdeviceptr address) {
+  return reinterpret_cast<const void *>(address);
+}
+static void *toHostMutable(CUdeviceptr address) {
+  return reinterpret_cast<void *>(address);
+}
+
+EXPORT cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes,
+                            CUstream stream) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuMemcpyHtoDAsync",
+                              std::to_string(bytes) + " " + describe(stream)))
+    return result;
+  if (!isPinned(src, bytes))
+    return INVALID_VALUE;
+  enqueue(stream, [=] {
+    if (checkMemory(toHost(dst), bytes))
+      std::memcpy(toHostMutable(dst), src, bytes);
+    return true;
+  });
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes,
+                            CUstream stream) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuMemcpyDtoHAsync",
+                              std::to_string(bytes) + " " + describe(stream)))
+    return result;
+  if (!isPinned(dst, bytes))
+    return INVALID_VALUE;
+  enqueue(stream, [=] {
+    if (checkMemory(toHost(src), bytes))
+      std::memcpy(dst, toHost(src), bytes);
+    return true;
+  });
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
+                            CUstream stream) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuMemcpyDtoDAsync",
+                              std::to_string(bytes) + " " + describe(stream)))
+    return result;
+  enqueue(stream, [=] {
+    if (checkMemory(toHost(src), bytes) && checkMemory(toHost(dst), bytes))
+      std::memmove(toHostMutable(dst), toHost(src), bytes);
+    return true;
+  });
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream) {
+  Lock lock(getMutex());
+  CUDA_MEMCPY2D rows = *copy;
+  if (CUresult result =
+          enter("cuMemcpy2DAsync", std::to_string(rows.Height) + " x " +
+                                       std::to_string(rows.WidthInBytes) + " " +
+                                       describe(stream)))
+    return result;
+  bool fits = rows.srcMemoryType == CU_MEMORYTYPE_DEVICE &&
+              rows.dstMemoryType == CU_MEMORYTYPE_DEVICE &&
+              rows.srcPitch >= rows.WidthInBytes &&
+              rows.dstPitch >= rows.WidthInBytes && rows.srcXInBytes == 0 &&
+              rows.srcY == 0 && rows.dstXInBytes == 0 && rows.dstY == 0;
+  if (!fits)
+    return INVALID_VALUE;
+  enqueue(stream, [rows] {
+    for (size_t i = 0; i < rows.Height; ++i) {
+      CUdeviceptr src = rows.srcDevice + i * rows.srcPitch;
+      CUdeviceptr dst = rows.dstDevice + i * rows.dstPitch;
+      if (checkMemory(toHost(src), rows.WidthInBytes) &&
+          checkMemory(toHost(dst), rows.WidthInBytes))
+        std::memmove(toHostMutable(dst), toHost(src), rows.WidthInBytes);
+    }
+    return true;
+  });
+  return CUDA_SUCCESS;
+}
+
+/// `height` rows of `width` elements.
+template <typename T>
+static CUresult setMemory(const char *function, CUdeviceptr dst, size_t pitch,
+                          T value, size_t width, size_t height,
+                          CUstream stream) {
+  Lock lock(getMutex());
+  if (CUresult result = enter(function, std::to_string(width * height) + " " +
+                                            describe(stream)))
+    return result;
+  if (dst % sizeof(T) != 0)
+    return INVALID_VALUE;
+  enqueue(stream, [=] {
+    for (size_t i = 0; i < height; ++i)
+      if (checkMemory(toHost(dst + i * pitch), width * sizeof(T)))
+        std::fill_n(static_cast<T *>(toHostMutable(dst + i * pitch)), width,
+                    value);
+    return true;
+  });
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count,
+                       CUstream stream) {
+  return setMemory("cuMemsetD8Async", dst, 0, value, count, 1, stream);
+}
+EXPORT cuMemsetD16Async(CUdeviceptr dst, unsigned short value, size_t count,
+                        CUstream stream) {
+  return setMemory("cuMemsetD16Async", dst, 0, value, count, 1, stream);
+}
+EXPORT cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count,
+                        CUstream stream) {
+  return setMemory("cuMemsetD32Async", dst, 0, value, count, 1, stream);
+}
+EXPORT cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned value,
+                          size_t width, size_t height, CUstream stream) {
+  return setMemory("cuMemsetD2D32Async", dst, pitch, value, width, height,
+                   stream);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// The size of the ELF object at `data`, from its header.
+static size_t getObjectSize(const void *data) {
+  auto *header = static_cast<const Elf64_Ehdr *>(data);
+  return header->e_shoff + size_t(header->e_shnum) * header->e_shentsize;
+}
+
+EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
+                          int32_t *, void **) {
+  Lock lock(getMutex());
+  bool isObject = std::memcmp(data, ELFMAG, SELFMAG) == 0;
+  if (CUresult result =
+          enter("cuModuleLoadDataEx", isObject ? "object" : "ptx"))
+    return result;
+  auto loaded = std::make_unique<CUmod_st>();
+  if (!isObject) {
+    loaded->ptx = static_cast<const char *>(data);
+    if (loaded->ptx.find(".entry tprt_") == std::string::npos)
+      return INVALID_PTX; // nothing runs it here
+    *module = loaded.release();
+    return CUDA_SUCCESS;
+  }
+  // The images' references to the emulator are to this library.
+  Dl_info info = {};
+  if (::dladdr(reinterpret_cast<void *>(&tp_emulated_barrier), &info))
+    ::dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  loaded->descriptor = ::memfd_create("image", MFD_CLOEXEC);
+  size_t size = getObjectSize(data);
+  if (::write(loaded->descriptor, data, size) != static_cast<ssize_t>(size))
+    return NO_BINARY;
+  loaded->handle =
+      ::dlopen(("/proc/self/fd/" + std::to_string(loaded->descriptor)).c_str(),
+               RTLD_NOW | RTLD_LOCAL);
+  if (!loaded->handle) {
+    std::fprintf(stderr, "fake device: %s\n", ::dlerror());
+    return NO_BINARY;
+  }
+  *module = loaded.release();
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuModuleUnload(CUmodule module) {
+  Lock lock(getMutex());
+  if (module->handle)
+    ::dlclose(module->handle);
+  if (module->descriptor >= 0)
+    ::close(module->descriptor);
+  delete module;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuModuleGetFunction(CUfunction *function, CUmodule module,
+                           const char *name) {
+  Lock lock(getMutex());
+  auto found = module->functions.find(name);
+  if (found == module->functions.end()) {
+    CUfunc_st made;
+    if (module->handle) {
+      if (!findEmulated(module->handle, name, made))
+        return NOT_FOUND;
+    } else {
+      if (module->ptx.find(".entry " + std::string(name) + "(") ==
+          std::string::npos)
+        return NOT_FOUND;
+      made = makeOwn(name);
+    }
+    found = module->functions.emplace(name, std::move(made)).first;
+  }
+  *function = &found->second;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuFuncSetAttribute(CUfunction function, int32_t attribute, int value) {
+  Lock lock(getMutex());
+  return enter("cuFuncSetAttribute", function->name + " " +
+                                         std::to_string(attribute) + " " +
+                                         std::to_string(value));
+}
+
+EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
+                      unsigned gridZ, unsigned blockX, unsigned blockY,
+                      unsigned blockZ, unsigned sharedBytes, CUstream stream,
+                      void **parameters, void **) {
+  Lock lock(getMutex());
+  if (CUresult result =
+          enter("cuLaunchKernel",
+                function->name + " grid " + std::to_string(gridX) + " block " +
+                    std::to_string(blockX) + " " + describe(stream)))
+    return result;
+  size_t threads = size_t(blockX) * blockY * blockZ;
+  if (threads == 0 || threads > 1024 || gridX == 0 || gridY != 1 ||
+      gridZ != 1 || blockY != 1 || blockZ != 1 || sharedBytes > (227 << 10))
+    return INVALID_VALUE;
+  // Values are copied now, and used later.
+  std::vector<std::vector<char>> values;
+  size_t count = std::max<size_t>(function->numArguments, 1);
+  size_t bytes = function->numArguments ? 8 : function->argumentBytes;
+  for (size_t i = 0; i < count; ++i)
+    values.emplace_back(static_cast<char *>(parameters[i]),
+                        static_cast<char *>(parameters[i]) + bytes);
+  enqueue(stream, [=, values = std::move(values)]() mutable {
+    if (getDevice().kernelsHang)
+      return false;
+    if (getDevice().kernelsFail) {
+      setFailed(ILLEGAL_ADDRESS);
+      return true;
+    }
+    std::vector<void *> arguments;
+    for (std::vector<char> &value : values)
+      arguments.push_back(value.data());
+    function->run(gridX, blockX, arguments.data());
+    return true;
+  });
+  return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Streams and events
+//===----------------------------------------------------------------------===//
+
+EXPORT cuStreamCreate(CUstream *stream, unsigned) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuStreamCreate"))
+    return result;
+  *stream = new CUstream_st;
+  (*stream)->id = ++getDevice().numStreams;
+  getDevice().streams.insert(*stream);
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuStreamDestroy_v2(CUstream stream) {
+  Lock lock(getMutex());
+  if (getDevice().streams.erase(stream) == 0)
+    return INVALID_HANDLE;
+  // Events may still point to it; what they need of it is its counts.
+  stream->queue.clear();
+  stream->numDone = stream->numEnqueued;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuStreamQuery(CUstream stream) {
+  Lock lock(getMutex());
+  if (stream->graph)
+    return CAPTURE_UNSUPPORTED;
+  bool isDone = advance(stream, stream->numEnqueued);
+  if (getDevice().failure)
+    return getDevice().failure;
+  return isDone ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+/// Tries until it is done; the lock is free in between.
+template <typename Query>
+static CUresult synchronize(Query query) {
+  for (;;) {
+    CUresult result = query();
+    if (result != CUDA_ERROR_NOT_READY)
+      return result;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+EXPORT cuStreamSynchronize(CUstream stream) {
+  return synchronize([&] { return cuStreamQuery(stream); });
+}
+
+EXPORT cuEventCreate(CUevent *event, unsigned flags) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuEventCreate"))
+    return result;
+  *event = new CUevent_st;
+  (*event)->isTimed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuEventDestroy_v2(CUevent event) {
+  Lock lock(getMutex());
+  delete event;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuEventRecord(CUevent event, CUstream stream) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuEventRecord", describe(stream)))
+    return result;
+  event->stream = stream;
+  event->graph = stream->graph;
+  event->needs = stream->needs;
+  if (stream->graph)
+    return CUDA_SUCCESS;
+  if (event->isTimed)
+    enqueue(stream, [event] {
+      event->time = std::chrono::steady_clock::now();
+      return true;
+    });
+  event->position = stream->numEnqueued;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuStreamWaitEvent", describe(stream)))
+    return result;
+  if (event->graph) {
+    if (stream->graph && stream->graph != event->graph)
+      return CAPTURE_MERGE;
+    stream->graph = event->graph;
+    stream->needs.insert(event->needs.begin(), event->needs.end());
+    return CUDA_SUCCESS;
+  }
+  if (stream->graph)
+    return CAPTURE_ISOLATION;
+  if (CUstream other = event->stream)
+    enqueue(stream, [other, position = event->position] {
+      return advance(other, position);
+    });
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuEventQuery(CUevent event) {
+  Lock lock(getMutex());
+  if (event->graph)
+    return CAPTURE_UNSUPPORTED;
+  if (!event->stream)
+    return CUDA_SUCCESS;
+  bool isDone = advance(event->stream, event->position);
+  if (getDevice().failure)
+    return getDevice().failure;
+  return isDone ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+EXPORT cuEventSynchronize(CUevent event) {
+  return synchronize([&] { return cuEventQuery(event); });
+}
+
+EXPORT cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
+  Lock lock(getMutex());
+  if (!start->isTimed || !end->isTimed)
+    return INVALID_HANDLE;
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(end->time - start->time).count();
+  return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+EXPORT cuStreamBeginCapture_v2(CUstream stream, int32_t) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuStreamBeginCapture", describe(stream)))
+    return result;
+  if (stream->graph)
+    return CAPTURE_MERGE;
+  stream->graph = std::make_shared<CUgraph_st>();
+  stream->needs.clear();
+  stream->isOrigin = true;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuStreamEndCapture", describe(stream)))
+    return result;
+  if (!stream->graph || !stream->isOrigin)
+    return INVALID_VALUE;
+  std::shared_ptr<CUgraph_st> captured = stream->graph;
+  // What the origin needs at the end, directly or not.
+  std::set<size_t> joined = stream->needs;
+  for (size_t i = captured->nodes.size(); i-- > 0;)
+    if (joined.contains(i))
+      joined.insert(captured->nodes[i].needs.begin(),
+                    captured->nodes[i].needs.end());
+  bool isJoined = true;
+  for (CUstream other : getDevice().streams) {
+    if (other->graph != captured)
+      continue;
+    for (size_t need : other->needs)
+      isJoined &= joined.contains(need);
+    other->graph = nullptr;
+    other->needs.clear();
+  }
+  stream->isOrigin = false;
+  if (!isJoined)
+    return CAPTURE_UNJOINED;
+  *graph = new CUgraph_st(*captured);
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
+                                   unsigned long long) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuGraphInstantiate",
+                              std::to_string(graph->nodes.size()) + " nodes"))
+    return result;
+  *executable = new CUgraphExec_st{std::make_shared<CUgraph_st>(*graph)};
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  Lock lock(getMutex());
+  if (CUresult result = enter("cuGraphLaunch", describe(stream)))
+    return result;
+  enqueue(stream, makeReplay(executable->graph));
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuGraphDestroy(CUgraph graph) {
+  Lock lock(getMutex());
+  delete graph;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuGraphExecDestroy(CUgraphExec executable) {
+  Lock lock(getMutex());
+  delete executable;
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,39 @@
+//===- Work.h - What the fake libraries enqueue ------------------*- C++
+//-*-===//
+
+#ifndef TPRT_FAKE_WORK_H
+#define TPRT_FAKE_WORK_H
+
+#include "Cuda/Driver.h"
+#include "Fake.h"
+
+#include <functional>
+#include <mutex>
+
+namespace tprt::fake {
+
+/// A lock of everything.
+std::recursive_mutex &getMutex();
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+/// Notes a call. Returns the status that the call is to fail with, or 0.
+int32_t note(const std::string &function, const std::string &details = "");
+
+/// What a stream does at some time: returns false where it has to be tried
+/// again later, as it waits for somebody else.
+using Work = std::function<bool()>;
+void enqueue(cuda::CUstream stream, Work work);
+
+/// "stream 2", in the order in which they were made.
+std::string describe(cuda::CUstream stream);
+
+/// Whether [address, address + bytes) is in one allocation of the device. Where
+/// it isn't, all later calls of the driver fail.
+bool checkMemory(const void *address, size_t bytes);
+
+/// Marks the device as failed: what is enqueued doesn't run.
+void setFailed(int32_t status);
+
+} // namespace tprt::fake
+
+#endif // TPRT_FAKE_WORK_H

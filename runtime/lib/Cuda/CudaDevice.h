@@ -1,0 +1,20 @@
+//===- CudaDevice.h - CUDA devices -------------------------------------*- C++
+//-*-===//
+
+#ifndef TPRT_LIB_CUDA_CUDADEVICE_H
+#define TPRT_LIB_CUDA_CUDADEVICE_H
+
+#include "Device.h"
+#include "tprt/Session.h"
+
+namespace tprt::cuda {
+
+/// The device for programs whose kernels are `code`, which outlives it. Throws
+/// an input error where there is no driver, no such device, or no kernels for
+/// it.
+TPRT_API std::shared_ptr<Device> makeDevice(const tprt_device_code &code,
+                                            const CudaOptions &options);
+
+} // namespace tprt::cuda
+
+#endif // TPRT_LIB_CUDA_CUDADEVICE_H

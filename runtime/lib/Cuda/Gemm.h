@@ -1,0 +1,48 @@
+//===- Gemm.h - Matrix products on a CUDA device -----------------*- C++
+//-*-===//
+
+#ifndef TPRT_LIB_CUDA_GEMM_H
+#define TPRT_LIB_CUDA_GEMM_H
+
+#include "Cuda/Blas.h"
+#include "Cuda/Context.h"
+
+#include <array>
+
+namespace tprt::cuda {
+
+class CudaStream;
+
+/// The products of one stream, by cuBLASLt: what it chose for a shape is kept,
+/// and they share one workspace.
+class Gemm {
+public:
+  Gemm(ContextPtr context, bool tf32);
+  ~Gemm();
+
+  /// Enqueues a product; see tprt_gemm. Throws an execution error when the
+  /// arguments are out of range, or cuBLASLt doesn't take them.
+  void run(const tprt_gemm_args &args, const void *a, const void *b, void *c,
+           const void *bias, CudaStream &stream);
+
+private:
+  struct Plan;
+
+  void runEmpty(const tprt_gemm_args &args, std::byte *c, const void *bias,
+                CudaStream &stream);
+  void runBatch(const tprt_gemm_args &args, const void *a, const void *b,
+                void *c, const void *bias, CUstream stream);
+  std::unique_ptr<Plan> makePlan(const tprt_gemm_args &args, bool hasBias,
+                                 const std::array<uint32_t, 3> &alignments);
+
+  ContextPtr context;
+  bool tf32;
+  cublasLtHandle_t handle = nullptr; ///< made by the first product
+  std::shared_ptr<std::byte> workspace;
+  /// By the arguments' bytes, whether there is a bias, and alignments.
+  std::map<std::string, std::unique_ptr<Plan>> plans;
+};
+
+} // namespace tprt::cuda
+
+#endif // TPRT_LIB_CUDA_GEMM_H

@@ -1,0 +1,30 @@
+//===- Backend.h - The backend that CommunicatorTest tests -------*- C++
+//-*-===//
+//
+// CommunicatorTest.cpp is linked with one implementation of these functions
+// after the other.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_UNITTESTS_BACKEND_H
+#define TPRT_UNITTESTS_BACKEND_H
+
+#include "tprt/Communicator.h"
+
+namespace tprt::test {
+
+/// A communicator for each rank, for threads of this process.
+std::vector<std::unique_ptr<Communicator>>
+makeCommunicators(const Manifest &manifest, const CommunicatorOptions &options);
+
+/// communicator.run() on copies of the host's buffers, which may be one.
+int64_t runCollective(Communicator &communicator, int64_t id,
+                      const std::byte *src, int64_t srcBytes, std::byte *dst,
+                      int64_t dstBytes);
+
+/// How often a test tries what only goes wrong now and then.
+extern const int numRounds;
+
+} // namespace tprt::test
+
+#endif // TPRT_UNITTESTS_BACKEND_H

@@ -1,0 +1,52 @@
+//===- CudaBackend.cpp - `local` on the fake device ----------------------===//
+
+#include "Backend.h"
+
+#include "Cuda/CudaDevice.h"
+
+using namespace tprt;
+
+const int test::numRounds = 20;
+
+/// One without kernels.
+static const std::shared_ptr<Device> &getDevice() {
+  static const tprt_device_code code = {};
+  static const std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+  return device;
+}
+
+std::vector<std::unique_ptr<Communicator>>
+test::makeCommunicators(const Manifest &manifest,
+                        const CommunicatorOptions &options) {
+  CommunicatorOptions onDevice = options;
+  onDevice.device = getDevice().get();
+  return makeLocalCommunicators(manifest, onDevice);
+}
+
+int64_t test::runCollective(Communicator &communicator, int64_t id,
+                            const std::byte *src, int64_t srcBytes,
+                            std::byte *dst, int64_t dstBytes) {
+  Device &device = *getDevice();
+  DeviceStream &stream = *device.getStream(communicator.getRank());
+  stream.beginRun();
+  auto copyBytes = [&](const std::byte *data, int64_t bytes) {
+    std::shared_ptr<std::byte> copy = device.allocate(bytes);
+    Tensor tensor{Dtype::I1, {bytes}, {data, [](const std::byte *) {}}};
+    device.write(tensor, makeBox({0}, {bytes}), Dtype::I1, copy.get());
+    return copy;
+  };
+  std::shared_ptr<std::byte> operand = copyBytes(src, srcBytes);
+  std::shared_ptr<std::byte> result =
+      src == dst ? operand : device.allocate(dstBytes);
+  int64_t received = communicator.run(id, operand.get(), result.get());
+  // What is enqueued behind a collective may overwrite its operand, even where
+  // others haven't run theirs.
+  if (src != dst)
+    stream.fill(operand.get(), 0xEE, 1, srcBytes);
+  stream.endRun();
+  stream.finish([&](auto) { communicator.poll(); });
+  device.read(result.get(), Dtype::I1, {dstBytes}, makeBox({0}, {dstBytes}),
+              dst);
+  communicator.barrier(); // memory of others is in use until here
+  return received;
+}

@@ -1,0 +1,144 @@
+//===- HeadersTest.cpp - Our declarations against NVIDIA's ---------------===//
+//
+// Compiles or doesn't: sizes, constants, and the parameters of functions. Types
+// that have one name in both are NVIDIA's in the global namespace and ours in
+// tprt::cuda.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cuda.h>
+
+#ifdef cuEventElapsedTime // the version before has the same parameters
+#undef cuEventElapsedTime
+extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#define HAS_CUBLASLT
+#endif
+
+// What the header names otherwise, by macros.
+#undef cuDevicePrimaryCtxRelease
+#undef cuMemAlloc
+#undef cuMemFree
+#undef cuMemGetInfo
+#undef cuMemcpyHtoDAsync
+#undef cuMemcpyDtoHAsync
+#undef cuMemcpyDtoDAsync
+#undef cuMemcpy2DAsync
+#undef cuStreamDestroy
+#undef cuStreamBeginCapture
+#undef cuGraphInstantiate
+#undef cuEventDestroy
+
+#include "Cuda/Blas.h"
+#include "Cuda/Driver.h"
+
+#include <type_traits>
+
+namespace ours = tprt::cuda;
+
+/// The same to the calling convention: numbers of the same size and kind,
+/// pointers whatever they point to.
+template <typename A, typename B>
+constexpr bool isSameType() {
+  auto isNumber = [](auto value) {
+    using T = typename decltype(value)::type;
+    return std::is_integral_v<T> || std::is_enum_v<T>;
+  };
+  std::type_identity<A> a;
+  std::type_identity<B> b;
+  if (std::is_pointer_v<A> || std::is_pointer_v<B>)
+    return std::is_pointer_v<A> && std::is_pointer_v<B>;
+  return sizeof(A) == sizeof(B) && isNumber(a) && isNumber(b);
+}
+
+template <typename A, typename B>
+struct IsSameFunction : std::false_type {};
+template <typename A, typename B, typename... As, typename... Bs>
+struct IsSameFunction<A (*)(As...), B (*)(Bs...)> {
+  static constexpr bool compare() {
+    if constexpr (sizeof...(As) == sizeof...(Bs))
+      return isSameType<A, B>() && (isSameType<As, Bs>() && ...);
+    return false;
+  }
+  static constexpr bool value = compare();
+};
+
+#define CHECK_DRIVER(name, symbol, parameters)                                 \
+  static_assert(IsSameFunction<decltype(ours::Driver::name),                   \
+                               decltype(&::symbol)>::value,                    \
+                #symbol);
+TPRT_CUDA_DRIVER_FUNCTIONS(CHECK_DRIVER)
+
+#define CHECK_VALUE(name)                                                      \
+  static_assert(static_cast<long long>(ours::name) ==                          \
+                static_cast<long long>(::name));
+CHECK_VALUE(CUDA_SUCCESS)
+CHECK_VALUE(CUDA_ERROR_OUT_OF_MEMORY)
+CHECK_VALUE(CUDA_ERROR_NO_DEVICE)
+CHECK_VALUE(CUDA_ERROR_NOT_READY)
+CHECK_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+CHECK_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+CHECK_VALUE(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+CHECK_VALUE(CU_JIT_ERROR_LOG_BUFFER)
+CHECK_VALUE(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+CHECK_VALUE(CU_MEMORYTYPE_DEVICE)
+CHECK_VALUE(CU_STREAM_CAPTURE_MODE_RELAXED)
+CHECK_VALUE(CU_STREAM_NON_BLOCKING)
+CHECK_VALUE(CU_EVENT_DEFAULT)
+CHECK_VALUE(CU_EVENT_DISABLE_TIMING)
+
+#define CHECK_FIELD(type, field)                                               \
+  static_assert(offsetof(ours::type, field) == offsetof(::type, field));
+static_assert(sizeof(ours::CUDA_MEMCPY2D) == sizeof(::CUDA_MEMCPY2D));
+CHECK_FIELD(CUDA_MEMCPY2D, srcMemoryType)
+CHECK_FIELD(CUDA_MEMCPY2D, srcDevice)
+CHECK_FIELD(CUDA_MEMCPY2D, srcPitch)
+CHECK_FIELD(CUDA_MEMCPY2D, dstMemoryType)
+CHECK_FIELD(CUDA_MEMCPY2D, dstDevice)
+CHECK_FIELD(CUDA_MEMCPY2D, dstPitch)
+CHECK_FIELD(CUDA_MEMCPY2D, WidthInBytes)
+CHECK_FIELD(CUDA_MEMCPY2D, Height)
+
+#ifdef HAS_CUBLASLT
+#define CHECK_BLAS(name, result, parameters)                                   \
+  static_assert(                                                               \
+      IsSameFunction<decltype(ours::Blas::name), decltype(&::name)>::value,    \
+      #name);
+TPRT_CUBLASLT_FUNCTIONS(CHECK_BLAS)
+
+CHECK_VALUE(CUBLAS_STATUS_SUCCESS)
+CHECK_VALUE(CUBLAS_STATUS_NOT_SUPPORTED)
+CHECK_VALUE(CUBLAS_COMPUTE_32F)
+CHECK_VALUE(CUBLAS_COMPUTE_64F)
+CHECK_VALUE(CUBLAS_COMPUTE_32F_FAST_TF32)
+CHECK_VALUE(CUDA_R_32F)
+CHECK_VALUE(CUDA_R_64F)
+CHECK_VALUE(CUDA_R_16F)
+CHECK_VALUE(CUDA_R_16BF)
+CHECK_VALUE(CUBLAS_OP_N)
+CHECK_VALUE(CUBLAS_OP_T)
+CHECK_VALUE(CUBLASLT_EPILOGUE_DEFAULT)
+CHECK_VALUE(CUBLASLT_EPILOGUE_BIAS)
+CHECK_VALUE(CUBLASLT_MATMUL_DESC_TRANSA)
+CHECK_VALUE(CUBLASLT_MATMUL_DESC_TRANSB)
+CHECK_VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE)
+CHECK_VALUE(CUBLASLT_MATMUL_DESC_BIAS_POINTER)
+CHECK_VALUE(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)
+CHECK_VALUE(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
+CHECK_VALUE(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)
+CHECK_VALUE(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+CHECK_VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES)
+CHECK_VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES)
+CHECK_VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES)
+CHECK_VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES)
+
+static_assert(sizeof(ours::cublasLtMatmulAlgo_t) ==
+              sizeof(::cublasLtMatmulAlgo_t));
+static_assert(sizeof(ours::cublasLtMatmulHeuristicResult_t) ==
+              sizeof(::cublasLtMatmulHeuristicResult_t));
+CHECK_FIELD(cublasLtMatmulHeuristicResult_t, workspaceSize)
+CHECK_FIELD(cublasLtMatmulHeuristicResult_t, state)
+#endif

@@ -1,0 +1,97 @@
+/* A program for the fake device as tp-compile would write it, by hand: one
+   entry point per case. Its manifest is ../../Inputs/toy.json. */
+
+#include "tprt/abi.h"
+
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define ENTRY(NAME)                                                            \
+  EXPORT int32_t NAME(tprt_rank *ctx, int64_t rank, const void *const *inputs, \
+                      void *const *parameters, void *const *outputs,           \
+                      void *arena)
+#define CHECK(CALL)                                                            \
+  do {                                                                         \
+    int32_t status = CALL;                                                     \
+    if (status)                                                                \
+      return status;                                                           \
+  } while (0)
+
+__asm__(".pushsection .rodata\n"
+        ".balign 8\n"
+        "toy_kernels: .incbin \"" TOY_KERNELS "\"\n"
+        "toy_kernels_end:\n"
+        ".popsection\n");
+extern const char toy_kernels[] __attribute__((visibility("hidden")));
+
+enum { SCALE, CHECK_INDEX, SUM, NUM_KERNELS };
+
+static const tprt_device_image images[] = {{0, 0, toy_kernels, 1}};
+static const char *const kernels[] = {"scale", "check", "sum"};
+static const char *const sites[] = {"a: gather", "embeddings.word: embedding"};
+
+EXPORT const tprt_device_code tprt_device_code_value;
+EXPORT const tprt_device_code tprt_device_code_value = {
+    1, images, NUM_KERNELS, kernels, 2, sites};
+/* The type and the constant have one name. */
+__asm__(".globl tprt_device_code\n.set tprt_device_code, "
+        "tprt_device_code_value\n");
+
+static const tprt_launch_args one_block = {{1, 1, 1}, {32, 1, 1}, 0};
+
+static const tprt_gemm_args product = {TPRT_F32, 0, 1, 1, 2, 3, 2, 2, 1,
+                                       0,        0, 3, 1, 0, 0, 3, 0, 0};
+
+static int32_t scale(tprt_rank *ctx, void *data, int64_t count,
+                     int64_t factor) {
+  void *arguments[] = {&data, &count, &factor};
+  int32_t status = tprt_launch(ctx, SCALE, &one_block, arguments);
+  data = 0; /* the values count as they were */
+  count = factor = -1;
+  return status;
+}
+
+/* y = 2 * (x * w + b): as the toy of the host, and a kernel. */
+ENTRY(tpx_main) {
+  tprt_mark(ctx, 0);
+  CHECK(tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
+                  rank == 0 ? parameters[1] : NULL));
+  CHECK(scale(ctx, arena, 6, 2));
+  return tprt_collective(ctx, 0, arena, outputs[0]);
+}
+
+/* y[i] = 7 by copies and fills of all widths. */
+ENTRY(moves) {
+  uint32_t bits;
+  float seven = 7;
+  (void)rank, (void)inputs, (void)parameters;
+  memcpy(&bits, &seven, 4);
+  CHECK(tprt_fill(ctx, arena, 0xEE, 1, 64));
+  CHECK(tprt_fill(ctx, arena, bits, 4, 1));
+  CHECK(tprt_fill(ctx, (char *)arena + 4, bits >> 16 << 16 & 0xffff, 2, 1));
+  CHECK(tprt_fill(ctx, (char *)arena + 6, bits >> 16, 2, 1));
+  CHECK(tprt_fill(ctx, (char *)arena + 8, (uint64_t)bits << 32 | 1, 8, 2));
+  CHECK(tprt_fill(ctx, (char *)arena + 8, bits, 4, 1));
+  CHECK(tprt_fill(ctx, (char *)arena + 16, bits, 4, 1));
+  return tprt_copy(ctx, outputs[0], arena, 24);
+}
+
+ENTRY(fail_width) {
+  (void)rank, (void)inputs, (void)parameters, (void)outputs;
+  return tprt_fill(ctx, arena, 0, 3, 1);
+}
+
+ENTRY(fail_index) {
+  void *record = tprt_error_record(ctx);
+  int64_t index = 30522, bound = rank == 1 ? 30522 : 30523;
+  void *arguments[] = {&record, &index, &bound};
+  (void)inputs, (void)parameters;
+  CHECK(tprt_launch(ctx, CHECK_INDEX, &one_block, arguments));
+  return tprt_collective(ctx, 0, arena, outputs[0]);
+}
+
+ENTRY(fail_kernel) {
+  void *arguments[] = {&arena};
+  (void)rank, (void)inputs, (void)parameters, (void)outputs;
+  return tprt_launch(ctx, NUM_KERNELS, &one_block, arguments);
+}

@@ -1,0 +1,167 @@
+//===- StreamTest.cpp - Memory, copies and events on a device ------------===//
+
+#include "Cuda/CudaDevice.h"
+
+#include "Fake.h"
+#include "TestUtils.h"
+
+#include <numeric>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+class DeviceTest : public testing::Test {
+protected:
+  void SetUp() override { fake::reset(); }
+  void TearDown() override { fake::reset(); }
+
+  tprt_device_code code = {};
+  std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+
+  std::vector<float> read(const std::shared_ptr<std::byte> &data,
+                          int64_t count) {
+    std::vector<float> elements(count);
+    device->read(data.get(), Dtype::F32, {count}, makeBox({0}, {count}),
+                 reinterpret_cast<std::byte *>(elements.data()));
+    return elements;
+  }
+};
+
+} // namespace
+
+TEST_F(DeviceTest, BlocksGoThroughPinnedMemory) {
+  // 5 M elements, three times what is pinned, of which every second row is
+  // this rank's.
+  Shape shape = {10, 1 << 20};
+  std::vector<float> elements(numElements(shape));
+  std::iota(elements.begin(), elements.end(), 0.0f);
+  Tensor tensor = makeTensor<float>(Dtype::F32, shape, elements);
+  Block block = makeBox({0, 0}, shape);
+  block.dims[0] = {{1, 1}, {3, 1}, {5, 1}, {7, 1}, {9, 1}};
+  auto data = device->allocate(5 * shape[1] * 4);
+  device->write(tensor, block, Dtype::F32, data.get());
+  std::vector<float> dense = read(data, 5 * shape[1]);
+  for (int64_t row = 0; row < 5; ++row)
+    for (int64_t i : {int64_t(0), int64_t(12345), shape[1] - 1})
+      EXPECT_EQ(dense[row * shape[1] + i],
+                elements[(2 * row + 1) * shape[1] + i]);
+  EXPECT_LE(fake::getMaxPinnedBytes(), size_t(17) << 20);
+
+  std::vector<float> back(elements.size(), -1);
+  device->read(data.get(), Dtype::F32, shape, block,
+               reinterpret_cast<std::byte *>(back.data()));
+  EXPECT_EQ(back[0], -1);
+  EXPECT_EQ(back[9 * shape[1] + 77], elements[9 * shape[1] + 77]);
+}
+
+TEST_F(DeviceTest, RoundsToBF16OnTheWay) {
+  Tensor tensor = makeTensor<float>(Dtype::F32, {3}, {1, 3.14159f, -2});
+  auto data = device->allocate(6);
+  device->write(tensor, makeBox({0}, {3}), Dtype::BF16, data.get());
+  BFloat16 elements[3];
+  device->read(data.get(), Dtype::BF16, {3}, makeBox({0}, {3}),
+               reinterpret_cast<std::byte *>(elements));
+  EXPECT_EQ(elements[0].widen(), 1);
+  EXPECT_EQ(elements[1].widen(), 3.140625f);
+  EXPECT_EQ(elements[2].widen(), -2);
+}
+
+TEST_F(DeviceTest, FillsElements) {
+  for (Dtype dtype : {Dtype::F32, Dtype::F64, Dtype::F16, Dtype::BF16,
+                      Dtype::I64, Dtype::I32, Dtype::I1}) {
+    auto data = device->allocate(3 * byteWidth(dtype));
+    device->fill(dtype, 1, data.get(), 3);
+    std::byte elements[24];
+    device->read(data.get(), dtype, {3}, makeBox({0}, {3}), elements);
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(loadAsDouble(dtype, elements, i), 1) << toString(dtype);
+  }
+}
+
+TEST_F(DeviceTest, StreamsWaitForEvents) {
+  DeviceStream &first = *device->getStream(0), &second = *device->getStream(1);
+  EXPECT_EQ(device->getStream(0), &first);
+  auto data = device->allocate(8), copy = device->allocate(8);
+  auto run = [&](bool waits) {
+    device->fill(Dtype::F32, 0, data.get(), 2);
+    for (DeviceStream *stream : {&first, &second})
+      stream->beginRun();
+    float five = 5;
+    uint32_t bits;
+    std::memcpy(&bits, &five, 4);
+    first.fill(data.get(), bits, 4, 2);
+    if (waits)
+      second.waitFor(first.announce());
+    second.copy(copy.get(), data.get(), 8);
+    second.endRun();
+    second.finish([](auto) {});
+    first.endRun();
+    first.finish([](auto) {});
+    return read(copy, 2);
+  };
+  EXPECT_EQ(run(true), (std::vector<float>{5, 5}));
+  EXPECT_EQ(run(false), (std::vector<float>{0, 0})); // the fake device is lazy
+}
+
+TEST_F(DeviceTest, SaysHowMuchMemoryThereIs) {
+  fake::getSettings().memoryBytes = fake::getAllocatedBytes() + 1000;
+  EXPECT_EQ(errorOf([&] { device->allocate(1 << 20); }),
+            "cannot allocate 1048576 bytes on device 0 ('fake device'): of " +
+                std::to_string(fake::getSettings().memoryBytes) +
+                " bytes, 1000 are free");
+}
+
+TEST_F(DeviceTest, FreesWhatItHas) {
+  size_t before = fake::getAllocatedBytes();
+  device->allocate(1000);
+  EXPECT_EQ(fake::getAllocatedBytes(), before);
+}
+
+TEST_F(DeviceTest, NamesTheDriversFunction) {
+  auto data = device->allocate(64);
+  fake::failCall("cuMemsetD8Async", 1);
+  EXPECT_EQ(errorOf([&] { device->getStream(0)->fill(data.get(), 0, 1, 64); }),
+            "cuMemsetD8Async: as the fake device says "
+            "(CUDA_ERROR_INVALID_VALUE)");
+}
+
+TEST_F(DeviceTest, SeesWildPointers) {
+  auto data = device->allocate(64);
+  DeviceStream &stream = *device->getStream(0);
+  stream.beginRun();
+  stream.fill(data.get(), 0, 1, 65);
+  stream.endRun();
+  EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
+            "device 0 ('fake device') failed: as the fake device says "
+            "(CUDA_ERROR_ILLEGAL_ADDRESS)");
+}
+
+TEST_F(DeviceTest, NoSuchDevice) {
+  EXPECT_EQ(errorOf([&] { cuda::makeDevice(code, {.device = 8}); }),
+            "there is no CUDA device 8, the driver finds 8");
+}
+
+TEST_F(DeviceTest, ChoosesAnImage) {
+  const char *ptx = ".version 7.0\n.entry tprt_reduce_sum_f32(\n";
+  tprt_device_image images[] = {
+      {80, 1, ptx, 1}, {90, 0, ptx, 1}, {90, 1, ptx, 1}, {100, 1, ptx, 1}};
+  const char *kernels[] = {"tprt_reduce_sum_f32"};
+  tprt_device_code code = {4, images, 1, kernels, 0, nullptr};
+  for (int32_t supported : {80, 89, 90, 103, 120}) {
+    fake::getSettings().architecture = supported;
+    cuda::makeDevice(code, {});
+  }
+  fake::getSettings().architecture = 75;
+  EXPECT_EQ(
+      errorOf([&] { cuda::makeDevice(code, {}); }),
+      "the program has kernels for 'compute_80', 'sm_90', 'compute_90', "
+      "'compute_100', which device 0 ('fake device'), sm_75, doesn't run");
+  fake::getSettings().architecture = 90;
+  kernels[0] = "tprt_reduce_sum_f33";
+  EXPECT_EQ(
+      errorOf([&] { cuda::makeDevice(code, {}); }),
+      "the device's code has no kernel 'tprt_reduce_sum_f33': as the fake "
+      "device says (CUDA_ERROR_NOT_FOUND)");
+}
