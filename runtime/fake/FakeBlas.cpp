@@ -219,6 +219,12 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   *returned = 0;
   if (int32_t status = note("cublasLtMatmulAlgoGetHeuristic"))
     return status;
+  // As in NVIDIA's table of what is supported.
+  if (desc->compute == CUBLAS_COMPUTE_64F &&
+      desc->get<int32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE,
+                         CUBLASLT_EPILOGUE_DEFAULT) !=
+          CUBLASLT_EPILOGUE_DEFAULT)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   result->algo.data[0] = identify(desc, a, b, c);
   result->workspaceSize =
       preference->get<size_t>(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 0);

@@ -2,123 +2,38 @@
 
 #include "Emulator.h"
 #include "Kernels.h"
+#include "State.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <deque>
 #include <dlfcn.h>
 #include <elf.h>
-#include <map>
-#include <memory>
-#include <set>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace tprt;
 using namespace tprt::cuda;
 using namespace tprt::fake;
 
-#define EXPORT extern "C" __attribute__((visibility("default"))) CUresult
-
-//===----------------------------------------------------------------------===//
-// State
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-enum : CUresult {
-  INVALID_VALUE = 1,
-  NO_BINARY = 209,
-  INVALID_PTX = 218,
-  INVALID_HANDLE = 400,
-  NOT_FOUND = 500,
-  ILLEGAL_ADDRESS = 700,
-  CAPTURE_UNSUPPORTED = 900,
-  CAPTURE_MERGE = 902,
-  CAPTURE_UNJOINED = 904,
-  CAPTURE_ISOLATION = 905,
-};
-
-} // namespace
-
-// The types are the driver's own to define.
 namespace tprt::cuda {
-
-struct CUgraph_st {
-  struct Node {
-    Work work;
-    std::set<size_t> needs; ///< earlier nodes
-  };
-  std::vector<Node> nodes;
-};
-
-struct CUgraphExec_st {
-  std::shared_ptr<CUgraph_st> graph;
-};
-
-struct CUstream_st {
-  size_t id = 0;
-  std::deque<Work> queue;
-  uint64_t numEnqueued = 0, numDone = 0;
-  bool isRunning = false;
-  // While it is captured: into which graph, and what the next node needs.
-  std::shared_ptr<CUgraph_st> graph;
-  std::set<size_t> needs;
-  bool isOrigin = false;
-};
-
-struct CUevent_st {
-  bool isTimed = false;
-  // Where it was recorded last: a point of a stream, or of a graph.
-  CUstream stream = nullptr;
-  uint64_t position = 0;
-  std::shared_ptr<CUgraph_st> graph;
-  std::set<size_t> needs;
-  std::chrono::steady_clock::time_point time;
-};
-
 struct CUmod_st {
   void *handle = nullptr; ///< of an emulated image
   int descriptor = -1;
   std::string ptx;
   std::map<std::string, CUfunc_st> functions;
 };
-
-struct CUctx_st {};
-
 } // namespace tprt::cuda
 
-namespace {
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
 
-struct Fault {
-  size_t skip;
-  int32_t status;
-};
-
-struct Device {
-  Settings settings;
-  std::vector<std::string> calls;
-  std::multimap<std::string, Fault> faults;
-  bool kernelsFail = false, kernelsHang = false;
-  CUresult failure = CUDA_SUCCESS;
-  std::map<uintptr_t, size_t> allocations;
-  std::map<void *, size_t> pinned;
-  size_t allocated = 0, maxPinned = 0;
-  size_t numStreams = 0;
-  std::set<CUstream> streams;
-  CUctx_st context;
-};
-
-Device &getDevice() {
+Device &fake::getDevice() {
   static auto &device = *new Device; // outlives who frees at exit
   return device;
 }
 
-thread_local CUcontext current = nullptr;
-
-} // namespace
+static thread_local CUcontext current = nullptr;
 
 std::recursive_mutex &fake::getMutex() {
   static auto &mutex = *new std::recursive_mutex;
@@ -206,66 +121,7 @@ std::string fake::describe(CUstream stream) {
   return "stream " + (stream ? std::to_string(stream->id) : "0");
 }
 
-//===----------------------------------------------------------------------===//
-// Work
-//===----------------------------------------------------------------------===//
-
-void fake::enqueue(CUstream stream, Work work) {
-  if (stream->graph) {
-    stream->graph->nodes.push_back({std::move(work), stream->needs});
-    stream->needs = {stream->graph->nodes.size() - 1};
-    return;
-  }
-  stream->queue.push_back(std::move(work));
-  ++stream->numEnqueued;
-}
-
-/// Runs a stream's work up to a position. False where it can't go on by now.
-static bool advance(CUstream stream, uint64_t position) {
-  if (stream->isRunning)
-    return stream->numDone >= position;
-  stream->isRunning = true;
-  while (stream->numDone < position) {
-    if (getDevice().failure == CUDA_SUCCESS && !stream->queue.front()())
-      break;
-    stream->queue.pop_front();
-    ++stream->numDone;
-  }
-  stream->isRunning = false;
-  return stream->numDone >= position;
-}
-
-/// The nodes of a graph in an order that its edges allow, as far from that of
-/// their capture as possible.
-static Work makeReplay(std::shared_ptr<CUgraph_st> graph) {
-  auto isDone = std::make_shared<std::vector<bool>>(graph->nodes.size());
-  return [graph, isDone] {
-    for (;;) {
-      bool hasRun = false, isComplete = true;
-      for (size_t i = graph->nodes.size(); i-- > 0;) {
-        if ((*isDone)[i])
-          continue;
-        const CUgraph_st::Node &node = graph->nodes[i];
-        bool isReady =
-            std::all_of(node.needs.begin(), node.needs.end(),
-                        [&](size_t need) { return (*isDone)[need]; });
-        if (isReady && node.work()) {
-          (*isDone)[i] = true;
-          hasRun = true;
-          break; // a later one may be ready now
-        }
-        isComplete = false;
-      }
-      if (hasRun)
-        continue;
-      return isComplete;
-    }
-  };
-}
-
-/// Begins a function of the driver that enqueues: its checks, and its note.
-static CUresult enter(const std::string &function,
-                      const std::string &details = "") {
+CUresult fake::enter(const std::string &function, const std::string &details) {
   if (int32_t status = note(function, details))
     return status;
   if (!current)
@@ -666,207 +522,5 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
     function->run(gridX, blockX, arguments.data());
     return true;
   });
-  return CUDA_SUCCESS;
-}
-
-//===----------------------------------------------------------------------===//
-// Streams and events
-//===----------------------------------------------------------------------===//
-
-EXPORT cuStreamCreate(CUstream *stream, unsigned) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuStreamCreate"))
-    return result;
-  *stream = new CUstream_st;
-  (*stream)->id = ++getDevice().numStreams;
-  getDevice().streams.insert(*stream);
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuStreamDestroy_v2(CUstream stream) {
-  Lock lock(getMutex());
-  if (getDevice().streams.erase(stream) == 0)
-    return INVALID_HANDLE;
-  // Events may still point to it; what they need of it is its counts.
-  stream->queue.clear();
-  stream->numDone = stream->numEnqueued;
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuStreamQuery(CUstream stream) {
-  Lock lock(getMutex());
-  if (stream->graph)
-    return CAPTURE_UNSUPPORTED;
-  bool isDone = advance(stream, stream->numEnqueued);
-  if (getDevice().failure)
-    return getDevice().failure;
-  return isDone ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
-
-/// Tries until it is done; the lock is free in between.
-template <typename Query>
-static CUresult synchronize(Query query) {
-  for (;;) {
-    CUresult result = query();
-    if (result != CUDA_ERROR_NOT_READY)
-      return result;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-}
-
-EXPORT cuStreamSynchronize(CUstream stream) {
-  return synchronize([&] { return cuStreamQuery(stream); });
-}
-
-EXPORT cuEventCreate(CUevent *event, unsigned flags) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuEventCreate"))
-    return result;
-  *event = new CUevent_st;
-  (*event)->isTimed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuEventDestroy_v2(CUevent event) {
-  Lock lock(getMutex());
-  delete event;
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuEventRecord(CUevent event, CUstream stream) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuEventRecord", describe(stream)))
-    return result;
-  event->stream = stream;
-  event->graph = stream->graph;
-  event->needs = stream->needs;
-  if (stream->graph)
-    return CUDA_SUCCESS;
-  if (event->isTimed)
-    enqueue(stream, [event] {
-      event->time = std::chrono::steady_clock::now();
-      return true;
-    });
-  event->position = stream->numEnqueued;
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuStreamWaitEvent", describe(stream)))
-    return result;
-  if (event->graph) {
-    if (stream->graph && stream->graph != event->graph)
-      return CAPTURE_MERGE;
-    stream->graph = event->graph;
-    stream->needs.insert(event->needs.begin(), event->needs.end());
-    return CUDA_SUCCESS;
-  }
-  if (stream->graph)
-    return CAPTURE_ISOLATION;
-  if (CUstream other = event->stream)
-    enqueue(stream, [other, position = event->position] {
-      return advance(other, position);
-    });
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuEventQuery(CUevent event) {
-  Lock lock(getMutex());
-  if (event->graph)
-    return CAPTURE_UNSUPPORTED;
-  if (!event->stream)
-    return CUDA_SUCCESS;
-  bool isDone = advance(event->stream, event->position);
-  if (getDevice().failure)
-    return getDevice().failure;
-  return isDone ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
-
-EXPORT cuEventSynchronize(CUevent event) {
-  return synchronize([&] { return cuEventQuery(event); });
-}
-
-EXPORT cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
-  Lock lock(getMutex());
-  if (!start->isTimed || !end->isTimed)
-    return INVALID_HANDLE;
-  *milliseconds =
-      std::chrono::duration<float, std::milli>(end->time - start->time).count();
-  return CUDA_SUCCESS;
-}
-
-//===----------------------------------------------------------------------===//
-// Graphs
-//===----------------------------------------------------------------------===//
-
-EXPORT cuStreamBeginCapture_v2(CUstream stream, int32_t) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuStreamBeginCapture", describe(stream)))
-    return result;
-  if (stream->graph)
-    return CAPTURE_MERGE;
-  stream->graph = std::make_shared<CUgraph_st>();
-  stream->needs.clear();
-  stream->isOrigin = true;
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuStreamEndCapture", describe(stream)))
-    return result;
-  if (!stream->graph || !stream->isOrigin)
-    return INVALID_VALUE;
-  std::shared_ptr<CUgraph_st> captured = stream->graph;
-  // What the origin needs at the end, directly or not.
-  std::set<size_t> joined = stream->needs;
-  for (size_t i = captured->nodes.size(); i-- > 0;)
-    if (joined.contains(i))
-      joined.insert(captured->nodes[i].needs.begin(),
-                    captured->nodes[i].needs.end());
-  bool isJoined = true;
-  for (CUstream other : getDevice().streams) {
-    if (other->graph != captured)
-      continue;
-    for (size_t need : other->needs)
-      isJoined &= joined.contains(need);
-    other->graph = nullptr;
-    other->needs.clear();
-  }
-  stream->isOrigin = false;
-  if (!isJoined)
-    return CAPTURE_UNJOINED;
-  *graph = new CUgraph_st(*captured);
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
-                                   unsigned long long) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuGraphInstantiate",
-                              std::to_string(graph->nodes.size()) + " nodes"))
-    return result;
-  *executable = new CUgraphExec_st{std::make_shared<CUgraph_st>(*graph)};
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuGraphLaunch(CUgraphExec executable, CUstream stream) {
-  Lock lock(getMutex());
-  if (CUresult result = enter("cuGraphLaunch", describe(stream)))
-    return result;
-  enqueue(stream, makeReplay(executable->graph));
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuGraphDestroy(CUgraph graph) {
-  Lock lock(getMutex());
-  delete graph;
-  return CUDA_SUCCESS;
-}
-
-EXPORT cuGraphExecDestroy(CUgraphExec executable) {
-  Lock lock(getMutex());
-  delete executable;
   return CUDA_SUCCESS;
 }

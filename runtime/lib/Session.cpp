@@ -304,6 +304,11 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
   if (!problems.empty())
     throw inputError(problems);
   impl->ranks = impl->options.ranks;
+  for (int64_t rank : impl->ranks)
+    if (rank < 0 || rank >= manifest.worldSize)
+      throw inputError("there is no rank " + std::to_string(rank) +
+                       ": the program has " +
+                       std::to_string(manifest.worldSize) + " ranks");
   if (impl->ranks.empty()) {
     impl->ranks.resize(manifest.worldSize);
     std::iota(impl->ranks.begin(), impl->ranks.end(), 0);
@@ -339,6 +344,8 @@ static size_t getIndex(const std::vector<TensorInfo> &parameters,
 }
 
 const Manifest &Session::getManifest() const { return impl->getManifest(); }
+
+const std::string &Session::getBackend() const { return impl->options.backend; }
 
 RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   const Manifest &manifest = getManifest();

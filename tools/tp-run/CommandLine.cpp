@@ -93,14 +93,25 @@ TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
   return weights;
 }
 
-SessionOptions getSessionOptions(const Options &options) {
+std::chrono::milliseconds getTimeout(const Options &options) {
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(options.timeout * 1000));
+}
+
+SessionOptions getSessionOptions(const Options &options, const Job *job,
+                                 Connection *connection) {
   SessionOptions sessionOptions;
-  sessionOptions.communicator.timeout =
-      std::chrono::milliseconds(static_cast<int64_t>(options.timeout * 1000));
+  sessionOptions.communicator.timeout = getTimeout(options);
   sessionOptions.pinRanks = !options.noPin;
-  sessionOptions.cuda = {.device = options.device,
+  int ownDevice = job ? static_cast<int>(job->localRank) : 0;
+  sessionOptions.cuda = {.device = options.device.value_or(ownDevice),
                          .tf32 = options.tf32,
                          .graphs = !options.noGraphs};
+  if (job) {
+    sessionOptions.ranks = {job->rank};
+    sessionOptions.makeCommunicators = connection->getNccl();
+    sessionOptions.backend = "nccl";
+  }
   return sessionOptions;
 }
 

@@ -5,6 +5,7 @@
 #define TP_RUN_COMMANDLINE_H
 
 #include "tprt/Compare.h"
+#include "tprt/Job.h"
 #include "tprt/Profile.h"
 #include "tprt/Session.h"
 
@@ -42,7 +43,9 @@ struct Options {
   std::string weights, outputWeights, json, blocks, calibration;
   std::string trace, machine;
   bool profile = false, noPin = false;
-  int device = 0;
+  std::string communication = "auto";
+  int64_t processes = 0; ///< to be started; 0: none
+  std::optional<int> device;
   bool tf32 = false, noGraphs = false;
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
   double timeout = 120;
@@ -67,7 +70,13 @@ tprt::TensorMap readTensors(const std::map<std::string, std::string> &paths);
 tprt::TensorMap readProgramWeights(const Options &options,
                                    const tprt::Manifest &manifest);
 
-tprt::SessionOptions getSessionOptions(const Options &options);
+std::chrono::milliseconds getTimeout(const Options &options);
+
+/// For ranks that are threads, or for one of a job's, whose connection outlives
+/// the session.
+tprt::SessionOptions getSessionOptions(const Options &options,
+                                       const tprt::Job *job = nullptr,
+                                       tprt::Connection *connection = nullptr);
 
 /// A recording where --trace or --profile ask for one.
 std::optional<tprt::Recording> makeRecording(const Options &options);

@@ -3,6 +3,7 @@
 #include "Train.h"
 
 #include "Cache.h"
+#include "Launch.h"
 #include "Progress.h"
 #include "tprt/File.h"
 #include "tprt/Metrics.h"
@@ -271,6 +272,8 @@ ExitCode train(const Options &options) {
     }
     position = from->data.position;
   }
+  if (findJob(options, manifest))
+    throw inputError("--steps isn't supported with --comm=nccl");
   Session session(artifact,
                   from ? loadCheckpoint(*from, manifest)
                        : readProgramWeights(options, manifest),

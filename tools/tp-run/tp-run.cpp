@@ -2,6 +2,7 @@
 
 #include "Cache.h"
 #include "CommandLine.h"
+#include "Launch.h"
 #include "Train.h"
 #include "tprt/Calibrate.h"
 #include "tprt/Compare.h"
@@ -146,12 +147,26 @@ static ExitCode run(const Options &options) {
   if (!problems.empty())
     throw inputError(problems);
   TensorMap weights = readProgramWeights(options, manifest);
-  Session session(artifact, weights, getSessionOptions(options));
+  std::optional<Job> job = findJob(options, manifest);
+  std::optional<Connection> connection;
+  if (job) {
+    if (!options.outputWeights.empty())
+      throw inputError("--output-weights isn't supported with --comm=nccl");
+    connection.emplace(*job, getTimeout(options));
+  }
+  Session session(artifact, weights,
+                  getSessionOptions(options, job ? &*job : nullptr,
+                                    connection ? &*connection : nullptr));
   RunOptions runOptions = options.run;
-  runOptions.keepBlocks = !options.blocks.empty();
+  runOptions.keepBlocks = !options.blocks.empty() || job;
   std::optional<Recording> recording = makeRecording(options);
   runOptions.recording = recording ? &*recording : nullptr;
   RunResult result = session.run(inputs, runOptions);
+  if (job) {
+    gatherResult(manifest, *job, *connection, result);
+    if (job->rank != 0)
+      return Success; // rank 0 compares and writes
+  }
   std::optional<Profile> profile =
       makeProfile(options, manifest, runOptions.recording);
 
@@ -273,11 +288,25 @@ static void declareOptions(CLI::App &app, Options &options) {
                "let the system choose the ranks' cores; otherwise each rank "
                "keeps its own, where there are enough");
   constexpr const char *cuda = "Programs for CUDA devices";
+  app.add_option("-n", options.processes,
+                 "start as many processes on this host, each of them one rank "
+                 "on a device of its own; they communicate by NCCL")
+      ->check(CLI::Range(int64_t(1), int64_t(4096)))
+      ->type_name("N")
+      ->group(cuda);
+  app.add_option("--comm", options.communication,
+                 "how ranks communicate: 'local', all are threads of this "
+                 "process and share a device; 'nccl', each is a process that "
+                 "mpirun, srun, torchrun or -n has started; 'auto', nccl where "
+                 "the environment says so")
+      ->check(CLI::IsMember({"auto", "local", "nccl"}))
+      ->capture_default_str()
+      ->group(cuda);
   app.add_option("--device", options.device,
-                 "the device that all ranks compute on, as the driver counts")
+                 "the device to compute on, as the driver counts (default: 0; "
+                 "with NCCL: the process's number on its host)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N")
-      ->capture_default_str()
       ->group(cuda);
   app.add_flag("--tf32", options.tf32,
                "let products of f32 round their operands to TF32")
@@ -332,6 +361,9 @@ int main(int argc, char **argv) {
     return WrongUsage;
   }
   try {
+    if (options.processes > 0)
+      if (std::optional<int> exitCode = startProcesses(options.processes))
+        return *exitCode;
     if (!options.calibration.empty())
       return calibrateMachine(options);
     if (options.describeOnly)

@@ -42,7 +42,9 @@ struct RunOptions {
 };
 
 struct RunResult {
-  TensorMap outputs; ///< of the last run, global
+  /// Of the last run, global. Where other processes host ranks, only what the
+  /// ranks here have is defined; see `blocks`.
+  TensorMap outputs;
   /// [rank] of the last run, if asked for: each rank's own blocks of the
   /// outputs. Empty for ranks that other processes host.
   std::vector<TensorMap> blocks;
@@ -67,6 +69,7 @@ struct SessionOptions {
   int64_t maxPackedWeightBytes = int64_t(1) << 30;
   CommunicatorOptions communicator;
   CommunicatorFactory makeCommunicators = makeLocalCommunicators;
+  std::string backend = "local"; ///< its name, for reports
   /// The ranks that this process runs, ascending, where makeCommunicators gives
   /// it only some of them. Empty: all.
   std::vector<int64_t> ranks;
@@ -100,6 +103,7 @@ public:
   Session &operator=(const Session &) = delete;
 
   const Manifest &getManifest() const;
+  const std::string &getBackend() const;
 
   /// Throws an input error listing every missing, unknown or wrong input; an
   /// execution error when a rank fails, naming the rank, and the collective and

@@ -181,13 +181,13 @@ void Gemm::runBatch(const tprt_gemm_args &args, const void *a, const void *b,
             workspace.get(), workspaceBytes, stream);
 }
 
-/// A product over no elements: what C holds, or nothing, and the bias.
+/// What is there before anything is multiplied: what C holds, or nothing, and
+/// the bias.
 void Gemm::runEmpty(const tprt_gemm_args &args, std::byte *c, const void *bias,
                     CudaStream &stream) {
   if (args.accumulate && bias)
-    throw executionError("tprt_gemm: a bias is to be added to a product over "
-                         "no elements that accumulates, which isn't supported "
-                         "on CUDA devices");
+    throw executionError("tprt_gemm: both accumulating and a bias, of f64 or "
+                         "over no elements, aren't supported on CUDA devices");
   if (args.accumulate)
     return;
   int64_t width = byteWidth(static_cast<Dtype>(args.dtype));
@@ -218,6 +218,11 @@ void Gemm::run(const tprt_gemm_args &args, const void *a, const void *b,
   // Two batch dimensions that are walked as one become one; else one call each
   // for the outer one.
   tprt_gemm_args batch = args;
+  if (args.dtype == TPRT_F64 && bias) { // for which there is no epilogue
+    runEmpty(args, static_cast<std::byte *>(c), bias, stream);
+    batch.accumulate = 1;
+    bias = nullptr;
+  }
   batch.batch0 = 1;
   batch.a_b0 = batch.b_b0 = batch.c_b0 = 0;
   int64_t calls = args.batch0;

@@ -106,9 +106,10 @@ TEST_P(CudaGemmTest, AsOnTheHost) {
   run({"both, padded", {0, 0, 1, 1, 5, 7, 3, 1, 6, 0, 0, 1, 4, 0, 0, 9, 0, 0}});
   run({"bias", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}, true});
   run({"accumulates", {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}});
-  run({"accumulates and bias",
-       {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0},
-       true});
+  if (GetParam() != Dtype::F64) // that has no epilogue
+    run({"accumulates and bias",
+         {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0},
+         true});
   run({"one row", {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0}});
   run({"one column of A",
        {0, 0, 1, 1, 5, 7, 1, 1, 99, 0, 0, 99, 1, 0, 0, 7, 0, 0}});
@@ -147,7 +148,7 @@ TEST_P(CudaGemmTest, AsksOncePerShape) {
   EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 1u);
   EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 3u);
   EXPECT_EQ(fake::countCalls("cuMemAlloc 33554432"), 1u); // the workspace
-  c.hasBias = true;
+  c.hasBias = true; // or, of f64, C accumulates
   run(c);
   EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 2u);
 }

@@ -32,8 +32,19 @@ extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
 #undef cuGraphInstantiate
 #undef cuEventDestroy
 
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#define HAS_NCCL
+#endif
+
+#ifdef NCCL_SPLIT_NOCOLOR
+constexpr int splitNoColor = NCCL_SPLIT_NOCOLOR;
+#undef NCCL_SPLIT_NOCOLOR
+#endif
+
 #include "Cuda/Blas.h"
 #include "Cuda/Driver.h"
+#include "Cuda/Nccl.h"
 
 #include <type_traits>
 
@@ -51,6 +62,8 @@ constexpr bool isSameType() {
   std::type_identity<B> b;
   if (std::is_pointer_v<A> || std::is_pointer_v<B>)
     return std::is_pointer_v<A> && std::is_pointer_v<B>;
+  if (std::is_class_v<A> || std::is_class_v<B>)
+    return std::is_class_v<A> && std::is_class_v<B> && sizeof(A) == sizeof(B);
   return sizeof(A) == sizeof(B) && isNumber(a) && isNumber(b);
 }
 
@@ -141,4 +154,28 @@ static_assert(sizeof(ours::cublasLtMatmulHeuristicResult_t) ==
               sizeof(::cublasLtMatmulHeuristicResult_t));
 CHECK_FIELD(cublasLtMatmulHeuristicResult_t, workspaceSize)
 CHECK_FIELD(cublasLtMatmulHeuristicResult_t, state)
+#endif
+
+#ifdef HAS_NCCL
+#define CHECK_NCCL(name, result, parameters)                                   \
+  static_assert(                                                               \
+      IsSameFunction<decltype(ours::Nccl::name), decltype(&::name)>::value,    \
+      #name);
+TPRT_NCCL_FUNCTIONS(CHECK_NCCL)
+
+CHECK_VALUE(ncclSuccess)
+CHECK_VALUE(ncclUint8)
+CHECK_VALUE(ncclInt32)
+CHECK_VALUE(ncclInt64)
+CHECK_VALUE(ncclFloat16)
+CHECK_VALUE(ncclFloat32)
+CHECK_VALUE(ncclFloat64)
+CHECK_VALUE(ncclBfloat16)
+CHECK_VALUE(ncclSum)
+CHECK_VALUE(ncclProd)
+CHECK_VALUE(ncclMax)
+CHECK_VALUE(ncclMin)
+CHECK_VALUE(ncclAvg)
+static_assert(ours::NCCL_SPLIT_NOCOLOR == splitNoColor);
+static_assert(sizeof(ours::ncclUniqueId) == sizeof(::ncclUniqueId));
 #endif

@@ -168,10 +168,10 @@ TEST_F(CudaSessionTest, NamesWhatFails) {
   EXPECT_TRUE(contains(failureOf("tpx_main"),
                        "kernel 'scale': cuLaunchKernel: as the fake device "
                        "says (CUDA_ERROR_INVALID_VALUE)"));
+  // Who notices first may be another call, of another rank.
   fake::failKernels();
-  EXPECT_TRUE(contains(failureOf("tpx_main"),
-                       "device 0 ('fake device') failed: as the fake device "
-                       "says (CUDA_ERROR_ILLEGAL_ADDRESS)"));
+  EXPECT_TRUE(contains(failureOf("tpx_main"), ": as the fake device says "
+                                              "(CUDA_ERROR_ILLEGAL_ADDRESS)"));
 }
 
 TEST_F(CudaSessionTest, TimesOutWhereKernelsHang) {

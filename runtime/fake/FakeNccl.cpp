@@ -1,0 +1,486 @@
+//===- FakeNccl.cpp - libnccl without a device ---------------------------===//
+//
+// Ranks are threads or processes of one host, and meet in files: each writes
+// what it gives to a collective to a file of its own, and reads those of the
+// others when all are there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Cuda/Nccl.h"
+#include "Work.h"
+
+#include "tprt/Dtype.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <thread>
+#include <unistd.h>
+
+using namespace tprt;
+using namespace tprt::cuda;
+using namespace tprt::fake;
+namespace fs = std::filesystem;
+
+#define EXPORT extern "C" __attribute__((visibility("default"))) ncclResult_t
+
+namespace {
+
+enum : ncclResult_t { SystemError = 2, InvalidArgument = 4, InvalidUsage = 5 };
+
+struct Operation {
+  enum Kind { AllReduce, AllGather, ReduceScatter, Reduce, Broadcast } kind;
+  const void *send;
+  void *receive;
+  size_t count;
+  ncclDataType_t type;
+  ncclRedOp_t reduction;
+  int root;
+};
+
+struct PointToPoint {
+  bool isSend;
+  void *data;
+  size_t bytes;
+  int peer;
+};
+
+} // namespace
+
+namespace tprt::cuda {
+struct ncclComm {
+  std::string folder, name;
+  int rank, numRanks;
+  size_t numSplits = 0;
+  // Counted when work runs: collectives, and messages by peer.
+  size_t numDone = 0;
+  std::map<int, size_t> numSent, numReceived;
+  ncclResult_t asyncError = ncclSuccess;
+};
+} // namespace tprt::cuda
+
+static size_t getWidth(ncclDataType_t type) {
+  switch (type) {
+  case ncclFloat64:
+  case ncclInt64:
+    return 8;
+  case ncclFloat32:
+  case ncclInt32:
+    return 4;
+  case ncclFloat16:
+  case ncclBfloat16:
+    return 2;
+  default:
+    return 1;
+  }
+}
+
+/// Appears whole.
+static void writeFile(const fs::path &path, const void *data, size_t bytes) {
+  fs::path aside = path;
+  aside += ".part";
+  std::ofstream(aside, std::ios::binary)
+      .write(static_cast<const char *>(data), bytes);
+  fs::rename(aside, path);
+}
+
+static std::string readFile(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+static fs::path getPath(const ncclComm &comm, const std::string &what,
+                        size_t number, int rank) {
+  return fs::path(comm.folder) /
+         (comm.name + "." + what + "." + std::to_string(number) + "." +
+          std::to_string(rank));
+}
+
+/// Waits on the host for a file of each rank; what they hold.
+static std::vector<std::string> meet(const ncclComm &comm,
+                                     const std::string &what, size_t number,
+                                     const std::string &mine) {
+  writeFile(getPath(comm, what, number, comm.rank), mine.data(), mine.size());
+  std::vector<std::string> all;
+  for (int rank = 0; rank < comm.numRanks; ++rank) {
+    fs::path path = getPath(comm, what, number, rank);
+    while (!fs::exists(path))
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    all.push_back(readFile(path));
+  }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Communicators
+//===----------------------------------------------------------------------===//
+
+EXPORT ncclGetVersion(int *version) {
+  *version = getSettings().ncclVersion;
+  return ncclSuccess;
+}
+
+extern "C" __attribute__((visibility("default"))) const char *
+ncclGetErrorString(ncclResult_t) {
+  return "as the fake NCCL says";
+}
+extern "C" __attribute__((visibility("default"))) const char *
+ncclGetLastError(ncclComm_t comm) {
+  return comm ? comm->name.c_str() : "";
+}
+
+EXPORT ncclGetUniqueId(ncclUniqueId *id) {
+  Lock lock(getMutex());
+  if (int32_t status = note("ncclGetUniqueId"))
+    return status;
+  std::string folder = "/dev/shm/tprt-fake-nccl-XXXXXX";
+  if (!::mkdtemp(folder.data()))
+    return SystemError;
+  std::memcpy(id->internal, folder.c_str(), folder.size() + 1);
+  return ncclSuccess;
+}
+
+EXPORT ncclCommInitRank(ncclComm_t *comm, int numRanks, ncclUniqueId id,
+                        int rank) {
+  {
+    Lock lock(getMutex());
+    if (int32_t status = note("ncclCommInitRank", std::to_string(rank)))
+      return status;
+  }
+  *comm = new ncclComm{id.internal, "world", rank, numRanks, 0, 0, {}, {}};
+  meet(**comm, "init", 0, "");
+  return ncclSuccess;
+}
+
+EXPORT ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *result,
+                     void *) {
+  {
+    Lock lock(getMutex());
+    if (int32_t status = note("ncclCommSplit", std::to_string(color)))
+      return status;
+  }
+  size_t number = comm->numSplits++;
+  std::vector<std::pair<int, int>> members; // key, rank
+  std::vector<std::string> all =
+      meet(*comm, "split", number,
+           std::to_string(color) + " " + std::to_string(key));
+  for (int rank = 0; rank < comm->numRanks; ++rank) {
+    int otherColor = 0, otherKey = 0;
+    std::sscanf(all[rank].c_str(), "%d %d", &otherColor, &otherKey);
+    if (otherColor == color)
+      members.emplace_back(otherKey, rank);
+  }
+  *result = nullptr;
+  if (color == NCCL_SPLIT_NOCOLOR)
+    return ncclSuccess;
+  std::sort(members.begin(), members.end());
+  auto self =
+      std::find(members.begin(), members.end(), std::pair(key, comm->rank));
+  *result = new ncclComm{comm->folder,
+                         comm->name + "-" + std::to_string(number) + "-" +
+                             std::to_string(color),
+                         static_cast<int>(self - members.begin()),
+                         static_cast<int>(members.size()),
+                         0,
+                         0,
+                         {},
+                         {}};
+  return ncclSuccess;
+}
+
+EXPORT ncclCommDestroy(ncclComm_t comm) {
+  Lock lock(getMutex());
+  note("ncclCommDestroy", comm->name);
+  if (comm->name == "world" && comm->rank == 0) {
+    std::error_code ignored;
+    fs::remove_all(comm->folder, ignored);
+  }
+  return ncclSuccess; // work that is left may point to it
+}
+
+EXPORT ncclCommAbort(ncclComm_t comm) {
+  Lock lock(getMutex());
+  note("ncclCommAbort", comm->name);
+  return ncclSuccess;
+}
+
+EXPORT ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
+  Lock lock(getMutex());
+  *error = note("ncclCommGetAsyncError", comm->name);
+  return ncclSuccess;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+template <typename T, typename Acc>
+static void combine(ncclRedOp_t reduction, void *acc, const void *operand,
+                    size_t count) {
+  auto *left = static_cast<T *>(acc);
+  auto *right = static_cast<const T *>(operand);
+  for (size_t i = 0; i < count; ++i) {
+    Acc a = castElement<Acc>(left[i]), b = castElement<Acc>(right[i]);
+    left[i] = castElement<T>(reduction == ncclMax    ? (a > b ? a : b)
+                             : reduction == ncclMin  ? (a < b ? a : b)
+                             : reduction == ncclProd ? Acc(a * b)
+                                                     : Acc(a + b));
+  }
+}
+
+template <typename T, typename Acc>
+static void divide(void *data, int divisor, size_t count) {
+  auto *elements = static_cast<T *>(data);
+  for (size_t i = 0; i < count; ++i)
+    elements[i] = castElement<T>(
+        Acc(castElement<Acc>(elements[i]) / static_cast<Acc>(divisor)));
+}
+
+/// Calls f(element, accumulator) with zeros of the types that `type` stands
+/// for.
+template <typename F>
+static void dispatch(ncclDataType_t type, F f) {
+  switch (type) {
+  case ncclFloat32:
+    return f(float(), float());
+  case ncclFloat64:
+    return f(double(), double());
+  case ncclFloat16:
+    return f(Half(), float());
+  case ncclBfloat16:
+    return f(BFloat16(), float());
+  case ncclInt64:
+    return f(int64_t(), int64_t());
+  case ncclInt32:
+    return f(int32_t(), int32_t());
+  default:
+    return f(uint8_t(), uint8_t());
+  }
+}
+
+/// `count` elements from `first` on of all operands, in order.
+static std::string reduceOperands(const Operation &operation,
+                                  const std::vector<std::string> &operands,
+                                  size_t first, size_t count) {
+  size_t width = getWidth(operation.type);
+  std::string acc = operands[0].substr(first * width, count * width);
+  dispatch(operation.type, [&](auto element, auto accumulator) {
+    using T = decltype(element);
+    using Acc = decltype(accumulator);
+    for (size_t r = 1; r < operands.size(); ++r)
+      combine<T, Acc>(operation.reduction, acc.data(),
+                      operands[r].data() + first * width, count);
+    if (operation.reduction == ncclAvg)
+      divide<T, Acc>(acc.data(), operands.size(), count);
+  });
+  return acc;
+}
+
+/// Elements that a rank hands in.
+static size_t getSendCount(const Operation &operation, const ncclComm &comm) {
+  return operation.kind == Operation::ReduceScatter
+             ? operation.count * comm.numRanks
+             : operation.count;
+}
+
+static bool runCollective(ncclComm &comm, const Operation &operation,
+                          bool &isPosted) {
+  size_t width = getWidth(operation.type);
+  size_t bytes = getSendCount(operation, comm) * width;
+  if (!isPosted) {
+    if (bytes > 0 && !checkMemory(operation.send, bytes))
+      return true;
+    writeFile(getPath(comm, "collective", comm.numDone, comm.rank),
+              operation.send, bytes);
+    isPosted = true;
+  }
+  std::vector<std::string> operands;
+  for (int rank = 0; rank < comm.numRanks; ++rank) {
+    fs::path path = getPath(comm, "collective", comm.numDone, rank);
+    if (!fs::exists(path))
+      return false;
+    operands.push_back(readFile(path));
+  }
+  std::string result;
+  switch (operation.kind) {
+  case Operation::AllGather:
+    for (const std::string &operand : operands)
+      result += operand;
+    break;
+  case Operation::Broadcast:
+    result = operands[operation.root];
+    break;
+  case Operation::ReduceScatter:
+    result = reduceOperands(operation, operands, comm.rank * operation.count,
+                            operation.count);
+    break;
+  case Operation::Reduce:
+    if (comm.rank == operation.root)
+      result = reduceOperands(operation, operands, 0, operation.count);
+    break;
+  case Operation::AllReduce:
+    result = reduceOperands(operation, operands, 0, operation.count);
+  }
+  if (!result.empty() && checkMemory(operation.receive, result.size()))
+    std::memcpy(operation.receive, result.data(), result.size());
+  // Who has come here has seen that all are done with the one before.
+  if (comm.numDone > 0)
+    fs::remove(getPath(comm, "collective", comm.numDone - 1, comm.rank));
+  ++comm.numDone;
+  isPosted = false; // a graph runs it again
+  return true;
+}
+
+namespace {
+/// What ncclGroupEnd enqueues as one.
+struct Group {
+  int depth = 0;
+  ncclComm_t comm = nullptr;
+  CUstream stream = nullptr;
+  std::vector<PointToPoint> messages;
+};
+} // namespace
+
+static thread_local Group group;
+
+static ncclResult_t add(const char *function, const Operation &operation,
+                        ncclComm_t comm, CUstream stream) {
+  Lock lock(getMutex());
+  if (int32_t status = note(function, std::to_string(operation.count) + " " +
+                                          comm->name + " " + describe(stream)))
+    return status;
+  enqueue(stream, [comm, operation, isPosted = false]() mutable {
+    return runCollective(*comm, operation, isPosted);
+  });
+  return ncclSuccess;
+}
+
+EXPORT ncclAllReduce(const void *send, void *receive, size_t count,
+                     ncclDataType_t type, ncclRedOp_t reduction,
+                     ncclComm_t comm, CUstream stream) {
+  return add("ncclAllReduce",
+             {Operation::AllReduce, send, receive, count, type, reduction, 0},
+             comm, stream);
+}
+EXPORT ncclAllGather(const void *send, void *receive, size_t count,
+                     ncclDataType_t type, ncclComm_t comm, CUstream stream) {
+  return add("ncclAllGather",
+             {Operation::AllGather, send, receive, count, type, ncclSum, 0},
+             comm, stream);
+}
+EXPORT ncclReduceScatter(const void *send, void *receive, size_t count,
+                         ncclDataType_t type, ncclRedOp_t reduction,
+                         ncclComm_t comm, CUstream stream) {
+  return add(
+      "ncclReduceScatter",
+      {Operation::ReduceScatter, send, receive, count, type, reduction, 0},
+      comm, stream);
+}
+EXPORT ncclReduce(const void *send, void *receive, size_t count,
+                  ncclDataType_t type, ncclRedOp_t reduction, int root,
+                  ncclComm_t comm, CUstream stream) {
+  return add("ncclReduce",
+             {Operation::Reduce, send, receive, count, type, reduction, root},
+             comm, stream);
+}
+EXPORT ncclBroadcast(const void *send, void *receive, size_t count,
+                     ncclDataType_t type, int root, ncclComm_t comm,
+                     CUstream stream) {
+  return add("ncclBroadcast",
+             {Operation::Broadcast, send, receive, count, type, ncclSum, root},
+             comm, stream);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+static fs::path getMessagePath(const ncclComm &comm, int from, int to,
+                               size_t number) {
+  return getPath(comm, "message." + std::to_string(from), number, to);
+}
+
+/// All sends of a group, then its receives.
+static bool runMessages(ncclComm &comm,
+                        const std::vector<PointToPoint> &messages,
+                        bool &isPosted, size_t &numDone) {
+  if (!isPosted)
+    for (const PointToPoint &message : messages)
+      if (message.isSend && checkMemory(message.data, message.bytes))
+        writeFile(getMessagePath(comm, comm.rank, message.peer,
+                                 comm.numSent[message.peer]++),
+                  message.data, message.bytes);
+  isPosted = true;
+  for (; numDone < messages.size(); ++numDone) {
+    const PointToPoint &message = messages[numDone];
+    if (message.isSend)
+      continue;
+    size_t &number = comm.numReceived[message.peer];
+    fs::path path = getMessagePath(comm, message.peer, comm.rank, number);
+    if (!fs::exists(path))
+      return false;
+    std::string bytes = readFile(path);
+    fs::remove(path);
+    ++number;
+    if (bytes.size() != message.bytes)
+      setFailed(700);
+    else if (checkMemory(message.data, bytes.size()))
+      std::memcpy(message.data, bytes.data(), bytes.size());
+  }
+  isPosted = false; // a graph runs it again
+  numDone = 0;
+  return true;
+}
+
+static ncclResult_t addMessage(const char *function,
+                               const PointToPoint &message, ncclComm_t comm,
+                               CUstream stream) {
+  Lock lock(getMutex());
+  if (int32_t status =
+          note(function, std::to_string(message.bytes) + " " +
+                             std::to_string(message.peer) + " " + comm->name))
+    return status;
+  // Outside of a group two ranks that both send first would wait forever.
+  if (group.depth == 0 || message.peer == comm->rank)
+    return InvalidUsage;
+  group.comm = comm;
+  group.stream = stream;
+  group.messages.push_back(message);
+  return ncclSuccess;
+}
+
+EXPORT ncclSend(const void *data, size_t count, ncclDataType_t type, int peer,
+                ncclComm_t comm, CUstream stream) {
+  return addMessage(
+      "ncclSend",
+      {true, const_cast<void *>(data), count * getWidth(type), peer}, comm,
+      stream);
+}
+EXPORT ncclRecv(void *data, size_t count, ncclDataType_t type, int peer,
+                ncclComm_t comm, CUstream stream) {
+  return addMessage("ncclRecv", {false, data, count * getWidth(type), peer},
+                    comm, stream);
+}
+
+EXPORT ncclGroupStart() {
+  ++group.depth;
+  return ncclSuccess;
+}
+
+EXPORT ncclGroupEnd() {
+  Lock lock(getMutex());
+  if (--group.depth > 0)
+    return ncclSuccess;
+  if (!group.messages.empty())
+    enqueue(group.stream, [comm = group.comm, messages = group.messages,
+                           isPosted = false, numDone = size_t(0)]() mutable {
+      return runMessages(*comm, messages, isPosted, numDone);
+    });
+  group = Group();
+  return ncclSuccess;
+}

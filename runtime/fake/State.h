@@ -1,0 +1,103 @@
+//===- State.h - The fake device ----------------------------------*- C++
+//-*-===//
+
+#ifndef TPRT_FAKE_STATE_H
+#define TPRT_FAKE_STATE_H
+
+#include "Work.h"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+
+#define EXPORT extern "C" __attribute__((visibility("default"))) CUresult
+
+// The driver's types are its own to define.
+namespace tprt::cuda {
+
+struct CUgraph_st {
+  struct Node {
+    fake::Work work;
+    std::set<size_t> needs; ///< earlier nodes
+  };
+  std::vector<Node> nodes;
+};
+
+struct CUgraphExec_st {
+  std::shared_ptr<CUgraph_st> graph;
+};
+
+struct CUstream_st {
+  size_t id = 0;
+  std::deque<fake::Work> queue;
+  uint64_t numEnqueued = 0, numDone = 0;
+  bool isRunning = false;
+  // While it is captured: into which graph, and what the next node needs.
+  std::shared_ptr<CUgraph_st> graph;
+  std::set<size_t> needs;
+  bool isOrigin = false;
+};
+
+struct CUevent_st {
+  bool isTimed = false;
+  // Where it was recorded last: a point of a stream, or of a graph.
+  CUstream stream = nullptr;
+  uint64_t position = 0;
+  std::shared_ptr<CUgraph_st> graph;
+  std::set<size_t> needs;
+  std::chrono::steady_clock::time_point time;
+};
+
+struct CUctx_st {};
+
+} // namespace tprt::cuda
+
+namespace tprt::fake {
+
+/// More of the driver's results.
+enum : cuda::CUresult {
+  INVALID_VALUE = 1,
+  NO_BINARY = 209,
+  INVALID_PTX = 218,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  ILLEGAL_ADDRESS = 700,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_MERGE = 902,
+  CAPTURE_UNJOINED = 904,
+  CAPTURE_ISOLATION = 905,
+};
+
+struct Fault {
+  size_t skip;
+  int32_t status;
+};
+
+struct Device {
+  Settings settings;
+  std::vector<std::string> calls;
+  std::multimap<std::string, Fault> faults;
+  bool kernelsFail = false, kernelsHang = false;
+  cuda::CUresult failure = cuda::CUDA_SUCCESS;
+  std::map<uintptr_t, size_t> allocations;
+  std::map<void *, size_t> pinned;
+  size_t allocated = 0, maxPinned = 0;
+  size_t numStreams = 0;
+  std::set<cuda::CUstream> streams;
+  cuda::CUctx_st context;
+};
+
+Device &getDevice();
+
+/// Begins a function of the driver that enqueues: its note, and its checks.
+cuda::CUresult enter(const std::string &function,
+                     const std::string &details = "");
+
+/// Runs a stream's work up to a position. False where it can't go on by now.
+bool advance(cuda::CUstream stream, uint64_t position);
+
+} // namespace tprt::fake
+
+#endif // TPRT_FAKE_STATE_H

@@ -1,0 +1,62 @@
+//===- Job.h - One process among those of a program --------------*- C++
+//-*-===//
+//
+// Programs whose ranks are processes, one device each, are started by mpirun,
+// srun, torchrun, or `tp-run -n`; each process finds out from its environment
+// which one it is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_JOB_H
+#define TPRT_JOB_H
+
+#include "tprt/Communicator.h"
+
+#include <functional>
+#include <optional>
+
+namespace tprt {
+
+/// Which rank this process is, and where the processes meet.
+struct Job {
+  int64_t rank = 0, worldSize = 1;
+  int64_t localRank = 0; ///< among those of this host: which device to take
+  std::string address = "127.0.0.1"; ///< of the host of rank 0
+  uint16_t port = 29555;             ///< of rank 0
+  int listener = -1; ///< of rank 0, where its parent listens already
+
+  /// From TP_RANK, TP_WORLD_SIZE, TP_LOCAL_RANK; else those of torchrun (RANK,
+  /// …), Open MPI, MPICH and Slurm, in this order; nothing where there are
+  /// none. The meeting point is TP_ADDRESS and TP_PORT, else MASTER_ADDR and
+  /// the port after MASTER_PORT, which torchrun itself listens on. Throws an
+  /// input error when a variable is no number, or the rank isn't one of the
+  /// world's. `get` gives a variable's value, or null.
+  TPRT_API static std::optional<Job>
+  fromEnvironment(const std::function<const char *(const char *)> &get);
+};
+
+/// A process's connection with the others of its job.
+class TPRT_API Connection {
+public:
+  /// Waits for all of them. Throws an execution error after `timeout` (zero:
+  /// never).
+  Connection(const Job &job, std::chrono::milliseconds timeout);
+  ~Connection();
+
+  /// What each rank has handed in, by rank. All ranks call it. Throws
+  /// AbortedError when one of them has left.
+  std::vector<std::string> exchange(const std::string &mine);
+
+  /// The `nccl` backend: this process is one rank, on a device of its own.
+  /// Where NCCL's sums are in another order than `local`'s, results may differ
+  /// in the last bits. This outlives the communicators.
+  CommunicatorFactory getNccl();
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace tprt
+
+#endif // TPRT_JOB_H

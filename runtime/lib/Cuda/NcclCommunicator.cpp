@@ -1,0 +1,400 @@
+//===- NcclCommunicator.cpp - Ranks on devices of their own --------------===//
+//
+// What is dense on both sides and of one size is a collective of NCCL's.
+// Everything else is boxes: each rank copies what others need from its operand
+// next to each other, sends and receives, and copies what it has got to where
+// it belongs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Cuda/NcclCommunicator.h"
+
+#include "Cuda/CudaStream.h"
+#include "Cuda/Nccl.h"
+
+#include <numeric>
+
+using namespace tprt;
+using namespace tprt::cuda;
+
+namespace {
+
+/// A box that a rank sends or receives, and where it lies in between.
+struct Part {
+  int64_t peer; ///< position in the group
+  Walk walk;    ///< operand to staging, or staging to result
+  int64_t offset, bytes;
+};
+
+/// A collective as this rank takes part in it.
+struct Plan {
+  ncclComm_t comm = nullptr; ///< null: not at all
+  int64_t position = 0, groupSize = 0;
+  int64_t operandElements = 0, resultElements = 0;
+  bool isDense = false; ///< NCCL's own collective does it
+  bool isEven = false;  ///< the members' parts have one size
+  std::vector<Part> sent, received;
+  int64_t sentBytes = 0, receivedBytes = 0;
+  int64_t countedBytes = 0;
+};
+
+class NcclCommunicator final : public Communicator {
+public:
+  NcclCommunicator(const Manifest &manifest, CudaStream &stream, int64_t rank,
+                   Rendezvous &rendezvous);
+  ~NcclCommunicator() override;
+
+  int64_t getRank() const override { return rank; }
+  int64_t run(int64_t id, const std::byte *src, std::byte *dst) override;
+  void poll() override;
+  void barrier() override;
+  void abort(const std::string &reason) override;
+  void finish() override {}
+
+private:
+  ncclComm_t getComm(const std::vector<std::vector<int64_t>> &groups);
+  void makePlan(const Collective &collective, Plan &plan);
+  void addParts(const Collective &collective, const std::vector<int64_t> &group,
+                Plan &plan);
+  void exchange(const Plan &plan, int64_t width, const std::byte *src,
+                std::byte *dst);
+  void allGather(const Collective &c, const Plan &plan, const std::byte *src,
+                 std::byte *dst);
+  void reduceScatter(const Collective &c, const Plan &plan,
+                     const std::byte *src, std::byte *dst);
+  void copyParts(const std::vector<Part> &parts, int64_t width,
+                 const std::byte *src, std::byte *dst, bool isSent);
+
+  const Nccl &nccl = Nccl::get();
+  const Manifest &manifest;
+  CudaStream &stream;
+  const int64_t rank;
+  Rendezvous &rendezvous;
+  ncclComm_t world = nullptr;
+  /// One for each distinct list of groups, split from the world's.
+  std::map<std::vector<std::vector<int64_t>>, ncclComm_t> comms;
+  std::vector<Plan> plans; ///< by collective
+  bool isAborted = false;
+};
+
+} // namespace
+
+#define TPRT_NCCL(function, comm, ...)                                         \
+  nccl.check(nccl.function(__VA_ARGS__), #function, comm)
+
+static ncclDataType_t toNccl(Dtype dtype) {
+  switch (dtype) {
+  case Dtype::F32:
+    return ncclFloat32;
+  case Dtype::F64:
+    return ncclFloat64;
+  case Dtype::F16:
+    return ncclFloat16;
+  case Dtype::BF16:
+    return ncclBfloat16;
+  case Dtype::I64:
+    return ncclInt64;
+  case Dtype::I32:
+    return ncclInt32;
+  case Dtype::I1:
+    return ncclUint8;
+  }
+  return ncclUint8;
+}
+
+static ncclRedOp_t toNccl(Reduction reduction) {
+  switch (reduction) {
+  case Reduction::Sum:
+    return ncclSum;
+  case Reduction::Avg:
+    return ncclAvg;
+  case Reduction::Max:
+    return ncclMax;
+  case Reduction::Min:
+    return ncclMin;
+  case Reduction::Product:
+    return ncclProd;
+  }
+  return ncclSum;
+}
+
+NcclCommunicator::NcclCommunicator(const Manifest &manifest, CudaStream &stream,
+                                   int64_t rank, Rendezvous &rendezvous)
+    : manifest(manifest), stream(stream), rank(rank), rendezvous(rendezvous) {
+  stream.getContext()->makeCurrent();
+  ncclUniqueId id = {};
+  if (rank == 0)
+    TPRT_NCCL(ncclGetUniqueId, nullptr, &id);
+  std::string bytes(id.internal, sizeof(id.internal));
+  std::memcpy(id.internal, rendezvous.exchange(bytes)[0].data(),
+              sizeof(id.internal));
+  TPRT_NCCL(ncclCommInitRank, nullptr, &world,
+            static_cast<int>(manifest.worldSize), id, static_cast<int>(rank));
+  plans.resize(manifest.collectives.size());
+  // In the same order everywhere: splitting is collective itself.
+  for (size_t i = 0; i < plans.size(); ++i)
+    makePlan(manifest.collectives[i], plans[i]);
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  if (isAborted)
+    return;
+  for (auto &[groups, comm] : comms)
+    if (comm && comm != world)
+      nccl.ncclCommDestroy(comm);
+  if (world)
+    nccl.ncclCommDestroy(world);
+}
+
+/// Null for a rank that is in none of the groups. A member's rank there is its
+/// position.
+ncclComm_t
+NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
+  auto [entry, isNew] = comms.try_emplace(groups);
+  if (!isNew)
+    return entry->second;
+  std::vector<int64_t> everyone(manifest.worldSize);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  if (groups == std::vector<std::vector<int64_t>>{everyone})
+    return entry->second = world;
+  int color = NCCL_SPLIT_NOCOLOR, key = 0;
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (size_t p = 0; p < groups[g].size(); ++p)
+      if (groups[g][p] == rank) {
+        color = g;
+        key = p;
+      }
+  TPRT_NCCL(ncclCommSplit, world, world, color, key, &entry->second, nullptr);
+  return entry->second;
+}
+
+/// The boxes that this rank exchanges with each member, itself included.
+void NcclCommunicator::addParts(const Collective &collective,
+                                const std::vector<int64_t> &group, Plan &plan) {
+  int64_t width = byteWidth(collective.dtype);
+  Shape zero(collective.operandShapes[rank].size(), 0);
+  for (size_t p = 0; p < group.size(); ++p) {
+    for (const Transfer &transfer : getTransfers(collective, group[p])) {
+      int64_t bytes = numElements(transfer.size) * width;
+      if (transfer.from != rank || bytes == 0)
+        continue;
+      Walk walk(transfer.size, {collective.operandShapes[rank], transfer.src},
+                {transfer.size, zero});
+      plan.sent.push_back(
+          {static_cast<int64_t>(p), walk, plan.sentBytes, bytes});
+      plan.sentBytes += bytes;
+    }
+    for (const Transfer &transfer : getTransfers(collective, rank)) {
+      int64_t bytes = numElements(transfer.size) * width;
+      if (transfer.from != group[p] || bytes == 0)
+        continue;
+      Walk walk(transfer.size, {transfer.size, zero},
+                {collective.resultShapes[rank], transfer.dst});
+      plan.received.push_back(
+          {static_cast<int64_t>(p), walk, plan.receivedBytes, bytes});
+      plan.receivedBytes += bytes;
+    }
+  }
+}
+
+/// Whether blocks along `dim` follow each other in memory.
+static bool isOutermost(const Shape &shape, int64_t dim) {
+  for (int64_t d = 0; d < dim; ++d)
+    if (shape[d] != 1)
+      return false;
+  return true;
+}
+
+void NcclCommunicator::makePlan(const Collective &c, Plan &plan) {
+  plan.comm = getComm(c.groups);
+  const std::vector<int64_t> *group = c.getGroup(rank);
+  if (!group)
+    return;
+  plan.groupSize = group->size();
+  plan.position =
+      std::find(group->begin(), group->end(), rank) - group->begin();
+  plan.operandElements = numElements(c.operandShapes[rank]);
+  plan.resultElements = numElements(c.resultShapes[rank]);
+  plan.countedBytes = getReceivedBytes(c, rank);
+  const std::vector<Shape> &parts = c.kind == CollectiveKind::ReduceScatter
+                                        ? c.resultShapes
+                                        : c.operandShapes;
+  plan.isEven = std::all_of(group->begin(), group->end(), [&](int64_t member) {
+    return parts[member] == parts[rank];
+  });
+  switch (c.kind) {
+  case CollectiveKind::AllReduce:
+  case CollectiveKind::Broadcast:
+    plan.isDense = true;
+    return;
+  case CollectiveKind::AllGather:
+  case CollectiveKind::ReduceScatter:
+    plan.isDense = plan.isEven && isOutermost(parts[rank], c.dim);
+    break;
+  default:
+    break;
+  }
+  addParts(c, *group, plan);
+}
+
+/// Copies parts between operand or result and staging.
+void NcclCommunicator::copyParts(const std::vector<Part> &parts, int64_t width,
+                                 const std::byte *src, std::byte *dst,
+                                 bool isSent) {
+  for (const Part &part : parts)
+    stream.copy(part.walk, width, isSent ? src : src + part.offset,
+                isSent ? dst + part.offset : dst);
+}
+
+/// By boxes. The operand is read before anything of the result is written.
+void NcclCommunicator::exchange(const Plan &plan, int64_t width,
+                                const std::byte *src, std::byte *dst) {
+  std::byte *sent = stream.getStaging(plan.sentBytes + plan.receivedBytes);
+  std::byte *received = sent + plan.sentBytes;
+  copyParts(plan.sent, width, src, sent, /*isSent=*/true);
+  // This rank's own boxes are the same on both sides, in the same order.
+  std::vector<const Part *> own;
+  TPRT_NCCL(ncclGroupStart, plan.comm);
+  for (const Part &part : plan.sent) {
+    if (part.peer == plan.position)
+      own.push_back(&part);
+    else
+      TPRT_NCCL(ncclSend, plan.comm, sent + part.offset, part.bytes, ncclUint8,
+                static_cast<int>(part.peer), plan.comm, stream.get());
+  }
+  auto next = own.begin();
+  std::vector<std::pair<const Part *, const Part *>> kept;
+  for (const Part &part : plan.received) {
+    if (part.peer == plan.position)
+      kept.emplace_back(&part, *next++);
+    else
+      TPRT_NCCL(ncclRecv, plan.comm, received + part.offset, part.bytes,
+                ncclUint8, static_cast<int>(part.peer), plan.comm,
+                stream.get());
+  }
+  TPRT_NCCL(ncclGroupEnd, plan.comm);
+  for (auto [to, from] : kept)
+    stream.copy(received + to->offset, sent + from->offset, to->bytes);
+  copyParts(plan.received, width, received, dst, /*isSent=*/false);
+}
+
+void NcclCommunicator::allGather(const Collective &c, const Plan &plan,
+                                 const std::byte *src, std::byte *dst) {
+  int64_t width = byteWidth(c.dtype);
+  if (!plan.isEven)
+    return exchange(plan, width, src, dst);
+  std::byte *gathered =
+      plan.isDense ? dst : stream.getStaging(plan.receivedBytes);
+  TPRT_NCCL(ncclAllGather, plan.comm, src, gathered, plan.operandElements,
+            toNccl(c.dtype), plan.comm, stream.get());
+  if (!plan.isDense)
+    copyParts(plan.received, width, gathered, dst, /*isSent=*/false);
+}
+
+void NcclCommunicator::reduceScatter(const Collective &c, const Plan &plan,
+                                     const std::byte *src, std::byte *dst) {
+  int64_t width = byteWidth(c.dtype);
+  const std::byte *blocks = src;
+  if (!plan.isDense) {
+    std::byte *staging = stream.getStaging(plan.sentBytes);
+    copyParts(plan.sent, width, src, staging, /*isSent=*/true);
+    blocks = staging;
+  }
+  if (plan.isEven) {
+    TPRT_NCCL(ncclReduceScatter, plan.comm, blocks, dst, plan.resultElements,
+              toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
+    return;
+  }
+  TPRT_NCCL(ncclGroupStart, plan.comm);
+  for (const Part &part : plan.sent)
+    TPRT_NCCL(ncclReduce, plan.comm, blocks + part.offset, dst,
+              part.bytes / width, toNccl(c.dtype), toNccl(c.reduction),
+              static_cast<int>(part.peer), plan.comm, stream.get());
+  TPRT_NCCL(ncclGroupEnd, plan.comm);
+}
+
+int64_t NcclCommunicator::run(int64_t id, const std::byte *src,
+                              std::byte *dst) {
+  const Collective &c = manifest.collectives[id];
+  const Plan &plan = plans[id];
+  if (!plan.comm)
+    throw executionError("rank " + std::to_string(rank) +
+                         " is in no group of " + describe(c, id));
+  switch (c.kind) {
+  case CollectiveKind::AllReduce:
+    if (plan.resultElements > 0)
+      TPRT_NCCL(ncclAllReduce, plan.comm, src, dst, plan.resultElements,
+                toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
+    break;
+  case CollectiveKind::Broadcast:
+    TPRT_NCCL(ncclBroadcast, plan.comm, src, dst, plan.resultElements,
+              toNccl(c.dtype), static_cast<int>(c.root), plan.comm,
+              stream.get());
+    break;
+  case CollectiveKind::AllGather:
+    allGather(c, plan, src, dst);
+    break;
+  case CollectiveKind::ReduceScatter:
+    reduceScatter(c, plan, src, dst);
+    break;
+  default:
+    exchange(plan, byteWidth(c.dtype), src, dst);
+  }
+  return plan.countedBytes;
+}
+
+void NcclCommunicator::barrier() {
+  try {
+    rendezvous.exchange("");
+  } catch (...) {
+    abort("");
+    throw;
+  }
+}
+
+void NcclCommunicator::poll() {
+  try {
+    rendezvous.poll();
+    for (auto &[groups, comm] : comms) {
+      ncclResult_t error = ncclSuccess;
+      if (comm && nccl.ncclCommGetAsyncError(comm, &error) == ncclSuccess)
+        nccl.check(error, "a collective", comm);
+    }
+  } catch (...) {
+    abort("");
+    throw;
+  }
+}
+
+/// Without a reason: the others know already.
+void NcclCommunicator::abort(const std::string &reason) {
+  if (!reason.empty())
+    rendezvous.abort(reason);
+  if (isAborted)
+    return;
+  isAborted = true;
+  // Ends their kernels, and frees them.
+  for (auto &[groups, comm] : comms)
+    if (comm && comm != world)
+      nccl.ncclCommAbort(comm);
+  nccl.ncclCommAbort(world);
+}
+
+std::unique_ptr<Communicator>
+cuda::makeNcclCommunicator(const Manifest &manifest,
+                           const CommunicatorOptions &options, int64_t rank,
+                           int64_t worldSize, Rendezvous &rendezvous) {
+  if (worldSize != manifest.worldSize)
+    throw inputError("the program has " + std::to_string(manifest.worldSize) +
+                     " ranks, but there are " + std::to_string(worldSize) +
+                     " processes");
+  auto *stream =
+      options.device
+          ? dynamic_cast<CudaStream *>(options.device->getStream(rank))
+          : nullptr;
+  if (!stream)
+    throw inputError("NCCL is for programs for CUDA devices, and this one is "
+                     "for the host");
+  return std::make_unique<NcclCommunicator>(manifest, *stream, rank,
+                                            rendezvous);
+}

@@ -1,0 +1,295 @@
+//===- NcclTest.cpp - Jobs, and sessions of one rank each ----------------===//
+
+#include "Fake.h"
+#include "Jobs.h"
+#include "TestUtils.h"
+#include "tprt/Npy.h"
+#include "tprt/Session.h"
+#include "tprt/Weights.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+using namespace tprt;
+using namespace tprt::test;
+using nlohmann::json;
+using std::chrono::seconds;
+
+using Variables = std::map<std::string, std::string>;
+
+static std::optional<Job> getJob(const Variables &variables) {
+  return Job::fromEnvironment([&](const char *name) {
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Job, FromLaunchers) {
+  EXPECT_FALSE(getJob({}));
+  EXPECT_FALSE(getJob({{"RANK", "1"}}));
+  Variables torchrun = {{"RANK", "5"},
+                        {"WORLD_SIZE", "8"},
+                        {"LOCAL_RANK", "1"},
+                        {"MASTER_ADDR", "node0"},
+                        {"MASTER_PORT", "29500"}};
+  Job job = *getJob(torchrun);
+  EXPECT_EQ(job.rank, 5);
+  EXPECT_EQ(job.worldSize, 8);
+  EXPECT_EQ(job.localRank, 1);
+  EXPECT_EQ(job.address, "node0");
+  EXPECT_EQ(job.port, 29501);
+
+  job = *getJob({{"OMPI_COMM_WORLD_RANK", "3"},
+                 {"OMPI_COMM_WORLD_SIZE", "4"},
+                 {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                 {"SLURM_PROCID", "0"},
+                 {"SLURM_NTASKS", "1"}});
+  EXPECT_EQ(job.rank, 3);
+  EXPECT_EQ(job.localRank, 1);
+  job = *getJob({{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}});
+  EXPECT_EQ(job.rank, 2);
+  EXPECT_EQ(job.localRank, 2);
+  torchrun["TP_RANK"] = "0"; // of `tp-run -n`, within a job
+  torchrun["TP_WORLD_SIZE"] = "2";
+  torchrun["TP_PORT"] = "1234";
+  job = *getJob(torchrun);
+  EXPECT_EQ(job.worldSize, 2);
+  EXPECT_EQ(job.port, 1234);
+}
+
+TEST(Job, BadVariables) {
+  EXPECT_EQ(errorOf([] { getJob({{"RANK", "4"}, {"WORLD_SIZE", "4"}}); }),
+            "RANK is '4', expected 0 to 3");
+  EXPECT_EQ(errorOf([] { getJob({{"RANK", "0"}, {"WORLD_SIZE", "two"}}); }),
+            "WORLD_SIZE is 'two', expected 1 to 4096");
+}
+
+TEST(Job, ExchangesWhatRanksHandIn) {
+  std::vector<Job> jobs = makeJobs(3);
+  runThreads(3, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(60));
+    for (int round = 0; round < 3; ++round) {
+      std::string mine(rank * 100000 + round, 'a' + rank);
+      std::vector<std::string> all = connection.exchange(mine);
+      ASSERT_EQ(all.size(), 3u);
+      for (int64_t other = 0; other < 3; ++other)
+        EXPECT_EQ(all[other], std::string(other * 100000 + round, 'a' + other));
+    }
+  });
+}
+
+TEST(Job, SeesWhoLeaves) {
+  std::vector<Job> jobs = makeJobs(3);
+  std::vector<std::string> errors(3);
+  runThreads(3, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(60));
+    if (rank != 2)
+      errors[rank] = errorOf([&] { connection.exchange(""); });
+  });
+  EXPECT_EQ(errors[0], "rank 2 has left");
+  EXPECT_EQ(errors[1], "rank 2 has left");
+}
+
+TEST(Job, SaysWhoIsMissing) {
+  std::vector<Job> jobs = makeJobs(3);
+  std::string error;
+  runThreads(2, [&](int64_t rank) {
+    if (rank == 0)
+      error =
+          errorOf([&] { Connection(jobs[0], std::chrono::milliseconds(500)); });
+    else
+      Connection(jobs[1], seconds(60));
+  });
+  EXPECT_EQ(error, "1 of 3 ranks haven't connected to rank 0 at 127.0.0.1:" +
+                       std::to_string(jobs[0].port));
+}
+
+static std::string makeProgram(const std::string &entry) {
+  json manifest = json::parse(readFile(TOY_MANIFEST));
+  manifest["entry"] = entry;
+#if defined(__x86_64__)
+  manifest["target"]["triple"] = "x86_64-pc-linux-gnu";
+#else
+  manifest["target"]["triple"] = "aarch64-linux-gnu";
+#endif
+  manifest["target"]["device"] = "cuda";
+  manifest["target"]["architectures"] = {0};
+  return makeContainer(manifest.dump(), readFile(CUDA_PROGRAM));
+}
+
+static std::shared_ptr<const Artifact>
+loadProgram(const std::string &entry = "tpx_main") {
+  TemporaryDirectory directory;
+  return Artifact::load(directory.write("toy.tpx", makeProgram(entry)));
+}
+
+static const TensorMap &getInputs() {
+  static const TensorMap inputs = {
+      {"x", makeTensor<float>(Dtype::F32, {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})}};
+  return inputs;
+}
+static const TensorMap &getWeights() {
+  static const TensorMap weights = {
+      {"w", makeTensor<float>(Dtype::F32, {4, 3},
+                              {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1})},
+      {"b", makeTensor<float>(Dtype::F32, {3}, {10, 20, 30})}};
+  return weights;
+}
+
+namespace {
+
+class NcclSession : public testing::Test {
+protected:
+  void SetUp() override { fake::reset(); }
+  void TearDown() override { fake::reset(); }
+
+  /// Calls body(session, rank) for sessions of one rank each; what they throw.
+  template <typename Body>
+  std::vector<std::string> run(const std::string &entry, Body body) {
+    std::vector<Job> jobs = makeJobs(2);
+    std::vector<std::string> errors(2);
+    runThreads(2, [&](int64_t rank) {
+      try {
+        Connection connection(jobs[rank], seconds(60));
+        SessionOptions options;
+        options.ranks = {rank};
+        options.cuda.device = rank;
+        options.communicator.timeout = seconds(20);
+        options.makeCommunicators = connection.getNccl();
+        Session session(loadProgram(entry), getWeights(), options);
+        body(session, rank);
+      } catch (const Error &error) {
+        errors[rank] = error.what();
+      }
+    });
+    return errors;
+  }
+};
+
+} // namespace
+
+TEST_F(NcclSession, RunsEachRankInAProcess) {
+  std::vector<std::string> errors =
+      run("tpx_main", [](Session &session, int64_t rank) {
+        for (int repeat = 0; repeat < 4; ++repeat) {
+          RunResult result = session.run(getInputs());
+          EXPECT_EQ(getElements<float>(result.outputs.at("y")),
+                    (std::vector<float>{30, 52, 74, 46, 68, 90}));
+          EXPECT_EQ(result.counts[rank][0], (CollectiveCount{1, 24}));
+        }
+        // What the other rank has isn't here.
+        EXPECT_TRUE(contains(errorOf([&] { session.getParameter("w"); }),
+                             "hold only a part of parameter 'w'"));
+      });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+  EXPECT_EQ(fake::countCalls("ncclCommInitRank"), 2u);
+  EXPECT_EQ(fake::countCalls("ncclCommSplit"), 0u); // the group is the world
+  // Each of both: enqueued once, and captured once.
+  EXPECT_EQ(fake::countCalls("ncclAllReduce 6 world"), 4u);
+  EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 2u);
+  EXPECT_EQ(fake::countCalls("cuGraphLaunch"), 6u);
+  EXPECT_EQ(fake::countCalls("ncclCommDestroy"), 2u);
+}
+
+TEST_F(NcclSession, FailuresReachTheOthers) {
+  std::vector<std::string> errors =
+      run("fail_index",
+          [](Session &session, int64_t) { session.run(getInputs()); });
+  std::string message = "rank 1 failed: embeddings.word: embedding: index "
+                        "30522 is out of range [0, 30522)";
+  EXPECT_EQ(errors[1], message);
+  EXPECT_EQ(errors[0], message);
+  EXPECT_EQ(fake::countCalls("ncclCommAbort"), 2u);
+}
+
+TEST_F(NcclSession, AsynchronousErrors) {
+  fake::hangKernels();
+  fake::failCall("ncclCommGetAsyncError", 6);
+  std::vector<std::string> errors = run(
+      "tpx_main", [](Session &session, int64_t) { session.run(getInputs()); });
+  EXPECT_TRUE(
+      contains(errors[0], "a collective: as the fake NCCL says: world"));
+  EXPECT_TRUE(
+      contains(errors[1], "a collective: as the fake NCCL says: world"));
+  EXPECT_EQ(fake::countCalls("ncclCommAbort"), 2u);
+}
+
+TEST_F(NcclSession, AnotherNumberOfProcesses) {
+  std::vector<Job> jobs = makeJobs(1);
+  Connection connection(jobs[0], seconds(60));
+  SessionOptions options;
+  options.ranks = {0};
+  options.makeCommunicators = connection.getNccl();
+  Session session(loadProgram(), getWeights(), options);
+  EXPECT_EQ(errorOf([&] { session.run(getInputs()); }),
+            "the program has 2 ranks, but there are 1 processes");
+  options.ranks = {2};
+  EXPECT_EQ(errorOf([&] { Session(loadProgram(), getWeights(), options); }),
+            "there is no rank 2: the program has 2 ranks");
+}
+
+namespace {
+
+/// tp-run, started as from a shell, on the toy program.
+class NcclLaunch : public testing::Test {
+protected:
+  void SetUp() override {
+    std::vector<TensorSource> sources;
+    for (const auto &[name, tensor] : getWeights())
+      sources.push_back(makeSource(name, tensor.dtype, tensor.shape,
+                                   [tensor] { return tensor; }));
+    TemporaryDirectory &folder = directory;
+    writeSafetensors(std::filesystem::path(folder / "x").parent_path().string(),
+                     "weights.safetensors", std::move(sources));
+    write("x", getInputs().at("x"));
+    write("y", makeTensor<float>(Dtype::F32, {2, 3}, {30, 52, 74, 46, 68, 90}));
+  }
+
+  void write(const std::string &name, const Tensor &tensor) {
+    OutputFile file(directory / (name + ".npy"));
+    writeNpy(file, tensor);
+    file.commit();
+  }
+
+  /// The exit code; what it prints is in `output`.
+  int run(const std::string &entry, const std::string &options) {
+    directory.write(entry + ".tpx", makeProgram(entry));
+    std::string command = TP_RUN " " + (directory / (entry + ".tpx")) +
+                          " --weights " + (directory / "weights.safetensors") +
+                          " --input " + (directory / "x.npy") + " " + options +
+                          " > " + (directory / "output") + " 2>&1";
+    int status = std::system(command.c_str());
+    output = readFile(directory / "output");
+    return WEXITSTATUS(status);
+  }
+
+  TemporaryDirectory directory;
+  std::string output;
+};
+
+} // namespace
+
+TEST_F(NcclLaunch, StartsAProcessForEachRank) {
+  EXPECT_EQ(run("tpx_main", "-n 2 --repeat 3 --json " + (directory / "r.json") +
+                                " --expect " + (directory / "y.npy")),
+            0)
+      << output;
+  // Rank 0 alone says so.
+  EXPECT_EQ(output.find("output 'y' matches"),
+            output.rfind("output 'y' matches"));
+  json report = json::parse(readFile(directory / "r.json"));
+  EXPECT_EQ(report["backend"], "nccl");
+  EXPECT_EQ(report["device"], "cuda");
+  EXPECT_EQ(report["total"]["bytes"], 48);
+}
+
+TEST_F(NcclLaunch, FailsAsAWhole) {
+  EXPECT_EQ(run("fail_index", "-n 2"), 4);
+  EXPECT_TRUE(contains(output, "tp-run: error: rank 1 failed: embeddings.word: "
+                               "embedding: index 30522 is out of range"));
+  EXPECT_EQ(run("tpx_main", "-n 3"), 1);
+  EXPECT_TRUE(contains(output, "the program has 2 ranks, but there are 3"));
+  EXPECT_EQ(run("tpx_main", "--comm=nccl"), 1);
+  EXPECT_TRUE(
+      contains(output, "--comm=nccl: this process isn't one of several"));
+}
