@@ -87,7 +87,7 @@ TPRT_MULTIVERSION static void triad(const double *a, const double *b, double *c,
 /// Bytes per second and thread, when `numThreads` read and write memory that is
 /// too large for the caches.
 static double measureMemory(int64_t numThreads, double seconds) {
-  constexpr int64_t count = 8 << 20; // 64 MiB each
+  static constexpr int64_t count = 8 << 20; // 64 MiB each
   double perCall = measure(numThreads, seconds, [&] {
     auto buffers = std::make_shared<std::vector<double>>(3 * count, 1.0);
     return [buffers] {
@@ -133,7 +133,7 @@ TPRT_MULTIVERSION static void evaluate(const float *in, float *out,
 }
 
 static double measureElementwise(int64_t numThreads, double seconds) {
-  constexpr int64_t count = 4096; // stays in the first-level cache
+  static constexpr int64_t count = 4096; // stays in the first-level cache
   double perCall = measure(numThreads, seconds, [&] {
     auto buffers = std::make_shared<std::vector<float>>(2 * count, 0.5f);
     return [buffers] {
