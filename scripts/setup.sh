@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build, the tests and the examples need on Debian 12: packages
-# from Debian, and a Python environment in .venv. Says what it downloads and how
+# from Debian, a Python environment in .venv, and the compilers for CUDA devices
+# there if no toolkit has them (CUDA_HOME, /usr/local/cuda). Says what it downloads and how
 # large that is before it does. When everything is there it returns at once.
 #
 #   scripts/setup.sh
@@ -88,6 +89,22 @@ install_python() {
   echo "$stamp" >.venv/stamp
 }
 
+# Whether there is a CUDA toolkit, or what the wheels have of one.
+has_cuda() {
+  local folder
+  for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda .venv/lib/python3.*/site-packages/nvidia/cu13; do
+    [ -x "$folder/bin/ptxas" ] && [ -e "$folder/nvvm/libdevice/libdevice.10.bc" ] && return
+  done
+  return 1
+}
+
+install_cuda() {
+  has_cuda && return
+  say "downloading 99 MB from PyPI: ptxas and CUDA's device library, for tp-compile --target=cuda"
+  .venv/bin/pip install -q --no-deps nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88
+}
+
 install_packages
 install_python
+install_cuda
 say "set-up complete: Debian packages, .venv ($(.venv/bin/python --version))"

@@ -68,7 +68,7 @@ void tp::registerPassesAndPipelines() {
   registerTPConversionPasses();
   registerTPProofPasses();
   registerTPTrainingPasses();
-  registerLowerToLLVMPipeline();
+  registerLoweringPipelines();
   PassPipelineRegistration<ParallelizeOptions>(
       "tp-parallelize",
       "Turn a model into one rank's program: apply the plan, propagate, "

@@ -32,6 +32,11 @@ static cl::opt<std::string>
                        "the last one that the machine can run is used"),
               cl::value_desc("name,..."), cl::init("native"),
               cl::cat(category));
+static cl::opt<std::string>
+    target("target",
+           cl::desc("Compile for GPUs of these architectures: "
+                    "cuda:sm_80,sm_90; the CPU by default"),
+           cl::value_desc("device:name,..."), cl::cat(category));
 static cl::opt<unsigned> optLevel("O", cl::desc("Optimisation level, 0 to 3"),
                                   cl::Prefix, cl::init(3), cl::cat(category));
 static cl::opt<Emit> emitKind(
@@ -40,7 +45,8 @@ static cl::opt<Emit> emitKind(
                clEnumValN(Emit::Manifest, "manifest", "its manifest, JSON"),
                clEnumValN(Emit::MLIR, "mlir", "the LLVM dialect"),
                clEnumValN(Emit::LLVM, "llvm", "optimised LLVM IR"),
-               clEnumValN(Emit::Object, "obj", "a relocatable object")),
+               clEnumValN(Emit::Object, "obj", "a relocatable object"),
+               clEnumValN(Emit::PTX, "ptx", "the kernels of a GPU, as PTX")),
     cl::cat(category));
 
 static cl::opt<std::string>
@@ -118,6 +124,10 @@ int main(int argc, char **argv) {
   TimingScope scope = timing.getRootScope();
   CompileOptions options;
   options.targetCPU = targetCPU;
+  options.target = target;
+  options.warn = [](const llvm::Twine &message) {
+    llvm::WithColor::warning(llvm::errs(), "tp-compile") << message << '\n';
+  };
   options.optLevel = optLevel;
   options.emit = emitKind;
   options.configure = [&](PassManager &pm) {

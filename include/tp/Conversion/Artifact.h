@@ -20,6 +20,7 @@ enum class Emit {
   LLVM,     ///< optimised LLVM IR, as text
   Object,   ///< an ELF relocatable object
   Manifest, ///< the artifact's manifest alone
+  PTX,      ///< the kernels for one CUDA architecture, as text
 };
 
 struct CompileOptions {
@@ -27,11 +28,18 @@ struct CompileOptions {
   /// code for each in the artifact; of those that the machine can run, the last
   /// runs.
   std::string targetCPU = "native";
+  /// Where data and kernels are: empty for the CPU itself, or "cuda:" and
+  /// architectures, "cuda:sm_80,sm_90". Then there is code for one CPU, any of
+  /// the host's architecture where `targetCPU` is "native". "cuda:emulated" is
+  /// a device that the runtime's tests emulate.
+  std::string target;
   /// 0 to 3, as for clang.
   unsigned optLevel = 3;
   Emit emit = Emit::Artifact;
   /// Called on the pass manager before it runs.
   std::function<LogicalResult(PassManager &)> configure;
+  /// Told of what is missing, but not needed.
+  std::function<void(const llvm::Twine &)> warn = [](const llvm::Twine &) {};
 };
 
 /// Compiles `module`, a program of nn and tp ops over one rank's shapes, and

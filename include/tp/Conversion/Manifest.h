@@ -20,6 +20,10 @@ constexpr StringLiteral kManifestAttr = "tprt.manifest";
 /// StringAttr on the arguments of a program: a Role.
 constexpr StringLiteral kRoleAttr = "tprt.role";
 
+/// ArrayAttr of StringAttr on the module: the texts of index checks that run on
+/// a device, by number.
+constexpr StringLiteral kSitesAttr = "tprt.sites";
+
 /// The functions that ranks run: those with `tp.ranks`, which run one each;
 /// where there are none, `@main`, which all run.
 SmallVector<func::FuncOp> getEntryPrograms(ModuleOp module);

@@ -465,4 +465,91 @@ def ConvertProgramToLLVM : Pass<"convert-program-to-llvm", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// CUDA
+//===----------------------------------------------------------------------===//
+
+def MapKernelsToGPU : Pass<"tp-map-kernels-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Spread kernels over the threads of a GPU";
+  let description = [{
+    Each kernel becomes a `gpu.func` of the module `@kernels`, and each call of it a `gpu.launch_func` of as many blocks and threads as its
+    iterations take. Ids, blocks and grids have the dimension x alone.
+
+    - An elementwise op has one thread for as many elements as 128 bits hold, where the buffers are contiguous and aligned for that. Loops that
+      walk all buffers as one are one.
+    - A nest of loops over rows, and a reduction, has a team of 1 to 1024 threads per row. Inside of a row the threads share each op's
+      elements; a reduction ends with shuffles, and beyond a warp in shared memory. Results of one element are in the registers of all
+      threads, buffers of a row in shared memory. A barrier is where one thread reads what another has written, and nowhere else.
+    - Where consecutive rows are what is contiguous (sums over the rows of a matrix), consecutive threads have consecutive rows.
+    - Loops that aren't linalg ops (scattered sums) keep their order; the loops inside that write disjoint elements are spread over threads.
+
+    Sums are added up in one order on every run. `tprt.check_index` becomes a kernel that reports to the rank's error record; its text is number `site` of
+    the module's attribute `tprt.sites`. A number that the program stores in a buffer becomes `tprt.fill`.
+
+    ```mlir
+    func.call @kernel_0(%a, %b) : (memref<1024xf32>, memref<1024xf32>) -> ()
+    ```
+
+    becomes
+
+    ```mlir
+    gpu.launch_func @kernels::@kernel_0 blocks in (%c1, %c1, %c1) threads in (%c256, %c1, %c1) args(%a : memref<1024xf32>, %b : memref<1024xf32>)
+    ```
+
+    Fails, at the op, where an index isn't linear in the loops, where a row's buffers take more than 48 KiB of shared memory, and at
+    loops around which there is no parallel one to be found.
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ConvertKernelsToNVVM : Pass<"convert-kernels-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Lower the kernels of a GPU module to NVVM";
+  let description = [{
+    Kernels take bare pointers, indices have 32 bits where no buffer has more elements than that, vectors are loaded and stored at their own alignment, and
+    functions of the math dialect become those of CUDA's device library.
+
+    ```mlir
+    gpu.func @kernel_0(%a: memref<1024xf32>) kernel { %t = gpu.thread_id x … }
+    ```
+
+    becomes
+
+    ```mlir
+    llvm.func @kernel_0(%a: !llvm.ptr) attributes {nvvm.kernel} { %t = nvvm.read.ptx.sreg.tid.x : i32 … }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def EmulateKernels : Pass<"tp-emulate-kernels", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels into functions that a CPU runs as a thread of a GPU";
+  let description = [{
+    What checks kernels where there is no GPU: the bodies of a GPU module as functions of the host. Each takes a description of the thread that it
+    is and the kernel's parameters, and calls the emulator where threads meet.
+
+    ```c
+    struct tp_emulated_thread { uint32_t thread, block, block_size, grid_size; void *shared; };
+    void kernel_0(const struct tp_emulated_thread *self, void *const *arguments);
+    extern const int32_t kernel_0_num_arguments, kernel_0_shared_bytes; // of the block, aligned to 64
+    // The emulator's:
+    void tp_emulated_barrier(const struct tp_emulated_thread *self);
+    uint32_t tp_emulated_shuffle_xor(const struct tp_emulated_thread *self, uint32_t value, uint32_t mask);
+    ```
+
+    ```mlir
+    gpu.func @kernel_0(%a: memref<1024xf32>) kernel { %t = gpu.thread_id x … }
+    ```
+
+    becomes
+
+    ```mlir
+    llvm.func @kernel_0(%self: !llvm.ptr, %arguments: !llvm.ptr) { … }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::func::FuncDialect"];
+}
+
 #endif // TP_CONVERSION_PASSES_TD

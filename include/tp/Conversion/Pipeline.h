@@ -19,8 +19,20 @@ void buildLowerToArenaPipeline(OpPassManager &pm);
 /// LLVM dialect; docs/CodeGeneration.md lists them in order.
 void buildLowerToLLVMPipeline(OpPassManager &pm);
 
-/// Makes the pipeline available as `tp-lower-to-llvm`.
-void registerLowerToLLVMPipeline();
+/// Adds the passes that lead from a per-rank program to the LLVM dialect for
+/// the host, and the module `@kernels` of gpu.funcs that it launches.
+void buildLowerToCUDAPipeline(OpPassManager &pm);
+
+/// Adds the passes that lead from GPU modules of buildLowerToCUDAPipeline to
+/// the NVVM dialect.
+void buildLowerKernelsToNVVMPipeline(OpPassManager &pm);
+
+/// Adds the passes that lead from a module with nothing but a GPU module to
+/// functions of the host, in the LLVM dialect, that emulate a thread each.
+void buildEmulateKernelsPipeline(OpPassManager &pm);
+
+/// Makes the pipelines available as `tp-lower-to-llvm` and `tp-lower-to-cuda`.
+void registerLoweringPipelines();
 
 /// Registers the dialects, bufferization models and translations that the
 /// pipeline and the artifact's writer need.

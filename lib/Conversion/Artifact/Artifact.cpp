@@ -1,6 +1,7 @@
 //===- Artifact.cpp - manifest and container ------------------------------===//
 
 #include "tp/Conversion/Artifact.h"
+#include "DeviceCode.h"
 #include "ObjectFile.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tp/Conversion/Manifest.h"
@@ -8,6 +9,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/CRC.h"
 #include "llvm/Support/EndianStream.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -24,6 +26,12 @@ static std::string getEntryName(size_t i) {
   return i == 0 ? "tpx_main" : "tpx_main_" + std::to_string(i);
 }
 
+/// A CPU whose code all of the host's architecture run.
+static llvm::StringRef getBaselineCPU() {
+  return llvm::Triple(llvm::sys::getProcessTriple()).isX86() ? "x86-64"
+                                                             : "generic";
+}
+
 using Machines = llvm::ArrayRef<std::unique_ptr<llvm::TargetMachine>>;
 
 static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
@@ -34,7 +42,8 @@ static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
                             {"features", std::move(features)}};
 }
 
-static std::string writeManifest(DictionaryAttr attr, Machines machines) {
+static std::string writeManifest(DictionaryAttr attr, Machines machines,
+                                 ArrayRef<int32_t> architectures) {
   llvm::json::Object manifest = *toJSON(attr).getAsObject();
   manifest["schema"] = 4;
   manifest["producer"] = "tp-mlir " TP_VERSION;
@@ -49,6 +58,10 @@ static std::string writeManifest(DictionaryAttr attr, Machines machines) {
   }
   if (!variants.empty())
     target["variants"] = std::move(variants);
+  if (!architectures.empty()) {
+    target["device"] = "cuda";
+    target["architectures"] = llvm::json::Array(architectures);
+  }
   manifest["target"] = std::move(target);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(manifest));
@@ -73,8 +86,28 @@ static void writeContainer(llvm::StringRef manifest, llvm::StringRef object,
 llvm::Error tp::compileToArtifact(ModuleOp module,
                                   const CompileOptions &options,
                                   llvm::raw_ostream &output) {
+  llvm::SmallVector<int32_t> architectures;
+  std::string targetCPU = options.targetCPU;
+  if (!options.target.empty()) {
+    auto parsed = parseDeviceTarget(options.target);
+    if (!parsed)
+      return parsed.takeError();
+    architectures = *parsed;
+    if (targetCPU == "native") // the host has little to do
+      targetCPU = getBaselineCPU();
+  }
+  bool hasDevice = !architectures.empty();
+  if (options.emit == Emit::PTX &&
+      (architectures.size() != 1 ||
+       architectures.front() == kEmulatedArchitecture))
+    return makeError("PTX is for one CUDA architecture, not '" +
+                     options.target + "'");
+
   llvm::SmallVector<llvm::StringRef> cpus;
-  llvm::StringRef(options.targetCPU).split(cpus, ',');
+  llvm::StringRef(targetCPU).split(cpus, ',');
+  if (hasDevice && cpus.size() > 1)
+    return makeError("a program for CUDA has code for one CPU, not " +
+                     llvm::Twine(cpus.size()));
   llvm::SmallVector<std::unique_ptr<llvm::TargetMachine>> machines;
   for (llvm::StringRef cpu : cpus) {
     auto machine = createTargetMachine(cpu, options.optLevel);
@@ -90,17 +123,47 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
   PassManager pm(module->getName());
   if (options.configure && failed(options.configure(pm)))
     return makeError("bad options for the pass manager");
-  buildLowerToLLVMPipeline(pm);
+  if (hasDevice)
+    buildLowerToCUDAPipeline(pm);
+  else
+    buildLowerToLLVMPipeline(pm);
   if (failed(pm.run(module)))
     return makeError("the program can't be lowered");
   if (options.emit == Emit::MLIR) {
     module.print(output);
     return llvm::Error::success();
   }
-  std::string manifest = writeManifest(getManifest(module), machines);
+  std::string manifest =
+      writeManifest(getManifest(module), machines, architectures);
   if (options.emit == Emit::Manifest) {
     output << manifest << '\n';
     return llvm::Error::success();
+  }
+
+  std::vector<DeviceImage> images;
+  std::vector<std::string> kernelNames, sites;
+  if (hasDevice) {
+    auto kernels = *module.getOps<gpu::GPUModuleOp>().begin();
+    if (options.emit == Emit::PTX) {
+      auto ptx = compileToPTX(kernels, architectures.front(), options.optLevel);
+      if (!ptx)
+        return ptx.takeError();
+      output << *ptx;
+      return llvm::Error::success();
+    }
+    for (auto kernel : kernels.getOps<gpu::GPUFuncOp>())
+      kernelNames.push_back(kernel.getName().str());
+    for (auto site :
+         module->getAttrOfType<ArrayAttr>(kSitesAttr).getAsRange<StringAttr>())
+      sites.push_back(site.str());
+    if (options.emit == Emit::Artifact || options.emit == Emit::Object) {
+      auto compiled = compileKernels(kernels, architectures, cpus.front(),
+                                     options.optLevel, options.warn);
+      if (!compiled)
+        return compiled.takeError();
+      images = std::move(*compiled);
+    }
+    kernels.erase();
   }
 
   llvm::SmallVector<llvm::SmallString<0>> objects;
@@ -111,6 +174,8 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
     if (!llvmModule)
       return makeError("the program can't be translated to LLVM IR");
     llvmModule->getFunction(getEntryName(0))->setName(getEntryName(i));
+    if (hasDevice)
+      addDeviceCode(*llvmModule, images, kernelNames, sites);
     optimize(*llvmModule, *machine, options.optLevel);
     if (options.emit == Emit::LLVM) {
       llvmModule->print(output, nullptr);

@@ -22,14 +22,6 @@ static Error makeError(const Twine &message) {
 
 Expected<std::unique_ptr<TargetMachine>>
 mlir::tp::createTargetMachine(StringRef cpu, unsigned optLevel) {
-  InitializeNativeTarget();
-  InitializeNativeTargetAsmPrinter();
-  Triple triple(sys::getProcessTriple());
-  std::string message;
-  const Target *target = TargetRegistry::lookupTarget(triple, message);
-  if (!target)
-    return makeError(message);
-
   std::string name = cpu.str(), features;
   if (cpu == "native") {
     name = sys::getHostCPUName().str();
@@ -37,18 +29,32 @@ mlir::tp::createTargetMachine(StringRef cpu, unsigned optLevel) {
       features += features.empty() ? "" : ",";
       features += (feature.second ? "+" : "-") + feature.first().str();
     }
-  } else {
-    std::unique_ptr<MCSubtargetInfo> subtarget(
-        target->createMCSubtargetInfo(triple, "", ""));
-    if (!subtarget->isCPUStringValid(cpu))
-      return makeError("unknown CPU '" + cpu + "' for " + triple.str() +
-                       "; 'native' is this machine's");
   }
+  return createTargetMachine(Triple(sys::getProcessTriple()), name, features,
+                             optLevel);
+}
+
+Expected<std::unique_ptr<TargetMachine>>
+mlir::tp::createTargetMachine(const Triple &triple, StringRef cpu,
+                              StringRef features, unsigned optLevel) {
+  InitializeAllTargetInfos();
+  InitializeAllTargets();
+  InitializeAllTargetMCs();
+  InitializeAllAsmPrinters();
+  std::string message;
+  const Target *target = TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return makeError(message);
+  std::unique_ptr<MCSubtargetInfo> subtarget(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (features.empty() && !subtarget->isCPUStringValid(cpu))
+    return makeError("unknown CPU '" + cpu + "' for " + triple.str() +
+                     "; 'native' is this machine's");
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Fast;
   auto level = CodeGenOpt::getLevel(optLevel);
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
-      triple, name, features, options, Reloc::PIC_, std::nullopt,
+      triple, cpu, features, options, Reloc::PIC_, std::nullopt,
       level.value_or(CodeGenOptLevel::Aggressive)));
 }
 
@@ -102,29 +108,72 @@ void mlir::tp::optimize(llvm::Module &module, TargetMachine &machine,
   passes.run(module, modules);
 }
 
-Expected<SmallString<0>> mlir::tp::emitObject(llvm::Module &module,
-                                              TargetMachine &machine) {
-  SmallString<0> object;
-  raw_svector_ostream os(object);
+Expected<SmallString<0>> mlir::tp::emitFile(llvm::Module &module,
+                                            TargetMachine &machine,
+                                            CodeGenFileType type) {
+  SmallString<0> file;
+  raw_svector_ostream os(file);
   legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, os, nullptr,
-                                  CodeGenFileType::ObjectFile))
-    return makeError("LLVM can't write objects for " +
+  if (machine.addPassesToEmitFile(passes, os, nullptr, type))
+    return makeError("LLVM can't write files for " +
                      machine.getTargetTriple().str());
   passes.run(module);
-  return object;
+  return file;
 }
 
-namespace {
-/// A directory that goes away with everything in it.
-struct TemporaryDirectory {
-  SmallString<128> path;
-  ~TemporaryDirectory() {
-    if (!path.empty())
-      sys::fs::remove_directories(path);
+Expected<SmallString<0>> mlir::tp::emitObject(llvm::Module &module,
+                                              TargetMachine &machine) {
+  return emitFile(module, machine, CodeGenFileType::ObjectFile);
+}
+
+mlir::tp::TemporaryDirectory::~TemporaryDirectory() {
+  if (!path.empty())
+    sys::fs::remove_directories(path);
+}
+
+Error mlir::tp::TemporaryDirectory::create() {
+  if (std::error_code code = sys::fs::createUniqueDirectory("tp-compile", path))
+    return makeError("can't make a temporary directory: " + code.message());
+  return Error::success();
+}
+
+std::string mlir::tp::TemporaryDirectory::getFile(const Twine &name) const {
+  return (path + "/" + name).str();
+}
+
+Error mlir::tp::writeFile(StringRef path, StringRef bytes) {
+  std::error_code code;
+  raw_fd_ostream os(path, code);
+  os << bytes;
+  os.close();
+  if (code || (code = os.error())) {
+    os.clear_error();
+    return makeError("can't write '" + path + "': " + code.message());
   }
-};
-} // namespace
+  return Error::success();
+}
+
+Expected<std::string> mlir::tp::readFile(StringRef path) {
+  auto file = MemoryBuffer::getFile(path, /*IsText=*/false,
+                                    /*RequiresNullTerminator=*/false);
+  if (!file)
+    return makeError("can't read '" + path + "': " + file.getError().message());
+  return (*file)->getBuffer().str();
+}
+
+Error mlir::tp::runProgram(ArrayRef<StringRef> arguments,
+                           const TemporaryDirectory &directory) {
+  std::string logPath = directory.getFile("log");
+  std::optional<StringRef> redirects[] = {StringRef(), StringRef(logPath),
+                                          StringRef(logPath)};
+  std::string message;
+  if (sys::ExecuteAndWait(arguments.front(), arguments, std::nullopt, redirects,
+                          0, 0, &message) == 0)
+    return Error::success();
+  if (auto log = MemoryBuffer::getFile(logPath))
+    message += (*log)->getBuffer().trim();
+  return makeError("'" + arguments.front() + "' failed: " + message);
+}
 
 static Expected<std::string> findLinker() {
   for (StringRef name : {"ld.lld", "ld.lld-22"})
@@ -143,23 +192,14 @@ mlir::tp::linkSharedObject(ArrayRef<SmallString<0>> objects) {
   if (!linker)
     return linker.takeError();
   TemporaryDirectory directory;
-  if (std::error_code code =
-          sys::fs::createUniqueDirectory("tp-compile", directory.path))
-    return makeError("can't make a temporary directory: " + code.message());
-  std::string sharedPath = (directory.path + "/program.so").str();
-  std::string logPath = (directory.path + "/log").str();
+  if (Error error = directory.create())
+    return error;
+  std::string sharedPath = directory.getFile("program.so");
   std::vector<std::string> objectPaths;
   for (const SmallString<0> &object : objects) {
-    std::string &path = objectPaths.emplace_back(
-        (directory.path + "/" + Twine(objectPaths.size()) + ".o").str());
-    std::error_code code;
-    raw_fd_ostream os(path, code);
-    os << object;
-    os.close();
-    if (code || (code = os.error())) {
-      os.clear_error();
-      return makeError("can't write '" + path + "': " + code.message());
-    }
+    objectPaths.push_back(directory.getFile(Twine(objectPaths.size()) + ".o"));
+    if (Error error = writeFile(objectPaths.back(), object))
+      return error;
   }
 
   // The runtime's functions stay undefined: whoever loads the program has them.
@@ -167,20 +207,7 @@ mlir::tp::linkSharedObject(ArrayRef<SmallString<0>> objects) {
       *linker, "-shared",     "-Bsymbolic", "--hash-style=gnu", "-z",
       "now",   "--strip-all", "-o",         sharedPath};
   llvm::append_range(arguments, objectPaths);
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(logPath),
-                                          StringRef(logPath)};
-  std::string message;
-  int code = sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0,
-                                 0, &message);
-  if (code != 0) {
-    if (auto log = MemoryBuffer::getFile(logPath))
-      message += (*log)->getBuffer().trim();
-    return makeError("'" + *linker + "' failed: " + message);
-  }
-  auto shared = MemoryBuffer::getFile(sharedPath, /*IsText=*/false,
-                                      /*RequiresNullTerminator=*/false);
-  if (!shared)
-    return makeError("can't read '" + sharedPath +
-                     "': " + shared.getError().message());
-  return (*shared)->getBuffer().str();
+  if (Error error = runProgram(arguments, directory))
+    return error;
+  return readFile(sharedPath);
 }

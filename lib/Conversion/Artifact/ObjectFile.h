@@ -3,7 +3,9 @@
 #ifndef TP_LIB_CONVERSION_ARTIFACT_OBJECTFILE_H
 #define TP_LIB_CONVERSION_ARTIFACT_OBJECTFILE_H
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -13,6 +15,11 @@ namespace mlir::tp {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(llvm::StringRef cpu, unsigned optLevel);
 
+/// The machine of another triple.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const llvm::Triple &triple, llvm::StringRef cpu,
+                    llvm::StringRef features, unsigned optLevel);
+
 /// The features that code for `machine` may use, as "+name".
 llvm::SmallVector<std::string>
 getNeededFeatures(const llvm::TargetMachine &machine);
@@ -21,6 +28,11 @@ getNeededFeatures(const llvm::TargetMachine &machine);
 void optimize(llvm::Module &module, llvm::TargetMachine &machine,
               unsigned optLevel);
 
+/// Machine code, or assembly.
+llvm::Expected<llvm::SmallString<0>> emitFile(llvm::Module &module,
+                                              llvm::TargetMachine &machine,
+                                              llvm::CodeGenFileType type);
+
 /// An ELF relocatable object.
 llvm::Expected<llvm::SmallString<0>> emitObject(llvm::Module &module,
                                                 llvm::TargetMachine &machine);
@@ -28,6 +40,24 @@ llvm::Expected<llvm::SmallString<0>> emitObject(llvm::Module &module,
 /// An ELF shared object: runs lld over `objects`.
 llvm::Expected<std::string>
 linkSharedObject(llvm::ArrayRef<llvm::SmallString<0>> objects);
+
+/// A directory that goes away with everything in it.
+struct TemporaryDirectory {
+  llvm::SmallString<128> path;
+
+  TemporaryDirectory() = default;
+  TemporaryDirectory(const TemporaryDirectory &) = delete;
+  ~TemporaryDirectory();
+  llvm::Error create();
+  std::string getFile(const llvm::Twine &name) const;
+};
+
+llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes);
+llvm::Expected<std::string> readFile(llvm::StringRef path);
+
+/// Runs a program by its path; the error has what it printed.
+llvm::Error runProgram(llvm::ArrayRef<llvm::StringRef> arguments,
+                       const TemporaryDirectory &directory);
 
 } // namespace mlir::tp
 

@@ -3,6 +3,7 @@
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_BUFFERS_H
 #define TP_LIB_CONVERSION_CODEGENERATION_BUFFERS_H
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
@@ -29,6 +30,9 @@ inline int64_t getElementBytes(Type element) {
 inline int64_t getBufferBytes(MemRefType type) {
   return type.getNumElements() * getElementBytes(type.getElementType());
 }
+
+/// The address of the first element of `buffer`, an LLVM pointer.
+Value getPointer(OpBuilder &b, Value buffer);
 
 } // namespace mlir::tp
 

@@ -9,6 +9,8 @@
 #include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -22,7 +24,9 @@
 #include "mlir/Dialect/Tosa/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/Passes.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/NN.h"
@@ -99,19 +103,48 @@ void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
   cleanUp();
 }
 
-void tp::registerLowerToLLVMPipeline() {
+void tp::buildLowerToCUDAPipeline(OpPassManager &pm) {
+  auto cleanUp = [&] { addCleanUp(pm); };
+  buildLowerToArenaPipeline(pm);
+  pm.addPass(createMarkOps());
+  pm.addPass(createMapKernelsToGPU());
+  cleanUp();
+  pm.addPass(createConvertTPRTToCalls());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertProgramToLLVM());
+  cleanUp();
+}
+
+void tp::buildLowerKernelsToNVVMPipeline(OpPassManager &pm) {
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createConvertKernelsToNVVM());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  addCleanUp(kernels);
+}
+
+void tp::buildEmulateKernelsPipeline(OpPassManager &pm) {
+  pm.addPass(createEmulateKernels());
+  addCleanUp(pm);
+}
+
+void tp::registerLoweringPipelines() {
   PassPipelineRegistration<>("tp-lower-to-llvm",
                              "Lower a per-rank program to the LLVM dialect",
                              buildLowerToLLVMPipeline);
+  PassPipelineRegistration<>(
+      "tp-lower-to-cuda",
+      "Lower a per-rank program to the LLVM dialect and a module of kernels",
+      buildLowerToCUDAPipeline);
 }
 
 void tp::registerCodeGeneration(DialectRegistry &registry) {
   registry
       .insert<TPDialect, nn::NNDialect, tprt::TPRTDialect, arith::ArithDialect,
               bufferization::BufferizationDialect, cf::ControlFlowDialect,
-              DLTIDialect, func::FuncDialect, linalg::LinalgDialect,
-              math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-              tensor::TensorDialect, tosa::TosaDialect>();
+              DLTIDialect, func::FuncDialect, gpu::GPUDialect,
+              linalg::LinalgDialect, math::MathDialect, memref::MemRefDialect,
+              NVVM::NVVMDialect, scf::SCFDialect, tensor::TensorDialect,
+              tosa::TosaDialect, vector::VectorDialect>();
   func::registerInlinerExtension(registry);
   arith::registerBufferizableOpInterfaceExternalModels(registry);
   linalg::registerAllDialectInterfaceImplementations(registry);
@@ -119,5 +152,7 @@ void tp::registerCodeGeneration(DialectRegistry &registry) {
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   tensor::registerSubsetOpInterfaceExternalModels(registry);
   registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
 }

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -52,16 +53,29 @@ class ConvertTPRTToCalls
 
     // Status of all; loops around GEMM calls carry theirs out.
     SmallVector<Operation *> ops;
+    size_t numArguments = 0; // of a launch, at most
     program.walk([&](Operation *op) {
-      if (isa_and_present<tprt::TPRTDialect>(op->getDialect()))
-        ops.push_back(op);
+      if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
+        numArguments =
+            std::max<size_t>(numArguments, launch.getNumKernelOperands());
+      else if (!isa_and_present<tprt::TPRTDialect>(op->getDialect()))
+        return;
+      ops.push_back(op);
     });
+    if (numArguments > 0)
+      reserveArguments(b, program, numArguments);
     Block *exit = new Block;
     exit->addArgument(i32, program.getLoc());
     for (Operation *op : ops) {
       b.setInsertionPoint(op);
       if (auto mark = dyn_cast<tprt::MarkOp>(op)) {
         lower(b, mark);
+        op->erase();
+        continue;
+      }
+      if (auto record = dyn_cast<tprt::ErrorRecordOp>(op)) {
+        auto address = call(b, op->getLoc(), "tprt_error_record", ptr, context);
+        record.replaceAllUsesWith(address.getResult(0));
         op->erase();
         continue;
       }
@@ -74,6 +88,10 @@ class ConvertTPRTToCalls
         status = lower(b, attention);
       else if (auto gradient = dyn_cast<tprt::AttentionGradientOp>(op))
         status = lower(b, gradient);
+      else if (auto fill = dyn_cast<tprt::FillOp>(op))
+        status = lower(b, fill);
+      else if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
+        status = lower(b, launch);
       else
         status = lower(b, cast<tprt::CheckIndexOp>(op));
       op->erase();
@@ -85,29 +103,6 @@ class ConvertTPRTToCalls
 
   Value constant(OpBuilder &b, Location loc, Type type, int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
-  }
-
-  Value getPointer(OpBuilder &b, Value buffer) {
-    Location loc = buffer.getLoc();
-    auto type = cast<MemRefType>(buffer.getType());
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    Value address =
-        memref::ExtractAlignedPointerAsIndexOp::create(b, loc, buffer);
-    if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0) {
-      Value elements;
-      if (ShapedType::isDynamic(offset))
-        elements = memref::ExtractStridedMetadataOp::create(b, loc, buffer)
-                       .getOffset();
-      else
-        elements = arith::ConstantIndexOp::create(b, loc, offset);
-      Value size = arith::ConstantIndexOp::create(
-          b, loc, getElementBytes(type.getElementType()));
-      address = arith::AddIOp::create(
-          b, loc, address, arith::MulIOp::create(b, loc, elements, size));
-    }
-    Value integer = arith::IndexCastOp::create(b, loc, i64, address);
-    return LLVM::IntToPtrOp::create(b, loc, ptr, integer);
   }
 
   func::CallOp call(OpBuilder &b, Location loc, StringRef callee,
@@ -161,6 +156,71 @@ class ConvertTPRTToCalls
     Value input = op.getInput() ? getPointer(b, op.getInput()) : output;
     return call(b, loc, "tprt_collective",
                 {context, constant(b, loc, i32, op.getId()), input, output});
+  }
+
+  Value lower(OpBuilder &b, tprt::FillOp op) {
+    Location loc = op.getLoc();
+    Value value = op.getValue();
+    unsigned width = value.getType().getIntOrFloatBitWidth();
+    if (!value.getType().isInteger())
+      value = arith::BitcastOp::create(b, loc, b.getIntegerType(width), value);
+    if (width < 64)
+      value = arith::ExtUIOp::create(b, loc, i64, value);
+    return call(b, loc, "tprt_fill",
+                {context, getPointer(b, op.getOutput()), value,
+                 constant(b, loc, i32, llvm::divideCeil(width, 8)),
+                 constant(b, loc, i64, 1)});
+  }
+
+  /// Room for the arguments of one launch at a time: the values, and a table of
+  /// their addresses.
+  void reserveArguments(OpBuilder &b, func::FuncOp program, size_t count) {
+    Location loc = program.getLoc();
+    b.setInsertionPointToStart(&program.getBody().front());
+    auto allocate = [&](Type type) {
+      return LLVM::AllocaOp::create(
+          b, loc, ptr, type, constant(b, loc, i64, count), /*alignment=*/8);
+    };
+    argumentValues = allocate(i64);
+    argumentTable = allocate(ptr);
+    for (size_t i = 0; i < count; ++i)
+      LLVM::StoreOp::create(b, loc, getSlot(b, loc, i64, argumentValues, i),
+                            getSlot(b, loc, ptr, argumentTable, i));
+  }
+
+  Value getSlot(OpBuilder &b, Location loc, Type type, Value table, size_t i) {
+    return LLVM::GEPOp::create(b, loc, ptr, type, table,
+                               LLVM::GEPArg(static_cast<int32_t>(i)));
+  }
+
+  Value lower(OpBuilder &b, gpu::LaunchFuncOp op) {
+    Location loc = op.getLoc();
+    for (auto [i, operand] : llvm::enumerate(op.getKernelOperands()))
+      LLVM::StoreOp::create(
+          b, loc,
+          isa<MemRefType>(operand.getType()) ? getPointer(b, operand) : operand,
+          getSlot(b, loc, i64, argumentValues, i));
+    // tprt_launch_args: grid, block, dynamic shared memory.
+    SmallVector<int32_t> args;
+    for (Value size :
+         {op.getGridSizeX(), op.getGridSizeY(), op.getGridSizeZ(),
+          op.getBlockSizeX(), op.getBlockSizeY(), op.getBlockSizeZ()})
+      args.push_back(*getConstantIntValue(size));
+    args.push_back(0);
+    Value address = getConstantAddress(
+        b, loc, "launch_args_", LLVM::LLVMArrayType::get(i32, args.size()),
+        b.getI32TensorAttr(args));
+    auto kernels =
+        getOperation().lookupSymbol<gpu::GPUModuleOp>(op.getKernelModuleName());
+    int32_t number = 0;
+    for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
+      if (kernel.getName() == op.getKernelName())
+        break;
+      ++number;
+    }
+    return call(
+        b, loc, "tprt_launch",
+        {context, constant(b, loc, i32, number), address, argumentTable});
   }
 
   /// The address of a structure of two i32 and then i64s.
@@ -406,7 +466,7 @@ class ConvertTPRTToCalls
   }
 
   Type ptr, i32, i64;
-  Value context;
+  Value context, argumentValues, argumentTable;
   DenseMap<std::pair<Type, Attribute>, LLVM::GlobalOp> constants;
 };
 

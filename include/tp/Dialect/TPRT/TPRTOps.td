@@ -243,4 +243,34 @@ def TPRT_MarkOp : TPRT_Op<"mark", [MemoryEffects<[MemWrite<TPRT_StatusResource>]
   let assemblyFormat = "$index attr-dict";
 }
 
+def TPRT_FillOp : TPRT_Op<"fill", [
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>,
+    TypesMatchWith<"the buffer holds numbers of this type", "output", "value",
+                   "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "Store a number in a device's memory";
+  let description = [{
+    The program of a device can't reach the device's memory: the runtime writes there.
+
+    ```mlir
+    tprt.fill %v into %b : memref<i64>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[AnySignlessInteger, AnyFloat]>:$value,
+                       Arg<MemRefRankOf<[AnySignlessInteger, AnyFloat], [0]>, "where it goes", [MemWrite]>:$output);
+  let assemblyFormat = "$value `into` $output attr-dict `:` type($output)";
+}
+
+def TPRT_ErrorRecordOp : TPRT_Op<"error_record", [Pure]> {
+  let summary = "Where kernels report errors";
+  let description = [{
+    The address of the rank's `tprt_device_error`, in the device's memory.
+
+    ```mlir
+    %r = tprt.error_record : !llvm.ptr
+    ```
+  }];
+  let results = (outs AnyType:$record);
+  let assemblyFormat = "attr-dict `:` type($record)";
+}
+
 #endif // TP_DIALECT_TPRT_TPRTOPS_TD

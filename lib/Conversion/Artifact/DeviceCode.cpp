@@ -1,0 +1,261 @@
+//===- DeviceCode.cpp - kernels for GPUs ----------------------------------===//
+
+#include "DeviceCode.h"
+#include "ObjectFile.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "tp/Conversion/Pipeline.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+llvm::Expected<SmallVector<int32_t>> tp::parseDeviceTarget(StringRef target) {
+  auto [device, list] = target.split(':');
+  if (device != "cuda")
+    return makeError("unknown target '" + target +
+                     "'; expected 'cuda:' and architectures, as "
+                     "'cuda:sm_80,sm_90'");
+  SmallVector<StringRef> names;
+  list.split(names, ',');
+  SmallVector<int32_t> architectures;
+  for (StringRef name : names) {
+    int32_t number = kEmulatedArchitecture;
+    if (name != "emulated" && (!name.consume_front("sm_") ||
+                               name.getAsInteger(10, number) || number < 80))
+      return makeError("unknown architecture in '" + target +
+                       "'; expected 'sm_80' or newer");
+    architectures.push_back(number);
+  }
+  llvm::sort(architectures);
+  architectures.erase(llvm::unique(architectures), architectures.end());
+  return architectures;
+}
+
+/// A file of the CUDA toolkit, "bin/ptxas"; empty where there is none.
+static std::string findInToolkit(StringRef file) {
+  SmallVector<std::string> folders;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (auto folder = llvm::sys::Process::GetEnv(variable))
+      folders.push_back(*folder);
+  folders.push_back(TP_CUDA_DIR);
+  for (StringRef folder : folders) {
+    SmallString<128> path(folder);
+    llvm::sys::path::append(path, file);
+    if (!folder.empty() && llvm::sys::fs::exists(path))
+      return path.str().str();
+  }
+  return "";
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createDeviceMachine(int32_t architecture, unsigned optLevel) {
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string name = "sm_" + std::to_string(architecture);
+  auto machine = createTargetMachine(triple, name, "", optLevel);
+  if (!machine)
+    return makeError("no code for CUDA: " +
+                     llvm::toString(machine.takeError()));
+  return machine;
+}
+
+/// Takes the functions that `module` needs from CUDA's device library.
+static llvm::Error linkDeviceLibrary(llvm::Module &module) {
+  std::string needed;
+  for (llvm::Function &function : module)
+    if (function.isDeclaration() && function.getName().starts_with("__nv_"))
+      needed = function.getName().str();
+  if (needed.empty())
+    return llvm::Error::success();
+  StringRef name = "nvvm/libdevice/libdevice.10.bc";
+  std::string path = findInToolkit(name);
+  if (path.empty())
+    return makeError("'" + needed + "' is in '" + name +
+                     "' of the CUDA toolkit, which isn't found; "
+                     "CUDA_HOME says where it is");
+  llvm::SMDiagnostic diagnostic;
+  std::unique_ptr<llvm::Module> library =
+      llvm::parseIRFile(path, diagnostic, module.getContext());
+  if (!library)
+    return makeError("can't read '" + path +
+                     "': " + diagnostic.getMessage().str());
+  library->setTargetTriple(module.getTargetTriple());
+  library->setDataLayout(module.getDataLayout());
+  llvm::StringSet<> own;
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      own.insert(function.getName());
+  if (llvm::Linker::linkModules(module, std::move(library),
+                                llvm::Linker::LinkOnlyNeeded))
+    return makeError("'" + path + "' can't be linked");
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration() && function.getName().starts_with("__nv_"))
+      return makeError("'" + path + "' has no '" + function.getName() + "'");
+    if (!function.isDeclaration() && !own.contains(function.getName()))
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+  return llvm::Error::success();
+}
+
+/// A module with nothing but a copy of `kernels`.
+static OwningOpRef<ModuleOp> copyToModule(gpu::GPUModuleOp kernels) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernels.getLoc());
+  OpBuilder::atBlockEnd(module->getBody()).clone(*kernels);
+  return module;
+}
+
+llvm::Expected<std::string> tp::compileToPTX(gpu::GPUModuleOp kernels,
+                                             int32_t architecture,
+                                             unsigned optLevel) {
+  auto machine = createDeviceMachine(architecture, optLevel);
+  if (!machine)
+    return machine.takeError();
+  OwningOpRef<ModuleOp> module = copyToModule(kernels);
+  PassManager pm(module->getContext());
+  buildLowerKernelsToNVVMPipeline(pm);
+  if (failed(pm.run(*module)))
+    return makeError("the kernels can't be lowered");
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(
+      *module->getOps<gpu::GPUModuleOp>().begin(), context, "kernels");
+  if (!llvmModule)
+    return makeError("the kernels can't be translated to LLVM IR");
+  llvmModule->setTargetTriple((*machine)->getTargetTriple());
+  llvmModule->setDataLayout((*machine)->createDataLayout());
+  if (llvm::Error error = linkDeviceLibrary(*llvmModule))
+    return error;
+  optimize(*llvmModule, **machine, optLevel);
+  auto ptx =
+      emitFile(*llvmModule, **machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!ptx)
+    return ptx.takeError();
+  return ptx->str().str();
+}
+
+static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx,
+                                            int32_t architecture) {
+  TemporaryDirectory directory;
+  if (llvm::Error error = directory.create())
+    return error;
+  std::string source = directory.getFile("kernels.ptx");
+  std::string result = directory.getFile("kernels.cubin");
+  if (llvm::Error error = writeFile(source, ptx))
+    return error;
+  std::string option = "-arch=sm_" + std::to_string(architecture);
+  if (llvm::Error error =
+          runProgram({ptxas, option, "-o", result, source}, directory))
+    return error;
+  return readFile(result);
+}
+
+/// The kernels as a shared object of the host, which an emulator runs.
+static llvm::Expected<std::string> compileToEmulate(gpu::GPUModuleOp kernels,
+                                                    StringRef hostCPU,
+                                                    unsigned optLevel) {
+  OwningOpRef<ModuleOp> module = copyToModule(kernels);
+  PassManager pm(module->getContext());
+  buildEmulateKernelsPipeline(pm);
+  if (failed(pm.run(*module)))
+    return makeError("the kernels can't be lowered for the emulator");
+  llvm::LLVMContext context;
+  auto llvmModule = translateModuleToLLVMIR(*module, context, "kernels");
+  if (!llvmModule)
+    return makeError("the kernels can't be translated to LLVM IR");
+  auto machine = createTargetMachine(hostCPU, optLevel);
+  if (!machine)
+    return machine.takeError();
+  optimize(*llvmModule, **machine, optLevel);
+  auto object = emitObject(*llvmModule, **machine);
+  if (!object)
+    return object.takeError();
+  return linkSharedObject(*object);
+}
+
+llvm::Expected<std::vector<DeviceImage>>
+tp::compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
+                   StringRef hostCPU, unsigned optLevel,
+                   llvm::function_ref<void(const llvm::Twine &)> warn) {
+  std::vector<DeviceImage> images;
+  std::string ptxas = findInToolkit("bin/ptxas");
+  bool isEmulatedAlone =
+      architectures == ArrayRef<int32_t>(kEmulatedArchitecture);
+  if (ptxas.empty() && !isEmulatedAlone)
+    warn("no 'bin/ptxas' in the CUDA toolkit, or no toolkit (CUDA_HOME): the "
+         "artifact has PTX, which the driver compiles when it is loaded");
+  for (int32_t architecture : architectures) {
+    if (architecture == kEmulatedArchitecture) {
+      auto image = compileToEmulate(kernels, hostCPU, optLevel);
+      if (!image)
+        return image.takeError();
+      images.push_back({architecture, /*isPTX=*/false, std::move(*image)});
+      continue;
+    }
+    auto ptx = compileToPTX(kernels, architecture, optLevel);
+    if (!ptx)
+      return ptx.takeError();
+    if (!ptxas.empty()) {
+      auto cubin = assemble(ptxas, *ptx, architecture);
+      if (!cubin)
+        return cubin.takeError();
+      images.push_back({architecture, /*isPTX=*/false, std::move(*cubin)});
+    }
+    if (ptxas.empty() || architecture == architectures.back())
+      images.push_back({architecture, /*isPTX=*/true, std::move(*ptx)});
+  }
+  return images;
+}
+
+void tp::addDeviceCode(llvm::Module &module, ArrayRef<DeviceImage> images,
+                       ArrayRef<std::string> kernels,
+                       ArrayRef<std::string> sites) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::IRBuilder<> b(context);
+  llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
+  auto define = [&](llvm::Constant *value) {
+    auto *global = new llvm::GlobalVariable(
+        module, value->getType(), /*isConstant=*/true,
+        llvm::GlobalValue::PrivateLinkage, value, "device_code");
+    global->setAlignment(llvm::Align(16));
+    return global;
+  };
+  auto defineText = [&](StringRef text, bool addNull) {
+    return define(llvm::ConstantDataArray::getString(context, text, addNull));
+  };
+  auto defineList = [&](llvm::Type *type, ArrayRef<llvm::Constant *> elements) {
+    return define(llvm::ConstantArray::get(
+        llvm::ArrayType::get(type, elements.size()), elements));
+  };
+  auto defineNames = [&](ArrayRef<std::string> names) {
+    SmallVector<llvm::Constant *> texts;
+    for (const std::string &name : names)
+      texts.push_back(defineText(name, /*addNull=*/true));
+    return defineList(ptr, texts);
+  };
+  // tprt_device_image and tprt_device_code of runtime/include/tprt/abi.h.
+  auto *imageType = llvm::StructType::get(context, {i32, i32, ptr, i64});
+  SmallVector<llvm::Constant *> list;
+  for (const DeviceImage &image : images)
+    list.push_back(llvm::ConstantStruct::get(
+        imageType, {b.getInt32(image.architecture), b.getInt32(image.isPTX),
+                    defineText(image.data, image.isPTX),
+                    b.getInt64(image.data.size() + (image.isPTX ? 1 : 0))}));
+  auto *code = llvm::ConstantStruct::getAnon(
+      {b.getInt32(images.size()), defineList(imageType, list),
+       b.getInt32(kernels.size()), defineNames(kernels),
+       b.getInt32(sites.size()), defineNames(sites)});
+  new llvm::GlobalVariable(module, code->getType(), /*isConstant=*/true,
+                           llvm::GlobalValue::ExternalLinkage, code,
+                           "tprt_device_code");
+}

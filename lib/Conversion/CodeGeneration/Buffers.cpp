@@ -1,0 +1,32 @@
+//===- Buffers.cpp - the addresses of views -------------------------------===//
+
+#include "Buffers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+Value tp::getPointer(OpBuilder &b, Value buffer) {
+  Location loc = buffer.getLoc();
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  Value address =
+      memref::ExtractAlignedPointerAsIndexOp::create(b, loc, buffer);
+  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0) {
+    Value elements;
+    if (ShapedType::isDynamic(offset))
+      elements =
+          memref::ExtractStridedMetadataOp::create(b, loc, buffer).getOffset();
+    else
+      elements = arith::ConstantIndexOp::create(b, loc, offset);
+    Value size = arith::ConstantIndexOp::create(
+        b, loc, getElementBytes(type.getElementType()));
+    address = arith::AddIOp::create(
+        b, loc, address, arith::MulIOp::create(b, loc, elements, size));
+  }
+  Value integer = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
+  return LLVM::IntToPtrOp::create(
+      b, loc, LLVM::LLVMPointerType::get(b.getContext()), integer);
+}
