@@ -256,6 +256,30 @@ def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def SplitReductions : Pass<"tp-split-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Reduce in two steps where one has too few rows";
+  let description = [{
+    A reduction over several dimensions to a few elements, as in the norm of a gradient, would run in as few blocks of a device. Where a result's element takes
+    16384 elements or more, and there are fewer than 128 elements, the outermost of these dimensions that has 32 or more is kept at first, and reduced by an op of its own.
+
+    ```mlir
+    %1 = linalg.generic {… "reduction", "reduction"} ins(%x : tensor<4096x512xf32>) outs(%0 : tensor<f32>) { addf }
+    ```
+
+    becomes
+
+    ```mlir
+    %p = linalg.generic {… "parallel", "reduction"} ins(%x : tensor<4096x512xf32>) outs(%zeros : tensor<4096xf32>) { addf }
+    %1 = linalg.generic {… "reduction"} ins(%p : tensor<4096xf32>) outs(%0 : tensor<f32>) { addf }
+    ```
+
+    Only what may be reassociated is split: float sums that allow it, integers, maxima.
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Reductions in two steps">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
   let summary = "Give each op its own initial value";
   let description = [{
@@ -323,8 +347,13 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
     }
     ```
 
-    A buffer that only these ops use shrinks to one row.
+    A buffer that only these ops use shrinks to one row, as long as rows take no more than `max-row-bytes` altogether.
+    Ops of which one has more rows by itself than all have together share no nest of fewer than `min-rows`.
   }];
+  let options = [
+    Option<"maxRowBytes", "max-row-bytes", "int64_t", "std::numeric_limits<int64_t>::max()",
+           "Bytes of the rows that buffers of one nest may shrink to; a larger one keeps its size">,
+    Option<"minRows", "min-rows", "int64_t", "0", "Iterations of a nest that are enough to run them all at a time">];
   let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -350,6 +379,9 @@ def OutlineKernels : Pass<"tp-outline-kernels", "::mlir::ModuleOp"> {
     func.call @kernel_0(%c, %d) : …
     ```
   }];
+  let options = [
+    Option<"wholeOnly", "whole-only", "bool", "false",
+           "Only buffers that a kernel takes no views of become its stack: those of one row">];
   let statistics = [Statistic<"numKernels", "kernels", "Distinct kernels">,
                     Statistic<"numCalls", "calls", "Calls of kernels">];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];

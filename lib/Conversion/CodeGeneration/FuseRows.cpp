@@ -128,7 +128,18 @@ unsigned getSharedDepth(Ops ops) {
   return 0;
 }
 
+/// How many rows `ops` have when they share `depth` loops.
+int64_t countRows(Ops ops, unsigned depth) {
+  linalg::GenericOp first = ops.front();
+  return llvm::product_of(
+      ArrayRef(first.getStaticLoopRanges()).take_front(depth));
+}
+
 class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
+public:
+  using FuseRowsBase::FuseRowsBase;
+
+private:
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     if (failed(normalize(rewriter)))
@@ -150,8 +161,10 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
         continue;
       }
       bool joins = isRelated(group, generic);
+      int64_t rows = std::max(countMostRows(group), countMostRows(generic));
       group.push_back(generic);
-      if (joins && getSharedDepth(group) > 0)
+      if (joins && getSharedDepth(group) > 0 &&
+          countMostRows(group) >= std::min(rows, minRows.getValue()))
         continue;
       group.pop_back();
       close();
@@ -160,6 +173,10 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
     close();
     for (const auto &ops : groups)
       fuse(rewriter, ops, getSharedDepth(ops));
+  }
+
+  static int64_t countMostRows(Ops ops) {
+    return ops.empty() ? 1 : countRows(ops, getSharedDepth(ops));
   }
 
   /// Ops that have nothing in common would only make each other's kernel rarer.
@@ -263,6 +280,7 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
   DenseMap<Value, Value> shrinkTemporaries(IRRewriter &rewriter, Ops ops,
                                            unsigned depth) {
     DenseMap<Value, Value> rows;
+    int64_t bytes = 0;
     for (linalg::GenericOp op : ops)
       for (OpOperand &operand : op.getDpsInitsMutable()) {
         auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
@@ -276,9 +294,14 @@ class FuseRows : public tp::impl::FuseRowsBase<FuseRows> {
         for (auto [i, size] : llvm::enumerate(alloc.getType().getShape()))
           if (!llvm::is_contained(dims, static_cast<int64_t>(i)))
             shape.push_back(size);
-        rows[alloc] = memref::AllocOp::create(
-            rewriter, alloc.getLoc(),
-            MemRefType::get(shape, alloc.getType().getElementType()));
+        auto rowType = MemRefType::get(shape, alloc.getType().getElementType());
+        if (rowType.getNumElements() > 1) {
+          if (getBufferBytes(rowType) > maxRowBytes - bytes)
+            continue;
+          bytes += getBufferBytes(rowType);
+        }
+        rows[alloc] =
+            memref::AllocOp::create(rewriter, alloc.getLoc(), rowType);
       }
     return rows;
   }

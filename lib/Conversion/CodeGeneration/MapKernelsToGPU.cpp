@@ -304,9 +304,10 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     kernel = createKernel(function.getLoc(), function.getName(),
                           function.getArgumentTypes());
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (function.getArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName()))
-        kernel.function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                                   rewriter.getUnitAttr());
+      for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
+                             LLVM::LLVMDialect::getAlignAttrName()})
+        if (Attribute attr = function.getArgAttr(i, name))
+          kernel.function.setArgAttr(i, name, attr);
     OpBuilder b = OpBuilder::atBlockBegin(&kernel.function.getBody().front());
     IRMapping mapping;
     for (auto [from, to] :
@@ -426,6 +427,13 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
       if (failed(plan))
         return failure();
       rows.plans.push_back(*plan);
+      // Rows run at the same time.
+      for (Value init : generic.getDpsInits())
+        for (auto [loop, size] : llvm::zip_equal(rows.loops, rows.sizes))
+          if (size > 1 && isa<BlockArgument>(getRootBuffer(init)) &&
+              getStride(init, loop.getInductionVar()) == 0)
+            return generic.emitOpError("can't be lowered for CUDA: all rows "
+                                       "write the same elements");
     }
     return rows;
   }

@@ -26,6 +26,10 @@ namespace {
 constexpr int64_t kMaxStackBytes = 64 * 1024;
 
 class OutlineKernels : public tp::impl::OutlineKernelsBase<OutlineKernels> {
+public:
+  using OutlineKernelsBase::OutlineKernelsBase;
+
+private:
   void runOnOperation() override {
     insertKernels.emplace(OpBuilder::atBlockEnd(getOperation().getBody()));
     for (func::FuncOp program : getEntryPrograms(getOperation())) {
@@ -76,8 +80,12 @@ class OutlineKernels : public tp::impl::OutlineKernelsBase<OutlineKernels> {
         return;
       bool isStack = false;
       if (auto alloc = dyn_cast_or_null<memref::AllocOp>(producer))
-        isStack = getBufferBytes(alloc.getType()) <= kMaxStackBytes &&
-                  isPrivateTo(alloc, op);
+        isStack =
+            getBufferBytes(alloc.getType()) <= kMaxStackBytes &&
+            isPrivateTo(alloc, op) &&
+            !(wholeOnly && llvm::any_of(alloc->getUsers(), [](auto *user) {
+                return isa<ViewLikeOpInterface>(user);
+              }));
       if (!isStack && !isRepeated(producer)) {
         taken.insert(value);
         return;

@@ -42,7 +42,16 @@ static void addCleanUp(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
+/// For a device, row by row means a block for each row: its buffers are in
+/// shared memory, and few rows are few blocks.
+static FuseRowsOptions getRowsOnDevice() {
+  FuseRowsOptions options;
+  options.maxRowBytes = 40 * 1024;
+  options.minRows = 1024;
+  return options;
+}
+
+void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   auto cleanUp = [&] { addCleanUp(pm); };
   // One function of straight-line code.
   pm.addPass(createLowerStartWait());
@@ -72,6 +81,8 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
   pm.addPass(createFoldTransposeIntoContraction());
   cleanUp();
   pm.addNestedPass<func::FuncOp>(createFuseElementwise());
+  if (isForDevice)
+    pm.addNestedPass<func::FuncOp>(createSplitReductions());
   cleanUp();
 
   // Buffers. No CSE in between: it would share initial values again.
@@ -84,9 +95,10 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm) {
 
   // Kernels and arena.
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToGemm());
-  pm.addNestedPass<func::FuncOp>(createFuseRows());
+  pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
+                                             : createFuseRows());
   cleanUp();
-  pm.addPass(createOutlineKernels());
+  pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
   pm.addPass(createPlanArena());
 }
 
@@ -105,7 +117,7 @@ void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
 
 void tp::buildLowerToCUDAPipeline(OpPassManager &pm) {
   auto cleanUp = [&] { addCleanUp(pm); };
-  buildLowerToArenaPipeline(pm);
+  buildLowerToArenaPipeline(pm, /*isForDevice=*/true);
   pm.addPass(createMarkOps());
   pm.addPass(createMapKernelsToGPU());
   cleanUp();

@@ -74,9 +74,7 @@ static LogicalResult getStrides(linalg::GenericOp op, OpOperand &operand,
   return success();
 }
 
-/// What joins two partial values of result `i`, if that is one op that may be
-/// applied in any order.
-static Operation *getCombiner(linalg::GenericOp op, unsigned i) {
+Operation *tp::getCombiner(linalg::GenericOp op, unsigned i) {
   SmallVector<Operation *> ops;
   if (!matchReduction(op.getRegionOutputArgs(), i, ops) || ops.size() != 1 ||
       !ops[0]->hasTrait<OpTrait::IsCommutative>() ||
@@ -234,20 +232,26 @@ ThreadLoops::delinearize(Value index, ArrayRef<LoopPlan::Loop> loops) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value ThreadLoops::createShared(MemRefType type) {
-  int64_t bytes = llvm::alignTo(getBufferBytes(type), kVectorBytes);
-  Location loc = kernel.getLoc();
-  auto space =
-      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
-  auto bytesType = MemRefType::get({bytes * team.teams}, b.getI8Type(),
-                                   MemRefLayoutAttrInterface(), space);
+/// A buffer of `type` in the block's shared memory. Its alignment is more than
+/// an element's: LLVM may load several at a time.
+Value ThreadLoops::addToBlock(MemRefType type) {
+  auto shared = MemRefType::get(
+      type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(),
+      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup));
   unsigned number = kernel.getNumWorkgroupAttributions();
-  Value buffer = kernel.addWorkgroupAttribution(bytesType, loc);
+  Value buffer = kernel.addWorkgroupAttribution(shared, kernel.getLoc());
   kernel.setWorkgroupAttributionAttr(number,
                                      LLVM::LLVMDialect::getAlignAttrName(),
                                      b.getI64IntegerAttr(kBufferAlignment));
-  Value generic = memref::MemorySpaceCastOp::create(
-      b, loc, MemRefType::get(bytesType.getShape(), b.getI8Type()), buffer);
+  return buffer;
+}
+
+Value ThreadLoops::createShared(MemRefType type) {
+  int64_t bytes = llvm::alignTo(getBufferBytes(type), kVectorBytes);
+  Location loc = kernel.getLoc();
+  auto bytesType = MemRefType::get({bytes * team.teams}, b.getI8Type());
+  Value buffer = addToBlock(bytesType);
+  Value generic = memref::MemorySpaceCastOp::create(b, loc, bytesType, buffer);
   Value start = scale(team.teams > 1 ? team.row : Value(), bytes);
   return memref::ViewOp::create(b, loc, type, generic,
                                 start ? start : constant(0), ValueRange());
@@ -761,11 +765,8 @@ Value ThreadLoops::reduceOverTeam(Value value, Operation *combiner) {
     isWriter = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
                                      constant(0));
   }
-  auto space =
-      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
-  auto type = MemRefType::get({parts * team.teams}, value.getType(),
-                              MemRefLayoutAttrInterface(), space);
-  Value buffer = kernel.addWorkgroupAttribution(type, loc);
+  Value buffer =
+      addToBlock(MemRefType::get({parts * team.teams}, value.getType()));
   {
     OpBuilder::InsertionGuard guard(b);
     if (isWriter) {

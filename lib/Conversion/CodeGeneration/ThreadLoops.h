@@ -61,6 +61,10 @@ struct LoopPlan {
   const Access *getAccess(const OpOperand &operand) const;
 };
 
+/// What joins two partial values of result `i` of a reduction, if that is one
+/// op that may be applied in any order; else null.
+Operation *getCombiner(linalg::GenericOp op, unsigned i);
+
 /// The largest number of elements, a power of two of at most 64 bytes, to whose
 /// multiples `buffer`'s first element is aligned.
 int64_t getAlignment(Value buffer);
@@ -112,6 +116,7 @@ private:
   };
   using Coordinates = SmallVector<Value>;
 
+  Value addToBlock(MemRefType type);
   Value constant(int64_t value);
   Value add(Value x, Value y);
   Value scale(Value x, int64_t factor);

@@ -75,3 +75,25 @@ func.func @main(%a: memref<4xf32>) {
   tprt.collective 0 %t : memref<4xf32> into %a : memref<4xf32>
   return
 }
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+func.func @main(%a: memref<4x16xf32>, %row: memref<16xf32>) {
+  call @kernel(%a, %row) : (memref<4x16xf32>, memref<16xf32>) -> ()
+  return
+}
+func.func private @kernel(%a: memref<4x16xf32>, %row: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c4 step %c1 {
+    %x = memref.subview %a[%i, 0] [1, 16] [1, 1] : memref<4x16xf32> to memref<16xf32, strided<[1], offset: ?>>
+    // expected-error @+1 {{can't be lowered for CUDA: all rows write the same elements}}
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : memref<16xf32, strided<[1], offset: ?>>) outs(%row : memref<16xf32>) {
+    ^bb0(%in: f32, %o: f32):
+      linalg.yield %in : f32
+    }
+  }
+  return
+}

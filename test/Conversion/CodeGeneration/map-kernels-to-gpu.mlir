@@ -9,7 +9,7 @@
 // CHECK: gpu.launch_func{{ +}}@kernels::@add blocks in (%c2, %c1, %c1) threads in (%c256, %c1, %c1){{ +}}args(%arg0 : memref<30x40xf32>, %arg1 : memref<30x40xf32>)
 // CHECK: gpu.launch_func{{ +}}@kernels::@add {{.*}}{{ +}}args(%arg1 : memref<30x40xf32>, %arg0 : memref<30x40xf32>)
 // CHECK-NOT: func.func
-// CHECK: gpu.func @add(%[[A:.+]]: memref<30x40xf32> {llvm.noalias}, %[[B:.+]]: memref<30x40xf32> {llvm.noalias}) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 2, 1, 1>}
+// CHECK: gpu.func @add(%[[A:.+]]: memref<30x40xf32> {llvm.align = 64 : i64, llvm.noalias}, %[[B:.+]]: memref<30x40xf32> {llvm.noalias}) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 2, 1, 1>}
 // CHECK: %[[THREAD:.+]] = arith.addi
 // CHECK: %[[FROM:.+]] = memref.reinterpret_cast %[[A]] to offset: [0], sizes: [1200], strides: [1]
 // CHECK: %[[TO:.+]] = memref.reinterpret_cast %[[B]] to offset: [0], sizes: [1200], strides: [1]
@@ -25,7 +25,7 @@ func.func @main(%a: memref<30x40xf32> {tprt.role = "input"}, %b: memref<30x40xf3
   call @add(%b, %a) : (memref<30x40xf32>, memref<30x40xf32>) -> ()
   return
 }
-func.func private @add(%a: memref<30x40xf32> {llvm.noalias}, %b: memref<30x40xf32> {llvm.noalias}) {
+func.func private @add(%a: memref<30x40xf32> {llvm.align = 64 : i64, llvm.noalias}, %b: memref<30x40xf32> {llvm.noalias}) {
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%a : memref<30x40xf32>) outs(%b : memref<30x40xf32>) {
   ^bb0(%x: f32, %o: f32):
     %0 = arith.addf %x, %o : f32
@@ -152,7 +152,7 @@ func.func private @softmax(%a: memref<10x128xf32>, %b: memref<10x128xf32>) {
 // Sums over the rows of a matrix: consecutive threads have consecutive columns, and partial sums meet in shared memory.
 
 // CHECK-LABEL: gpu.func @columns
-// CHECK-SAME: workgroup(%[[SHARED:.+]] : memref<1024xf32, #gpu.address_space<workgroup>>)
+// CHECK-SAME: workgroup(%[[SHARED:.+]] : memref<1024xf32, #gpu.address_space<workgroup>> {llvm.align = 64 : i64})
 // CHECK-SAME: known_block_size = array<i32: 1024, 1, 1>, known_grid_size = array<i32: 2, 1, 1>
 // CHECK: %[[THREAD:.+]] = arith.divui %thread_id_x, %c32
 // CHECK: %[[LANE:.+]] = arith.remui %thread_id_x, %c32
