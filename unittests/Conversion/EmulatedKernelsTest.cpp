@@ -400,6 +400,27 @@ TEST(EmulatedKernels, SoftmaxOverColumns) {
         1e-5);
 }
 
+/// Threads read what others of the row have written: barriers.
+TEST(EmulatedKernels, TransposedRows) {
+  check(R"(func.func @main(%x: tensor<1030x4x6xf32>) -> tensor<1030x6x4xf32> {
+    %0 = nn.softmax %x dim 2 : tensor<1030x4x6xf32>
+    %1 = nn.transpose %0 [0, 2, 1] : tensor<1030x4x6xf32> -> tensor<1030x6x4xf32>
+    return %1 : tensor<1030x6x4xf32>
+  })");
+}
+
+TEST(EmulatedKernels, NumbersOfARowInMemory) {
+  check(
+      R"(func.func @main(%x: tensor<30x64xf32>) -> (tensor<30x1xf32>, tensor<30x1xf32>, tensor<30x64xf32>) {
+    %0 = nn.reduce max %x dims [1] keepdim : tensor<30x64xf32> -> tensor<30x1xf32>
+    %1 = nn.sub %x, %0 : (tensor<30x64xf32>, tensor<30x1xf32>) -> tensor<30x64xf32>
+    %2 = nn.exp %1 : tensor<30x64xf32>
+    %3 = nn.reduce sum %2 dims [1] keepdim : tensor<30x64xf32> -> tensor<30x1xf32>
+    %4 = nn.div %2, %3 : (tensor<30x64xf32>, tensor<30x1xf32>) -> tensor<30x64xf32>
+    return %0, %3, %4 : tensor<30x1xf32>, tensor<30x1xf32>, tensor<30x64xf32>
+  })");
+}
+
 TEST(EmulatedKernels, MovesOfData) {
   check(
       R"(func.func @main(%x: tensor<6x4x10xf32>, %y: tensor<6x3x10xf32>) -> (tensor<10x6x4xf32>, tensor<6x7x10xf32>, tensor<6x4x5xf32>) {

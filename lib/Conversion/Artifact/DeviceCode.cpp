@@ -46,18 +46,15 @@ llvm::Expected<SmallVector<int32_t>> tp::parseDeviceTarget(StringRef target) {
 
 /// A file of the CUDA toolkit, "bin/ptxas"; empty where there is none.
 static std::string findInToolkit(StringRef file) {
-  SmallVector<std::string> folders;
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (auto folder = llvm::sys::Process::GetEnv(variable))
-      folders.push_back(*folder);
-  folders.push_back(TP_CUDA_DIR);
-  for (StringRef folder : folders) {
-    SmallString<128> path(folder);
-    llvm::sys::path::append(path, file);
-    if (!folder.empty() && llvm::sys::fs::exists(path))
-      return path.str().str();
-  }
-  return "";
+  std::string folder = TP_CUDA_DIR;
+  for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
+    if (auto value = llvm::sys::Process::GetEnv(variable))
+      folder = *value;
+  SmallString<128> path(folder);
+  llvm::sys::path::append(path, file);
+  if (folder.empty() || !llvm::sys::fs::exists(path))
+    return "";
+  return path.str().str();
 }
 
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>

@@ -6,8 +6,17 @@
 // RUN: tp-compile %s --target=cuda:sm_80 --emit=llvm -o - | FileCheck %s --check-prefix=HOST
 // RUN: tp-compile %s --target=cuda:sm_90,sm_80 --emit=manifest -o - | FileCheck %s --check-prefix=MANIFEST
 // RUN: tp-compile %s --emit=manifest -o - | FileCheck %s --check-prefix=CPU
-// RUN: tp-compile %s --target=cuda:sm_80,sm_90 -o mlp.tpx 2>&1 | FileCheck %s --check-prefix=ARTIFACT --allow-empty
-// RUN: env CUDA_HOME=%t/none CUDA_PATH=%t/none tp-compile %s --target=cuda:emulated -o emulated.tpx
+// RUN: tp-compile %s --target=cuda:sm_80,sm_90 -o mlp.tpx
+// RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:emulated -o emulated.tpx 2>&1 | FileCheck %s --check-prefix=ARTIFACT --allow-empty
+
+// Without a toolkit: PTX, unless its library is needed. And one that fails.
+// RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:sm_80,sm_90 -o ptx.tpx 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: sed s/nn.relu/nn.gelu/ %s > gelu.mlir
+// RUN: not env CUDA_HOME=%t/none tp-compile gelu.mlir --target=cuda:sm_80 -o no.tpx 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// RUN: mkdir bin
+// RUN: printf '#!/bin/sh\necho "ptxas fatal: no such thing"; exit 1\n' > bin/ptxas
+// RUN: chmod +x bin/ptxas
+// RUN: not env CUDA_HOME=%t tp-compile %s --target=cuda:sm_80 -o no.tpx 2>&1 | FileCheck %s --check-prefix=PTXAS
 
 // What can't be compiled for.
 // RUN: not tp-compile %s --target=rocm:gfx90a -o no.tpx 2>&1 | FileCheck %s --check-prefix=ROCM
@@ -33,7 +42,10 @@
 
 // MANIFEST: "target":{"architectures":[80,90],"cpu":"{{x86-64|generic}}","device":"cuda"
 // CPU-NOT: "device"
-// ARTIFACT-NOT: error
+// ARTIFACT-NOT: {{error|warning}}
+// ALONE: warning: no 'bin/ptxas' in the CUDA toolkit, or no toolkit (CUDA_HOME): the artifact has PTX, which the driver compiles when it is loaded
+// LIBRARY: error: '__nv_erff' is in 'nvvm/libdevice/libdevice.10.bc' of the CUDA toolkit, which isn't found; CUDA_HOME says where it is
+// PTXAS: error: '{{.*}}/bin/ptxas' failed: ptxas fatal: no such thing
 // ROCM: error: unknown target 'rocm:gfx90a'; expected 'cuda:' and architectures, as 'cuda:sm_80,sm_90'
 // OLD: error: unknown architecture in 'cuda:sm_70'; expected 'sm_80' or newer
 // NONE: error: unknown architecture in 'cuda'; expected 'sm_80' or newer
