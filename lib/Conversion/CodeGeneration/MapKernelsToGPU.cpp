@@ -32,6 +32,8 @@ constexpr int64_t kElementwiseBlock = 256;
 /// Threads of a block of several short rows.
 constexpr int64_t kRowsBlock = 128;
 constexpr int64_t kMaxTeam = 1024;
+/// Of a row, in one thread, where a larger team would have some left over.
+constexpr int64_t kMaxParts = 8;
 
 /// A kernel of the GPU module, and how it is launched.
 struct Kernel {
@@ -123,6 +125,12 @@ Layout chooseLayout(Rows &rows, int64_t sharedBytes) {
     return layout;
   }
   layout.team = roundUp(llvm::divideCeil(parts, 2), kMaxTeam);
+  // Two parts or more per thread, but the same number in all of them.
+  for (int64_t team = layout.team; team * kMaxParts >= parts; team /= 2)
+    if (parts % team == 0) {
+      layout.team = team;
+      break;
+    }
   layout.teams = std::max<int64_t>(kRowsBlock / layout.team, 1);
   while (layout.teams > 1 && layout.teams * layout.team > kWarpSize &&
          (layout.teams / 2 >= layout.rows ||

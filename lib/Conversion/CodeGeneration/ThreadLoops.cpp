@@ -228,6 +228,21 @@ ThreadLoops::delinearize(Value index, ArrayRef<LoopPlan::Loop> loops) {
   return coordinates;
 }
 
+/// A loop over `first`, `first + step`, … below `count`, and its variable; the
+/// builder goes inside. Whole rounds are counted by number: LLVM unrolls those.
+std::pair<scf::ForOp, Value> ThreadLoops::enterLoop(Value first, int64_t count,
+                                                    int64_t step,
+                                                    ValueRange inits) {
+  Location loc = kernel.getLoc();
+  bool isWhole = count % step == 0;
+  auto loop = scf::ForOp::create(b, loc, isWhole ? constant(0) : first,
+                                 constant(isWhole ? count / step : count),
+                                 constant(isWhole ? 1 : step), inits);
+  b.setInsertionPointToStart(loop.getBody());
+  Value variable = loop.getInductionVar();
+  return {loop, isWhole ? add(first, scale(variable, step)) : variable};
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -485,13 +500,10 @@ ThreadLoops::writeReduction(const LoopPlan &plan, ArrayRef<Value> inits,
   const LoopPlan::Loop &laneLoop = isShared || plan.parallel.empty()
                                        ? plan.reduction.back()
                                        : plan.parallel.back();
-  auto loop =
-      scf::ForOp::create(b, loc, first, constant(plan.reductionSize / laneStep),
-                         constant(step), inits);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Coordinates reduction =
-      delinearize(scale(loop.getInductionVar(), laneStep), plan.reduction);
+  auto [loop, part] =
+      enterLoop(first, plan.reductionSize / laneStep, step, inits);
+  Coordinates reduction = delinearize(scale(part, laneStep), plan.reduction);
   unsigned numInputs = op.getNumDpsInputs(), numInits = op.getNumDpsInits();
   SmallVector<SmallVector<Value>> inputs; // by operand and lane
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -539,10 +551,7 @@ void ThreadLoops::writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
   }
   Value part = team.thread;
   if (parts > team.size) {
-    auto loop = scf::ForOp::create(b, loc, team.thread, constant(parts),
-                                   constant(team.size));
-    b.setInsertionPointToStart(loop.getBody());
-    part = loop.getInductionVar();
+    part = enterLoop(team.thread, parts, team.size).second;
   } else if (parts < team.size) {
     Value isPart = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                          team.thread, constant(parts));

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace mlir::tp {
@@ -120,6 +121,8 @@ private:
   Value constant(int64_t value);
   Value add(Value x, Value y);
   Value scale(Value x, int64_t factor);
+  std::pair<scf::ForOp, Value> enterLoop(Value first, int64_t count,
+                                         int64_t step, ValueRange inits = {});
   Coordinates delinearize(Value index, ArrayRef<LoopPlan::Loop> loops);
   Flat flatten(const LoopPlan &plan, const LoopPlan::Access &access,
                ArrayRef<Value> fixed, const IRMapping &mapping);

@@ -92,11 +92,13 @@ func.func private @odd(%d: memref<15x7xf32>) {
 // CHECK: arith.minui %[[ROW]], %c9
 // CHECK: %[[E:.+]] = memref.view
 // CHECK: scf.if %[[ACTIVE]]
-// CHECK: scf.for %{{.+}} = %[[THREAD]] to %c32 step %c16
+// CHECK: scf.for %[[I:.+]] = %c0 to %c2 step %c1
+// CHECK: %[[ROUND:.+]] = arith.muli %[[I]], %c16
+// CHECK: arith.addi %[[THREAD]], %[[ROUND]]
 // CHECK: math.exp
 // CHECK: vector.store {{.*}}, %[[E]]
 // CHECK-NOT: gpu.barrier
-// CHECK: scf.for %{{.+}} = %[[THREAD]] to %c32 step %c16 iter_args
+// CHECK: scf.for %{{.+}} = %c0 to %c2 step %c1 iter_args
 // CHECK: vector.load %[[E]]
 // CHECK-COUNT-4: arith.addf
 // CHECK: gpu.shuffle{{ +}}xor %{{.+}}, %c8_i32, %c32_i32
@@ -157,8 +159,10 @@ func.func private @softmax(%a: memref<10x128xf32>, %b: memref<10x128xf32>) {
 // CHECK: %[[THREAD:.+]] = arith.divui %thread_id_x, %c32
 // CHECK: %[[LANE:.+]] = arith.remui %thread_id_x, %c32
 // CHECK: %[[COLUMN:.+]] = arith.addi %{{.+}}, %[[LANE]]
-// CHECK: %[[SUM:.+]] = scf.for %[[I:.+]] = %[[THREAD]] to %c512 step %c32
-// CHECK: %[[ROW:.+]] = arith.muli %[[I]], %c64
+// CHECK: %[[SUM:.+]] = scf.for %[[I:.+]] = %c0 to %c16 step %c1
+// CHECK: %[[ROUND:.+]] = arith.muli %[[I]], %c32
+// CHECK: %[[PART:.+]] = arith.addi %[[THREAD]], %[[ROUND]]
+// CHECK: %[[ROW:.+]] = arith.muli %[[PART]], %c64
 // CHECK: %[[AT:.+]] = arith.addi %[[COLUMN]], %[[ROW]]
 // CHECK: memref.load %{{.+}}[%[[AT]]]
 // CHECK: memref.store %[[SUM]], %[[SHARED]]
