@@ -167,10 +167,8 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
           launchCheck(b, check);
           op->erase();
         } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
-          if (store.getMemRefType().getRank() != 0)
-            return fail(op);
           tprt::FillOp::create(b, op->getLoc(), store.getValue(),
-                               store.getMemRef());
+                               getElement(b, store));
           op->erase();
         } else if (!isOnHost(op)) {
           return fail(op);
@@ -196,6 +194,19 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     op->emitOpError("can't be lowered for CUDA: it touches the device's memory "
                     "outside of a kernel");
     signalPassFailure();
+  }
+
+  /// The element that `op` writes, as a buffer.
+  static Value getElement(OpBuilder &b, memref::StoreOp op) {
+    MemRefType type = op.getMemRefType();
+    if (type.getRank() == 0)
+      return op.getMemRef();
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(op.getIndices()),
+                              ones(type.getRank(), b.getIndexAttr(1));
+    auto elementType = memref::SubViewOp::inferRankReducedResultType(
+        {}, type, offsets, ones, ones);
+    return memref::SubViewOp::create(b, op.getLoc(), elementType,
+                                     op.getMemRef(), offsets, ones, ones);
   }
 
   /// Whether the host may run `op`, or hand it to the runtime.

@@ -232,6 +232,8 @@ func.func private @ordered(%a: memref<4x32000xf32>, %b: memref<4xf32>) {
 // CHECK: module attributes {gpu.container_module, tprt.sites = ["emb: scatter"]}
 // CHECK-LABEL: func.func @main
 // CHECK: tprt.fill %{{.+}} into %{{.+}} : memref<i64>
+// CHECK: %[[ELEMENT:.+]] = memref.subview %{{.+}}[2] [1] [1] : memref<4xi64> to memref<i64, strided<[], offset: 2>>
+// CHECK: tprt.fill %{{.+}} into %[[ELEMENT]] : memref<i64, strided<[], offset: 2>>
 // CHECK: gpu.launch_func{{ +}}@kernels::@scatter
 // CHECK: %[[RECORD:.+]] = tprt.error_record : !llvm.ptr
 // CHECK: gpu.launch_func{{ +}}@kernels::@check_0 {{.*}}{{ +}}args(%{{.+}} : !llvm.ptr, %[[RECORD]] : !llvm.ptr, %c0_i32 : i32, %c20_i64 : i64)
@@ -243,8 +245,10 @@ func.func private @ordered(%a: memref<4x32000xf32>, %b: memref<4xf32>) {
 // CHECK: %[[BAD:.+]] = arith.cmpi uge
 // CHECK: scf.if %[[BAD]]
 // CHECK: llvm.cmpxchg
-func.func @main(%ids: memref<8xi64>, %g: memref<8x48xf32>, %table: memref<20x48xf32>, %rank: memref<i64>, %v: i64) {
+func.func @main(%ids: memref<8xi64>, %g: memref<8x48xf32>, %table: memref<20x48xf32>, %rank: memref<i64>, %list: memref<4xi64>, %v: i64) {
+  %c2 = arith.constant 2 : index
   memref.store %v, %rank[] : memref<i64>
+  memref.store %v, %list[%c2] : memref<4xi64>
   call @scatter(%ids, %g, %table) : (memref<8xi64>, memref<8x48xf32>, memref<20x48xf32>) -> ()
   tprt.check_index %ids below 20 what "emb: scatter" : memref<8xi64>
   return
