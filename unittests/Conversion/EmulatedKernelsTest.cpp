@@ -200,6 +200,8 @@ struct Tensor {
     if (dtype == "bf16")
       return llvm::bit_cast<float>(uint32_t(llvm::support::endian::read16le(p))
                                    << 16);
+    if (dtype == "f64")
+      return llvm::bit_cast<double>(llvm::support::endian::read64le(p));
     if (dtype == "i64")
       return static_cast<double>(llvm::support::endian::read64le(p));
     return *p;
@@ -281,6 +283,10 @@ private:
             static_cast<float>(random() % 2001) / 1000 - 1);
         if (tensor.dtype == "f32")
           llvm::support::endian::write32le(p, bits);
+        else if (tensor.dtype == "f64")
+          llvm::support::endian::write64le(
+              p, llvm::bit_cast<uint64_t>(
+                     static_cast<double>(llvm::bit_cast<float>(bits))));
         else if (tensor.dtype == "bf16")
           llvm::support::endian::write16le(p, bits >> 16);
         else if (tensor.dtype == "i64")
@@ -348,6 +354,18 @@ TEST(EmulatedKernels, Bfloat16) {
     return %1 : tensor<12x64xbf16>
   })",
       1e-2);
+}
+
+/// Numbers of 64 bits are shuffled in two halves.
+TEST(EmulatedKernels, LongNumbers) {
+  check(
+      R"(func.func @main(%x: tensor<9x300xf64>, %n: tensor<9x300xi64>) -> (tensor<9x300xf64>, tensor<9xi64>, tensor<9xi64>) {
+    %0 = nn.softmax %x dim 1 : tensor<9x300xf64>
+    %1 = nn.reduce sum %n dims [1] : tensor<9x300xi64> -> tensor<9xi64>
+    %2 = nn.reduce min %n dims [1] : tensor<9x300xi64> -> tensor<9xi64>
+    return %0, %1, %2 : tensor<9x300xf64>, tensor<9xi64>, tensor<9xi64>
+  })",
+      1e-12, int64_t(1) << 40);
 }
 
 /// Rows of one element up to many blocks' worth of them.
