@@ -161,10 +161,13 @@ private:
         continue;
       }
       bool joins = isRelated(group, generic);
-      int64_t rows = std::max(countMostRows(group), countMostRows(generic));
+      int64_t rows = 0; // that are enough
+      if (joins && minRows > 0)
+        rows = std::min(std::max(countMostRows(group), countMostRows(generic)),
+                        minRows.getValue());
       group.push_back(generic);
-      if (joins && getSharedDepth(group) > 0 &&
-          countMostRows(group) >= std::min(rows, minRows.getValue()))
+      if (unsigned depth = joins ? getSharedDepth(group) : 0;
+          depth > 0 && countRows(group, depth) >= rows)
         continue;
       group.pop_back();
       close();
