@@ -134,9 +134,13 @@ struct GradientPattern : OpRewritePattern<nn::AttentionGradientOp> {
 
 struct ConvertAttentionToTPRT
     : tp::impl::ConvertAttentionToTPRTBase<ConvertAttentionToTPRT> {
+  using ConvertAttentionToTPRTBase::ConvertAttentionToTPRTBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<AttentionPattern, GradientPattern>(&getContext());
+    patterns.add<AttentionPattern>(&getContext());
+    if (!forwardOnly)
+      patterns.add<GradientPattern>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
