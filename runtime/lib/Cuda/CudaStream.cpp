@@ -83,11 +83,11 @@ void CudaStream::reduce(Reduction reduction, Dtype dtype,
 }
 
 std::byte *CudaStream::getStaging(int64_t bytes) {
-  if (stagingBytes < bytes) {
-    staging = allocate(getContext(), bytes);
+  if (stagings.empty() || stagingBytes < bytes) {
+    stagings.push_back(allocate(getContext(), bytes));
     stagingBytes = bytes;
   }
-  return staging.get();
+  return stagings.back().get();
 }
 
 static CUevent toEvent(Event *event) {
@@ -202,6 +202,8 @@ void CudaStream::finish(const Poll &poll) {
     if (now - start > patience)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+  if (stagings.size() > 1)
+    stagings.erase(stagings.begin(), stagings.end() - 1);
   tprt_device_error error;
   std::memcpy(&error, reported.get(), sizeof(error));
   if (error.site == -1)

@@ -96,7 +96,8 @@ private:
   std::deque<std::shared_ptr<CUevent_st>> marks; ///< timed; the first is start
   size_t numMarks = 0;
   int64_t startTime = 0; ///< of the first mark, on the host's clock
-  std::shared_ptr<std::byte> staging;
+  /// The last is the largest; what is enqueued may still use the others.
+  std::vector<std::shared_ptr<std::byte>> stagings;
   int64_t stagingBytes = 0;
   std::map<CUfunction, uint32_t> sharedBytes; ///< that kernels may use by now
   Gemm products;

@@ -105,6 +105,21 @@ TEST_F(DeviceTest, StreamsWaitForEvents) {
   EXPECT_EQ(run(false), (std::vector<float>{0, 0})); // the fake device is lazy
 }
 
+TEST_F(DeviceTest, StagingStaysWhileItIsUsed) {
+  DeviceStream &stream = *device->getStream(0);
+  auto data = device->allocate(8);
+  device->fill(Dtype::F32, 5, data.get(), 2);
+  auto copy = device->allocate(8);
+  stream.beginRun();
+  std::byte *staging = stream.getStaging(8);
+  stream.copy(staging, data.get(), 8);
+  EXPECT_NE(stream.getStaging(1 << 20), staging);
+  stream.copy(copy.get(), staging, 8);
+  stream.endRun();
+  stream.finish([](auto) {});
+  EXPECT_EQ(read(copy, 2), (std::vector<float>{5, 5}));
+}
+
 TEST_F(DeviceTest, SaysHowMuchMemoryThereIs) {
   fake::getSettings().memoryBytes = fake::getAllocatedBytes() + 1000;
   EXPECT_EQ(errorOf([&] { device->allocate(1 << 20); }),
