@@ -21,6 +21,7 @@ static json makeManifest(const std::string &entry) {
 #endif
   manifest["target"]["device"] = "cuda";
   manifest["target"]["architectures"] = {0};
+  manifest["arena_bytes"] = 6 * 64 * 4;
   return manifest;
 }
 
@@ -140,6 +141,12 @@ TEST_F(CudaSessionTest, RecordsByEvents) {
 TEST_F(CudaSessionTest, MovesAndFills) {
   Session session(loadProgram("moves"), makeWeights());
   EXPECT_EQ(getResult(session.run(makeInputs())), std::vector<float>(6, 7));
+}
+
+TEST_F(CudaSessionTest, ThreadsOfABlockMeet) {
+  Session session(loadProgram("sums"), makeWeights());
+  EXPECT_EQ(getResult(session.run(makeInputs())),
+            (std::vector<float>{128, 65, 64, 64, 64, 64}));
 }
 
 static std::string failureOf(const std::string &entry,

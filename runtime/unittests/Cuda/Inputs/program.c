@@ -76,6 +76,20 @@ ENTRY(moves) {
   return tprt_copy(ctx, outputs[0], arena, 24);
 }
 
+/* y[i] = the sum of 64 numbers, by shuffles, a barrier and shared memory. */
+ENTRY(sums) {
+  static const tprt_launch_args six_blocks = {{6, 1, 1}, {64, 1, 1}, 0};
+  float one = 1, two = 2;
+  uint32_t ones, twos;
+  void *arguments[] = {&arena, (void *)&outputs[0]};
+  (void)rank, (void)inputs, (void)parameters;
+  memcpy(&ones, &one, 4);
+  memcpy(&twos, &two, 4);
+  CHECK(tprt_fill(ctx, arena, ones, 4, 6 * 64));
+  CHECK(tprt_fill(ctx, arena, twos, 4, 64 + 1));
+  return tprt_launch(ctx, SUM, &six_blocks, arguments);
+}
+
 ENTRY(fail_width) {
   (void)rank, (void)inputs, (void)parameters, (void)outputs;
   return tprt_fill(ctx, arena, 0, 3, 1);
