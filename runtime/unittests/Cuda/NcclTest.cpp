@@ -283,6 +283,19 @@ TEST_F(NcclLaunch, StartsAProcessForEachRank) {
   EXPECT_EQ(report["total"]["bytes"], 48);
 }
 
+TEST_F(NcclLaunch, SaysWhichLibraryIsMissing) {
+  directory.write("libcuda.so.1", "not a library");
+  std::string usual = std::getenv("LD_LIBRARY_PATH");
+  std::string folder =
+      std::filesystem::path(directory / "x").parent_path().string();
+  ::setenv("LD_LIBRARY_PATH", folder.c_str(), 1);
+  EXPECT_EQ(run("tpx_main", ""), 1);
+  ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1);
+  EXPECT_TRUE(contains(output, "tp-run: error: cannot load the CUDA driver, "
+                               "version 12.0 or newer, which programs for CUDA "
+                               "devices need: "));
+}
+
 TEST_F(NcclLaunch, FailsAsAWhole) {
   EXPECT_EQ(run("fail_index", "-n 2"), 4);
   EXPECT_TRUE(contains(output, "tp-run: error: rank 1 failed: embeddings.word: "
