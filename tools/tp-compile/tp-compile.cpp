@@ -136,7 +136,7 @@ int main(int argc, char **argv) {
   };
   if (!machine.empty() || !report.empty()) {
     PassManager pm(&context);
-    pm.addPass(createPredictMemory());
+    pm.addPass(createPredictMemory({/*onDevice=*/!target.empty()}));
     pm.addPass(createReport({report, machine, /*table=*/!machine.empty()}));
     if (failed(pm.run(*module)))
       return 1;

@@ -426,6 +426,8 @@ def PredictMemory : Pass<"tp-predict-memory", "::mlir::ModuleOp"> {
 
     Fails where the program can't be lowered.
   }];
+  let options = [
+    Option<"onDevice", "on-device", "bool", "false", "The program is for CUDA devices">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",

@@ -26,6 +26,10 @@ using namespace mlir::tp;
 namespace {
 
 class PredictMemory : public tp::impl::PredictMemoryBase<PredictMemory> {
+public:
+  using PredictMemoryBase::PredictMemoryBase;
+
+private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // A pipeline runs on what is inside of the pass's own operation.
@@ -33,7 +37,7 @@ class PredictMemory : public tp::impl::PredictMemoryBase<PredictMemory> {
     module.push_back(copy);
     auto eraseCopy = llvm::scope_exit([&] { copy.erase(); });
     OpPassManager pm(ModuleOp::getOperationName());
-    buildLowerToArenaPipeline(pm);
+    buildLowerToArenaPipeline(pm, onDevice);
     if (failed(runPipeline(pm, copy)))
       return signalPassFailure();
     auto bytes = getManifest(copy).getAs<IntegerAttr>("arena_bytes");

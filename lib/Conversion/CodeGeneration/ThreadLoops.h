@@ -17,6 +17,8 @@
 namespace mlir::tp {
 
 constexpr int64_t kWarpSize = 32;
+/// Of the widest access to memory.
+constexpr int64_t kVectorBytes = 16;
 /// Of static shared memory in a block, on any device.
 constexpr int64_t kMaxSharedBytes = 48 * 1024;
 
