@@ -418,7 +418,8 @@ class RandomPropagation : public PropagationTest,
 INSTANTIATE_TEST_SUITE_P(Shards, RandomPropagation, testing::Range(0u, 4u));
 
 TEST_P(RandomPropagation, IsOptimal) {
-  unsigned numTooLarge = 0, numInexact = 0, numWithCost = 0, numWorseGreedy = 0;
+  unsigned numTooLarge = 0, numInexact = 0, numCheaper = 0, numWithCost = 0,
+           numWorseGreedy = 0;
   unsigned count = getCount(500);
   for (unsigned i = 0; i < count + numTooLarge; ++i) {
     unsigned seed = GetParam() + 4 * i;
@@ -447,6 +448,7 @@ TEST_P(RandomPropagation, IsOptimal) {
       ++numTooLarge;
       break;
     case Search::Outcome::Cheaper:
+      ++numCheaper;
       EXPECT_FALSE(isExact) << "optimal is " << ::print(cost)
                             << ", and there is " << ::print(search.cheaper);
       break;
@@ -499,6 +501,8 @@ TEST_P(RandomPropagation, IsOptimal) {
     if (HasFailure())
       return;
   }
+  RecordProperty("bounded", numInexact);
+  RecordProperty("cheaper", numCheaper);
   EXPECT_LE(numInexact, count / 20);
   // Few programs are too large to search, and most have something to choose.
   EXPECT_LE(numTooLarge, count / 10);
