@@ -561,6 +561,10 @@ MinSum::Solution MinSum::solve(size_t maxEntries) {
 /// eliminated once.
 class MinSum::RepeatedElimination {
 public:
+  /// Parts that leave something else each, as where two placements stay apart
+  /// all along at different costs, are better looked at with all others.
+  static constexpr unsigned kMaxSteps = 32;
+
   RepeatedElimination(MinSum &problem, size_t maxEntries)
       : problem(problem), maxEntries(maxEntries),
         numGiven(problem.factors.size()), numScopes(problem.scopes.size()),
@@ -695,6 +699,8 @@ std::optional<MinSum::Solution> MinSum::RepeatedElimination::run() {
   cost += head->bound;
   Tables left = getLeft(*head, before);
   for (unsigned part = 0; part < problem.numParts; ++part) {
+    if (part == kMaxSteps)
+      return std::nullopt;
     auto step = eliminate(add(left, before, partFactors),
                           getNumbers(tiedIn, begin, end, tiedOut));
     if (!step)

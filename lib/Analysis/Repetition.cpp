@@ -1,6 +1,7 @@
 //===- Repetition.cpp - Parts of a block that repeat ----------------------===//
 
 #include "Repetition.h"
+#include "mlir/Interfaces/CallInterfaces.h"
 #include "tp/Analysis/OpClasses.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
@@ -161,7 +162,8 @@ bool Finder::isClosed() const {
       if (!parameters.insert(parameter.getFqnAttr()).second)
         return false;
   auto visit = [&](Operation *op) {
-    if (isa<nn::AssignOp>(op))
+    // These are about more than what they take.
+    if (isa<nn::AssignOp, ToLocalOp, CallOpInterface>(op))
       return WalkResult::interrupt();
     if (auto parameter = dyn_cast<nn::ParameterOp>(op))
       if (parameters.contains(parameter.getFqnAttr()))

@@ -441,6 +441,27 @@ TEST(MinSum, RefusesPartsThatHangTogetherOtherwise) {
   EXPECT_FALSE(make({})->problem.solveRepeated(1));
 }
 
+TEST(MinSum, RefusesPartsThatNeverBecomeSteady) {
+  auto isSolved = [](unsigned count) {
+    MinSum problem;
+    // Whoever is at 1 stays there, and pays for it.
+    TableId edge = problem.addTable({2, 2}, {{0},
+                                             CommunicationCost::infinite(),
+                                             CommunicationCost::infinite(),
+                                             {1}});
+    problem.addVariable(2);
+    problem.beginRepeated(count);
+    problem.addVariable(2);
+    problem.endRepeated();
+    problem.addVariable(2);
+    problem.addFactor(edge, {0, 1});
+    problem.addFactor(edge, {1, 2});
+    return problem.solveRepeated(100).has_value();
+  };
+  EXPECT_TRUE(isSolved(20));
+  EXPECT_FALSE(isSolved(1000));
+}
+
 TEST(MinSum, EliminatesAlikePartsOnce) {
   constexpr unsigned kSize = 200;
   MinSum problem;
