@@ -3,7 +3,7 @@
 #include "tprt/Session.h"
 
 #include "Cores.h"
-#include "TestUtils.h"
+#include "ToyManifest.h"
 #include "tprt/Report.h"
 
 #include <nlohmann/json.hpp>
@@ -12,23 +12,11 @@ using namespace tprt;
 using namespace tprt::test;
 using nlohmann::json;
 
-/// Inputs/toy.json, for another entry point: y = x * w + b over 2 ranks.
-static json makeManifest(const std::string &entry) {
-  json manifest = json::parse(readFile(TOY_MANIFEST));
-  manifest["entry"] = entry;
-#if defined(__x86_64__)
-  manifest["target"]["triple"] = "x86_64-pc-linux-gnu";
-#else
-  manifest["target"]["triple"] = "aarch64-linux-gnu";
-#endif
-  return manifest;
-}
-
 static std::shared_ptr<const Artifact>
 loadToy(const std::string &entry = "tpx_main") {
   TemporaryDirectory directory;
   return Artifact::load(
-      directory.write("toy.tpx", makeContainer(makeManifest(entry).dump(),
+      directory.write("toy.tpx", makeContainer(makeToyManifest(entry).dump(),
                                                readFile(TOY_PROGRAM))));
 }
 

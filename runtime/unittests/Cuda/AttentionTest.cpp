@@ -3,7 +3,7 @@
 #include "Cuda/CudaDevice.h"
 
 #include "Fake.h"
-#include "Rank.h"
+#include "LoneRank.h"
 #include "TestUtils.h"
 
 #include <random>
@@ -13,15 +13,6 @@ using namespace tprt::test;
 
 namespace {
 
-/// For a rank that communicates with nobody.
-struct NoCommunicator : Communicator {
-  int64_t getRank() const override { return 0; }
-  int64_t run(int64_t, const std::byte *, std::byte *) override { return 0; }
-  void barrier() override {}
-  void abort(const std::string &) override {}
-  void finish() override {}
-};
-
 class CudaAttentionTest : public testing::TestWithParam<Dtype> {
 protected:
   void SetUp() override { fake::reset(); }
@@ -29,9 +20,7 @@ protected:
   tprt_device_code code = {};
   std::shared_ptr<Device> device = cuda::makeDevice(code, {});
   DeviceStream &stream = *device->getStream(0);
-  NoCommunicator communicator;
-  Manifest manifest;
-  tprt_rank host{manifest, communicator};
+  LoneRank host;
 
   /// Two sequences of 5 and 7 tokens, 4 heads that share 2 of keys, 3 and 6
   /// wide; heads lie within tokens.
@@ -85,12 +74,12 @@ protected:
       device->write({dtype, {count}, values}, makeBox({0}, {count}), dtype,
                     onDevice.back().get());
     }
-    ASSERT_EQ(tprt_attention(&host, &args, onHost[0].get(), onHost[1].get(),
-                             onHost[2].get(),
+    ASSERT_EQ(tprt_attention(&host.rank, &args, onHost[0].get(),
+                             onHost[1].get(), onHost[2].get(),
                              hasMask ? onHost[3].get() : nullptr,
                              onHost[4].get()),
               TPRT_OK)
-        << host.error;
+        << host.rank.error;
     stream.beginRun();
     stream.attention(args, onDevice[0].get(), onDevice[1].get(),
                      onDevice[2].get(), hasMask ? onDevice[3].get() : nullptr,

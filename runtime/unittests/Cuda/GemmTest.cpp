@@ -3,7 +3,7 @@
 #include "Cuda/CudaDevice.h"
 
 #include "Fake.h"
-#include "Rank.h"
+#include "LoneRank.h"
 #include "TestUtils.h"
 
 #include <random>
@@ -12,15 +12,6 @@ using namespace tprt;
 using namespace tprt::test;
 
 namespace {
-
-/// For a rank that communicates with nobody.
-struct NoCommunicator : Communicator {
-  int64_t getRank() const override { return 0; }
-  int64_t run(int64_t, const std::byte *, std::byte *) override { return 0; }
-  void barrier() override {}
-  void abort(const std::string &) override {}
-  void finish() override {}
-};
 
 struct Case {
   const char *name;
@@ -70,9 +61,7 @@ protected:
   tprt_device_code code = {};
   std::shared_ptr<Device> device = cuda::makeDevice(code, {});
   DeviceStream &stream = *device->getStream(0);
-  NoCommunicator communicator;
-  Manifest manifest;
-  tprt_rank host{manifest, communicator};
+  LoneRank host;
 
   void run(Case c) {
     SCOPED_TRACE(c.name);
@@ -81,11 +70,11 @@ protected:
     constexpr int64_t count = 512;
     Operand a(*device, dtype, count, 1), b(*device, dtype, count, 2),
         result(*device, dtype, count, 3), bias(*device, dtype, count, 4);
-    ASSERT_EQ(tprt_gemm(&host, &c.args, a.host.get(), b.host.get(),
+    ASSERT_EQ(tprt_gemm(&host.rank, &c.args, a.host.get(), b.host.get(),
                         result.host.get(),
                         c.hasBias ? bias.host.get() : nullptr),
               TPRT_OK)
-        << host.error;
+        << host.rank.error;
     stream.beginRun();
     stream.gemm(c.args, a.data.get(), b.data.get(), result.data.get(),
                 c.hasBias ? bias.data.get() : nullptr);

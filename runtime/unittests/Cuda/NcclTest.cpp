@@ -2,7 +2,7 @@
 
 #include "Fake.h"
 #include "Jobs.h"
-#include "TestUtils.h"
+#include "ToyManifest.h"
 #include "tprt/Npy.h"
 #include "tprt/Session.h"
 #include "tprt/Weights.h"
@@ -105,16 +105,8 @@ TEST(Job, SaysWhoIsMissing) {
 }
 
 static std::string makeProgram(const std::string &entry) {
-  json manifest = json::parse(readFile(TOY_MANIFEST));
-  manifest["entry"] = entry;
-#if defined(__x86_64__)
-  manifest["target"]["triple"] = "x86_64-pc-linux-gnu";
-#else
-  manifest["target"]["triple"] = "aarch64-linux-gnu";
-#endif
-  manifest["target"]["device"] = "cuda";
-  manifest["target"]["architectures"] = {0};
-  return makeContainer(manifest.dump(), readFile(CUDA_PROGRAM));
+  return makeContainer(makeToyDeviceManifest(entry).dump(),
+                       readFile(CUDA_PROGRAM));
 }
 
 static std::shared_ptr<const Artifact>

@@ -3,7 +3,7 @@
 #include "tprt/Session.h"
 
 #include "Fake.h"
-#include "TestUtils.h"
+#include "ToyManifest.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,15 +12,7 @@ using namespace tprt::test;
 using nlohmann::json;
 
 static json makeManifest(const std::string &entry) {
-  json manifest = json::parse(readFile(TOY_MANIFEST));
-  manifest["entry"] = entry;
-#if defined(__x86_64__)
-  manifest["target"]["triple"] = "x86_64-pc-linux-gnu";
-#else
-  manifest["target"]["triple"] = "aarch64-linux-gnu";
-#endif
-  manifest["target"]["device"] = "cuda";
-  manifest["target"]["architectures"] = {0};
+  json manifest = makeToyDeviceManifest(entry);
   manifest["arena_bytes"] = 6 * 64 * 4;
   return manifest;
 }
