@@ -1,0 +1,168 @@
+//===- PropagationImpl.h - The search for placements ------------*- C++ -*-===//
+
+#ifndef TP_LIB_ANALYSIS_PROPAGATIONIMPL_H
+#define TP_LIB_ANALYSIS_PROPAGATIONIMPL_H
+
+#include "PropagationGraph.h"
+#include "StrategySpace.h"
+#include "tp/Analysis/MinSum.h"
+#include "tp/Analysis/Propagation.h"
+#include "tp/Analysis/Redistribution.h"
+#include <map>
+
+namespace mlir::tp {
+
+namespace propagation {
+
+/// A table over the columns of a value's definition and of one use.
+struct EdgeKey {
+  unsigned definition, use;
+  const void *type;
+  int64_t weight;
+  bool isParameter;
+  /// How many shared copies stand between them.
+  unsigned copies;
+  unsigned copyColumn;
+
+  auto asTuple() const {
+    return std::tuple(definition, use, type, weight, isParameter, copies,
+                      copyColumn);
+  }
+  bool operator<(const EdgeKey &other) const {
+    return asTuple() < other.asTuple();
+  }
+};
+
+/// The column of a node's tensor: what passes values on has one for all.
+inline unsigned getColumn(ArrayRef<unsigned> columns, unsigned tensor) {
+  return columns[std::min<size_t>(tensor, columns.size() - 1)];
+}
+
+} // namespace propagation
+
+class Propagation::Impl {
+public:
+  Impl(MeshOp mesh, PropagationOptions options)
+      : mesh(mesh), options(options), space(mesh),
+        graph(std::make_unique<Graph>(mesh, space)),
+        numRanks(mesh.getNumRanks()), costs(mesh) {}
+
+  LogicalResult run(ArrayRef<func::FuncOp> roots);
+  SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
+                                           unsigned limit);
+
+  SmallVector<Function> functions;
+  MinSum::Solution solution;
+  size_t numMerged = 0;
+
+private:
+  using Graph = propagation::Graph;
+  using Node = propagation::Node;
+  using Use = propagation::Use;
+  using FlowValue = propagation::FlowValue;
+  using Domain = propagation::Domain;
+  using Repetition = propagation::Repetition;
+  using EdgeKey = propagation::EdgeKey;
+
+  /// How values get to their uses: alike for those whose definitions and uses
+  /// have the same candidates.
+  struct FlowKind {
+    /// The uses that may need the value otherwise, and what that costs.
+    SmallVector<unsigned> uses;
+    SmallVector<TableId> tables;
+    /// Placements that several uses share: how many variables, of how many
+    /// values, and what they cost.
+    unsigned numCopies = 0, numWanted = 0;
+    TableId copyTable = 0;
+    /// Whether more could be shared.
+    bool isCut = false;
+  };
+  struct Flow {
+    const FlowValue *value;
+    const FlowKind *kind;
+    /// The variables of the copies follow each other.
+    unsigned firstCopy;
+  };
+
+  LogicalResult makeGraph();
+  bool solve(int64_t priority);
+  bool solve(int64_t priority, bool isExhaustive);
+  bool makeProblem(int64_t priority, bool isExhaustive);
+  bool isSteady(ArrayRef<Flow> flows) const;
+  void unfold();
+  LogicalResult extractParts(Function &function);
+  const Domain *getPossible(const Node &node, const Domain *domain);
+  const FlowKind &getFlowKind(const FlowValue &value);
+  FlowKind makeFlowKind(const FlowValue &value);
+  Flow addCopies(const FlowValue &value);
+  void addUses(const Flow &flow);
+  TableId getEdgeTable(const FlowValue &value, unsigned definition,
+                       unsigned use, unsigned copies, unsigned copyColumn);
+  CommunicationCost getCost(const FlowValue &value, ShardingAttr from,
+                            ShardingAttr to);
+  void addVolume(CommunicationCost &cost) const {
+    cost.volume =
+        cost.bytes + options.latencyBytes * numRanks * cost.collectives;
+  }
+  LogicalResult extract();
+  /// The part, of those in the graph, that stands for the missing ones too.
+  static constexpr unsigned kRepeated = Graph::kMargin;
+  size_t getNumMissing() const {
+    return repetition->count - 2 * Graph::kMargin;
+  }
+  unsigned getRepeatedBegin() const { return graph->partNodes[kRepeated]; }
+  bool isRepeated(unsigned node) const {
+    return node >= getRepeatedBegin() && node < graph->partNodes[kRepeated + 1];
+  }
+  LogicalResult checkReachable(const FlowValue &value, const Use &use,
+                               ShardingAttr from, ShardingAttr to);
+
+  ShardingAttr getSharding(const FlowValue &value) const {
+    return space.getColumn(propagation::getColumn(
+        domains[value.node]->results,
+        value.result))[solution.values[variables[value.node]]];
+  }
+  ShardingAttr getNeeded(const Use &use) const {
+    return space.getColumn(propagation::getColumn(
+        domains[use.node]->operands,
+        use.operand))[solution.values[variables[use.node]]];
+  }
+
+  MeshOp mesh;
+  PropagationOptions options;
+  propagation::StrategySpace space;
+  std::unique_ptr<Graph> graph;
+  /// What the graph has the first and last parts of alone.
+  std::optional<Repetition> repetition;
+  int64_t numRanks;
+  /// Whether a value has fewer copies than its uses could share.
+  bool isSharingCut = false;
+  std::unique_ptr<MinSum> problem;
+  SmallVector<func::FuncOp> roots;
+  /// Whether all strategies were considered.
+  bool isExhaustive = false;
+  /// By node.
+  std::vector<const Domain *> domains;
+  std::vector<unsigned> variables;
+  /// The copies that the uses of a value share, with the node that defines it,
+  /// in order.
+  std::vector<std::pair<unsigned, unsigned>> copiesOf;
+  /// What each node did in the round before.
+  std::vector<const Strategy *> decided;
+  std::map<EdgeKey, TableId> edgeTables;
+  /// By candidates, as makeFlowKind looks at them.
+  ListTable flowNumbers;
+  std::deque<FlowKind> flowKinds;
+  /// Of a domain, by the columns and types of what flows to it.
+  ListTable possibleNumbers;
+  std::vector<const Domain *> possible;
+  RedistributionCosts costs;
+  /// The instance that each function is made of.
+  SmallVector<unsigned> instanceOf;
+  /// Nodes by instance and op, once getAlternatives asks for them.
+  DenseMap<std::pair<unsigned, Operation *>, unsigned> nodeOfOp;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_ANALYSIS_PROPAGATIONIMPL_H
