@@ -34,24 +34,72 @@ static int32_t guarded(tprt_rank &rank, Body body) noexcept {
   }
 }
 
+/// Enters collective `id`, by a call that says what it does with it.
+static void enterCollective(tprt_rank &rank, int32_t id, const char *what) {
+  int64_t count = rank.counts.size();
+  if (id < 0 || id >= count)
+    throw executionError(std::string("the program ") + what + " collective " +
+                         std::to_string(id) + ", but its manifest lists " +
+                         std::to_string(count));
+  rank.lastCollective = id;
+  rank.isInCollective = true;
+}
+
+/// Leaves it when it is complete.
+static void leaveCollective(tprt_rank &rank, int32_t id, int64_t bytes) {
+  rank.isInCollective = false;
+  ++rank.counts[id].calls;
+  rank.counts[id].bytes += bytes;
+}
+
 int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
                         void *dst) {
   return guarded(*ctx, [&] {
-    int64_t count = ctx->counts.size();
-    if (id < 0 || id >= count)
-      throw executionError("the program runs collective " + std::to_string(id) +
-                           ", but its manifest lists " + std::to_string(count));
-    ctx->lastCollective = id;
-    ctx->isInCollective = true;
+    enterCollective(*ctx, id, "runs");
     if (ctx->recorder)
       ctx->recorder->beginCollective(id);
     int64_t bytes = ctx->communicator.run(
         id, static_cast<const std::byte *>(src), static_cast<std::byte *>(dst));
     if (ctx->recorder)
       ctx->recorder->endCollective(bytes);
+    leaveCollective(*ctx, id, bytes);
+  });
+}
+
+int32_t tprt_collective_start(tprt_rank *ctx, int32_t id, const void *src,
+                              void *dst) {
+  return guarded(*ctx, [&] {
+    enterCollective(*ctx, id, "starts");
+    const Collective &collective = ctx->manifest.collectives[id];
+    if (!collective.isStarted)
+      throw executionError("the program starts it, but its manifest doesn't "
+                           "say that it is started");
+    if (ctx->isUnderWay[id])
+      throw executionError("the program starts it again before it has waited "
+                           "for it");
+    if (src == dst && collective.kind != CollectiveKind::AllReduce)
+      throw executionError("only an all_reduce can be started in place");
+    if (ctx->recorder)
+      ctx->recorder->startCollective(id);
+    ctx->communicator.start(id, static_cast<const std::byte *>(src),
+                            static_cast<std::byte *>(dst));
+    ctx->isUnderWay[id] = true;
     ctx->isInCollective = false;
-    ++ctx->counts[id].calls;
-    ctx->counts[id].bytes += bytes;
+  });
+}
+
+int32_t tprt_collective_wait(tprt_rank *ctx, int32_t id) {
+  return guarded(*ctx, [&] {
+    enterCollective(*ctx, id, "waits for");
+    if (!ctx->isUnderWay[id])
+      throw executionError("the program waits for it, but hasn't started it");
+    if (ctx->recorder)
+      ctx->recorder->beginWait(id);
+    int64_t bytes = ctx->communicator.wait(id);
+    if (ctx->recorder)
+      ctx->recorder->endCollective(bytes, /*wasStarted=*/true);
+    ctx->isUnderWay[id] = false;
+    leaveCollective(*ctx, id, bytes);
   });
 }
 

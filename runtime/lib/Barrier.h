@@ -11,28 +11,37 @@
 
 namespace tprt {
 
-/// A reusable barrier for a fixed number of threads. Threads that have a core
-/// each meet within a microsecond by spinning; others sleep in the kernel, so
-/// that many ranks on few cores hand over their core instead of burning it.
+/// A reusable barrier for a fixed number of arrivals, after which a next round
+/// begins. Who arrives may wait later, and who waits need not have arrived.
+/// Threads that have a core each meet within a microsecond by spinning; others
+/// sleep in the kernel, so that many ranks on few cores hand over their core
+/// instead of burning it.
 class Barrier {
 public:
   Barrier(uint32_t numThreads, uint32_t spins)
       : numThreads(numThreads), spins(spins) {}
 
-  /// Arrives and waits for the others. From time to time a waiting thread calls
-  /// poll(time waited, isOver), which may throw to leave; the barrier can't be
-  /// used after that. isOver() says whether the round is complete by now.
-  template <typename Poll>
-  void wait(Poll poll) {
+  /// Arrives, and returns what await() takes to wait until all have.
+  uint64_t arrive() {
     // One counter is both: who has arrived, and which round it is. So the last
     // one lets the others go by the same write that it arrives with.
     uint64_t ticket = arrivals.fetch_add(1, std::memory_order_seq_cst);
     uint64_t target = (ticket / numThreads + 1) * numThreads;
-    if (ticket + 1 == target) {
-      if (sleepers.load(std::memory_order_seq_cst) > 0)
-        wakeAll();
-      return;
-    }
+    if (ticket + 1 == target && sleepers.load(std::memory_order_seq_cst) > 0)
+      wakeAll();
+    return target;
+  }
+
+  /// Whether the round of this target is complete.
+  bool isOver(uint64_t target) const {
+    return arrivals.load(std::memory_order_seq_cst) >= target;
+  }
+
+  /// Waits until the round of this target is complete. From time to time a
+  /// waiting thread calls poll(time waited), which may throw to leave; the
+  /// barrier can't be used after that.
+  template <typename Poll>
+  void await(uint64_t target, Poll poll) {
     for (uint32_t i = 0; i < spins; ++i) {
       if (arrivals.load(std::memory_order_acquire) >= target)
         return;
@@ -42,12 +51,9 @@ public:
       else
         relax();
     }
-    auto isOver = [&] {
-      return arrivals.load(std::memory_order_seq_cst) >= target;
-    };
     auto start = std::chrono::steady_clock::now();
-    while (!isOver()) {
-      poll(std::chrono::steady_clock::now() - start, isOver);
+    while (!isOver(target)) {
+      poll(std::chrono::steady_clock::now() - start);
       sleepUntil(target);
     }
   }

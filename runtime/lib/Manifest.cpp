@@ -450,6 +450,8 @@ static Collective parseCollective(const Node &node, int64_t worldSize) {
         collective.getGroup(rank) ? getReceivedBytes(collective, rank) : 0;
     collective.bytesByRank.push_back(bytes.getInt(required, required));
   }
+  if (node.has("started"))
+    collective.isStarted = node["started"].getBool();
   if (node.has("axes"))
     collective.axes = node["axes"].getStrings();
   if (node.has("fqn"))

@@ -62,7 +62,7 @@ Profile::Profile(const Manifest &manifest, const Recording &recording,
   for (size_t rank = 0; rank < recording.ranks.size(); ++rank) {
     numRanks += !recording.ranks[rank].empty();
     for (const Slice &slice : recording.ranks[rank]) {
-      double time = (slice.end - slice.begin) * 1e-9;
+      double time = slice.getDuration() * 1e-9;
       if (slice.kind == Slice::Kind::Run) {
         seconds += time;
         continue;
@@ -85,7 +85,9 @@ Profile::Profile(const Manifest &manifest, const Recording &recording,
         continue;
       }
       int64_t arrived = arrivals.at(getCall(manifest, rank, slice));
-      row.waiting += (std::min(arrived, slice.end) - slice.begin) * 1e-9;
+      int64_t begin = slice.waited.value_or(slice.begin);
+      row.waiting +=
+          std::max<int64_t>(0, std::min(arrived, slice.end) - begin) * 1e-9;
       const Collective &collective = manifest.collectives[slice.index];
       if (machine)
         addLimit(row,

@@ -15,7 +15,8 @@ struct tprt_rank {
   tprt_rank(const tprt::Manifest &manifest, tprt::Communicator &communicator,
             tprt::DeviceStream *stream = nullptr)
       : manifest(manifest), communicator(communicator), stream(stream),
-        counts(manifest.collectives.size()) {}
+        counts(manifest.collectives.size()),
+        isUnderWay(manifest.collectives.size()) {}
 
   const tprt::Manifest &manifest;
   tprt::Communicator &communicator;
@@ -23,6 +24,7 @@ struct tprt_rank {
   std::vector<tprt::CollectiveCount> counts; ///< by collective, of this run
   int64_t lastCollective = -1; ///< the one that is running or ran last
   bool isInCollective = false;
+  std::vector<bool> isUnderWay; ///< by collective: started, not waited for
   tprt::GemmState gemm;
   std::optional<tprt::Recorder> recorder; ///< while a run is recorded
 

@@ -8,6 +8,7 @@
 #include "tprt/Recording.h"
 
 #include <chrono>
+#include <map>
 
 namespace tprt {
 
@@ -31,8 +32,16 @@ public:
   void beginCollective(int64_t id) {
     collective = {Slice::Kind::Collective, id, run, endOp()};
   }
-  void endCollective(int64_t bytes) {
-    collective.end = now();
+  /// One that goes on while what follows is computed, up to beginWait.
+  void startCollective(int64_t id) {
+    underWay[id] = {Slice::Kind::Collective, id, run, endOp()};
+  }
+  void beginWait(int64_t id) {
+    collective = underWay[id];
+    collective.waited = endOp();
+  }
+  void endCollective(int64_t bytes, bool wasStarted = false) {
+    collective.end = now(wasStarted);
     collective.bytes = bytes;
     slices.push_back(collective);
   }
@@ -44,15 +53,18 @@ public:
     if (!stream)
       return;
     for (size_t i = first; i < slices.size(); ++i) {
-      slices[i].begin = stream->getTime(slices[i].begin);
-      slices[i].end = stream->getTime(slices[i].end);
+      Slice &slice = slices[i];
+      if (slice.waited)
+        slice.waited = stream->getTime(*slice.waited);
+      slice.begin = stream->getTime(slice.begin);
+      slice.end = stream->getTime(slice.end);
     }
   }
 
 private:
-  int64_t now() const {
+  int64_t now(bool ofCommunication = false) const {
     if (stream)
-      return stream->markTime();
+      return stream->markTime(ofCommunication);
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
@@ -74,6 +86,7 @@ private:
   int64_t run, begin;
   Slice current{Slice::Kind::Op, -1, 0};
   Slice collective{Slice::Kind::Collective, -1, 0};
+  std::map<int64_t, Slice> underWay; ///< by collective
 };
 
 } // namespace tprt

@@ -153,6 +153,7 @@ void Session::Impl::nameConstants() {
 void Session::Impl::runProgram(tprt_rank &rank) {
   int64_t id = rank.communicator.getRank();
   std::fill(rank.counts.begin(), rank.counts.end(), CollectiveCount());
+  rank.isUnderWay.assign(rank.isUnderWay.size(), false);
   rank.lastCollective = -1;
   if (rank.stream)
     rank.stream->beginRun();
@@ -160,6 +161,12 @@ void Session::Impl::runProgram(tprt_rank &rank) {
       &rank, id, inputs.getPointers(id), parameters.getPointers(id),
       memory[id].outputPointers.data(), memory[id].arena.get());
   if (status == TPRT_OK && rank.error.empty()) {
+    auto left = std::find(rank.isUnderWay.begin(), rank.isUnderWay.end(), true);
+    if (left != rank.isUnderWay.end()) {
+      int64_t id = left - rank.isUnderWay.begin();
+      throw executionError("the program hasn't waited for " +
+                           describe(getManifest().collectives[id], id));
+    }
     if (rank.stream)
       rank.stream->endRun();
     return;

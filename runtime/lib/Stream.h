@@ -63,6 +63,10 @@ public:
                     int64_t count) = 0;
   virtual tprt_device_error *getErrorRecord() = 0;
 
+  /// The stream for what runs beside this one's work. What is enqueued there in
+  /// a run is waited for here before the run ends.
+  virtual Stream &getCommunication() = 0;
+
   /// Before the first call of a run, and behind its last.
   virtual void beginRun() = 0;
   virtual void endRun() = 0;
@@ -76,9 +80,9 @@ public:
 
   /// Points of the stream whose times are wanted, counted from beginTiming on;
   /// and when one was, in nanoseconds of the host's steady clock, once all that
-  /// was enqueued is done.
+  /// was enqueued is done. Of the communication's stream where that is said.
   virtual void beginTiming() = 0;
-  virtual int64_t markTime() = 0;
+  virtual int64_t markTime(bool ofCommunication = false) = 0;
   virtual int64_t getTime(int64_t mark) = 0;
 
   /// Between the two, what is enqueued here, and in streams that wait for an

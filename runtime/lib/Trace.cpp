@@ -6,12 +6,37 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 using namespace tprt;
 using json = nlohmann::ordered_json;
 
-// Threads of a rank's process.
+// Threads of a rank's process. Collectives that are under way at the same time
+// have a track each, from this one on.
 static constexpr int computeTrack = 1, communicationTrack = 2;
+
+/// The track of each slice of a rank.
+static std::vector<int> assignTracks(const std::vector<Slice> &slices) {
+  std::vector<int> tracks(slices.size(), computeTrack);
+  std::vector<size_t> collectives;
+  for (size_t i = 0; i < slices.size(); ++i)
+    if (slices[i].kind == Slice::Kind::Collective)
+      collectives.push_back(i);
+  std::sort(collectives.begin(), collectives.end(), [&](size_t a, size_t b) {
+    return std::tie(slices[a].begin, a) < std::tie(slices[b].begin, b);
+  });
+  std::vector<int64_t> ends; // of the last slice, by track
+  for (size_t i : collectives) {
+    auto free = std::find_if(ends.begin(), ends.end(), [&](int64_t end) {
+      return end <= slices[i].begin;
+    });
+    tracks[i] = communicationTrack + (free - ends.begin());
+    if (free == ends.end())
+      free = ends.insert(free, 0);
+    *free = slices[i].end;
+  }
+  return tracks;
+}
 
 /// When the first slice begins: times of a trace count from there.
 static int64_t findStart(const Recording &recording) {
@@ -41,13 +66,13 @@ static std::string joinWords(const std::string &a, const std::string &b) {
 }
 
 static json makeSlice(const Manifest &manifest, int64_t rank,
-                      const Slice &slice, int64_t start) {
+                      const Slice &slice, int track, int64_t start) {
   double seconds = (slice.end - slice.begin) * 1e-9;
   json event = {{"ph", "X"},
                 {"name", ""},
                 {"cat", "run"},
                 {"pid", rank},
-                {"tid", computeTrack},
+                {"tid", track},
                 {"ts", toMicroseconds(slice.begin - start)},
                 {"dur", toMicroseconds(slice.end - slice.begin)}};
   json args = {{"run", slice.run}};
@@ -58,9 +83,10 @@ static json makeSlice(const Manifest &manifest, int64_t rank,
     bool isCollective = slice.kind == Slice::Kind::Collective;
     event["name"] = joinWords(isCollective ? work.kind : work.op, work.fqn);
     event["cat"] = isCollective ? "collective" : "compute";
-    event["tid"] = isCollective ? communicationTrack : computeTrack;
     if (isCollective)
       args["id"] = slice.index;
+    if (slice.waited)
+      args["waited_us"] = toMicroseconds(slice.getDuration());
     args["fqn"] = work.fqn;
     args["kind"] = work.kind;
     if (!work.op.empty())
@@ -81,6 +107,7 @@ namespace {
 struct Start {
   int64_t begin;
   int64_t rank;
+  int track;
 
   auto operator<=>(const Start &) const = default;
 };
@@ -90,17 +117,19 @@ struct Start {
 /// Arrows from the rank that came first to the one that came last: what a
 /// collective waits for is at its end.
 static void addFlows(const Manifest &manifest, const Recording &recording,
-                     int64_t start, json &events) {
+                     const std::vector<std::vector<int>> &tracks, int64_t start,
+                     json &events) {
   // Of one call, by run, collective and group; a collective runs once in a run.
   std::map<std::array<int64_t, 3>, std::vector<Start>> calls;
   for (size_t rank = 0; rank < recording.ranks.size(); ++rank)
-    for (const Slice &slice : recording.ranks[rank]) {
+    for (size_t i = 0; i < recording.ranks[rank].size(); ++i) {
+      const Slice &slice = recording.ranks[rank][i];
       if (slice.kind != Slice::Kind::Collective)
         continue;
       const std::vector<int64_t> *group =
           manifest.collectives[slice.index].getGroup(rank);
       calls[{slice.run, slice.index, group->front()}].push_back(
-          {slice.begin, static_cast<int64_t>(rank)});
+          {slice.begin, static_cast<int64_t>(rank), tracks[rank][i]});
     }
   int64_t id = 0;
   for (auto &[key, starts] : calls) {
@@ -116,7 +145,7 @@ static void addFlows(const Manifest &manifest, const Recording &recording,
                     {"cat", "collective"},
                     {"id", id},
                     {"pid", starts[i].rank},
-                    {"tid", communicationTrack},
+                    {"tid", starts[i].track},
                     {"ts", toMicroseconds(starts[i].begin - start)}};
       if (i + 1 == starts.size())
         event["bp"] = "e"; // ends at the slice around it, not the next one
@@ -130,18 +159,27 @@ std::string tprt::makeTrace(const Manifest &manifest,
   checkRecording(manifest, recording);
   int64_t start = findStart(recording);
   json events = json::array();
+  std::vector<std::vector<int>> tracks;
   for (size_t rank = 0; rank < recording.ranks.size(); ++rank) {
-    if (recording.ranks[rank].empty())
+    const std::vector<Slice> &slices = recording.ranks[rank];
+    const std::vector<int> &own = tracks.emplace_back(assignTracks(slices));
+    if (slices.empty())
       continue;
     events.push_back(makeName("process_name", rank, computeTrack,
                               "rank " + std::to_string(rank)));
     events.push_back(makeName("thread_name", rank, computeTrack, "compute"));
-    events.push_back(
-        makeName("thread_name", rank, communicationTrack, "communication"));
-    for (const Slice &slice : recording.ranks[rank])
-      events.push_back(makeSlice(manifest, rank, slice, start));
+    int last =
+        std::max(*std::max_element(own.begin(), own.end()), communicationTrack);
+    for (int track = communicationTrack; track <= last; ++track)
+      events.push_back(makeName(
+          "thread_name", rank, track,
+          track == communicationTrack
+              ? "communication"
+              : "communication " + std::to_string(track - computeTrack)));
+    for (size_t i = 0; i < slices.size(); ++i)
+      events.push_back(makeSlice(manifest, rank, slices[i], own[i], start));
   }
-  addFlows(manifest, recording, start, events);
+  addFlows(manifest, recording, tracks, start, events);
   json trace = {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
   return trace.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }

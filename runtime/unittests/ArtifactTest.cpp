@@ -19,7 +19,7 @@ TEST(Container, RoundTrips) {
 TEST(Container, Layout) {
   std::string bytes = makeContainer("{}", "ELF");
   EXPECT_EQ(bytes.substr(0, 40), std::string("TPMLIRX\0"
-                                             "\4\0\0\0"
+                                             "\5\0\0\0"
                                              "\0\0\0\0"
                                              "\2\0\0\0\0\0\0\0"
                                              "\3\0\0\0\0\0\0\0"
@@ -55,7 +55,7 @@ TEST(Container, ErrorsNameTheField) {
   };
   EXPECT_EQ(errorWith(0, 'X'), "'m.tpx' is not an artifact of tp-compile");
   EXPECT_TRUE(contains(errorWith(8, 1), "has artifact version 1, this runtime "
-                                        "reads version 4"));
+                                        "reads version 5"));
   EXPECT_TRUE(contains(errorWith(12, 1), "reserved fields are not zero"));
   EXPECT_TRUE(contains(errorWith(16, 1), "truncated or corrupt: 5 bytes"));
   EXPECT_TRUE(contains(errorWith(23, '\xff'), "truncated or corrupt"));

@@ -22,6 +22,22 @@ int64_t runCollective(Communicator &communicator, int64_t id,
                       const std::byte *src, int64_t srcBytes, std::byte *dst,
                       int64_t dstBytes);
 
+/// A collective of a rank, and its operand and result in the host's memory.
+struct Call {
+  int64_t id;
+  const std::byte *src;
+  int64_t srcBytes;
+  std::byte *dst;
+  int64_t dstBytes;
+};
+
+/// communicator.start() for each of these on copies of the host's buffers, then
+/// wait() in the order that `order` lists them in, behind each of which its
+/// operand is overwritten. The bytes received, by call.
+std::vector<int64_t> startCollectives(Communicator &communicator,
+                                      const std::vector<Call> &calls,
+                                      const std::vector<size_t> &order);
+
 /// How often a test tries what only goes wrong now and then.
 extern const int numRounds;
 

@@ -211,35 +211,80 @@ static int64_t expectedBytes(const Collective &c,
   return 0;
 }
 
-/// Runs collective `id` and checks values and bytes on this rank. Where
-/// `inPlace`, a rank whose operand and result have one shape uses one buffer.
+/// One rank's operand and result of a collective. Where `inPlace`, a rank whose
+/// operand and result have one shape uses one buffer.
+struct Buffers {
+  int64_t operands, results; ///< elements
+  std::shared_ptr<std::byte> src, dst;
+
+  Buffers(const Collective &c, int64_t rank, bool inPlace)
+      : operands(numElements(c.operandShapes[rank])),
+        results(numElements(c.resultShapes[rank])),
+        src(allocateAligned(operands * byteWidth(c.dtype))),
+        dst(inPlace && c.operandShapes[rank] == c.resultShapes[rank]
+                ? src
+                : allocateAligned(results * byteWidth(c.dtype))) {
+    for (int64_t i = 0; i < operands; ++i)
+      store(c.dtype, src.get(), i, operandElement(c.dtype, rank, i));
+  }
+
+  Call getCall(const Collective &c, int64_t id) const {
+    int64_t width = byteWidth(c.dtype);
+    return {id, src.get(), operands * width, dst.get(), results * width};
+  }
+
+  /// Checks values and bytes.
+  void check(const Collective &c, int64_t id, int64_t rank,
+             int64_t bytes) const {
+    const std::vector<int64_t> &group = *c.getGroup(rank);
+    int64_t position =
+        std::find(group.begin(), group.end(), rank) - group.begin();
+    EXPECT_EQ(bytes, expectedBytes(c, group, position)) << describe(c, id);
+    for (int64_t i = 0; i < results; ++i) {
+      double expected = expectedElement(c, group, position, i);
+      std::byte rounded[8];
+      store(c.dtype, rounded, 0, expected);
+      ASSERT_EQ(loadAsDouble(c.dtype, dst.get(), i),
+                loadAsDouble(c.dtype, rounded, 0))
+          << describe(c, id) << " rank " << rank << " element " << i;
+    }
+  }
+};
+
+/// Runs collective `id` and checks it on this rank.
 static void check(Communicator &communicator, const Collective &c, int64_t id,
                   bool inPlace) {
+  Buffers buffers(c, communicator.getRank(), inPlace);
+  Call call = buffers.getCall(c, id);
+  int64_t bytes = runCollective(communicator, id, call.src, call.srcBytes,
+                                call.dst, call.dstBytes);
+  if (call.src != call.dst) // the operand may be overwritten at once
+    std::memset(buffers.src.get(), 0xee, call.srcBytes);
+  buffers.check(c, id, communicator.getRank(), bytes);
+}
+
+/// Starts the collectives from `begin` to `end`, waits for them in another
+/// order on every rank, and checks them.
+static void checkStarted(Communicator &communicator,
+                         const std::vector<Collective> &collectives,
+                         size_t begin, size_t end) {
   int64_t rank = communicator.getRank();
-  const std::vector<int64_t> &group = *c.getGroup(rank);
-  int64_t position =
-      std::find(group.begin(), group.end(), rank) - group.begin();
-  int64_t width = byteWidth(c.dtype);
-  int64_t operands = numElements(c.operandShapes[rank]);
-  int64_t results = numElements(c.resultShapes[rank]);
-  bool isShared = inPlace && c.operandShapes[rank] == c.resultShapes[rank];
-  auto src = allocateAligned(operands * width);
-  auto dst = isShared ? src : allocateAligned(results * width);
-  for (int64_t i = 0; i < operands; ++i)
-    store(c.dtype, src.get(), i, operandElement(c.dtype, rank, i));
-  int64_t bytes = runCollective(communicator, id, src.get(), operands * width,
-                                dst.get(), results * width);
-  if (!isShared) // the operand may be overwritten at once
-    std::memset(src.get(), 0xee, operands * width);
-  EXPECT_EQ(bytes, expectedBytes(c, group, position)) << describe(c, id);
-  for (int64_t i = 0; i < results; ++i) {
-    double expected = expectedElement(c, group, position, i);
-    std::byte rounded[8];
-    store(c.dtype, rounded, 0, expected);
-    ASSERT_EQ(loadAsDouble(c.dtype, dst.get(), i),
-              loadAsDouble(c.dtype, rounded, 0))
-        << describe(c, id) << " rank " << rank << " element " << i;
+  std::vector<Buffers> buffers;
+  std::vector<Call> calls;
+  std::vector<size_t> order;
+  for (size_t id = begin; id < end; ++id) {
+    bool inPlace =
+        collectives[id].kind == CollectiveKind::AllReduce && id % 2 == 0;
+    buffers.emplace_back(collectives[id], rank, inPlace);
+    calls.push_back(buffers.back().getCall(collectives[id], id));
+    order.push_back(id - begin);
   }
+  std::rotate(order.begin(), order.begin() + rank % order.size(), order.end());
+  if (rank % 3 == 1)
+    std::reverse(order.begin(), order.end());
+  std::vector<int64_t> bytes = startCollectives(communicator, calls, order);
+  for (size_t i = 0; i < calls.size(); ++i)
+    buffers[i].check(collectives[begin + i], begin + i, rank, bytes[i]);
 }
 
 /// The sizes of `total` in `count` blocks: ceil(total / count), the last ones
@@ -277,7 +322,8 @@ protected:
   int64_t worldSize = GetParam().worldSize;
   std::vector<Collective> collectives;
 
-  /// Runs the collectives, each into other memory and in place.
+  /// Runs the collectives, each into other memory and in place; then starts
+  /// some at a time.
   void TearDown() override {
     std::vector<std::string> errors =
         runRanks(makeManifest(worldSize, collectives), {},
@@ -286,6 +332,17 @@ protected:
                      for (bool inPlace : {false, true})
                        check(communicator, collectives[id], id, inPlace);
                  });
+    EXPECT_EQ(errors, std::vector<std::string>(worldSize));
+    for (Collective &collective : collectives)
+      collective.isStarted = true;
+    constexpr size_t numUnderWay = 5;
+    errors = runRanks(
+        makeManifest(worldSize, collectives), {},
+        [&](Communicator &communicator) {
+          for (size_t id = 0; id < collectives.size(); id += numUnderWay)
+            checkStarted(communicator, collectives, id,
+                         std::min(id + numUnderWay, collectives.size()));
+        });
     EXPECT_EQ(errors, std::vector<std::string>(worldSize));
   }
 

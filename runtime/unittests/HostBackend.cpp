@@ -2,6 +2,8 @@
 
 #include "Backend.h"
 
+#include <cstring>
+
 using namespace tprt;
 
 const int test::numRounds = 2000;
@@ -16,4 +18,22 @@ int64_t test::runCollective(Communicator &communicator, int64_t id,
                             const std::byte *src, int64_t, std::byte *dst,
                             int64_t) {
   return communicator.run(id, src, dst);
+}
+
+std::vector<int64_t> test::startCollectives(Communicator &communicator,
+                                            const std::vector<Call> &calls,
+                                            const std::vector<size_t> &order) {
+  std::vector<std::vector<std::byte>> operands;
+  for (const Call &call : calls) {
+    operands.emplace_back(call.src, call.src + call.srcBytes);
+    communicator.start(call.id,
+                       call.src == call.dst ? call.dst : operands.back().data(),
+                       call.dst);
+  }
+  std::vector<int64_t> received(calls.size());
+  for (size_t i : order) {
+    received[i] = communicator.wait(calls[i].id);
+    std::memset(operands[i].data(), 0xEE, operands[i].size());
+  }
+  return received;
 }

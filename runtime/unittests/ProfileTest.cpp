@@ -5,6 +5,7 @@
 #include "TestUtils.h"
 #include "tprt/Report.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 using namespace tprt;
@@ -143,6 +144,81 @@ TEST(Trace, ArrowsFollowTheOrderOfArrival) {
   EXPECT_DOUBLE_EQ(slices[0]["args"]["GFLOP/s"].get<double>(), 4);
   EXPECT_EQ(slices[1]["args"]["kind"], "all_reduce");
   EXPECT_EQ(slices[1]["args"]["bytes"], 8);
+}
+
+/// Rank 0 starts two all-reduces at 1 and 2 us and computes until 4 us, where
+/// the first has ended; it waits for the second from 5 to 6 us. Rank 1 has
+/// started both by 3 us.
+static Recording makeOverlapped() {
+  Recording recording;
+  recording.numRuns = 1;
+  recording.ranks = {{{Kind::Op, 0, 0, 1000, 4000},
+                      {Kind::Collective, 0, 0, 1000, 3500, 8, 4000},
+                      {Kind::Op, 1, 0, 4000, 5000},
+                      {Kind::Collective, 1, 0, 2000, 6000, 8, 5000},
+                      {Kind::Collective, 2, 0, 6000, 7000, 8},
+                      {Kind::Run, 0, 0, 1000, 7000}},
+                     {{Kind::Collective, 0, 0, 2000, 3500, 8, 2500},
+                      {Kind::Collective, 1, 0, 3000, 6000, 8, 6000},
+                      {Kind::Collective, 2, 0, 6500, 7000, 8},
+                      {Kind::Run, 0, 0, 1000, 7000}}};
+  return recording;
+}
+
+static Manifest makeOverlappedManifest() {
+  Manifest manifest = makeManifest();
+  Collective collective = manifest.collectives[0];
+  for (const char *fqn : {"second", "third"}) {
+    collective.fqn = fqn;
+    manifest.collectives.push_back(collective);
+  }
+  return manifest;
+}
+
+TEST(Profile, CountsWhatComputationDoesNotHide) {
+  Profile profile(makeOverlappedManifest(), makeOverlapped());
+  auto find = [&](const std::string &fqn) {
+    for (const ProfileRow &row : profile.rows)
+      if (row.fqn == fqn && row.kind == "all_reduce")
+        return row;
+    ADD_FAILURE() << "no row of " << fqn;
+    return ProfileRow();
+  };
+  // Rank 0's had ended before it was waited for; rank 1 waits 1 us, for nobody.
+  EXPECT_DOUBLE_EQ(find("layers.0.w").seconds, 0.5e-6);
+  EXPECT_DOUBLE_EQ(find("layers.0.w").waiting, 0);
+  EXPECT_DOUBLE_EQ(find("second").seconds, 0.5e-6);
+  EXPECT_DOUBLE_EQ(find("second").waiting, 0);
+  EXPECT_DOUBLE_EQ(find("third").waiting, 0.25e-6);
+}
+
+/// What is under way at the same time has a track of its own, and the arrows go
+/// there.
+TEST(Trace, CollectivesBesideEachOther) {
+  json trace =
+      json::parse(makeTrace(makeOverlappedManifest(), makeOverlapped()));
+  std::map<std::string, std::vector<int>> tracks, arrows;
+  std::vector<std::string> names;
+  for (const json &event : trace["traceEvents"]) {
+    if (event["ph"] == "X" && event["cat"] == "collective") {
+      tracks[event["args"]["fqn"]].push_back(event["tid"]);
+      if (event["pid"] == 0 && event["args"]["fqn"] == "second") {
+        EXPECT_DOUBLE_EQ(event["dur"].get<double>(), 4);
+        EXPECT_DOUBLE_EQ(event["args"]["waited_us"].get<double>(), 1);
+      }
+    }
+    if (event["ph"] == "s" || event["ph"] == "f")
+      arrows[event["id"].dump()].push_back(event["tid"]);
+    if (event["ph"] == "M" && event["name"] == "thread_name" &&
+        event["pid"] == 0)
+      names.push_back(event["args"]["name"]);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"compute", "communication",
+                                             "communication 2"}));
+  EXPECT_EQ(tracks["layers.0.w"], (std::vector<int>{2, 2}));
+  EXPECT_EQ(tracks["second"], (std::vector<int>{3, 3}));
+  EXPECT_EQ(tracks["third"], (std::vector<int>{2, 2}));
+  EXPECT_EQ(arrows["2"], (std::vector<int>{3, 3}));
 }
 
 /// An artifact whose code and manifest don't belong together.

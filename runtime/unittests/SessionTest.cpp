@@ -93,6 +93,71 @@ TEST(Session, RecordsMeasuredRuns) {
   }
 }
 
+/// An entry point that starts collective 0, or 2, a broadcast.
+static std::shared_ptr<const Artifact> loadStarting(const std::string &entry) {
+  json manifest = makeToyManifest(entry);
+  json &collectives = manifest["collectives"];
+  collectives[0]["started"] = true;
+  collectives.push_back(collectives[0]);
+  collectives[2]["kind"] = "broadcast";
+  collectives[2]["root"] = 0;
+  collectives[2]["bytes_by_rank"] = {0, 24};
+  TemporaryDirectory directory;
+  return Artifact::load(directory.write(
+      "toy.tpx", makeContainer(manifest.dump(), readFile(TOY_PROGRAM))));
+}
+
+TEST(Session, StartsCollectives) {
+  Session session(loadStarting("started"), makeWeights());
+  Recording recording;
+  RunResult result = session.run(
+      makeInputs(), {.warmup = 1, .repeat = 3, .recording = &recording});
+  EXPECT_EQ(getElements<float>(result.outputs.at("y")),
+            (std::vector<float>{15, 26, 37, 23, 34, 45}));
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(result.counts[rank][0], (CollectiveCount{1, 24}));
+    const std::vector<Slice> &slices = recording.ranks[rank];
+    ASSERT_EQ(slices.size(), 3 * 4u);
+    for (int64_t run = 0; run < 3; ++run) {
+      const Slice &before = slices[4 * run], &beside = slices[4 * run + 1],
+                  &collective = slices[4 * run + 2];
+      EXPECT_EQ(collective.kind, Slice::Kind::Collective);
+      EXPECT_EQ(collective.bytes, 24);
+      EXPECT_EQ(before.end, collective.begin);
+      EXPECT_LE(collective.begin, beside.begin);
+      EXPECT_EQ(beside.end, collective.waited);
+      EXPECT_LE(*collective.waited, collective.end);
+    }
+  }
+}
+
+TEST(Session, ProgramsStartAndWaitOnce) {
+  auto failureOf = [](const std::string &entry) {
+    Session session(loadStarting(entry), makeWeights());
+    return errorOf([&] { session.run(makeInputs()); });
+  };
+  auto expectFailure = [&](const std::string &entry,
+                           const std::string &expected) {
+    std::string error = failureOf(entry);
+    EXPECT_TRUE(contains(error, expected)) << error;
+  };
+  expectFailure("fail_started_twice",
+                " failed in collective 0 (all_reduce of 'mlp.down'): the "
+                "program starts it again before it has waited for it");
+  expectFailure("fail_never_started",
+                " failed in collective 0 (all_reduce of 'mlp.down'): the "
+                "program waits for it, but hasn't started it");
+  expectFailure("fail_never_waited",
+                "the program hasn't waited for collective 0 (all_reduce of "
+                "'mlp.down')");
+  expectFailure("fail_unlisted_start",
+                " failed in collective 1 (all_reduce of 'mlp.up'): the program "
+                "starts it, but its manifest doesn't say that it is started");
+  expectFailure("fail_start_in_place",
+                " failed in collective 2 (broadcast of 'mlp.down'): only an "
+                "all_reduce can be started in place");
+}
+
 TEST(Session, RunsAgainWithOtherInputs) {
   Session session(loadToy(), makeWeights());
   session.run(makeInputs());

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::tp;
 
 /// Version of docs/Artifact.md.
-static constexpr uint32_t kAbiVersion = 4;
+static constexpr uint32_t kAbiVersion = 5;
 
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);

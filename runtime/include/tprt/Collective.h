@@ -54,6 +54,8 @@ struct Collective {
   std::vector<std::vector<int64_t>> groups;     ///< disjoint, of one size
   std::vector<std::string> axes;
   std::vector<int64_t> bytesByRank; ///< predicted
+  /// Some rank's program starts it and waits for it later.
+  bool isStarted = false;
   std::string fqn;
   std::string reason;
 

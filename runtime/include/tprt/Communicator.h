@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 
 namespace tprt {
@@ -44,6 +45,17 @@ public:
   /// they are copied. Throws AbortedError.
   virtual int64_t run(int64_t id, const std::byte *src, std::byte *dst) = 0;
 
+  /// Starts collective `id`, one that Collective::isStarted: `src` and `dst`
+  /// are in use until wait() returns for it; src == dst is allowed in an
+  /// all_reduce. Other collectives may be run, started and waited for in
+  /// between. Ranks start collectives in one order, and wait for each in any.
+  /// A rank may run one that others start. Throws AbortedError.
+  virtual void start(int64_t id, const std::byte *src, std::byte *dst);
+
+  /// Waits for what start() has begun, and returns the bytes received, both as
+  /// run(). Throws AbortedError.
+  virtual int64_t wait(int64_t id);
+
   /// Called from time to time while the rank waits for its device. Throws what
   /// has gone wrong meanwhile.
   virtual void poll() {}
@@ -58,6 +70,9 @@ public:
   /// Says that this rank calls nothing more: whoever waits for it later has an
   /// error at once.
   virtual void finish() = 0;
+
+private:
+  std::map<int64_t, int64_t> received; ///< by what was started here
 };
 
 struct CommunicatorOptions {

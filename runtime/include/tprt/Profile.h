@@ -16,7 +16,7 @@ struct ProfileRow {
   std::string op;   ///< the model's ops, "add+rms_norm"; none for collectives
   std::string kind; ///< "kernel", "gemm", "all_reduce", …
   double calls = 0;
-  double seconds = 0;
+  double seconds = 0; ///< without what went on beside computation
   double waiting = 0; ///< of the seconds: until the last rank came
   double flops = 0;
   double bytes = 0; ///< touched, or received

@@ -13,6 +13,8 @@
 
 #include "tprt/Manifest.h"
 
+#include <algorithm>
+
 namespace tprt {
 
 /// A stretch of a rank's time.
@@ -28,6 +30,14 @@ struct Slice {
   int64_t begin = 0; ///< nanoseconds of a clock that all ranks share
   int64_t end = 0;
   int64_t bytes = 0; ///< of collectives: received from other ranks
+  /// Of a collective that began beside computation: when the rank had nothing
+  /// else to do, and waited for its end. It may have ended before.
+  std::optional<int64_t> waited = {};
+
+  /// Nanoseconds in which the rank did nothing else.
+  int64_t getDuration() const {
+    return std::max<int64_t>(0, end - waited.value_or(begin));
+  }
 };
 
 /// What ranks did, run by run.

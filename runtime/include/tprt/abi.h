@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#define TPRT_ABI_VERSION 4
+#define TPRT_ABI_VERSION 5
 
 #if defined(__GNUC__)
 #define TPRT_API __attribute__((visibility("default")))
@@ -145,6 +145,18 @@ typedef struct tprt_device_code {
 /// this rank's `dst` is complete and `src` may be overwritten.
 TPRT_API int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
                                  void *dst);
+
+/// Starts collective `id`, of which the manifest says that it is started. `src`
+/// is read, and `dst` written, until tprt_collective_wait returns for it:
+/// nobody else writes the one, or touches the other. src == dst is allowed in
+/// an all_reduce. Several collectives may be under way.
+TPRT_API int32_t tprt_collective_start(tprt_rank *ctx, int32_t id,
+                                       const void *src, void *dst);
+
+/// Waits for collective `id`: when it returns, this rank's `dst` is complete
+/// and `src` may be overwritten. Each one that is started is waited for once
+/// before it is started again, and before the program returns.
+TPRT_API int32_t tprt_collective_wait(tprt_rank *ctx, int32_t id);
 
 /// C[b0,b1] = A[b0,b1] * B[b0,b1] (+ C when accumulate) (+ bias), for b0 <
 /// batch0, b1 < batch1. `bias` is null or holds n elements, added to each row.

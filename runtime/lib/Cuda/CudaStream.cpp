@@ -161,6 +161,12 @@ tprt_device_error *CudaStream::getErrorRecord() {
   return reinterpret_cast<tprt_device_error *>(errorRecord.get());
 }
 
+CudaStream &CudaStream::getCommunication() {
+  if (!communication)
+    communication = std::make_unique<CudaStream>(program);
+  return *communication;
+}
+
 //===----------------------------------------------------------------------===//
 // Runs
 //===----------------------------------------------------------------------===//
@@ -168,6 +174,8 @@ tprt_device_error *CudaStream::getErrorRecord() {
 void CudaStream::beginRun() {
   getContext()->makeCurrent();
   numAnnounced = 0;
+  if (communication)
+    communication->numAnnounced = 0;
   fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
 }
 
@@ -175,6 +183,12 @@ void CudaStream::endRun() {
   TPRT_CUDA(getDriver(), cuMemcpyDtoHAsync, reported.get(),
             toDevice(getErrorRecord()), sizeof(tprt_device_error),
             stream.get());
+}
+
+/// When all that is enqueued is done.
+void CudaStream::dropOldStagings() {
+  if (stagings.size() > 1)
+    stagings.erase(stagings.begin(), stagings.end() - 1);
 }
 
 void CudaStream::finish(const Poll &poll) {
@@ -202,8 +216,9 @@ void CudaStream::finish(const Poll &poll) {
     if (now - start > patience)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  if (stagings.size() > 1)
-    stagings.erase(stagings.begin(), stagings.end() - 1);
+  dropOldStagings();
+  if (communication)
+    communication->dropOldStagings();
   tprt_device_error error;
   std::memcpy(&error, reported.get(), sizeof(error));
   if (error.site == -1)
@@ -219,17 +234,18 @@ void CudaStream::finish(const Poll &poll) {
 void CudaStream::beginTiming() {
   getContext()->makeCurrent();
   numMarks = 0;
-  markTime();
+  markTime(/*ofCommunication=*/false);
   TPRT_CUDA(getDriver(), cuEventSynchronize, marks.front().get());
   startTime = std::chrono::duration_cast<std::chrono::nanoseconds>(
                   std::chrono::steady_clock::now().time_since_epoch())
                   .count();
 }
 
-int64_t CudaStream::markTime() {
+int64_t CudaStream::markTime(bool ofCommunication) {
   if (numMarks == marks.size())
     marks.push_back(makeEvent(getContext(), /*isTimed=*/true));
-  TPRT_CUDA(getDriver(), cuEventRecord, marks[numMarks].get(), stream.get());
+  TPRT_CUDA(getDriver(), cuEventRecord, marks[numMarks].get(),
+            ofCommunication ? getCommunication().get() : get());
   return numMarks++;
 }
 

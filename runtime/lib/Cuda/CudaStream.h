@@ -67,13 +67,15 @@ public:
                  void *output) override;
   void fill(void *dst, uint64_t pattern, int32_t width, int64_t count) override;
   tprt_device_error *getErrorRecord() override;
+  /// Made when it is first asked for. Of it, only what a Stream does is used.
+  CudaStream &getCommunication() override;
 
   void beginRun() override;
   void endRun() override;
   void finish(const Poll &poll) override;
 
   void beginTiming() override;
-  int64_t markTime() override;
+  int64_t markTime(bool ofCommunication) override;
   int64_t getTime(int64_t mark) override;
 
   void beginCapture() override;
@@ -85,6 +87,7 @@ public:
 
 private:
   const Driver &getDriver() const { return getContext()->getDriver(); }
+  void dropOldStagings();
 
   std::shared_ptr<Program> program;
   std::shared_ptr<CUstream_st> stream;
@@ -101,6 +104,7 @@ private:
   int64_t stagingBytes = 0;
   std::map<CUfunction, uint32_t> sharedBytes; ///< that kernels may use by now
   Gemm products;
+  std::unique_ptr<CudaStream> communication;
 };
 
 } // namespace tprt::cuda

@@ -5,6 +5,10 @@
 // next to each other, sends and receives, and copies what it has got to where
 // it belongs.
 //
+// NCCL's calls are on one stream, in the order of the program: the one that
+// computes, or where the program starts collectives and waits for them later,
+// the one beside it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Cuda/NcclCommunicator.h"
@@ -40,12 +44,14 @@ struct Plan {
 
 class NcclCommunicator final : public Communicator {
 public:
-  NcclCommunicator(const Manifest &manifest, CudaStream &stream, int64_t rank,
+  NcclCommunicator(const Manifest &manifest, CudaStream &compute, int64_t rank,
                    Rendezvous &rendezvous);
   ~NcclCommunicator() override;
 
   int64_t getRank() const override { return rank; }
   int64_t run(int64_t id, const std::byte *src, std::byte *dst) override;
+  void start(int64_t id, const std::byte *src, std::byte *dst) override;
+  int64_t wait(int64_t id) override;
   void poll() override;
   void barrier() override;
   void abort(const std::string &reason) override;
@@ -56,6 +62,7 @@ private:
   void makePlan(const Collective &collective, Plan &plan);
   void addParts(const Collective &collective, const std::vector<int64_t> &group,
                 Plan &plan);
+  void enqueue(int64_t id, const std::byte *src, std::byte *dst);
   void exchange(const Plan &plan, int64_t width, const std::byte *src,
                 std::byte *dst);
   void allGather(const Collective &c, const Plan &plan, const std::byte *src,
@@ -67,7 +74,9 @@ private:
 
   const Nccl &nccl = Nccl::get();
   const Manifest &manifest;
-  CudaStream &stream;
+  CudaStream &compute;
+  CudaStream &stream;        ///< NCCL's
+  std::vector<Event *> ends; ///< of what was started, by collective
   const int64_t rank;
   Rendezvous &rendezvous;
   ncclComm_t world = nullptr;
@@ -118,9 +127,16 @@ static ncclRedOp_t toNccl(Reduction reduction) {
   return ncclSum;
 }
 
-NcclCommunicator::NcclCommunicator(const Manifest &manifest, CudaStream &stream,
-                                   int64_t rank, Rendezvous &rendezvous)
-    : manifest(manifest), stream(stream), rank(rank), rendezvous(rendezvous) {
+NcclCommunicator::NcclCommunicator(const Manifest &manifest,
+                                   CudaStream &compute, int64_t rank,
+                                   Rendezvous &rendezvous)
+    : manifest(manifest), compute(compute),
+      stream(std::any_of(manifest.collectives.begin(),
+                         manifest.collectives.end(),
+                         [](const Collective &c) { return c.isStarted; })
+                 ? compute.getCommunication()
+                 : compute),
+      ends(manifest.collectives.size()), rank(rank), rendezvous(rendezvous) {
   stream.getContext()->makeCurrent();
   ncclUniqueId id = {};
   if (rank == 0)
@@ -313,8 +329,8 @@ void NcclCommunicator::reduceScatter(const Collective &c, const Plan &plan,
   TPRT_NCCL(ncclGroupEnd, plan.comm);
 }
 
-int64_t NcclCommunicator::run(int64_t id, const std::byte *src,
-                              std::byte *dst) {
+void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
+                               std::byte *dst) {
   const Collective &c = manifest.collectives[id];
   const Plan &plan = plans[id];
   if (!plan.comm)
@@ -340,7 +356,26 @@ int64_t NcclCommunicator::run(int64_t id, const std::byte *src,
   default:
     exchange(plan, byteWidth(c.dtype), src, dst);
   }
-  return plan.countedBytes;
+}
+
+int64_t NcclCommunicator::run(int64_t id, const std::byte *src,
+                              std::byte *dst) {
+  start(id, src, dst);
+  return wait(id);
+}
+
+void NcclCommunicator::start(int64_t id, const std::byte *src, std::byte *dst) {
+  if (&stream == &compute)
+    return enqueue(id, src, dst);
+  stream.waitFor(compute.announce());
+  enqueue(id, src, dst);
+  ends[id] = stream.announce();
+}
+
+int64_t NcclCommunicator::wait(int64_t id) {
+  if (&stream != &compute)
+    compute.waitFor(ends[id]);
+  return plans[id].countedBytes;
 }
 
 void NcclCommunicator::barrier() {

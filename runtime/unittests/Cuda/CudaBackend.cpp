@@ -50,3 +50,39 @@ int64_t test::runCollective(Communicator &communicator, int64_t id,
   communicator.barrier(); // memory of others is in use until here
   return received;
 }
+
+std::vector<int64_t> test::startCollectives(Communicator &communicator,
+                                            const std::vector<Call> &calls,
+                                            const std::vector<size_t> &order) {
+  Device &device = *getDevice();
+  DeviceStream &stream = *device.getStream(communicator.getRank());
+  stream.beginRun();
+  std::vector<std::shared_ptr<std::byte>> uploaded, operands, results;
+  for (const Call &call : calls) {
+    uploaded.push_back(device.allocate(call.srcBytes));
+    device.write({Dtype::I1, {call.srcBytes}, {call.src, [](auto *) {}}},
+                 makeBox({0}, {call.srcBytes}), Dtype::I1,
+                 uploaded.back().get());
+    operands.push_back(device.allocate(call.srcBytes));
+    results.push_back(call.src == call.dst ? operands.back()
+                                           : device.allocate(call.dstBytes));
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    // Computed on the device right before.
+    stream.copy(operands[i].get(), uploaded[i].get(), calls[i].srcBytes);
+    communicator.start(calls[i].id, operands[i].get(), results[i].get());
+  }
+  std::vector<int64_t> received(calls.size());
+  for (size_t i : order) {
+    received[i] = communicator.wait(calls[i].id);
+    if (results[i] != operands[i])
+      stream.fill(operands[i].get(), 0xEE, 1, calls[i].srcBytes);
+  }
+  stream.endRun();
+  stream.finish([&](auto) { communicator.poll(); });
+  for (size_t i = 0; i < calls.size(); ++i)
+    device.read(results[i].get(), Dtype::I1, {calls[i].dstBytes},
+                makeBox({0}, {calls[i].dstBytes}), calls[i].dst);
+  communicator.barrier(); // memory of others is in use until here
+  return received;
+}

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -105,8 +106,11 @@ TEST(Job, SaysWhoIsMissing) {
 }
 
 static std::string makeProgram(const std::string &entry) {
-  return makeContainer(makeToyDeviceManifest(entry).dump(),
-                       readFile(CUDA_PROGRAM));
+  json manifest = makeToyDeviceManifest(entry);
+  manifest["arena_bytes"] = 128;
+  for (json &collective : manifest["collectives"])
+    collective["started"] = entry == "started";
+  return makeContainer(manifest.dump(), readFile(CUDA_PROGRAM));
 }
 
 static std::shared_ptr<const Artifact>
@@ -181,6 +185,34 @@ TEST_F(NcclSession, RunsEachRankInAProcess) {
   EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 2u);
   EXPECT_EQ(fake::countCalls("cuGraphLaunch"), 6u);
   EXPECT_EQ(fake::countCalls("ncclCommDestroy"), 2u);
+}
+
+/// Enqueued and captured, on a stream of its own.
+TEST_F(NcclSession, StartsCollectivesBesideKernels) {
+  std::vector<std::string> errors =
+      run("started", [](Session &session, int64_t rank) {
+        for (int repeat = 0; repeat < 4; ++repeat) {
+          RunResult result = session.run(getInputs());
+          EXPECT_EQ(getElements<float>(result.outputs.at("y")),
+                    (std::vector<float>{30, 52, 74, 46, 68, 90}));
+          for (int64_t id = 0; id < 2; ++id)
+            EXPECT_EQ(result.counts[rank][id], (CollectiveCount{1, 24}));
+        }
+      });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+  std::set<std::string> reducing, computing;
+  for (const std::string &call : fake::getCalls()) {
+    std::string stream =
+        call.substr(std::min(call.rfind("stream"), call.size()));
+    if (call.starts_with("ncclAllReduce"))
+      reducing.insert(stream);
+    if (call.starts_with("cuLaunchKernel"))
+      computing.insert(stream);
+  }
+  EXPECT_EQ(reducing.size(), 2u);
+  EXPECT_EQ(computing.size(), 2u);
+  for (const std::string &stream : reducing)
+    EXPECT_FALSE(computing.contains(stream)) << stream;
 }
 
 TEST_F(NcclSession, FailuresReachTheOthers) {

@@ -130,6 +130,65 @@ TEST_F(CudaSessionTest, RecordsByEvents) {
   }
 }
 
+static std::shared_ptr<const Artifact> loadStarting() {
+  json manifest = makeManifest("started");
+  for (json &collective : manifest["collectives"])
+    collective["started"] = true;
+  TemporaryDirectory directory;
+  return Artifact::load(directory.write(
+      "toy.tpx", makeContainer(manifest.dump(), readFile(CUDA_PROGRAM))));
+}
+
+/// Run by run, and as a graph, whose nodes the fake device runs in another
+/// order where nothing keeps them from it.
+TEST_F(CudaSessionTest, StartsCollectivesBesideKernels) {
+  for (bool graphs : {false, true}) {
+    SessionOptions options;
+    options.cuda.graphs = graphs;
+    Session session(loadStarting(), makeWeights(), options);
+    for (int repeat = 0; repeat < 4; ++repeat) {
+      RunResult result = session.run(makeInputs());
+      EXPECT_EQ(getResult(result), expected);
+      for (int64_t rank = 0; rank < 2; ++rank)
+        for (int64_t id = 0; id < 2; ++id)
+          EXPECT_EQ(result.counts[rank][id], (CollectiveCount{1, 24}));
+    }
+  }
+  EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 1u);
+}
+
+TEST_F(CudaSessionTest, CommunicationHasAStreamOfItsOwn) {
+  auto countStreams = [](std::shared_ptr<const Artifact> artifact) {
+    size_t before = fake::countCalls("cuStreamCreate");
+    Session session(artifact, makeWeights());
+    session.run(makeInputs());
+    return fake::countCalls("cuStreamCreate") - before;
+  };
+  EXPECT_EQ(countStreams(loadStarting()), countStreams(loadProgram()) + 2);
+}
+
+TEST_F(CudaSessionTest, RecordsWhatRunsBeside) {
+  Session session(loadStarting(), makeWeights());
+  session.run(makeInputs());
+  Recording recording;
+  session.run(makeInputs(), {.repeat = 2, .recording = &recording});
+  for (const std::vector<Slice> &slices : recording.ranks) {
+    ASSERT_EQ(slices.size(), 2 * 5u);
+    for (size_t run = 0; run < 2; ++run) {
+      const Slice &product = slices[5 * run], &fill = slices[5 * run + 1],
+                  &first = slices[5 * run + 2], &second = slices[5 * run + 3];
+      EXPECT_EQ(first.index, 0);
+      EXPECT_EQ(second.index, 1);
+      EXPECT_EQ(product.end, first.begin);
+      EXPECT_LE(first.begin, fill.begin);
+      EXPECT_EQ(fill.end, second.begin);
+      EXPECT_LE(first.begin, first.waited);
+      EXPECT_LE(first.begin, first.end);
+      EXPECT_LE(first.waited, second.waited);
+    }
+  }
+}
+
 TEST_F(CudaSessionTest, MovesAndFills) {
   Session session(loadProgram("moves"), makeWeights());
   EXPECT_EQ(getResult(session.run(makeInputs())), std::vector<float>(6, 7));

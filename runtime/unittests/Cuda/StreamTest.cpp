@@ -105,6 +105,51 @@ TEST_F(DeviceTest, StreamsWaitForEvents) {
   EXPECT_EQ(run(false), (std::vector<float>{0, 0})); // the fake device is lazy
 }
 
+/// What the communication's stream does is seen only by who waits for it, and a
+/// graph runs it too early unless it waits itself.
+TEST_F(DeviceTest, CommunicationIsBesideComputation) {
+  DeviceStream &stream = *device->getStream(0);
+  Stream &communication = stream.getCommunication();
+  auto data = device->allocate(8), copy = device->allocate(8),
+       result = device->allocate(8);
+  float five = 5;
+  uint32_t bits;
+  std::memcpy(&bits, &five, 4);
+  auto enqueue = [&](bool startWaits, bool endWaits) {
+    stream.beginRun();
+    if (!startWaits) // joins, but behind nothing
+      communication.waitFor(stream.announce());
+    stream.fill(data.get(), bits, 4, 2);
+    if (startWaits)
+      communication.waitFor(stream.announce());
+    communication.copy(copy.get(), data.get(), 8);
+    Event *end = communication.announce();
+    if (endWaits)
+      stream.waitFor(end);
+    stream.copy(result.get(), copy.get(), 8);
+    if (!endWaits)
+      stream.waitFor(end);
+    stream.endRun();
+  };
+  auto run = [&](bool startWaits, bool endWaits, bool isGraph) {
+    for (auto &memory : {data, copy, result})
+      device->fill(Dtype::F32, 0, memory.get(), 2);
+    if (isGraph)
+      stream.beginCapture();
+    enqueue(startWaits, endWaits);
+    if (isGraph)
+      stream.replay(stream.endCapture().get());
+    stream.finish([](auto) {});
+    return read(result, 2);
+  };
+  std::vector<float> right = {5, 5}, wrong = {0, 0};
+  for (bool isGraph : {false, true}) {
+    EXPECT_EQ(run(true, true, isGraph), right);
+    EXPECT_EQ(run(true, false, isGraph), wrong);
+  }
+  EXPECT_EQ(run(false, true, true), wrong);
+}
+
 TEST_F(DeviceTest, StagingStaysWhileItIsUsed) {
   DeviceStream &stream = *device->getStream(0);
   auto data = device->allocate(8);

@@ -61,3 +61,40 @@ ENTRY(fail_gemm) {
   args.dtype = TPRT_I32;
   return tprt_gemm(ctx, &args, inputs[0], parameters[0], arena, NULL);
 }
+
+/* The same as tpx_main, beside other work. */
+ENTRY(started) {
+  float other[2] = {1, 2};
+  tprt_mark(ctx, 0);
+  int32_t status = tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
+                             rank == 0 ? parameters[1] : NULL);
+  if (status)
+    return status;
+  status = tprt_collective_start(ctx, 0, arena, outputs[0]);
+  if (status)
+    return status;
+  tprt_mark(ctx, 0);
+  other[0] += other[1];
+  status = tprt_collective_wait(ctx, 0);
+  memset(arena, 0xEE, 24); /* free from here on */
+  return status;
+}
+
+ENTRY(fail_started_twice) {
+  int32_t status = tprt_collective_start(ctx, 0, arena, outputs[0]);
+  return status ? status : tprt_collective_start(ctx, 0, arena, outputs[0]);
+}
+
+ENTRY(fail_never_started) { return tprt_collective_wait(ctx, 0); }
+
+ENTRY(fail_never_waited) {
+  return tprt_collective_start(ctx, 0, arena, outputs[0]);
+}
+
+ENTRY(fail_unlisted_start) {
+  return tprt_collective_start(ctx, 1, arena, outputs[0]);
+}
+
+ENTRY(fail_start_in_place) {
+  return tprt_collective_start(ctx, 2, arena, arena);
+}

@@ -60,6 +60,27 @@ ENTRY(tpx_main) {
   return tprt_collective(ctx, 0, arena, outputs[0]);
 }
 
+/* The same, where the sum runs beside a kernel that needs neither operand nor
+   result. What it reads was written right before it, and is overwritten right
+   behind the wait; what it writes is scaled there. */
+ENTRY(started) {
+  uint32_t bits;
+  float one = 1;
+  void *beside = (char *)arena + 64;
+  memcpy(&bits, &one, 4);
+  tprt_mark(ctx, 0);
+  CHECK(tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
+                  rank == 0 ? parameters[1] : NULL));
+  CHECK(tprt_collective_start(ctx, 0, arena, outputs[0]));
+  tprt_mark(ctx, 0);
+  CHECK(tprt_fill(ctx, beside, bits, 4, 6));
+  CHECK(tprt_collective_start(ctx, 1, beside, beside));
+  CHECK(tprt_collective_wait(ctx, 0));
+  CHECK(tprt_fill(ctx, arena, 0xEE, 1, 24));
+  CHECK(scale(ctx, outputs[0], 6, 2));
+  return tprt_collective_wait(ctx, 1);
+}
+
 /* y[i] = 7 by copies and fills of all widths. */
 ENTRY(moves) {
   uint32_t bits;
