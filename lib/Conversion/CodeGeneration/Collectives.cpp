@@ -20,6 +20,12 @@ struct Collective {
   SmallVector<CollectiveOpInterface> ops; // by rank
 
   CollectiveOpInterface getFirst() { return ops.front(); }
+  /// Whether a rank starts it, and waits for it later.
+  bool isStarted() {
+    return llvm::any_of(ops, [](CollectiveOpInterface op) {
+      return isa<StartOp>(op->getParentOp());
+    });
+  }
   ArrayRef<int64_t> getOperandShape(int64_t rank) {
     return getShape(ops[rank]->getOperand(0));
   }
@@ -273,6 +279,8 @@ public:
         named("bytes_by_rank", b.getDenseI64ArrayAttr(bytes)),
         named("fqn", b.getStringAttr(op.getOriginFqn())),
         named("reason", b.getStringAttr(op.getOriginReason()))};
+    if (collective.isStarted())
+      entries.push_back(named("started", b.getBoolAttr(true)));
     if (exchange)
       entries.push_back(named("transfers", b.getArrayAttr(transfers)));
     return Attribute(b.getDictionaryAttr(entries));

@@ -84,7 +84,7 @@ class FlattenControlFlow
     for (Region &region : branch->getRegions())
       for (Operation &op : region.getOps())
         // All ranks run a collective of either branch.
-        if (!isa<CollectiveOpInterface>(op) && !isPure(&op)) {
+        if (!isa<CollectiveOpInterface, StartOp, WaitOp>(op) && !isPure(&op)) {
           InFlightDiagnostic diagnostic =
               branch.emitError("'scf.if' can't be compiled: a program is "
                                "straight-line code, which runs both branches");

@@ -54,7 +54,6 @@ static FuseRowsOptions getRowsOnDevice() {
 void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   auto cleanUp = [&] { addCleanUp(pm); };
   // One function of straight-line code.
-  pm.addPass(createLowerStartWait());
   pm.addPass(createInlineModules());
   pm.addPass(createInlinerPass());
   cleanUp();

@@ -84,6 +84,10 @@ class ConvertTPRTToCalls
         status = lower(b, gemm);
       else if (auto collective = dyn_cast<tprt::CollectiveOp>(op))
         status = lower(b, collective);
+      else if (auto start = dyn_cast<tprt::CollectiveStartOp>(op))
+        status = lower(b, start);
+      else if (auto wait = dyn_cast<tprt::CollectiveWaitOp>(op))
+        status = lower(b, wait);
       else if (auto attention = dyn_cast<tprt::AttentionOp>(op))
         status = lower(b, attention);
       else if (auto gradient = dyn_cast<tprt::AttentionGradientOp>(op))
@@ -150,12 +154,27 @@ class ConvertTPRTToCalls
          {context, constant(b, loc, i32, op.getIndex())});
   }
 
-  Value lower(OpBuilder &b, tprt::CollectiveOp op) {
+  template <typename OpT>
+  Value callOnBuffers(OpBuilder &b, OpT op, StringRef callee) {
     Location loc = op.getLoc();
     Value output = getPointer(b, op.getOutput());
     Value input = op.getInput() ? getPointer(b, op.getInput()) : output;
-    return call(b, loc, "tprt_collective",
+    return call(b, loc, callee,
                 {context, constant(b, loc, i32, op.getId()), input, output});
+  }
+
+  Value lower(OpBuilder &b, tprt::CollectiveOp op) {
+    return callOnBuffers(b, op, "tprt_collective");
+  }
+
+  Value lower(OpBuilder &b, tprt::CollectiveStartOp op) {
+    return callOnBuffers(b, op, "tprt_collective_start");
+  }
+
+  Value lower(OpBuilder &b, tprt::CollectiveWaitOp op) {
+    Location loc = op.getLoc();
+    return call(b, loc, "tprt_collective_wait",
+                {context, constant(b, loc, i32, op.getId())});
   }
 
   Value lower(OpBuilder &b, tprt::FillOp op) {

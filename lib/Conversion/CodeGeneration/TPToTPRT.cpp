@@ -94,12 +94,14 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
     function.walk([&](Operation *op) {
-      if (isa_and_present<TPDialect>(op->getDialect()))
+      if (isa<CollectiveOpInterface, ShardOffsetOp, LocalSliceOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
       rewriter.setInsertionPoint(op);
-      if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      if (auto start = dyn_cast<StartOp>(op->getParentOp()))
+        convert(rewriter, start);
+      else if (auto collective = dyn_cast<CollectiveOpInterface>(op))
         convert(rewriter, collective);
       else if (auto offset = dyn_cast<ShardOffsetOp>(op))
         convert(rewriter, offset);
@@ -109,8 +111,10 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     return success();
   }
 
-  void convert(RewriterBase &rewriter, CollectiveOpInterface op) {
-    Location loc = op.getLoc();
+  /// What a collective reads, null where it runs in place, and where its
+  /// result goes.
+  static std::pair<Value, Value> getBuffers(RewriterBase &rewriter,
+                                            CollectiveOpInterface op) {
     Value input = op->getOperand(0);
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     // Of other collectives, ranks would overwrite what others have yet to read.
@@ -118,13 +122,33 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     bool inPlace = isa<AllReduceOp>(op) && input.hasOneUse() &&
                    input.getDefiningOp() &&
                    !isa<bufferization::ToTensorOp>(input.getDefiningOp());
-    Value init = input;
-    if (!inPlace)
-      init = tensor::EmptyOp::create(rewriter, loc, type.getShape(),
-                                     type.getElementType());
+    if (inPlace)
+      return {Value(), input};
+    return {input,
+            tensor::EmptyOp::create(rewriter, op.getLoc(), type.getShape(),
+                                    type.getElementType())};
+  }
+
+  void convert(RewriterBase &rewriter, CollectiveOpInterface op) {
+    auto [input, init] = getBuffers(rewriter, op);
     IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
     rewriter.replaceOpWithNewOp<tprt::CollectiveOp>(
-        op, TypeRange(type), id, inPlace ? Value() : input, init);
+        op, TypeRange(op->getResult(0).getType()), id, input, init);
+  }
+
+  void convert(RewriterBase &rewriter, StartOp op) {
+    CollectiveOpInterface collective = op.getCollective();
+    auto wait = cast<WaitOp>(*op->user_begin());
+    rewriter.setInsertionPoint(op);
+    auto [input, init] = getBuffers(rewriter, collective);
+    IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
+    TypeRange type(wait->getResultTypes());
+    auto start = tprt::CollectiveStartOp::create(rewriter, collective.getLoc(),
+                                                 type, id, input, init);
+    rewriter.setInsertionPoint(wait);
+    rewriter.replaceOpWithNewOp<tprt::CollectiveWaitOp>(
+        wait, type, id, input, start.getResults().front());
+    rewriter.eraseOp(op);
   }
 
   void convert(RewriterBase &rewriter, ShardOffsetOp op) {

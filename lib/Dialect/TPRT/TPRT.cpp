@@ -120,36 +120,166 @@ getDense(RewriterBase &rewriter, Location loc, Value buffer, bool copy,
   return dense;
 }
 
+/// What a collective reads, dense: a view with gaps, as of a slice, goes
+/// through a copy. Null where it runs in place.
+template <typename OpT>
+static FailureOr<Value>
+getDenseInput(OpT op, RewriterBase &rewriter,
+              const bufferization::BufferizationOptions &options,
+              bufferization::BufferizationState &state) {
+  if (!op.getInput())
+    return Value();
+  FailureOr<Value> buffer = getBuffer(rewriter, op.getInput(), options, state);
+  if (failed(buffer))
+    return failure();
+  return getDense(rewriter, op.getLoc(), *buffer, /*copy=*/true, options);
+}
+
 /// The runtime takes dense blocks; a view with gaps, of a slice or of the place
 /// in a concatenation, goes through a copy.
 LogicalResult
 CollectiveOp::bufferize(RewriterBase &rewriter,
                         const bufferization::BufferizationOptions &options,
                         bufferization::BufferizationState &state) {
-  Value input;
-  if (getInput()) {
-    FailureOr<Value> buffer = getBuffer(rewriter, getInput(), options, state);
-    if (failed(buffer))
-      return failure();
-    FailureOr<Value> dense =
-        getDense(rewriter, getLoc(), *buffer, /*copy=*/true, options);
-    if (failed(dense))
-      return failure();
-    input = *dense;
-  }
+  FailureOr<Value> input = getDenseInput(*this, rewriter, options, state);
   FailureOr<Value> output = getBuffer(rewriter, getOutput(), options, state);
-  if (failed(output))
+  if (failed(input) || failed(output))
     return failure();
   FailureOr<Value> dense =
-      getDense(rewriter, getLoc(), *output, /*copy=*/!input, options);
+      getDense(rewriter, getLoc(), *output, /*copy=*/!*input, options);
   if (failed(dense))
     return failure();
-  CollectiveOp::create(rewriter, getLoc(), TypeRange(), getIdAttr(), input,
+  CollectiveOp::create(rewriter, getLoc(), TypeRange(), getIdAttr(), *input,
                        *dense);
   if (*dense != *output &&
       failed(options.createMemCpy(rewriter, getLoc(), *dense, *output)))
     return failure();
   bufferization::replaceOpWithBufferizedValues(rewriter, *this, *output);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// CollectiveStartOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CollectiveStartOp::verify() {
+  if (getResults().empty())
+    return success();
+  Value result = getResults().front();
+  auto wait = result.hasOneUse()
+                  ? dyn_cast<CollectiveWaitOp>(*result.user_begin())
+                  : CollectiveWaitOp();
+  if (!wait || wait.getOutput() != result || wait.getId() != getId() ||
+      wait.getInput() != getInput())
+    return emitOpError("needs one use, the 'tprt.collective_wait' with its id "
+                       "and its input");
+  return success();
+}
+
+bool CollectiveStartOp::bufferizesToMemoryRead(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand != &getOutputMutable() || !getInput();
+}
+
+bool CollectiveStartOp::bufferizesToMemoryWrite(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand == &getOutputMutable();
+}
+
+bool CollectiveStartOp::mustBufferizeInPlace(
+    OpOperand &, const bufferization::AnalysisState &) {
+  return false;
+}
+
+bufferization::AliasingValueList
+CollectiveStartOp::getAliasingValues(OpOperand &operand,
+                                     const bufferization::AnalysisState &) {
+  if (&operand != &getOutputMutable())
+    return {};
+  return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
+}
+
+/// Where the output has gaps, the wait replaces it.
+LogicalResult
+CollectiveStartOp::bufferize(RewriterBase &rewriter,
+                             const bufferization::BufferizationOptions &options,
+                             bufferization::BufferizationState &state) {
+  FailureOr<Value> input = getDenseInput(*this, rewriter, options, state);
+  FailureOr<Value> output = getBuffer(rewriter, getOutput(), options, state);
+  if (failed(input) || failed(output))
+    return failure();
+  CollectiveStartOp::create(rewriter, getLoc(), TypeRange(), getIdAttr(),
+                            *input, *output);
+  bufferization::replaceOpWithBufferizedValues(rewriter, *this, *output);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// CollectiveWaitOp
+//===----------------------------------------------------------------------===//
+
+// The operand is still read here, and the result written: in between, nobody
+// may overwrite the one, or use the other.
+
+bool CollectiveWaitOp::bufferizesToMemoryRead(
+    OpOperand &, const bufferization::AnalysisState &) {
+  return true;
+}
+
+bool CollectiveWaitOp::bufferizesToMemoryWrite(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand == &getOutputMutable();
+}
+
+/// A copy of what isn't there yet would be of no use.
+bool CollectiveWaitOp::mustBufferizeInPlace(
+    OpOperand &operand, const bufferization::AnalysisState &) {
+  return &operand == &getOutputMutable();
+}
+
+/// The same buffer, which isn't said: so that nobody lets the collective write
+/// into a place that has to be computed first, before it could start.
+bufferization::AliasingValueList
+CollectiveWaitOp::getAliasingValues(OpOperand &operand,
+                                    const bufferization::AnalysisState &) {
+  if (&operand != &getOutputMutable())
+    return {};
+  return {{getResults().front(), bufferization::BufferRelation::Unknown}};
+}
+
+/// The start is on buffers already: these are the ones that the runtime uses.
+LogicalResult
+CollectiveWaitOp::bufferize(RewriterBase &rewriter,
+                            const bufferization::BufferizationOptions &options,
+                            bufferization::BufferizationState &state) {
+  CollectiveStartOp start;
+  for (Operation *op = getOperation()->getPrevNode(); op && !start;
+       op = op->getPrevNode())
+    if (auto candidate = dyn_cast<CollectiveStartOp>(op);
+        candidate && candidate.getId() == getId() &&
+        candidate.getResults().empty())
+      start = candidate;
+  if (!start)
+    return emitOpError("waits for collective ")
+           << getId() << ", which isn't started before it in its block";
+  Value output = start.getOutput();
+  FailureOr<Value> dense;
+  {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(start);
+    dense = getDense(rewriter, getLoc(), output, /*copy=*/!start.getInput(),
+                     options);
+  }
+  if (failed(dense))
+    return failure();
+  rewriter.modifyOpInPlace(start,
+                           [&] { start.getOutputMutable().assign(*dense); });
+  CollectiveWaitOp::create(rewriter, getLoc(), TypeRange(), getIdAttr(),
+                           start.getInput(), *dense);
+  if (*dense != output &&
+      failed(options.createMemCpy(rewriter, getLoc(), *dense, output)))
+    return failure();
+  bufferization::replaceOpWithBufferizedValues(rewriter, *this, output);
   return success();
 }
 

@@ -95,6 +95,57 @@ def TPRT_CollectiveOp : TPRT_Op<"collective", [
   }];
 }
 
+class TPRT_SplitCollectiveOp<string mnemonic> : TPRT_Op<mnemonic, [
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<BufferizableOpInterface, [
+      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "mustBufferizeInPlace", "getAliasingValues", "bufferize"]>]> {
+  let arguments = (ins I64Attr:$id, Arg<Optional<TPRT_Buffer>, "the operand", [MemRead]>:$input,
+                       Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
+  let summary = "Start a collective of the artifact's manifest";
+  let description = [{
+    What `tprt.collective` does, up to the `tprt.collective_wait` with the same `id`, beside what stands in between:
+    `input` is read and `output` written until then. Without an input it runs in place: `output` holds the operand.
+    The result is what the wait takes, and nothing else: the data aren't there yet.
+
+    ```mlir
+    %1 = tprt.collective_start 0 %0 : tensor<8x4xf32> into %init : tensor<8x16xf32> -> tensor<8x16xf32>
+    // What is computed here runs beside it.
+    %2 = tprt.collective_wait 0 of %0 : tensor<8x4xf32> into %1 : tensor<8x16xf32> -> tensor<8x16xf32>
+    ```
+
+    **Constraints:** (C1) on tensors, the result has one use: as the `output` of a `tprt.collective_wait` with the same
+    `id` and the same `input`.
+  }];
+  let assemblyFormat = [{
+    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def TPRT_CollectiveWaitOp : TPRT_SplitCollectiveOp<"collective_wait"> {
+  let summary = "Wait for a collective that was started";
+  let description = [{
+    Until collective `id` is done: `output` holds its result then, and `input` may be overwritten. Both are those of the
+    `tprt.collective_start`, so that whoever asks which buffers are in use sees that they are, from there to here.
+
+    ```mlir
+    tprt.collective_start 0 %a : memref<8x4xf32> into %b : memref<8x16xf32>
+    func.call @kernel_0(%c, %d) : (memref<8xf32>, memref<8xf32>) -> ()
+    tprt.collective_wait 0 of %a : memref<8x4xf32> into %b : memref<8x16xf32>
+    ```
+  }];
+  let assemblyFormat = [{
+    $id (`of` $input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->` type($results)^)?
+  }];
+}
+
 def TPRT_GemmOp : TPRT_Op<"gemm", [
     MemoryEffects<[MemWrite<TPRT_StatusResource>]>,
     DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
