@@ -56,8 +56,13 @@ struct Settings {
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
   size_t memoryBytes = size_t(1) << 34;
 };
-/// Of what is loaded or called from now on.
+/// Of what is loaded or called from now on. TPRT_FAKE_DRIVER_VERSION,
+/// TPRT_FAKE_CUBLASLT_VERSION, TPRT_FAKE_NCCL_VERSION and TPRT_FAKE_DEVICES say
+/// in the environment what they begin as, for processes that tests start.
 TPRT_FAKE_API Settings &getSettings();
+
+/// How often the host has asked whether a stream is done.
+TPRT_FAKE_API size_t getNumQueries();
 
 /// What is allocated on the device now.
 TPRT_FAKE_API size_t getAllocatedBytes();

@@ -28,8 +28,26 @@ struct CUmod_st {
 // State
 //===----------------------------------------------------------------------===//
 
+/// As the environment says.
+static Settings makeSettings() {
+  Settings settings;
+  auto set = [](auto &value, const char *variable) {
+    if (const char *text = std::getenv(variable))
+      value = std::atoi(text);
+  };
+  set(settings.driverVersion, "TPRT_FAKE_DRIVER_VERSION");
+  set(settings.blasVersion, "TPRT_FAKE_CUBLASLT_VERSION");
+  set(settings.ncclVersion, "TPRT_FAKE_NCCL_VERSION");
+  set(settings.deviceCount, "TPRT_FAKE_DEVICES");
+  return settings;
+}
+
 Device &fake::getDevice() {
-  static auto &device = *new Device; // outlives who frees at exit
+  static auto &device = *[] { // outlives who frees at exit
+    auto *made = new Device;
+    made->settings = makeSettings();
+    return made;
+  }();
   return device;
 }
 
@@ -43,12 +61,13 @@ std::recursive_mutex &fake::getMutex() {
 void fake::reset() {
   Lock lock(getMutex());
   Device &device = getDevice();
-  device.settings = Settings();
+  device.settings = makeSettings();
   device.calls.clear();
   device.faults.clear();
   device.kernelsFail = device.kernelsHang = false;
   device.failure = CUDA_SUCCESS;
   device.maxPinned = 0;
+  device.numQueries = 0;
 }
 
 std::vector<std::string> fake::getCalls() {
@@ -72,6 +91,11 @@ void fake::failCall(const std::string &function, int32_t status, size_t skip) {
 void fake::failKernels() { getDevice().kernelsFail = true; }
 void fake::hangKernels() { getDevice().kernelsHang = true; }
 Settings &fake::getSettings() { return getDevice().settings; }
+
+size_t fake::getNumQueries() {
+  Lock lock(getMutex());
+  return getDevice().numQueries;
+}
 
 size_t fake::getAllocatedBytes() {
   Lock lock(getMutex());
@@ -220,36 +244,49 @@ EXPORT cuMemGetInfo_v2(size_t *free, size_t *total) {
   return CUDA_SUCCESS;
 }
 
+void *fake::allocateMemory(size_t bytes, size_t alignment) {
+  Lock lock(getMutex());
+  Device &device = getDevice();
+  if (device.allocated + bytes > device.settings.memoryBytes)
+    return nullptr;
+  void *memory = std::aligned_alloc(alignment, (bytes + alignment - 1) /
+                                                   alignment * alignment);
+  if (!memory)
+    return nullptr;
+  std::memset(memory, 0xFF, bytes); // NaN as f32, f64, f16 and bf16
+  device.allocations[reinterpret_cast<uintptr_t>(memory)] = bytes;
+  device.allocated += bytes;
+  return memory;
+}
+
+bool fake::releaseMemory(void *memory) {
+  Lock lock(getMutex());
+  Device &device = getDevice();
+  auto found = device.allocations.find(reinterpret_cast<uintptr_t>(memory));
+  if (found == device.allocations.end())
+    return false;
+  device.allocated -= found->second;
+  device.allocations.erase(found);
+  std::free(memory);
+  return true;
+}
+
 EXPORT cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   Lock lock(getMutex());
   if (CUresult result = enter("cuMemAlloc", std::to_string(bytes)))
     return result;
-  Device &device = getDevice();
   if (bytes == 0)
     return INVALID_VALUE;
-  if (device.allocated + bytes > device.settings.memoryBytes)
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  if (!memory)
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  std::memset(memory, 0xFF, bytes); // NaN as f32, f64, f16 and bf16
-  device.allocations[reinterpret_cast<uintptr_t>(memory)] = bytes;
-  device.allocated += bytes;
+  void *memory = allocateMemory(bytes, 256);
   *address = toDevice(memory);
-  return CUDA_SUCCESS;
+  return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 // The driver waits for the device here, and ranks for each other; who relies on
 // that has memory taken away that work still uses.
 EXPORT cuMemFree_v2(CUdeviceptr address) {
-  Lock lock(getMutex());
-  Device &device = getDevice();
-  auto found = device.allocations.find(address);
-  if (found == device.allocations.end())
+  if (!releaseMemory(reinterpret_cast<void *>(address)))
     return INVALID_VALUE;
-  device.allocated -= found->second;
-  device.allocations.erase(found);
-  std::free(reinterpret_cast<void *>(address));
   return CUDA_SUCCESS;
 }
 

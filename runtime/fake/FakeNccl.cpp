@@ -12,6 +12,7 @@
 #include "tprt/Dtype.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -53,16 +55,30 @@ struct PointToPoint {
 } // namespace
 
 namespace tprt::cuda {
+struct ncclWindow_vidmem {
+  const char *memory;
+  size_t bytes;
+};
+
 struct ncclComm {
   std::string folder, name;
   int rank, numRanks;
   size_t numSplits = 0;
   // Counted when work runs: collectives, and messages by peer.
   size_t numDone = 0;
-  std::map<int, size_t> numSent, numReceived;
+  std::map<int, size_t> numSent = {}, numReceived = {};
   ncclResult_t asyncError = ncclSuccess;
+  size_t numWindows = 0;
+  std::set<ncclWindow_t> windows = {};
+  std::set<void *> handles = {};
 };
 } // namespace tprt::cuda
+
+/// What ncclMemAlloc has given, and how often it is registered.
+static std::map<void *, size_t> &getMemory() {
+  static auto &memory = *new std::map<void *, size_t>;
+  return memory;
+}
 
 static size_t getWidth(ncclDataType_t type) {
   switch (type) {
@@ -78,6 +94,14 @@ static size_t getWidth(ncclDataType_t type) {
   default:
     return 1;
   }
+}
+
+/// A mistake in how NCCL is used, which it may not notice itself.
+static ncclResult_t complain(const std::string &mistake) {
+  Lock lock(getMutex());
+  std::fprintf(stderr, "fake NCCL: %s\n", mistake.c_str());
+  setFailed(700);
+  return InvalidUsage;
 }
 
 /// Appears whole.
@@ -101,7 +125,8 @@ static fs::path getPath(const ncclComm &comm, const std::string &what,
           std::to_string(rank));
 }
 
-/// Waits on the host for a file of each rank; what they hold.
+/// Waits on the host for a file of each rank; what they hold. Gives up where
+/// one doesn't come, so that no test hangs.
 static std::vector<std::string> meet(const ncclComm &comm,
                                      const std::string &what, size_t number,
                                      const std::string &mine) {
@@ -109,8 +134,13 @@ static std::vector<std::string> meet(const ncclComm &comm,
   std::vector<std::string> all;
   for (int rank = 0; rank < comm.numRanks; ++rank) {
     fs::path path = getPath(comm, what, number, rank);
-    while (!fs::exists(path))
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    for (int attempt = 0; !fs::exists(path); ++attempt) {
+      if (attempt == 30'000) {
+        complain("rank " + std::to_string(rank) + " doesn't come");
+        break;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     all.push_back(readFile(path));
   }
   return all;
@@ -152,7 +182,7 @@ EXPORT ncclCommInitRank(ncclComm_t *comm, int numRanks, ncclUniqueId id,
     if (int32_t status = note("ncclCommInitRank", std::to_string(rank)))
       return status;
   }
-  *comm = new ncclComm{id.internal, "world", rank, numRanks, 0, 0, {}, {}};
+  *comm = new ncclComm{id.internal, "world", rank, numRanks};
   meet(**comm, "init", 0, "");
   return ncclSuccess;
 }
@@ -185,17 +215,16 @@ EXPORT ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *result,
                          comm->name + "-" + std::to_string(number) + "-" +
                              std::to_string(color),
                          static_cast<int>(self - members.begin()),
-                         static_cast<int>(members.size()),
-                         0,
-                         0,
-                         {},
-                         {}};
+                         static_cast<int>(members.size())};
   return ncclSuccess;
 }
 
 EXPORT ncclCommDestroy(ncclComm_t comm) {
   Lock lock(getMutex());
   note("ncclCommDestroy", comm->name);
+  if (!comm->windows.empty() || !comm->handles.empty())
+    return complain("memory is registered with a communicator that is "
+                    "destroyed");
   if (comm->name == "world" && comm->rank == 0) {
     std::error_code ignored;
     fs::remove_all(comm->folder, ignored);
@@ -206,6 +235,14 @@ EXPORT ncclCommDestroy(ncclComm_t comm) {
 EXPORT ncclCommAbort(ncclComm_t comm) {
   Lock lock(getMutex());
   note("ncclCommAbort", comm->name);
+  for (ncclWindow_t window : comm->windows) {
+    --getMemory()[const_cast<char *>(window->memory)];
+    delete window;
+  }
+  for (void *memory : comm->handles)
+    --getMemory()[memory];
+  comm->windows.clear();
+  comm->handles.clear();
   return ncclSuccess;
 }
 
@@ -213,6 +250,97 @@ EXPORT ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   Lock lock(getMutex());
   *error = note("ncclCommGetAsyncError", comm->name);
   return ncclSuccess;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+EXPORT ncclMemAlloc(void **memory, size_t bytes) {
+  Lock lock(getMutex());
+  if (int32_t status = note("ncclMemAlloc", std::to_string(bytes)))
+    return status;
+  *memory = allocateMemory(bytes, 4096);
+  if (!*memory)
+    return 1; // unhandled CUDA error
+  getMemory()[*memory] = 0;
+  return ncclSuccess;
+}
+
+EXPORT ncclMemFree(void *memory) {
+  Lock lock(getMutex());
+  note("ncclMemFree");
+  auto found = getMemory().find(memory);
+  if (found == getMemory().end())
+    return InvalidArgument;
+  if (found->second > 0)
+    return complain("memory is freed that is still registered");
+  getMemory().erase(found);
+  releaseMemory(memory);
+  return ncclSuccess;
+}
+
+EXPORT ncclCommRegister(ncclComm_t comm, void *memory, size_t bytes,
+                        void **handle) {
+  Lock lock(getMutex());
+  if (int32_t status =
+          note("ncclCommRegister", std::to_string(bytes) + " " + comm->name))
+    return status;
+  if (!getMemory().contains(memory) || !comm->handles.insert(memory).second)
+    return complain("ncclCommRegister: not memory of ncclMemAlloc, or twice");
+  ++getMemory()[memory];
+  *handle = memory;
+  return ncclSuccess;
+}
+
+EXPORT ncclCommDeregister(ncclComm_t comm, void *handle) {
+  Lock lock(getMutex());
+  note("ncclCommDeregister", comm->name);
+  if (comm->handles.erase(handle) == 0)
+    return complain("ncclCommDeregister: nothing of this communicator");
+  --getMemory()[handle];
+  return ncclSuccess;
+}
+
+EXPORT ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
+                              ncclWindow_t *window, int flags) {
+  {
+    Lock lock(getMutex());
+    if (int32_t status = note("ncclCommWindowRegister",
+                              std::to_string(bytes) + " " + comm->name))
+      return status;
+    if (!getMemory().contains(memory) || flags != NCCL_WIN_COLL_SYMMETRIC)
+      return complain("ncclCommWindowRegister: not memory of ncclMemAlloc");
+  }
+  for (const std::string &other :
+       meet(*comm, "window", comm->numWindows++, std::to_string(bytes)))
+    if (other != std::to_string(bytes))
+      return complain("ncclCommWindowRegister: " + std::to_string(bytes) +
+                      " and " + other + " bytes");
+  Lock lock(getMutex());
+  ++getMemory()[memory];
+  *window = new ncclWindow_vidmem{static_cast<char *>(memory), bytes};
+  comm->windows.insert(*window);
+  return ncclSuccess;
+}
+
+EXPORT ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+  Lock lock(getMutex());
+  note("ncclCommWindowDeregister", comm->name);
+  if (comm->windows.erase(window) == 0)
+    return complain("ncclCommWindowDeregister: nothing of this communicator");
+  --getMemory()[const_cast<char *>(window->memory)];
+  delete window;
+  return ncclSuccess;
+}
+
+/// Where an address is in the communicator's symmetric memory; -1: elsewhere.
+static int64_t getOffset(const ncclComm &comm, const void *address) {
+  auto *at = static_cast<const char *>(address);
+  for (ncclWindow_t window : comm.windows)
+    if (at >= window->memory && at < window->memory + window->bytes)
+      return at - window->memory;
+  return -1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -288,15 +416,30 @@ static size_t getSendCount(const Operation &operation, const ncclComm &comm) {
              : operation.count;
 }
 
+/// Where an operation's operand and result are in symmetric memory.
+using Offsets = std::array<int64_t, 2>;
+static Offsets getOffsets(const ncclComm &comm, const Operation &operation) {
+  return {getOffset(comm, operation.send), getOffset(comm, operation.receive)};
+}
+
+/// `planned`: when the operation was enqueued.
 static bool runCollective(ncclComm &comm, const Operation &operation,
-                          bool &isPosted) {
+                          const Offsets &planned, bool &isPosted) {
   size_t width = getWidth(operation.type);
   size_t bytes = getSendCount(operation, comm) * width;
   if (!isPosted) {
     if (bytes > 0 && !checkMemory(operation.send, bytes))
       return true;
+    if (getOffsets(comm, operation) != planned) {
+      complain("memory was registered or deregistered after a collective that "
+               "uses it was captured");
+      return true;
+    }
+    std::string posted(reinterpret_cast<const char *>(planned.data()),
+                       sizeof(planned));
+    posted.append(static_cast<const char *>(operation.send), bytes);
     writeFile(getPath(comm, "collective", comm.numDone, comm.rank),
-              operation.send, bytes);
+              posted.data(), posted.size());
     isPosted = true;
   }
   std::vector<std::string> operands;
@@ -304,7 +447,12 @@ static bool runCollective(ncclComm &comm, const Operation &operation,
     fs::path path = getPath(comm, "collective", comm.numDone, rank);
     if (!fs::exists(path))
       return false;
-    operands.push_back(readFile(path));
+    std::string posted = readFile(path);
+    if (std::memcmp(posted.data(), planned.data(), sizeof(planned)) != 0) {
+      complain("ranks use different offsets of symmetric memory");
+      return true;
+    }
+    operands.push_back(posted.substr(sizeof(planned)));
   }
   std::string result;
   switch (operation.kind) {
@@ -354,8 +502,9 @@ static ncclResult_t add(const char *function, const Operation &operation,
   if (int32_t status = note(function, std::to_string(operation.count) + " " +
                                           comm->name + " " + describe(stream)))
     return status;
-  enqueue(stream, [comm, operation, isPosted = false]() mutable {
-    return runCollective(*comm, operation, isPosted);
+  enqueue(stream, [comm, operation, planned = getOffsets(*comm, operation),
+                   isPosted = false]() mutable {
+    return runCollective(*comm, operation, planned, isPosted);
   });
   return ncclSuccess;
 }

@@ -92,6 +92,7 @@ EXPORT cuStreamDestroy_v2(CUstream stream) {
 EXPORT cuStreamQuery(CUstream stream) {
   {
     Lock lock(getMutex());
+    ++getDevice().numQueries;
     if (stream->graph)
       return CAPTURE_UNSUPPORTED;
     bool isDone = advance(stream, stream->numEnqueued);

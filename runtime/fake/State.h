@@ -85,6 +85,7 @@ struct Device {
   std::map<void *, size_t> pinned;
   size_t allocated = 0, maxPinned = 0;
   size_t numStreams = 0;
+  size_t numQueries = 0;
   std::set<cuda::CUstream> streams;
   cuda::CUctx_st context;
 };

@@ -31,6 +31,11 @@ std::string describe(cuda::CUstream stream);
 /// it isn't, all later calls of the driver fail.
 bool checkMemory(const void *address, size_t bytes);
 
+/// Memory of the device, filled with garbage; null where there is none left.
+/// releaseMemory() returns false for what isn't such memory.
+void *allocateMemory(size_t bytes, size_t alignment);
+bool releaseMemory(void *memory);
+
 /// Marks the device as failed: what is enqueued doesn't run.
 void setFailed(int32_t status);
 

@@ -224,6 +224,10 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
       {"total", {{"calls", total.calls}, {"bytes", total.bytes}}},
       {"ranks", ranks},
   };
+  if (!session.getCommunication().empty())
+    report["communication"] = session.getCommunication();
+  if (!result.hostSeconds.empty())
+    report["host_seconds"] = toJson(result.hostSeconds);
   if (profile)
     report["profile"] = toJson(*profile);
   return report.dump(2) + "\n";

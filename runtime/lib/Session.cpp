@@ -73,9 +73,14 @@ struct RankMemory {
 
 static std::shared_ptr<Device> makeDevice(const Artifact &artifact,
                                           const CudaOptions &options) {
-  if (artifact.getDeviceCode())
-    return cuda::makeDevice(*artifact.getDeviceCode(), options);
-  return std::make_shared<HostDevice>();
+  if (!artifact.getDeviceCode())
+    return std::make_shared<HostDevice>();
+  std::shared_ptr<Device> device =
+      cuda::makeDevice(*artifact.getDeviceCode(), options);
+  for (const OpInfo &op : artifact.getManifest().ops)
+    if (op.kind == "gemm")
+      cuda::checkProducts();
+  return device;
 }
 
 struct Session::Impl {
@@ -90,6 +95,7 @@ struct Session::Impl {
   /// and a whole run of all ranks here, captured.
   bool isWarm = false;
   std::shared_ptr<void> captured = {};
+  std::string communication = {};      ///< what the communicator says of itself
   std::vector<Event *> announced = {}; ///< by the ranks, while they capture
   std::atomic<int64_t> packedWeightBytes{0};
 
@@ -99,7 +105,7 @@ struct Session::Impl {
   void nameConstants();
   void runProgram(tprt_rank &rank);
   void capture(tprt_rank &rank);
-  void runStep(tprt_rank &rank);
+  std::chrono::steady_clock::duration runStep(tprt_rank &rank);
   DeviceStream::Poll getPoll(tprt_rank &rank) const;
   void runRank(tprt_rank &rank, const RunOptions &options, RunResult &result);
   void gatherOutputs(RunResult &result);
@@ -111,7 +117,6 @@ void Session::Impl::allocate() {
   memory.resize(manifest.worldSize);
   announced.resize(manifest.worldSize);
   for (int64_t rank : ranks) {
-    memory[rank].arena = device->allocate(manifest.arenaBytes);
     for (const TensorInfo &output : manifest.outputs) {
       memory[rank].outputs.push_back(
           device->allocate(output.getShardBytes(rank)));
@@ -128,6 +133,15 @@ void Session::Impl::makeTeam() {
     team.reset();
     throw executionError("the backend runs other ranks in this process than "
                          "SessionOptions::ranks says");
+  }
+  for (const std::unique_ptr<Communicator> &communicator :
+       team->getCommunicators()) {
+    std::shared_ptr<std::byte> &arena = memory[communicator->getRank()].arena;
+    int64_t bytes = getManifest().arenaBytes;
+    if (!arena)
+      arena = communicator->allocate(bytes);
+    if (!arena)
+      arena = device->allocate(bytes);
   }
   nameConstants();
 }
@@ -225,24 +239,38 @@ DeviceStream::Poll Session::Impl::getPoll(tprt_rank &rank) const {
   };
 }
 
-/// One run of a rank, from its start until its results are there.
-void Session::Impl::runStep(tprt_rank &rank) {
-  if (!rank.stream)
-    return runProgram(rank);
+/// One run of a rank, from its start until its results are there. Returns for
+/// how long the host has only waited for the device.
+std::chrono::steady_clock::duration Session::Impl::runStep(tprt_rank &rank) {
+  using Clock = std::chrono::steady_clock;
+  if (!rank.stream) {
+    runProgram(rank);
+    return {};
+  }
+  Clock::duration waited = {};
+  auto finish = [&] {
+    Clock::time_point start = Clock::now();
+    rank.stream->finish(getPoll(rank));
+    waited += Clock::now() - start;
+  };
   if (!options.cuda.graphs || !isWarm || rank.recorder) {
     runProgram(rank);
   } else {
     if (!captured)
       capture(rank);
+    rank.lastCollective = -1; // what fails now was enqueued anywhere
     // What the others have captured is done when the first one's stream is.
     if (rank.communicator.getRank() == ranks.front()) {
       rank.stream->replay(captured.get());
-      rank.stream->finish(getPoll(rank));
+      finish();
+      if (ranks.size() == 1)
+        return waited;
     }
     rank.communicator.barrier();
   }
-  rank.lastCollective = -1; // what fails now was enqueued anywhere
-  rank.stream->finish(getPoll(rank));
+  rank.lastCollective = -1;
+  finish();
+  return waited;
 }
 
 void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
@@ -252,22 +280,38 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
   bool keepsTime = id == team->getRanks().front();
   Recording *recording = options.recording;
   for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
-    rank.communicator.barrier();
+    // A rank alone in its process replays without asking the others: its
+    // collectives wait for theirs, and it polls for failures meanwhile.
+    auto meet = [&, meets = ranks.size() > 1 || !captured || recording] {
+      if (meets)
+        rank.communicator.barrier();
+    };
+    meet();
     Clock::time_point start = Clock::now();
+    bool wasWarm = isWarm;
     if (recording && i >= options.warmup)
       rank.recorder.emplace(recording->ranks[id],
                             recording->numRuns + i - options.warmup,
                             rank.stream);
-    runStep(rank);
+    Clock::duration waited = runStep(rank);
     if (rank.recorder)
       rank.recorder->endRun();
-    rank.communicator.barrier();
+    meet();
+    Clock::duration taken = Clock::now() - start;
     rank.recorder.reset();
+    if (keepsTime && i >= options.warmup) {
+      result.seconds.push_back(std::chrono::duration<double>(taken).count());
+      if (rank.stream)
+        result.hostSeconds.push_back(
+            std::chrono::duration<double>(taken - waited).count());
+    }
+    if (wasWarm)
+      continue;
+    bool isReady =
+        !rank.stream || rank.communicator.warmUp(memory[id].arena.get(),
+                                                 getManifest().arenaBytes);
     if (keepsTime)
-      isWarm = true; // the others look when they have met again
-    if (keepsTime && i >= options.warmup)
-      result.seconds.push_back(
-          std::chrono::duration<double>(Clock::now() - start).count());
+      isWarm = isReady; // the others look when they have met again
   }
   result.counts[id] = rank.counts;
   packedWeightBytes += rank.gemm.getPackedBytes();
@@ -354,6 +398,10 @@ const Manifest &Session::getManifest() const { return impl->getManifest(); }
 
 const std::string &Session::getBackend() const { return impl->options.backend; }
 
+const std::string &Session::getCommunication() const {
+  return impl->communication;
+}
+
 RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   const Manifest &manifest = getManifest();
   std::string problems =
@@ -385,6 +433,8 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   }
   if (options.recording)
     options.recording->numRuns += options.repeat;
+  impl->communication =
+      impl->team->getCommunicators().front()->getDescription();
   impl->gatherOutputs(result);
   if (options.keepBlocks)
     impl->keepBlocks(result);
@@ -399,6 +449,13 @@ Tensor Session::getParameter(const std::string &name) const {
   throw executionError("the ranks of this process hold only a part of "
                        "parameter '" +
                        name + "'");
+}
+
+const std::vector<int64_t> &Session::getRanks() const { return impl->ranks; }
+
+Tensor Session::getParameterBlock(const std::string &name, int64_t rank) const {
+  return impl->parameters.getBlock(getIndex(getManifest().parameters, name),
+                                   rank);
 }
 
 void Session::setParameters(const TensorMap &values) {

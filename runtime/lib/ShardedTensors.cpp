@@ -101,9 +101,8 @@ void ShardedTensors::place(size_t index, int64_t rank, const Tensor &tensor) {
   copiedBytes += info.getShardBytes(rank);
 }
 
-std::optional<Tensor> ShardedTensors::gather(size_t index) const {
-  const TensorInfo &info = (*infos)[index];
-  // Replicas hold the same bits: one of each is enough.
+std::vector<int64_t> tprt::chooseSources(const TensorInfo &info,
+                                         const std::vector<int64_t> &ranks) {
   std::vector<Block> blocks;
   std::vector<int64_t> sources;
   for (int64_t rank : ranks)
@@ -113,6 +112,15 @@ std::optional<Tensor> ShardedTensors::gather(size_t index) const {
       blocks.push_back(info.shards[rank]);
       sources.push_back(rank);
     }
+  return sources;
+}
+
+std::optional<Tensor> ShardedTensors::gather(size_t index) const {
+  const TensorInfo &info = (*infos)[index];
+  std::vector<Block> blocks;
+  std::vector<int64_t> sources = chooseSources(info, ranks);
+  for (int64_t rank : sources)
+    blocks.push_back(info.shards[rank]);
   if (countCovered(blocks) != numElements(info.shape))
     return std::nullopt;
   Tensor whole{info.dtype, info.shape, nullptr};
@@ -122,4 +130,13 @@ std::optional<Tensor> ShardedTensors::gather(size_t index) const {
                  info.shards[rank], data.get());
   whole.data = data;
   return whole;
+}
+
+Tensor ShardedTensors::getBlock(size_t index, int64_t rank) const {
+  const TensorInfo &info = (*infos)[index];
+  Shape shape = info.shards[rank].getShape();
+  std::shared_ptr<std::byte> data = allocateAligned(info.getShardBytes(rank));
+  device->read(memory[index][rank].get(), info.dtype, shape,
+               makeBox(Shape(shape.size()), shape), data.get());
+  return {info.dtype, shape, data};
 }

@@ -9,6 +9,11 @@
 
 namespace tprt {
 
+/// Of `ranks`, those whose blocks together are what all of them have: replicas
+/// hold the same bits, and one of each is enough.
+std::vector<int64_t> chooseSources(const TensorInfo &info,
+                                   const std::vector<int64_t> &ranks);
+
 /// The local blocks of a list of tensors, of the ranks of this process. Ranks
 /// with the same block share its memory, which may be that of the whole tensor
 /// where a device shares the host's memory. Blocks of updated parameters are
@@ -35,6 +40,9 @@ public:
   /// The whole value of tensor `index`, a copy; nothing where the blocks of
   /// this process don't cover it.
   std::optional<Tensor> gather(size_t index) const;
+
+  /// What `rank`, one of this process's, has of tensor `index`, a copy.
+  Tensor getBlock(size_t index, int64_t rank) const;
 
   /// Bytes that were copied because they couldn't be used in place.
   int64_t getCopiedBytes() const { return copiedBytes; }

@@ -31,6 +31,10 @@ public:
   void run(const Work &work);
 
   const std::vector<int64_t> &getRanks() const { return ranks; }
+  /// By their order in getRanks().
+  const std::vector<std::unique_ptr<Communicator>> &getCommunicators() const {
+    return communicators;
+  }
 
 private:
   void serve(Communicator &communicator, const std::vector<int> &cores);

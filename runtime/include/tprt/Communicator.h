@@ -56,6 +56,20 @@ public:
   /// run(). Throws AbortedError.
   virtual int64_t wait(int64_t id);
 
+  /// Memory of `bytes` bytes for the rank's arena, which most operands and
+  /// results are in, where the backend wants it of a kind of its own; null:
+  /// any will do. Called before all others.
+  virtual std::shared_ptr<std::byte> allocate(int64_t bytes);
+
+  /// Called after the first run, with its arena, and after each further one
+  /// until it returns true: then runs may be captured. All ranks call it, and
+  /// get the same. Throws AbortedError.
+  virtual bool warmUp(std::byte *arena, int64_t bytes);
+
+  /// What is worth knowing of how data move, for reports: "NCCL 2.28.9,
+  /// symmetric buffers". Empty: nothing.
+  virtual std::string getDescription() const;
+
   /// Called from time to time while the rank waits for its device. Throws what
   /// has gone wrong meanwhile.
   virtual void poll() {}

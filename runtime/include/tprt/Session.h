@@ -49,7 +49,11 @@ struct RunResult {
   /// outputs. Empty for ranks that other processes host.
   std::vector<TensorMap> blocks;
   std::vector<double> seconds; ///< per measured run: from the first rank's
-                               ///< start to the last rank's end
+                               ///< start to the last rank's end; of this
+                               ///< process alone where it replays one rank
+  /// On a device, of the same runs: what is left of the time when what the host
+  /// has waited for the device is taken off.
+  std::vector<double> hostSeconds;
   std::vector<std::vector<CollectiveCount>>
       counts; ///< [rank][id], of the last run
 };
@@ -86,6 +90,10 @@ TPRT_API std::string checkTensors(const std::vector<TensorInfo> &wanted,
                                   const TensorMap &given, std::string_view kind,
                                   bool allowUnused);
 
+/// Gives whole values of parameters by name; and what is done with one.
+using GetParameter = std::function<Tensor(const std::string &name)>;
+using UseParameters = std::function<void(const GetParameter &)>;
+
 /// A program with its weights cut for the ranks. Reusable: run() may be called
 /// again with other inputs, by one thread at a time. After a failed run too,
 /// though parameters that the program updates are then of no step.
@@ -104,6 +112,9 @@ public:
 
   const Manifest &getManifest() const;
   const std::string &getBackend() const;
+  /// What the backend says of how data move, once something has run; see
+  /// Communicator::getDescription().
+  const std::string &getCommunication() const;
 
   /// Throws an input error listing every missing, unknown or wrong input; an
   /// execution error when a rank fails, naming the rank, and the collective and
@@ -115,6 +126,11 @@ public:
   /// there is no such parameter, an execution error when other processes host
   /// ranks that have a part of it.
   Tensor getParameter(const std::string &name) const;
+  /// The ranks of this process, ascending.
+  const std::vector<int64_t> &getRanks() const;
+  /// What `rank`, one of this process's, has of a parameter, dense. May be
+  /// called as getParameter().
+  Tensor getParameterBlock(const std::string &name, int64_t rank) const;
   /// Sets whole values of parameters, checked like the constructor's. All or
   /// nothing.
   void setParameters(const TensorMap &values);

@@ -190,6 +190,8 @@ void CudaDevice::dropStreams() {
   streams.clear();
 }
 
+void cuda::checkProducts() { Blas::get(); }
+
 std::shared_ptr<Device> cuda::makeDevice(const tprt_device_code &code,
                                          const CudaOptions &options) {
   return std::make_shared<CudaDevice>(code, options);

@@ -15,6 +15,10 @@ namespace tprt::cuda {
 TPRT_API std::shared_ptr<Device> makeDevice(const tprt_device_code &code,
                                             const CudaOptions &options);
 
+/// Throws an input error where a program that multiplies matrices lacks the
+/// library for it.
+void checkProducts();
+
 } // namespace tprt::cuda
 
 #endif // TPRT_LIB_CUDA_CUDADEVICE_H

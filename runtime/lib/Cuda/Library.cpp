@@ -23,8 +23,12 @@ Library::Library(LibraryInfo info) : info(std::move(info)) {
       " or newer, which programs for CUDA devices need: " + problem);
 }
 
+void *Library::lookUp(const char *symbol) const {
+  return ::dlsym(handle, symbol);
+}
+
 void *Library::findSymbol(const char *symbol) const {
-  if (void *address = ::dlsym(handle, symbol))
+  if (void *address = lookUp(symbol))
     return address;
   throw inputError(std::string(info.name) + " has no function '" + symbol +
                    "': version " + info.needed.toString() +

@@ -48,10 +48,17 @@ public:
     function = reinterpret_cast<Function *>(findSymbol(symbol));
   }
 
+  /// Where the library is too old to have it, `function` is null.
+  template <typename Function>
+  void findOptional(const char *symbol, Function *&function) const {
+    function = reinterpret_cast<Function *>(lookUp(symbol));
+  }
+
   /// Throws an input error unless `found` will do.
   void checkVersion(Version found) const;
 
 private:
+  void *lookUp(const char *symbol) const;
   void *findSymbol(const char *symbol) const;
 
   LibraryInfo info;

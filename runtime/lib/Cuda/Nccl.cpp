@@ -11,9 +11,24 @@ Nccl::Nccl() {
 #define TPRT_FUNCTION(name, result, parameters) library.find(#name, name);
   TPRT_NCCL_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION
-  int version = 0; // 22809 is 2.28.9
-  if (ncclGetVersion(&version) == ncclSuccess)
-    library.checkVersion({version / 10000, version % 10000 / 100});
+  if (ncclGetVersion(&code) != ncclSuccess)
+    throw executionError("NCCL doesn't tell its version");
+  version = {code / 10000, code % 10000 / 100};
+  library.checkVersion(version);
+  // Newer versions may leave functions out, older ones have them unfinished.
+  bool isThere = true;
+#define TPRT_FUNCTION(name, result, parameters)                                \
+  library.findOptional(#name, name);                                           \
+  isThere &= name != nullptr;
+  TPRT_NCCL_MEMORY_FUNCTIONS(TPRT_FUNCTION)
+  canRegister = isThere && version >= Version{2, 19};
+  TPRT_NCCL_WINDOW_FUNCTIONS(TPRT_FUNCTION)
+  canShare = isThere && version >= Version{2, 27};
+#undef TPRT_FUNCTION
+}
+
+std::string Nccl::getVersionString() const {
+  return version.toString() + "." + std::to_string(code % 100);
 }
 
 const Nccl &Nccl::get() {

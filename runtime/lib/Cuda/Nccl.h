@@ -13,9 +13,11 @@
 namespace tprt::cuda {
 
 struct ncclComm;
+struct ncclWindow_vidmem;
 
 using ncclResult_t = int32_t;
 using ncclComm_t = ncclComm *;
+using ncclWindow_t = ncclWindow_vidmem *;
 using ncclDataType_t = int32_t;
 using ncclRedOp_t = int32_t;
 struct ncclUniqueId {
@@ -40,6 +42,7 @@ enum : int32_t {
   ncclAvg = 4,
 
   NCCL_SPLIT_NOCOLOR = -1,
+  NCCL_WIN_COLL_SYMMETRIC = 1,
 };
 
 #define TPRT_NCCL_FUNCTIONS(X)                                                 \
@@ -77,10 +80,31 @@ enum : int32_t {
   X(ncclRecv, ncclResult_t,                                                    \
     (void *, size_t count, ncclDataType_t, int peer, ncclComm_t, CUstream))
 
+// Memory that NCCL moves data from and to directly: since 2.19.
+#define TPRT_NCCL_MEMORY_FUNCTIONS(X)                                          \
+  X(ncclMemAlloc, ncclResult_t, (void **, size_t bytes))                       \
+  X(ncclMemFree, ncclResult_t, (void *))                                       \
+  X(ncclCommRegister, ncclResult_t,                                            \
+    (ncclComm_t, void *, size_t bytes, void **handle))                         \
+  X(ncclCommDeregister, ncclResult_t, (ncclComm_t, void *handle))
+
+// The same offsets on all ranks, which read and write each other's: since 2.27.
+#define TPRT_NCCL_WINDOW_FUNCTIONS(X)                                          \
+  X(ncclCommWindowRegister, ncclResult_t,                                      \
+    (ncclComm_t, void *, size_t bytes, ncclWindow_t *, int flags))             \
+  X(ncclCommWindowDeregister, ncclResult_t, (ncclComm_t, ncclWindow_t))
+
 struct Nccl {
 #define TPRT_FUNCTION(name, result, parameters) result(*name) parameters;
   TPRT_NCCL_FUNCTIONS(TPRT_FUNCTION)
+  // Null where canRegister or canShare are false.
+  TPRT_NCCL_MEMORY_FUNCTIONS(TPRT_FUNCTION)
+  TPRT_NCCL_WINDOW_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION
+
+  /// "2.28.9".
+  std::string getVersionString() const;
+  bool canRegister = false, canShare = false;
 
   /// Loads it once. Throws an input error where it is missing or too old.
   static const Nccl &get();
@@ -91,6 +115,9 @@ struct Nccl {
 
 private:
   Nccl();
+
+  int code = 0; ///< 22809 is 2.28.9
+  Version version;
 };
 
 } // namespace tprt::cuda

@@ -14,9 +14,10 @@
 #include "Cuda/NcclCommunicator.h"
 
 #include "Cuda/CudaStream.h"
-#include "Cuda/Nccl.h"
+#include "Cuda/NcclMemory.h"
 
 #include <numeric>
+#include <set>
 
 using namespace tprt;
 using namespace tprt::cuda;
@@ -37,6 +38,7 @@ struct Plan {
   int64_t operandElements = 0, resultElements = 0;
   bool isDense = false; ///< NCCL's own collective does it
   bool isEven = false;  ///< the members' parts have one size
+  bool sendsBoxes = false;
   std::vector<Part> sent, received;
   int64_t sentBytes = 0, receivedBytes = 0;
   int64_t countedBytes = 0;
@@ -52,6 +54,9 @@ public:
   int64_t run(int64_t id, const std::byte *src, std::byte *dst) override;
   void start(int64_t id, const std::byte *src, std::byte *dst) override;
   int64_t wait(int64_t id) override;
+  std::shared_ptr<std::byte> allocate(int64_t bytes) override;
+  bool warmUp(std::byte *arena, int64_t bytes) override;
+  std::string getDescription() const override;
   void poll() override;
   void barrier() override;
   void abort(const std::string &reason) override;
@@ -59,6 +64,8 @@ public:
 
 private:
   ncclComm_t getComm(const std::vector<std::vector<int64_t>> &groups);
+  void connect();
+  bool sharesOffsets(const std::byte *arena, int64_t bytes);
   void makePlan(const Collective &collective, Plan &plan);
   void addParts(const Collective &collective, const std::vector<int64_t> &group,
                 Plan &plan);
@@ -83,6 +90,11 @@ private:
   /// One for each distinct list of groups, split from the world's.
   std::map<std::vector<std::vector<int64_t>>, ncclComm_t> comms;
   std::vector<Plan> plans; ///< by collective
+  /// Where the first run's operands and results are, until it has ended.
+  std::vector<const std::byte *> addresses;
+  bool isWarm = false;
+  std::vector<std::unique_ptr<Registration>> registrations;
+  std::string buffers = "plain"; ///< of the arena, for people
   bool isAborted = false;
 };
 
@@ -147,14 +159,23 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
   TPRT_NCCL(ncclCommInitRank, nullptr, &world,
             static_cast<int>(manifest.worldSize), id, static_cast<int>(rank));
   plans.resize(manifest.collectives.size());
-  // In the same order everywhere: splitting is collective itself.
-  for (size_t i = 0; i < plans.size(); ++i)
-    makePlan(manifest.collectives[i], plans[i]);
+  try {
+    // In the same order everywhere: splitting is collective itself.
+    for (size_t i = 0; i < plans.size(); ++i)
+      makePlan(manifest.collectives[i], plans[i]);
+    connect();
+  } catch (const AbortedError &) { // the others know
+    throw;
+  } catch (const std::exception &error) {
+    abort("rank " + std::to_string(rank) + " failed: " + error.what());
+    throw;
+  }
 }
 
 NcclCommunicator::~NcclCommunicator() {
   if (isAborted)
     return;
+  registrations.clear();
   for (auto &[groups, comm] : comms)
     if (comm && comm != world)
       nccl.ncclCommDestroy(comm);
@@ -182,6 +203,43 @@ NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
       }
   TPRT_NCCL(ncclCommSplit, world, world, color, key, &entry->second, nullptr);
   return entry->second;
+}
+
+/// Lets the members of each communicator meet, and those that send boxes to
+/// each other: what doesn't connect fails here, and nothing waits for it while
+/// a run is captured.
+void NcclCommunicator::connect() {
+  std::map<ncclComm_t, std::set<int64_t>> sentTo, receivedFrom;
+  for (const Plan &plan : plans) {
+    if (!plan.sendsBoxes)
+      continue;
+    for (const Part &part : plan.sent)
+      if (part.peer != plan.position)
+        sentTo[plan.comm].insert(part.peer);
+    for (const Part &part : plan.received)
+      if (part.peer != plan.position)
+        receivedFrom[plan.comm].insert(part.peer);
+  }
+  std::byte *scratch = stream.getStaging(2 * sizeof(float));
+  std::byte *received = scratch + sizeof(float);
+  stream.beginRun();
+  stream.fill(scratch, 0, 1, 2 * sizeof(float));
+  for (auto &[groups, comm] : comms) { // in the same order everywhere
+    if (!comm)
+      continue;
+    TPRT_NCCL(ncclAllReduce, comm, scratch, scratch, 1, ncclFloat32, ncclSum,
+              comm, stream.get());
+    TPRT_NCCL(ncclGroupStart, comm);
+    for (int64_t peer : sentTo[comm])
+      TPRT_NCCL(ncclSend, comm, scratch, 1, ncclUint8, static_cast<int>(peer),
+                comm, stream.get());
+    for (int64_t peer : receivedFrom[comm])
+      TPRT_NCCL(ncclRecv, comm, received, 1, ncclUint8, static_cast<int>(peer),
+                comm, stream.get());
+    TPRT_NCCL(ncclGroupEnd, comm);
+  }
+  stream.endRun();
+  stream.finish([this](auto) { poll(); });
 }
 
 /// The boxes that this rank exchanges with each member, itself included.
@@ -246,9 +304,10 @@ void NcclCommunicator::makePlan(const Collective &c, Plan &plan) {
   case CollectiveKind::AllGather:
   case CollectiveKind::ReduceScatter:
     plan.isDense = plan.isEven && isOutermost(parts[rank], c.dim);
+    plan.sendsBoxes = c.kind == CollectiveKind::AllGather && !plan.isEven;
     break;
   default:
-    break;
+    plan.sendsBoxes = true;
   }
   addParts(c, *group, plan);
 }
@@ -336,6 +395,8 @@ void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
   if (!plan.comm)
     throw executionError("rank " + std::to_string(rank) +
                          " is in no group of " + describe(c, id));
+  if (!isWarm)
+    addresses.insert(addresses.end(), {src, dst});
   switch (c.kind) {
   case CollectiveKind::AllReduce:
     if (plan.resultElements > 0)
@@ -378,6 +439,50 @@ int64_t NcclCommunicator::wait(int64_t id) {
   return plans[id].countedBytes;
 }
 
+std::shared_ptr<std::byte> NcclCommunicator::allocate(int64_t bytes) {
+  return allocateForNccl(stream.getContext(), bytes);
+}
+
+/// Whether all ranks' collectives use the same offsets of their arenas.
+bool NcclCommunicator::sharesOffsets(const std::byte *arena, int64_t bytes) {
+  std::string offsets = std::to_string(bytes);
+  for (const std::byte *address : addresses)
+    offsets += address >= arena && address < arena + bytes
+                   ? " " + std::to_string(address - arena)
+                   : " -";
+  std::vector<std::string> all = rendezvous.exchange(offsets);
+  return std::all_of(all.begin(), all.end(), [&](const std::string &other) {
+    return other == offsets;
+  });
+}
+
+bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
+  if (isWarm)
+    return true;
+  isWarm = true;
+  if (!nccl.canRegister || bytes == 0)
+    return true;
+  bool shares = sharesOffsets(arena, bytes);
+  addresses = {};
+  if (!shares) {
+    buffers = "plain (the ranks' offsets differ)";
+    return true;
+  }
+  bool isSymmetric = true;
+  for (auto &[groups, comm] : comms) // in the same order everywhere
+    if (comm) {
+      registrations.push_back(
+          std::make_unique<Registration>(comm, arena, bytes));
+      isSymmetric &= registrations.back()->isSymmetric();
+    }
+  buffers = isSymmetric ? "symmetric" : "registered";
+  return false; // what NCCL does in such memory, it is to do once uncaptured
+}
+
+std::string NcclCommunicator::getDescription() const {
+  return "NCCL " + nccl.getVersionString() + ", " + buffers + " buffers";
+}
+
 void NcclCommunicator::barrier() {
   try {
     rendezvous.exchange("");
@@ -408,6 +513,8 @@ void NcclCommunicator::abort(const std::string &reason) {
   if (isAborted)
     return;
   isAborted = true;
+  for (std::unique_ptr<Registration> &registration : registrations)
+    registration->forget();
   // Ends their kernels, and frees them.
   for (auto &[groups, comm] : comms)
     if (comm && comm != world)

@@ -41,6 +41,10 @@ extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
 constexpr int splitNoColor = NCCL_SPLIT_NOCOLOR;
 #undef NCCL_SPLIT_NOCOLOR
 #endif
+#ifdef NCCL_WIN_COLL_SYMMETRIC
+constexpr int winCollSymmetric = NCCL_WIN_COLL_SYMMETRIC;
+#undef NCCL_WIN_COLL_SYMMETRIC
+#endif
 
 #include "Cuda/Blas.h"
 #include "Cuda/Driver.h"
@@ -162,6 +166,13 @@ CHECK_FIELD(cublasLtMatmulHeuristicResult_t, state)
       IsSameFunction<decltype(ours::Nccl::name), decltype(&::name)>::value,    \
       #name);
 TPRT_NCCL_FUNCTIONS(CHECK_NCCL)
+#if NCCL_VERSION_CODE >= 21900
+TPRT_NCCL_MEMORY_FUNCTIONS(CHECK_NCCL)
+#endif
+#if NCCL_VERSION_CODE >= 22700
+TPRT_NCCL_WINDOW_FUNCTIONS(CHECK_NCCL)
+static_assert(ours::NCCL_WIN_COLL_SYMMETRIC == winCollSymmetric);
+#endif
 
 CHECK_VALUE(ncclSuccess)
 CHECK_VALUE(ncclUint8)

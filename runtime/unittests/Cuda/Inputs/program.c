@@ -81,6 +81,14 @@ ENTRY(started) {
   return tprt_collective_wait(ctx, 1);
 }
 
+/* y = x * w + b, whose operand is elsewhere in rank 1's arena. */
+ENTRY(shifted) {
+  char *at = (char *)arena + (rank == 1 ? 32 : 0);
+  CHECK(tprt_gemm(ctx, &product, inputs[0], parameters[0], at,
+                  rank == 0 ? parameters[1] : NULL));
+  return tprt_collective(ctx, 0, at, outputs[0]);
+}
+
 /* y[i] = 7 by copies and fills of all widths. */
 ENTRY(moves) {
   uint32_t bits;
