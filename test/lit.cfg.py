@@ -24,6 +24,8 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TP_KILLS"):
 
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%examples", os.path.join(config.tp_source_dir, "examples")))
+# NVIDIA's libraries without a device.
+config.substitutions.append(("%fake_cuda", os.path.join(config.tp_binary_dir, "fake-cuda")))
 config.substitutions.append(("%plugin", os.path.join(config.tp_binary_dir, "lib", "TPPlugin.so")))
 
 for tool in ("tp-import", "tp-opt", "tp-compile", "tp-run", "tp-ckpt"):

@@ -252,23 +252,30 @@ CheckpointDirectory::~CheckpointDirectory() {
     ::close(lock);
 }
 
-/// What a session's parameters are written from: the model's, or the
-/// optimizer's.
-static std::vector<TensorSource> collectSources(const Session &session,
-                                                bool ofOptimizer) {
+std::vector<TensorSource> tprt::collectSources(const Manifest &manifest,
+                                               const GetParameter &getParameter,
+                                               bool ofOptimizer) {
   std::vector<TensorSource> sources;
-  for (const TensorInfo &info : session.getManifest().parameters)
+  for (const TensorInfo &info : manifest.parameters)
     if (info.name.starts_with(optimizerPrefix) == ofOptimizer)
       sources.push_back(
-          makeSource(info.name, info.dtype, info.shape, [&session, &info] {
-            return session.getParameter(info.name);
+          makeSource(info.name, info.dtype, info.shape, [&getParameter, &info] {
+            return getParameter(info.name);
           }));
   return sources;
 }
 
 std::string CheckpointDirectory::write(const Session &session, int64_t step,
                                        const DataState &data) {
-  const Manifest &manifest = session.getManifest();
+  return write(
+      session.getManifest(),
+      [&](const std::string &name) { return session.getParameter(name); }, step,
+      data);
+}
+
+std::string CheckpointDirectory::write(const Manifest &manifest,
+                                       const GetParameter &getParameter,
+                                       int64_t step, const DataState &data) {
   std::string finalPath = path + "/" + nameCheckpoint(step);
   Checkpoint checkpoint;
   checkpoint.path = makeTemporaryName(finalPath + std::string(temporaryMark));
@@ -285,8 +292,9 @@ std::string CheckpointDirectory::write(const Session &session, int64_t step,
     for (const char *stem : stems)
       for (WrittenFile &file : writeShardedSafetensors(
                checkpoint.path, stem,
-               distributeOverFiles(collectSources(session, stem != stems[0]),
-                                   manifest.worldSize),
+               distributeOverFiles(
+                   collectSources(manifest, getParameter, stem != stems[0]),
+                   manifest.worldSize),
                manifest.worldSize))
         checkpoint.files.push_back(std::move(file));
     OutputFile file(checkpoint.path + "/" + manifestName);

@@ -267,8 +267,18 @@ bool Dataset::hasInput(std::string_view name) const {
   });
 }
 
-TensorMap Dataset::getBatch(int64_t position,
-                            std::optional<uint64_t> seed) const {
+/// Which rows of an input the ranks read; all, where `ranks` is empty.
+static std::vector<bool> findRows(const TensorInfo &input,
+                                  const std::vector<int64_t> &ranks) {
+  std::vector<bool> rows(input.shape[0], ranks.empty());
+  for (int64_t rank : ranks)
+    for (const Piece &piece : input.shards[rank].dims[0])
+      std::fill_n(rows.begin() + piece.offset, piece.size, true);
+  return rows;
+}
+
+TensorMap Dataset::getBatch(int64_t position, std::optional<uint64_t> seed,
+                            const std::vector<int64_t> &ranks) const {
   std::vector<int64_t> examples;
   std::optional<EpochOrder> order;
   int64_t orderEpoch = -1;
@@ -284,9 +294,11 @@ TensorMap Dataset::getBatch(int64_t position,
     Tensor tensor{source.input.dtype, source.input.shape, nullptr};
     std::shared_ptr<std::byte> data = allocateAligned(tensor.getNumBytes());
     int64_t rowBytes = source.elements * byteWidth(tensor.dtype);
+    std::vector<bool> rows = findRows(source.input, ranks);
     for (int64_t i = 0; i < batchSize; ++i)
-      source.convert(source.data.get() + examples[i] * source.stride,
-                     data.get() + i * rowBytes, source.elements);
+      if (rows[i])
+        source.convert(source.data.get() + examples[i] * source.stride,
+                       data.get() + i * rowBytes, source.elements);
     tensor.data = data;
     batch[source.input.name] = tensor;
   }

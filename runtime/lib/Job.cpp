@@ -4,8 +4,10 @@
 
 #include "Cuda/NcclCommunicator.h"
 #include "Rendezvous.h"
+#include "ShardedTensors.h"
 
 #include <charconv>
+#include <numeric>
 
 using namespace tprt;
 
@@ -80,6 +82,79 @@ Connection::~Connection() = default;
 
 std::vector<std::string> Connection::exchange(const std::string &mine) {
   return impl->rendezvous.exchange(mine);
+}
+
+std::string Connection::broadcast(const std::string &mine) {
+  return impl->rendezvous.broadcast(mine);
+}
+
+void Connection::abort(const std::string &reason) noexcept {
+  impl->rendezvous.abort(reason);
+}
+
+/// The ranks of a job whose blocks are needed for the whole.
+static std::vector<int64_t> getOwners(const Manifest &manifest,
+                                      const TensorInfo &info) {
+  std::vector<int64_t> ranks(manifest.worldSize);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return chooseSources(info, ranks);
+}
+
+static const TensorInfo &getParameter(const Manifest &manifest,
+                                      const std::string &name) {
+  for (const TensorInfo &info : manifest.parameters)
+    if (info.name == name)
+      return info;
+  throw inputError("the program has no parameter '" + name + "'");
+}
+
+/// What this rank hands in for a parameter.
+static std::string packBlock(const Session &session, const TensorInfo &info,
+                             int64_t rank) {
+  std::vector<int64_t> owners = getOwners(session.getManifest(), info);
+  if (std::find(owners.begin(), owners.end(), rank) == owners.end())
+    return "";
+  Tensor block = session.getParameterBlock(info.name, rank);
+  return {reinterpret_cast<const char *>(block.data.get()),
+          static_cast<size_t>(block.getNumBytes())};
+}
+
+static Tensor unpackBlocks(const Manifest &manifest, const TensorInfo &info,
+                           const std::vector<std::string> &blocks) {
+  Tensor whole{info.dtype, info.shape, nullptr};
+  std::shared_ptr<std::byte> data = allocateAligned(whole.getNumBytes());
+  for (int64_t rank : getOwners(manifest, info))
+    writeBlock(info.shape, info.shards[rank], byteWidth(info.dtype),
+               reinterpret_cast<const std::byte *>(blocks[rank].data()),
+               data.get());
+  whole.data = data;
+  return whole;
+}
+
+void Connection::withParameters(const Session &session,
+                                const UseParameters &work) {
+  Rendezvous &rendezvous = impl->rendezvous;
+  const Manifest &manifest = session.getManifest();
+  int64_t rank = impl->job.rank;
+  if (rank > 0) { // until there is no further name
+    for (std::string name; !(name = rendezvous.broadcast("")).empty();)
+      rendezvous.gather(packBlock(session, getParameter(manifest, name), rank));
+    return;
+  }
+  std::mutex mutex;
+  try {
+    work([&](const std::string &name) {
+      const TensorInfo &info = getParameter(manifest, name);
+      std::lock_guard<std::mutex> lock(mutex);
+      rendezvous.broadcast(name);
+      return unpackBlocks(manifest, info,
+                          rendezvous.gather(packBlock(session, info, rank)));
+    });
+  } catch (const std::exception &error) {
+    rendezvous.abort("rank 0 failed: " + std::string(error.what()));
+    throw;
+  }
+  rendezvous.broadcast("");
 }
 
 CommunicatorFactory Connection::getNccl() {

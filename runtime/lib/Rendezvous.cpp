@@ -182,7 +182,8 @@ void Rendezvous::send(int64_t peer, const Message &message) {
     throw AbortedError("rank " + std::to_string(peer) + " has left");
 }
 
-std::string Rendezvous::receive(int64_t peer) {
+std::string Rendezvous::receive(int64_t peer,
+                                std::chrono::milliseconds timeout) {
   if (!waitFor(sockets[peer], timeout))
     fail("no progress for " + std::to_string(timeout.count() / 1000) +
          " s: rank " + std::to_string(rank) + " waits for rank " +
@@ -208,7 +209,7 @@ std::vector<std::string> Rendezvous::exchange(const std::string &mine) {
   all[rank] = mine;
   if (rank == 0) {
     for (int64_t peer = 1; peer < worldSize; ++peer)
-      all[peer] = receive(peer);
+      all[peer] = receive(peer, timeout);
     for (int64_t peer = 1; peer < worldSize; ++peer)
       for (const std::string &text : all)
         send(peer, {false, text});
@@ -216,8 +217,28 @@ std::vector<std::string> Rendezvous::exchange(const std::string &mine) {
   }
   send(0, {false, mine});
   for (std::string &text : all)
-    text = receive(0);
+    text = receive(0, timeout);
   return all;
+}
+
+std::vector<std::string> Rendezvous::gather(const std::string &mine) {
+  if (rank > 0) {
+    send(0, {false, mine});
+    return {};
+  }
+  std::vector<std::string> all(worldSize);
+  all[0] = mine;
+  for (int64_t peer = 1; peer < worldSize; ++peer)
+    all[peer] = receive(peer, timeout);
+  return all;
+}
+
+std::string Rendezvous::broadcast(const std::string &mine) {
+  if (rank > 0)
+    return receive(0, std::chrono::milliseconds(0));
+  for (int64_t peer = 1; peer < worldSize; ++peer)
+    send(peer, {false, mine});
+  return mine;
 }
 
 void Rendezvous::poll() {
@@ -228,7 +249,7 @@ void Rendezvous::poll() {
     char kind = 0;
     ssize_t count = ::recv(sockets[peer], &kind, 1, MSG_PEEK | MSG_DONTWAIT);
     if (count == 0 || (count == 1 && kind == 'A'))
-      receive(peer); // throws
+      receive(peer, timeout); // throws
   }
 }
 

@@ -26,6 +26,12 @@ public:
   /// aborted or left.
   std::vector<std::string> exchange(const std::string &mine);
 
+  /// The same for rank 0 alone; the others get nothing.
+  std::vector<std::string> gather(const std::string &mine);
+  /// What rank 0 has handed in, on all ranks, which wait for it for however
+  /// long.
+  std::string broadcast(const std::string &mine);
+
   /// Throws AbortedError when another one has aborted or left.
   void poll();
 
@@ -41,7 +47,7 @@ private:
   void listen(const Job &job);
   void connect(const Job &job);
   void send(int64_t peer, const Message &message);
-  std::string receive(int64_t peer);
+  std::string receive(int64_t peer, std::chrono::milliseconds timeout);
   [[noreturn]] void fail(const std::string &reason);
 
   const int64_t rank, worldSize;

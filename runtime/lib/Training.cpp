@@ -58,23 +58,33 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
   checkTrainingProgram(session.getManifest());
   TrainingResult training;
   training.step = start;
-  auto save = [&] {
-    if (!options.checkpoints || !training.checkpoint.empty())
-      return;
+  auto write = [&](const GetParameter &getParameter) {
     training.checkpoint = options.checkpoints->write(
-        session, training.step,
+        session.getManifest(), getParameter, training.step,
         {data.getNumExamples(), position, options.seed});
     if (options.checkpointKeep > 0)
       options.checkpoints->keepLast(options.checkpointKeep, training.step);
     if (options.onCheckpoint)
       options.onCheckpoint(training.checkpoint);
   };
+  int64_t savedStep = start;
+  auto save = [&] {
+    if (savedStep == training.step)
+      return;
+    savedStep = training.step;
+    if (options.withParameters)
+      options.withParameters(write);
+    else if (options.checkpoints)
+      write(
+          [&](const std::string &name) { return session.getParameter(name); });
+  };
   while (training.step < options.steps) {
     training.wasStopped = options.shouldStop && options.shouldStop();
     if (training.wasStopped)
       break;
     Clock::time_point before = Clock::now();
-    TensorMap inputs = data.getBatch(position, options.seed);
+    TensorMap inputs =
+        data.getBatch(position, options.seed, session.getRanks());
     inputs.insert(options.constants.begin(), options.constants.end());
     RunResult result = session.run(inputs, {.recording = options.recording});
     position += data.getBatchSize();
@@ -97,7 +107,6 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
         training.step % options.checkpointEvery == 0)
       save();
   }
-  if (training.step > start)
-    save();
+  save();
   return training;
 }

@@ -115,20 +115,26 @@ SessionOptions getSessionOptions(const Options &options, const Job *job,
   return sessionOptions;
 }
 
-void writeProgramWeights(const Options &options, const Session &session) {
+void withParameters(const Session &session, Connection *connection,
+                    const UseParameters &work) {
+  if (connection)
+    connection->withParameters(session, work);
+  else
+    work([&](const std::string &name) { return session.getParameter(name); });
+}
+
+void writeProgramWeights(const Options &options, const Session &session,
+                         Connection *connection) {
   if (options.outputWeights.empty())
     return;
-  std::vector<TensorSource> sources;
-  for (const TensorInfo &info : session.getManifest().parameters)
-    if (!info.name.starts_with(optimizerPrefix))
-      sources.push_back(
-          makeSource(info.name, info.dtype, info.shape, [&session, &info] {
-            return session.getParameter(info.name);
-          }));
-  std::filesystem::path path = options.outputWeights;
-  std::string directory = path.parent_path().string();
-  writeSafetensors(directory.empty() ? "." : directory,
-                   path.filename().string(), std::move(sources));
+  withParameters(session, connection, [&](const GetParameter &getParameter) {
+    std::filesystem::path path = options.outputWeights;
+    std::string directory = path.parent_path().string();
+    writeSafetensors(directory.empty() ? "." : directory,
+                     path.filename().string(),
+                     collectSources(session.getManifest(), getParameter,
+                                    /*ofOptimizer=*/false));
+  });
 }
 
 std::optional<Recording> makeRecording(const Options &options) {

@@ -90,8 +90,14 @@ std::optional<tprt::Profile> makeProfile(const Options &options,
 void writeTrace(const Options &options, const tprt::Manifest &manifest,
                 const tprt::Recording *recording);
 
+/// Calls `work` with what gives the session's parameters: at once, or at rank 0
+/// of the job, whose ranks all call this.
+void withParameters(const tprt::Session &session, tprt::Connection *connection,
+                    const tprt::UseParameters &work);
+
 /// Writes the model's parameters, not the optimizer's, where --output-weights
-/// says so.
-void writeProgramWeights(const Options &options, const tprt::Session &session);
+/// says so. All ranks of a job call it.
+void writeProgramWeights(const Options &options, const tprt::Session &session,
+                         tprt::Connection *connection);
 
 #endif // TP_RUN_COMMANDLINE_H

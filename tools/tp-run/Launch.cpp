@@ -2,6 +2,7 @@
 
 #include "Launch.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <csignal>
@@ -44,6 +45,26 @@ static int listenLocally(uint16_t &port) {
   return listener;
 }
 
+/// The ranks of `tp-run -n` that run, else 0, for the signal handler of the
+/// process that has started them.
+static volatile pid_t ranks[4096];
+static volatile std::sig_atomic_t numRanks = 0;
+
+/// Ranks end as they see fit when this process is to end. Those of a terminal's
+/// Ctrl-C have got the signal themselves.
+static void passSignalsOn() {
+  struct sigaction action = {};
+  action.sa_sigaction = [](int signal, siginfo_t *info, void *) {
+    if (info->si_code != SI_KERNEL)
+      for (int i = 0; i < numRanks; ++i)
+        if (ranks[i] > 0)
+          ::kill(ranks[i], signal);
+  };
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
 static int toExitCode(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
 }
@@ -62,6 +83,7 @@ std::optional<int> startProcesses(int64_t processes) {
     }
     if (child > 0) {
       children.push_back(child);
+      ranks[rank] = child;
       continue;
     }
     auto set = [](const char *name, const std::string &value) {
@@ -79,6 +101,8 @@ std::optional<int> startProcesses(int64_t processes) {
     return std::nullopt;
   }
   ::close(listener);
+  numRanks = processes;
+  passSignalsOn();
 
   // Who fails tells the others, which end on their own; unless it couldn't.
   constexpr unsigned patience = 30; // seconds
@@ -91,6 +115,7 @@ std::optional<int> startProcesses(int64_t processes) {
     if (child > 0) {
       --left;
       std::erase(children, child);
+      std::replace(std::begin(ranks), std::end(ranks), child, 0);
       if (toExitCode(status) != 0 && exitCode == 0)
         exitCode = toExitCode(status);
       continue;

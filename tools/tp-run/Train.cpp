@@ -10,6 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -231,17 +233,75 @@ static void printSummary(const TrainingResult &result, int64_t start,
     std::cout << "checkpoint: " << result.checkpoint << "\n";
 }
 
-ExitCode train(const Options &options) {
+namespace {
+
+/// Whether training ends before its time, in which the ranks of a job agree:
+/// where one has got a signal, all end after the same step. They ask each other
+/// now and then, as often as rank 0 says, so that steps needn't wait for it.
+class Interruption {
+public:
+  explicit Interruption(Connection *connection) : connection(connection) {}
+
+  /// Called by all ranks before each step.
+  bool isWanted() {
+    if (!connection)
+      return isInterrupted != 0;
+    if (stepsLeft-- > 0)
+      return false;
+    std::vector<std::string> all = connection->exchange(
+        (isInterrupted ? "1 " : "0 ") + std::to_string(chooseSteps()));
+    stepsLeft = std::atoll(all[0].c_str() + 2) - 1;
+    return std::any_of(all.begin(), all.end(), [](const std::string &other) {
+      return other[0] == '1';
+    });
+  }
+
+private:
+  /// How many steps take a tenth of a second, by those since the last call.
+  int64_t chooseSteps() {
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point now = Clock::now();
+    double seconds = std::chrono::duration<double>(now - last).count();
+    numSteps = std::clamp<int64_t>(
+        std::llround(0.1 * numSteps / std::max(seconds, 1e-9)), 1,
+        2 * numSteps);
+    last = now;
+    return numSteps;
+  }
+
+  Connection *connection;
+  int64_t stepsLeft = 0, numSteps = 1;
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+/// What all ranks continue from: what rank 0 has chosen.
+static std::optional<Checkpoint> agreeOnCheckpoint(const Options &options,
+                                                   const Job *job,
+                                                   Connection *connection) {
+  if (!job)
+    return chooseCheckpoint(options.training);
+  if (job->rank > 0) {
+    std::string path = connection->broadcast("");
+    return path.empty() ? std::nullopt : std::optional(readCheckpoint(path));
+  }
+  std::optional<Checkpoint> chosen = chooseCheckpoint(options.training);
+  connection->broadcast(chosen ? chosen->path : "");
+  return chosen;
+}
+
+static ExitCode trainRank(const Options &options,
+                          const std::shared_ptr<const Artifact> &artifact,
+                          const Job *job, Connection *connection) {
   const TrainingArguments &arguments = options.training;
-  if (arguments.data.empty())
-    throw UsageError("--steps: give the examples, --data NAME=PATH");
-  catchSignals();
-  std::shared_ptr<const Artifact> artifact =
-      loadProgram(options.program, !options.noCache);
   const Manifest &manifest = artifact->getManifest();
+  const bool isFirst = !job || job->rank == 0; // who reports and writes
   checkTrainingProgram(manifest);
-  checkCanBeWritten(arguments.lossCurve);
-  checkCanBeWritten(options.outputWeights);
+  if (isFirst) {
+    checkCanBeWritten(arguments.lossCurve);
+    checkCanBeWritten(options.outputWeights);
+  }
   Dataset data = openData(arguments, manifest);
 
   TrainingOptions trainingOptions;
@@ -258,10 +318,10 @@ ExitCode train(const Options &options) {
   trainingOptions.recording = recording ? &*recording : nullptr;
 
   std::optional<CheckpointDirectory> checkpoints;
-  if (!arguments.checkpointDirectory.empty())
+  if (!arguments.checkpointDirectory.empty() && isFirst)
     checkpoints.emplace(arguments.checkpointDirectory);
   trainingOptions.checkpoints = checkpoints ? &*checkpoints : nullptr;
-  std::optional<Checkpoint> from = chooseCheckpoint(arguments);
+  std::optional<Checkpoint> from = agreeOnCheckpoint(options, job, connection);
   int64_t start = from ? from->step : 0, position = 0;
   if (from && !arguments.resetData) {
     try {
@@ -272,19 +332,21 @@ ExitCode train(const Options &options) {
     }
     position = from->data.position;
   }
-  if (findJob(options, manifest))
-    throw inputError("--steps isn't supported with --comm=nccl");
   Session session(artifact,
                   from ? loadCheckpoint(*from, manifest)
                        : readProgramWeights(options, manifest),
-                  getSessionOptions(options));
-  if (from)
+                  getSessionOptions(options, job, connection));
+  if (!arguments.checkpointDirectory.empty())
+    trainingOptions.withParameters = [&](const UseParameters &work) {
+      withParameters(session, connection, work);
+    };
+  if (from && isFirst)
     std::cout << "resuming from '" << from->path << "': step " << start
               << " of " << arguments.steps << std::endl;
 
   std::optional<MetricsFile> metrics;
   LossHistory losses;
-  if (!arguments.metrics.empty()) {
+  if (!arguments.metrics.empty() && isFirst) {
     metrics.emplace(arguments.metrics, start);
     losses = metrics->getHistory();
   }
@@ -293,22 +355,34 @@ ExitCode train(const Options &options) {
   double seconds = 0;
   TrainingResult result;
   {
-    Progress progress(arguments.steps, tokens);
+    std::optional<Progress> progress;
+    if (isFirst)
+      progress.emplace(arguments.steps, tokens);
     trainingOptions.onStep = [&](const StepReport &report) {
+      if (!isFirst)
+        return;
       last = report;
       seconds += report.seconds;
       losses.emplace_back(report.step, report.loss);
       if (metrics)
         metrics->write(report, tokens);
-      progress.show(report);
+      progress->show(report);
     };
-    trainingOptions.shouldStop = [] { return isInterrupted != 0; };
+    trainingOptions.shouldStop = [interruption =
+                                      Interruption(connection)]() mutable {
+      return interruption.isWanted();
+    };
     try {
       result = tprt::train(session, data, start, position, trainingOptions);
     } catch (const Error &) {
       drawCurve(options, losses);
       throw;
     }
+  }
+  if (!isFirst) {
+    if (!result.wasStopped)
+      writeProgramWeights(options, session, connection);
+    return result.wasStopped ? Interrupted : Success;
   }
   drawCurve(options, losses);
   writeTrace(options, manifest, trainingOptions.recording);
@@ -329,6 +403,27 @@ ExitCode train(const Options &options) {
                       : "; the same command continues from there\n");
     return Interrupted;
   }
-  writeProgramWeights(options, session);
+  writeProgramWeights(options, session, connection);
   return Success;
+}
+
+ExitCode train(const Options &options) {
+  if (options.training.data.empty())
+    throw UsageError("--steps: give the examples, --data NAME=PATH");
+  catchSignals();
+  std::shared_ptr<const Artifact> artifact =
+      loadProgram(options.program, !options.noCache);
+  std::optional<Job> job = findJob(options, artifact->getManifest());
+  if (!job)
+    return trainRank(options, artifact, nullptr, nullptr);
+  Connection connection(*job, getTimeout(options));
+  try {
+    return trainRank(options, artifact, &*job, &connection);
+  } catch (const AbortedError &) { // the others know
+    throw;
+  } catch (const std::exception &error) {
+    connection.abort("rank " + std::to_string(job->rank) +
+                     " failed: " + error.what());
+    throw;
+  }
 }

@@ -149,11 +149,8 @@ static ExitCode run(const Options &options) {
   TensorMap weights = readProgramWeights(options, manifest);
   std::optional<Job> job = findJob(options, manifest);
   std::optional<Connection> connection;
-  if (job) {
-    if (!options.outputWeights.empty())
-      throw inputError("--output-weights isn't supported with --comm=nccl");
+  if (job)
     connection.emplace(*job, getTimeout(options));
-  }
   Session session(artifact, weights,
                   getSessionOptions(options, job ? &*job : nullptr,
                                     connection ? &*connection : nullptr));
@@ -164,8 +161,10 @@ static ExitCode run(const Options &options) {
   RunResult result = session.run(inputs, runOptions);
   if (job) {
     gatherResult(manifest, *job, *connection, result);
-    if (job->rank != 0)
-      return Success; // rank 0 compares and writes
+    if (job->rank != 0) { // rank 0 compares and writes
+      writeProgramWeights(options, session, &*connection);
+      return Success;
+    }
   }
   std::optional<Profile> profile =
       makeProfile(options, manifest, runOptions.recording);
@@ -192,7 +191,7 @@ static ExitCode run(const Options &options) {
   for (OutputFile &file : files)
     file.commit();
   writeTrace(options, manifest, runOptions.recording);
-  writeProgramWeights(options, session);
+  writeProgramWeights(options, session, connection ? &*connection : nullptr);
   if (options.json.empty() && options.run.repeat > 1)
     std::cout << describe(summarize(result.seconds));
   if (options.json != "-" && profile)

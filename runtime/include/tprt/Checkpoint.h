@@ -26,6 +26,12 @@ namespace tprt {
 /// Parameters of this prefix are the optimizer's state.
 inline constexpr std::string_view optimizerPrefix = "optimizer.";
 
+/// What a program's parameters are written from: the model's, or the
+/// optimizer's. `manifest` and `getParameter` outlive them.
+TPRT_API std::vector<TensorSource>
+collectSources(const Manifest &manifest, const GetParameter &getParameter,
+               bool ofOptimizer);
+
 /// Where in its data a training is.
 struct DataState {
   int64_t numExamples = 0; ///< of the whole data
@@ -98,6 +104,9 @@ public:
   /// replaced. Throws when the disk doesn't take it, leaving nothing.
   std::string write(const Session &session, int64_t step,
                     const DataState &data);
+  /// The same where other processes host ranks.
+  std::string write(const Manifest &manifest, const GetParameter &getParameter,
+                    int64_t step, const DataState &data);
 
   /// Removes all complete checkpoints up to `step`, but the last `count` of
   /// them. Later ones are of a training that this one, resumed before them,

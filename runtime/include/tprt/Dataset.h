@@ -64,7 +64,9 @@ public:
   /// the last examples of an epoch that fill no batch go into one with the
   /// first of the next. Epochs are shuffled by `seed`; without, examples come
   /// in the order of the files.
-  TensorMap getBatch(int64_t position, std::optional<uint64_t> seed) const;
+  /// `ranks`: whose rows are read; those of others are undefined. Empty: all.
+  TensorMap getBatch(int64_t position, std::optional<uint64_t> seed,
+                     const std::vector<int64_t> &ranks = {}) const;
 
 private:
   /// Where one input's rows come from.

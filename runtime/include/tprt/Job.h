@@ -10,7 +10,7 @@
 #ifndef TPRT_JOB_H
 #define TPRT_JOB_H
 
-#include "tprt/Communicator.h"
+#include "tprt/Session.h"
 
 #include <functional>
 #include <optional>
@@ -46,6 +46,19 @@ public:
   /// What each rank has handed in, by rank. All ranks call it. Throws
   /// AbortedError when one of them has left.
   std::vector<std::string> exchange(const std::string &mine);
+
+  /// What rank 0 has handed in, on all ranks, which all call it. Throws as
+  /// exchange(); a rank waits as long as the others need.
+  std::string broadcast(const std::string &mine);
+
+  /// Calls `work` at rank 0 with a function that gives whole parameters by
+  /// name, and may be called by several threads, and returns when it has; the
+  /// others hand in what they have meanwhile. All ranks call it while nothing
+  /// runs. Throws what `work` throws, elsewhere AbortedError.
+  void withParameters(const Session &session, const UseParameters &work);
+
+  /// Tells the others why this rank ends.
+  void abort(const std::string &reason) noexcept;
 
   /// The `nccl` backend: this process is one rank, on a device of its own.
   /// Where NCCL's sums are in another order than `local`'s, results may differ

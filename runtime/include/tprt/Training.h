@@ -36,6 +36,10 @@ struct TrainingOptions {
   CheckpointDirectory *checkpoints = nullptr; ///< null: none are written
   int64_t checkpointEvery = 0; ///< steps; 0: only when training ends
   int64_t checkpointKeep = 0;  ///< how many are kept; 0: all
+  /// Where other processes host ranks and checkpoints are written, by rank 0,
+  /// which alone has `checkpoints`: brings parameters there, as
+  /// Connection::withParameters.
+  std::function<void(const UseParameters &)> withParameters;
 
   /// Takes, if given, what the ranks do in each step.
   Recording *recording = nullptr;

@@ -1,5 +1,6 @@
 //===- NcclTest.cpp - Jobs, and sessions of one rank each ----------------===//
 
+#include "Cuda/Nccl.h"
 #include "Fake.h"
 #include "Jobs.h"
 #include "ToyManifest.h"
@@ -105,9 +106,63 @@ TEST(Job, SaysWhoIsMissing) {
                        std::to_string(jobs[0].port));
 }
 
+// The fake's own, whose checks the tests below rely on.
+#define TPRT_DECLARE(name, result, parameters)                                 \
+  extern "C" result name parameters;
+namespace tprt::cuda {
+TPRT_NCCL_FUNCTIONS(TPRT_DECLARE)
+TPRT_NCCL_MEMORY_FUNCTIONS(TPRT_DECLARE)
+TPRT_NCCL_WINDOW_FUNCTIONS(TPRT_DECLARE)
+} // namespace tprt::cuda
+
+TEST(FakeNccl, NoticesWhatIsRegisteredForTooLong) {
+  using namespace tprt::cuda;
+  ncclUniqueId id = {};
+  ncclComm_t comm = nullptr;
+  void *memory = nullptr, *handle = nullptr;
+  ncclWindow_t window = nullptr;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ASSERT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+  ASSERT_EQ(ncclMemAlloc(&memory, 64), ncclSuccess);
+  int64_t elsewhere = 0;
+  EXPECT_NE(ncclCommRegister(comm, &elsewhere, 8, &handle), ncclSuccess);
+  ASSERT_EQ(ncclCommRegister(comm, memory, 64, &handle), ncclSuccess);
+  EXPECT_NE(ncclMemFree(memory), ncclSuccess);
+  EXPECT_NE(ncclCommDestroy(comm), ncclSuccess);
+  ASSERT_EQ(ncclCommDeregister(comm, handle), ncclSuccess);
+  ASSERT_EQ(ncclCommWindowRegister(comm, memory, 64, &window,
+                                   NCCL_WIN_COLL_SYMMETRIC),
+            ncclSuccess);
+  EXPECT_NE(ncclMemFree(memory), ncclSuccess);
+  EXPECT_NE(ncclCommDestroy(comm), ncclSuccess);
+  ASSERT_EQ(ncclCommWindowDeregister(comm, window), ncclSuccess);
+  EXPECT_EQ(ncclMemFree(memory), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  fake::reset();
+}
+
+TEST(FakeNccl, NoticesWindowsOfSeveralSizes) {
+  using namespace tprt::cuda;
+  ncclUniqueId id = {};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  runThreads(2, [&](int64_t rank) {
+    ncclComm_t comm = nullptr;
+    void *memory = nullptr;
+    ncclWindow_t window = nullptr;
+    ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
+    ASSERT_EQ(ncclMemAlloc(&memory, 64), ncclSuccess);
+    EXPECT_NE(ncclCommWindowRegister(comm, memory, 64 - rank, &window,
+                                     NCCL_WIN_COLL_SYMMETRIC),
+              ncclSuccess);
+    EXPECT_EQ(ncclMemFree(memory), ncclSuccess);
+  });
+  fake::reset();
+}
+
 static std::string makeProgram(const std::string &entry) {
   json manifest = makeToyDeviceManifest(entry);
-  manifest["arena_bytes"] = 128;
+  if (entry == "started")
+    manifest["arena_bytes"] = 128;
   for (json &collective : manifest["collectives"])
     collective["started"] = entry == "started";
   return makeContainer(manifest.dump(), readFile(CUDA_PROGRAM));
@@ -180,10 +235,11 @@ TEST_F(NcclSession, RunsEachRankInAProcess) {
   EXPECT_EQ(errors, std::vector<std::string>(2));
   EXPECT_EQ(fake::countCalls("ncclCommInitRank"), 2u);
   EXPECT_EQ(fake::countCalls("ncclCommSplit"), 0u); // the group is the world
-  // Each of both: enqueued once, and captured once.
-  EXPECT_EQ(fake::countCalls("ncclAllReduce 6 world"), 4u);
+  // Each of both: enqueued twice, before and after its memory is registered,
+  // and captured once.
+  EXPECT_EQ(fake::countCalls("ncclAllReduce 6 world"), 6u);
   EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 2u);
-  EXPECT_EQ(fake::countCalls("cuGraphLaunch"), 6u);
+  EXPECT_EQ(fake::countCalls("cuGraphLaunch"), 4u);
   EXPECT_EQ(fake::countCalls("ncclCommDestroy"), 2u);
 }
 
@@ -213,6 +269,125 @@ TEST_F(NcclSession, StartsCollectivesBesideKernels) {
   EXPECT_EQ(computing.size(), 2u);
   for (const std::string &stream : reducing)
     EXPECT_FALSE(computing.contains(stream)) << stream;
+}
+
+TEST_F(NcclSession, ConnectsBeforeTheFirstRun) {
+  std::vector<std::string> errors =
+      run("tpx_main", [](Session &session, int64_t) {
+        session.run(getInputs());
+        std::vector<std::string> calls = fake::getCalls();
+        auto find = [&](const std::string &prefix) {
+          return std::find_if(calls.begin(), calls.end(),
+                              [&](const std::string &call) {
+                                return call.starts_with(prefix);
+                              });
+        };
+        EXPECT_LT(find("ncclAllReduce 1 world"), find("ncclAllReduce 6 world"));
+      });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+  EXPECT_EQ(fake::countCalls("ncclAllReduce 1 world"), 2u);
+}
+
+TEST_F(NcclSession, RegistersTheArena) {
+  size_t before = fake::getAllocatedBytes();
+  std::vector<std::string> errors =
+      run("tpx_main", [](Session &session, int64_t) {
+        EXPECT_EQ(session.getCommunication(), "");
+        session.run(getInputs());
+        EXPECT_EQ(session.getCommunication(), "NCCL 2.28.9, symmetric buffers");
+      });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+  EXPECT_EQ(fake::countCalls("ncclMemAlloc 64"), 2u);
+  EXPECT_EQ(fake::countCalls("ncclCommWindowRegister 64 world"), 2u);
+  EXPECT_EQ(fake::countCalls("ncclCommWindowDeregister world"), 2u);
+  EXPECT_EQ(fake::countCalls("ncclMemFree"), 2u);
+  EXPECT_EQ(fake::getAllocatedBytes(), before);
+}
+
+/// Where a rank's program has its operands elsewhere, NCCL's symmetric
+/// collectives would read the others' at this rank's offsets.
+TEST_F(NcclSession, RegistersNothingWhereOffsetsDiffer) {
+  std::vector<std::string> errors = run("shifted", [](Session &session,
+                                                      int64_t) {
+    for (int repeat = 0; repeat < 4; ++repeat)
+      EXPECT_EQ(getElements<float>(session.run(getInputs()).outputs.at("y")),
+                (std::vector<float>{15, 26, 37, 23, 34, 45}));
+    EXPECT_EQ(session.getCommunication(),
+              "NCCL 2.28.9, plain (the ranks' offsets differ) buffers");
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+  EXPECT_EQ(fake::countCalls("ncclCommWindowRegister"), 0u);
+  EXPECT_EQ(fake::countCalls("ncclMemFree"), 2u);
+}
+
+TEST_F(NcclSession, FailsWhereNothingCanBeRegistered) {
+  for (int rank = 0; rank < 2; ++rank)
+    fake::failCall("ncclCommWindowRegister", 5);
+  std::vector<std::string> errors = run(
+      "tpx_main", [](Session &session, int64_t) { session.run(getInputs()); });
+  for (const std::string &error : errors)
+    EXPECT_TRUE(contains(error, "failed: ncclCommWindowRegister: as the fake "
+                                "NCCL says: world"));
+}
+
+/// A replayed step is a launch, and questions whether it is done: nobody else
+/// is asked, so that one rank may run without the other.
+TEST_F(NcclSession, ReplaysCostOneCall) {
+  static constexpr size_t steps = 50;
+  std::vector<std::string> errors =
+      run("moves", [](Session &session, int64_t rank) {
+        for (int repeat = 0; repeat < 3; ++repeat)
+          session.run(getInputs());
+        if (rank != 0)
+          return;
+        std::vector<std::string> before = fake::getCalls();
+        size_t queries = fake::getNumQueries();
+        RunResult result = session.run(getInputs(), {.repeat = steps});
+        EXPECT_EQ(result.hostSeconds.size(), steps);
+        std::vector<std::string> calls = fake::getCalls();
+        // Besides those of the other rank, which frees what it has.
+        std::map<std::string, size_t> numCalls;
+        for (size_t i = before.size(); i < calls.size(); ++i)
+          ++numCalls[calls[i].substr(0, calls[i].find(' '))];
+        EXPECT_EQ(numCalls["cuGraphLaunch"], steps);
+        EXPECT_EQ(numCalls["cuMemcpyHtoDAsync"], 1u); // the input
+        EXPECT_EQ(numCalls["cuMemcpyDtoHAsync"], 1u); // the output
+        EXPECT_EQ(numCalls["cuEventRecord"], 1u);     // of the input's copy
+        EXPECT_EQ(numCalls["cuLaunchKernel"], 0u);
+        EXPECT_EQ(numCalls["cuStreamWaitEvent"], 0u);
+        EXPECT_EQ(numCalls["cuMemAlloc"], 0u);
+        // One for each step; copies have few of their own.
+        EXPECT_GE(fake::getNumQueries() - queries, steps);
+        EXPECT_LE(fake::getNumQueries() - queries, steps + 10);
+      });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+}
+
+TEST_F(NcclSession, ParametersComeTogetherAtRankZero) {
+  std::vector<Job> jobs = makeJobs(2);
+  runThreads(2, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(60));
+    SessionOptions options;
+    options.ranks = {rank};
+    Session session(loadProgram(), getWeights(), options);
+    int calls = 0;
+    connection.withParameters(session, [&](const GetParameter &get) {
+      ++calls;
+      for (const auto &[name, tensor] : getWeights())
+        EXPECT_EQ(getElements<float>(get(name)), getElements<float>(tensor));
+      EXPECT_TRUE(contains(errorOf([&] { get("v"); }),
+                           "the program has no parameter 'v'"));
+    });
+    EXPECT_EQ(calls, rank == 0);
+    std::string error = errorOf([&] {
+      connection.withParameters(session, [&](const GetParameter &get) {
+        get("w");
+        throw inputError("the disk is full");
+      });
+    });
+    EXPECT_EQ(error, rank == 0 ? "the disk is full"
+                               : "rank 0 failed: the disk is full");
+  });
 }
 
 TEST_F(NcclSession, FailuresReachTheOthers) {
@@ -307,17 +482,107 @@ TEST_F(NcclLaunch, StartsAProcessForEachRank) {
   EXPECT_EQ(report["total"]["bytes"], 48);
 }
 
-TEST_F(NcclLaunch, SaysWhichLibraryIsMissing) {
-  directory.write("libcuda.so.1", "not a library");
+TEST_F(NcclLaunch, UsesWhatTheVersionHas) {
+  auto getCommunication = [&](const char *version) {
+    ::setenv("TPRT_FAKE_NCCL_VERSION", version, 1);
+    EXPECT_EQ(run("tpx_main", "-n 2 --repeat 5 --json " +
+                                  (directory / "r.json") + " --expect " +
+                                  (directory / "y.npy")),
+              0)
+        << output;
+    ::unsetenv("TPRT_FAKE_NCCL_VERSION");
+    return json::parse(readFile(directory / "r.json"))["communication"];
+  };
+  EXPECT_EQ(getCommunication("22703"), "NCCL 2.27.3, symmetric buffers");
+  EXPECT_EQ(getCommunication("21903"), "NCCL 2.19.3, registered buffers");
+  EXPECT_EQ(getCommunication("21805"), "NCCL 2.18.5, plain buffers");
+}
+
+namespace {
+
+struct Missing {
+  const char *library, *options, *name, *version;
+};
+
+class NcclLaunchWithout : public NcclLaunch,
+                          public testing::WithParamInterface<Missing> {};
+
+} // namespace
+
+/// Of the fake libraries one is none.
+TEST_P(NcclLaunchWithout, SaysWhichLibraryIsMissing) {
+  auto [library, options, name, version] = GetParam();
+  namespace fs = std::filesystem;
+  fs::path folder = fs::path(directory / "libraries");
+  fs::create_directories(folder);
   std::string usual = std::getenv("LD_LIBRARY_PATH");
-  std::string folder =
-      std::filesystem::path(directory / "x").parent_path().string();
+  for (const fs::directory_entry &entry : fs::directory_iterator(usual))
+    if (entry.path().filename() != library)
+      fs::create_symlink(fs::canonical(entry.path()),
+                         folder / entry.path().filename());
+  for (const std::string &file :
+       {std::string(library), std::string("libcublasLt.so.12")})
+    directory.write("libraries/" + file, "not a library");
   ::setenv("LD_LIBRARY_PATH", folder.c_str(), 1);
-  EXPECT_EQ(run("tpx_main", ""), 1);
+  EXPECT_EQ(run("tpx_main", options), 1);
   ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1);
-  EXPECT_TRUE(contains(output, "tp-run: error: cannot load the CUDA driver, "
-                               "version 12.0 or newer, which programs for CUDA "
-                               "devices need: "));
+  EXPECT_TRUE(contains(output, "tp-run: error: cannot load " +
+                                   std::string(name) + ", version " + version +
+                                   " or newer, which programs for CUDA devices "
+                                   "need: "))
+      << output;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Libraries, NcclLaunchWithout,
+    testing::Values(Missing{"libcuda.so.1", "", "the CUDA driver", "12.0"},
+                    Missing{"libcublasLt.so.13", "", "cuBLASLt", "12.0"},
+                    Missing{"libnccl.so.2", "-n 2", "NCCL", "2.18"}));
+
+TEST_F(NcclLaunch, SaysWhichLibraryIsTooOld) {
+  auto getError = [&](const char *variable, const char *version,
+                      const std::string &options) {
+    ::setenv(variable, version, 1);
+    EXPECT_EQ(run("tpx_main", options), 1);
+    ::unsetenv(variable);
+    return output;
+  };
+  EXPECT_TRUE(contains(getError("TPRT_FAKE_DRIVER_VERSION", "11080", ""),
+                       "tp-run: error: the CUDA driver has version 11.8, "
+                       "version 12.0 or newer is needed"))
+      << output;
+  EXPECT_TRUE(contains(getError("TPRT_FAKE_CUBLASLT_VERSION", "111103", ""),
+                       "cuBLASLt has version 11.11, version 12.0 or newer is "
+                       "needed"))
+      << output;
+  EXPECT_TRUE(contains(getError("TPRT_FAKE_NCCL_VERSION", "21701", "-n 2"),
+                       "NCCL has version 2.17, version 2.18 or newer is "
+                       "needed"))
+      << output;
+  EXPECT_TRUE(contains(getError("TPRT_FAKE_DEVICES", "0", ""),
+                       "the CUDA driver finds no device"))
+      << output;
+  EXPECT_TRUE(contains(getError("TPRT_FAKE_DEVICES", "1", "-n 2"),
+                       "there is no CUDA device 1, the driver finds 1"))
+      << output;
+}
+
+TEST_F(NcclLaunch, WritesEachRanksBlocks) {
+  EXPECT_EQ(run("tpx_main", "-n 2 --blocks " + (directory / "blocks")), 0)
+      << output;
+  for (const char *rank : {"0", "1"})
+    EXPECT_EQ(getElements<float>(readNpy(
+                  directory / ("blocks/y." + std::string(rank) + ".npy"))),
+              (std::vector<float>{30, 52, 74, 46, 68, 90}));
+}
+
+TEST_F(NcclLaunch, WritesWeights) {
+  EXPECT_EQ(run("tpx_main",
+                "-n 2 --output-weights " + (directory / "out.safetensors")),
+            0)
+      << output;
+  EXPECT_EQ(readFile(directory / "out.safetensors"),
+            readFile(directory / "weights.safetensors"));
 }
 
 TEST_F(NcclLaunch, FailsAsAWhole) {
