@@ -225,9 +225,14 @@ EXPORT ncclCommDestroy(ncclComm_t comm) {
   if (!comm->windows.empty() || !comm->handles.empty())
     return complain("memory is registered with a communicator that is "
                     "destroyed");
-  if (comm->name == "world" && comm->rank == 0) {
+  if (comm->name == "world") { // the others may still read what is there
+    writeFile(getPath(*comm, "gone", 0, comm->rank), "", 0);
+    bool isLast = true;
+    for (int rank = 0; rank < comm->numRanks; ++rank)
+      isLast &= fs::exists(getPath(*comm, "gone", 0, rank));
     std::error_code ignored;
-    fs::remove_all(comm->folder, ignored);
+    if (isLast)
+      fs::remove_all(comm->folder, ignored);
   }
   return ncclSuccess; // work that is left may point to it
 }

@@ -1,7 +1,8 @@
 //===- Rendezvous.cpp - Where processes meet -----------------------------===//
 //
-// Rank 0 listens, the others connect and say who they are. A message is a byte,
-// 'D' for data or 'A' for a failure, 8 bytes of length, and that many bytes.
+// Rank 0 listens, the others connect and say who they are. A message is a byte
+// that says what it is and, unless its sender leaves, 8 bytes of length and
+// that many bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -18,6 +20,11 @@
 
 using namespace tprt;
 using Clock = std::chrono::steady_clock;
+
+// What a message begins with.
+static constexpr char dataFollow = 'D'; ///< their size and they
+static constexpr char aborting = 'A';   ///< the reason's size and it
+static constexpr char leaving = 'L';    ///< nothing, ever
 
 static std::string describePlace(const Job &job) {
   return job.address + ":" + std::to_string(job.port);
@@ -79,10 +86,16 @@ Rendezvous::Rendezvous(const Job &job, std::chrono::milliseconds timeout)
     connect(job);
 }
 
+// Who leaves for an error just closes, which the others notice.
 Rendezvous::~Rendezvous() {
-  for (int socket : sockets)
-    if (socket >= 0)
-      ::close(socket);
+  bool isDone = std::uncaught_exceptions() == 0;
+  for (int socket : sockets) {
+    if (socket < 0)
+      continue;
+    if (isDone)
+      writeAll(socket, &leaving, 1);
+    ::close(socket);
+  }
 }
 
 void Rendezvous::listen(const Job &job) {
@@ -171,15 +184,19 @@ void Rendezvous::fail(const std::string &reason) {
   throw AbortedError(reason);
 }
 
-void Rendezvous::send(int64_t peer, const Message &message) {
+bool Rendezvous::trySend(int64_t peer, char kind, const std::string &text) {
   std::lock_guard<std::mutex> lock(mutex);
-  char kind = message.isAbort ? 'A' : 'D';
-  uint64_t size = message.text.size();
-  bool isSent = writeAll(sockets[peer], &kind, 1) &&
-                writeAll(sockets[peer], &size, sizeof(size)) &&
-                writeAll(sockets[peer], message.text.data(), size);
-  if (!isSent && !message.isAbort)
-    throw AbortedError("rank " + std::to_string(peer) + " has left");
+  uint64_t size = text.size();
+  return writeAll(sockets[peer], &kind, 1) &&
+         writeAll(sockets[peer], &size, sizeof(size)) &&
+         writeAll(sockets[peer], text.data(), size);
+}
+
+void Rendezvous::send(int64_t peer, const std::string &text) {
+  if (trySend(peer, dataFollow, text))
+    return;
+  receive(peer, timeout); // throws with the reason, if it has sent one
+  fail("rank " + std::to_string(peer) + " has left");
 }
 
 std::string Rendezvous::receive(int64_t peer,
@@ -191,7 +208,7 @@ std::string Rendezvous::receive(int64_t peer,
   char kind = 0;
   uint64_t size = 0;
   std::string text;
-  bool isRead = readAll(sockets[peer], &kind, 1) &&
+  bool isRead = readAll(sockets[peer], &kind, 1) && kind != leaving &&
                 readAll(sockets[peer], &size, sizeof(size));
   if (isRead) {
     text.resize(size);
@@ -199,7 +216,7 @@ std::string Rendezvous::receive(int64_t peer,
   }
   if (!isRead)
     fail("rank " + std::to_string(peer) + " has left");
-  if (kind == 'A')
+  if (kind == aborting)
     fail(text);
   return text;
 }
@@ -212,10 +229,10 @@ std::vector<std::string> Rendezvous::exchange(const std::string &mine) {
       all[peer] = receive(peer, timeout);
     for (int64_t peer = 1; peer < worldSize; ++peer)
       for (const std::string &text : all)
-        send(peer, {false, text});
+        send(peer, text);
     return all;
   }
-  send(0, {false, mine});
+  send(0, mine);
   for (std::string &text : all)
     text = receive(0, timeout);
   return all;
@@ -223,7 +240,7 @@ std::vector<std::string> Rendezvous::exchange(const std::string &mine) {
 
 std::vector<std::string> Rendezvous::gather(const std::string &mine) {
   if (rank > 0) {
-    send(0, {false, mine});
+    send(0, mine);
     return {};
   }
   std::vector<std::string> all(worldSize);
@@ -237,7 +254,7 @@ std::string Rendezvous::broadcast(const std::string &mine) {
   if (rank > 0)
     return receive(0, std::chrono::milliseconds(0));
   for (int64_t peer = 1; peer < worldSize; ++peer)
-    send(peer, {false, mine});
+    send(peer, mine);
   return mine;
 }
 
@@ -245,10 +262,11 @@ void Rendezvous::poll() {
   for (int64_t peer = 0; peer < worldSize; ++peer) {
     if (sockets[peer] < 0)
       continue;
-    // Data of those that are done already stay where they are.
+    // Data of those that are done already stay where they are; so does that
+    // they have left since: they have enqueued all that others need.
     char kind = 0;
     ssize_t count = ::recv(sockets[peer], &kind, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (count == 0 || (count == 1 && kind == 'A'))
+    if (count == 0 || (count == 1 && kind == aborting))
       receive(peer, timeout); // throws
   }
 }
@@ -256,5 +274,5 @@ void Rendezvous::poll() {
 void Rendezvous::abort(const std::string &reason) noexcept {
   for (int64_t peer = 0; peer < worldSize; ++peer)
     if (sockets[peer] >= 0)
-      send(peer, {true, reason});
+      trySend(peer, aborting, reason);
 }

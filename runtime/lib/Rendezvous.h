@@ -32,21 +32,17 @@ public:
   /// long.
   std::string broadcast(const std::string &mine);
 
-  /// Throws AbortedError when another one has aborted or left.
+  /// Throws AbortedError when another one has aborted, or left by a failure.
   void poll();
 
   /// Tells the others, whose next call throws.
   void abort(const std::string &reason) noexcept;
 
 private:
-  struct Message {
-    bool isAbort;
-    std::string text;
-  };
-
   void listen(const Job &job);
   void connect(const Job &job);
-  void send(int64_t peer, const Message &message);
+  bool trySend(int64_t peer, char kind, const std::string &text);
+  void send(int64_t peer, const std::string &text);
   std::string receive(int64_t peer, std::chrono::milliseconds timeout);
   [[noreturn]] void fail(const std::string &reason);
 

@@ -8,6 +8,7 @@
 #include "tprt/Session.h"
 #include "tprt/Weights.h"
 
+#include <barrier>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -334,10 +335,12 @@ TEST_F(NcclSession, FailsWhereNothingCanBeRegistered) {
 /// is asked, so that one rank may run without the other.
 TEST_F(NcclSession, ReplaysCostOneCall) {
   static constexpr size_t steps = 50;
+  std::barrier bothHaveRun(2);
   std::vector<std::string> errors =
-      run("moves", [](Session &session, int64_t rank) {
+      run("moves", [&](Session &session, int64_t rank) {
         for (int repeat = 0; repeat < 3; ++repeat)
           session.run(getInputs());
+        bothHaveRun.arrive_and_wait();
         if (rank != 0)
           return;
         std::vector<std::string> before = fake::getCalls();
