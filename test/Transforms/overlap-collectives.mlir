@@ -71,3 +71,27 @@ func.func @order(%x: tensor<8xf32>, %y: tensor<8xf32>, %p: i1) -> tensor<8xf32> 
   %6 = nn.add %5, %0 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %6 : tensor<8xf32>
 }
+
+// A reduction of a gradient keeps all of the gradient until it is waited for: one at a time.
+// CHECK-LABEL: func.func @gradients
+func.func @gradients(%a: tensor<8x4xf32>, %b: tensor<8x4xf32>, %w: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  // CHECK-NEXT: nn.exp %arg0
+  // CHECK-NEXT: %[[P:.*]] = tp.start {
+  // CHECK-NEXT:   tp.reduce_scatter
+  // CHECK:      nn.exp %arg1
+  // CHECK-NEXT: %[[Q:.*]] = tp.start {
+  // CHECK-NEXT:   tp.reduce_scatter
+  // CHECK:      %[[G0:.*]] = tp.wait %[[P]]
+  // CHECK-NEXT: nn.tanh %arg2
+  // CHECK-NEXT: %[[G1:.*]] = tp.wait %[[Q]]
+  // CHECK-NEXT: nn.add %{{.*}}, %[[G1]]
+  // CHECK-NEXT: nn.add %arg2, %[[G0]]
+  %0 = nn.exp %a : tensor<8x4xf32>
+  %g0 = tp.reduce_scatter sum %0 dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<4x4xf32>
+  %1 = nn.exp %b : tensor<8x4xf32>
+  %g1 = tp.reduce_scatter sum %1 dim 0 over @mesh {tp} : tensor<8x4xf32> -> tensor<4x4xf32>
+  %t = nn.tanh %w : tensor<4x4xf32>
+  %r1 = nn.add %t, %g1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r0 = nn.add %w, %g0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %r0, %r1 : tensor<4x4xf32>, tensor<4x4xf32>
+}

@@ -5,6 +5,11 @@
 // order, which is that of all ranks, so that one never moves past another.
 // Where nothing would stand in between, the collective stays as it is.
 //
+// Until it is waited for, a collective keeps its operand. Those that give less
+// than they take, as the reductions of gradients, would keep all gradients
+// until the parameters are updated. So each is waited for before the next one
+// starts.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
@@ -52,6 +57,25 @@ static Operation *getFirstUser(CollectiveOpInterface op) {
   return first;
 }
 
+/// Whether less is kept when the collective is done than while it runs.
+static bool frees(CollectiveOpInterface op) {
+  return getNumBytes(op->getOperand(0).getType()) >
+         getNumBytes(op->getResult(0).getType());
+}
+
+/// The op that the collective is waited for before.
+static Operation *getLatest(CollectiveOpInterface op) {
+  Operation *firstUser = getFirstUser(op);
+  if (!frees(op))
+    return firstUser;
+  for (Operation *next = op->getNextNode(); next != firstUser;
+       next = next->getNextNode())
+    if (auto collective = dyn_cast<CollectiveOpInterface>(next);
+        collective && frees(collective))
+      return getEarliest(collective);
+  return firstUser;
+}
+
 /// Whether anything is computed from `begin` on and before `end`.
 static bool computesBetween(Operation *begin, Operation *end, Operation *op) {
   for (Operation *other = begin; other != end; other = other->getNextNode())
@@ -66,8 +90,8 @@ unsigned collectives::startEarly(func::FuncOp program) {
     if (isa<StartOp>(op->getParentOp()))
       continue;
     Operation *earliest = getEarliest(op);
-    Operation *firstUser = getFirstUser(op);
-    if (!computesBetween(earliest, firstUser, op))
+    Operation *latest = getLatest(op);
+    if (!computesBetween(earliest, latest, op))
       continue;
     ++numStarted;
     remarkRewrite(op, "StartEarly", "started early and waited for late");
@@ -76,7 +100,7 @@ unsigned collectives::startEarly(func::FuncOp program) {
     auto type = cast<RankedTensorType>(result.getType());
     auto start = StartOp::create(builder, op.getLoc(),
                                  PendingType::get(builder.getContext(), type));
-    builder.setInsertionPoint(firstUser);
+    builder.setInsertionPoint(latest);
     auto wait = WaitOp::create(builder, op.getLoc(), type, start);
     result.replaceAllUsesWith(wait);
     Block &body = start.getBody().emplaceBlock();

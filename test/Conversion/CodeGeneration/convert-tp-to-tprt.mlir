@@ -82,3 +82,52 @@ func.func @empty(%rank: index {tprt.role = "rank"}, %x: tensor<0xf32>) -> (tenso
   %2 = tp.shard_offset of 4 over @mesh {tp} : tensor<i64>
   return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<i64>
 }
+
+// -----
+
+// What one rank starts, others may run where it stands.
+
+// CHECK: tprt.manifest = {collectives = [
+// CHECK-SAME: kind = "all_gather", {{[^}]*}}started = true}
+// CHECK-SAME: reduction = "sum", {{[^}]*}}started = true}
+// CHECK-SAME: reduction = "max", {{[^}]*}}split_dim = 0 : i64}]
+tp.mesh @mesh(tp = 2)
+
+// CHECK-LABEL: @starts
+func.func @starts(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) -> (tensor<3xf32>, tensor<2xf32>, tensor<2xf32>)
+    attributes {tp.ranks = array<i64: 0>} {
+  // CHECK-SAME: %[[RANK:.+]]: index {{.*}}, %[[X:.+]]: tensor<2xf32>
+  // CHECK-DAG: %[[INIT:.+]] = tensor.empty() : tensor<3xf32>
+  // CHECK: %[[G:.+]] = tprt.collective_start 0 %[[X]] : tensor<2xf32> into %[[INIT]] : tensor<3xf32> -> tensor<3xf32>
+  %p = tp.start {
+    %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<3xf32>
+    tp.yield %0 : tensor<3xf32>
+  } : !tp.pending<tensor<3xf32>>
+  // CHECK: %[[E:.+]] = math.exp %[[X]]
+  %e = math.exp %x : tensor<2xf32>
+  // In place.
+  // CHECK: %[[R:.+]] = tprt.collective_start 1 into %[[E]] : tensor<2xf32> -> tensor<2xf32>
+  %q = tp.start {
+    %1 = tp.all_reduce sum %e over @mesh {tp} : tensor<2xf32>
+    tp.yield %1 : tensor<2xf32>
+  } : !tp.pending<tensor<2xf32>>
+  // CHECK: tprt.collective 2
+  %2 = tp.all_reduce max %x over @mesh {tp} : tensor<2xf32>
+  // CHECK: tprt.collective_wait 1 into %[[R]] : tensor<2xf32> -> tensor<2xf32>
+  %3 = tp.wait %q : !tp.pending<tensor<2xf32>>
+  // CHECK: tprt.collective_wait 0 of %[[X]] : tensor<2xf32> into %[[G]] : tensor<3xf32> -> tensor<3xf32>
+  %4 = tp.wait %p : !tp.pending<tensor<3xf32>>
+  return %4, %3, %2 : tensor<3xf32>, tensor<2xf32>, tensor<2xf32>
+}
+
+// CHECK-LABEL: @runs
+func.func @runs(%rank: index {tprt.role = "rank"}, %x: tensor<1xf32>, %y: tensor<2xf32>) -> (tensor<3xf32>, tensor<2xf32>, tensor<2xf32>)
+    attributes {tp.ranks = array<i64: 1>} {
+  // CHECK: tprt.collective 0
+  %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<1xf32> -> tensor<3xf32>
+  // CHECK: tprt.collective 1
+  %1 = tp.all_reduce sum %y over @mesh {tp} : tensor<2xf32>
+  // CHECK: tprt.collective 2
+  %2 = tp.all_reduce max %1 over @mesh {tp} : tensor<2xf32>
+  return %0, %1, %2 : tensor<3xf32>, tensor<2xf32>, tensor<2xf32>
+}

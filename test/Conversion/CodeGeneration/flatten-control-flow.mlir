@@ -37,6 +37,28 @@ func.func @branch(%x: tensor<8xf32>, %c: i1) -> tensor<8xf32> {
   return %0 : tensor<8xf32>
 }
 
+// A branch may start collectives, and wait for them.
+// CHECK-LABEL: func.func @branch_that_starts
+func.func @branch_that_starts(%x: tensor<8xf32>, %c: i1) -> tensor<8xf32> {
+  // CHECK-NEXT: %[[P:.*]] = tp.start {
+  // CHECK: %[[E:.*]] = math.exp
+  // CHECK-NEXT: %[[S:.*]] = tp.wait %[[P]]
+  // CHECK: arith.select
+  %0 = scf.if %c -> tensor<8xf32> {
+    %p = tp.start {
+      %s = tp.all_reduce sum %x over @mesh {tp} : tensor<8xf32>
+      tp.yield %s : tensor<8xf32>
+    } : !tp.pending<tensor<8xf32>>
+    %e = math.exp %x : tensor<8xf32>
+    %s = tp.wait %p : !tp.pending<tensor<8xf32>>
+    %r = arith.addf %e, %s : tensor<8xf32>
+    scf.yield %r : tensor<8xf32>
+  } else {
+    scf.yield %x : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
 // Loops over scalars are no part of the program.
 // CHECK-LABEL: func.func @body
 func.func @body(%x: tensor<8xf32>, %n: index) -> tensor<8xf32> {

@@ -37,6 +37,12 @@ func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>
   // In place: one pointer twice.
   // CHECK: call @tprt_collective(%[[CTX]], %c3_i32, %[[P:.+]], %[[P]])
   tprt.collective 3 into %c : memref<8x16xf32>
+  // CHECK: %[[STARTED:.+]] = call @tprt_collective_start(%[[CTX]], %c4_i32, %{{.+}}, %{{.+}}) : (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr) -> i32
+  // CHECK: arith.cmpi ne, %[[STARTED]]
+  tprt.collective_start 4 %a : memref<8x4xf32> into %o : memref<4x8xf32>
+  // CHECK: %[[DONE:.+]] = call @tprt_collective_wait(%[[CTX]], %c4_i32) : (!llvm.ptr, i32) -> i32
+  // CHECK: arith.cmpi ne, %[[DONE]]
+  tprt.collective_wait 4 of %a : memref<8x4xf32> into %o : memref<4x8xf32>
   // CHECK: call @tprt_attention(%[[CTX]],
   tprt.attention causal %a, %b, %b into %o scale 0.5 maps [#q, #k, #v, #o]
     : memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32> into memref<4x8xf32>

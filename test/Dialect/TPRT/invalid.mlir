@@ -13,3 +13,30 @@ func.func @float(%ids: tensor<2xf32>) {
   tprt.check_index %ids below 4 what "embedding" : tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @used_before(%x: tensor<4xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{needs one use, the 'tprt.collective_wait' with its id and its input}}
+  %0 = tprt.collective_start 0 %x : tensor<4xf32> into %y : tensor<8xf32> -> tensor<8xf32>
+  %1 = tprt.collective_wait 0 of %x : tensor<4xf32> into %0 : tensor<8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @other_id(%x: tensor<4xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{needs one use, the 'tprt.collective_wait' with its id and its input}}
+  %0 = tprt.collective_start 0 %x : tensor<4xf32> into %y : tensor<8xf32> -> tensor<8xf32>
+  %1 = tprt.collective_wait 1 of %x : tensor<4xf32> into %0 : tensor<8xf32> -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+func.func @other_operand(%x: tensor<4xf32>, %y: tensor<8xf32>, %z: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{needs one use, the 'tprt.collective_wait' with its id and its input}}
+  %0 = tprt.collective_start 0 %x : tensor<4xf32> into %y : tensor<8xf32> -> tensor<8xf32>
+  %1 = tprt.collective_wait 0 of %z : tensor<4xf32> into %0 : tensor<8xf32> -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}

@@ -1,7 +1,7 @@
-"""check_trace.py TRACE REPORT RUN RUNS: checks that a trace of tp-run is a well-formed JSON trace, and finds every collective
+"""check_trace.py TRACE REPORT RUN RUNS [FQN ...]: checks that a trace of tp-run is a well-formed JSON trace, and finds every collective
 of the report and of the run in it, in each of RUNS runs, with a query of Perfetto's trace processor too where that is
 installed: the package `perfetto`, and the program `trace_processor_shell` in PATH (or named by TRACE_PROCESSOR), which
-the package would otherwise download."""
+the package would otherwise download. The collectives of the modules FQN, and no others, ran beside computation."""
 
 import json
 import os
@@ -10,6 +10,11 @@ import sys
 from collections import Counter
 
 COMPUTE, COMMUNICATION = "compute", "communication"
+
+
+def is_communication(track):
+    """Collectives that are under way at the same time have tracks of their own, "communication 2", and so on."""
+    return track is not None and track.split(" ")[0] == COMMUNICATION
 
 
 def expect(holds, what):
@@ -39,7 +44,7 @@ def check_form(events):
             expect(kind in "stf", f"unknown kind: {event}")
             flows.setdefault(event["id"], []).append(event)
     for place, members in slices.items():
-        expect(tracks.get(place) in (COMPUTE, COMMUNICATION), f"track without a name: {place}")
+        expect(tracks.get(place) == COMPUTE or is_communication(tracks.get(place)), f"track without a name: {place}")
         open_ends = []
         for event in sorted(members, key=lambda e: (e["ts"], -e["dur"])):
             while open_ends and open_ends[-1] <= event["ts"] + 1e-3:
@@ -90,7 +95,7 @@ def main():
                     for e in slices if e["cat"] == "collective")
     expect(found and found == expected, f"collectives: found {found}, expected {expected}")
     expect(len(flows) == len(report["collectives"]) * runs, f"found {len(flows)} arrows")
-    expect(all(tracks[e["pid"], e["tid"]] == (COMMUNICATION if e["cat"] == "collective" else COMPUTE) for e in slices),
+    expect(all(is_communication(tracks[e["pid"], e["tid"]]) == (e["cat"] == "collective") for e in slices),
            "a slice on the wrong track")
     fqns = {e["args"]["fqn"] for e in slices if e["cat"] == "compute"}
     expect({"layers.0.up", "layers.1.down", "head"} <= fqns, f"modules: {fqns}")
@@ -100,7 +105,11 @@ def main():
     expect(calls == Counter((item["fqn"], item["kind"]) for item in report["collectives"]), f"profile: {calls}")
     total = sum(row["seconds"] for row in rows)
     expect(0 < total <= run["profile"]["seconds"], f"profile: {total} of {run['profile']['seconds']} s")
-    traced = sum(e["dur"] for e in slices if e["cat"] != "run") * 1e-6 / runs / len(ranks)
+    # Of a collective that was started, what the rank waited for it.
+    traced = sum(e["args"].get("waited_us", e["dur"]) for e in slices if e["cat"] != "run") * 1e-6 / runs / len(ranks)
+    if len(sys.argv) > 5:
+        started = {e["args"]["fqn"] for e in slices if "waited_us" in e["args"]}
+        expect(started == set(sys.argv[5:]), f"started: {started}")
     expect(abs(traced - total) < 1e-3 * total + 1e-8, f"profile: {total} s, trace: {traced} s")
 
     queried = query(path)
