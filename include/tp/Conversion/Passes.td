@@ -195,6 +195,27 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
     ```mlir
     %1 = tprt.collective 0 into %0 : tensor<8x16xf32> -> tensor<8x16xf32>
     ```
+
+    One that is started becomes `tprt.collective_start` and `tprt.collective_wait`, and is `started` in the manifest: other ranks'
+    programs may still run it where it stands.
+
+    ```mlir
+    %p = tp.start {
+      %g = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x8xf32>
+      tp.yield %g : tensor<8x8xf32>
+    } : !tp.pending<tensor<8x8xf32>>
+    %1 = math.exp %y : tensor<8x8xf32>
+    %2 = tp.wait %p : !tp.pending<tensor<8x8xf32>>
+    ```
+
+    becomes
+
+    ```mlir
+    %init = tensor.empty() : tensor<8x8xf32>
+    %p = tprt.collective_start 0 %0 : tensor<8x4xf32> into %init : tensor<8x8xf32> -> tensor<8x8xf32>
+    %1 = math.exp %y : tensor<8x8xf32>
+    %2 = tprt.collective_wait 0 of %0 : tensor<8x4xf32> into %p : tensor<8x8xf32> -> tensor<8x8xf32>
+    ```
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect",

@@ -425,6 +425,9 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
     Splits each collective into a `tp.start`, right behind its operand, and a `tp.wait`, before the first use, where
     there is something to compute in between. Starts keep their order: it is that of all ranks.
 
+    A collective keeps its operand until it is waited for. One whose result is smaller, as the reduction of a gradient, is
+    waited for before the next such one starts, so that no more than one of them is kept for it.
+
     ```mlir
     %0 = nn.linear %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
     %1 = nn.relu %y : tensor<8x4xf32>
@@ -495,7 +498,7 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
 def LowerStartWait : Pass<"tp-lower-start-wait"> {
   let summary = "Run each collective where it is started";
   let description = [{
-    For communicators that only know collectives which end before they return: the collective takes the place of its
+    For whoever asks what a program computes, not when (`tp-verify-spmd`): the collective takes the place of its
     `tp.start`, and the `tp.wait` goes. The order in which ranks issue collectives, and what is computed, stay.
 
     ```mlir
