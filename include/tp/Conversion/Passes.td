@@ -25,10 +25,6 @@ def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
     `nn.attention_gradient` becomes `tprt.attention_gradient` in the same way. Attention of more than eight batch dimensions is
     left to `--convert-nn-to-linalg`, which spells it out.
   }];
-  let options = [
-    Option<"forwardOnly", "forward-only", "bool", "false",
-           "Leave gradients to --convert-nn-to-linalg, for devices whose libraries don't have them">,
-  ];
   let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
 }
 

@@ -63,7 +63,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   // nn, tosa and tp ops → linalg and runtime ops.
   pm.addPass(createLocateOrigins());
   pm.addPass(createFormEntry());
-  pm.addPass(createConvertAttentionToTPRT({/*forwardOnly=*/isForDevice}));
+  pm.addPass(createConvertAttentionToTPRT());
   pm.addPass(createConvertNNToLinalg());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaMakeBroadcastablePass());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaToLinalgNamed());

@@ -138,9 +138,7 @@ struct ConvertAttentionToTPRT
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<AttentionPattern>(&getContext());
-    if (!forwardOnly)
-      patterns.add<GradientPattern>(&getContext());
+    patterns.add<AttentionPattern, GradientPattern>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -1,6 +1,5 @@
 // RUN: tp-opt %s --convert-attention-to-tprt --split-input-file | FileCheck %s
 // RUN: tp-opt %s --convert-attention-to-tprt --convert-nn-to-linalg --fold-transpose-into-contraction --canonicalize --split-input-file | FileCheck %s --check-prefix=FOLD
-// RUN: tp-opt %s --convert-attention-to-tprt=forward-only --split-input-file | FileCheck %s --check-prefix=FORWARD
 
 // CHECK-DAG: #[[QUERY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4)>
 // CHECK-DAG: #[[KEY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d3, d4)>
@@ -78,9 +77,6 @@ func.func @heads(%q: tensor<2x5x32xf32>, %k: tensor<2x5x16xf32>, %v: tensor<2x5x
 // FOLD: %[[R:.+]]:3 = tprt.attention_gradient causal {{.*}} maps [#[[QUERY]], #[[KEY]], #[[VALUE]], #[[OUT]], #[[QUERY]], #[[DKEY]], #{{.+}}]
 // FOLD-SAME: into tensor<2x5x2x2x8xf32>, tensor<2x2x2x5x8xf32>, tensor<2x2x2x5x8xf32>
 // FOLD: linalg.generic {{.*}}"reduction"{{.*}} ins(%[[R]]#1
-// FORWARD-LABEL: @gradient
-// FORWARD-NOT: tprt.attention_gradient
-// FORWARD: nn.attention_gradient
 func.func @gradient(%q: tensor<2x5x32xf32>, %k: tensor<2x5x16xf32>, %v: tensor<2x5x16xf32>, %g: tensor<2x5x32xf32>) -> (tensor<2x5x32xf32>, tensor<2x2x5x8xf32>) {
   %q0 = nn.reshape %q : tensor<2x5x32xf32> -> tensor<2x5x4x8xf32>
   %k0 = nn.reshape %k : tensor<2x5x16xf32> -> tensor<2x5x2x8xf32>
