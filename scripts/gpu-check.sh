@@ -42,7 +42,7 @@ set -e
 version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
 sources=$(find runtime/lib -name '*.cpp')
 tool=$(find tools/tp-run -name '*.cpp')
-compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_REDUCE_PTX='\"$lib/Cuda/Reduce.ptx\"' -DTPRT_ATTENTION_PTX='\"$lib/Cuda/Attention.ptx\"'" $sources
+compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_REDUCE_PTX='\"$lib/Cuda/Reduce.ptx\"' -DTPRT_ATTENTIONGRADIENT_PTX='\"$lib/Cuda/AttentionGradient.ptx\"' -DTPRT_ATTENTION_PTX='\"$lib/Cuda/Attention.ptx\"'" $sources
 $cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
 compile "$flags" $tool
 $cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"
@@ -53,7 +53,7 @@ if [ $fake = 1 ]; then
   compile "$flags -Iruntime/fake" $sources
   mkdir -p $objects/fake
   $cxx -shared -o $objects/fake/libtprt-fake-cuda.so $(objects_of $sources) -ldl -lpthread
-  for name in libcuda.so.1 libcublasLt.so.13 libnccl.so.2; do ln -sf libtprt-fake-cuda.so $objects/fake/$name; done
+  for name in libcuda.so.1 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2; do ln -sf libtprt-fake-cuda.so $objects/fake/$name; done
   export LD_LIBRARY_PATH=$PWD/$objects/fake
 fi
 set +e

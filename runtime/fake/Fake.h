@@ -51,6 +51,7 @@ struct Settings {
   int32_t driverVersion = 13000; ///< CUDA 13.0
   size_t blasVersion = 130100;
   size_t dnnVersion = 91900;
+  int64_t maxDnnHead = 128; ///< elements of a head of cuDNN's attention
   int32_t ncclVersion = 22809;
   int32_t deviceCount = 8;
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own

@@ -21,9 +21,12 @@ struct CUfunc_st {
 
 namespace tprt::fake {
 
-/// A kernel of the runtime's own: tprt_reduce_REDUCTION_DTYPE or
-/// tprt_attention_DTYPE.
+/// A kernel of the runtime's own: tprt_reduce_REDUCTION_DTYPE,
+/// tprt_attention_DTYPE, tprt_attention_query_gradient_DTYPE or
+/// tprt_attention_key_gradient_DTYPE.
 cuda::CUfunc_st makeOwn(const std::string &name);
+/// Those of them that are attention's.
+cuda::CUfunc_st makeAttention(const std::string &name);
 
 /// The kernel `name` of an emulated image, loaded as `handle`. False where it
 /// has none.

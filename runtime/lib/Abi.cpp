@@ -132,9 +132,13 @@ int32_t tprt_attention_gradient(tprt_rank *ctx,
                                 void *key_gradient, void *value_gradient) {
   return guarded(*ctx, [&] {
     if (ctx->stream)
-      throw executionError("attention's gradient is not a call on a device");
-    attentionGradient(*args, query, key, value, mask, gradient, query_gradient,
-                      key_gradient, value_gradient, ctx->gemm);
+      ctx->stream->attentionGradient(*args, query, key, value, mask, gradient,
+                                     query_gradient, key_gradient,
+                                     value_gradient);
+    else
+      attentionGradient(*args, query, key, value, mask, gradient,
+                        query_gradient, key_gradient, value_gradient,
+                        ctx->gemm);
   });
 }
 

@@ -169,6 +169,28 @@ static json toJson(const Profile &profile) {
           {"rows", std::move(rows)}};
 }
 
+static json toJson(const std::vector<AttentionUse> &uses) {
+  json list = json::array();
+  for (const AttentionUse &use : uses)
+    list.push_back({{"op", use.op},
+                    {"form", use.form},
+                    {"library", use.library},
+                    {"reason", use.reason},
+                    {"calls", use.calls}});
+  return list;
+}
+
+std::string tprt::describe(const std::vector<AttentionUse> &uses) {
+  std::string text;
+  for (const AttentionUse &use : uses)
+    text +=
+        use.op + " by " +
+        (use.library == "own" ? "the runtime's own kernel (" + use.reason + ")"
+                              : use.library) +
+        ", " + std::to_string(use.calls) + " calls: " + use.form + "\n";
+  return text;
+}
+
 static int64_t sumBlocks(const std::vector<TensorInfo> &tensors, int64_t rank) {
   int64_t bytes = 0;
   for (const TensorInfo &info : tensors)
@@ -228,6 +250,8 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
     report["communication"] = session.getCommunication();
   if (!result.hostSeconds.empty())
     report["host_seconds"] = toJson(result.hostSeconds);
+  if (manifest.isForCuda)
+    report["attention"] = toJson(session.getAttentionUses());
   if (profile)
     report["profile"] = toJson(*profile);
   return report.dump(2) + "\n";

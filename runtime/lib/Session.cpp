@@ -489,3 +489,8 @@ int64_t Session::getCopiedWeightBytes() const {
 int64_t Session::getPackedWeightBytes() const {
   return impl->packedWeightBytes;
 }
+
+std::vector<AttentionUse> Session::getAttentionUses() const {
+  DeviceStream *stream = impl->device->getStream(impl->ranks.front());
+  return stream ? stream->getAttentionUses() : std::vector<AttentionUse>();
+}

@@ -12,6 +12,7 @@
 
 #include "Walk.h"
 #include "tprt/Collective.h"
+#include "tprt/Session.h"
 
 #include <chrono>
 #include <functional>
@@ -59,6 +60,13 @@ public:
   virtual void attention(const tprt_attention_args &args, const void *query,
                          const void *key, const void *value, const void *mask,
                          void *output) = 0;
+  virtual void attentionGradient(const tprt_attention_gradient_args &args,
+                                 const void *query, const void *key,
+                                 const void *value, const void *mask,
+                                 const void *gradient, void *queryGradient,
+                                 void *keyGradient, void *valueGradient) = 0;
+  /// By form, of the last run that wasn't replayed.
+  virtual std::vector<AttentionUse> getAttentionUses() const = 0;
   virtual void fill(void *dst, uint64_t pattern, int32_t width,
                     int64_t count) = 0;
   virtual tprt_device_error *getErrorRecord() = 0;

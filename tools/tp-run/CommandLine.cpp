@@ -104,9 +104,13 @@ SessionOptions getSessionOptions(const Options &options, const Job *job,
   sessionOptions.communicator.timeout = getTimeout(options);
   sessionOptions.pinRanks = !options.noPin;
   int ownDevice = job ? static_cast<int>(job->localRank) : 0;
-  sessionOptions.cuda = {.device = options.device.value_or(ownDevice),
-                         .tf32 = options.tf32,
-                         .graphs = !options.noGraphs};
+  sessionOptions.cuda = {
+      .device = options.device.value_or(ownDevice),
+      .tf32 = options.tf32,
+      .graphs = !options.noGraphs,
+      .attention = options.attention == "cudnn" ? AttentionLibrary::CuDnn
+                   : options.attention == "own" ? AttentionLibrary::Own
+                                                : AttentionLibrary::Auto};
   if (job) {
     sessionOptions.ranks = {job->rank};
     sessionOptions.makeCommunicators = connection->getNccl();

@@ -47,6 +47,7 @@ struct Options {
   int64_t processes = 0; ///< to be started; 0: none
   std::optional<int> device;
   bool tf32 = false, noGraphs = false;
+  std::string attention = "auto";
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
   double timeout = 120;
   tprt::Tolerance tolerance;

@@ -194,6 +194,8 @@ static ExitCode run(const Options &options) {
   writeProgramWeights(options, session, connection ? &*connection : nullptr);
   if (options.json.empty() && options.run.repeat > 1)
     std::cout << describe(summarize(result.seconds));
+  if (options.json.empty())
+    std::cout << describe(session.getAttentionUses());
   if (options.json != "-" && profile)
     std::cout << profile->toTable();
   if (options.outputs.empty() && options.expected.empty() &&
@@ -313,6 +315,13 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_flag("--no-graphs", options.noGraphs,
                "enqueue each run anew, instead of capturing the second one and "
                "replaying it from then on")
+      ->group(cuda);
+  app.add_option("--attention", options.attention,
+                 "who computes attention: 'auto', cuDNN where it is there and "
+                 "has the case, else the runtime's own kernels, as the run "
+                 "says; 'cudnn' or 'own', that one, or it is an error")
+      ->check(CLI::IsMember({"auto", "cudnn", "own"}))
+      ->capture_default_str()
       ->group(cuda);
   app.add_option("--timeout", options.timeout,
                  "seconds that a rank may wait for the others; 0: forever")

@@ -34,8 +34,12 @@ TPRT_API Timing summarize(const std::vector<double> &seconds);
 /// own.
 TPRT_API std::string describe(const Timing &timing);
 
+/// A line each: "attention by cuDNN 9.19.0, 12 calls: bf16, 24 heads, …".
+TPRT_API std::string describe(const std::vector<AttentionUse> &uses);
+
 /// The report of a run as JSON, schema 1 (docs/Runtime.md): bytes and calls by
-/// rank and collective, seconds, memory, and the profile, if one is given.
+/// rank and collective, seconds, memory, who computes attention, and the
+/// profile, if one is given.
 TPRT_API std::string makeRunReport(const std::string &artifactPath,
                                    const Session &session,
                                    const RunResult &result,

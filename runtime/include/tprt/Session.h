@@ -58,6 +58,24 @@ struct RunResult {
       counts; ///< [rank][id], of the last run
 };
 
+/// Who computes attention on a CUDA device.
+enum class AttentionLibrary {
+  Auto,  ///< cuDNN where it is there and has the case, else the runtime
+  CuDnn, ///< cuDNN alone: what it doesn't have is an error
+  Own,   ///< the runtime's own kernels
+};
+
+/// Which one it is, for attention of one form.
+struct AttentionUse {
+  std::string op;      ///< "attention" or "attention_gradient"
+  std::string form;    ///< "bf16, 24 heads, 64 rows, 64 columns, depth 32, …"
+  std::string library; ///< "cuDNN 9.19.0", or "own"
+  std::string reason;  ///< why it isn't cuDNN
+  int64_t calls = 0;   ///< within a run
+
+  bool operator==(const AttentionUse &) const = default;
+};
+
 /// For programs that compute on a CUDA device.
 struct CudaOptions {
   int device = 0;    ///< which one, as the driver counts
@@ -65,6 +83,7 @@ struct CudaOptions {
   /// Captures the second run, and replays it from then on. Runs that are
   /// recorded aren't replayed.
   bool graphs = true;
+  AttentionLibrary attention = AttentionLibrary::Auto;
 };
 
 struct SessionOptions {
@@ -142,6 +161,9 @@ public:
   int64_t getCopiedWeightBytes() const;
   /// Bytes of the weights' copies for matrix products, of all ranks here.
   int64_t getPackedWeightBytes() const;
+  /// On a CUDA device, who computes attention of which form, on the first rank
+  /// here; of the last run that wasn't the replay of a graph.
+  std::vector<AttentionUse> getAttentionUses() const;
 
 private:
   struct Impl;

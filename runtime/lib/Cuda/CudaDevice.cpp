@@ -104,7 +104,7 @@ class CudaDevice final : public Device {
 public:
   CudaDevice(const tprt_device_code &code, const CudaOptions &options)
       : context(std::make_shared<Context>(options.device)),
-        program(std::make_shared<Program>(context, code, options.tf32)),
+        program(std::make_shared<Program>(context, code, options)),
         transfers(context) {}
 
   bool sharesHostMemory() const override { return false; }

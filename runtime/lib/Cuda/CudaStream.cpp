@@ -8,8 +8,12 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-Program::Program(ContextPtr context, const tprt_device_code &code, bool tf32)
-    : context(std::move(context)), code(code), tf32(tf32), own(this->context) {
+Program::Program(ContextPtr context, const tprt_device_code &code,
+                 const CudaOptions &options)
+    : context(std::move(context)), code(code), options(options),
+      own(this->context) {
+  if (options.attention == AttentionLibrary::CuDnn)
+    Dnn::get(); // or say at once that it is missing
   if (code.num_kernels > 0)
     module.emplace(this->context, chooseImage(code, *this->context));
   for (int32_t i = 0; i < code.num_kernels; ++i)
@@ -32,7 +36,9 @@ CudaStream::CudaStream(std::shared_ptr<Program> program)
     : program(std::move(program)), stream(makeStream(getContext())),
       errorRecord(allocate(getContext(), sizeof(tprt_device_error))),
       reported(allocatePinned(getContext(), sizeof(tprt_device_error))),
-      products(getContext(), this->program->tf32) {}
+      products(getContext(), this->program->options.tf32),
+      attentions(getContext(), this->program->own,
+                 this->program->options.attention) {}
 
 CudaStream::~CudaStream() {
   // What is still running uses the memory that goes next.
@@ -149,7 +155,18 @@ void CudaStream::gemm(const tprt_gemm_args &args, const void *a, const void *b,
 void CudaStream::attention(const tprt_attention_args &args, const void *query,
                            const void *key, const void *value, const void *mask,
                            void *output) {
-  program->own.attend({args, query, key, value, mask, output}, stream.get());
+  attentions.run({args, query, key, value, mask, output}, stream.get());
+}
+
+void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
+                                   const void *query, const void *key,
+                                   const void *value, const void *mask,
+                                   const void *gradient, void *queryGradient,
+                                   void *keyGradient, void *valueGradient) {
+  attentions.runGradient({args, query, key, value, mask, gradient,
+                          queryGradient, keyGradient, valueGradient,
+                          /*statistics=*/nullptr},
+                         stream.get());
 }
 
 void CudaStream::fill(void *dst, uint64_t pattern, int32_t width,
@@ -176,6 +193,7 @@ void CudaStream::beginRun() {
   numAnnounced = 0;
   if (communication)
     communication->numAnnounced = 0;
+  attentions.beginRun();
   fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
 }
 

@@ -4,6 +4,7 @@
 #ifndef TPRT_LIB_CUDA_CUDASTREAM_H
 #define TPRT_LIB_CUDA_CUDASTREAM_H
 
+#include "Cuda/Attention.h"
 #include "Cuda/Context.h"
 #include "Cuda/Gemm.h"
 #include "Cuda/Kernels.h"
@@ -14,11 +15,12 @@ namespace tprt::cuda {
 
 /// What the streams of a device have in common.
 struct Program {
-  Program(ContextPtr context, const tprt_device_code &code, bool tf32);
+  Program(ContextPtr context, const tprt_device_code &code,
+          const CudaOptions &options);
 
   const ContextPtr context;
   const tprt_device_code &code;
-  const bool tf32;
+  const CudaOptions options;
   std::vector<CUfunction> kernels; ///< by tprt_device_code::kernels
   Kernels own;
 
@@ -65,6 +67,14 @@ public:
   void attention(const tprt_attention_args &args, const void *query,
                  const void *key, const void *value, const void *mask,
                  void *output) override;
+  void attentionGradient(const tprt_attention_gradient_args &args,
+                         const void *query, const void *key, const void *value,
+                         const void *mask, const void *gradient,
+                         void *queryGradient, void *keyGradient,
+                         void *valueGradient) override;
+  std::vector<AttentionUse> getAttentionUses() const override {
+    return attentions.getUses();
+  }
   void fill(void *dst, uint64_t pattern, int32_t width, int64_t count) override;
   tprt_device_error *getErrorRecord() override;
   /// Made when it is first asked for. Of it, only what a Stream does is used.
@@ -105,6 +115,7 @@ private:
   std::map<CUfunction, uint32_t> sharedBytes; ///< that kernels may use by now
   Gemm products;
   std::unique_ptr<CudaStream> communication;
+  Attention attentions;
 };
 
 } // namespace tprt::cuda

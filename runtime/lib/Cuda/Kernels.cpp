@@ -18,6 +18,7 @@ using namespace tprt::cuda;
       ".popsection\n")
 TPRT_EMBED(tprt_reduce_ptx, TPRT_REDUCE_PTX);
 TPRT_EMBED(tprt_attention_ptx, TPRT_ATTENTION_PTX);
+TPRT_EMBED(tprt_attentiongradient_ptx, TPRT_ATTENTIONGRADIENT_PTX);
 
 CUfunction Kernels::get(Loaded &loaded, const char *ptx, const char *end,
                         const std::string &name) {
@@ -54,8 +55,18 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
             blockSize, 1, 1, 0, stream, parameters, nullptr);
 }
 
-void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
-  const tprt_attention_args &args = arguments.args;
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+static int64_t countHeads(const tprt_attention_args &args) {
+  int64_t count = 1;
+  for (int64_t size : args.batch)
+    count *= size;
+  return count;
+}
+
+void cuda::checkAttention(const tprt_attention_args &args) {
   if (args.dtype < TPRT_F32 || args.dtype > TPRT_BF16)
     throw executionError("tprt_attention: dtype is not f32, f64, f16 or bf16");
   if (std::max(args.depth, args.width) > maxAttentionDepth)
@@ -64,24 +75,52 @@ void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
                          " elements aren't supported on CUDA devices, the "
                          "limit is " +
                          std::to_string(maxAttentionDepth));
-  int64_t numRows = args.rows;
-  for (int64_t size : args.batch)
-    numRows *= size;
-  if (numRows <= 0 || args.width <= 0)
-    return;
+  int64_t numRows = countHeads(args) * std::max(args.rows, args.columns);
   if (numRows > INT32_MAX)
     throw executionError(
         "tprt_attention: " + std::to_string(numRows) +
         " rows aren't supported on CUDA devices, the limit is " +
         std::to_string(INT32_MAX));
-  AttentionArguments copy = arguments;
-  void *parameters[] = {&copy};
+}
+
+static std::string getSuffix(const tprt_attention_args &args) {
+  return std::string(toString(static_cast<Dtype>(args.dtype)));
+}
+
+void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
+                     CUstream stream) {
+  if (numBlocks <= 0)
+    return;
+  void *parameters[] = {arguments};
   constexpr unsigned blockSize = 128;
-  CUfunction kernel =
-      get(attention, tprt_attention_ptx, tprt_attention_ptx_end,
-          "tprt_attention_" +
-              std::string(toString(static_cast<Dtype>(args.dtype))));
   TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel,
-            static_cast<unsigned>(numRows), 1, 1, blockSize, 1, 1, 0, stream,
+            static_cast<unsigned>(numBlocks), 1, 1, blockSize, 1, 1, 0, stream,
             parameters, nullptr);
+}
+
+void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
+  const tprt_attention_args &args = arguments.args;
+  AttentionArguments copy = arguments;
+  CUfunction kernel = get(attention, tprt_attention_ptx, tprt_attention_ptx_end,
+                          "tprt_attention_" + getSuffix(args));
+  launch(kernel, args.width > 0 ? countHeads(args) * args.rows : 0, &copy,
+         stream);
+}
+
+int64_t Kernels::getStatisticsBytes(const tprt_attention_args &args) const {
+  constexpr int64_t numbersByRow = 2, largestBytes = sizeof(double);
+  return countHeads(args) * args.rows * numbersByRow * largestBytes;
+}
+
+void Kernels::attendBackwards(const AttentionGradientArguments &arguments,
+                              CUstream stream) {
+  const tprt_attention_args &args = arguments.args.attention;
+  AttentionGradientArguments copy = arguments;
+  auto find = [&](const std::string &kernel) {
+    return get(gradients, tprt_attentiongradient_ptx,
+               tprt_attentiongradient_ptx_end,
+               "tprt_attention_" + kernel + "_gradient_" + getSuffix(args));
+  };
+  launch(find("query"), countHeads(args) * args.rows, &copy, stream);
+  launch(find("key"), countHeads(args) * args.columns, &copy, stream);
 }

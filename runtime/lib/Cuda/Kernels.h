@@ -27,8 +27,22 @@ struct AttentionArguments {
   void *output;
 };
 
-/// The kernels of Reduce.cu and Attention.cu, which are PTX that every
-/// supported device takes. Loaded where they are first used.
+/// As the kernels of AttentionGradient.cu take them.
+struct AttentionGradientArguments {
+  tprt_attention_gradient_args args;
+  const void *query, *key, *value, *mask, *gradient;
+  void *queryGradient, *keyGradient, *valueGradient;
+  /// Room for what the first kernel tells the second one about rows: of
+  /// getStatisticsBytes() bytes.
+  void *statistics;
+};
+
+/// Throws an execution error when attention's arguments are out of the range of
+/// CUDA devices.
+void checkAttention(const tprt_attention_args &args);
+
+/// The kernels of Reduce.cu, Attention.cu and AttentionGradient.cu, which are
+/// PTX that every supported device takes. Loaded where they are first used.
 class Kernels {
 public:
   explicit Kernels(ContextPtr context) : context(std::move(context)) {}
@@ -40,9 +54,12 @@ public:
               const std::vector<std::byte *> &results, int64_t count,
               CUstream stream);
 
-  /// Enqueues attention; see tprt_attention. Throws an execution error when the
-  /// arguments are out of range.
+  /// Enqueues attention; see tprt_attention. Its arguments have been checked.
   void attend(const AttentionArguments &arguments, CUstream stream);
+  /// Enqueues its gradients; see tprt_attention_gradient.
+  void attendBackwards(const AttentionGradientArguments &arguments,
+                       CUstream stream);
+  int64_t getStatisticsBytes(const tprt_attention_args &args) const;
 
 private:
   struct Loaded {
@@ -51,9 +68,12 @@ private:
   };
   CUfunction get(Loaded &loaded, const char *ptx, const char *end,
                  const std::string &name);
+  /// Of blocks of 128 threads; `arguments` is the kernel's only parameter.
+  void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
+              CUstream stream);
 
   ContextPtr context;
-  Loaded reductions, attention;
+  Loaded reductions, attention, gradients;
 };
 
 } // namespace tprt::cuda

@@ -1,12 +1,8 @@
-//===- AttentionTest.cpp - tprt_attention on a device --------------------===//
+//===- AttentionTest.cpp - Attention on a device, against the host's -----===//
 
-#include "Cuda/CudaDevice.h"
-
+#include "AttentionCase.h"
+#include "Cuda/Dnn.h"
 #include "Fake.h"
-#include "LoneRank.h"
-#include "TestUtils.h"
-
-#include <random>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -16,118 +12,24 @@ namespace {
 class CudaAttentionTest : public testing::TestWithParam<Dtype> {
 protected:
   void SetUp() override { fake::reset(); }
-
-  tprt_device_code code = {};
-  std::shared_ptr<Device> device = cuda::makeDevice(code, {});
-  DeviceStream &stream = *device->getStream(0);
-  LoneRank host;
-
-  /// Two sequences of 5 and 7 tokens, 4 heads that share 2 of keys, 3 and 6
-  /// wide; heads lie within tokens.
-  static tprt_attention_args makeArgs() {
-    tprt_attention_args args = {};
-    args.dtype = static_cast<int32_t>(GetParam());
-    args.scale = 0.5;
-    args.rows = 5;
-    args.columns = 7;
-    args.depth = 3;
-    args.width = 6;
-    std::fill_n(args.batch, TPRT_ATTENTION_BATCHES, 1);
-    args.batch[5] = args.batch[6] = args.batch[7] = 2;
-    auto set = [](tprt_attention_strides &strides, int64_t sequence,
-                  int64_t pair, int64_t head, int64_t row) {
-      strides.batch[5] = sequence;
-      strides.batch[6] = pair;
-      strides.batch[7] = head;
-      strides.row = row;
-      strides.col = 1;
-    };
-    set(args.query, 60, 6, 3, 12);
-    set(args.key, 42, 3, 0, 6);
-    set(args.value, 84, 6, 0, 12);
-    set(args.output, 120, 12, 6, 24);
-    return args;
-  }
-
-  void run(const tprt_attention_args &args, bool hasMask = false) {
-    constexpr int64_t count = 240;
-    std::mt19937 generator(1);
-    std::vector<std::shared_ptr<std::byte>> onHost, onDevice;
-    for (int i = 0; i < 5; ++i) {
-      Dtype dtype =
-          i == 3 && args.mask == TPRT_BOOLEAN_MASK ? Dtype::I1 : GetParam();
-      auto values = allocateAligned(count * 8);
-      for (int64_t j = 0; j < count; ++j) {
-        float value = static_cast<int>(generator() % 17) / 4.0f - 2;
-        if (dtype == Dtype::F32)
-          reinterpret_cast<float *>(values.get())[j] = value;
-        else if (dtype == Dtype::F64)
-          reinterpret_cast<double *>(values.get())[j] = value;
-        else if (dtype == Dtype::I1) // each row sees something
-          reinterpret_cast<uint8_t *>(values.get())[j] =
-              j % 7 == 0 || value > 0;
-        else
-          convertFromF32(dtype, &value, values.get() + 2 * j, 1);
-      }
-      onHost.push_back(values);
-      onDevice.push_back(device->allocate(count * byteWidth(dtype)));
-      device->write({dtype, {count}, values}, makeBox({0}, {count}), dtype,
-                    onDevice.back().get());
-    }
-    ASSERT_EQ(tprt_attention(&host.rank, &args, onHost[0].get(),
-                             onHost[1].get(), onHost[2].get(),
-                             hasMask ? onHost[3].get() : nullptr,
-                             onHost[4].get()),
-              TPRT_OK)
-        << host.rank.error;
-    stream.beginRun();
-    stream.attention(args, onDevice[0].get(), onDevice[1].get(),
-                     onDevice[2].get(), hasMask ? onDevice[3].get() : nullptr,
-                     onDevice[4].get());
-    stream.endRun();
-    stream.finish([](auto) {});
-    auto result = allocateAligned(count * 8);
-    device->read(onDevice[4].get(), GetParam(), {count}, makeBox({0}, {count}),
-                 result.get());
-    double tolerance = byteWidth(GetParam()) == 2 ? 0.02 : 1e-5;
-    for (int64_t i = 0; i < count; ++i)
-      ASSERT_NEAR(loadAsDouble(GetParam(), result.get(), i),
-                  loadAsDouble(GetParam(), onHost[4].get(), i), tolerance)
-          << i;
-  }
 };
 
 } // namespace
 
-TEST_P(CudaAttentionTest, AsOnTheHost) {
-  tprt_attention_args args = makeArgs();
-  run(args);
-  args.causal = 1;
-  run(args);
-  args.causal = 0;
-  args.mask_strides.row = 7;
-  args.mask_strides.col = 1;
-  for (int32_t mask : {TPRT_ADDED_MASK, TPRT_BOOLEAN_MASK}) {
-    args.mask = mask;
-    run(args, /*hasMask=*/true);
-  }
-  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_" +
-                             std::string(toString(GetParam())) +
-                             " grid 40 block 128"),
-            4u);
-}
-
-TEST_P(CudaAttentionTest, NamesLimits) {
-  tprt_attention_args args = makeArgs();
-  args.depth = 1025;
-  auto call = [&] {
-    stream.attention(args, nullptr, nullptr, nullptr, nullptr, nullptr);
-  };
-  EXPECT_EQ(errorOf(call), "tprt_attention: heads of 1025 elements aren't "
-                           "supported on CUDA devices, the limit is 1024");
-  args.dtype = TPRT_I32;
-  EXPECT_EQ(errorOf(call),
-            "tprt_attention: dtype is not f32, f64, f16 or bf16");
+/// Calls check(case) for masks, layouts and groups.
+template <typename Check>
+static void forEachCase(Dtype dtype, Check check) {
+  for (int32_t mask : {TPRT_NO_MASK, TPRT_ADDED_MASK, TPRT_BOOLEAN_MASK})
+    for (int bits = 0; bits < 16; ++bits) {
+      AttentionCase c;
+      c.dtype = dtype;
+      c.mask = mask;
+      c.causal = bits & 1;
+      c.isHeadMajor = bits & 2;
+      c.group = bits & 4 ? 1 : 3;
+      c.maskPerRow = c.maskPerHead = bits & 8;
+      check(c);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Dtypes, CudaAttentionTest,
@@ -136,3 +38,263 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, CudaAttentionTest,
                          [](const auto &info) {
                            return std::string(toString(info.param));
                          });
+
+//===----------------------------------------------------------------------===//
+// The runtime's own kernels
+//===----------------------------------------------------------------------===//
+
+TEST_P(CudaAttentionTest, Own) {
+  AttentionRunner runner(AttentionLibrary::Own);
+  forEachCase(GetParam(), [&](const AttentionCase &c) {
+    runner.checkForward(c);
+    runner.checkGradient(c);
+  });
+  EXPECT_EQ(fake::countCalls("cudnn"), 0u);
+  std::string dtype(toString(GetParam()));
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_" + dtype), 48u);
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_query_gradient_" +
+                             dtype + " grid 108 block 128"),
+            24u);
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_key_gradient_" +
+                             dtype + " grid 192 block 128"),
+            24u);
+  EXPECT_EQ(runner.getUse().library, "own");
+  EXPECT_EQ(runner.getUse().reason, "asked for");
+}
+
+TEST_P(CudaAttentionTest, OwnOfOddAndEmptySizes) {
+  AttentionRunner runner(AttentionLibrary::Own);
+  struct {
+    int64_t rows, columns, depth, width;
+  } sizes[] = {{1, 1, 1, 1}, {7, 5, 3, 6}, {5, 7, 6, 3}, {0, 5, 3, 2},
+               {5, 0, 3, 2}, {5, 7, 0, 3}, {5, 7, 3, 0}};
+  for (auto [rows, columns, depth, width] : sizes)
+    for (bool causal : {false, true}) {
+      AttentionCase c{GetParam(), rows, columns, depth, width, causal};
+      runner.checkForward(c);
+      runner.checkGradient(c);
+    }
+}
+
+TEST_P(CudaAttentionTest, NamesLimits) {
+  AttentionRunner runner;
+  AttentionCase c{GetParam()};
+  c.depth = 1025;
+  tprt_attention_gradient_args args = c.makeArgs();
+  auto forward = [&] {
+    runner.getStream().attention(args.attention, nullptr, nullptr, nullptr,
+                                 nullptr, nullptr);
+  };
+  auto backward = [&] {
+    runner.getStream().attentionGradient(args, nullptr, nullptr, nullptr,
+                                         nullptr, nullptr, nullptr, nullptr,
+                                         nullptr);
+  };
+  std::string limit = "tprt_attention: heads of 1025 elements aren't supported "
+                      "on CUDA devices, the limit is 1024";
+  EXPECT_EQ(errorOf(forward), limit);
+  EXPECT_EQ(errorOf(backward), limit);
+  args.attention.dtype = TPRT_I32;
+  EXPECT_EQ(errorOf(forward),
+            "tprt_attention: dtype is not f32, f64, f16 or bf16");
+  EXPECT_EQ(errorOf(backward),
+            "tprt_attention: dtype is not f32, f64, f16 or bf16");
+}
+
+//===----------------------------------------------------------------------===//
+// cuDNN
+//===----------------------------------------------------------------------===//
+
+static bool isHalf(Dtype dtype) { return byteWidth(dtype) == 2; }
+
+/// What cuDNN has it computes, and nothing else does; the rest is said to be
+/// computed otherwise.
+TEST_P(CudaAttentionTest, CuDnnWhereItHasTheCase) {
+  AttentionRunner runner;
+  forEachCase(GetParam(), [&](const AttentionCase &c) {
+    bool isDnn = isHalf(c.dtype) && c.mask != TPRT_BOOLEAN_MASK;
+    std::string reason = isDnn             ? ""
+                         : isHalf(c.dtype) ? "the mask is boolean"
+                                           : "it is neither f16 nor bf16";
+    for (bool isGradient : {false, true}) {
+      fake::reset();
+      isGradient ? runner.checkGradient(c) : runner.checkForward(c);
+      AttentionUse use = runner.getUse();
+      EXPECT_EQ(use.op, isGradient ? "attention_gradient" : "attention");
+      EXPECT_EQ(use.library, isDnn ? "cuDNN 9.19.0" : "own");
+      EXPECT_EQ(use.reason, reason);
+      EXPECT_EQ(use.calls, 1);
+      // Of the gradient, forward and backward for each head of a group.
+      size_t calls = !isDnn       ? 0
+                     : isGradient ? 2 * static_cast<size_t>(c.group)
+                                  : 1;
+      EXPECT_EQ(fake::countCalls("cudnnBackendExecute engine 1"), calls);
+      EXPECT_EQ(fake::countCalls("cudnnBackendExecute"), calls);
+      EXPECT_EQ(fake::countCalls("cuLaunchKernel") == 0, isDnn);
+    }
+  });
+}
+
+TEST(CudaAttention, SaysWhatItIs) {
+  fake::reset();
+  AttentionRunner runner;
+  AttentionCase c;
+  c.causal = true;
+  c.mask = TPRT_ADDED_MASK;
+  runner.checkForward(c);
+  EXPECT_EQ(runner.getUse().form, "bf16, 8 heads, 9 rows, 16 columns, depth 8, "
+                                  "width 16, causal, added mask");
+}
+
+/// What is asked for is computed, or refused with the reason.
+TEST(CudaAttention, CuDnnOrAnError) {
+  fake::reset();
+  AttentionRunner runner(AttentionLibrary::CuDnn);
+  runner.checkForward({});
+  AttentionCase c{Dtype::F32};
+  tprt_attention_gradient_args args = c.makeArgs();
+  EXPECT_EQ(errorOf([&] {
+              runner.getStream().attention(args.attention, nullptr, nullptr,
+                                           nullptr, nullptr, nullptr);
+            }),
+            "cuDNN is asked for, but doesn't compute this attention (f32, 8 "
+            "heads, 9 rows, 16 columns, depth 8, width 16): it is neither f16 "
+            "nor bf16");
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel"), 0u);
+}
+
+static std::string getReason(const AttentionCase &c, int64_t offset = 0) {
+  AttentionRunner runner;
+  runner.offset = offset;
+  runner.checkGradient(c);
+  EXPECT_EQ(runner.getUse().library, "own");
+  std::string reason = runner.getUse().reason;
+  runner.checkForward(c);
+  EXPECT_EQ(runner.getUse().library, "own");
+  return reason;
+}
+
+TEST(CudaAttention, WhatCuDnnDoesNotHave) {
+  fake::reset();
+  EXPECT_EQ(getReason({.depth = 12}),
+            "the sizes of heads aren't multiples of 8");
+  EXPECT_EQ(getReason({.columns = 12, .mask = TPRT_ADDED_MASK}),
+            "the rows of the mask aren't aligned to 16 bytes");
+  EXPECT_EQ(getReason({.rows = 0}), "there is nothing to compute");
+  EXPECT_EQ(getReason({}, /*offset=*/1),
+            "an operand isn't aligned to 16 bytes");
+  EXPECT_EQ(getReason({.width = 136}),
+            "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED (the head's size "
+            "isn't supported)");
+}
+
+/// Strides that no test above has: key and value by columns, the key of one
+/// sequence for both.
+TEST(CudaAttention, LayoutsThatCuDnnDoesNotHave) {
+  fake::reset();
+  AttentionRunner runner;
+  auto getReason = [&](auto edit) {
+    tprt_attention_args args = AttentionCase{}.makeArgs().attention;
+    edit(args);
+    auto memory = runner.device->allocate(1 << 16);
+    DeviceStream &stream = runner.getStream();
+    stream.beginRun();
+    stream.attention(args, memory.get(), memory.get(), memory.get(), nullptr,
+                     memory.get() + (1 << 15));
+    stream.endRun();
+    stream.finish([](auto) {});
+    return runner.getUse().reason;
+  };
+  EXPECT_EQ(
+      getReason([](auto &args) { std::swap(args.key.row, args.key.col); }),
+      "the elements of a row of the key don't lie side by side");
+  EXPECT_EQ(getReason([](auto &args) { args.value.batch[5] = 0; }),
+            "the value is shared, not only by heads");
+  EXPECT_EQ(getReason([](auto &args) { args.query.row += 1; }),
+            "the rows of the query aren't aligned to 16 bytes");
+}
+
+/// Plans and memory are of the first run.
+TEST(CudaAttention, PlansOncePerForm) {
+  fake::reset();
+  AttentionRunner runner;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    runner.checkForward({});
+    runner.checkGradient({});
+    EXPECT_EQ(fake::countCalls("cudnnCreate"), 1u);
+    EXPECT_EQ(fake::countCalls("cudnnSetStream"), 1u);
+    // One of attention, two of its gradient.
+    EXPECT_EQ(fake::countCalls("cudnnBackendFinalize 15"), 3u);
+    EXPECT_EQ(fake::countCalls("cudnnBackendFinalize 5"), 3u);
+  }
+  runner.checkForward({.causal = true});
+  EXPECT_EQ(fake::countCalls("cudnnBackendFinalize 15"), 4u);
+}
+
+TEST(CudaAttention, IsCaptured) {
+  fake::reset();
+  AttentionRunner runner;
+  AttentionCase c;
+  tprt_attention_gradient_args args = c.makeArgs();
+  auto memory = runner.device->allocate(1 << 16);
+  DeviceStream &stream = runner.getStream();
+  std::byte *output = memory.get() + (1 << 15);
+  auto run = [&] {
+    stream.beginRun();
+    stream.attention(args.attention, memory.get(), memory.get(), memory.get(),
+                     nullptr, output);
+    stream.endRun();
+  };
+  runner.device->fill(Dtype::BF16, 0.5, memory.get(), 1 << 14);
+  run();
+  stream.finish([](auto) {});
+  size_t allocations = fake::countCalls("cuMemAlloc");
+  stream.beginCapture();
+  run();
+  std::shared_ptr<void> captured = stream.endCapture();
+  EXPECT_EQ(fake::countCalls("cuMemAlloc"), allocations);
+  runner.device->fill(Dtype::BF16, 0.25, memory.get(), 1 << 14);
+  stream.replay(captured.get());
+  stream.finish([](auto) {});
+  std::byte value[2];
+  runner.device->read(output, Dtype::BF16, {1}, makeBox({0}, {1}), value);
+  EXPECT_EQ(loadAsDouble(Dtype::BF16, value, 0), 0.25);
+}
+
+/// A call that fails is an error, whoever was to be asked.
+TEST(CudaAttention, NamesWhatFails) {
+  fake::reset();
+  AttentionRunner runner;
+  runner.checkForward({});
+  tprt_attention_args args = AttentionCase{}.makeArgs().attention;
+  auto memory = runner.device->allocate(1 << 16);
+  auto call = [&] {
+    runner.getStream().attention(args, memory.get(), memory.get(), memory.get(),
+                                 nullptr, memory.get() + (1 << 15));
+  };
+  fake::failCall("cudnnBackendExecute", 5000);
+  EXPECT_EQ(errorOf(call), "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED "
+                           "(as the test wants it)");
+  fake::reset();
+}
+
+TEST(CudaAttention, CuDnnThatDoesNotBegin) {
+  fake::reset();
+  fake::failCall("cudnnCreate", 5000);
+  AttentionRunner runner;
+  runner.checkForward({});
+  EXPECT_EQ(runner.getUse().library, "own");
+  EXPECT_EQ(
+      runner.getUse().reason,
+      "cudnnCreate: CUDNN_STATUS_EXECUTION_FAILED (as the test wants it)");
+}
+
+TEST(CudaAttention, OldCuDnn) {
+  fake::reset();
+  fake::getSettings().dnnVersion = 91002;
+  EXPECT_EQ(errorOf([] { cuda::Dnn(); }),
+            "cuDNN has version 9.10, version 9.11 or newer is needed");
+  fake::getSettings().dnnVersion = 91100;
+  EXPECT_EQ(cuda::Dnn().getVersion(), "9.11.0");
+  fake::reset();
+}
