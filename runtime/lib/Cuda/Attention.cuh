@@ -5,8 +5,12 @@
 
 #include "tprt/abi.h"
 
+#ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#else
+#include "CudaOnHost.h" // of the fake device
+#endif
 
 // In an unnamed namespace, names would depend on the path of this file.
 namespace tprt_kernels {
@@ -57,7 +61,7 @@ __device__ Acc reduceBlock(Acc value, Acc *scratch, Combine combine) {
   scratch[threadIdx.x] = value;
   __syncthreads();
 #pragma unroll 1
-  for (int half = numThreads / 2; half > 0; half /= 2) {
+  for (unsigned half = numThreads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half)
       scratch[threadIdx.x] =
           combine(scratch[threadIdx.x], scratch[threadIdx.x + half]);

@@ -66,8 +66,9 @@ TEST_P(CudaAttentionTest, OwnOfOddAndEmptySizes) {
   AttentionRunner runner(AttentionLibrary::Own);
   struct {
     int64_t rows, columns, depth, width;
-  } sizes[] = {{1, 1, 1, 1}, {7, 5, 3, 6}, {5, 7, 6, 3}, {0, 5, 3, 2},
-               {5, 0, 3, 2}, {5, 7, 0, 3}, {5, 7, 3, 0}};
+  } sizes[] = {{1, 1, 1, 1}, {7, 5, 3, 6},     {5, 7, 6, 3},
+               {0, 5, 3, 2}, {5, 0, 3, 2},     {5, 7, 0, 3},
+               {5, 7, 3, 0}, {130, 150, 3, 2}, {2, 140, 135, 140}};
   for (auto [rows, columns, depth, width] : sizes)
     for (bool causal : {false, true}) {
       AttentionCase c{GetParam(), rows, columns, depth, width, causal};

@@ -1,0 +1,71 @@
+//===- CudaOnHost.h - What kernels take of CUDA C++, on the host -*- C++
+//-*-===//
+//
+// Makes the sources of lib/Cuda code for the emulator: threads of a block are
+// fibers, and blocks run one after the other, so that shared memory is static.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_FAKE_CUDAONHOST_H
+#define TPRT_FAKE_CUDAONHOST_H
+
+#include "Emulator.h"
+
+#include "tprt/Dtype.h"
+
+#include <cmath>
+#include <cstdint>
+
+#define __device__ inline
+#define __global__
+#define __shared__ static
+#define __grid_constant__
+#define __launch_bounds__(threads)
+
+namespace tprt::fake {
+
+struct EmulatedIndex {
+  uint32_t x;
+};
+
+/// The thread that runs.
+inline const tp_emulated_thread *&getThread() {
+  thread_local const tp_emulated_thread *thread = nullptr;
+  return thread;
+}
+
+/// A kernel as the emulator takes it.
+template <typename Arguments, void (*kernel)(const Arguments)>
+void enterKernel(const tp_emulated_thread *self, void *const *arguments) {
+  getThread() = self;
+  kernel(*static_cast<const Arguments *>(arguments[0]));
+}
+
+} // namespace tprt::fake
+
+#define threadIdx (tprt::fake::EmulatedIndex{tprt::fake::getThread()->thread})
+#define blockIdx (tprt::fake::EmulatedIndex{tprt::fake::getThread()->block})
+
+inline void __syncthreads() {
+  const tp_emulated_thread *self = tprt::fake::getThread();
+  tp_emulated_barrier(self); // others run here
+  tprt::fake::getThread() = self;
+}
+
+using __half = tprt::Half;
+using __nv_bfloat16 = tprt::BFloat16;
+
+inline float __half2float(__half value) {
+  return tprt::castElement<float>(value);
+}
+inline float __bfloat162float(__nv_bfloat16 value) {
+  return tprt::castElement<float>(value);
+}
+inline __half __float2half_rn(float value) {
+  return tprt::castElement<__half>(value);
+}
+inline __nv_bfloat16 __float2bfloat16_rn(float value) {
+  return tprt::castElement<__nv_bfloat16>(value);
+}
+
+#endif // TPRT_FAKE_CUDAONHOST_H
