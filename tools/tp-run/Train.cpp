@@ -7,6 +7,7 @@
 #include "Progress.h"
 #include "tprt/File.h"
 #include "tprt/Metrics.h"
+#include "tprt/Report.h"
 
 #include <CLI/CLI.hpp>
 
@@ -389,6 +390,7 @@ static ExitCode trainRank(const Options &options,
   if (std::optional<Profile> profile =
           makeProfile(options, manifest, trainingOptions.recording))
     std::cout << profile->toTable();
+  std::cout << describe(session.getAttentionUses());
   if (result.step == start && !result.wasStopped)
     std::cout << "nothing to do: " << start << " steps are done\n";
   else if (result.step > start)
