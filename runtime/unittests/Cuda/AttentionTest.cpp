@@ -1,7 +1,7 @@
 //===- AttentionTest.cpp - Attention on a device, against the host's -----===//
 
 #include "AttentionCase.h"
-#include "Cuda/Dnn.h"
+#include "Cuda/DnnCalls.h"
 #include "Fake.h"
 
 using namespace tprt;
@@ -214,6 +214,49 @@ TEST(CudaAttention, LayoutsThatCuDnnDoesNotHave) {
             "the value is shared, not only by heads");
   EXPECT_EQ(getReason([](auto &args) { args.query.row += 1; }),
             "the rows of the query aren't aligned to 16 bytes");
+}
+
+/// Loops over batches that are one, that share keys, and that are neither.
+TEST(CudaAttention, LoopsAsCalls) {
+  tprt_attention_args args = AttentionCase{}.makeArgs().attention;
+  auto map = [&] {
+    return cuda::toDnnCalls(args, {{cuda::DnnQuery, &args.query},
+                                   {cuda::DnnKey, &args.key},
+                                   {cuda::DnnValue, &args.value},
+                                   {cuda::DnnOutput, &args.output}});
+  };
+  using Sizes = std::array<int64_t, 4>;
+  auto expectSizes = [](const cuda::DnnCalls &calls, Sizes query, Sizes key) {
+    EXPECT_EQ(calls.attention.operands.at(cuda::DnnQuery).sizes, query);
+    EXPECT_EQ(calls.attention.operands.at(cuda::DnnKey).sizes, key);
+  };
+  // Two keys for two heads each.
+  expectSizes(map(), {2, 4, 9, 8}, {2, 2, 16, 8});
+  EXPECT_EQ(map().offsets.size(), 1u);
+
+  // Sequences in a loop that continues the other one.
+  auto operands = {&args.query, &args.key, &args.value, &args.output};
+  args.batch[4] = 3;
+  for (tprt_attention_strides *strides : operands)
+    strides->batch[4] = 2 * strides->batch[5];
+  expectSizes(map(), {6, 4, 9, 8}, {6, 2, 16, 8});
+  EXPECT_EQ(map().offsets.size(), 1u);
+
+  // In one that doesn't: a call each.
+  args.query.batch[4] += 64;
+  cuda::DnnCalls calls = map();
+  expectSizes(calls, {2, 4, 9, 8}, {2, 2, 16, 8});
+  ASSERT_EQ(calls.offsets.size(), 3u);
+  EXPECT_EQ(calls.offsets[2].at(cuda::DnnQuery), 2 * args.query.batch[4]);
+  EXPECT_EQ(calls.offsets[2].at(cuda::DnnKey), 2 * args.key.batch[4]);
+
+  // Heads of a group that lie elsewhere than those of the next one: a key's
+  // heads are all heads, and keys are the batch.
+  args = AttentionCase{}.makeArgs().attention;
+  args.query.batch[6] += 8;
+  calls = map();
+  expectSizes(calls, {2, 2, 9, 8}, {2, 1, 16, 8});
+  EXPECT_EQ(calls.offsets.size(), 2u);
 }
 
 /// Plans and memory are of the first run.

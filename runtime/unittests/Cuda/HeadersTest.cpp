@@ -34,7 +34,9 @@ extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
 
 #if __has_include(<cudnn.h>)
 #include <cudnn.h>
+#if CUDNN_VERSION >= 91100 // what the runtime needs
 #define HAS_CUDNN
+#endif
 #endif
 
 #if __has_include(<nccl.h>)
