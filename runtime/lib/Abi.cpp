@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
+#include "Parallel.h"
 #include "Rank.h"
 
+#include <algorithm>
 #include <new>
 
 using namespace tprt;
@@ -139,6 +141,31 @@ int32_t tprt_attention_gradient(tprt_rank *ctx,
       attentionGradient(*args, query, key, value, mask, gradient,
                         query_gradient, key_gradient, value_gradient,
                         ctx->gemm);
+  });
+}
+
+/// Less isn't worth waking a thread, or handing over a part.
+static constexpr int64_t minNanosecondsOfThread = 20000;
+static constexpr int64_t minNanosecondsOfPart = 5000;
+/// Parts per thread: one that is held up leaves its others to the rest.
+static constexpr int64_t partsPerThread = 4;
+
+int32_t tprt_parallel(tprt_rank *ctx, tprt_range_function kernel,
+                      const uint64_t *arguments, int64_t count,
+                      int64_t nanoseconds) {
+  int64_t numThreads =
+      std::min(getGemmThreads(), nanoseconds / minNanosecondsOfThread);
+  if (numThreads <= 1) {
+    kernel(arguments, 0, count);
+    return TPRT_OK;
+  }
+  return guarded(*ctx, [&] {
+    int64_t numParts =
+        std::min({count, numThreads * partsPerThread,
+                  std::max(numThreads, nanoseconds / minNanosecondsOfPart)});
+    parallelFor(numParts, numThreads, [&](int64_t part) {
+      kernel(arguments, count * part / numParts, count * (part + 1) / numParts);
+    });
   });
 }
 

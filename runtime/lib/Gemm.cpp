@@ -36,10 +36,13 @@ static constexpr int64_t maxBlasSize = std::numeric_limits<blasint>::max();
 
 static std::atomic<int> numThreads{1};
 
-void tprt::setGemmThreads(int count) {
+void tprt::setGemmThreads(int count, int numRanks) {
   numThreads = count;
-  openblas_set_num_threads(count);
+  // Its threads are one pool, which ranks would wait for.
+  openblas_set_num_threads(numRanks == 1 ? count : 1);
 }
+
+int64_t tprt::getGemmThreads() { return numThreads; }
 
 /// Products of fewer operations than this are done before a thread has started.
 static constexpr double minWorkOfThread = 1e7;

@@ -57,9 +57,11 @@ private:
 void gemm(const tprt_gemm_args &args, const void *a, const void *b, void *c,
           const void *bias, GemmState &state);
 
-/// How many threads a product or attention may use, process-wide; 1 to begin
-/// with. Results of all types but f64 don't depend on it.
-TPRT_API void setGemmThreads(int count);
+/// How many threads each of `numRanks` ranks may use for a product, attention
+/// or a kernel, process-wide; 1 to begin with. Results of all types but f64
+/// don't depend on it.
+TPRT_API void setGemmThreads(int count, int numRanks = 1);
+int64_t getGemmThreads();
 
 /// How many threads to share `operations` out among, in at most `numParts`
 /// parts: as many as may be used and have enough to do.

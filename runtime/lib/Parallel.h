@@ -4,15 +4,19 @@
 #ifndef TPRT_LIB_PARALLEL_H
 #define TPRT_LIB_PARALLEL_H
 
+#include "tprt/Error.h"
+
 #include <cstdint>
 #include <functional>
 
 namespace tprt {
 
 /// Calls work(i) for 0 <= i < count, by at most `numThreads` threads, this one
-/// among them. The first exception ends the others early, and is thrown here.
-void parallelFor(int64_t count, int64_t numThreads,
-                 const std::function<void(int64_t)> &work);
+/// among them; within such a call, by this one alone. The first exception ends
+/// the others early, and is thrown here. The threads stay for this thread's
+/// next call, on the cores that this one could run on when they were made.
+TPRT_API void parallelFor(int64_t count, int64_t numThreads,
+                          const std::function<void(int64_t)> &work);
 
 } // namespace tprt
 

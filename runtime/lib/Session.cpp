@@ -411,9 +411,10 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   for (size_t i = 0; i < manifest.inputs.size(); ++i)
     impl->inputs.set(i, inputs.at(manifest.inputs[i].name));
 
-  // Threads within a product serve a single rank, but would only stand in the
-  // way of several.
-  setGemmThreads(manifest.worldSize == 1 ? getUsableCores().size() : 1);
+  // Threads within a rank are for the cores that no other rank has.
+  int64_t numCores = getUsableCores().size();
+  setGemmThreads(std::max<int64_t>(numCores / manifest.worldSize, 1),
+                 manifest.worldSize);
   RunResult result;
   result.counts.resize(manifest.worldSize);
   if (!impl->team)

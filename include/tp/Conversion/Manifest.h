@@ -24,6 +24,10 @@ constexpr StringLiteral kRoleAttr = "tprt.role";
 /// a device, by number.
 constexpr StringLiteral kSitesAttr = "tprt.sites";
 
+/// FlatSymbolRefAttr on a declaration: the kernel that it calls for a range,
+/// with the arguments of a table (tprt_range_function of the runtime's abi.h).
+constexpr StringLiteral kRangeOfAttr = "tprt.range_of";
+
 /// The functions that ranks run: those with `tp.ranks`, which run one each;
 /// where there are none, `@main`, which all run.
 SmallVector<func::FuncOp> getEntryPrograms(ModuleOp module);

@@ -455,6 +455,50 @@ def PredictMemory : Pass<"tp-predict-memory", "::mlir::ModuleOp"> {
 // Code
 //===----------------------------------------------------------------------===//
 
+def ShareKernels : Pass<"tp-share-kernels", "::mlir::ModuleOp"> {
+  let summary = "Let the runtime run large kernels in parts, on several threads";
+  let description = [{
+    A kernel that takes long enough, by the floating-point operations and bytes of the mark before its call, becomes a function of a range
+    of its iterations, and its calls `tprt.parallel`: the runtime decides how many threads share the range. Those are the rows of
+    a nest that `tp-fuse-rows` made, or of a linalg op, down to its contiguous loop; where only that one is parallel, as in a sum over
+    rows, blocks of it. An iteration's code is the same in whatever range it is run, and nothing is summed across iterations: results
+    don't depend on the number of threads.
+
+    ```mlir
+    tprt.mark 0    // {flops = 1048576, bytes = 8388608, …}
+    func.call @kernel_0(%a, %b) : (memref<1024x1024xf32>, memref<1024x1024xf32>) -> ()
+
+    func.func private @kernel_0(%a: memref<1024x1024xf32>, %b: memref<1024x1024xf32>) {
+      linalg.generic {parallel, parallel} ins(%a) outs(%b)
+      return
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    tprt.parallel @kernel_0(%a, %b) count 1024 nanoseconds 655360 : memref<1024x1024xf32>, memref<1024x1024xf32>
+
+    func.func private @kernel_0(%a: memref<1024x1024xf32>, %b: memref<1024x1024xf32>, %begin: index, %end: index) {
+      scf.for %i = %begin to %end {
+        linalg.generic {parallel, parallel} ins(%a[%i, :]) outs(%b[%i, :])
+      }
+      return
+    }
+    ```
+
+    A nest of loops is shared out where each of its iterations touches only its own rows of what the nest writes, but for buffers on the
+    stack that it writes before it reads them, which every part has for itself. Other kernels stay calls, as do those without a mark.
+  }];
+  let options = [
+    Option<"minNanoseconds", "min-nanoseconds", "int64_t", "50000",
+           "Kernels that take less by estimate, on one core, stay calls">];
+  let statistics = [Statistic<"numShared", "shared", "Kernels that run in parts">];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect"];
+}
+
 def LowerKernels : Pass<"tp-lower-kernels", "::mlir::func::FuncOp"> {
   let summary = "Turn linalg ops on buffers into loops that vectorise";
   let description = [{

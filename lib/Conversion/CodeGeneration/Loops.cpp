@@ -33,3 +33,20 @@ unsigned tp::getContiguousLoop(linalg::GenericOp op) {
       best = loop;
   return best;
 }
+
+SmallVector<unsigned> tp::getLoopOrder(linalg::GenericOp op) {
+  SmallVector<unsigned> order;
+  auto append = [&](utils::IteratorType kind) {
+    for (auto [d, iterator] : llvm::enumerate(op.getIteratorTypesArray()))
+      if (iterator == kind)
+        order.push_back(d);
+  };
+  append(utils::IteratorType::parallel);
+  append(utils::IteratorType::reduction);
+  if (order.empty())
+    return order;
+  unsigned innermost = getContiguousLoop(op);
+  llvm::erase(order, innermost);
+  order.push_back(innermost);
+  return order;
+}

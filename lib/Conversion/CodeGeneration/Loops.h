@@ -11,6 +11,10 @@ namespace mlir::tp {
 /// the innermost one. Of equal ones a reduction, then the last. `op` has loops.
 unsigned getContiguousLoop(linalg::GenericOp op);
 
+/// The order in which to nest the loops of `op`: parallel ones around
+/// reductions, the contiguous one innermost.
+SmallVector<unsigned> getLoopOrder(linalg::GenericOp op);
+
 } // namespace mlir::tp
 
 #endif // TP_LIB_CONVERSION_CODEGENERATION_LOOPS_H

@@ -26,24 +26,6 @@ using namespace mlir;
 
 namespace {
 
-/// The order in which to nest the loops of `op`.
-SmallVector<unsigned> getLoopOrder(linalg::GenericOp op) {
-  SmallVector<unsigned> order;
-  auto append = [&](utils::IteratorType kind) {
-    for (auto [d, iterator] : llvm::enumerate(op.getIteratorTypesArray()))
-      if (iterator == kind)
-        order.push_back(d);
-  };
-  append(utils::IteratorType::parallel);
-  append(utils::IteratorType::reduction);
-  if (order.empty())
-    return order;
-  unsigned innermost = tp::getContiguousLoop(op);
-  llvm::erase(order, innermost);
-  order.push_back(innermost);
-  return order;
-}
-
 /// integer → bf16 goes through f32, as in PyTorch.
 template <typename Op>
 struct ConvertThroughF32 : OpRewritePattern<Op> {
@@ -74,7 +56,7 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
       if (failed(generic))
         return signalPassFailure();
       rewriter.setInsertionPoint(*generic);
-      SmallVector<unsigned> order = getLoopOrder(*generic);
+      SmallVector<unsigned> order = tp::getLoopOrder(*generic);
       if (!llvm::is_sorted(order))
         generic = linalg::interchangeGenericOp(rewriter, *generic, order);
       if (failed(generic) ||

@@ -106,6 +106,7 @@ void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
   buildLowerToArenaPipeline(pm);
   pm.addPass(createMarkOps());
   // Code.
+  pm.addPass(createShareKernels());
   pm.addNestedPass<func::FuncOp>(createLowerKernels());
   pm.addPass(createConvertTPRTToCalls());
   cleanUp();

@@ -101,6 +101,31 @@ private:
   LLVM::LLVMFuncOp entry;
 };
 
+/// void kernel_range(arguments, begin, end): calls the kernel with the
+/// arguments, read out of the table, and the range.
+void buildRangeFunction(LLVM::LLVMFuncOp function) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      function, function->getAttrOfType<FlatSymbolRefAttr>(kRangeOfAttr));
+  function->removeAttr(kRangeOfAttr);
+  function.setLinkage(LLVM::Linkage::Internal);
+  Location loc = function.getLoc();
+  OpBuilder b(function.getContext());
+  Block *body = function.addEntryBlock(b);
+  b.setInsertionPointToStart(body);
+  auto ptr = LLVM::LLVMPointerType::get(b.getContext());
+  SmallVector<Value> arguments;
+  for (auto [i, type] :
+       llvm::enumerate(kernel.getArgumentTypes().drop_back(2))) {
+    Value slot =
+        LLVM::GEPOp::create(b, loc, ptr, b.getI64Type(), body->getArgument(0),
+                            LLVM::GEPArg(static_cast<int32_t>(i)));
+    arguments.push_back(LLVM::LoadOp::create(b, loc, type, slot));
+  }
+  llvm::append_range(arguments, body->getArguments().drop_front());
+  LLVM::CallOp::create(b, loc, kernel, arguments);
+  LLVM::ReturnOp::create(b, loc, ValueRange());
+}
+
 class ConvertProgramToLLVM
     : public tp::impl::ConvertProgramToLLVMBase<ConvertProgramToLLVM> {
   void runOnOperation() override {
@@ -147,6 +172,9 @@ class ConvertProgramToLLVM
     populateFuncToLLVMConversionPatterns(converter, patterns);
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+      if (function->hasAttr(kRangeOfAttr))
+        buildRangeFunction(function);
     EntryBuilder(module).build(programs);
   }
 

@@ -53,11 +53,14 @@ class ConvertTPRTToCalls
 
     // Status of all; loops around GEMM calls carry theirs out.
     SmallVector<Operation *> ops;
-    size_t numArguments = 0; // of a launch, at most
+    size_t numArguments = 0; // of a launch or of a kernel in parts, at most
     program.walk([&](Operation *op) {
       if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
         numArguments =
             std::max<size_t>(numArguments, launch.getNumKernelOperands());
+      else if (auto parallel = dyn_cast<tprt::ParallelOp>(op))
+        numArguments =
+            std::max<size_t>(numArguments, parallel.getArguments().size());
       else if (!isa_and_present<tprt::TPRTDialect>(op->getDialect()))
         return;
       ops.push_back(op);
@@ -96,6 +99,8 @@ class ConvertTPRTToCalls
         status = lower(b, fill);
       else if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
         status = lower(b, launch);
+      else if (auto parallel = dyn_cast<tprt::ParallelOp>(op))
+        status = lower(b, parallel);
       else
         status = lower(b, cast<tprt::CheckIndexOp>(op));
       op->erase();
@@ -191,8 +196,8 @@ class ConvertTPRTToCalls
                  constant(b, loc, i64, 1)});
   }
 
-  /// Room for the arguments of one launch at a time: the values, and a table of
-  /// their addresses.
+  /// Room for the arguments of one launch, or kernel in parts, at a time: the
+  /// values, and a table of their addresses.
   void reserveArguments(OpBuilder &b, func::FuncOp program, size_t count) {
     Location loc = program.getLoc();
     b.setInsertionPointToStart(&program.getBody().front());
@@ -212,13 +217,50 @@ class ConvertTPRTToCalls
                                LLVM::GEPArg(static_cast<int32_t>(i)));
   }
 
+  void storeArguments(OpBuilder &b, Location loc, ValueRange operands) {
+    for (auto [i, operand] : llvm::enumerate(operands)) {
+      Value value = operand;
+      if (isa<MemRefType>(operand.getType()))
+        value = getPointer(b, operand);
+      else if (operand.getType().isIndex())
+        value = arith::IndexCastOp::create(b, loc, i64, operand);
+      LLVM::StoreOp::create(b, loc, value,
+                            getSlot(b, loc, i64, argumentValues, i));
+    }
+  }
+
+  Value lower(OpBuilder &b, tprt::ParallelOp op) {
+    Location loc = op.getLoc();
+    storeArguments(b, loc, op.getArguments());
+    Value function = LLVM::AddressOfOp::create(
+        b, loc, ptr, getRangeFunction(b, loc, op.getKernel()));
+    return call(b, loc, "tprt_parallel",
+                {context, function, argumentValues,
+                 constant(b, loc, i64, op.getCount()),
+                 constant(b, loc, i64, op.getNanoseconds())});
+  }
+
+  /// The tprt_range_function of a kernel: only declared, as it is made of LLVM
+  /// ops; `convert-program-to-llvm` gives it a body.
+  StringRef getRangeFunction(OpBuilder &b, Location loc, StringRef kernel) {
+    ModuleOp module = getOperation();
+    std::string name = (kernel + "_range").str();
+    auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (!function) {
+      OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+      function = LLVM::LLVMFuncOp::create(
+          atEnd, loc, name,
+          LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                      {ptr, i64, i64}));
+      function->setAttr(kRangeOfAttr,
+                        FlatSymbolRefAttr::get(b.getContext(), kernel));
+    }
+    return function.getName();
+  }
+
   Value lower(OpBuilder &b, gpu::LaunchFuncOp op) {
     Location loc = op.getLoc();
-    for (auto [i, operand] : llvm::enumerate(op.getKernelOperands()))
-      LLVM::StoreOp::create(
-          b, loc,
-          isa<MemRefType>(operand.getType()) ? getPointer(b, operand) : operand,
-          getSlot(b, loc, i64, argumentValues, i));
+    storeArguments(b, loc, op.getKernelOperands());
     // tprt_launch_args: grid, block, dynamic shared memory.
     SmallVector<int32_t> args;
     for (Value size :

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::tprt;
@@ -337,4 +338,27 @@ int64_t GemmOp::getTouchedBytes() {
 
 Type GemmOp::getComputedType() {
   return cast<MemRefType>(getC().getType()).getElementType();
+}
+
+//===----------------------------------------------------------------------===//
+// ParallelOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ParallelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
+      *this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("there is no function '") << getKernel() << "'";
+  SmallVector<Type> types(getArguments().getTypes());
+  types.append(2, IndexType::get(getContext()));
+  if (kernel.getArgumentTypes() != ArrayRef<Type>(types) ||
+      !kernel.getResultTypes().empty()) {
+    InFlightDiagnostic diagnostic =
+        emitOpError("'") << getKernel()
+                         << "' doesn't take the arguments' types and a range "
+                            "of two 'index', without results";
+    diagnostic.attachNote(kernel.getLoc()) << "the function is here";
+    return diagnostic;
+  }
+  return success();
 }

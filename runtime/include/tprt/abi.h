@@ -180,6 +180,18 @@ TPRT_API int32_t tprt_attention_gradient(
     const void *key, const void *value, const void *mask, const void *gradient,
     void *query_gradient, void *key_gradient, void *value_gradient);
 
+/// Runs iterations [begin, end) of a kernel. `arguments` holds the values of
+/// its other parameters, 8 bytes each.
+typedef void (*tprt_range_function)(const uint64_t *arguments, int64_t begin,
+                                    int64_t end);
+
+/// Calls `kernel` for ranges that together are [0, count), each iteration once,
+/// possibly by several threads at a time, and returns when all are done. They
+/// may run in any order. `nanoseconds` is about what all take on one core.
+TPRT_API int32_t tprt_parallel(tprt_rank *ctx, tprt_range_function kernel,
+                               const uint64_t *arguments, int64_t count,
+                               int64_t nanoseconds);
+
 /// Launches kernel `kernel` of tprt_device_code::kernels. `arguments` points to
 /// the values of the kernel's parameters, in their order; they may change when
 /// this returns.

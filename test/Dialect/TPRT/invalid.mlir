@@ -40,3 +40,30 @@ func.func @other_operand(%x: tensor<4xf32>, %y: tensor<8xf32>, %z: tensor<4xf32>
   %1 = tprt.collective_wait 0 of %z : tensor<4xf32> into %0 : tensor<8xf32> -> tensor<8xf32>
   return %1 : tensor<8xf32>
 }
+
+// -----
+
+func.func @missing(%x: memref<8xf32>) {
+  // expected-error @+1 {{there is no function 'kernel'}}
+  tprt.parallel @kernel(%x) count 8 nanoseconds 100 : memref<8xf32>
+  return
+}
+
+// -----
+
+// expected-note @+1 {{the function is here}}
+func.func private @kernel(memref<8xf32>)
+func.func @no_range(%x: memref<8xf32>) {
+  // expected-error @+1 {{'kernel' doesn't take the arguments' types and a range of two 'index', without results}}
+  tprt.parallel @kernel(%x) count 8 nanoseconds 100 : memref<8xf32>
+  return
+}
+
+// -----
+
+func.func private @kernel(memref<8xf32>, index, index)
+func.func @negative(%x: memref<8xf32>) {
+  // expected-error @+1 {{attribute 'count' failed to satisfy constraint}}
+  tprt.parallel @kernel(%x) count -1 nanoseconds 100 : memref<8xf32>
+  return
+}

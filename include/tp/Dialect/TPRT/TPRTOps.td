@@ -7,6 +7,7 @@ include "tp/Dialect/TPRT/TPRTDialect.td"
 include "tp/Dialect/TPRT/TPRTInterfaces.td"
 include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -275,6 +276,28 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
     ::mlir::MutableOperandRange getDpsInitsMutable() {
       return ::mlir::MutableOperandRange(getOperation(), getNumOperands() - 3, 3);
     }
+  }];
+}
+
+def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Call a kernel for a range of iterations, in parts";
+  let description = [{
+    Calls `kernel` with `arguments` and, behind them, begin and end of ranges that together are `[0, count)`, each iteration
+    once; parts may run at the same time. One call takes some `nanoseconds` for the whole range, an estimate by
+    which the runtime decides how many threads it is worth.
+
+    ```mlir
+    tprt.parallel @kernel_0(%a, %b) count 1024 nanoseconds 200000 : memref<1024x64xf32>, memref<1024x64xf32>
+    ```
+
+    **Constraints:** (C1) `kernel` is a function of the arguments' types and two of type `index`, without results;
+    (C2) `count` and `nanoseconds` are not negative.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$arguments,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$count,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$nanoseconds);
+  let assemblyFormat = [{
+    $kernel `(` $arguments `)` `count` $count `nanoseconds` $nanoseconds attr-dict (`:` type($arguments)^)?
   }];
 }
 
