@@ -5,6 +5,7 @@
 
 #include "tprt/Dtype.h"
 
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -194,12 +195,34 @@ EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
   return preference->set(attribute, data, bytes);
 }
 
+static int32_t getEpilogue(cublasLtMatmulDesc_t desc) {
+  return desc->get<int32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE,
+                            CUBLASLT_EPILOGUE_DEFAULT);
+}
+
+/// As in NVIDIA's table of what is supported.
+static bool isSupported(cublasLtMatmulDesc_t desc) {
+  switch (getEpilogue(desc)) {
+  case CUBLASLT_EPILOGUE_DEFAULT:
+    return true;
+  case CUBLASLT_EPILOGUE_RELU:
+  case CUBLASLT_EPILOGUE_BIAS:
+  case CUBLASLT_EPILOGUE_RELU_BIAS:
+  case CUBLASLT_EPILOGUE_GELU:
+  case CUBLASLT_EPILOGUE_GELU_BIAS:
+    return desc->compute != CUBLAS_COMPUTE_64F;
+  default:
+    return false;
+  }
+}
+
 /// What a choice holds for, so that a product with another one is refused.
 static uint64_t identify(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
-                         cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c) {
+                         cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+                         cublasLtMatrixLayout_t d) {
   uint64_t hash = desc->compute;
   auto add = [&](int64_t value) { hash = hash * 1099511628211u + value; };
-  for (cublasLtMatrixLayout_t layout : {a, b, c}) {
+  for (cublasLtMatrixLayout_t layout : {a, b, c, d}) {
     add(layout->type);
     add(layout->rows);
     add(layout->columns);
@@ -207,25 +230,22 @@ static uint64_t identify(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
   }
   add(desc->get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N));
   add(desc->get<int32_t>(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N));
+  add(getEpilogue(desc));
   return hash | 1;
 }
 
 EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
-    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
-    cublasLtMatmulPreference_t preference, int,
+    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+    cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int,
     cublasLtMatmulHeuristicResult_t *result, int *returned) {
   Lock lock(getMutex());
   *returned = 0;
   if (int32_t status = note("cublasLtMatmulAlgoGetHeuristic"))
     return status;
-  // As in NVIDIA's table of what is supported.
-  if (desc->compute == CUBLAS_COMPUTE_64F &&
-      desc->get<int32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE,
-                         CUBLASLT_EPILOGUE_DEFAULT) !=
-          CUBLASLT_EPILOGUE_DEFAULT)
+  if (!isSupported(desc))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  result->algo.data[0] = identify(desc, a, b, c);
+  result->algo.data[0] = identify(desc, a, b, c, d);
   result->workspaceSize =
       preference->get<size_t>(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 0);
   *returned = 1;
@@ -249,27 +269,35 @@ EXPORT cublasStatus_t cublasLtMatmul(
   Matrix c(cLayout, cData, false), d(dLayout, dData, false);
   int64_t m = d.rows, n = d.columns;
   int64_t k = a.isTransposed ? a.rows : a.columns;
-  bool fits = (a.isTransposed ? a.columns : a.rows) == m &&
-              (b.isTransposed ? b.columns : b.rows) == k &&
-              (b.isTransposed ? b.rows : b.columns) == n && c.rows == m &&
-              c.columns == n &&
-              algorithm->data[0] == identify(desc, aLayout, bLayout, cLayout) &&
-              cData == dData;
-  if (!fits)
+  bool fits =
+      (a.isTransposed ? a.columns : a.rows) == m &&
+      (b.isTransposed ? b.columns : b.rows) == k &&
+      (b.isTransposed ? b.rows : b.columns) == n && c.rows == m &&
+      c.columns == n &&
+      algorithm->data[0] == identify(desc, aLayout, bLayout, cLayout, dLayout);
+  // In place, C and D have one layout.
+  bool isInPlace = cData == dData;
+  bool isSame = c.type == d.type && c.leadingDimension == d.leadingDimension &&
+                c.batchStride == d.batchStride;
+  if (!fits || (isInPlace && !isSame))
     return INVALID_VALUE;
   auto getScalar = [&](const void *scalar) {
     return desc->scale == CUDA_R_64F ? *static_cast<const double *>(scalar)
                                      : *static_cast<const float *>(scalar);
   };
   double scale = getScalar(alpha), keep = getScalar(beta);
+  int32_t epilogue = getEpilogue(desc);
   const void *bias = nullptr;
-  if (desc->get<int32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE,
-                         CUBLASLT_EPILOGUE_DEFAULT) == CUBLASLT_EPILOGUE_BIAS)
+  if (epilogue & CUBLASLT_EPILOGUE_BIAS) {
     bias = desc->get<const void *>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
+    if (!bias)
+      return INVALID_VALUE;
+  }
   int64_t batches =
       dLayout->get<int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1);
   enqueue(stream, [=]() mutable {
     if (!a.check(batches) || !b.check(batches) || !d.check(batches) ||
+        (keep != 0 && !c.check(batches)) ||
         !checkMemory(workspace, workspaceBytes) ||
         (bias && !checkMemory(bias, m * a.getWidth()))) {
       setFailed(700); // an illegal address
@@ -291,6 +319,13 @@ EXPORT cublasStatus_t cublasLtMatmul(
             value += keep * c.get(batch, i, j);
           if (bias)
             value += Matrix::load(d.type, bias, i);
+          if (epilogue & CUBLASLT_EPILOGUE_RELU)
+            value = value < 0 ? 0 : value;
+          else if (epilogue & CUBLASLT_EPILOGUE_GELU)
+            value *=
+                0.5 +
+                0.5 * std::tanh(0.7978845608028654 *
+                                (value + 0.044715 * value * value * value));
           d.set(batch, i, j, value);
         }
       }

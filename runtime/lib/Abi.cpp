@@ -106,12 +106,14 @@ int32_t tprt_collective_wait(tprt_rank *ctx, int32_t id) {
 }
 
 int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args, const void *a,
-                  const void *b, void *c, const void *bias) {
+                  const void *b, void *c, const void *bias, const void *addend,
+                  const void *factor) {
   return guarded(*ctx, [&] {
+    GemmOperands operands{a, b, c, bias, addend, factor};
     if (ctx->stream)
-      ctx->stream->gemm(*args, a, b, c, bias);
+      ctx->stream->gemm(*args, operands);
     else
-      gemm(*args, a, b, c, bias, ctx->gemm);
+      gemm(*args, operands, ctx->gemm);
   });
 }
 

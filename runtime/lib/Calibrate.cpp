@@ -113,8 +113,9 @@ static double measureProduct(Dtype dtype, int64_t n, int64_t numThreads,
       args.m = args.n = args.k = n;
       args.a_row = args.b_row = args.c_row = n;
       args.a_col = args.b_col = 1;
-      gemm(args, matrices.get(), matrices.get() + bytes,
-           matrices.get() + 2 * bytes, nullptr, *scratch);
+      gemm(args,
+           {matrices.get(), matrices.get() + bytes, matrices.get() + 2 * bytes},
+           *scratch);
     };
   });
 }

@@ -10,6 +10,7 @@
 
 #include "Gemm.h"
 
+#include "Activation.h"
 #include "Parallel.h"
 #include "tprt/Tensor.h"
 
@@ -176,32 +177,31 @@ static void callGemv(Layout layout, bool isTransposed, int64_t rows,
            T(1), matrix, layout.leading, x, strideX, T(1), y, strideY);
 }
 
-/// What C holds before the product is added: zero or itself, plus bias.
+/// What C holds before the product is added: zero or the addend, plus bias.
 template <typename T>
-static void prepareResult(const tprt_gemm_args &args, T *c, const T *bias) {
+static void prepareResult(const tprt_gemm_args &args, T *c,
+                          const Epilogue<T> &epilogue) {
   for (int64_t i = 0; i < args.m; ++i) {
     T *row = c + i * args.c_row;
-    if (!args.accumulate && bias)
-      std::copy_n(bias, args.n, row);
-    else if (!args.accumulate)
+    const Epilogue<T> part = epilogue.at(i, 0);
+    if (!part.addend && part.bias) {
+      std::copy_n(part.bias, args.n, row);
+      continue;
+    }
+    if (!part.addend)
       std::fill_n(row, args.n, T(0));
-    else if (bias)
+    else if (part.addend != row)
+      std::copy_n(part.addend, args.n, row);
+    if (part.bias)
       for (int64_t j = 0; j < args.n; ++j)
-        row[j] += bias[j];
+        row[j] += part.bias[j];
   }
 }
 
-/// One product by the library.
+/// C = A * B, or C += A * B where it isn't `overwrites`, by the library.
 template <typename T>
-static void multiplyByBlas(const tprt_gemm_args &args, const T *a, const T *b,
-                           T *c, const T *bias) {
-  bool isVector = args.m == 1 || args.n == 1;
-  // A product without bias writes C; the others add to what is prepared.
-  bool overwrites = !args.accumulate && !bias && !isVector && args.k > 0;
-  if (!overwrites)
-    prepareResult(args, c, bias);
-  if (args.k == 0)
-    return;
+static void callLibrary(const tprt_gemm_args &args, const T *a, const T *b,
+                        T *c, bool overwrites) {
   Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
   Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
   int64_t leadingC = args.m == 1 ? std::max(args.c_row, args.n) : args.c_row;
@@ -217,6 +217,23 @@ static void multiplyByBlas(const tprt_gemm_args &args, const T *a, const T *b,
     callGemm(layoutA, layoutB, args.m, args.n, args.k, a, b,
              T(overwrites ? 0 : 1), c, leadingC);
   }
+}
+
+/// One product by the library.
+template <typename T>
+static void multiplyByBlas(const tprt_gemm_args &args, const T *a, const T *b,
+                           T *c, const Epilogue<T> &epilogue) {
+  bool isVector = args.m == 1 || args.n == 1;
+  // A product with nothing added writes C; the others add to what is prepared.
+  bool overwrites =
+      !epilogue.addend && !epilogue.bias && !isVector && args.k > 0;
+  if (!overwrites)
+    prepareResult(args, c, epilogue);
+  if (args.k > 0)
+    callLibrary(args, a, b, c, overwrites);
+  if (epilogue.activation != TPRT_NO_ACTIVATION || epilogue.factor)
+    activate(epilogue.activation, args.m, args.n, c, args.c_row,
+             epilogue.factor, epilogue.rowFactor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -280,8 +297,8 @@ void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
 /// multiplyPacked with the columns shared out among the process's threads.
 static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
                               Matrix<const float> a, const float *packed,
-                              float *c, int64_t rowC, bool accumulate,
-                              const float *bias) {
+                              float *c, int64_t rowC,
+                              const Epilogue<float> &epilogue) {
   const int64_t panel = getPackedSize<float>(1, 1);
   int64_t numPanels = (n + panel - 1) / panel;
   int64_t numParts = countThreads(2.0 * m * n * k, numPanels);
@@ -289,17 +306,27 @@ static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
     int64_t begin = numPanels * part / numParts * panel;
     int64_t end = std::min(n, numPanels * (part + 1) / numParts * panel);
     multiplyPacked<float>(m, end - begin, k, a, {packed + begin * k, k},
-                          c + begin, rowC, accumulate,
-                          bias ? bias + begin : nullptr);
+                          c + begin, rowC, epilogue.at(0, begin));
   });
+}
+
+/// `source` as f32, in `block`, where there is any.
+template <typename T>
+static const float *convertRows(Dtype dtype, const T *source, int64_t rowSource,
+                                int64_t rows, int64_t cols, float *block) {
+  if (!source)
+    return nullptr;
+  for (int64_t r = 0; r < rows; ++r)
+    convertToF32(dtype, source + r * rowSource, block + r * cols, cols);
+  return block;
 }
 
 /// One product of f32, f16 or bf16. `packed` is B where that has been packed
 /// before, else null.
 template <typename T>
 static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
-                          const float *packed, T *c, const T *bias,
-                          GemmState &state) {
+                          const float *packed, T *c,
+                          const Epilogue<T> &epilogue, GemmState &state) {
   constexpr bool isHalf = !std::is_same_v<T, float>;
   Dtype dtype = static_cast<Dtype>(args.dtype);
   int64_t maxRows = std::min(args.m, blockRows);
@@ -310,12 +337,13 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
   int64_t packedSize = packed ? 0 : getPackedSize<float>(args.k, maxCols);
   int64_t convertedSize = isHalf && !packed ? args.k * maxCols : 0;
   int64_t halfSize =
-      isHalf ? maxRows * args.k + maxRows * maxCols + maxCols : 0;
+      isHalf ? maxRows * args.k + 2 * maxRows * maxCols + maxCols : 0;
   float *blockB = state.getFloats(packedSize + convertedSize + halfSize);
   float *convertedB = blockB + packedSize;
   float *blockA = convertedB + convertedSize;
   float *blockC = blockA + maxRows * args.k;
-  float *blockBias = blockC + maxRows * maxCols;
+  float *blockFactor = blockC + maxRows * maxCols;
+  float *blockBias = blockFactor + maxRows * maxCols;
 
   for (int64_t j = 0; j < args.n; j += maxCols) {
     int64_t cols = std::min(maxCols, args.n - j);
@@ -325,22 +353,24 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
                    cols, blockB, convertedB);
     if constexpr (!isHalf) {
       multiplyByThreads(args.m, cols, args.k, matrixA, right, c + j, args.c_row,
-                        args.accumulate, bias ? bias + j : nullptr);
+                        epilogue.at(0, j));
     } else {
-      if (bias)
-        convertToF32(dtype, bias + j, blockBias, cols);
+      const float *bias =
+          convertRows(dtype, epilogue.at(0, j).bias, 0, 1, cols, blockBias);
       for (int64_t i = 0; i < args.m; i += maxRows) {
         int64_t rows = std::min(maxRows, args.m - i);
         Matrix<const float> left =
             convertBlock<T>(dtype, {&matrixA.at(i, 0), args.a_row, args.a_col},
                             rows, args.k, blockA);
         T *result = c + i * args.c_row + j;
-        if (args.accumulate)
-          for (int64_t r = 0; r < rows; ++r)
-            convertToF32(dtype, result + r * args.c_row, blockC + r * cols,
-                         cols);
-        multiplyByThreads(rows, cols, args.k, left, right, blockC, cols,
-                          args.accumulate, bias ? blockBias : nullptr);
+        const Epilogue<T> part = epilogue.at(i, j);
+        const float *addend =
+            convertRows(dtype, part.addend, part.rowAddend, rows, cols, blockC);
+        const float *factor = convertRows(dtype, part.factor, part.rowFactor,
+                                          rows, cols, blockFactor);
+        multiplyByThreads(
+            rows, cols, args.k, left, right, blockC, cols,
+            {bias, addend, cols, epilogue.activation, factor, cols});
         for (int64_t r = 0; r < rows; ++r)
           convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
                          cols);
@@ -351,65 +381,82 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
 
 /// One product of f32.
 static void multiply(const tprt_gemm_args &args, const float *a, const float *b,
-                     const float *packed, float *c, const float *bias,
-                     GemmState &state) {
+                     const float *packed, float *c,
+                     const Epilogue<float> &epilogue, GemmState &state) {
   // Vectors have nothing to reuse.
   bool wantsBlas = args.m < minRowsToPack || args.n == 1;
   if (!packed && wantsBlas)
-    multiplyByBlas(args, a, b, c, bias);
+    multiplyByBlas(args, a, b, c, epilogue);
   else
-    multiplyTiles(args, a, b, packed, c, bias, state);
+    multiplyTiles(args, a, b, packed, c, epilogue, state);
 }
 
 //===----------------------------------------------------------------------===//
 // Batches
 //===----------------------------------------------------------------------===//
 
-/// Batches that share B and lie row after row in A and C are one product of
-/// more rows.
-static void foldBatches(tprt_gemm_args &args) {
+/// Batches that share B and lie row after row in A, C and what is like C are
+/// one product of more rows.
+static void foldBatches(tprt_gemm_args &args, const GemmOperands &operands) {
   auto fold = [&](int64_t &batch, int64_t strideA, int64_t strideB,
-                  int64_t strideC) {
+                  int64_t strideC, int64_t strideAddend, int64_t strideFactor) {
     if (batch == 1 || strideB != 0 || args.a_col != 1 || args.a_row < args.k ||
         args.c_row < args.n || strideA != args.m * args.a_row ||
-        strideC != args.m * args.c_row || args.m * batch > maxBlasSize)
+        strideC != args.m * args.c_row || args.m * batch > maxBlasSize ||
+        (operands.addend && strideAddend != args.m * args.addend_row) ||
+        (operands.factor && strideFactor != args.m * args.factor_row))
       return;
     args.m *= batch;
     batch = 1;
   };
-  fold(args.batch1, args.a_b1, args.b_b1, args.c_b1);
+  fold(args.batch1, args.a_b1, args.b_b1, args.c_b1, args.addend_b1,
+       args.factor_b1);
   if (args.batch1 == 1)
-    fold(args.batch0, args.a_b0, args.b_b0, args.c_b0);
+    fold(args.batch0, args.a_b0, args.b_b0, args.c_b0, args.addend_b0,
+         args.factor_b0);
 }
 
 template <typename T>
-static void multiplyBatches(const tprt_gemm_args &args, const void *a,
-                            const void *b, void *c, const void *bias,
-                            GemmState &state) {
+static void multiplyBatches(const tprt_gemm_args &args,
+                            const GemmOperands &operands, GemmState &state) {
   const float *packed = nullptr;
   bool hasOneB = (args.batch0 == 1 || args.b_b0 == 0) &&
                  (args.batch1 == 1 || args.b_b1 == 0);
   if (!std::is_same_v<T, double> && hasOneB && args.n > 1 && args.k > 0)
-    packed = state.getPacked(static_cast<Dtype>(args.dtype), b, args.b_row,
-                             args.b_col, args.k, args.n);
+    packed = state.getPacked(static_cast<Dtype>(args.dtype), operands.b,
+                             args.b_row, args.b_col, args.k, args.n);
+  auto at = [](const void *data, int64_t offset) {
+    return data ? static_cast<const T *>(data) + offset : nullptr;
+  };
   for (int64_t i = 0; i < args.batch0; ++i)
     for (int64_t j = 0; j < args.batch1; ++j) {
-      const T *matrixA =
-          static_cast<const T *>(a) + i * args.a_b0 + j * args.a_b1;
-      const T *matrixB =
-          static_cast<const T *>(b) + i * args.b_b0 + j * args.b_b1;
-      T *matrixC = static_cast<T *>(c) + i * args.c_b0 + j * args.c_b1;
-      const T *row = static_cast<const T *>(bias);
+      const T *a = at(operands.a, i * args.a_b0 + j * args.a_b1);
+      const T *b = at(operands.b, i * args.b_b0 + j * args.b_b1);
+      T *c = static_cast<T *>(operands.c) + i * args.c_b0 + j * args.c_b1;
+      Epilogue<T> epilogue;
+      epilogue.bias = static_cast<const T *>(operands.bias);
+      if (args.accumulate) {
+        epilogue.addend = c;
+        epilogue.rowAddend = args.c_row;
+      } else {
+        epilogue.addend =
+            at(operands.addend, i * args.addend_b0 + j * args.addend_b1);
+        epilogue.rowAddend = args.addend_row;
+      }
+      epilogue.activation = args.activation;
+      epilogue.factor =
+          at(operands.factor, i * args.factor_b0 + j * args.factor_b1);
+      epilogue.rowFactor = args.factor_row;
       if constexpr (std::is_same_v<T, double>)
-        multiplyByBlas(args, matrixA, matrixB, matrixC, row);
+        multiplyByBlas(args, a, b, c, epilogue);
       else if constexpr (std::is_same_v<T, float>)
-        multiply(args, matrixA, matrixB, packed, matrixC, row, state);
+        multiply(args, a, b, packed, c, epilogue, state);
       else
-        multiplyTiles(args, matrixA, matrixB, packed, matrixC, row, state);
+        multiplyTiles(args, a, b, packed, c, epilogue, state);
     }
 }
 
-static void check(const tprt_gemm_args &args) {
+static void check(const tprt_gemm_args &args, const GemmOperands &operands) {
   auto require = [](bool holds, const char *what) {
     if (!holds)
       throw executionError(std::string("tprt_gemm: ") + what);
@@ -428,23 +475,27 @@ static void check(const tprt_gemm_args &args) {
           "neither stride of A is 1, or its rows overlap");
   require(isEmpty || getLayout(args.k, args.n, args.b_row, args.b_col).leading,
           "neither stride of B is 1, or its rows overlap");
+  require(args.activation >= TPRT_NO_ACTIVATION && args.activation <= TPRT_SILU,
+          "the activation is unknown");
+  require(!args.accumulate || !operands.addend,
+          "what accumulates has no addend");
 }
 
-void tprt::gemm(const tprt_gemm_args &given, const void *a, const void *b,
-                void *c, const void *bias, GemmState &state) {
-  check(given);
+void tprt::gemm(const tprt_gemm_args &given, const GemmOperands &operands,
+                GemmState &state) {
+  check(given, operands);
   tprt_gemm_args args = given;
-  foldBatches(args);
+  foldBatches(args, operands);
   if (args.m == 0 || args.n == 0)
     return;
   switch (static_cast<Dtype>(args.dtype)) {
   case Dtype::F32:
-    return multiplyBatches<float>(args, a, b, c, bias, state);
+    return multiplyBatches<float>(args, operands, state);
   case Dtype::F64:
-    return multiplyBatches<double>(args, a, b, c, bias, state);
+    return multiplyBatches<double>(args, operands, state);
   case Dtype::F16:
-    return multiplyBatches<Half>(args, a, b, c, bias, state);
+    return multiplyBatches<Half>(args, operands, state);
   default:
-    return multiplyBatches<BFloat16>(args, a, b, c, bias, state);
+    return multiplyBatches<BFloat16>(args, operands, state);
   }
 }

@@ -4,6 +4,7 @@
 #ifndef TPRT_LIB_GEMM_H
 #define TPRT_LIB_GEMM_H
 
+#include "GemmOperands.h"
 #include "Tiles.h"
 #include "tprt/Dtype.h"
 
@@ -54,8 +55,8 @@ private:
 
 /// See tprt_gemm. Throws an execution error when the arguments are out of
 /// range.
-void gemm(const tprt_gemm_args &args, const void *a, const void *b, void *c,
-          const void *bias, GemmState &state);
+void gemm(const tprt_gemm_args &args, const GemmOperands &operands,
+          GemmState &state);
 
 /// How many threads each of `numRanks` ranks may use for a product, attention
 /// or a kernel, process-wide; 1 to begin with. Results of all types but f64

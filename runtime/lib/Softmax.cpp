@@ -2,41 +2,14 @@
 
 #include "Softmax.h"
 
-#include "Multiversion.h"
+#include "Exponential.h"
 
 #include <cmath>
 #include <limits>
 
 using namespace tprt;
 
-// Sixteen lanes, whatever the CPU's vectors hold: sums don't depend on it.
-typedef float Lanes __attribute__((vector_size(64)));
-typedef int32_t IntLanes __attribute__((vector_size(64)));
-typedef float LanesInMemory
-    __attribute__((vector_size(64), aligned(4), may_alias));
-static_assert(sizeof(Lanes) / sizeof(float) == softmaxPadding);
-
-/// e^x for x <= 0: 2^n times a polynomial in x - n ln 2, Cephes' coefficients.
-TPRT_INLINE void exponentiate(Lanes &x) {
-  constexpr float lowest = -87.33654f; // below it, subnormal: 0
-  constexpr float shift = 12582912.0f; // adding it rounds to an integer
-  IntLanes isZero = x < lowest;
-  Lanes shifted = x * 1.44269504f + shift;
-  Lanes n = shifted - shift;
-  Lanes r = x - n * 0.693359375f + n * 2.12194440e-4f;
-  Lanes p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  // The integer is in the low bits of the shifted number.
-  IntLanes exponent = (reinterpret_cast<IntLanes &>(shifted) - 0x4b400000 + 127)
-                      << 23;
-  p = p * reinterpret_cast<Lanes &>(exponent);
-  IntLanes bits = reinterpret_cast<IntLanes &>(p) & ~isZero;
-  x = reinterpret_cast<Lanes &>(bits);
-}
+static_assert(numLanes == softmaxPadding);
 
 TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count) {
   auto lanesAt = [&](int64_t i) -> LanesInMemory & {

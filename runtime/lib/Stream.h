@@ -10,6 +10,7 @@
 #ifndef TPRT_LIB_STREAM_H
 #define TPRT_LIB_STREAM_H
 
+#include "GemmOperands.h"
 #include "Walk.h"
 #include "tprt/Collective.h"
 #include "tprt/Session.h"
@@ -55,8 +56,8 @@ public:
 
   virtual void launch(int32_t kernel, const tprt_launch_args &args,
                       void *const *arguments) = 0;
-  virtual void gemm(const tprt_gemm_args &args, const void *a, const void *b,
-                    void *c, const void *bias) = 0;
+  virtual void gemm(const tprt_gemm_args &args,
+                    const GemmOperands &operands) = 0;
   virtual void attention(const tprt_attention_args &args, const void *query,
                          const void *key, const void *value, const void *mask,
                          void *output) = 0;

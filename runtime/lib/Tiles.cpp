@@ -2,6 +2,7 @@
 
 #include "Tiles.h"
 
+#include "Activation.h"
 #include "Multiversion.h"
 #include "tprt/Dtype.h"
 
@@ -16,13 +17,13 @@ using namespace tprt;
 static constexpr int64_t blockRows = 264;
 static constexpr int64_t maxDepth = 384;
 
-/// One tile: rows x columns elements of C += a * panel, over `depth` terms.
-/// Without `accumulate`, C is overwritten, and the sums start from `init`, a
-/// row of the tile's width, or from zero where it is null.
+/// One tile: rows x columns elements of C = a * panel, over `depth` terms. The
+/// sums start from `init`, a row of the tile's width, or from zero where it is
+/// null; the `addend`, which may be C, is added to them, where it isn't null.
 template <typename T>
 using TileFunction = void (*)(int64_t depth, const T *a, int64_t rowA,
                               int64_t colA, const T *panel, const T *init, T *c,
-                              int64_t rowC, bool accumulate);
+                              int64_t rowC, const T *addend, int64_t rowAddend);
 
 static constexpr int maxTileRows = 12;
 
@@ -42,7 +43,8 @@ struct TileSet {
 template <typename T, int vectorBytes, int numVectors, int rows>
 TPRT_INLINE void multiplyTile(int64_t depth, const T *a, int64_t rowA,
                               int64_t colA, const T *panel, const T *init, T *c,
-                              int64_t rowC, bool accumulate) {
+                              int64_t rowC, const T *addend,
+                              int64_t rowAddend) {
   typedef T Vector
       __attribute__((vector_size(vectorBytes), aligned(alignof(T)), may_alias));
   constexpr int width = vectorBytes / sizeof(T);
@@ -65,7 +67,10 @@ TPRT_INLINE void multiplyTile(int64_t depth, const T *a, int64_t rowA,
   for (int i = 0; i < rows; ++i)
     for (int v = 0; v < numVectors; ++v) {
       Vector &to = *reinterpret_cast<Vector *>(c + i * rowC + v * width);
-      to = accumulate ? to + sums[i][v] : sums[i][v];
+      to = addend ? *reinterpret_cast<const Vector *>(addend + i * rowAddend +
+                                                      v * width) +
+                        sums[i][v]
+                  : sums[i][v];
     }
 }
 
@@ -126,11 +131,11 @@ TPRT_INLINE void packPanel(Matrix<const T> source, int64_t k, int64_t given,
 /// row of the panel, and for an element of A.
 #define TPRT_TILES(NAME, TARGET, BYTES, VECTORS, ROWS)                         \
   template <typename T, int rows>                                              \
-  TARGET static void NAME##Tile(int64_t depth, const T *a, int64_t rowA,       \
-                                int64_t colA, const T *panel, const T *init,   \
-                                T *c, int64_t rowC, bool accumulate) {         \
+  TARGET static void NAME##Tile(                                               \
+      int64_t depth, const T *a, int64_t rowA, int64_t colA, const T *panel,   \
+      const T *init, T *c, int64_t rowC, const T *addend, int64_t rowAddend) { \
     multiplyTile<T, BYTES, VECTORS, rows>(depth, a, rowA, colA, panel, init,   \
-                                          c, rowC, accumulate);                \
+                                          c, rowC, addend, rowAddend);         \
   }                                                                            \
   template <typename T>                                                        \
   TARGET static void NAME##PackPanel(Matrix<const T> source, int64_t k,        \
@@ -185,33 +190,35 @@ template <typename T>
 static void multiplyEdge(TileFunction<T> function, int64_t rows,
                          int64_t columns, int64_t given, int64_t depth,
                          Matrix<const T> a, const T *panel, const T *init, T *c,
-                         int64_t rowC, bool accumulate) {
+                         int64_t rowC, const T *addend, int64_t rowAddend) {
   alignas(64) T tile[maxTileRows * 128 / sizeof(T)];
   function(depth, a.data, a.row, a.col, panel, init, tile, columns,
-           /*accumulate=*/false);
+           /*addend=*/nullptr, 0);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < given; ++j) {
-      T &to = c[i * rowC + j];
-      to = accumulate ? to + tile[i * columns + j] : tile[i * columns + j];
+      T sum = tile[i * columns + j];
+      c[i * rowC + j] = addend ? addend[i * rowAddend + j] + sum : sum;
     }
 }
 
-/// Rows [top, top + height) of the product, over `depth` terms, the first of
-/// which is row `begin` of B.
+/// `height` rows of the product, over `depth` terms, the first of which is row
+/// `begin` of B. What becomes of them is for the rows and terms that are given:
+/// the first terms have the bias and the addend, the last ones the rest.
 template <typename T>
 static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
                           int64_t begin, int64_t depth, Matrix<const T> a,
-                          Packed<T> b, T *c, int64_t rowC, bool accumulate,
-                          const T *bias) {
+                          Packed<T> b, T *c, int64_t rowC,
+                          const Epilogue<T> &epilogue) {
   alignas(64) T init[128 / sizeof(T)] = {};
+  bool isChanged = epilogue.activation != TPRT_NO_ACTIVATION || epilogue.factor;
   // Tiles of about equal height: a low one at the end would be slow.
   int64_t numTiles = (height + tiles.rows - 1) / tiles.rows;
   const int64_t size = depth * tiles.columns;
   for (int64_t j = 0; j < n; j += tiles.columns) {
     const T *panel = b.data + j * b.rows + begin * tiles.columns;
     int64_t given = std::min(tiles.columns, n - j);
-    if (bias)
-      std::copy_n(bias + j, given, init);
+    if (epilogue.bias)
+      std::copy_n(epilogue.bias + j, given, init);
     for (int64_t t = 0; t < numTiles; ++t) {
       int64_t top = height * t / numTiles;
       int64_t rows = height * (t + 1) / numTiles - top;
@@ -223,14 +230,19 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
           __builtin_prefetch(next + at);
       }
       Matrix<const T> block{&a.at(top, 0), a.row, a.col};
+      Epilogue<T> part = epilogue.at(top, j);
+      const T *start = part.bias ? init : nullptr;
       T *corner = c + top * rowC + j;
       TileFunction<T> function = tiles.functions[rows];
       if (given == tiles.columns)
-        function(depth, block.data, a.row, a.col, panel, bias ? init : nullptr,
-                 corner, rowC, accumulate);
+        function(depth, block.data, a.row, a.col, panel, start, corner, rowC,
+                 part.addend, part.rowAddend);
       else
         multiplyEdge(function, rows, tiles.columns, given, depth, block, panel,
-                     bias ? init : nullptr, corner, rowC, accumulate);
+                     start, corner, rowC, part.addend, part.rowAddend);
+      if (isChanged) // while the tile is in the first-level cache
+        activate(part.activation, rows, given, corner, rowC, part.factor,
+                 part.rowFactor);
     }
   }
 }
@@ -241,34 +253,44 @@ template <typename T>
 [[gnu::noinline]] static void
 multiplyColumns(const TileSet<T> &tiles, int64_t height, int64_t n,
                 int64_t begin, int64_t depth, Matrix<const T> a, Packed<T> b,
-                T *c, int64_t rowC, bool accumulate, const T *bias) {
+                T *c, int64_t rowC, const Epilogue<T> &epilogue) {
   alignas(64) T block[blockRows * maxDepth];
   for (int64_t p = 0; p < depth; ++p)
     std::copy_n(&a.at(0, p), height, block + p * height);
   multiplyBlock(tiles, height, n, begin, depth, {block, 1, height}, b, c, rowC,
-                accumulate, bias);
+                epilogue);
 }
 
 template <typename T>
 void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
-                          Packed<T> b, T *c, int64_t rowC, bool accumulate,
-                          const T *bias) {
+                          Packed<T> b, T *c, int64_t rowC,
+                          const Epilogue<T> &epilogue) {
   const TileSet<T> &tiles = getTiles<T>();
   // Every block reads all of B: few blocks, of about equal height.
   int64_t numBlocks = (m + blockRows - 1) / blockRows;
   for (int64_t i = 0; i < numBlocks; ++i) {
     int64_t top = m * i / numBlocks, begin = 0;
     int64_t height = m * (i + 1) / numBlocks - top;
+    T *block = c + top * rowC;
+    const Epilogue<T> whole = epilogue.at(top, 0);
     do {
       int64_t depth = std::min(maxDepth, k - begin);
+      Epilogue<T> part = whole;
+      if (begin > 0) { // add to the sums so far
+        part.bias = nullptr;
+        part.addend = block;
+        part.rowAddend = rowC;
+      }
+      if (begin + depth < k) {
+        part.activation = TPRT_NO_ACTIVATION;
+        part.factor = nullptr;
+      }
       bool isByColumns = a.row == 1 && a.col != 1;
       (isByColumns ? multiplyColumns<T>
                    : multiplyBlock<T>)(tiles, height, n, begin, depth,
                                        {&a.at(top, begin), a.row, a.col}, b,
-                                       c + top * rowC, rowC,
-                                       accumulate || begin > 0,
-                                       begin == 0 ? bias : nullptr);
-      begin += maxDepth;
+                                       block, rowC, part);
+      begin += depth;
     } while (begin < k);
   }
 }
@@ -278,6 +300,6 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
   template void tprt::pack<T>(Matrix<const T>, int64_t, int64_t, T *);         \
   template void tprt::multiplyPacked<T>(int64_t, int64_t, int64_t,             \
                                         Matrix<const T>, Packed<T>, T *,       \
-                                        int64_t, bool, const T *);
+                                        int64_t, const Epilogue<T> &);
 TPRT_INSTANTIATE(float)
 TPRT_INSTANTIATE(double)

@@ -16,6 +16,8 @@
 #ifndef TPRT_LIB_TILES_H
 #define TPRT_LIB_TILES_H
 
+#include "tprt/abi.h"
+
 #include <cstdint>
 
 namespace tprt {
@@ -46,13 +48,44 @@ struct Packed {
   int64_t rows;
 };
 
-/// C = A * B (+ C where `accumulate`) (+ bias in every row). A is m x k, B the
-/// first k rows and n columns of what was packed, C is m x n with unit column
-/// stride, bias null or n elements.
+/// What becomes of sums of products, as in tprt_gemm.
+template <typename T>
+struct Epilogue {
+  const T *bias = nullptr;   ///< null, or an element per column
+  const T *addend = nullptr; ///< null, or m x n; may be C
+  int64_t rowAddend = 0;
+  int64_t activation = TPRT_NO_ACTIVATION;
+  const T *factor = nullptr; ///< null, or m x n
+  int64_t rowFactor = 0;
+
+  /// That of a part of C that begins at (row, column).
+  Epilogue at(int64_t row, int64_t column) const {
+    Epilogue part = *this;
+    if (bias)
+      part.bias += column;
+    if (addend)
+      part.addend += row * rowAddend + column;
+    if (factor)
+      part.factor += row * rowFactor + column;
+    return part;
+  }
+};
+
+/// C = activation(A * B (+ bias in every row) (+ addend)) (* factor). A is m x
+/// k, B the first k rows and n columns of what was packed, C is m x n with unit
+/// column stride.
 template <typename T>
 void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
-                    Packed<T> b, T *c, int64_t rowC, bool accumulate,
-                    const T *bias = nullptr);
+                    Packed<T> b, T *c, int64_t rowC,
+                    const Epilogue<T> &epilogue);
+
+/// C = A * B (+ C where `accumulate`).
+template <typename T>
+void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
+                    Packed<T> b, T *c, int64_t rowC, bool accumulate) {
+  multiplyPacked<T>(m, n, k, a, b, c, rowC,
+                    {nullptr, accumulate ? c : nullptr, rowC});
+}
 
 } // namespace tprt
 

@@ -3,6 +3,7 @@
 #include "LoneRank.h"
 #include "TestUtils.h"
 
+#include <bit>
 #include <cmath>
 #include <random>
 
@@ -52,6 +53,8 @@ struct Case {
   bool accumulate = false, hasBias = false;
   bool sharesB = false; ///< B's batch strides are 0
   int64_t padding = 0;  ///< added to every leading dimension
+  int64_t activation = TPRT_NO_ACTIVATION;
+  bool hasAddend = false, hasFactor = false;
 };
 
 } // namespace
@@ -78,7 +81,31 @@ static tprt_gemm_args makeArgs(const Case &c) {
   args.c_row = c.n + c.padding;
   args.c_b1 = args.c_row * c.m;
   args.c_b0 = args.c_b1 * c.batch1;
+  args.activation = c.activation;
+  args.addend_row = c.n + 2 * c.padding;
+  args.addend_b1 = args.addend_row * c.m;
+  args.addend_b0 = args.addend_b1 * c.batch1;
+  args.factor_row = c.n + 3 * c.padding;
+  args.factor_b0 = args.factor_row * c.m; // batches the other way round
+  args.factor_b1 = args.factor_b0 * c.batch0;
   return args;
+}
+
+/// An activation by its definition.
+static double evaluate(int64_t activation, double x) {
+  switch (activation) {
+  case TPRT_RELU:
+    return std::max(x, 0.0);
+  case TPRT_GELU:
+    return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+  case TPRT_GELU_TANH:
+    return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) *
+                             (x + 0.044715 * x * x * x)));
+  case TPRT_SILU:
+    return x / (1 + std::exp(-x));
+  default:
+    return x;
+  }
 }
 
 /// Runs one case against the definition, in double; checks that padding is left
@@ -90,8 +117,10 @@ static void check(const Case &c) {
   Elements a(c.dtype, args.a_b1 * batches);
   int64_t sizeB = (c.transposeB ? args.b_col * c.n : args.b_row * c.k);
   Elements b(c.dtype, sizeB * (c.sharesB ? 1 : batches));
-  Elements result(c.dtype, args.c_b1 * batches), bias(c.dtype, c.n);
-  for (Elements *elements : {&a, &b, &result, &bias})
+  Elements result(c.dtype, args.c_b1 * batches), bias(c.dtype, c.n),
+      addend(c.dtype, args.addend_b1 * batches),
+      factor(c.dtype, args.factor_b0 * batches);
+  for (Elements *elements : {&a, &b, &result, &bias, &addend, &factor})
     elements->randomize(generator);
   Elements before = result;
   if (!c.accumulate) // what isn't accumulated must not be read
@@ -101,7 +130,9 @@ static void check(const Case &c) {
 
   LoneRank run;
   ASSERT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
-                      c.hasBias ? bias.data() : nullptr),
+                      c.hasBias ? bias.data() : nullptr,
+                      c.hasAddend ? addend.data() : nullptr,
+                      c.hasFactor ? factor.data() : nullptr),
             TPRT_OK)
       << run.rank.error;
 
@@ -126,6 +157,13 @@ static void check(const Case &c) {
                               p * args.a_col) *
                         b.get(i0 * args.b_b0 + i1 * args.b_b1 + p * args.b_row +
                               j * args.b_col);
+          if (c.hasAddend)
+            expected += addend.get(i0 * args.addend_b0 + i1 * args.addend_b1 +
+                                   i * args.addend_row + j);
+          expected = evaluate(c.activation, expected);
+          if (c.hasFactor)
+            expected *= factor.get(i0 * args.factor_b0 + i1 * args.factor_b1 +
+                                   i * args.factor_row + j);
           ASSERT_NEAR(result.get(at), expected,
                       epsilon * (std::abs(expected) + std::sqrt(c.k + 1.0)))
               << "batch " << i0 << ", " << i1 << " at " << i << ", " << j;
@@ -170,6 +208,93 @@ TEST_P(GemmTest, ManyBlocks) {
   }
 }
 
+/// Every way to end, where OpenBLAS multiplies vectors, by one tile, and by
+/// several blocks of terms and columns with edges.
+TEST_P(GemmTest, EveryEpilogue) {
+  struct {
+    int64_t batch0, batch1, m, n, k;
+  } shapes[] = {{2, 3, 1, 7, 5},   {2, 2, 5, 1, 7}, {2, 1, 3, 5, 4},
+                {2, 3, 13, 37, 3}, {1, 1, 4, 3, 0}, {1, 1, 13, 37, 800},
+                {1, 1, 5, 530, 3}};
+  for (auto [batch0, batch1, m, n, k] : shapes)
+    for (int64_t activation = TPRT_NO_ACTIVATION; activation <= TPRT_SILU;
+         ++activation)
+      for (int bits = 0; bits < 16; ++bits) {
+        SCOPED_TRACE(testing::Message()
+                     << m << "x" << n << "x" << k << " activation "
+                     << activation << " bits " << bits);
+        Case c{GetParam(), batch0, batch1, m, n, k};
+        c.activation = activation;
+        c.hasBias = bits & 1;
+        c.hasFactor = bits & 2;
+        c.hasAddend = bits & 4;
+        c.accumulate = (bits & 8) && !c.hasAddend;
+        c.sharesB = bits & 8;
+        c.padding = bits & 8 ? 3 : 0;
+        check(c);
+        if (HasFatalFailure())
+          return;
+      }
+}
+
+/// Activations alone: a product by ones of one term is exact.
+static std::vector<float> activate(int64_t activation,
+                                   const std::vector<float> &x) {
+  constexpr int64_t n = 9;
+  int64_t m = x.size();
+  tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, m, n, 1});
+  args.activation = activation;
+  std::vector<float> ones(n, 1.0f), result(m * n);
+  LoneRank run;
+  EXPECT_EQ(tprt_gemm(&run.rank, &args, x.data(), ones.data(), result.data(),
+                      nullptr, nullptr, nullptr),
+            TPRT_OK);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 1; j < n; ++j) // wherever it stands
+      EXPECT_EQ(std::bit_cast<uint32_t>(result[i * n + j]),
+                std::bit_cast<uint32_t>(result[i * n]));
+    result[i] = result[i * n];
+  }
+  result.resize(m);
+  return result;
+}
+
+TEST(Gemm, ActivationsAreAccurate) {
+  std::vector<float> x;
+  for (double value = -12; value < 12; value += 0.0037)
+    x.push_back(static_cast<float>(value));
+  for (double exponent = -30; exponent < 0; exponent += 0.1)
+    for (double sign : {-1.0, 1.0})
+      x.push_back(static_cast<float>(sign * std::exp(exponent)));
+  for (int64_t activation = TPRT_RELU; activation <= TPRT_SILU; ++activation) {
+    std::vector<float> y = activate(activation, x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      double expected = evaluate(activation, x[i]);
+      // Two units in the last place of x at most, and tails that vanish
+      // smoothly.
+      ASSERT_NEAR(
+          y[i], expected,
+          std::min(std::abs(x[i]) * 0x1p-22, std::abs(expected) * 1e-5 + 1e-20))
+          << "activation " << activation << " of " << x[i];
+    }
+  }
+}
+
+TEST(Gemm, ActivationsOfSpecialNumbers) {
+  const float inf = INFINITY;
+  for (int64_t activation = TPRT_RELU; activation <= TPRT_SILU; ++activation) {
+    std::vector<float> y =
+        activate(activation, {inf, NAN, 0.0f, -1e30f, 1e30f});
+    EXPECT_EQ(y[0], inf);
+    EXPECT_TRUE(std::isnan(y[1]));
+    EXPECT_EQ(y[2], 0.0f);
+    EXPECT_EQ(y[3], 0.0f);
+    EXPECT_EQ(y[4], 1e30f);
+  }
+  EXPECT_EQ(activate(TPRT_RELU, {-inf})[0], 0.0f);
+  EXPECT_FALSE(std::signbit(activate(TPRT_RELU, {-0.0f})[0]));
+}
+
 /// Summing 4096 halves one by one would stop at 2048.
 TEST(Gemm, HalvesAccumulateInF32) {
   Case c{Dtype::F16, 1, 1, 2, 2, 4096};
@@ -177,7 +302,7 @@ TEST(Gemm, HalvesAccumulateInF32) {
   std::vector<Half> ones(2 * 4096, Half(1)), result(4);
   LoneRank run;
   ASSERT_EQ(tprt_gemm(&run.rank, &args, ones.data(), ones.data(), result.data(),
-                      nullptr),
+                      nullptr, nullptr, nullptr),
             TPRT_OK);
   for (Half value : result)
     EXPECT_EQ(static_cast<float>(value), 4096.0f);
@@ -198,7 +323,7 @@ TEST_P(GemmTest, PackedWeights) {
     auto multiply = [&](LoneRank &run) {
       Elements result(c.dtype, 7 * 300);
       EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
-                          nullptr),
+                          nullptr, nullptr, nullptr),
                 TPRT_OK);
       std::vector<double> values;
       for (int64_t i = 0; i < result.size(); ++i)
@@ -236,10 +361,11 @@ TEST(Gemm, RowsDontDependOnEachOther) {
   b.randomize(generator);
   auto multiply = [&](int64_t first, int64_t rows) {
     tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, rows, n, k});
+    args.activation = TPRT_GELU;
     std::vector<float> result(rows * n);
     LoneRank run;
     EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data() + first * k * 4, b.data(),
-                        result.data(), nullptr),
+                        result.data(), nullptr, nullptr, nullptr),
               TPRT_OK);
     return result;
   };
@@ -255,16 +381,18 @@ TEST(Gemm, ThreadsDontChangeResults) {
   constexpr int64_t m = 70, n = 700, k = 500;
   for (Dtype dtype : {Dtype::F32, Dtype::BF16}) {
     tprt_gemm_args args = makeArgs({dtype, 1, 1, m, n, k});
-    Elements a(dtype, m * k), b(dtype, k * n), bias(dtype, n);
+    args.activation = TPRT_GELU;
+    Elements a(dtype, m * k), b(dtype, k * n), bias(dtype, n),
+        addend(dtype, m * n), factor(dtype, m * n);
     std::mt19937 generator(5);
-    for (Elements *elements : {&a, &b, &bias})
+    for (Elements *elements : {&a, &b, &bias, &addend, &factor})
       elements->randomize(generator);
     auto multiply = [&](int threads) {
       setGemmThreads(threads);
       std::vector<std::byte> result(m * n * byteWidth(dtype));
       LoneRank run;
       EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
-                          bias.data()),
+                          bias.data(), addend.data(), factor.data()),
                 TPRT_OK);
       setGemmThreads(1);
       return result;
@@ -280,9 +408,10 @@ TEST(Gemm, InvalidArguments) {
     tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, 2, 3, 4});
     edit(args);
     LoneRank run;
-    float data[16] = {};
-    EXPECT_EQ(tprt_gemm(&run.rank, &args, data, data, data, nullptr),
-              TPRT_INVALID_ARGUMENT);
+    float data[16] = {}, addend[16] = {};
+    EXPECT_EQ(
+        tprt_gemm(&run.rank, &args, data, data, data, nullptr, addend, nullptr),
+        TPRT_INVALID_ARGUMENT);
     return run.rank.error;
   };
   EXPECT_TRUE(contains(errorWith([](auto &args) { args.dtype = TPRT_I64; }),
@@ -295,6 +424,10 @@ TEST(Gemm, InvalidArguments) {
                        "neither stride of B is 1, or its rows overlap"));
   EXPECT_TRUE(contains(errorWith([](auto &args) { args.c_row = 2; }),
                        "the row stride of C is less than its columns"));
+  EXPECT_TRUE(contains(errorWith([](auto &args) { args.activation = 5; }),
+                       "the activation is unknown"));
+  EXPECT_TRUE(contains(errorWith([](auto &args) { args.accumulate = 1; }),
+                       "what accumulates has no addend"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Gemm, GemmTest,

@@ -323,6 +323,12 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     Where C is written column by column, C^T = B^T·A^T is computed instead. More than two batch dimensions
     become loops around the call. An initial zero is dropped, an initial bias becomes the call's, any other is added to.
 
+    An elementwise op that is all that reads the product's buffer becomes the end of the call, too, where it computes
+    `activation(product (+ addend)) (* factor)`: relu, gelu, its form by tanh and silu are known by the formulas that nn's ops
+    become, whoever wrote these; `addend` is a residual, `factor` what a gate is for. The call then stands in the op's place and writes its
+    result. It has to: what the product reads must not have changed in between, no collective may stand there, and the product's rows, columns and batches must be
+    strides in all of the op's buffers.
+
     ```mlir
     linalg.generic {indexing_maps = [(b, m, n, k) -> (b, m, k), (b, m, n, k) -> (n, k), (b, m, n, k) -> (b, m, n)], …}
       ins(%x, %w : memref<8x128x64xf32>, memref<384x64xf32>) outs(%y : memref<8x128x384xf32>) { mulf, addf }
@@ -335,11 +341,20 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
       a [64, 1, 0, 0] b [1, 64, 0, 0] c [384, 0, 0] : …
     ```
 
+    And `linalg.generic ins(%y, %up) outs(%z) { silu(y) * up }`, if nothing else reads `%y`, makes of it
+
+    ```mlir
+    tprt.gemm %x, %w into %z activation silu factor %up [384, 0, 0] sizes [1024, 384, 64] …
+    ```
+
     Integer contractions, and those whose strides GEMM can't express, stay loops.
   }];
+  let options = [Option<"cublasltEpilogues", "cublaslt-epilogues", "bool", "false",
+                        "End products only as cuBLASLt can: sums, relu and gelu by tanh; of f64 one sum">];
   let statistics = [
     Statistic<"numGemms", "gemms", "Contractions turned into GEMM calls">,
-    Statistic<"numLoops", "loops", "Contractions left as loops">];
+    Statistic<"numLoops", "loops", "Contractions left as loops">,
+    Statistic<"numEpilogues", "epilogues", "Elementwise ops that products end with">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect"];

@@ -19,6 +19,8 @@
 
 #include "Buffers.h"
 #include "Contraction.h"
+#include "GemmEpilogue.h"
+#include "Origin.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -208,13 +210,19 @@ linalg::LinalgOp findInit(linalg::GenericOp op, Value buffer) {
 
 class ConvertLinalgToGemm
     : public tp::impl::ConvertLinalgToGemmBase<ConvertLinalgToGemm> {
+  using Base::Base;
+
   void runOnOperation() override {
-    SmallVector<linalg::GenericOp> ops;
-    getOperation().walk([&](linalg::GenericOp op) { ops.push_back(op); });
-    for (linalg::GenericOp op : ops) {
+    SmallVector<linalg::GenericOp> contractions;
+    getOperation().walk([&](linalg::GenericOp op) {
+      if (isContraction(op))
+        contractions.push_back(op);
+    });
+    // Of two products that an op adds up, the later one does so.
+    for (linalg::GenericOp op : llvm::reverse(contractions)) {
       if (std::optional<Gemm> gemm = matchGemm(op); gemm && convert(op, *gemm))
         ++numGemms;
-      else if (isContraction(op))
+      else
         ++numLoops;
     }
   }
@@ -228,39 +236,112 @@ class ConvertLinalgToGemm
       return false;
 
     OpBuilder builder(op);
-    Location loc = op.getLoc();
     Value operands[] = {op.getDpsInputs()[gemm.isTransposed ? 1 : 0],
                         op.getDpsInputs()[gemm.isTransposed ? 0 : 1],
                         op.getDpsInits()[0]};
     bool accumulate = true;
     Value bias;
-    if (linalg::LinalgOp init = findInit(op, operands[C])) {
+    SmallVector<Location> locations{op.getLoc()};
+    linalg::LinalgOp init = findInit(op, operands[C]);
+    if (init) {
       if (isZeroFill(init))
         accumulate = false;
       else if ((bias = getRowBias(init, gemm)))
         accumulate = false;
-      if (!accumulate)
-        init->erase();
+      if (accumulate)
+        init = nullptr;
+      else if (bias) // zeros are anyone's
+        locations.push_back(init->getLoc());
     }
 
     // The innermost two batches are the call's, the others loops around it.
     ArrayRef<Loop> batches = gemm.batches;
-    for (const Loop &outer :
-         batches.drop_back(std::min<size_t>(2, batches.size())))
-      enterLoop(builder, loc, outer, operands);
+    ArrayRef<Loop> outer =
+        batches.drop_back(std::min<size_t>(2, batches.size()));
     batches = batches.take_back(2);
     Loop batch0 = batches.size() == 2 ? batches[0] : Loop();
     Loop batch1 = batches.empty() ? Loop() : batches.back();
+    GemmEpilogue ending{
+        {},
+        {operands[C], {cRow, batch0.strides[C], batch1.strides[C]}},
+        std::nullopt,
+        std::nullopt,
+        std::nullopt};
+    if (outer.empty() && !accumulate) {
+      auto getLoop = [](const Loop &loop) {
+        return ResultLoop{loop.size, loop.strides[C]};
+      };
+      auto found = findGemmEpilogue(op, init,
+                                    {getLoop(gemm.row),
+                                     getLoop(gemm.column),
+                                     {getLoop(batch0), getLoop(batch1)}});
+      if (found && isComputed(*found, m, bias)) {
+        ending = *found;
+        operands[C] = ending.result.buffer;
+        locations.push_back(getLocationOfAll(ending.op));
+        builder.setInsertionPoint(ending.op);
+        ++numEpilogues;
+      }
+    }
+    // A row that is added to all of them is a bias.
+    if (ending.addend && !bias && isRow(*ending.addend)) {
+      bias = ending.addend->buffer;
+      ending.addend.reset();
+    }
+
+    Location loc = builder.getFusedLoc(locations);
+    for (const Loop &loop : outer)
+      enterLoop(builder, loc, loop, operands);
+    auto getBuffer = [](std::optional<GemmEpilogue::Operand> &operand) {
+      return operand ? operand->buffer : Value();
+    };
+    auto getStrides = [&](std::optional<GemmEpilogue::Operand> &operand) {
+      return operand ? builder.getDenseI64ArrayAttr(operand->strides) : nullptr;
+    };
     tprt::GemmOp::create(
-        builder, loc, operands[A], operands[B], operands[C], bias, accumulate,
-        ArrayRef<int64_t>{m, n, k}, ArrayRef<int64_t>{batch0.size, batch1.size},
-        ArrayRef<int64_t>{a->first, a->second, batch0.strides[A],
-                          batch1.strides[A]},
-        ArrayRef<int64_t>{b->first, b->second, batch0.strides[B],
-                          batch1.strides[B]},
-        ArrayRef<int64_t>{cRow, batch0.strides[C], batch1.strides[C]});
+        builder, loc, operands[A], operands[B], operands[C], bias,
+        getBuffer(ending.addend), getBuffer(ending.factor),
+        accumulate ? builder.getUnitAttr() : nullptr,
+        ending.activation ? tprt::ActivationAttr::get(builder.getContext(),
+                                                      *ending.activation)
+                          : nullptr,
+        builder.getDenseI64ArrayAttr({m, n, k}),
+        builder.getDenseI64ArrayAttr({batch0.size, batch1.size}),
+        builder.getDenseI64ArrayAttr(
+            {a->first, a->second, batch0.strides[A], batch1.strides[A]}),
+        builder.getDenseI64ArrayAttr(
+            {b->first, b->second, batch0.strides[B], batch1.strides[B]}),
+        builder.getDenseI64ArrayAttr(ending.result.strides),
+        getStrides(ending.addend), getStrides(ending.factor));
     op->erase();
+    if (init)
+      init->erase();
+    if (ending.op)
+      ending.op->erase();
     return true;
+  }
+
+  static bool isRow(const GemmEpilogue::Operand &operand) {
+    return llvm::all_of(operand.strides, [](int64_t s) { return s == 0; });
+  }
+
+  /// Whether the call takes such an epilogue of a product of `m` rows with this
+  /// bias, if not null.
+  bool isComputed(const GemmEpilogue &epilogue, int64_t m, Value bias) {
+    if (!cublasltEpilogues)
+      return true;
+    // D = epilogue(A * B + C + bias), where C is like D.
+    bool adds = epilogue.addend && (bias || !isRow(*epilogue.addend));
+    if (epilogue.factor || (adds && m > 1 && epilogue.addend->strides[0] == 0))
+      return false;
+    Type element =
+        cast<MemRefType>(epilogue.result.buffer.getType()).getElementType();
+    if (element.isF64())
+      return !epilogue.activation && !(adds && bias);
+    return !epilogue.activation ||
+           llvm::is_contained(
+               {tprt::Activation::Relu, tprt::Activation::GeluTanh},
+               *epilogue.activation);
   }
 
   static bool isZeroFill(linalg::LinalgOp init) {

@@ -156,8 +156,10 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
     StringRef fqn;
     SmallVector<StringRef> names;
     for (const Origin &origin : getOrigins(op)) {
-      if (!origin.fqn.empty())
-        fqn = origin.fqn; // the last one's: what it is all for
+      // The last one's: what it is all for. A call's first one's, which is what
+      // it computes before it ends with the others.
+      if (!origin.fqn.empty() && (work.function.empty() || fqn.empty()))
+        fqn = origin.fqn;
       if (names.empty() || names.back() != origin.op)
         names.push_back(origin.op);
     }

@@ -93,7 +93,8 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   cleanUp();
 
   // Kernels and arena.
-  pm.addNestedPass<func::FuncOp>(createConvertLinalgToGemm());
+  pm.addNestedPass<func::FuncOp>(
+      createConvertLinalgToGemm({/*cublasltEpilogues=*/isForDevice}));
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
                                              : createFuseRows());
   cleanUp();

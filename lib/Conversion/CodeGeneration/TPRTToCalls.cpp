@@ -317,6 +317,11 @@ class ConvertTPRTToCalls
     llvm::append_range(fields, op.getAStrides());
     llvm::append_range(fields, op.getBStrides());
     llvm::append_range(fields, op.getCStrides());
+    fields.push_back(
+        op.getActivation() ? static_cast<int64_t>(*op.getActivation()) : 0);
+    const int64_t none[] = {0, 0, 0};
+    llvm::append_range(fields, op.getAddendStrides().value_or(none));
+    llvm::append_range(fields, op.getFactorStrides().value_or(none));
     Type element = cast<MemRefType>(op.getC().getType()).getElementType();
     int32_t head[] = {getDtypeNumber(element), op.getAccumulate() ? 1 : 0};
 
@@ -324,7 +329,9 @@ class ConvertTPRTToCalls
     return call(b, loc, "tprt_gemm",
                 {context, args, getPointer(b, op.getA()),
                  getPointer(b, op.getB()), getPointer(b, op.getC()),
-                 getPointerOrNull(b, loc, op.getBias())});
+                 getPointerOrNull(b, loc, op.getBias()),
+                 getPointerOrNull(b, loc, op.getAddend()),
+                 getPointerOrNull(b, loc, op.getFactor())});
   }
 
   /// tprt_attention_args: of `output` what attention gives or its gradient; the

@@ -12,11 +12,11 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "tp/Conversion/Activations.h"
 #include "tp/Dialect/NN/NN.h"
 
-#include <numbers>
-
 using namespace mlir;
+using namespace mlir::tp;
 using namespace mlir::tp::nnlinalg;
 
 using BodyBuilder = ImplicitLocOpBuilder;
@@ -156,33 +156,21 @@ static Value emit(nn::SigmoidOp, BodyBuilder &b, Args args) {
   return sigmoid(b, args[0]);
 }
 static Value emit(nn::SiluOp, BodyBuilder &b, Args args) {
-  return mul(b, args[0], sigmoid(b, args[0]));
+  return emitActivation(b, tprt::Activation::Silu, args[0]);
 }
 static Value emit(nn::ReluOp, BodyBuilder &b, Args args) {
-  Value zero = constantLike(b, args[0], 0);
   if (isFloat(args[0]))
-    return arith::MaximumFOp::create(b, args[0], zero);
-  return arith::MaxSIOp::create(b, args[0], zero);
+    return emitActivation(b, tprt::Activation::Relu, args[0]);
+  return arith::MaxSIOp::create(b, args[0], constantLike(b, args[0], 0));
 }
 static Value emit(nn::LogicalNotOp, BodyBuilder &b, Args args) {
   Value one = arith::ConstantOp::create(b, b.getBoolAttr(true));
   return arith::XOrIOp::create(b, args[0], one);
 }
 static Value emit(nn::GeluOp op, BodyBuilder &b, Args args) {
-  Value x = args[0];
-  auto constant = [&](double value) { return constantLike(b, x, value); };
-  Value inner;
-  if (op.getTanh()) {
-    // tanh(sqrt(2 / pi) * (x + 0.044715 * x³))
-    Value cube = mul(b, mul(b, x, x), x);
-    Value sum = add(b, x, mul(b, constant(0.044715), cube));
-    double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-    inner = math::TanhOp::create(b, mul(b, constant(scale), sum));
-  } else {
-    inner =
-        math::ErfOp::create(b, mul(b, x, constant(std::numbers::sqrt2 / 2)));
-  }
-  return mul(b, mul(b, x, constant(0.5)), add(b, constant(1), inner));
+  return emitActivation(
+      b, op.getTanh() ? tprt::Activation::GeluTanh : tprt::Activation::Gelu,
+      args[0]);
 }
 static Value emit(nn::CastOp, BodyBuilder &, Args args) {
   // The builder converts the result to the output's type.

@@ -20,6 +20,8 @@ void TPRTDialect::initialize() {
       >();
 }
 
+#include "tp/Dialect/TPRT/TPRTEnums.cpp.inc"
+
 #include "tp/Dialect/TPRT/TPRTInterfaces.cpp.inc"
 
 #define GET_OP_CLASSES
@@ -294,7 +296,9 @@ LogicalResult GemmOp::verify() {
   };
   if (elementOf(getA()) != elementOf(getC()) ||
       elementOf(getB()) != elementOf(getC()) ||
-      (getBias() && elementOf(getBias()) != elementOf(getC())))
+      llvm::any_of(
+          ValueRange{getBias(), getAddend(), getFactor()},
+          [&](Value v) { return v && elementOf(v) != elementOf(getC()); }))
     return emitOpError("needs one element type");
   if (getSizes().size() != 3 || getBatch().size() != 2 ||
       getAStrides().size() != 4 || getBStrides().size() != 4 ||
@@ -312,6 +316,19 @@ LogicalResult GemmOp::verify() {
   if (!isMatrix(getBStrides(), k, n))
     return emitOpError("B is no matrix with a unit stride: strides ")
            << getBStrides() << " for " << k << "x" << n;
+  if (getAccumulate() && getAddend())
+    return emitOpError("accumulates, and has an addend beside C");
+  auto verifyStrides = [&](Value operand,
+                           std::optional<ArrayRef<int64_t>> strides,
+                           StringRef name) -> LogicalResult {
+    if (!operand == !strides && (!strides || strides->size() == 3))
+      return success();
+    return emitOpError("needs 3 strides of the ")
+           << name << ", and only where there is one";
+  };
+  if (failed(verifyStrides(getAddend(), getAddendStrides(), "addend")) ||
+      failed(verifyStrides(getFactor(), getFactorStrides(), "factor")))
+    return failure();
   return success();
 }
 
@@ -328,11 +345,11 @@ int64_t GemmOp::getTouchedBytes() {
     return elements;
   };
   int64_t m = getSizes()[0], n = getSizes()[1], k = getSizes()[2];
-  int64_t elements =
-      count(getAStrides().drop_front(2), m, k) +
-      count(getBStrides().drop_front(2), k, n) +
-      count(getCStrides().drop_front(1), m, n) * (getAccumulate() ? 2 : 1) +
-      (getBias() ? n : 0);
+  int64_t ofC = count(getCStrides().drop_front(1), m, n);
+  int64_t elements = count(getAStrides().drop_front(2), m, k) +
+                     count(getBStrides().drop_front(2), k, n) + ofC +
+                     (getAccumulate() || getAddend() ? ofC : 0) +
+                     (getFactor() ? ofC : 0) + (getBias() ? n : 0);
   return elements * getComputedType().getIntOrFloatBitWidth() / 8;
 }
 

@@ -54,9 +54,21 @@ enum tprt_dtype {
   TPRT_I1 = 6, ///< one byte, 0 or 1
 };
 
+/// What a product may end with, element by element; numbered in
+/// tprt_gemm_args::activation.
+enum tprt_activation {
+  TPRT_NO_ACTIVATION = 0,
+  TPRT_RELU = 1,      ///< max(x, 0)
+  TPRT_GELU = 2,      ///< x (1 + erf(x / sqrt(2))) / 2
+  TPRT_GELU_TANH = 3, ///< x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  TPRT_SILU = 4,      ///< x / (1 + exp(-x))
+};
+
 /// A batched matrix product. All sizes and strides count elements. A is m x k,
 /// B is k x n, C is m x n; of (a_row, a_col) one is 1, of (b_row, b_col) one is
-/// 1, C's column stride is 1. A batch stride of 0 broadcasts A or B.
+/// 1, C's column stride is 1. A batch stride of 0 broadcasts A or B. The addend
+/// and the factor are matrices like C, with strides of their own; these are not
+/// looked at where there is none.
 typedef struct tprt_gemm_args {
   int32_t dtype;      ///< TPRT_F32 .. TPRT_BF16, of A, B, C and bias
   int32_t accumulate; ///< non-zero: add to what C holds
@@ -65,6 +77,9 @@ typedef struct tprt_gemm_args {
   int64_t a_row, a_col, a_b0, a_b1;
   int64_t b_row, b_col, b_b0, b_b1;
   int64_t c_row, c_b0, c_b1;
+  int64_t activation; ///< a tprt_activation
+  int64_t addend_row, addend_b0, addend_b1;
+  int64_t factor_row, factor_b0, factor_b1;
 } tprt_gemm_args;
 
 /// What a mask of attention does to a score.
@@ -158,12 +173,15 @@ TPRT_API int32_t tprt_collective_start(tprt_rank *ctx, int32_t id,
 /// before it is started again, and before the program returns.
 TPRT_API int32_t tprt_collective_wait(tprt_rank *ctx, int32_t id);
 
-/// C[b0,b1] = A[b0,b1] * B[b0,b1] (+ C when accumulate) (+ bias), for b0 <
-/// batch0, b1 < batch1. `bias` is null or holds n elements, added to each row.
-/// f16 and bf16 accumulate in f32 and round once.
+/// C[b0,b1] = activation(A[b0,b1] * B[b0,b1] (+ C when accumulate) (+ bias) (+
+/// addend[b0,b1])) (* factor[b0,b1]), for b0 < batch0, b1 < batch1. `bias` is
+/// null or holds n elements, added to each row; `addend` and `factor` are null
+/// where there is none, and overlap no part of C. What accumulates has no
+/// addend. f16 and bf16 are computed in f32 and round once.
 TPRT_API int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args,
                            const void *a, const void *b, void *c,
-                           const void *bias);
+                           const void *bias, const void *addend,
+                           const void *factor);
 
 /// output = softmax(query * key^T * scale + mask) * value. f16 and bf16 are
 /// computed in f32 and round once. `mask` is null where there is none.

@@ -147,9 +147,9 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
         "cuLaunchKernel");
 }
 
-void CudaStream::gemm(const tprt_gemm_args &args, const void *a, const void *b,
-                      void *c, const void *bias) {
-  products.run(args, a, b, c, bias, *this);
+void CudaStream::gemm(const tprt_gemm_args &args,
+                      const GemmOperands &operands) {
+  products.run(args, operands, *this);
 }
 
 void CudaStream::attention(const tprt_attention_args &args, const void *query,

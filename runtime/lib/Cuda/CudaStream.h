@@ -62,8 +62,7 @@ public:
 
   void launch(int32_t kernel, const tprt_launch_args &args,
               void *const *arguments) override;
-  void gemm(const tprt_gemm_args &args, const void *a, const void *b, void *c,
-            const void *bias) override;
+  void gemm(const tprt_gemm_args &args, const GemmOperands &operands) override;
   void attention(const tprt_attention_args &args, const void *query,
                  const void *key, const void *value, const void *mask,
                  void *output) override;

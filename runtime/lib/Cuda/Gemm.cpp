@@ -12,6 +12,8 @@
 
 #include "Cuda/CudaStream.h"
 
+#include <type_traits>
+
 using namespace tprt;
 using namespace tprt::cuda;
 
@@ -55,6 +57,31 @@ static int32_t toCudaType(int32_t dtype) {
   }
 }
 
+/// What cuBLASLt does to the sums; throws where it can't.
+static int32_t getEpilogue(const tprt_gemm_args &args,
+                           const GemmOperands &operands) {
+  if (operands.factor)
+    throw executionError("tprt_gemm: cuBLASLt multiplies no product by a "
+                         "factor, element by element");
+  int32_t epilogue = operands.bias ? CUBLASLT_EPILOGUE_BIAS : 0;
+  switch (args.activation) {
+  case TPRT_NO_ACTIVATION:
+    return epilogue ? epilogue : CUBLASLT_EPILOGUE_DEFAULT;
+  case TPRT_RELU:
+    epilogue |= CUBLASLT_EPILOGUE_RELU;
+    break;
+  case TPRT_GELU_TANH:
+    epilogue |= CUBLASLT_EPILOGUE_GELU;
+    break;
+  default:
+    throw executionError("tprt_gemm: cuBLASLt has no activation but relu and "
+                         "the gelu by tanh");
+  }
+  if (args.dtype == TPRT_F64)
+    throw executionError("tprt_gemm: cuBLASLt has no activations for f64");
+  return epilogue;
+}
+
 /// The largest power of two up to 256 that divides the address.
 static uint32_t getAlignment(const void *address) {
   uintptr_t bits = reinterpret_cast<uintptr_t>(address) | 256;
@@ -71,7 +98,7 @@ struct Gemm::Plan {
   }
 
   cublasLtMatmulDesc_t product = nullptr;
-  cublasLtMatrixLayout_t layouts[3] = {}; ///< of B, A and C
+  cublasLtMatrixLayout_t layouts[4] = {}; ///< of B, A, what is added, and C
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
@@ -88,8 +115,8 @@ Gemm::~Gemm() {
   blas.check(blas.function(__VA_ARGS__), #function)
 
 std::unique_ptr<Gemm::Plan>
-Gemm::makePlan(const tprt_gemm_args &args, bool hasBias,
-               const std::array<uint32_t, 3> &alignments) {
+Gemm::makePlan(const tprt_gemm_args &args, const GemmOperands &given,
+               const std::array<uint32_t, 4> &alignments) {
   const Blas &blas = Blas::get();
   int32_t type = toCudaType(args.dtype);
   int32_t compute = type == CUDA_R_64F           ? CUBLAS_COMPUTE_64F
@@ -98,6 +125,8 @@ Gemm::makePlan(const tprt_gemm_args &args, bool hasBias,
   Operand operands[] = {
       transpose(args.k, args.n, args.b_row, args.b_col),
       transpose(args.m, args.k, args.a_row, args.a_col),
+      transpose(args.m, args.n, given.addend ? args.addend_row : args.c_row,
+                /*columnStride=*/1),
       transpose(args.m, args.n, args.c_row, /*columnStride=*/1)};
 
   auto plan = std::make_unique<Plan>();
@@ -109,12 +138,13 @@ Gemm::makePlan(const tprt_gemm_args &args, bool hasBias,
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, operands[0].op);
   set(CUBLASLT_MATMUL_DESC_TRANSB, operands[1].op);
-  if (hasBias) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, int32_t(CUBLASLT_EPILOGUE_BIAS));
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, getEpilogue(args, given));
+  if (given.bias)
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
-  }
-  int64_t batchStrides[] = {args.b_b1, args.a_b1, args.c_b1};
-  for (size_t i = 0; i < 3; ++i) {
+  int64_t batchStrides[] = {args.b_b1, args.a_b1,
+                            given.addend ? args.addend_b1 : args.c_b1,
+                            args.c_b1};
+  for (size_t i = 0; i < 4; ++i) {
     TPRT_BLAS(cublasLtMatrixLayoutCreate, &plan->layouts[i], type,
               operands[i].rows, operands[i].columns,
               operands[i].leadingDimension);
@@ -141,12 +171,12 @@ Gemm::makePlan(const tprt_gemm_args &args, bool hasBias,
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0]);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1]);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[3]);
   cublasLtMatmulHeuristicResult_t result = {};
   int found = 0;
   cublasStatus_t status = blas.cublasLtMatmulAlgoGetHeuristic(
       handle, plan->product, plan->layouts[0], plan->layouts[1],
-      plan->layouts[2], plan->layouts[2], preference, 1, &result, &found);
+      plan->layouts[2], plan->layouts[3], preference, 1, &result, &found);
   if (status == CUBLAS_STATUS_SUCCESS && found == 0)
     status = CUBLAS_STATUS_NOT_SUPPORTED;
   blas.check(status, "cublasLtMatmulAlgoGetHeuristic");
@@ -154,40 +184,49 @@ Gemm::makePlan(const tprt_gemm_args &args, bool hasBias,
   return plan;
 }
 
-void Gemm::runBatch(const tprt_gemm_args &args, const void *a, const void *b,
-                    void *c, const void *bias, CUstream stream) {
+void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
+                    CUstream stream) {
   const Blas &blas = Blas::get();
-  std::array<uint32_t, 3> alignments = {getAlignment(b), getAlignment(a),
-                                        getAlignment(c)};
+  const void *added = operands.addend ? operands.addend : operands.c;
+  std::array<uint32_t, 4> alignments = {
+      getAlignment(operands.b), getAlignment(operands.a), getAlignment(added),
+      getAlignment(operands.c)};
   std::string key(reinterpret_cast<const char *>(&args), sizeof(args));
   key.append(reinterpret_cast<const char *>(alignments.data()),
              sizeof(alignments));
-  key.push_back(bias != nullptr);
+  key.push_back(operands.bias != nullptr);
+  key.push_back(operands.addend != nullptr);
   std::unique_ptr<Plan> &plan = plans[key];
   if (!plan)
-    plan = makePlan(args, bias != nullptr, alignments);
-  if (bias)
+    plan = makePlan(args, operands, alignments);
+  if (operands.bias)
     TPRT_BLAS(cublasLtMatmulDescSetAttribute, plan->product,
-              CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+              CUBLASLT_MATMUL_DESC_BIAS_POINTER, &operands.bias,
+              sizeof(operands.bias));
   // Scalars are of the type that products are scaled in.
   double one = 1, zero = 0;
   float oneSingle = 1, zeroSingle = 0;
   bool isDouble = args.dtype == TPRT_F64;
   const void *alpha = isDouble ? static_cast<void *>(&one) : &oneSingle;
   const void *none = isDouble ? static_cast<void *>(&zero) : &zeroSingle;
-  TPRT_BLAS(cublasLtMatmul, handle, plan->product, alpha, b, plan->layouts[0],
-            a, plan->layouts[1], args.accumulate ? alpha : none, c,
-            plan->layouts[2], c, plan->layouts[2], &plan->algorithm,
-            workspace.get(), workspaceBytes, stream);
+  bool adds = args.accumulate || operands.addend;
+  TPRT_BLAS(cublasLtMatmul, handle, plan->product, alpha, operands.b,
+            plan->layouts[0], operands.a, plan->layouts[1], adds ? alpha : none,
+            added, plan->layouts[2], operands.c, plan->layouts[3],
+            &plan->algorithm, workspace.get(), workspaceBytes, stream);
 }
 
-/// What is there before anything is multiplied: what C holds, or nothing, and
-/// the bias.
-void Gemm::runEmpty(const tprt_gemm_args &args, std::byte *c, const void *bias,
+/// What is there before anything is multiplied: what C holds or the addend, or
+/// nothing, and the bias.
+void Gemm::runEmpty(const tprt_gemm_args &args, const GemmOperands &operands,
                     CudaStream &stream) {
-  if (args.accumulate && bias)
-    throw executionError("tprt_gemm: both accumulating and a bias, of f64 or "
-                         "over no elements, aren't supported on CUDA devices");
+  if ((args.accumulate || operands.addend) && operands.bias)
+    throw executionError(
+        "tprt_gemm: both adding a matrix and a bias, of f64 or over no "
+        "elements, aren't supported on CUDA devices");
+  if (args.activation != TPRT_NO_ACTIVATION)
+    throw executionError("tprt_gemm: an activation of sums over no elements "
+                         "isn't supported on CUDA devices");
   if (args.accumulate)
     return;
   int64_t width = byteWidth(static_cast<Dtype>(args.dtype));
@@ -195,21 +234,32 @@ void Gemm::runEmpty(const tprt_gemm_args &args, std::byte *c, const void *bias,
     for (int64_t b1 = 0; b1 < args.batch1; ++b1)
       for (int64_t i = 0; i < args.m; ++i) {
         std::byte *row =
-            c + (b0 * args.c_b0 + b1 * args.c_b1 + i * args.c_row) * width;
-        if (bias)
-          stream.copy(row, bias, args.n * width);
+            static_cast<std::byte *>(operands.c) +
+            (b0 * args.c_b0 + b1 * args.c_b1 + i * args.c_row) * width;
+        if (operands.bias)
+          stream.copy(row, operands.bias, args.n * width);
+        else if (operands.addend)
+          stream.copy(row,
+                      static_cast<const std::byte *>(operands.addend) +
+                          (b0 * args.addend_b0 + b1 * args.addend_b1 +
+                           i * args.addend_row) *
+                              width,
+                      args.n * width);
         else
           stream.fill(row, 0, 1, args.n * width);
       }
 }
 
-void Gemm::run(const tprt_gemm_args &args, const void *a, const void *b,
-               void *c, const void *bias, CudaStream &stream) {
+void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
+               CudaStream &stream) {
   toCudaType(args.dtype); // throws where it is none of them
+  getEpilogue(args, given);
+  if (args.accumulate && given.addend)
+    throw executionError("tprt_gemm: what accumulates has no addend");
   if (args.m <= 0 || args.n <= 0 || args.batch0 <= 0 || args.batch1 <= 0)
     return;
   if (args.k <= 0)
-    return runEmpty(args, static_cast<std::byte *>(c), bias, stream);
+    return runEmpty(args, given, stream);
   if (!handle) {
     const Blas &blas = Blas::get();
     TPRT_BLAS(cublasLtCreate, &handle);
@@ -218,32 +268,41 @@ void Gemm::run(const tprt_gemm_args &args, const void *a, const void *b,
   // Two batch dimensions that are walked as one become one; else one call each
   // for the outer one.
   tprt_gemm_args batch = args;
-  if (args.dtype == TPRT_F64 && bias) { // for which there is no epilogue
-    runEmpty(args, static_cast<std::byte *>(c), bias, stream);
+  GemmOperands operands = given;
+  if (args.dtype == TPRT_F64 && given.bias) { // for which there is no epilogue
+    runEmpty(args, given, stream);
     batch.accumulate = 1;
-    bias = nullptr;
+    operands.bias = nullptr;
   }
   batch.batch0 = 1;
-  batch.a_b0 = batch.b_b0 = batch.c_b0 = 0;
+  batch.a_b0 = batch.b_b0 = batch.c_b0 = batch.addend_b0 = 0;
   int64_t calls = args.batch0;
   if (args.batch1 == 1) {
     batch.batch1 = args.batch0;
     batch.a_b1 = args.a_b0;
     batch.b_b1 = args.b_b0;
     batch.c_b1 = args.c_b0;
+    batch.addend_b1 = args.addend_b0;
     calls = 1;
   } else if (args.a_b0 == args.batch1 * args.a_b1 &&
              args.b_b0 == args.batch1 * args.b_b1 &&
-             args.c_b0 == args.batch1 * args.c_b1) {
+             args.c_b0 == args.batch1 * args.c_b1 &&
+             (!given.addend ||
+              args.addend_b0 == args.batch1 * args.addend_b1)) {
     batch.batch1 *= args.batch0;
     calls = 1;
   }
   int64_t width = byteWidth(static_cast<Dtype>(args.dtype));
-  auto advance = [&](auto *data, int64_t elements) {
-    return reinterpret_cast<decltype(data)>(reinterpret_cast<uintptr_t>(data) +
-                                            elements * width);
+  auto advance = [&](auto *&data, int64_t elements) {
+    if (data)
+      data = reinterpret_cast<std::remove_reference_t<decltype(data)>>(
+          reinterpret_cast<uintptr_t>(data) + elements * width);
   };
-  for (int64_t i = 0; i < calls; ++i)
-    runBatch(batch, advance(a, i * args.a_b0), advance(b, i * args.b_b0),
-             advance(c, i * args.c_b0), bias, stream.get());
+  for (int64_t i = 0; i < calls; ++i) {
+    runBatch(batch, operands, stream.get());
+    advance(operands.a, args.a_b0);
+    advance(operands.b, args.b_b0);
+    advance(operands.c, args.c_b0);
+    advance(operands.addend, args.addend_b0);
+  }
 }

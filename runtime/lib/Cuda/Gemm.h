@@ -6,6 +6,7 @@
 
 #include "Cuda/Blas.h"
 #include "Cuda/Context.h"
+#include "GemmOperands.h"
 
 #include <array>
 
@@ -21,25 +22,27 @@ public:
   ~Gemm();
 
   /// Enqueues a product; see tprt_gemm. Throws an execution error when the
-  /// arguments are out of range, or cuBLASLt doesn't take them.
-  void run(const tprt_gemm_args &args, const void *a, const void *b, void *c,
-           const void *bias, CudaStream &stream);
+  /// arguments are out of range, or cuBLASLt doesn't take them. It has neither
+  /// factors nor activations but relu and the gelu by tanh, and none for f64.
+  void run(const tprt_gemm_args &args, const GemmOperands &operands,
+           CudaStream &stream);
 
 private:
   struct Plan;
 
-  void runEmpty(const tprt_gemm_args &args, std::byte *c, const void *bias,
+  void runEmpty(const tprt_gemm_args &args, const GemmOperands &operands,
                 CudaStream &stream);
-  void runBatch(const tprt_gemm_args &args, const void *a, const void *b,
-                void *c, const void *bias, CUstream stream);
-  std::unique_ptr<Plan> makePlan(const tprt_gemm_args &args, bool hasBias,
-                                 const std::array<uint32_t, 3> &alignments);
+  void runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
+                CUstream stream);
+  std::unique_ptr<Plan> makePlan(const tprt_gemm_args &args,
+                                 const GemmOperands &operands,
+                                 const std::array<uint32_t, 4> &alignments);
 
   ContextPtr context;
   bool tf32;
   cublasLtHandle_t handle = nullptr; ///< made by the first product
   std::shared_ptr<std::byte> workspace;
-  /// By the arguments' bytes, whether there is a bias, and alignments.
+  /// By the arguments' bytes, which operands there are, and alignments.
   std::map<std::string, std::unique_ptr<Plan>> plans;
 };
 

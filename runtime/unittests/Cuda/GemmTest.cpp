@@ -16,7 +16,7 @@ namespace {
 struct Case {
   const char *name;
   tprt_gemm_args args;
-  bool hasBias = false;
+  bool hasBias = false, hasAddend = false;
 };
 
 /// Numbers of one dtype, on the host and on the device.
@@ -40,13 +40,20 @@ public:
                  data.get());
   }
 
-  void expectSame(Device &device) const {
+  /// On the device as on the host, but for `tolerance` units of the type's
+  /// precision.
+  void expectSame(Device &device, double tolerance) const {
     auto read = allocateAligned(count * 8);
     device.read(data.get(), dtype, {count}, makeBox({0}, {count}), read.get());
-    for (int64_t i = 0; i < count; ++i)
-      ASSERT_EQ(loadAsDouble(dtype, read.get(), i),
-                loadAsDouble(dtype, host.get(), i))
+    double unit = dtype == Dtype::F32   ? 0x1p-23
+                  : dtype == Dtype::F16 ? 0x1p-10
+                                        : 0x1p-7;
+    for (int64_t i = 0; i < count; ++i) {
+      double expected = loadAsDouble(dtype, host.get(), i);
+      ASSERT_NEAR(loadAsDouble(dtype, read.get(), i), expected,
+                  tolerance * unit * std::max(1.0, std::abs(expected)))
           << i;
+    }
   }
 
   Dtype dtype;
@@ -69,18 +76,22 @@ protected:
     c.args.dtype = static_cast<int32_t>(dtype);
     constexpr int64_t count = 512;
     Operand a(*device, dtype, count, 1), b(*device, dtype, count, 2),
-        result(*device, dtype, count, 3), bias(*device, dtype, count, 4);
+        result(*device, dtype, count, 3), bias(*device, dtype, count, 4),
+        addend(*device, dtype, count, 5);
     ASSERT_EQ(tprt_gemm(&host.rank, &c.args, a.host.get(), b.host.get(),
                         result.host.get(),
-                        c.hasBias ? bias.host.get() : nullptr),
+                        c.hasBias ? bias.host.get() : nullptr,
+                        c.hasAddend ? addend.host.get() : nullptr, nullptr),
               TPRT_OK)
         << host.rank.error;
     stream.beginRun();
-    stream.gemm(c.args, a.data.get(), b.data.get(), result.data.get(),
-                c.hasBias ? bias.data.get() : nullptr);
+    stream.gemm(c.args, {a.data.get(), b.data.get(), result.data.get(),
+                         c.hasBias ? bias.data.get() : nullptr,
+                         c.hasAddend ? addend.data.get() : nullptr});
     stream.endRun();
     stream.finish([](auto) {});
-    result.expectSame(*device);
+    // Two computations of an activation may round differently.
+    result.expectSame(*device, c.args.activation == TPRT_GELU_TANH ? 2 : 0);
   }
 };
 
@@ -106,6 +117,32 @@ TEST_P(CudaGemmTest, AsOnTheHost) {
        {0, 0, 1, 1, 5, 1, 3, 3, 1, 0, 0, 1, 99, 0, 0, 1, 0, 0}});
 }
 
+// And then: activation; row and batch strides of the addend.
+TEST_P(CudaGemmTest, Epilogues) {
+  bool isDouble = GetParam() == Dtype::F64;
+  for (int64_t activation : {TPRT_NO_ACTIVATION, TPRT_RELU, TPRT_GELU_TANH})
+    for (int bits = 0; bits < 8; ++bits) {
+      bool hasBias = bits & 1, hasAddend = bits & 2;
+      // Of f64, neither activations nor both summands.
+      if (isDouble && (activation || (hasBias && (bits & 6))))
+        continue;
+      SCOPED_TRACE(testing::Message() << activation << " bits " << bits);
+      Case c{"epilogue",
+             {0, 0, 2, 3, 2, 3,  5, 5,          1, 30, 10,
+              3, 1, 0, 0, 3, 18, 6, activation, 4, 24, 8},
+             hasBias,
+             hasAddend};
+      c.args.accumulate = (bits & 4) && !hasAddend;
+      run(c);
+      c.args.addend_b0 = 40; // no longer one batch
+      run(c);
+    }
+  run({"one row",
+       {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0, 0, 99, 0, 0},
+       false,
+       true});
+}
+
 TEST_P(CudaGemmTest, Batches) {
   run({"inner", {0, 0, 1, 4, 2, 3, 5, 5, 1, 0, 10, 3, 1, 0, 15, 3, 0, 6}});
   run({"outer", {0, 0, 4, 1, 2, 3, 5, 5, 1, 10, 0, 3, 1, 15, 0, 3, 6, 0}});
@@ -126,6 +163,10 @@ TEST_P(CudaGemmTest, OverNothing) {
        {0, 0, 2, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 21, 0},
        true});
   run({"accumulates", {0, 1, 1, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 0, 0}});
+  run({"adds",
+       {0, 0, 2, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 21, 0, 0, 5, 15, 0},
+       false,
+       true});
   run({"no rows", {0, 0, 1, 1, 0, 5, 3, 3, 1, 0, 0, 5, 1, 0, 0, 5, 0, 0}});
   EXPECT_EQ(fake::countCalls("cublasLtMatmul"), 0u);
 }
@@ -156,14 +197,33 @@ TEST(CudaGemm, NamesWhatFails) {
   DeviceStream &stream = *device->getStream(0);
   auto data = device->allocate(1024);
   tprt_gemm_args args = {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0};
-  auto run = [&] {
-    stream.gemm(args, data.get(), data.get(), data.get(), nullptr);
-  };
+  GemmOperands operands{data.get(), data.get(), data.get()};
+  auto run = [&] { stream.gemm(args, operands); };
   fake::failCall("cublasLtMatmulAlgoGetHeuristic", 15);
   EXPECT_EQ(errorOf(run),
             "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED");
   fake::failCall("cublasLtMatmul", 13);
   EXPECT_EQ(errorOf(run), "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED");
+  for (int64_t activation : {TPRT_GELU, TPRT_SILU}) {
+    args.activation = activation;
+    EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt has no activation but relu "
+                            "and the gelu by tanh");
+  }
+  args.activation = TPRT_RELU;
+  args.dtype = TPRT_F64;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt has no activations for f64");
+  args.dtype = TPRT_F32;
+  args.k = 0;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: an activation of sums over no elements "
+                          "isn't supported on CUDA devices");
+  args.activation = TPRT_NO_ACTIVATION;
+  operands.factor = data.get();
+  EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt multiplies no product by a "
+                          "factor, element by element");
+  operands.factor = nullptr;
+  operands.addend = data.get();
+  args.accumulate = 1;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: what accumulates has no addend");
   args.dtype = TPRT_I32;
   EXPECT_EQ(errorOf(run), "tprt_gemm: dtype is not f32, f64, f16 or bf16");
   fake::reset();

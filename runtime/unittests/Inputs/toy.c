@@ -21,7 +21,7 @@ static const tprt_gemm_args product = {TPRT_F32, 0, 1, 1, 2, 3, 2, 2, 1,
 ENTRY(tpx_main) {
   tprt_mark(ctx, 0);
   int32_t status = tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
-                             rank == 0 ? parameters[1] : NULL);
+                             rank == 0 ? parameters[1] : NULL, NULL, NULL);
   if (status)
     return status;
   return tprt_collective(ctx, 0, arena, outputs[0]);
@@ -59,7 +59,8 @@ ENTRY(fail_hang) {
 ENTRY(fail_gemm) {
   tprt_gemm_args args = product;
   args.dtype = TPRT_I32;
-  return tprt_gemm(ctx, &args, inputs[0], parameters[0], arena, NULL);
+  return tprt_gemm(ctx, &args, inputs[0], parameters[0], arena, NULL, NULL,
+                   NULL);
 }
 
 /* The same as tpx_main, beside other work. */
@@ -67,7 +68,7 @@ ENTRY(started) {
   float other[2] = {1, 2};
   tprt_mark(ctx, 0);
   int32_t status = tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
-                             rank == 0 ? parameters[1] : NULL);
+                             rank == 0 ? parameters[1] : NULL, NULL, NULL);
   if (status)
     return status;
   status = tprt_collective_start(ctx, 0, arena, outputs[0]);

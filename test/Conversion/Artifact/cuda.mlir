@@ -11,7 +11,7 @@
 
 // Without a toolkit: PTX, unless its library is needed. And one that fails.
 // RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:sm_80,sm_90 -o ptx.tpx 2>&1 | FileCheck %s --check-prefix=ALONE
-// RUN: sed s/nn.relu/nn.gelu/ %s > gelu.mlir
+// RUN: sed s/nn.neg/nn.gelu/ %s > gelu.mlir
 // RUN: not env CUDA_HOME=%t/none tp-compile gelu.mlir --target=cuda:sm_80 -o no.tpx 2>&1 | FileCheck %s --check-prefix=LIBRARY
 // RUN: mkdir bin
 // RUN: printf '#!/bin/sh\necho "ptxas fatal: no such thing"; exit 1\n' > bin/ptxas
@@ -30,7 +30,7 @@
 // PTX: .target sm_90
 // PTX: .visible .entry kernel_0(
 // PTX: ld.global.nc.v4.b32
-// PTX: max.NaN.f32
+// PTX: neg.f32
 // PTX: st.global.v4.b32
 
 // HOST: @tprt_device_code = {{.*}}constant { i32, ptr, i32, ptr, i32, ptr }
@@ -58,7 +58,7 @@ func.func @main(%x: tensor<8x4xf32> {tp.name = "x"}) -> (tensor<8x3xf32> {tp.nam
   %b1 = nn.parameter "net1.bias" {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp.global_type = tensor<16xf32>} : tensor<8xf32>
   %0 = nn.linear %x, %w1 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
   %1 = nn.add %0, %b1 : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
-  %2 = nn.relu %1 : tensor<8x8xf32>
+  %2 = nn.neg %1 : tensor<8x8xf32>
   %w2 = nn.parameter "net2.weight" {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>, tp.global_type = tensor<3x16xf32>} : tensor<3x8xf32>
   %b2 = nn.parameter "net2.bias" : tensor<3xf32>
   %3 = nn.linear %2, %w2 : (tensor<8x8xf32>, tensor<3x8xf32>) -> tensor<8x3xf32>

@@ -1,8 +1,12 @@
 // RUN: tp-opt %s --convert-tprt-to-calls --canonicalize | FileCheck %s
 
-// CHECK-DAG: llvm.mlir.global internal constant @[[ARGS:gemm_args_[0-9]+]]() {{.*}} !llvm.struct<(array<2 x i32>, array<16 x i64>)>
+// CHECK-DAG: llvm.mlir.global internal constant @[[ARGS:gemm_args_[0-9]+]]() {{.*}} !llvm.struct<(array<2 x i32>, array<23 x i64>)>
 // CHECK-DAG: llvm.mlir.constant(dense<[0, 1]> : tensor<2xi32>)
-// CHECK-DAG: llvm.mlir.constant(dense<[1, 1, 8, 16, 4, 4, 1, 0, 0, 1, 4, 0, 0, 16, 0, 0]> : tensor<16xi64>)
+// CHECK-DAG: llvm.mlir.constant(dense<[1, 1, 8, 16, 4, 4, 1, 0, 0, 1, 4, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0]> : tensor<23xi64>)
+
+// Behind C's strides the activation, and those of the addend and the factor.
+// CHECK-DAG: llvm.mlir.constant(dense<[1, 1, 8, 16, 4, 4, 1, 0, 0, 1, 4, 0, 0, 16, 0, 0, 4, 16, 1, 2, 32, 3, 4]> : tensor<23xi64>)
+
 // CHECK-DAG: llvm.mlir.global internal constant @[[WHAT:what_[0-9]+]]("ids: embedding\00")
 
 // Scale and causal, the last four loops, batches; strides of query, key, value, no mask, output.
@@ -30,10 +34,17 @@ func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>
   // CHECK: cf.cond_br %{{.+}}, ^[[EXIT:bb[0-9]+]](%{{.+}} : i32), ^[[GEMM:bb[0-9]+]]
   tprt.check_index %ids below 10 what "ids: embedding" : memref<2x3xi64>
   // CHECK: ^[[GEMM]]:
-  // CHECK: call @tprt_gemm(%[[CTX]],
+  // CHECK: call @tprt_gemm(%[[CTX]], {{.*}}, %[[NULL:[0-9]+]], %[[NULL]], %[[NULL]])
   // CHECK: cf.cond_br %{{.+}}, ^[[EXIT]]
   tprt.gemm %a, %b into %c accumulate sizes [8, 16, 4] batch [1, 1] a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
     : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32>
+  // CHECK-COUNT-3: llvm.inttoptr
+  // CHECK: %[[ADDEND:.+]] = llvm.inttoptr
+  // CHECK: %[[FACTOR:.+]] = llvm.inttoptr
+  // CHECK: call @tprt_gemm(%[[CTX]], {{.*}}, %[[NULL]], %[[ADDEND]], %[[FACTOR]])
+  tprt.gemm %a, %b into %c addend %a [16, 1, 2] activation silu factor %b [32, 3, 4] sizes [8, 16, 4] batch [1, 1]
+    a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32> addend memref<8x4xf32> factor memref<16x4xf32>
   // In place: one pointer twice.
   // CHECK: call @tprt_collective(%[[CTX]], %c3_i32, %[[P:.+]], %[[P]])
   tprt.collective 3 into %c : memref<8x16xf32>

@@ -67,3 +67,43 @@ func.func @negative(%x: memref<8xf32>) {
   tprt.parallel @kernel(%x) count -1 nanoseconds 100 : memref<8xf32>
   return
 }
+
+// -----
+
+func.func @gemm_adds_twice(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
+  // expected-error @+1 {{accumulates, and has an addend beside C}}
+  tprt.gemm %a, %b into %c accumulate addend %c [16, 0, 0] sizes [8, 16, 4] batch [1, 1]
+    a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32> addend memref<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @gemm_strides(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
+  // expected-error @+1 {{needs 3 strides of the factor, and only where there is one}}
+  tprt.gemm %a, %b into %c factor %a [16] sizes [8, 16, 4] batch [1, 1]
+    a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32> factor memref<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @gemm_types(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>, %x: memref<8x16xf16>) {
+  // expected-error @+1 {{needs one element type}}
+  tprt.gemm %a, %b into %c addend %x [16, 0, 0] sizes [8, 16, 4] batch [1, 1]
+    a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32> addend memref<8x16xf16>
+  return
+}
+
+// -----
+
+func.func @gemm_activation(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
+  // expected-error @+1 {{expected string or keyword containing one of the following enum values}}
+  tprt.gemm %a, %b into %c activation mish sizes [8, 16, 4] batch [1, 1]
+    a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32>
+  return
+}

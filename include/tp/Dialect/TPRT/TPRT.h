@@ -23,6 +23,8 @@ struct StatusResource : SideEffects::Resource::Base<StatusResource> {
 
 #include "tp/Dialect/TPRT/TPRTDialect.h.inc"
 
+#include "tp/Dialect/TPRT/TPRTEnums.h.inc"
+
 #include "tp/Dialect/TPRT/TPRTInterfaces.h.inc"
 
 #define GET_OP_CLASSES

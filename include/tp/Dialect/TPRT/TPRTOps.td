@@ -4,6 +4,7 @@
 #define TP_DIALECT_TPRT_TPRTOPS_TD
 
 include "tp/Dialect/TPRT/TPRTDialect.td"
+include "tp/Dialect/TPRT/TPRTEnums.td"
 include "tp/Dialect/TPRT/TPRTInterfaces.td"
 include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
 include "mlir/IR/OpBase.td"
@@ -148,33 +149,45 @@ def TPRT_CollectiveWaitOp : TPRT_SplitCollectiveOp<"collective_wait"> {
 }
 
 def TPRT_GemmOp : TPRT_Op<"gemm", [
-    MemoryEffects<[MemWrite<TPRT_StatusResource>]>,
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
   let summary = "Multiply batches of matrices";
   let description = [{
-    `C[i,j] = A[i,j] · B[i,j] (+ C[i,j]) (+ bias)` for `i < batch[0]`, `j < batch[1]`. A is m×k, B is
-    k×n, C is m×n. Strides count elements from each buffer's first one: `a` and `b` list row,
-    column and the two batches; `c` lists row and the two batches, its column stride is 1.
+    `C[i,j] = activation(A[i,j] · B[i,j] (+ C[i,j]) (+ bias) (+ addend[i,j])) (⊙ factor[i,j])` for `i < batch[0]`,
+    `j < batch[1]`, where ⊙ multiplies element by element. A is m×k, B is k×n, C, the addend and the factor are m×n. Strides
+    count elements from each buffer's first one: `a` and `b` list row, column and the two batches; those of `c`, the
+    addend and the factor list row and the two batches, their column stride is 1. The activations are `relu`, `gelu` (by
+    erf), `gelu_tanh` and `silu`; f16 and bf16 are computed in f32 and rounded once, at the end.
 
     ```mlir
     tprt.gemm %a, %b into %c bias %v sizes [1024, 384, 64] batch [1, 1]
       a [64, 1, 0, 0] b [1, 64, 0, 0] c [384, 0, 0]
       : memref<8x128x64xf32>, memref<384x64xf32>, memref<8x128x384xf32>, memref<384xf32>
+    // silu(A · B) ⊙ up: the gate of a Llama's MLP.
+    tprt.gemm %a, %b into %c activation silu factor %up [96, 0, 0] sizes [16, 96, 64] batch [1, 1]
+      a [64, 1, 0, 0] b [1, 64, 0, 0] c [96, 0, 0]
+      : memref<16x64xf32>, memref<96x64xf32>, memref<16x96xf32> factor memref<16x96xf32>
     ```
 
     **Constraints:** (C1) one element type, floating point; (C2) of a's row and column stride one is
-    1, of b's likewise, and the other is at least the size of the dimension with stride 1.
+    1, of b's likewise, and the other is at least the size of the dimension with stride 1; (C3) what accumulates has no
+    addend, which overlaps no part of C, nor does the factor.
   }];
   let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a, Arg<TPRT_StridedBuffer, "B", [MemRead]>:$b,
                        Arg<TPRT_StridedBuffer, "C", [MemRead, MemWrite]>:$c,
-                       Arg<Optional<TPRT_StridedBuffer>, "added to each row of C", [MemRead]>:$bias,
-                       UnitAttr:$accumulate, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$batch,
+                       Arg<Optional<TPRT_StridedBuffer>, "added to each row", [MemRead]>:$bias,
+                       Arg<Optional<TPRT_StridedBuffer>, "added", [MemRead]>:$addend,
+                       Arg<Optional<TPRT_StridedBuffer>, "multiplied by, at the end", [MemRead]>:$factor,
+                       UnitAttr:$accumulate, OptionalAttr<TPRT_Activation>:$activation,
+                       DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$batch,
                        DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
-                       DenseI64ArrayAttr:$c_strides);
+                       DenseI64ArrayAttr:$c_strides, OptionalAttr<DenseI64ArrayAttr>:$addend_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$factor_strides);
   let assemblyFormat = [{
-    $a `,` $b `into` $c (`bias` $bias^)? (`accumulate` $accumulate^)? `sizes` $sizes `batch` $batch
+    $a `,` $b `into` $c (`bias` $bias^)? (`accumulate` $accumulate^)? (`addend` $addend^ $addend_strides)?
+    (`activation` $activation^)? (`factor` $factor^ $factor_strides)? `sizes` $sizes `batch` $batch
     `a` $a_strides `b` $b_strides `c` $c_strides attr-dict
-    `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)?
+    `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)? (`addend` type($addend)^)? (`factor` type($factor)^)?
   }];
   let hasVerifier = 1;
 }

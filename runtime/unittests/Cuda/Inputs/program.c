@@ -55,7 +55,7 @@ static int32_t scale(tprt_rank *ctx, void *data, int64_t count,
 ENTRY(tpx_main) {
   tprt_mark(ctx, 0);
   CHECK(tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
-                  rank == 0 ? parameters[1] : NULL));
+                  rank == 0 ? parameters[1] : NULL, NULL, NULL));
   CHECK(scale(ctx, arena, 6, 2));
   return tprt_collective(ctx, 0, arena, outputs[0]);
 }
@@ -70,7 +70,7 @@ ENTRY(started) {
   memcpy(&bits, &one, 4);
   tprt_mark(ctx, 0);
   CHECK(tprt_gemm(ctx, &product, inputs[0], parameters[0], arena,
-                  rank == 0 ? parameters[1] : NULL));
+                  rank == 0 ? parameters[1] : NULL, NULL, NULL));
   CHECK(tprt_collective_start(ctx, 0, arena, outputs[0]));
   tprt_mark(ctx, 0);
   CHECK(tprt_fill(ctx, beside, bits, 4, 6));
@@ -85,7 +85,7 @@ ENTRY(started) {
 ENTRY(shifted) {
   char *at = (char *)arena + (rank == 1 ? 32 : 0);
   CHECK(tprt_gemm(ctx, &product, inputs[0], parameters[0], at,
-                  rank == 0 ? parameters[1] : NULL));
+                  rank == 0 ? parameters[1] : NULL, NULL, NULL));
   return tprt_collective(ctx, 0, at, outputs[0]);
 }
 

@@ -1,0 +1,17 @@
+//===- TPRTEnums.td - enumerations of runtime calls --------*- tablegen -*-===//
+
+#ifndef TP_DIALECT_TPRT_TPRTENUMS_TD
+#define TP_DIALECT_TPRT_TPRTENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+
+/// tprt_activation of runtime/include/tprt/abi.h.
+def TPRT_Activation : I64EnumAttr<"Activation", "what a product may end with, element by element", [
+    I64EnumAttrCase<"Relu", 1, "relu">,
+    I64EnumAttrCase<"Gelu", 2, "gelu">,
+    I64EnumAttrCase<"GeluTanh", 3, "gelu_tanh">,
+    I64EnumAttrCase<"Silu", 4, "silu">]> {
+  let cppNamespace = "::mlir::tprt";
+}
+
+#endif // TP_DIALECT_TPRT_TPRTENUMS_TD
