@@ -139,6 +139,7 @@ std::shared_ptr<const Artifact> Artifact::load(const std::string &path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   ArtifactParts parts = checkContainer(asText(*file), path);
   std::shared_ptr<Artifact> artifact(new Artifact);
+  artifact->path = path;
   artifact->manifest = parseManifest(parts.manifest, path);
   std::string entry;
   try {

@@ -3,14 +3,15 @@
 // f32 is multiplied in tiles, its right operand packed by column blocks or,
 // where that is a weight, once for all calls. f16 and bf16 are converted by
 // column blocks of B and row blocks of A to f32, multiplied there, and rounded
-// once. OpenBLAS has f64, vectors, and what is large where it may use several
-// threads.
+// once. OpenBLAS has f64 and vectors. Of f32, a library computes what
+// GemmChoice.h says.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Gemm.h"
 
 #include "Activation.h"
+#include "OneDnn.h"
 #include "Parallel.h"
 #include "tprt/Tensor.h"
 
@@ -114,8 +115,25 @@ const float *GemmState::getPacked(Dtype dtype, const void *data, int64_t row,
   return reinterpret_cast<const float *>(entry->second.get());
 }
 
+/// Whether all batches multiply by the same B.
+static bool hasOneB(const tprt_gemm_args &args) {
+  return (args.batch0 == 1 || args.b_b0 == 0) &&
+         (args.batch1 == 1 || args.b_b1 == 0);
+}
+
+GemmLibrary GemmState::getLibrary(const tprt_gemm_args &args,
+                                  const void *b) const {
+  if (!choices)
+    return GemmLibrary::Tiles;
+  if (choices->library)
+    return *choices->library;
+  if (2.0 * args.m * args.n * args.k < minMeasuredWork)
+    return GemmLibrary::Tiles;
+  return choices->get(getProduct(args, hasOneB(args) && isConstant(b)));
+}
+
 //===----------------------------------------------------------------------===//
-// OpenBLAS
+// Libraries
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -144,9 +162,15 @@ static Layout getLayout(int64_t rows, int64_t cols, int64_t rowStride,
 
 /// C = A * B + beta * C.
 template <typename T>
-static void callGemm(Layout layoutA, Layout layoutB, int64_t m, int64_t n,
-                     int64_t k, const T *a, const T *b, T beta, T *c,
-                     int64_t leadingC) {
+static void callGemm(GemmLibrary library, Layout layoutA, Layout layoutB,
+                     int64_t m, int64_t n, int64_t k, const T *a, const T *b,
+                     T beta, T *c, int64_t leadingC) {
+  if constexpr (std::is_same_v<T, float>)
+    if (library == GemmLibrary::OneDnn)
+      return OneDnn::get()->multiply(layoutA.transpose == CblasTrans,
+                                     layoutB.transpose == CblasTrans, m, n, k,
+                                     a, layoutA.leading, b, layoutB.leading,
+                                     beta, c, leadingC, getGemmThreads());
   auto *function = [] {
     if constexpr (std::is_same_v<T, float>)
       return cblas_sgemm;
@@ -198,10 +222,11 @@ static void prepareResult(const tprt_gemm_args &args, T *c,
   }
 }
 
-/// C = A * B, or C += A * B where it isn't `overwrites`, by the library.
+/// C = A * B, or C += A * B where it isn't `overwrites`, by a library. OpenBLAS
+/// has all vectors.
 template <typename T>
-static void callLibrary(const tprt_gemm_args &args, const T *a, const T *b,
-                        T *c, bool overwrites) {
+static void callLibrary(GemmLibrary library, const tprt_gemm_args &args,
+                        const T *a, const T *b, T *c, bool overwrites) {
   Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
   Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
   int64_t leadingC = args.m == 1 ? std::max(args.c_row, args.n) : args.c_row;
@@ -214,15 +239,16 @@ static void callLibrary(const tprt_gemm_args &args, const T *a, const T *b,
     callGemv(layoutA, /*isTransposed=*/false, args.m, args.k, a, b, strideX, c,
              args.c_row);
   } else {
-    callGemm(layoutA, layoutB, args.m, args.n, args.k, a, b,
+    callGemm(library, layoutA, layoutB, args.m, args.n, args.k, a, b,
              T(overwrites ? 0 : 1), c, leadingC);
   }
 }
 
-/// One product by the library.
+/// One product by a library.
 template <typename T>
-static void multiplyByBlas(const tprt_gemm_args &args, const T *a, const T *b,
-                           T *c, const Epilogue<T> &epilogue) {
+static void multiplyByLibrary(GemmLibrary library, const tprt_gemm_args &args,
+                              const T *a, const T *b, T *c,
+                              const Epilogue<T> &epilogue) {
   bool isVector = args.m == 1 || args.n == 1;
   // A product with nothing added writes C; the others add to what is prepared.
   bool overwrites =
@@ -230,7 +256,7 @@ static void multiplyByBlas(const tprt_gemm_args &args, const T *a, const T *b,
   if (!overwrites)
     prepareResult(args, c, epilogue);
   if (args.k > 0)
-    callLibrary(args, a, b, c, overwrites);
+    callLibrary(library, args, a, b, c, overwrites);
   if (epilogue.activation != TPRT_NO_ACTIVATION || epilogue.factor)
     activate(epilogue.activation, args.m, args.n, c, args.c_row,
              epilogue.factor, epilogue.rowFactor);
@@ -380,13 +406,16 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
 }
 
 /// One product of f32.
-static void multiply(const tprt_gemm_args &args, const float *a, const float *b,
-                     const float *packed, float *c,
-                     const Epilogue<float> &epilogue, GemmState &state) {
+static void multiply(GemmLibrary library, const tprt_gemm_args &args,
+                     const float *a, const float *b, const float *packed,
+                     float *c, const Epilogue<float> &epilogue,
+                     GemmState &state) {
   // Vectors have nothing to reuse.
-  bool wantsBlas = args.m < minRowsToPack || args.n == 1;
-  if (!packed && wantsBlas)
-    multiplyByBlas(args, a, b, c, epilogue);
+  bool isSmall = args.m < minRowsToPack || args.n == 1;
+  if (library == GemmLibrary::Tiles && !packed && isSmall)
+    library = GemmLibrary::OpenBlas;
+  if (library != GemmLibrary::Tiles)
+    multiplyByLibrary(library, args, a, b, c, epilogue);
   else
     multiplyTiles(args, a, b, packed, c, epilogue, state);
 }
@@ -416,13 +445,28 @@ static void foldBatches(tprt_gemm_args &args, const GemmOperands &operands) {
          args.factor_b0);
 }
 
+Product tprt::getProduct(const tprt_gemm_args &given, bool isWeight) {
+  tprt_gemm_args args = given;
+  foldBatches(args);
+  Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
+  Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
+  return {args.m,
+          args.n,
+          args.k,
+          layoutA.transpose == CblasTrans,
+          layoutB.transpose == CblasTrans,
+          isWeight};
+}
+
 template <typename T>
 static void multiplyBatches(const tprt_gemm_args &args,
                             const GemmOperands &operands, GemmState &state) {
   const float *packed = nullptr;
-  bool hasOneB = (args.batch0 == 1 || args.b_b0 == 0) &&
-                 (args.batch1 == 1 || args.b_b1 == 0);
-  if (!std::is_same_v<T, double> && hasOneB && args.n > 1 && args.k > 0)
+  GemmLibrary library = GemmLibrary::Tiles;
+  if constexpr (std::is_same_v<T, float>)
+    library = state.getLibrary(args, operands.b);
+  if (!std::is_same_v<T, double> && library == GemmLibrary::Tiles &&
+      hasOneB(args) && args.n > 1 && args.k > 0)
     packed = state.getPacked(static_cast<Dtype>(args.dtype), operands.b,
                              args.b_row, args.b_col, args.k, args.n);
   auto at = [](const void *data, int64_t offset) {
@@ -448,9 +492,9 @@ static void multiplyBatches(const tprt_gemm_args &args,
           at(operands.factor, i * args.factor_b0 + j * args.factor_b1);
       epilogue.rowFactor = args.factor_row;
       if constexpr (std::is_same_v<T, double>)
-        multiplyByBlas(args, a, b, c, epilogue);
+        multiplyByLibrary(GemmLibrary::OpenBlas, args, a, b, c, epilogue);
       else if constexpr (std::is_same_v<T, float>)
-        multiply(args, a, b, packed, c, epilogue, state);
+        multiply(library, args, a, b, packed, c, epilogue, state);
       else
         multiplyTiles(args, a, b, packed, c, epilogue, state);
     }

@@ -7,6 +7,7 @@
 #include "GemmOperands.h"
 #include "Tiles.h"
 #include "tprt/Dtype.h"
+#include "tprt/GemmChoice.h"
 
 #include <array>
 #include <cstddef>
@@ -34,6 +35,14 @@ public:
   const float *getPacked(Dtype dtype, const void *data, int64_t row,
                          int64_t col, int64_t k, int64_t n);
 
+  /// Says what computes which product; null: tiles do.
+  void setChoices(std::shared_ptr<const GemmChoices> value) {
+    choices = std::move(value);
+  }
+
+  /// What computes one product of `args`, of f32, B being at `b`.
+  GemmLibrary getLibrary(const tprt_gemm_args &args, const void *b) const;
+
   int64_t getPackedBytes() const { return packedBytes; }
 
   /// The state of thread `thread` of those that share this rank's work; its own
@@ -50,6 +59,7 @@ private:
   std::vector<std::span<const std::byte>> constants; ///< by address
   std::map<Key, std::shared_ptr<std::byte>> packed;
   int64_t packedBytes = 0, maxPackedBytes = 0;
+  std::shared_ptr<const GemmChoices> choices;
   std::vector<std::unique_ptr<GemmState>> helpers;
 };
 
@@ -57,6 +67,13 @@ private:
 /// range.
 void gemm(const tprt_gemm_args &args, const GemmOperands &operands,
           GemmState &state);
+
+/// The product that `args` consist of; `isWeight` says whether B keeps its
+/// value.
+Product getProduct(const tprt_gemm_args &args, bool isWeight);
+
+/// Products of fewer operations than this are left to tiles, unmeasured.
+constexpr double minMeasuredWork = 2e6;
 
 /// How many threads each of `numRanks` ranks may use for a product, attention
 /// or a kernel, process-wide; 1 to begin with. Results of all types but f64

@@ -470,6 +470,32 @@ static OpInfo parseOp(const Node &node) {
   op.bytes = node["bytes"].getInt(0, INT64_MAX);
   if (node.has("dtype"))
     op.dtype = node["dtype"].getDtype();
+  if (node.has("product")) {
+    Node product = node["product"];
+    auto get = [&](const char *name, auto... fields) {
+      std::vector<int64_t> values = product[name].getInts(0, INT64_MAX / 2);
+      if (values.size() != sizeof...(fields))
+        product[name].fail("found " + std::to_string(values.size()) +
+                           " numbers, expected " +
+                           std::to_string(sizeof...(fields)));
+      size_t i = 0;
+      ((*fields = values[i++]), ...);
+    };
+    tprt_gemm_args &args = op.product.emplace();
+    get("sizes", &args.m, &args.n, &args.k);
+    get("batch", &args.batch0, &args.batch1);
+    get("a", &args.a_row, &args.a_col, &args.a_b0, &args.a_b1);
+    get("b", &args.b_row, &args.b_col, &args.b_b0, &args.b_b1);
+    get("c", &args.c_row, &args.c_b0, &args.c_b1);
+    op.isWeight = product["weight"].getBool();
+    for (int64_t size :
+         {args.m, args.n, args.k, args.batch0, args.batch1, args.a_row,
+          args.a_col, args.b_row, args.b_col, args.c_row})
+      if (size > INT32_MAX)
+        product.fail("found " + std::to_string(size) +
+                     " as a size or stride, expected at most " +
+                     std::to_string(INT32_MAX));
+  }
   return op;
 }
 

@@ -2,6 +2,8 @@
 
 #include "tprt/Report.h"
 
+#include "Gemm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -153,13 +155,52 @@ static json toJson(const std::vector<double> &seconds) {
   return object;
 }
 
-static json toJson(const Profile &profile) {
+static json toJson(const GemmChoices &choices) {
+  json products = json::array();
+  for (const GemmChoice &choice : choices.products) {
+    json seconds = json::object();
+    for (auto [library, time] : choice.seconds)
+      seconds[std::string(toString(library))] = time;
+    products.push_back({{"m", choice.product.m},
+                        {"n", choice.product.n},
+                        {"k", choice.product.k},
+                        {"a", choice.product.isAByColumns ? "columns" : "rows"},
+                        {"b", choice.product.isBByColumns ? "columns" : "rows"},
+                        {"weight", choice.product.isWeight},
+                        {"library", toString(choice.library)},
+                        {"seconds", std::move(seconds)}});
+  }
+  json object = {{"file", choices.file}, {"products", std::move(products)}};
+  if (choices.library)
+    object["library"] = toString(*choices.library);
+  if (!choices.note.empty())
+    object["note"] = choices.note;
+  return object;
+}
+
+/// What computes the products of f32 in a row; nothing where there are none.
+static std::string_view getLibrary(const ProfileRow &row,
+                                   const Manifest &manifest,
+                                   const GemmChoices &choices) {
+  for (const OpInfo &op : manifest.ops)
+    if (op.product && op.dtype == Dtype::F32 && op.fqn == row.fqn &&
+        op.op == row.op && op.kind == row.kind)
+      return toString(choices.get(getProduct(*op.product, op.isWeight)));
+  return {};
+}
+
+static json toJson(const Profile &profile, const Session &session) {
+  const Manifest &manifest = session.getManifest();
   json rows = json::array();
   for (const ProfileRow &row : profile.rows) {
+    std::string_view library =
+        getLibrary(row, manifest, session.getGemmChoices());
     json object = {{"fqn", row.fqn},         {"op", row.op},
                    {"kind", row.kind},       {"calls", row.calls},
                    {"seconds", row.seconds}, {"waiting", row.waiting},
                    {"flops", row.flops},     {"bytes", row.bytes}};
+    if (!library.empty() && !manifest.isForCuda)
+      object["library"] = library;
     if (row.limit)
       object["limit"] = *row.limit;
     rows.push_back(std::move(object));
@@ -252,7 +293,9 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
     report["host_seconds"] = toJson(result.hostSeconds);
   if (manifest.isForCuda)
     report["attention"] = toJson(session.getAttentionUses());
+  if (!manifest.isForCuda)
+    report["gemm"] = toJson(session.getGemmChoices());
   if (profile)
-    report["profile"] = toJson(*profile);
+    report["profile"] = toJson(*profile, session);
   return report.dump(2) + "\n";
 }

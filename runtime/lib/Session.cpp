@@ -98,6 +98,8 @@ struct Session::Impl {
   std::string communication = {};      ///< what the communicator says of itself
   std::vector<Event *> announced = {}; ///< by the ranks, while they capture
   std::atomic<int64_t> packedWeightBytes{0};
+  std::shared_ptr<const GemmChoices> gemms =
+      std::make_shared<GemmChoices>(); ///< of all ranks
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
   void allocate();
@@ -160,6 +162,8 @@ void Session::Impl::nameConstants() {
             static_cast<const std::byte *>(parameters.getPointers(id)[i]),
             infos[i].getShardBytes(id));
     rank.gemm.setConstants(std::move(constants), options.maxPackedWeightBytes);
+    bool isChosen = gemms->library || !gemms->products.empty();
+    rank.gemm.setChoices(isChosen ? gemms : nullptr);
   });
 }
 
@@ -346,6 +350,12 @@ void Session::Impl::keepBlocks(RunResult &result) {
     }
 }
 
+/// Threads within a rank are for the cores that no other rank has.
+static int countThreadsOfRank(const Manifest &manifest) {
+  int64_t numCores = getUsableCores().size();
+  return std::max<int64_t>(numCores / manifest.worldSize, 1);
+}
+
 Session::Session(std::shared_ptr<const Artifact> artifact,
                  const TensorMap &weights, SessionOptions options)
     : impl(new Impl{std::move(artifact), std::move(options)}) {
@@ -377,6 +387,16 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
       impl->parameters.fill(i, *info.init);
   }
   impl->allocate();
+  if (!impl->device->sharesHostMemory())
+    return;
+  GemmOptions gemm = impl->options.gemm;
+  if (gemm.file.empty())
+    gemm.file = impl->artifact->getPath() + ".gemm.json";
+  int numThreads = countThreadsOfRank(manifest);
+  setGemmThreads(numThreads, manifest.worldSize);
+  impl->gemms = std::make_shared<GemmChoices>(chooseGemms(
+      manifest, gemm, numThreads,
+      static_cast<int64_t>(impl->ranks.size()) == manifest.worldSize));
 }
 
 Session::~Session() = default;
@@ -411,10 +431,7 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   for (size_t i = 0; i < manifest.inputs.size(); ++i)
     impl->inputs.set(i, inputs.at(manifest.inputs[i].name));
 
-  // Threads within a rank are for the cores that no other rank has.
-  int64_t numCores = getUsableCores().size();
-  setGemmThreads(std::max<int64_t>(numCores / manifest.worldSize, 1),
-                 manifest.worldSize);
+  setGemmThreads(countThreadsOfRank(manifest), manifest.worldSize);
   RunResult result;
   result.counts.resize(manifest.worldSize);
   if (!impl->team)
@@ -486,6 +503,8 @@ std::vector<int64_t> Session::getWeightBytesByRank() const {
 int64_t Session::getCopiedWeightBytes() const {
   return impl->parameters.getCopiedBytes();
 }
+
+const GemmChoices &Session::getGemmChoices() const { return *impl->gemms; }
 
 int64_t Session::getPackedWeightBytes() const {
   return impl->packedWeightBytes;

@@ -108,9 +108,9 @@ static double evaluate(int64_t activation, double x) {
   }
 }
 
-/// Runs one case against the definition, in double; checks that padding is left
-/// alone.
-static void check(const Case &c) {
+/// Runs one case against the definition, in double, f32 by `library`; checks
+/// that padding is left alone.
+static void check(const Case &c, GemmLibrary library) {
   tprt_gemm_args args = makeArgs(c);
   std::mt19937 generator(7);
   int64_t batches = c.batch0 * c.batch1;
@@ -129,6 +129,9 @@ static void check(const Case &c) {
         result.set(i * args.c_row + j, NAN);
 
   LoneRank run;
+  auto choices = std::make_shared<GemmChoices>();
+  choices->library = library;
+  run.rank.gemm.setChoices(choices);
   ASSERT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
                       c.hasBias ? bias.data() : nullptr,
                       c.hasAddend ? addend.data() : nullptr,
@@ -168,6 +171,16 @@ static void check(const Case &c) {
                       epsilon * (std::abs(expected) + std::sqrt(c.k + 1.0)))
               << "batch " << i0 << ", " << i1 << " at " << i << ", " << j;
         }
+}
+
+/// The same by all that is installed.
+static void check(const Case &c) {
+  for (GemmLibrary library :
+       {GemmLibrary::Tiles, GemmLibrary::OpenBlas, GemmLibrary::OneDnn}) {
+    SCOPED_TRACE(toString(library));
+    if (getVersion(library))
+      check(c, library);
+  }
 }
 
 class GemmTest : public testing::TestWithParam<Dtype> {};

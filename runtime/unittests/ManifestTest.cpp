@@ -41,7 +41,9 @@ static json makeValid() {
                      [{"from": 0, "src": [0, 2], "dst": [0, 0], "size": [2, 1]},
                       {"from": 1, "src": [0, 2], "dst": [2, 0], "size": [1, 1]}]],
        "groups": [[0, 1]], "bytes_by_rank": [8, 8]}],
-    "ops": [{"fqn": "mlp", "op": "linear", "kind": "gemm", "flops": 64, "bytes": 96, "dtype": "f32"},
+    "ops": [{"fqn": "mlp", "op": "linear", "kind": "gemm", "flops": 64, "bytes": 96, "dtype": "f32",
+              "product": {"sizes": [8, 4, 2], "batch": [1, 1], "a": [2, 1, 0, 0], "b": [1, 2, 0, 0], "c": [4, 0, 0],
+                          "weight": true}},
             {"fqn": "", "op": "add+relu", "kind": "kernel", "flops": 8, "bytes": 24}]
 })json");
 }
@@ -69,6 +71,10 @@ TEST(Manifest, ParsesEveryMember) {
   EXPECT_EQ(manifest.collectives[7].transfers[1][0].src, (Shape{0, 2}));
   ASSERT_EQ(manifest.ops.size(), 2u);
   EXPECT_EQ(manifest.ops[0].dtype, Dtype::F32);
+  ASSERT_TRUE(manifest.ops[0].product);
+  EXPECT_EQ(manifest.ops[0].product->n, 4);
+  EXPECT_EQ(manifest.ops[0].product->b_col, 2);
+  EXPECT_TRUE(manifest.ops[0].isWeight);
   EXPECT_EQ(manifest.ops[1].op, "add+relu");
   EXPECT_EQ(manifest.ops[1].dtype, std::nullopt);
   EXPECT_EQ(describe(manifest.collectives[0], 0),
@@ -195,6 +201,12 @@ INSTANTIATE_TEST_SUITE_P(
         Edit{"op_flops", "/ops/1/flops", "-1", "ops[1].flops: found -1"},
         Edit{"op_dtype", "/ops/0/dtype", "\"f31\"",
              "ops[0].dtype: unknown dtype 'f31'"},
+        Edit{"op_sizes", "/ops/0/product/sizes", "[2, 3]",
+             "ops[0].product.sizes: found 2 numbers, expected 3"},
+        Edit{"op_stride", "/ops/0/product/b", "[1, 2147483648, 0, 0]",
+             "ops[0].product: found 2147483648 as a size or stride"},
+        Edit{"op_weight", "/ops/0/product/weight", "1",
+             "ops[0].product.weight: "},
         Edit{"kind", "/collectives/0/kind", "\"gather\"",
              "collectives[0].kind: found 'gather', expected one of"},
         Edit{"reduction", "/collectives/1/reduction", "\"mean\"",

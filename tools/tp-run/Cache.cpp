@@ -161,3 +161,18 @@ std::shared_ptr<const Artifact> loadProgram(const std::string &path,
   fs::rename(fresh, artifact, error);
   return Artifact::load(error ? fresh.string() : artifact.string());
 }
+
+std::string getGemmFile(const std::string &path, bool useCache) {
+  std::error_code error;
+  fs::path directory = fs::absolute(path, error).parent_path();
+  fs::path cache = useCache ? getCacheDirectory() / "gemm" : fs::path();
+  if (::access(directory.c_str(), W_OK) == 0 ||
+      fs::exists(path + ".gemm.json", error) || !cache.is_absolute())
+    return {};
+  fs::create_directories(cache, error);
+  char key[32];
+  std::snprintf(key, sizeof(key), "%016llx.json",
+                static_cast<unsigned long long>(
+                    hashBytes(fs::absolute(path, error).string())));
+  return (cache / key).string();
+}

@@ -18,4 +18,9 @@
 std::shared_ptr<const tprt::Artifact> loadProgram(const std::string &path,
                                                   bool useCache);
 
+/// Where what was chosen for the products of the artifact at `path` is kept:
+/// empty, which is beside it, if that can be written or has a file already;
+/// else a file in the cache, if there may be one.
+std::string getGemmFile(const std::string &path, bool useCache);
+
 #endif // TP_RUN_CACHE_H

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 
 using namespace tprt;
 
@@ -103,6 +104,7 @@ SessionOptions getSessionOptions(const Options &options, const Job *job,
   SessionOptions sessionOptions;
   sessionOptions.communicator.timeout = getTimeout(options);
   sessionOptions.pinRanks = !options.noPin;
+  sessionOptions.gemm.library = parseGemmLibrary(options.gemm);
   int ownDevice = job ? static_cast<int>(job->localRank) : 0;
   sessionOptions.cuda = {
       .device = options.device.value_or(ownDevice),
@@ -129,6 +131,12 @@ void withParameters(const Session &session, Connection *connection,
 
 void writeProgramWeights(const Options &options, const Session &session,
                          Connection *connection) {
+void noteGemmChoices(const Session &session) {
+  if (const std::string &note = session.getGemmChoices().note; !note.empty())
+    std::cerr << "tp-run: note: " << note << "\n";
+}
+
+void writeProgramWeights(const Options &options, const Session &session) {
   if (options.outputWeights.empty())
     return;
   withParameters(session, connection, [&](const GetParameter &getParameter) {

@@ -44,6 +44,7 @@ struct Options {
   std::string trace, machine;
   bool profile = false, noPin = false;
   std::string communication = "auto";
+  std::string gemm = "measure";
   int64_t processes = 0; ///< to be started; 0: none
   std::optional<int> device;
   bool tf32 = false, noGraphs = false;
@@ -78,6 +79,9 @@ std::chrono::milliseconds getTimeout(const Options &options);
 tprt::SessionOptions getSessionOptions(const Options &options,
                                        const tprt::Job *job = nullptr,
                                        tprt::Connection *connection = nullptr);
+
+/// Says on stderr what is wrong with the file of choices, if anything is.
+void noteGemmChoices(const tprt::Session &session);
 
 /// A recording where --trace or --profile ask for one.
 std::optional<tprt::Recording> makeRecording(const Options &options);

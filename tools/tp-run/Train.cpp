@@ -333,10 +333,14 @@ static ExitCode trainRank(const Options &options,
     }
     position = from->data.position;
   }
+  SessionOptions sessionOptions = getSessionOptions(options, job, connection);
+  sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
   Session session(artifact,
                   from ? loadCheckpoint(*from, manifest)
                        : readProgramWeights(options, manifest),
-                  getSessionOptions(options, job, connection));
+                  sessionOptions);
+  if (isFirst)
+    noteGemmChoices(session);
   if (!arguments.checkpointDirectory.empty())
     trainingOptions.withParameters = [&](const UseParameters &work) {
       withParameters(session, connection, work);

@@ -151,9 +151,11 @@ static ExitCode run(const Options &options) {
   std::optional<Connection> connection;
   if (job)
     connection.emplace(*job, getTimeout(options));
-  Session session(artifact, weights,
-                  getSessionOptions(options, job ? &*job : nullptr,
-                                    connection ? &*connection : nullptr));
+  SessionOptions sessionOptions = getSessionOptions(
+      options, job ? &*job : nullptr, connection ? &*connection : nullptr);
+  sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
+  Session session(artifact, weights, sessionOptions);
+  noteGemmChoices(session);
   RunOptions runOptions = options.run;
   runOptions.keepBlocks = !options.blocks.empty() || job;
   std::optional<Recording> recording = makeRecording(options);
@@ -284,6 +286,12 @@ static void declareOptions(CLI::App &app, Options &options) {
                  "runs before the measured ones")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 40))
       ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--gemm", options.gemm,
+                 "what computes large matrix products of f32: whichever "
+                 "measures better, kept beside the program; or one of "
+                 "tiles, openblas, onednn for all")
+      ->check(CLI::IsMember({"measure", "tiles", "openblas", "onednn"}))
       ->capture_default_str();
   app.add_flag("--no-pin", options.noPin,
                "let the system choose the ranks' cores; otherwise each rank "

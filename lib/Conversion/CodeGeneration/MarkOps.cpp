@@ -25,9 +25,10 @@ namespace {
 /// What an op of a program does.
 struct Work {
   int64_t flops = 0;
-  int64_t bytes = 0;  ///< read and written
-  Type computedType;  ///< of a library's products
-  StringRef function; ///< that is called; empty for a kernel
+  int64_t bytes = 0;         ///< read and written
+  Type computedType;         ///< of a library's products
+  StringRef function;        ///< that is called; empty for a kernel
+  tprt::GemmOp product = {}; ///< where that is one
 };
 
 /// How often `op` runs each time that `root`, one of its ancestors, does.
@@ -134,7 +135,8 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
     }
     if (auto call = dyn_cast<tprt::LibraryCallOpInterface>(op))
       return Work{call.getFlops(), call.getTouchedBytes(),
-                  call.getComputedType(), op->getName().stripDialect()};
+                  call.getComputedType(), op->getName().stripDialect(),
+                  dyn_cast<tprt::GemmOp>(op)};
     if (auto check = dyn_cast<tprt::CheckIndexOp>(op))
       return Work{
           0, getBufferBytes(cast<MemRefType>(check.getIndices().getType())),
@@ -143,12 +145,42 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
     op->walk([&](tprt::LibraryCallOpInterface call) {
       int64_t count = countIterations(call, op->getParentOp());
       if (!sum)
-        sum =
-            Work{0, 0, call.getComputedType(), call->getName().stripDialect()};
+        sum = Work{0, 0, call.getComputedType(), call->getName().stripDialect(),
+                   dyn_cast<tprt::GemmOp>(call.getOperation())};
       sum->flops += count * call.getFlops();
       sum->bytes += count * call.getTouchedBytes();
     });
     return sum;
+  }
+
+  /// What a runtime chooses by that has several ways to compute a product.
+  DictionaryAttr describe(tprt::GemmOp product) {
+    Builder b(&getContext());
+    return b.getDictionaryAttr(
+        {b.getNamedAttr("sizes", product.getSizesAttr()),
+         b.getNamedAttr("batch", product.getBatchAttr()),
+         b.getNamedAttr("a", product.getAStridesAttr()),
+         b.getNamedAttr("b", product.getBStridesAttr()),
+         b.getNamedAttr("c", product.getCStridesAttr()),
+         b.getNamedAttr("weight", b.getBoolAttr(isWeight(product.getB())))});
+  }
+
+  /// Whether `buffer` is one of a parameter that the program doesn't update.
+  bool isWeight(Value buffer) {
+    auto argument = dyn_cast<BlockArgument>(getRootBuffer(buffer));
+    if (!argument)
+      return false;
+    auto program = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto parameters =
+        getManifest(getOperation()).getAs<ArrayAttr>("parameters");
+    if (!program || !parameters)
+      return false;
+    SmallVector<BlockArgument> arguments =
+        getArguments(program, Role::Parameter);
+    auto found = llvm::find(arguments, argument);
+    return found != arguments.end() &&
+           !cast<DictionaryAttr>(parameters[found - arguments.begin()])
+                .contains("updated");
   }
 
   DictionaryAttr describe(Operation *op, const Work &work) {
@@ -176,6 +208,8 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
       llvm::raw_string_ostream(type) << work.computedType;
       entry.push_back(b.getNamedAttr("dtype", b.getStringAttr(type)));
     }
+    if (work.product)
+      entry.push_back(b.getNamedAttr("product", describe(work.product)));
     return b.getDictionaryAttr(entry);
   }
 

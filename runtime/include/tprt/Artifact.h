@@ -41,6 +41,8 @@ public:
   Artifact &operator=(const Artifact &) = delete;
 
   const Manifest &getManifest() const { return manifest; }
+  /// The file that it was loaded from.
+  const std::string &getPath() const { return path; }
   tpx_main_fn getEntry() const { return entry; }
   /// The kernels of a program for CUDA devices; null for others.
   const tprt_device_code *getDeviceCode() const { return deviceCode; }
@@ -48,6 +50,7 @@ public:
 private:
   Artifact() = default;
 
+  std::string path;
   Manifest manifest;
   int descriptor = -1;
   void *handle = nullptr;

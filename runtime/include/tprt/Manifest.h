@@ -10,6 +10,7 @@
 #define TPRT_MANIFEST_H
 
 #include "tprt/Collective.h"
+#include "tprt/abi.h"
 
 #include <optional>
 #include <string>
@@ -48,6 +49,10 @@ struct OpInfo {
   int64_t flops = 0;
   int64_t bytes = 0;          ///< of memory that it reads and writes
   std::optional<Dtype> dtype; ///< of a library's products
+  /// Of a product: its sizes and strides, dtype and what is added aside; and
+  /// whether B is a parameter that keeps its value.
+  std::optional<tprt_gemm_args> product;
+  bool isWeight = false;
 };
 
 struct MeshAxis {

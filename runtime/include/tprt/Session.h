@@ -12,6 +12,7 @@
 
 #include "tprt/Artifact.h"
 #include "tprt/Communicator.h"
+#include "tprt/GemmChoice.h"
 #include "tprt/Recording.h"
 #include "tprt/Tensor.h"
 
@@ -90,6 +91,8 @@ struct SessionOptions {
   /// Bytes that a rank may spend on copies of its weights as matrix products
   /// read them, made at the first run. Results are the same without.
   int64_t maxPackedWeightBytes = int64_t(1) << 30;
+  /// What computes matrix products on the host.
+  GemmOptions gemm;
   CommunicatorOptions communicator;
   CommunicatorFactory makeCommunicators = makeLocalCommunicators;
   std::string backend = "local"; ///< its name, for reports
@@ -121,8 +124,9 @@ public:
   /// Slices `weights` (by FQN; unused ones are ignored): a block that is
   /// contiguous and aligned is used where it is, others are copied once,
   /// however many ranks share them, and each rank has its own copy of what the
-  /// program updates. Parameters with an initial value needn't be given. Throws
-  /// an input error listing every missing or wrong weight.
+  /// program updates. Parameters with an initial value needn't be given.
+  /// Chooses what computes large products, see chooseGemms. Throws an input
+  /// error listing every missing or wrong weight.
   Session(std::shared_ptr<const Artifact> artifact, const TensorMap &weights,
           SessionOptions options = {});
   ~Session();
@@ -159,6 +163,8 @@ public:
   /// Bytes of parameters that had to be copied out of where they were; the rest
   /// is read in place.
   int64_t getCopiedWeightBytes() const;
+  /// What computes which product; nothing on a device.
+  const GemmChoices &getGemmChoices() const;
   /// Bytes of the weights' copies for matrix products, of all ranks here.
   int64_t getPackedWeightBytes() const;
   /// On a CUDA device, who computes attention of which form, on the first rank

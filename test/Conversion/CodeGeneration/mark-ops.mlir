@@ -2,13 +2,13 @@
 
 // A kernel reads x once, whatever its loops do, reads and writes y, and has two
 // operations for each of 32 elements. The second call stems from other ops: it is
-// another entry. A loop around products counts them all. Views and allocations
+// another entry. A loop around products counts them all, and describes one. Views and allocations
 // take no time; collectives are listed by themselves.
 
 // CHECK: tprt.manifest = {ops = [
 // CHECK-SAME: {bytes = 384 : i64, flops = 64 : i64, fqn = "net.0", kind = "kernel", op = "add+relu"},
 // CHECK-SAME: {bytes = 384 : i64, flops = 64 : i64, fqn = "net.1", kind = "kernel", op = "relu"},
-// CHECK-SAME: {bytes = 3072 : i64, dtype = "f32", flops = 4096 : i64, fqn = "", kind = "gemm", op = ""}]}
+// CHECK-SAME: {bytes = 3072 : i64, dtype = "f32", flops = 4096 : i64, fqn = "", kind = "gemm", op = "", product = {a = array<i64: 8, 1, 0, 0>, b = array<i64: 8, 1, 0, 0>, batch = array<i64: 1, 1>, c = array<i64: 8, 0, 0>, sizes = array<i64: 8, 8, 8>, weight = false}}]}
 // CHECK-LABEL: @main
 // CHECK: tprt.mark 0
 // CHECK-NEXT: call @kernel_0
