@@ -2,6 +2,8 @@
 
 #include "Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 
@@ -38,6 +40,49 @@ bool tp::isContraction(linalg::GenericOp op) {
   return isPair(mul, body.getArgument(0), body.getArgument(1)) &&
          isPair(add, mul->getResult(0), body.getArgument(2)) &&
          body.getTerminator()->getOperand(0) == add->getResult(0);
+}
+
+void tp::widenContraction(linalg::GenericOp op) {
+  Value narrow = op.getDpsInits().front();
+  auto type = cast<MemRefType>(narrow.getType());
+  if (!isa<FloatType>(type.getElementType()) ||
+      type.getElementTypeBitWidth() >= 32)
+    return;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type f32 = b.getF32Type();
+  Value wide =
+      memref::AllocOp::create(b, MemRefType::get(type.getShape(), f32));
+  AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> parallel(type.getRank(),
+                                            utils::IteratorType::parallel);
+  auto convert = [&](Value from, Value to) {
+    linalg::GenericOp::create(
+        b, from, to, ArrayRef<AffineMap>{identity, identity}, parallel,
+        [](OpBuilder &b, Location loc, ValueRange args) {
+          Value value;
+          if (args[1].getType().isF32())
+            value = arith::ExtFOp::create(b, loc, args[1].getType(), args[0]);
+          else
+            value = arith::TruncFOp::create(b, loc, args[1].getType(), args[0]);
+          linalg::YieldOp::create(b, loc, value);
+        });
+  };
+  convert(narrow, wide);
+  auto flags = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
+  linalg::GenericOp::create(
+      b, op.getDpsInputs(), wide, op.getIndexingMapsArray(),
+      op.getIteratorTypesArray(),
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        Value x = arith::ExtFOp::create(b, loc, f32, args[0]);
+        Value y = arith::ExtFOp::create(b, loc, f32, args[1]);
+        Value product =
+            arith::MulFOp::create(b, loc, x, y, arith::FastMathFlags::contract);
+        linalg::YieldOp::create(
+            b, loc,
+            arith::AddFOp::create(b, loc, args[2], product, flags).getResult());
+      });
+  convert(wide, narrow);
+  op.erase();
 }
 
 bool tp::isDataMovement(linalg::GenericOp op) {

@@ -12,6 +12,11 @@ namespace mlir::tp {
 /// other input lacks, so that its elements are used again: C[…] += A[…] * B[…].
 bool isContraction(linalg::GenericOp op);
 
+/// Makes `op`, a contraction of buffers of f16 or bf16 that stays a loop, add
+/// up in a buffer of f32 and round once, as tprt.gemm does. Others stay as they
+/// are.
+void widenContraction(linalg::GenericOp op);
+
 /// Whether `op` yields its one input: a copy, transpose or broadcast.
 bool isDataMovement(linalg::GenericOp op);
 

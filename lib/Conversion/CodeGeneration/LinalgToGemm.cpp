@@ -222,8 +222,10 @@ class ConvertLinalgToGemm
     for (linalg::GenericOp op : llvm::reverse(contractions)) {
       if (std::optional<Gemm> gemm = matchGemm(op); gemm && convert(op, *gemm))
         ++numGemms;
-      else
+      else {
+        widenContraction(op);
         ++numLoops;
+      }
     }
   }
 

@@ -265,25 +265,57 @@ Value mlir::tp::nnlinalg::buildReduction(ImplicitLocOpBuilder &b,
       .front();
 }
 
+/// Whether an element of `lhs` or `rhs` is part of more than one sum: what
+/// tprt.gemm can be for.
+static bool usesElementsTwice(Operand lhs, Operand rhs,
+                              ArrayRef<int64_t> resultShape,
+                              AffineMap resultMap) {
+  for (auto [size, expr] :
+       llvm::zip_equal(resultShape, resultMap.getResults())) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    if (size != 1 &&
+        (!lhs.map.isFunctionOfDim(loop) || !rhs.map.isFunctionOfDim(loop)))
+      return true;
+  }
+  return false;
+}
+
 Value mlir::tp::nnlinalg::buildContraction(ImplicitLocOpBuilder &b, Operand lhs,
                                            Operand rhs,
                                            ArrayRef<int64_t> resultShape,
-                                           AffineMap resultMap) {
+                                           AffineMap resultMap,
+                                           bool isRounded) {
   SmallVector<IteratorType> iterators(resultMap.getNumDims(),
                                       IteratorType::reduction);
   for (AffineExpr expr : resultMap.getResults())
     iterators[cast<AffineDimExpr>(expr).getPosition()] = IteratorType::parallel;
-  Type type = getComputeType(getTensorType(lhs.value).getElementType());
-  Value zeros = buildFilled(b, resultShape, getScalar(b, type, 0));
-  auto body = [](ImplicitLocOpBuilder &b, ArrayRef<Value> args,
-                 ArrayRef<Value> accs) -> SmallVector<Value> {
-    Value product =
-        isa<FloatType>(args[0].getType())
-            ? arith::MulFOp::create(b, args[0], args[1],
-                                    arith::FastMathFlags::contract)
-                  .getResult()
-            : arith::MulIOp::create(b, args[0], args[1]).getResult();
-    return {addToSum(b, accs[0], product)};
+  Type type = getTensorType(lhs.value).getElementType();
+  auto multiply = [](ImplicitLocOpBuilder &b, Value x, Value y) -> Value {
+    if (isa<FloatType>(x.getType()))
+      return arith::MulFOp::create(b, x, y, arith::FastMathFlags::contract);
+    return arith::MulIOp::create(b, x, y);
+  };
+  if (isRounded && type != getComputeType(type) &&
+      getTensorType(rhs.value).getElementType() == type &&
+      usesElementsTwice(lhs, rhs, resultShape, resultMap)) {
+    Value zeros = buildFilled(
+        b, resultShape, arith::ConstantOp::create(b, b.getFloatAttr(type, 0)));
+    auto op = linalg::GenericOp::create(
+        b, zeros.getType(), ValueRange{lhs.value, rhs.value}, zeros,
+        ArrayRef<AffineMap>{lhs.map, rhs.map, resultMap}, iterators,
+        [&](OpBuilder &builder, Location loc, ValueRange args) {
+          ImplicitLocOpBuilder inner(loc, builder);
+          linalg::YieldOp::create(
+              inner,
+              addToSum(inner, args[2], multiply(inner, args[0], args[1])));
+        });
+    return op.getResult(0);
+  }
+  Value zeros =
+      buildFilled(b, resultShape, getScalar(b, getComputeType(type), 0));
+  auto body = [&](ImplicitLocOpBuilder &b, ArrayRef<Value> args,
+                  ArrayRef<Value> accs) -> SmallVector<Value> {
+    return {addToSum(b, accs[0], multiply(b, args[0], args[1]))};
   };
   return buildGeneric(b, {lhs, rhs}, Operand{zeros, resultMap}, iterators, body)
       .front();

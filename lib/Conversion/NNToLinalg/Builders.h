@@ -91,11 +91,13 @@ Value addToSum(ImplicitLocOpBuilder &b, Value acc, Value value);
 /// A tensor of `type` whose elements are `input`'s, as indexed by its map.
 Value buildCopy(ImplicitLocOpBuilder &b, RankedTensorType type, Operand input);
 
-/// The sum of lhs * rhs over all loops that `resultMap` lacks, of element type
-/// getComputeType(lhs). Both maps, and `resultMap`, are projected permutations
-/// of the same loops.
+/// The sum of lhs * rhs over all loops that `resultMap` lacks. Both maps, and
+/// `resultMap`, are projected permutations of the same loops. Its element type
+/// is getComputeType(lhs), or that of `lhs` if `isRounded`: a contraction of
+/// f16 or bf16 adds up in f32 and rounds once, whatever its body says.
 Value buildContraction(ImplicitLocOpBuilder &b, Operand lhs, Operand rhs,
-                       ArrayRef<int64_t> resultShape, AffineMap resultMap);
+                       ArrayRef<int64_t> resultShape, AffineMap resultMap,
+                       bool isRounded = false);
 
 /// Softmax, or its logarithm, along `dim`, of element type `elementType`.
 Value buildSoftmax(ImplicitLocOpBuilder &b, Value input, int64_t dim,

@@ -26,6 +26,15 @@ static Value collapseLeading(ImplicitLocOpBuilder &b, Value value) {
   return buildReshape(b, value, {rows, type.getShape().back()});
 }
 
+/// Whether the result has the element type of the operands: it can be rounded
+/// by what computes it.
+static bool isOfOneType(Operation *op) {
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return getTensorType(operand).getElementType() ==
+           getTensorType(op->getResult(0)).getElementType();
+  });
+}
+
 namespace {
 struct LinearPattern : OpRewritePattern<nn::LinearOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -41,7 +50,7 @@ struct LinearPattern : OpRewritePattern<nn::LinearOp> {
         b, {rows, getMap(context, 3, {m, k})},
         {op.getWeight(), getMap(context, 3, {n, k})},
         {getTensorType(rows).getDimSize(0), type.getShape().back()},
-        getMap(context, 3, {m, n}));
+        getMap(context, 3, {m, n}), isOfOneType(op));
     result = buildCast(b, result, type.getElementType());
     rewriter.replaceOp(op, buildReshape(b, result, type.getShape()));
     return success();
@@ -60,7 +69,7 @@ struct OuterSumPattern : OpRewritePattern<nn::OuterSumOp> {
     Value result = buildContraction(
         b, {collapseLeading(b, op.getLhs()), getMap(context, 3, {k, m})},
         {collapseLeading(b, op.getRhs()), getMap(context, 3, {k, n})},
-        type.getShape(), getMap(context, 3, {m, n}));
+        type.getShape(), getMap(context, 3, {m, n}), isOfOneType(op));
     rewriter.replaceOp(op, buildCast(b, result, type.getElementType()));
     return success();
   }
@@ -95,7 +104,8 @@ struct MatmulPattern : OpRewritePattern<nn::MatmulOp> {
     Value result = buildContraction(
         b, left, right, shape,
         AffineMap::getMultiDimIdentityMap(numBatch + 3, op.getContext())
-            .getMajorSubMap(numBatch + 2));
+            .getMajorSubMap(numBatch + 2),
+        isOfOneType(op));
     result = buildCast(b, result, type.getElementType());
     rewriter.replaceOp(op, buildReshape(b, result, type.getShape()));
     return success();

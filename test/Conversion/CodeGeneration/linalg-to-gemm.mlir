@@ -185,3 +185,24 @@ func.func @row_products(%a: memref<8x4xf32>, %b: memref<8x4xf32>, %c: memref<8xf
   }
   return
 }
+
+// What stays a loop of bf16 adds up in f32, and rounds once.
+// CHECK-LABEL: @strided_bf16
+// CHECK-NOT: tprt.gemm
+// CHECK: %[[WIDE:.+]] = memref.alloc() : memref<8x16xf32>
+// CHECK: linalg.generic {{.*}}ins(%arg2 : memref<8x16xbf16>) outs(%[[WIDE]] : memref<8x16xf32>)
+// CHECK: linalg.generic {{.*}}"reduction"]} ins(%arg0, %arg1 : memref<8x4x2xbf16>, memref<4x16xbf16>) outs(%[[WIDE]] : memref<8x16xf32>)
+// CHECK: arith.mulf {{.*}} : f32
+// CHECK: arith.addf {{.*}} : f32
+// CHECK: linalg.generic {{.*}}ins(%[[WIDE]] : memref<8x16xf32>) outs(%arg2 : memref<8x16xbf16>)
+func.func @strided_bf16(%a: memref<8x4x2xbf16>, %b: memref<4x16xbf16>, %c: memref<8x16xbf16>) {
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k, 0)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<8x4x2xbf16>, memref<4x16xbf16>) outs(%c : memref<8x16xbf16>) {
+  ^bb0(%x: bf16, %y: bf16, %z: bf16):
+    %p = arith.mulf %x, %y : bf16
+    %s = arith.addf %z, %p : bf16
+    linalg.yield %s : bf16
+  }
+  return
+}

@@ -17,15 +17,23 @@ func.func @linear(%x: tensor<2x8x16xf32>, %w: tensor<4x16xf32>) -> tensor<2x8x4x
 
 // -----
 
-// bf16 accumulates in f32.
+// A contraction of bf16 is one, for GEMM, which accumulates in f32 and rounds once; what uses no element twice is a sum in f32.
 
 // CHECK-LABEL: @linear_bf16
-// CHECK: linalg.generic {{.*}}"reduction"]} ins({{.*}} : tensor<8x16xbf16>, tensor<4x16xbf16>) outs({{.*}} : tensor<8x4xf32>)
-// CHECK: linalg.generic {{.*}}"parallel"]} ins({{.*}} : tensor<8x4xf32>) outs({{.*}} : tensor<8x4xbf16>)
+// CHECK: linalg.generic {{.*}}"reduction"]} ins({{.*}} : tensor<8x16xbf16>, tensor<4x16xbf16>) outs({{.*}} : tensor<8x4xbf16>)
+// CHECK: arith.mulf %{{.+}}, %{{.+}} fastmath<contract> : bf16
+// CHECK: arith.addf %{{.+}}, %{{.+}} fastmath<reassoc,contract> : bf16
+// CHECK-NOT: arith.truncf
+// CHECK-LABEL: @dot_bf16
+// CHECK: linalg.generic {{.*}}"reduction"]} ins({{.*}} : tensor<1x16xbf16>, tensor<1x16xbf16>) outs({{.*}} : tensor<1x1xf32>)
 // CHECK: arith.truncf
 func.func @linear_bf16(%x: tensor<8x16xbf16>, %w: tensor<4x16xbf16>) -> tensor<8x4xbf16> {
   %0 = nn.linear %x, %w : (tensor<8x16xbf16>, tensor<4x16xbf16>) -> tensor<8x4xbf16>
   return %0 : tensor<8x4xbf16>
+}
+func.func @dot_bf16(%x: tensor<1x16xbf16>, %w: tensor<1x16xbf16>) -> tensor<1x1xbf16> {
+  %0 = nn.linear %x, %w : (tensor<1x16xbf16>, tensor<1x16xbf16>) -> tensor<1x1xbf16>
+  return %0 : tensor<1x1xbf16>
 }
 
 // -----
