@@ -3,6 +3,7 @@
 #include "DeviceCode.h"
 #include "ObjectFile.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tp/Conversion/Pipeline.h"
@@ -113,32 +114,64 @@ static OwningOpRef<ModuleOp> copyToModule(gpu::GPUModuleOp kernels) {
   return module;
 }
 
-llvm::Expected<std::string> tp::compileToPTX(gpu::GPUModuleOp kernels,
-                                             int32_t architecture,
-                                             unsigned optLevel) {
-  auto machine = createDeviceMachine(architecture, optLevel);
-  if (!machine)
-    return machine.takeError();
+namespace {
+/// The kernels on their way to one architecture, in a context of their own: a
+/// thread takes them from here on.
+struct DeviceModule {
+  int32_t architecture;
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+} // namespace
+
+/// LLVM IR of `kernels` for each architecture.
+static llvm::Expected<std::vector<DeviceModule>>
+translate(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
+          unsigned optLevel) {
   OwningOpRef<ModuleOp> module = copyToModule(kernels);
   PassManager pm(module->getContext());
   buildLowerKernelsToNVVMPipeline(pm);
   if (failed(pm.run(*module)))
     return makeError("the kernels can't be lowered");
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(
-      *module->getOps<gpu::GPUModuleOp>().begin(), context, "kernels");
-  if (!llvmModule)
-    return makeError("the kernels can't be translated to LLVM IR");
-  llvmModule->setTargetTriple((*machine)->getTargetTriple());
-  llvmModule->setDataLayout((*machine)->createDataLayout());
-  if (llvm::Error error = linkDeviceLibrary(*llvmModule))
+  std::vector<DeviceModule> modules;
+  for (int32_t architecture : architectures) {
+    auto machine = createDeviceMachine(architecture, optLevel);
+    if (!machine)
+      return machine.takeError();
+    auto context = std::make_unique<llvm::LLVMContext>();
+    std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(
+        *module->getOps<gpu::GPUModuleOp>().begin(), *context, "kernels");
+    if (!llvmModule)
+      return makeError("the kernels can't be translated to LLVM IR");
+    modules.push_back({architecture, std::move(context), std::move(llvmModule),
+                       std::move(*machine)});
+  }
+  return modules;
+}
+
+static llvm::Expected<std::string> emitPTX(DeviceModule &kernels,
+                                           unsigned optLevel) {
+  llvm::Module &module = *kernels.module;
+  module.setTargetTriple(kernels.machine->getTargetTriple());
+  module.setDataLayout(kernels.machine->createDataLayout());
+  if (llvm::Error error = linkDeviceLibrary(module))
     return error;
-  optimize(*llvmModule, **machine, optLevel);
+  optimize(module, *kernels.machine, optLevel);
   auto ptx =
-      emitFile(*llvmModule, **machine, llvm::CodeGenFileType::AssemblyFile);
+      emitFile(module, *kernels.machine, llvm::CodeGenFileType::AssemblyFile);
   if (!ptx)
     return ptx.takeError();
   return ptx->str().str();
+}
+
+llvm::Expected<std::string> tp::compileToPTX(gpu::GPUModuleOp kernels,
+                                             int32_t architecture,
+                                             unsigned optLevel) {
+  auto modules = translate(kernels, architecture, optLevel);
+  if (!modules)
+    return modules.takeError();
+  return emitPTX(modules->front(), optLevel);
 }
 
 static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx,
@@ -191,25 +224,56 @@ tp::compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
   if (ptxas.empty() && !isEmulatedAlone)
     warn("no 'bin/ptxas' in the CUDA toolkit, or no toolkit (CUDA_HOME): the "
          "artifact has PTX, which the driver compiles when it is loaded");
-  for (int32_t architecture : architectures) {
-    if (architecture == kEmulatedArchitecture) {
-      auto image = compileToEmulate(kernels, hostCPU, optLevel);
-      if (!image)
-        return image.takeError();
-      images.push_back({architecture, /*isPTX=*/false, std::move(*image)});
-      continue;
-    }
-    auto ptx = compileToPTX(kernels, architecture, optLevel);
-    if (!ptx)
-      return ptx.takeError();
-    if (!ptxas.empty()) {
-      auto cubin = assemble(ptxas, *ptx, architecture);
+  if (llvm::is_contained(architectures, kEmulatedArchitecture)) {
+    auto image = compileToEmulate(kernels, hostCPU, optLevel);
+    if (!image)
+      return image.takeError();
+    images.push_back(
+        {kEmulatedArchitecture, /*isPTX=*/false, std::move(*image)});
+  }
+  auto real = llvm::to_vector(
+      llvm::make_filter_range(architectures, [](int32_t architecture) {
+        return architecture != kEmulatedArchitecture;
+      }));
+  if (real.empty())
+    return images;
+  auto modules = translate(kernels, real, optLevel);
+  if (!modules)
+    return modules.takeError();
+  // What takes time, LLVM and ptxas, runs for all architectures at once.
+  struct Code {
+    std::string ptx, cubin, error;
+  };
+  std::vector<Code> codes(real.size());
+  parallelFor(kernels.getContext(), 0, real.size(), [&](size_t i) {
+    auto finish = [&]() -> llvm::Error {
+      auto ptx = emitPTX((*modules)[i], optLevel);
+      if (!ptx)
+        return ptx.takeError();
+      codes[i].ptx = std::move(*ptx);
+      if (ptxas.empty())
+        return llvm::Error::success();
+      auto cubin = assemble(ptxas, codes[i].ptx, real[i]);
       if (!cubin)
         return cubin.takeError();
-      images.push_back({architecture, /*isPTX=*/false, std::move(*cubin)});
-    }
-    if (ptxas.empty() || architecture == architectures.back())
-      images.push_back({architecture, /*isPTX=*/true, std::move(*ptx)});
+      codes[i].cubin = std::move(*cubin);
+      return llvm::Error::success();
+    };
+    if (llvm::Error error = finish())
+      codes[i].error = llvm::toString(std::move(error));
+  });
+  std::string failures;
+  for (auto [architecture, code] : llvm::zip_equal(real, codes))
+    if (!code.error.empty())
+      failures += (failures.empty() ? "sm_" : "\nsm_") +
+                  std::to_string(architecture) + ": " + code.error;
+  if (!failures.empty())
+    return makeError(failures);
+  for (auto [architecture, code] : llvm::zip_equal(real, codes)) {
+    if (!ptxas.empty())
+      images.push_back({architecture, /*isPTX=*/false, std::move(code.cubin)});
+    if (ptxas.empty() || architecture == real.back())
+      images.push_back({architecture, /*isPTX=*/true, std::move(code.ptx)});
   }
   return images;
 }
