@@ -50,7 +50,8 @@ def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
     %1 = linalg.generic {… "parallel", "parallel"} ins(%0 : …) outs(%empty : …) { … maximumf … }
     ```
 
-    - f16 and bf16 compute, and accumulate, in f32; each nn op rounds its result once.
+    - f16 and bf16 compute, and accumulate, in f32; each nn op rounds its result once. A contraction of f16 or bf16 stays one of that type, for
+      `convert-linalg-to-gemm`: what it becomes accumulates in f32.
     - Broadcast operands are read through their indexing maps, and splat constants are scalars in the bodies.
     - A contraction reads its operands in the layout they have: no operand is transposed in memory.
     - Float reductions may be reassociated (`fastmath<reassoc>`), which lets them be vectorised.
@@ -347,7 +348,7 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     tprt.gemm %x, %w into %z activation silu factor %up [384, 0, 0] sizes [1024, 384, 64] …
     ```
 
-    Integer contractions, and those whose strides GEMM can't express, stay loops.
+    Integer contractions, and those whose strides GEMM can't express, stay loops; of f16 and bf16 they add up in a buffer of f32 and round once, as GEMM does.
   }];
   let options = [Option<"cublasltEpilogues", "cublaslt-epilogues", "bool", "false",
                         "End products only as cuBLASLt can: sums, relu and gelu by tanh; of f64 one sum">];
@@ -590,7 +591,8 @@ def MapKernelsToGPU : Pass<"tp-map-kernels-to-gpu", "::mlir::ModuleOp"> {
     iterations take. Ids, blocks and grids have the dimension x alone.
 
     - An elementwise op has one thread for as many elements as 128 bits hold, where the buffers are contiguous and aligned for that. Loops that
-      walk all buffers as one are one.
+      walk all buffers as one are one. Where operands are contiguous along another loop than the results (transposes), a block has a tile of up to 64 × 64
+      elements, and loads those operands through shared memory.
     - A nest of loops over rows, and a reduction, has a team of 1 to 1024 threads per row. Inside of a row the threads share each op's
       elements; a reduction ends with shuffles, and beyond a warp in shared memory. Results of one element are in the registers of all
       threads, buffers of a row in shared memory. A barrier is where one thread reads what another has written, and nowhere else.
@@ -616,6 +618,30 @@ def MapKernelsToGPU : Pass<"tp-map-kernels-to-gpu", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect", "::mlir::vector::VectorDialect"];
+}
+
+def PredictTraffic : Pass<"tp-predict-traffic", "::mlir::ModuleOp"> {
+  let summary = "Count the bytes that kernels move through a device's memory";
+  let description = [{
+    For each kernel that the module launches, after `tp-map-kernels-to-gpu`, executes its index arithmetic for all threads, and counts what its loads and
+    stores touch, in sectors of 32 bytes. Nothing is measured: the device is a model, a cache of 25 MiB for what is read again, and 132 processors of 2048 threads.
+
+    - `LeastBytes`: what the kernel reads that it hasn't written, once, and what it writes, once.
+    - `MovedBytes`: what comes from memory or goes there. A sector comes again if more than the cache holds was touched since by all blocks that run at one time.
+    - `RequestedBytes`: the sectors of every access of a warp, also those that a cache has.
+    - `SharedPasses`, `LeastSharedPasses`: how often shared memory's banks are accessed, and how often they would be without conflicts.
+
+    An index that comes from memory is taken for its own position there: lookups without repeats. What depends on floats is taken as true. Each kernel is a remark of the
+    category `tp-predict-traffic`, with its `Blocks`, `Threads` and `Launches`:
+
+    ```
+    $ tp-opt ranks.mlir --tp-lower-to-kernels --tp-predict-traffic --remarks-filter=tp-predict-traffic --remark-format=emitRemark -o /dev/null
+    remark: [Analysis] kernel_0 | Category:tp-predict-traffic | Blocks=96, Launches=2, LeastBytes=1179648, …
+    ```
+  }];
+  let options = [
+    Option<"maxBlocks", "max-blocks", "int64_t", "65536",
+           "Blocks of a kernel that are counted; more are taken to be like these, the first ones">];
 }
 
 def ConvertKernelsToNVVM : Pass<"convert-kernels-to-nvvm", "::mlir::gpu::GPUModuleOp"> {

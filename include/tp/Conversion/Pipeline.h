@@ -20,6 +20,10 @@ void buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice = false);
 /// LLVM dialect; docs/CodeGeneration.md lists them in order.
 void buildLowerToLLVMPipeline(OpPassManager &pm);
 
+/// Adds the passes that lead from a per-rank program to one that launches the
+/// gpu.funcs of the module `@kernels`.
+void buildLowerToKernelsPipeline(OpPassManager &pm);
+
 /// Adds the passes that lead from a per-rank program to the LLVM dialect for
 /// the host, and the module `@kernels` of gpu.funcs that it launches.
 void buildLowerToCUDAPipeline(OpPassManager &pm);
@@ -32,7 +36,8 @@ void buildLowerKernelsToNVVMPipeline(OpPassManager &pm);
 /// functions of the host, in the LLVM dialect, that emulate a thread each.
 void buildEmulateKernelsPipeline(OpPassManager &pm);
 
-/// Makes the pipelines available as `tp-lower-to-llvm` and `tp-lower-to-cuda`.
+/// Makes the pipelines available as `tp-lower-to-llvm`, `tp-lower-to-kernels`
+/// and `tp-lower-to-cuda`.
 void registerLoweringPipelines();
 
 /// Registers the dialects, bufferization models and translations that the

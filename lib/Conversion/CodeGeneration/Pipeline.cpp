@@ -116,12 +116,16 @@ void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
   cleanUp();
 }
 
-void tp::buildLowerToCUDAPipeline(OpPassManager &pm) {
-  auto cleanUp = [&] { addCleanUp(pm); };
+void tp::buildLowerToKernelsPipeline(OpPassManager &pm) {
   buildLowerToArenaPipeline(pm, /*isForDevice=*/true);
   pm.addPass(createMarkOps());
   pm.addPass(createMapKernelsToGPU());
-  cleanUp();
+  addCleanUp(pm);
+}
+
+void tp::buildLowerToCUDAPipeline(OpPassManager &pm) {
+  auto cleanUp = [&] { addCleanUp(pm); };
+  buildLowerToKernelsPipeline(pm);
   pm.addPass(createConvertTPRTToCalls());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertProgramToLLVM());
@@ -144,6 +148,10 @@ void tp::registerLoweringPipelines() {
   PassPipelineRegistration<>("tp-lower-to-llvm",
                              "Lower a per-rank program to the LLVM dialect",
                              buildLowerToLLVMPipeline);
+  PassPipelineRegistration<>(
+      "tp-lower-to-kernels",
+      "Lower a per-rank program to launches of a module of kernels",
+      buildLowerToKernelsPipeline);
   PassPipelineRegistration<>(
       "tp-lower-to-cuda",
       "Lower a per-rank program to the LLVM dialect and a module of kernels",
