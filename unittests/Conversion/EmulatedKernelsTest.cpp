@@ -457,6 +457,36 @@ TEST(EmulatedKernels, MovesOfData) {
   })");
 }
 
+/// Whole tiles and parts of them, in vectors or not, with operands that aren't
+/// transposed beside.
+TEST(EmulatedKernels, Transposes) {
+  check(
+      R"(func.func @main(%x: tensor<3x96x72xf32>, %y: tensor<3x72x96xf32>, %z: tensor<96xf32>, %o: tensor<75x33xf32>, %p: tensor<75x33xf32>, %w: tensor<8x70xf32>)
+      -> (tensor<3x72x96xf32>, tensor<33x75xf32>, tensor<70x8xf32>) {
+    %0 = nn.transpose %x [0, 2, 1] : tensor<3x96x72xf32> -> tensor<3x72x96xf32>
+    %1 = nn.mul %0, %y : (tensor<3x72x96xf32>, tensor<3x72x96xf32>) -> tensor<3x72x96xf32>
+    %2 = nn.add %1, %z : (tensor<3x72x96xf32>, tensor<96xf32>) -> tensor<3x72x96xf32>
+    %3 = nn.sub %o, %p : (tensor<75x33xf32>, tensor<75x33xf32>) -> tensor<75x33xf32>
+    %4 = nn.transpose %3 [1, 0] : tensor<75x33xf32> -> tensor<33x75xf32>
+    %5 = nn.transpose %w [1, 0] : tensor<8x70xf32> -> tensor<70x8xf32>
+    return %2, %4, %5 : tensor<3x72x96xf32>, tensor<33x75xf32>, tensor<70x8xf32>
+  })");
+}
+
+TEST(EmulatedKernels, TransposesOfOtherTypes) {
+  check(
+      R"(func.func @main(%x: tensor<136x80xbf16>, %y: tensor<80x136xf32>, %d: tensor<40x37xf64>, %n: tensor<66x24xi64>, %b: tensor<16x24xi1>)
+      -> (tensor<80x136xf32>, tensor<37x40xf64>, tensor<24x66xi64>, tensor<24x16xi1>) {
+    %0 = nn.transpose %x [1, 0] : tensor<136x80xbf16> -> tensor<80x136xbf16>
+    %1 = nn.cast %0 : tensor<80x136xbf16> -> tensor<80x136xf32>
+    %2 = nn.add %1, %y : (tensor<80x136xf32>, tensor<80x136xf32>) -> tensor<80x136xf32>
+    %3 = nn.transpose %d [1, 0] : tensor<40x37xf64> -> tensor<37x40xf64>
+    %4 = nn.transpose %n [1, 0] : tensor<66x24xi64> -> tensor<24x66xi64>
+    %5 = nn.transpose %b [1, 0] : tensor<16x24xi1> -> tensor<24x16xi1>
+    return %2, %3, %4, %5 : tensor<80x136xf32>, tensor<37x40xf64>, tensor<24x66xi64>, tensor<24x16xi1>
+  })");
+}
+
 TEST(EmulatedKernels, Lookups) {
   check(
       R"(func.func @main(%ids: tensor<3x5xi64>, %rows: tensor<3x5x20xf32>) -> (tensor<3x5x20xf32>, tensor<9x20xf32>) {

@@ -79,6 +79,23 @@ Operation *tp::getCombiner(linalg::GenericOp op, unsigned i) {
   return ops[0];
 }
 
+/// Whether all accesses of `lanes` iterations of `loop` are of contiguous
+/// elements and start at multiples of `lanes`.
+static bool isAligned(const LoopPlan &plan, const LoopPlan::Access &access,
+                      const LoopPlan::Loop &loop, int64_t lanes) {
+  auto type = cast<MemRefType>(access.operand->get().getType());
+  if (access.strides[loop.dims.back()] != 1 ||
+      type.getElementType().isInteger(1) || access.offset % lanes != 0 ||
+      getAlignment(access.operand->get()) % lanes != 0)
+    return false;
+  linalg::GenericOp op = plan.op;
+  for (auto [d, size] : llvm::enumerate(op.getStaticLoopRanges()))
+    if (!llvm::is_contained(loop.dims, d) && size != 1 &&
+        access.strides[d] % lanes != 0)
+      return false;
+  return true;
+}
+
 FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
                                   llvm::SmallBitVector isFixed) {
   LoopPlan plan;
@@ -137,16 +154,6 @@ FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
     return access.strides[innermost] == 1 &&
            !type.getElementType().isInteger(1);
   };
-  auto isAligned = [&](const Access &access, int64_t lanes) {
-    if (!isContiguous(access) || access.offset % lanes != 0 ||
-        getAlignment(access.operand->get()) % lanes != 0)
-      return false;
-    for (unsigned d = 0; d < op.getNumLoops(); ++d)
-      if (!llvm::is_contained(shared.back().dims, d) && sizes[d] != 1 &&
-          access.strides[d] % lanes != 0)
-        return false;
-    return true;
-  };
   int64_t least = kVectorBytes;
   for (const Access &access : plan.accesses)
     if (isContiguous(access))
@@ -159,10 +166,11 @@ FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
       return false;
     if (plan.isTeamReduction())
       return llvm::any_of(plan.accesses, [&](const Access &access) {
-        return isAligned(access, lanes);
+        return isAligned(plan, access, shared.back(), lanes);
       });
     return llvm::all_of(plan.accesses, [&](const Access &access) {
-      return !op.isDpsInit(access.operand) || isAligned(access, lanes);
+      return !op.isDpsInit(access.operand) ||
+             isAligned(plan, access, shared.back(), lanes);
     });
   };
   int64_t lanes = std::min(kMaxLanes, kVectorBytes / least);
@@ -170,8 +178,71 @@ FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
     lanes /= 2;
   plan.lanes = lanes;
   for (Access &access : plan.accesses)
-    access.isVector = lanes > 1 && isAligned(access, lanes);
+    access.isVector =
+        lanes > 1 && isAligned(plan, access, shared.back(), lanes);
   return plan;
+}
+
+/// Elements of a side of a tile, and of all of it.
+static constexpr int64_t kTileSide = 64;
+/// Of shared memory, for all operands of a tile.
+static constexpr int64_t kMaxTileBytes = 40 * 1024;
+
+void LoopPlan::chooseTile() {
+  if (parallel.size() < 2 || reductionSize > 1)
+    return;
+  const Loop &columns = parallel.back();
+  // Fewer elements next to each other aren't worth it.
+  constexpr int64_t least = 8;
+  auto isTransposed = [&](const Access &access, const Loop &loop) {
+    return !op.isDpsInit(access.operand) &&
+           !cast<MemRefType>(access.operand->get().getType())
+                .getElementType()
+                .isInteger(1) &&
+           access.strides[columns.dims.back()] != 0 &&
+           access.strides[columns.dims.back()] != 1 &&
+           access.strides[loop.dims.back()] == 1;
+  };
+  if (columns.size < least)
+    return;
+  for (auto [i, loop] : llvm::enumerate(ArrayRef(parallel).drop_back())) {
+    if (loop.size < least ||
+        llvm::none_of(
+            accesses,
+            [&](const Access &access) { return isTransposed(access, loop); }))
+      continue;
+    Tile chosen{static_cast<unsigned>(i), kTileSide, kTileSide};
+    auto fit = [](int64_t &side, int64_t size) {
+      side = std::min<int64_t>(side, llvm::PowerOf2Ceil(size));
+    };
+    fit(chosen.rows, loop.size);
+    fit(chosen.columns, columns.size);
+    int64_t bytes = 0;
+    for (Access &access : accesses) {
+      if (!isTransposed(access, loop))
+        continue;
+      int64_t width = getElementBytes(
+          cast<MemRefType>(access.operand->get().getType()).getElementType());
+      int64_t added = chosen.columns * (chosen.rows + 1) * width;
+      if (bytes + added > kMaxTileBytes)
+        continue; // loaded element by element
+      bytes += added;
+      access.tileLanes = std::min(kMaxLanes, kVectorBytes / width);
+      while (access.tileLanes > 1 &&
+             (loop.size % access.tileLanes != 0 ||
+              !isAligned(*this, access, loop, access.tileLanes)))
+        access.tileLanes /= 2;
+    }
+    tile = chosen;
+    return;
+  }
+}
+
+SmallVector<LoopPlan::Loop> LoopPlan::getTiles() const {
+  SmallVector<Loop> tiles = parallel;
+  tiles[tile->loop].size = llvm::divideCeil(tiles[tile->loop].size, tile->rows);
+  tiles.back().size = llvm::divideCeil(tiles.back().size, tile->columns);
+  return tiles;
 }
 
 const LoopPlan::Access *LoopPlan::getAccess(const OpOperand &operand) const {

@@ -395,6 +395,9 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
         LoopPlan::get(op, llvm::SmallBitVector(op.getNumLoops()));
     if (failed(plan))
       return failure();
+    plan->chooseTile();
+    if (plan->tile)
+      return mapTiles(b, *plan, kernel, mapping);
     setThreads(kernel, plan->getNumParts());
     cloneBefore(b, op, mapping);
     Team team;
@@ -402,6 +405,22 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     team.thread = getGlobalThread(b, op.getLoc(), kernel.block);
     ThreadLoops loops(b, kernel.function, team);
     return loops.write(*plan, SmallVector<Value>(op.getNumLoops()), mapping);
+  }
+
+  LogicalResult mapTiles(OpBuilder &b, const LoopPlan &plan, Kernel &kernel,
+                         IRMapping &mapping) {
+    Location loc = kernel.function.getLoc();
+    kernel.block = kElementwiseBlock;
+    for (const LoopPlan::Loop &loop : plan.getTiles())
+      kernel.grid *= loop.size;
+    cloneBefore(b, plan.op, mapping);
+    Team team;
+    team.size = kernel.block;
+    team.thread = getThread(b, loc);
+    ThreadLoops(b, kernel.function, team)
+        .writeTile(plan, gpu::BlockIdOp::create(b, loc, gpu::Dimension::x),
+                   mapping);
+    return success();
   }
 
   FailureOr<Rows> getRows(Operation *root) {

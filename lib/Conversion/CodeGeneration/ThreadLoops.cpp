@@ -263,51 +263,112 @@ void ThreadLoops::separate(const LoopPlan &plan, const IRMapping &mapping) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value>
-ThreadLoops::writeBody(const LoopPlan &plan, ArrayRef<Value> arguments,
-                       ArrayRef<Value> fixed, ArrayRef<Value> parallel,
-                       ArrayRef<Value> reduction, int64_t lane,
-                       const IRMapping &mapping) {
-  linalg::GenericOp op = plan.op;
-  SmallVector<Value> iteration(fixed.begin(), fixed.end());
-  auto setLoops = [&](ArrayRef<LoopPlan::Loop> loops,
-                      ArrayRef<Value> coordinates, bool hasLanes) {
-    for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
-      Value value = coordinate;
-      if (hasLanes && lane > 0 && i + 1 == loops.size())
-        value = add(value, constant(lane));
-      iteration[loops[i].dims.back()] = value;
-    }
+void ThreadLoops::writeLanes(
+    Block::OpListType::iterator first, Block::OpListType::iterator last,
+    MutableArrayRef<IRMapping> lanes,
+    llvm::function_ref<Value(unsigned, unsigned)> getIteration) {
+  // What a lane has in common with the first one.
+  auto isShared = [&](Operation &source, IRMapping &lane) {
+    return llvm::all_of(source.getOperands(), [&](Value operand) {
+      return lane.lookupOrDefault(operand) ==
+             lanes.front().lookupOrDefault(operand);
+    });
   };
-  bool isIndexed = op->walk([](linalg::IndexOp) {
-                       return WalkResult::interrupt();
-                     }).wasInterrupted();
-  if (isIndexed) {
-    setLoops(plan.parallel, parallel, !plan.isTeamReduction());
-    setLoops(plan.reduction, reduction, plan.isTeamReduction());
-  }
-  auto getIteration = [&](unsigned d) {
-    return iteration[d] ? iteration[d] : constant(0);
-  };
-  IRMapping inner = mapping;
-  Block &block = op.getRegion().front();
-  inner.map(block.getArguments(), arguments);
-  for (Operation &source : block.without_terminator()) {
+  for (Operation &source : llvm::make_range(first, last)) {
     if (auto index = dyn_cast<linalg::IndexOp>(source)) {
-      inner.map(index.getResult(), getIteration(index.getDim()));
+      for (auto [i, lane] : llvm::enumerate(lanes))
+        lane.map(index.getResult(), getIteration(i, index.getDim()));
       continue;
     }
-    Operation *copy = b.clone(source, inner);
-    copy->walk([&](linalg::IndexOp index) {
+    auto loop = dyn_cast<scf::ForOp>(source);
+    auto isBound = [&](IRMapping &lane) {
+      return llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(),
+                                     loop.getStep()},
+                          [&](Value bound) {
+                            return lane.lookupOrDefault(bound) ==
+                                   lanes.front().lookupOrDefault(bound);
+                          });
+    };
+    if (loop && llvm::all_of(lanes, isBound)) {
+      SmallVector<Value> inits, yielded;
+      for (IRMapping &lane : lanes)
+        for (Value init : loop.getInitArgs())
+          inits.push_back(lane.lookupOrDefault(init));
+      auto bound = [&](Value value) {
+        return lanes.front().lookupOrDefault(value);
+      };
+      auto joint = scf::ForOp::create(
+          b, loop.getLoc(), bound(loop.getLowerBound()),
+          bound(loop.getUpperBound()), bound(loop.getStep()), inits);
+      unsigned count = loop.getNumResults();
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(index);
-      index.replaceAllUsesWith(getIteration(index.getDim()));
-      index.erase();
-    });
+      if (count == 0)
+        joint.getBody()->getTerminator()->erase();
+      b.setInsertionPointToStart(joint.getBody());
+      for (auto [i, lane] : llvm::enumerate(lanes)) {
+        lane.map(loop.getInductionVar(), joint.getInductionVar());
+        lane.map(loop.getRegionIterArgs(),
+                 joint.getRegionIterArgs().slice(i * count, count));
+      }
+      Block &body = *loop.getBody();
+      writeLanes(body.begin(), std::prev(body.end()), lanes, getIteration);
+      for (auto [i, lane] : llvm::enumerate(lanes)) {
+        for (Value value : body.getTerminator()->getOperands())
+          yielded.push_back(lane.lookupOrDefault(value));
+        lane.map(loop.getResults(), joint.getResults().slice(i * count, count));
+      }
+      scf::YieldOp::create(b, loop.getLoc(), yielded);
+      continue;
+    }
+    for (auto [i, lane] : llvm::enumerate(lanes)) {
+      if (i > 0 && source.getNumRegions() == 0 && isShared(source, lane)) {
+        for (Value result : source.getResults())
+          lane.map(result, lanes.front().lookup(result));
+        continue;
+      }
+      Operation *copy = b.clone(source, lane);
+      copy->walk([&, i = i](linalg::IndexOp index) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(index);
+        index.replaceAllUsesWith(getIteration(i, index.getDim()));
+        index.erase();
+      });
+    }
   }
+}
+
+SmallVector<Value> ThreadLoops::writeBody(
+    const LoopPlan &plan, ArrayRef<SmallVector<Value>> arguments,
+    ArrayRef<Value> fixed, ArrayRef<Value> parallel, ArrayRef<Value> reduction,
+    int64_t firstLane, const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  // Coordinates, by loop of the op, of a lane.
+  auto getIteration = [&](unsigned number, unsigned d) -> Value {
+    Value found = fixed[d];
+    auto setLoops = [&](ArrayRef<LoopPlan::Loop> loops,
+                        ArrayRef<Value> coordinates, bool hasLanes) {
+      for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
+        if (loops[i].dims.back() != d)
+          continue;
+        int64_t lane = firstLane + number;
+        found = hasLanes && lane > 0 && i + 1 == loops.size()
+                    ? add(coordinate, constant(lane))
+                    : coordinate;
+      }
+    };
+    setLoops(plan.parallel, parallel, !plan.isTeamReduction());
+    setLoops(plan.reduction, reduction, plan.isTeamReduction());
+    return found ? found : constant(0);
+  };
+  Block &block = op.getRegion().front();
+  SmallVector<IRMapping> lanes(arguments.size(), mapping);
+  for (auto [lane, values] : llvm::zip_equal(lanes, arguments))
+    lane.map(block.getArguments(), values);
+  writeLanes(block.begin(), std::prev(block.end()), lanes, getIteration);
   SmallVector<Value> results;
-  for (Value value : block.getTerminator()->getOperands())
-    results.push_back(inner.lookupOrDefault(value));
+  for (IRMapping &lane : lanes)
+    for (Value value : block.getTerminator()->getOperands())
+      results.push_back(lane.lookupOrDefault(value));
   return results;
 }
 
@@ -349,7 +410,8 @@ ThreadLoops::writeReduction(const LoopPlan &plan, ArrayRef<Value> inits,
       arguments.push_back(inputs[i][lane]);
     llvm::append_range(arguments, ArrayRef(sums).slice(start, numInits));
     SmallVector<Value> results =
-        writeBody(plan, arguments, fixed, parallel, reduction, lane, mapping);
+        writeBody(plan, ArrayRef<SmallVector<Value>>(arguments), fixed,
+                  parallel, reduction, lane, mapping);
     llvm::copy(results, sums.begin() + start);
   }
   scf::YieldOp::create(b, loc, sums);
@@ -381,11 +443,23 @@ void ThreadLoops::writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
     auto some = scf::IfOp::create(b, loc, isPart);
     b.setInsertionPointToStart(some.thenBlock());
   }
-  Coordinates parallel = delinearize(scale(part, lanes), plan.parallel);
+  writePart(plan, fixed, delinearize(scale(part, lanes), plan.parallel), flats,
+            /*known=*/DenseMap<OpOperand *, SmallVector<Value>>(), mapping);
+}
+
+void ThreadLoops::writePart(
+    const LoopPlan &plan, ArrayRef<Value> fixed, ArrayRef<Value> parallel,
+    ArrayRef<Flat> flats,
+    const DenseMap<OpOperand *, SmallVector<Value>> &known,
+    const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  int64_t lanes = plan.lanes;
   unsigned laneDim = plan.parallel.back().dims.back();
   auto loadOperand = [&](OpOperand &operand) {
-    if (Value known = getValue(plan, operand, fixed, mapping))
-      return SmallVector<Value>(lanes, known);
+    if (Value value = getValue(plan, operand, fixed, mapping))
+      return SmallVector<Value>(lanes, value);
+    if (auto it = known.find(&operand); it != known.end())
+      return it->second;
     const LoopPlan::Access &access = *plan.getAccess(operand);
     const Flat &flat = flats[&access - plan.accesses.data()];
     return load(access, flat, getAddress(plan, access, flat, parallel, {}),
@@ -410,13 +484,11 @@ void ThreadLoops::writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
     for (OpOperand *input : op.getDpsInputOperands())
       operands.push_back(loadOperand(*input));
     llvm::append_range(operands, inits);
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      SmallVector<Value> arguments;
+    SmallVector<SmallVector<Value>> arguments(lanes); // by lane
+    for (int64_t lane = 0; lane < lanes; ++lane)
       for (const auto &operand : operands)
-        arguments.push_back(operand[lane]);
-      llvm::append_range(results, writeBody(plan, arguments, fixed, parallel,
-                                            {}, lane, mapping));
-    }
+        arguments[lane].push_back(operand[lane]);
+    results = writeBody(plan, arguments, fixed, parallel, {}, 0, mapping);
   }
   for (auto [i, init] : llvm::enumerate(op.getDpsInitsMutable())) {
     SmallVector<Value> values;
@@ -476,7 +548,8 @@ void ThreadLoops::writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
     for (OpOperand *input : op.getDpsInputOperands())
       arguments.push_back(loadOperand(*input));
     llvm::append_range(arguments, inits);
-    results = writeBody(plan, arguments, fixed, {}, {}, 0, mapping);
+    results = writeBody(plan, ArrayRef<SmallVector<Value>>(arguments), fixed,
+                        {}, {}, 0, mapping);
   }
 
   if (isLoaded && team.size > 1)

@@ -35,6 +35,16 @@ struct LoopPlan {
     SmallVector<int64_t> strides; ///< in elements
     int64_t offset;               ///< of the first element
     bool isVector;                ///< `lanes` elements are one access
+    /// How many elements one access loads along the tile's rows; 0 where it
+    /// isn't transposed.
+    int64_t tileLanes = 0;
+  };
+  /// What a block computes at a time where operands are transposed: they are
+  /// contiguous along a loop that isn't the results' innermost one. A tile of
+  /// each goes through shared memory.
+  struct Tile {
+    unsigned loop;         ///< of `parallel`
+    int64_t rows, columns; ///< iterations of that loop, and of the innermost
   };
 
   linalg::GenericOp op;
@@ -44,6 +54,7 @@ struct LoopPlan {
   SmallVector<Access> accesses;
   /// How many iterations of the innermost shared loop one thread has at a time.
   int64_t lanes = 1;
+  std::optional<Tile> tile;
   /// What joins two partial results, for each result; empty where that isn't
   /// one commutative op.
   SmallVector<Operation *> combiners;
@@ -62,6 +73,11 @@ struct LoopPlan {
   }
   /// The access of `operand`; null where it is no buffer.
   const Access *getAccess(const OpOperand &operand) const;
+
+  /// Decides on tiles for an op whose loops are all parallel, run by blocks.
+  void chooseTile();
+  /// The loops, of which tiles count as one iteration.
+  SmallVector<Loop> getTiles() const;
 };
 
 /// What joins two partial values of result `i` of a reduction, if that is one
@@ -96,6 +112,9 @@ public:
   /// and `mapping` what the kernel has in place of what the op uses.
   LogicalResult write(const LoopPlan &plan, ArrayRef<Value> fixed,
                       const IRMapping &mapping);
+
+  /// The same for an op with tiles, of which this block has number `tile`.
+  void writeTile(const LoopPlan &plan, Value tile, const IRMapping &mapping);
 
   /// Says that `buffer`, of one element, is each thread's own: it needs no
   /// memory.
@@ -135,13 +154,29 @@ private:
                           Value address, int64_t laneStride, int64_t lanes);
   void store(const LoopPlan::Access &access, const Flat &flat, Value address,
              ArrayRef<Value> values);
-  /// One iteration; the block's arguments are `arguments`.
-  SmallVector<Value> writeBody(const LoopPlan &plan, ArrayRef<Value> arguments,
+  /// One iteration for each lane from `firstLane` on; `arguments` are the
+  /// block's, by lane, and so are the results.
+  SmallVector<Value> writeBody(const LoopPlan &plan,
+                               ArrayRef<SmallVector<Value>> arguments,
                                ArrayRef<Value> fixed, ArrayRef<Value> parallel,
-                               ArrayRef<Value> reduction, int64_t lane,
+                               ArrayRef<Value> reduction, int64_t firstLane,
                                const IRMapping &mapping);
+  /// The ops of the body, for each lane; a loop that all lanes run alike is
+  /// one.
+  void writeLanes(Block::OpListType::iterator first,
+                  Block::OpListType::iterator last,
+                  MutableArrayRef<IRMapping> lanes,
+                  llvm::function_ref<Value(unsigned, unsigned)> getIteration);
   void writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
                      const IRMapping &mapping);
+  /// The elements at `parallel`; `known` are operands that are loaded already.
+  void writePart(const LoopPlan &plan, ArrayRef<Value> fixed,
+                 ArrayRef<Value> parallel, ArrayRef<Flat> flats,
+                 const DenseMap<OpOperand *, SmallVector<Value>> &known,
+                 const IRMapping &mapping);
+  /// Enters the branch where `coordinate`, with what follows it, is below
+  /// `size`, if it may not be.
+  void enterInside(Value coordinate, int64_t size, bool isAlways);
   void writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
                     const IRMapping &mapping);
   SmallVector<Value>

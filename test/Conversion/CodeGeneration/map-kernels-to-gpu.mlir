@@ -40,11 +40,19 @@ func.func private @add(%a: memref<30x40xf32> {llvm.align = 64 : i64, llvm.noalia
 #swap = affine_map<(i, j) -> (j, i)>
 #bias = affine_map<(i, j) -> (j)>
 
-// What isn't contiguous, or has another size, is loaded element by element; a result that isn't makes all of it scalar.
+// A transposed operand is loaded along memory, 128 bits at a time, into a tile of shared memory, whose rows are an element longer; after a barrier
+// the results are computed along theirs, from the tile and from what isn't transposed. What has an odd size is loaded element by element.
 
 // CHECK-LABEL: gpu.func @mixed
-// CHECK: arith.remui
-// CHECK-COUNT-4: memref.load {{.*}} : memref<256xbf16, strided<[1]>>
+// CHECK-SAME: workgroup(%[[TILE:.+]] : memref<16x17xbf16, #gpu.address_space<workgroup>> {llvm.align = 64 : i64})
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 1, 1, 1>
+// CHECK: %[[SOME:.+]] = arith.cmpi ult, %thread_id_x, %c32
+// CHECK: scf.if %[[SOME]]
+// CHECK: vector.load {{.*}} {alignment = 16 : i64} : memref<256xbf16, strided<[1]>>, vector<8xbf16>
+// CHECK-COUNT-8: memref.store %{{.+}}, %[[TILE]]
+// CHECK: gpu.barrier
+// CHECK: scf.if
+// CHECK-COUNT-4: memref.load %[[TILE]]
 // CHECK: vector.load %arg1{{.*}} vector<4xf32>
 // CHECK: vector.store {{.*}} vector<4xf32>
 // CHECK: gpu.func @odd
