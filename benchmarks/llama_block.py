@@ -1,86 +1,223 @@
-#!/usr/bin/env python3
-"""Print a block of a Llama-style decoder between its embedding and its head, in the nn dialect: the shapes of Llama 3 8B unless options
-say others. No weights are needed for what is said of a program before it runs."""
+"""A decoder block of Llama 3 8B as one rank of tensor parallelism computes it, without the communication.
+
+`Prefill` takes all tokens at once, `Decode` one token and what is cached of those before it: its attention reads the
+cache, and its own key and value are results, for whoever keeps the cache. Both are in bf16.
+
+    llama_block.py make FOLDER         # TorchScript archives and inputs' types; weights take no space
+    llama_block.py measure             # lines 'WHAT-CASE-RANKS SECONDS', with PyTorch on CUDA
+
+scripts/gpu-pack.sh compiles what the first makes, scripts/gpu-check.sh times it beside the second.
+"""
 
 import argparse
+import statistics
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+RANKS = (1, 2, 4, 8)
 
 
-def build(batch, tokens, dim, heads, kv_heads, hidden, vocab, dtype):
-    head = dim // heads
+@dataclass(frozen=True)
+class Config:
+    dim: int = 4096
+    heads: int = 32
+    kv_heads: int = 8
+    head_dim: int = 128
+    hidden: int = 14336
+    tokens: int = 4096
+    context: int = 8192
 
-    def tensor(*shape, element=dtype):
-        return f"tensor<{'x'.join(map(str, shape))}x{element}>"
-
-    x, up, logits = (tensor(batch, tokens, n) for n in (dim, hidden, vocab))
-    ids, table = tensor(batch, tokens, element="i64"), tensor(tokens, 1, head)
-    lines = []
-
-    def op(name, text):
-        lines.append(f"  %{name} = {text}")
-
-    def linear(name, source, columns, rows):
-        weight, result = tensor(rows, columns), tensor(batch, tokens, rows)
-        op(f"w_{name}", f'nn.parameter "{name}.weight" : {weight}')
-        op(name, f"nn.linear %{source}, %w_{name} : ({tensor(batch, tokens, columns)}, {weight}) -> {result}")
-
-    def norm(name, source):
-        op(f"w_{name}", f'nn.parameter "{name}.weight" : {tensor(dim)}')
-        op(name, f"nn.rms_norm %{source} weight %w_{name} over 1 eps 1.0e-05 : ({x}, {tensor(dim)}) -> {x}")
-
-    def split_heads(name, count, is_rotated):
-        rows, flat = tensor(batch, tokens, count, head), tensor(batch, tokens, count * head)
-        half, turned = tensor(batch, tokens, count, head // 2), tensor(batch, count, tokens, head)
-        op(f"{name}_rows", f"nn.reshape %{name} : {flat} -> {rows}")
-        source = f"{name}_rows"
-        if is_rotated:
-            op(f"{name}_low", f"nn.slice %{source} dim 3 start 0 step 1 : {rows} -> {half}")
-            op(f"{name}_high", f"nn.slice %{source} dim 3 start {head // 2} step 1 : {rows} -> {half}")
-            op(f"{name}_minus", f"nn.neg %{name}_high : {half}")
-            op(f"{name}_half", f"nn.concat %{name}_minus, %{name}_low dim 3 : ({half}, {half}) -> {rows}")
-            op(f"{name}_cos", f"nn.mul %{source}, %cos : ({rows}, {table}) -> {rows}")
-            op(f"{name}_sin", f"nn.mul %{name}_half, %sin : ({rows}, {table}) -> {rows}")
-            op(f"{name}_rotated", f"nn.add %{name}_cos, %{name}_sin : ({rows}, {rows}) -> {rows}")
-            source = f"{name}_rotated"
-        op(f"{name}_heads", f"nn.transpose %{source} [0, 2, 1, 3] : {rows} -> {turned}")
-        return turned
-
-    op("w_embedding", f'nn.parameter "embedding.weight" : {tensor(vocab, dim)}')
-    op("x", f"nn.embedding %ids, %w_embedding : ({ids}, {tensor(vocab, dim)}) -> {x}")
-    for name in ("cos", "sin"):
-        op(name, f'nn.parameter "{name}" frozen : {table}')
-    norm("attention_norm", "x")
-    linear("q", "attention_norm", dim, dim)
-    linear("k", "attention_norm", dim, kv_heads * head)
-    linear("v", "attention_norm", dim, kv_heads * head)
-    q, k, v = (split_heads(name, count, name != "v") for name, count in (("q", heads), ("k", kv_heads), ("v", kv_heads)))
-    op("a", f"nn.attention causal %q_heads, %k_heads, %v_heads scale {head ** -0.5} : ({q}, {k}, {v}) -> {q}")
-    op("a_rows", f"nn.transpose %a [0, 2, 1, 3] : {q} -> {tensor(batch, tokens, heads, head)}")
-    op("a_flat", f"nn.reshape %a_rows : {tensor(batch, tokens, heads, head)} -> {x}")
-    linear("o", "a_flat", dim, dim)
-    op("h", f"nn.add %x, %o : ({x}, {x}) -> {x}")
-    norm("ffn_norm", "h")
-    linear("w1", "ffn_norm", dim, hidden)
-    linear("w3", "ffn_norm", dim, hidden)
-    op("gate", f"nn.silu %w1 : {up}")
-    op("gated", f"nn.mul %gate, %w3 : ({up}, {up}) -> {up}")
-    linear("w2", "gated", hidden, dim)
-    op("y", f"nn.add %h, %w2 : ({x}, {x}) -> {x}")
-    norm("norm", "y")
-    linear("logits", "norm", dim, vocab)
-    # Losses take classes as the last dimension of a matrix.
-    flat = tensor(batch * tokens, vocab)
-    op("output", f"nn.reshape %logits : {logits} -> {flat}")
-    return "\n".join([f'func.func @main(%ids: {ids} {{tp.name = "ids"}}) -> ({flat} {{tp.name = "output"}}) {{', *lines,
-                      f"  return %output : {flat}", "}", ""])
+    def of_rank(self, ranks):
+        """The same with what one of so many ranks has."""
+        return replace(self, heads=self.heads // ranks, kv_heads=self.kv_heads // ranks, hidden=self.hidden // ranks)
 
 
-def add_arguments(parser):
-    for name, size in dict(batch=1, tokens=1024, dim=4096, heads=32, kv_heads=8, hidden=14336, vocab=128256).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=size, help="default: %(default)s")
-    parser.add_argument("--dtype", default="bf16", help="default: %(default)s")
+SMALL = Config(dim=128, heads=16, kv_heads=8, head_dim=16, hidden=256, tokens=32, context=64)
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+class Block(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.head_dim = config.head_dim
+        self.attention_norm = nn.RMSNorm(config.dim, eps=1e-5)
+        self.wq = nn.Linear(config.dim, config.heads * config.head_dim, bias=False)
+        self.wk = nn.Linear(config.dim, config.kv_heads * config.head_dim, bias=False)
+        self.wv = nn.Linear(config.dim, config.kv_heads * config.head_dim, bias=False)
+        self.wo = nn.Linear(config.heads * config.head_dim, config.dim, bias=False)
+        self.ffn_norm = nn.RMSNorm(config.dim, eps=1e-5)
+        self.w1 = nn.Linear(config.dim, config.hidden, bias=False)
+        self.w2 = nn.Linear(config.hidden, config.dim, bias=False)
+        self.w3 = nn.Linear(config.dim, config.hidden, bias=False)
+
+    def project(self, x, cos, sin):
+        batch, length, _ = x.shape
+        h = self.attention_norm(x)
+        q = self.wq(h).view(batch, length, -1, self.head_dim).transpose(1, 2)
+        k = self.wk(h).view(batch, length, -1, self.head_dim).transpose(1, 2)
+        v = self.wv(h).view(batch, length, -1, self.head_dim).transpose(1, 2)
+        return rotate(q, cos, sin), rotate(k, cos, sin), v
+
+    def finish(self, x, y):
+        batch, length, _ = x.shape
+        h = x + self.wo(y.transpose(1, 2).contiguous().view(batch, length, -1))
+        n = self.ffn_norm(h)
+        return h + self.w2(F.silu(self.w1(n)) * self.w3(n))
+
+
+class Prefill(Block):
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor):
+        q, k, v = self.project(x, cos, sin)
+        return self.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True))
+
+    @staticmethod
+    def shapes(c):
+        return {"x": (1, c.tokens, c.dim), "cos": (c.tokens, c.head_dim), "sin": (c.tokens, c.head_dim)}
+
+
+class Decode(Block):
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, keys: Tensor, values: Tensor):
+        q, k, v = self.project(x, cos, sin)
+        return self.finish(x, F.scaled_dot_product_attention(q, keys, values, enable_gqa=True)), k, v
+
+    @staticmethod
+    def shapes(c):
+        cache = (1, c.kv_heads, c.context, c.head_dim)
+        return {"x": (1, 1, c.dim), "cos": (1, c.head_dim), "sin": (1, c.head_dim), "keys": cache, "values": cache}
+
+
+class Products(Block):
+    """The block's products alone, each of inputs of its own: what no program of it can do without."""
+
+    def forward(self, x: Tensor, y: Tensor, g: Tensor):
+        return self.wq(x), self.wk(x), self.wv(x), self.wo(y), self.w1(x), self.w3(x), self.w2(g)
+
+
+class PrefillProducts(Products):
+    @staticmethod
+    def shapes(c):
+        return {"x": (1, c.tokens, c.dim), "y": (1, c.tokens, c.heads * c.head_dim), "g": (1, c.tokens, c.hidden)}
+
+
+class DecodeProducts(Products):
+    @staticmethod
+    def shapes(c):
+        return {"x": (1, 1, c.dim), "y": (1, 1, c.heads * c.head_dim), "g": (1, 1, c.hidden)}
+
+
+CASES = {"prefill": Prefill, "decode": Decode, "prefill-products": PrefillProducts, "decode-products": DecodeProducts}
+
+
+def make(folder, whole, ranks_of):
+    """An archive for each case and number of ranks, with the inputs' types beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for ranks in ranks_of:
+        config = whole.of_rank(ranks)
+        for name, kind in CASES.items():
+            # Weights are drawn where the program runs: one element stands for all.
+            with torch.device("meta"):
+                module = kind(config).to(torch.bfloat16).eval()
+            for parent in module.modules():
+                for key, value in list(parent.named_parameters(recurse=False)):
+                    one = torch.zeros(1, dtype=value.dtype).expand(value.shape)
+                    parent.register_parameter(key, nn.Parameter(one, requires_grad=False))
+            # As short as can be; types for the importer say how long they are.
+            short = kind.shapes(replace(config, tokens=2, context=2))
+            inputs = {key: torch.zeros(1, dtype=torch.bfloat16).expand(shape) for key, shape in short.items()}
+            with torch.no_grad():
+                torch.jit.trace(module, tuple(inputs.values()), check_trace=False).save(folder / f"{name}-{ranks}.pt")
+            (folder / f"{name}-{ranks}.inputs").write_text("".join(
+                f"{key}={'x'.join(map(str, shape))}xbf16\n" for key, shape in kind.shapes(config).items()))
+
+
+def rest_bytes(config, name):
+    """What all but products and attention reads and writes if each goes over memory once: norms, rotary positions,
+    SwiGLU, residuals."""
+    tokens = config.tokens if name == "prefill" else 1
+    heads = (config.heads + config.kv_heads) * config.head_dim
+    return 2 * tokens * (2 * 2 * config.dim + 2 * heads + 3 * config.hidden + 2 * 3 * config.dim)
+
+
+def take_time(run, device):
+    """The median of some calls, each from its start until the device is done, as tp-run counts."""
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    warmup, repeat = (5, 50) if device == "cuda" else (1, 1)
+    seconds = []
+    for _ in range(warmup + repeat):
+        wait()
+        start = time.perf_counter()
+        run()
+        wait()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[warmup:])
+
+
+def attend(config, name, device):
+    """A call of attention alone, by cuDNN where there is one."""
+    length = config.tokens if name == "prefill" else 1
+    keys = config.tokens if name == "prefill" else config.context
+    q = torch.randn(1, config.heads, length, config.head_dim, dtype=torch.bfloat16, device=device)
+    k, v = (torch.randn(1, config.kv_heads, keys, config.head_dim, dtype=torch.bfloat16, device=device) for _ in "kv")
+    backends = [SDPBackend.CUDNN_ATTENTION, SDPBackend.MATH] if device == "cuda" else [SDPBackend.MATH]
+
+    def run():
+        with sdpa_kernel(backends, set_priority=True):
+            F.scaled_dot_product_attention(q, k, v, is_causal=name == "prefill", enable_gqa=True)
+    return run
+
+
+def measure(whole, device, ranks_of):
+    """Lines 'WHAT-CASE-RANKS SECONDS': the block compiled by PyTorch, and what the floor adds to the products."""
+    torch.manual_seed(0)
+    cudnn = torch.backends.cudnn.version() if device == "cuda" else "none"
+    print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}")
+    source = torch.empty(2**27 if device == "cuda" else 2**16, dtype=torch.float32, device=device)
+    target = torch.empty_like(source)
+    bandwidth = 2 * source.nbytes / take_time(lambda: target.copy_(source), device)
+    del source, target
+    options = {"mode": "max-autotune"} if device == "cuda" else {"backend": "eager"}
+    for ranks in ranks_of:
+        config = whole.of_rank(ranks)
+        for name in ("prefill", "decode"):
+            torch.compiler.reset()
+            module = CASES[name](config).to(torch.bfloat16).to(device).eval()
+            inputs = [torch.randn(shape, dtype=torch.bfloat16, device=device)
+                      for shape in CASES[name].shapes(config).values()]
+            compiled = torch.compile(module, **options)
+            with torch.no_grad():
+                print(f"compiled-{name}-{ranks} {take_time(lambda: compiled(*inputs), device):.9f}")
+                print(f"attention-{name}-{ranks} {take_time(attend(config, name, device), device):.9f}")
+            print(f"rest-{name}-{ranks} {rest_bytes(config, name) / bandwidth:.9f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    maker = commands.add_parser("make", help="write archives to import")
+    maker.add_argument("folder", type=Path)
+    measurer = commands.add_parser("measure", help="time PyTorch")
+    measurer.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
+                          help="cpu: without compiling, to try this script")
+    for command in (maker, measurer):
+        command.add_argument("--small", action="store_true", help="sizes of a test")
+        command.add_argument("--ranks", type=int, nargs="+", default=RANKS)
+    arguments = parser.parse_args()
+    config = SMALL if arguments.small else Config()
+    if arguments.command == "make":
+        make(arguments.folder, config, arguments.ranks)
+    else:
+        measure(config, arguments.device, arguments.ranks)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_arguments(parser)
-    print(build(**vars(parser.parse_args())), end="")
+    main()

@@ -3,7 +3,7 @@
 Nothing runs and nothing is measured: tp-predict-traffic executes the kernels' index arithmetic for a model of a device. Products,
 attention and collectives are calls of libraries and don't count.
 
-Without programs, those of a block of the shapes of Llama 3 8B (llama_block.py): its forward pass in bf16, and a training step with
+Without programs, those of a block of the shapes of Llama 3 8B (traffic_block.py): its forward pass in bf16, and a training step with
 clipped gradients and AdamW, in f32 and in bf16. Exits with 1 where a program, or one of its kernels that moves 1 % of its bytes or
 more, is above the bounds that --check gives."""
 
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import llama_block
+import traffic_block
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = dict(batch=1, tokens=1024, dim=4096, heads=32, kv_heads=8, hidden=14336, vocab=128256)
@@ -83,10 +83,10 @@ def report(arguments, name, program):
 def make_programs(arguments, folder):
     """A block's forward pass and training steps, for one rank."""
     forward = folder / "forward.mlir"
-    forward.write_text(llama_block.build(**SIZES, dtype="bf16"))
+    forward.write_text(traffic_block.build(**SIZES, dtype="bf16"))
     yield "block, forward, bf16", forward
     model = folder / "model.mlir"
-    model.write_text(llama_block.build(**SIZES, dtype="f32"))
+    model.write_text(traffic_block.build(**SIZES, dtype="f32"))
     for compute in ("f32", "bf16"):
         training, step = folder / f"{compute}.yaml", folder / f"{compute}.mlir"
         training.write_text(f"{TRAINING}compute: {compute}\n")

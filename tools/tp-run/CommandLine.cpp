@@ -2,6 +2,8 @@
 
 #include "CommandLine.h"
 
+#include "Random.h"
+
 #include "tprt/Checkpoint.h"
 #include "tprt/File.h"
 #include "tprt/Npy.h"
@@ -68,6 +70,11 @@ getNamesWithoutInit(const std::vector<TensorInfo> &parameters) {
 
 TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
   TensorMap weights;
+  if (options.random) {
+    drawTensors(manifest.parameters, *options.random, /*isParameter=*/true,
+                weights);
+    return weights;
+  }
   if (options.weights.empty()) {
     std::vector<std::string> needed = getNamesWithoutInit(manifest.parameters);
     if (!needed.empty())

@@ -47,6 +47,7 @@ struct Options {
   std::string gemm = "measure";
   int64_t processes = 0; ///< to be started; 0: none
   std::optional<int> device;
+  std::optional<uint64_t> random; ///< seed of what no file gives
   bool tf32 = false, noGraphs = false;
   std::string attention = "auto";
   bool allowUnusedWeights = false, describeOnly = false, noCache = false;
@@ -67,8 +68,8 @@ parseAssignments(const std::vector<std::string> &arguments,
 
 tprt::TensorMap readTensors(const std::map<std::string, std::string> &paths);
 
-/// The tensors of --weights, checked against the program's parameters:
-/// everything that is wrong in one error.
+/// The tensors of --weights, or those that --random draws, checked against the
+/// program's parameters: everything that is wrong in one error.
 tprt::TensorMap readProgramWeights(const Options &options,
                                    const tprt::Manifest &manifest);
 

@@ -3,6 +3,7 @@
 #include "Cache.h"
 #include "CommandLine.h"
 #include "Launch.h"
+#include "Random.h"
 #include "Train.h"
 #include "tprt/Calibrate.h"
 #include "tprt/Compare.h"
@@ -142,6 +143,9 @@ static ExitCode run(const Options &options) {
 
   TensorMap expected = readTensors(expectedPaths);
   TensorMap inputs = readTensors(inputPaths);
+  if (options.random)
+    drawTensors(manifest.inputs, *options.random, /*isParameter=*/false,
+                inputs);
   std::string problems =
       checkTensors(manifest.inputs, inputs, "input", /*allowUnused=*/false);
   if (!problems.empty())
@@ -235,6 +239,12 @@ static void declareOptions(CLI::App &app, Options &options) {
                  "the program's parameters: a safetensors file, the index of "
                  "several, or a directory with model.safetensors or its index")
       ->type_name("PATH");
+  app.add_option(
+         "--random", options.random,
+         "draw all parameters, and inputs of floats that no file gives, "
+         "from this seed: to time a program without its weights")
+      ->type_name("SEED")
+      ->excludes(app.get_option("--weights"));
   app.add_option("--output-weights", options.outputWeights,
                  "write the parameters after the last run or step, without the "
                  "optimizer's, to a safetensors file")
