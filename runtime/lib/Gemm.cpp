@@ -447,7 +447,7 @@ static void foldBatches(tprt_gemm_args &args, const GemmOperands &operands) {
 
 Product tprt::getProduct(const tprt_gemm_args &given, bool isWeight) {
   tprt_gemm_args args = given;
-  foldBatches(args);
+  foldBatches(args, /*operands=*/{}); // the manifest doesn't list all of them
   Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
   Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
   return {args.m,

@@ -136,14 +136,13 @@ void withParameters(const Session &session, Connection *connection,
     work([&](const std::string &name) { return session.getParameter(name); });
 }
 
-void writeProgramWeights(const Options &options, const Session &session,
-                         Connection *connection) {
 void noteGemmChoices(const Session &session) {
   if (const std::string &note = session.getGemmChoices().note; !note.empty())
     std::cerr << "tp-run: note: " << note << "\n";
 }
 
-void writeProgramWeights(const Options &options, const Session &session) {
+void writeProgramWeights(const Options &options, const Session &session,
+                         Connection *connection) {
   if (options.outputWeights.empty())
     return;
   withParameters(session, connection, [&](const GetParameter &getParameter) {
