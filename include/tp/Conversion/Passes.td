@@ -575,7 +575,8 @@ def ConvertProgramToLLVM : Pass<"convert-program-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Lower a program to the LLVM dialect";
   let description = [{
     Lowers what is left (func, cf, arith, math, memref) to the LLVM dialect, buffers as bare pointers, and adds the exported entry
-    `tpx_main`, which reads the pointers out of its tables and calls the rank's program.
+    `tpx_main`, which reads the pointers out of its tables and calls the rank's program. The functions that `tprt_parallel` calls, which
+    `convert-tprt-to-calls` has declared, get bodies that read a kernel's arguments out of their table.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
