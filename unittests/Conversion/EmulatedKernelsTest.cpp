@@ -497,6 +497,20 @@ TEST(EmulatedKernels, Lookups) {
   })");
 }
 
+/// Rows that none, one and many indices have, in each type, as a gradient of an
+/// embedding has them.
+TEST(EmulatedKernels, ScatteredSums) {
+  check(
+      R"(func.func @main(%ids: tensor<2x150xi64>, %rows: tensor<2x150x36xf32>, %one: tensor<1xi64>, %row: tensor<1x5xf32>, %narrow: tensor<2x150x16xbf16>)
+      -> (tensor<40x36xf32>, tensor<70x5xf32>, tensor<300x16xbf16>) {
+    %0 = nn.scatter_add_rows %ids, %rows : (tensor<2x150xi64>, tensor<2x150x36xf32>) -> tensor<40x36xf32>
+    %1 = nn.scatter_add_rows %one, %row : (tensor<1xi64>, tensor<1x5xf32>) -> tensor<70x5xf32>
+    %2 = nn.scatter_add_rows %ids, %narrow : (tensor<2x150xi64>, tensor<2x150x16xbf16>) -> tensor<300x16xbf16>
+    return %0, %1, %2 : tensor<40x36xf32>, tensor<70x5xf32>, tensor<300x16xbf16>
+  })",
+      1e-6, 23);
+}
+
 TEST(EmulatedKernels, Losses) {
   check(
       R"(func.func @main(%x: tensor<20x37xf32>, %t: tensor<20xi64>) -> (tensor<f32>, tensor<20xi64>) {

@@ -11,8 +11,8 @@ namespace mlir::tp {
 
 /// Replaces all nn ops under `root`, parameters and modules left out, by linalg
 /// ops on tensors. The dialects that `convert-nn-to-linalg` depends on must be
-/// loaded.
-void convertNNToLinalg(Operation *root);
+/// loaded. `onDevice`: for many threads at a time.
+void convertNNToLinalg(Operation *root, bool onDevice = false);
 
 } // namespace mlir::tp
 

@@ -61,6 +61,9 @@ def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
 
     Fails where an `nn.module` is left (`tp-partition` inlines them).
   }];
+  let options = [
+    Option<"onDevice", "on-device", "bool", "false",
+           "Scattered sums sort their indices, so that each row of the result gathers what is added to it">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
@@ -642,7 +645,7 @@ def PredictTraffic : Pass<"tp-predict-traffic", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"maxBlocks", "max-blocks", "int64_t", "65536",
-           "Blocks of a kernel that are counted; more are taken to be like these, the first ones">];
+           "Blocks of a kernel that are counted, in groups all over the grid; the others are taken to be like these">];
 }
 
 def ConvertKernelsToNVVM : Pass<"convert-kernels-to-nvvm", "::mlir::gpu::GPUModuleOp"> {

@@ -64,7 +64,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addPass(createLocateOrigins());
   pm.addPass(createFormEntry());
   pm.addPass(createConvertAttentionToTPRT());
-  pm.addPass(createConvertNNToLinalg());
+  pm.addPass(createConvertNNToLinalg({/*onDevice=*/isForDevice}));
   pm.addNestedPass<func::FuncOp>(tosa::createTosaMakeBroadcastablePass());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaToLinalgNamed());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaToLinalg());

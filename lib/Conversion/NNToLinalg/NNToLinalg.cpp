@@ -27,7 +27,7 @@ using namespace mlir::tp;
 /// walk, producers first, converts them all. Seen from a consumer, its
 /// producers are linalg ops already, so that it can look through their
 /// reshapes.
-void tp::convertNNToLinalg(Operation *root) {
+void tp::convertNNToLinalg(Operation *root, bool onDevice) {
   RewritePatternSet decompositions(root->getContext());
   nnlinalg::populateDecompositionPatterns(decompositions);
   walkAndApplyPatterns(root, std::move(decompositions));
@@ -41,16 +41,19 @@ void tp::convertNNToLinalg(Operation *root) {
   nnlinalg::populateLookupPatterns(patterns);
   nnlinalg::populateLossPatterns(patterns);
   nnlinalg::populateTrainingPatterns(patterns);
+  nnlinalg::populateScatterPatterns(patterns, onDevice);
   walkAndApplyPatterns(root, std::move(patterns));
 }
 
 namespace {
 struct ConvertNNToLinalg : tp::impl::ConvertNNToLinalgBase<ConvertNNToLinalg> {
+  using ConvertNNToLinalgBase::ConvertNNToLinalgBase;
+
   void runOnOperation() override {
     if (failed(checkModulesAreInlined()) || failed(checkDropoutIsTrained()))
       return signalPassFailure();
 
-    convertNNToLinalg(getOperation());
+    convertNNToLinalg(getOperation(), onDevice);
     eraseDeadOps();
   }
 

@@ -19,6 +19,8 @@ void populateReductionPatterns(RewritePatternSet &patterns);
 void populateShapePatterns(RewritePatternSet &patterns);
 void populateLookupPatterns(RewritePatternSet &patterns);
 void populateTrainingPatterns(RewritePatternSet &patterns);
+/// `onDevice`: for many threads, without an order between them.
+void populateScatterPatterns(RewritePatternSet &patterns, bool onDevice);
 void populateLossPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::tp::nnlinalg

@@ -1,14 +1,11 @@
 //===- Training.cpp - ops of backward passes and optimizers ---------------===//
 
 #include "Builders.h"
-#include "Lookup.h"
 #include "Patterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
@@ -16,74 +13,6 @@ using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
 namespace {
-/// Two loops that add to the result in place, in the order of the indices.
-struct ScatterAddRowsPattern : OpRewritePattern<nn::ScatterAddRowsOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(nn::ScatterAddRowsOp op,
-                                PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    RankedTensorType type = getTensorType(op.getResult());
-    int64_t bound = type.getDimSize(0);
-    buildIndexCheck(b, op, op.getIndices(), bound);
-    Type element = getComputeType(type.getElementType());
-    Value sums = buildFilled(b, type.getShape(), getScalar(b, element, 0));
-    if (type.getNumElements() != 0 &&
-        getTensorType(op.getRows()).getNumElements() != 0)
-      sums = addRows(b, sums, op, bound);
-    rewriter.replaceOp(op, buildCast(b, sums, type.getElementType()));
-    return success();
-  }
-
-private:
-  static Value addRows(ImplicitLocOpBuilder &b, Value sums,
-                       nn::ScatterAddRowsOp op, int64_t bound) {
-    int64_t count = getTensorType(op.getIndices()).getNumElements();
-    Value indices = buildReshape(b, op.getIndices(), {count});
-    Value rows =
-        buildReshape(b, op.getRows(),
-                     {count, getTensorType(op.getRows()).getShape().back()});
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(b, value);
-    };
-    auto loop =
-        [&](int64_t count, Value init,
-            llvm::function_ref<Value(ImplicitLocOpBuilder &, Value, Value)>
-                body) {
-          return scf::ForOp::create(
-                     b, constant(0), constant(count), constant(1), init,
-                     [&](OpBuilder &builder, Location loc, Value i,
-                         ValueRange state) {
-                       ImplicitLocOpBuilder inner(loc, builder);
-                       scf::YieldOp::create(inner, body(inner, i, state[0]));
-                     })
-              .getResult(0);
-        };
-    ArrayRef<int64_t> shape = getTensorType(rows).getShape();
-    Value first = constant(0), last = constant(shape[1]), one = constant(1);
-    return loop(
-        shape[0], sums, [&](ImplicitLocOpBuilder &b, Value i, Value sum) {
-          Value index = tensor::ExtractOp::create(b, indices, i);
-          Value row = buildSafeIndex(b, index, bound);
-          return scf::ForOp::create(
-                     b, first, last, one, sum,
-                     [&](OpBuilder &builder, Location loc, Value j,
-                         ValueRange state) {
-                       ImplicitLocOpBuilder b(loc, builder);
-                       Value old =
-                           tensor::ExtractOp::create(b, state[0], {row, j});
-                       Value more = tensor::ExtractOp::create(b, rows, {i, j});
-                       more = convertScalar(b, more, old.getType());
-                       Value next = arith::AddFOp::create(b, old, more);
-                       Value inserted = tensor::InsertOp::create(
-                           b, next, state[0], ValueRange{row, j});
-                       scf::YieldOp::create(b, inserted);
-                     })
-              .getResult(0);
-        });
-  }
-};
-
 /// Philox-4x32-10 (Salmon et al. 2011), the first word of the result.
 struct RandomUniformPattern : OpRewritePattern<nn::RandomUniformOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -284,7 +213,6 @@ struct SGDPattern : OptimizerPattern<nn::SGDOp, SGDPattern> {
 } // namespace
 
 void mlir::tp::nnlinalg::populateTrainingPatterns(RewritePatternSet &patterns) {
-  patterns.add<ScatterAddRowsPattern, RandomUniformPattern, RecomputePattern,
-               AdamPattern<nn::AdamOp>, AdamPattern<nn::AMSGradOp>, SGDPattern>(
-      patterns.getContext());
+  patterns.add<RandomUniformPattern, RecomputePattern, AdamPattern<nn::AdamOp>,
+               AdamPattern<nn::AMSGradOp>, SGDPattern>(patterns.getContext());
 }
