@@ -28,7 +28,7 @@ def parse_arguments():
     parser.add_argument("programs", type=Path, nargs="*", help="per-rank programs, ranks.mlir")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/bin", help="folder of the tools (default: %(default)s)")
     parser.add_argument("--max-blocks", type=int, default=256,
-                        help="blocks of a kernel that are counted, the first ones (default: %(default)s)")
+                        help="blocks of a kernel that are counted, all over the grid (default: %(default)s)")
     parser.add_argument("--kernels", type=int, default=0, metavar="N", help="list so many of a program's kernels, largest first")
     parser.add_argument("--check", type=float, nargs=2, metavar=("PROGRAM", "KERNEL"),
                         help="the most that a program, and a kernel, may move of what is least, as 1.1 2")

@@ -44,6 +44,9 @@ constexpr int64_t kBankBytes = 4, kNumBanks = 32;
 constexpr int64_t kCacheBytes = 25 << 20;
 constexpr int64_t kProcessors = 132, kThreadsPerProcessor = 2048;
 
+/// Groups of neighbouring blocks that are looked at where all are too many.
+constexpr int64_t kGroups = 32;
+
 struct Traffic {
   int64_t least = 0, moved = 0, requested = 0; ///< bytes
   /// Passes of the banks of shared memory, and how few they could be.
@@ -91,8 +94,14 @@ public:
 
   void run() {
     Lanes everyone(numThreads, 1);
-    for (block = 0; block < numRun; ++block)
-      run(kernel.getBody().front(), everyone);
+    // Neighbours share what they read, but not all blocks are alike.
+    int64_t groups = numRun < numBlocks ? std::min(numRun, kGroups) : 1;
+    for (int64_t group = 0; group < groups; ++group)
+      for (int64_t i = 0; i < numRun / groups; ++i) {
+        block = group * numBlocks / groups + i;
+        run(kernel.getBody().front(), everyone);
+      }
+    numRun = groups * (numRun / groups);
   }
 
   /// Of all blocks.
