@@ -45,6 +45,21 @@ bool isCheap(linalg::GenericOp op) {
   return true;
 }
 
+/// Whether no more bytes are read to compute the result of `op` again than to
+/// read it: its operands are narrower, or of rows.
+bool isSmallerBefore(linalg::GenericOp op) {
+  auto countBytes = [](Value value) -> int64_t {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type ? llvm::divideCeil(
+                      type.getNumElements() * type.getElementTypeBitWidth(), 8)
+                : 0;
+  };
+  int64_t read = 0, result = countBytes(op.getResult(0));
+  for (Value input : op.getDpsInputs())
+    read += countBytes(input);
+  return read <= result + result / 16;
+}
+
 /// Whether to compute the producer of `operand` inside of its reader.
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
@@ -70,7 +85,7 @@ bool shouldFuse(OpOperand *operand) {
     return true;
   if (producer.getNumDpsInputs() <= 1 && isNearlyFree(producer))
     return true;
-  return isOnlyReader && isCheap(producer);
+  return isCheap(producer) && (isOnlyReader || isSmallerBefore(producer));
 }
 
 /// contraction(init = 0) + bias along the last dimension → contraction(init =

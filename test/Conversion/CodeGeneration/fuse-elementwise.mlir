@@ -158,3 +158,64 @@ func.func @expensive(%x: tensor<8xf16>, %y: tensor<8x16xf32>) -> (tensor<8xf32>,
   } -> tensor<8x16xf32>
   return %1, %2 : tensor<8xf32>, tensor<8x16xf32>
 }
+
+// -----
+
+// Computed again in each reader, as that reads no more than the result would be: numbers less their row's maximum. A sum of two operands is stored.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// CHECK-LABEL: @again
+// CHECK: linalg.generic {{.*}}ins(%arg0, %arg1 : tensor<8x16xbf16>, tensor<8xf32>)
+// CHECK: arith.subf
+// CHECK: math.exp
+// CHECK: linalg.generic {{.*}}ins(%arg0, %arg1 : tensor<8x16xbf16>, tensor<8xf32>)
+// CHECK: arith.subf
+// CHECK: math.tanh
+// CHECK: return
+// CHECK-LABEL: @stored
+// CHECK: %[[SUM:.+]] = linalg.generic {{.*}}ins(%arg0, %arg1
+// CHECK: linalg.generic {{.*}}ins(%[[SUM]] :
+// CHECK: linalg.generic {{.*}}ins(%[[SUM]] :
+func.func @again(%x: tensor<8x16xbf16>, %m: tensor<8xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %e = tensor.empty() : tensor<8x16xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %m : tensor<8x16xbf16>, tensor<8xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: bf16, %b: f32, %o: f32):
+    %t = arith.extf %a : bf16 to f32
+    %u = arith.subf %t, %b : f32
+    linalg.yield %u : f32
+  } -> tensor<8x16xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.tanh %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  return %1, %2 : tensor<8x16xf32>, tensor<8x16xf32>
+}
+func.func @stored(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %e = tensor.empty() : tensor<8x16xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : tensor<8x16xf32>, tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %u = arith.addf %a, %b : f32
+    linalg.yield %u : f32
+  } -> tensor<8x16xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.exp %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.tanh %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  return %1, %2 : tensor<8x16xf32>, tensor<8x16xf32>
+}
