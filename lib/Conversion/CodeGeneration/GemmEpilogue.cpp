@@ -310,6 +310,8 @@ std::optional<GemmEpilogue> tp::findGemmEpilogue(linalg::GenericOp contraction,
       (formula->addend && !epilogue.addend) ||
       (formula->factor && !epilogue.factor))
     return std::nullopt;
+  if (loops.row.size == 1)
+    place->strides[0] = loops.column.size;
   epilogue.result = *place;
   return epilogue;
 }

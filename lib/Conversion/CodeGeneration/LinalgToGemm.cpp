@@ -273,22 +273,22 @@ class ConvertLinalgToGemm
       auto getLoop = [](const Loop &loop) {
         return ResultLoop{loop.size, loop.strides[C]};
       };
-      auto found = findGemmEpilogue(op, init,
-                                    {getLoop(gemm.row),
-                                     getLoop(gemm.column),
-                                     {getLoop(batch0), getLoop(batch1)}});
-      if (found && isComputed(*found, m, bias)) {
+      ResultLoops loops{getLoop(gemm.row),
+                        getLoop(gemm.column),
+                        {getLoop(batch0), getLoop(batch1)}};
+      auto found = findGemmEpilogue(op, init, loops);
+      bool endsInBias = found && !bias && isBias(found->addend);
+      if (found && isComputed(*found, loops, bias, endsInBias)) {
         ending = *found;
         operands[C] = ending.result.buffer;
         locations.push_back(getLocationOfAll(ending.op));
         builder.setInsertionPoint(ending.op);
         ++numEpilogues;
+        if (endsInBias) {
+          bias = ending.addend->buffer;
+          ending.addend.reset();
+        }
       }
-    }
-    // A row that is added to all of them is a bias.
-    if (ending.addend && !bias && isRow(*ending.addend)) {
-      bias = ending.addend->buffer;
-      ending.addend.reset();
     }
 
     Location loc = builder.getFusedLoc(locations);
@@ -323,19 +323,28 @@ class ConvertLinalgToGemm
     return true;
   }
 
-  static bool isRow(const GemmEpilogue::Operand &operand) {
-    return llvm::all_of(operand.strides, [](int64_t s) { return s == 0; });
+  /// Whether an addend is a row that is added to all of them, a whole buffer.
+  static bool isBias(const std::optional<GemmEpilogue::Operand> &addend) {
+    return addend && addend->buffer == getRootBuffer(addend->buffer) &&
+           llvm::all_of(addend->strides, [](int64_t s) { return s == 0; });
   }
 
-  /// Whether the call takes such an epilogue of a product of `m` rows with this
-  /// bias, if not null.
-  bool isComputed(const GemmEpilogue &epilogue, int64_t m, Value bias) {
+  /// Whether the call takes such an epilogue of a product with this bias, if
+  /// not null; `endsInBias` says that the addend is one.
+  bool isComputed(const GemmEpilogue &epilogue, const ResultLoops &loops,
+                  Value bias, bool endsInBias) {
     if (!cublasltEpilogues)
       return true;
-    // D = epilogue(A * B + C + bias), where C is like D.
-    bool adds = epilogue.addend && (bias || !isRow(*epilogue.addend));
-    if (epilogue.factor || (adds && m > 1 && epilogue.addend->strides[0] == 0))
+    // D = epilogue(A * B + C + bias), where C is a matrix like D.
+    if (epilogue.factor)
       return false;
+    bool adds = epilogue.addend && !endsInBias;
+    const ResultLoop walked[] = {loops.row, loops.batches[0], loops.batches[1]};
+    if (adds)
+      for (auto [stride, loop] :
+           llvm::zip_equal(epilogue.addend->strides, walked))
+        if (loop.size > 1 && stride == 0)
+          return false;
     Type element =
         cast<MemRefType>(epilogue.result.buffer.getType()).getElementType();
     if (element.isF64())

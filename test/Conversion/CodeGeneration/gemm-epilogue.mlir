@@ -466,3 +466,66 @@ func.func @in_place(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %y: memref<8x16xf
   }
   return
 }
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+
+// A row that is added is a bias, here to the one row that there is.
+// CHECK-LABEL: @late_bias
+// CHECK: tprt.gemm %arg0, %arg1 into %arg2 bias %arg3 activation relu sizes [1, 16, 4] batch [1, 1] a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+// LT-LABEL: @late_bias
+// LT: tprt.gemm %arg0, %arg1 into %arg2 bias %arg3 activation relu
+func.func @late_bias(%a: memref<1x4xf32>, %b: memref<16x4xf32>, %y: memref<1x16xf32>, %v: memref<16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<1x16xf32>
+  linalg.fill ins(%zero : f32) outs(%c : memref<1x16xf32>)
+  linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<1x4xf32>, memref<16x4xf32>) outs(%c : memref<1x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %s = arith.mulf %p, %q : f32
+    %t = arith.addf %r, %s : f32
+    linalg.yield %t : f32
+  }
+  linalg.generic {indexing_maps = [#id, affine_map<(m, n) -> (n)>, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%c, %v : memref<1x16xf32>, memref<16xf32>) outs(%y : memref<1x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %out: f32):
+    %s = arith.addf %p, %q : f32
+    %r = arith.maximumf %s, %zero : f32
+    linalg.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// Batches share the rows that are added: cuBLASLt's C has none to share.
+// CHECK-LABEL: @shared_addend
+// CHECK: tprt.gemm %arg0, %arg1 into %arg2 addend %arg3 [16, 0, 0] sizes [4, 16, 4] batch [1, 3]
+// LT-LABEL: @shared_addend
+// LT: tprt.gemm %arg0, %arg1 into %alloc
+// LT: linalg.generic
+func.func @shared_addend(%a: memref<4x3x4xf32>, %b: memref<16x4xf32>, %y: memref<3x4x16xf32>, %x: memref<4x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c = memref.alloc() : memref<3x4x16xf32>
+  linalg.fill ins(%zero : f32) outs(%c : memref<3x4x16xf32>)
+  linalg.generic {indexing_maps = [affine_map<(b, m, n, k) -> (m, b, k)>, affine_map<(b, m, n, k) -> (n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>],
+                  iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<4x3x4xf32>, memref<16x4xf32>) outs(%c : memref<3x4x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %s = arith.mulf %p, %q : f32
+    %t = arith.addf %r, %s : f32
+    linalg.yield %t : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(b, m, n) -> (b, m, n)>, affine_map<(b, m, n) -> (m, n)>, affine_map<(b, m, n) -> (b, m, n)>],
+                  iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%c, %x : memref<3x4x16xf32>, memref<4x16xf32>) outs(%y : memref<3x4x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %out: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  }
+  return
+}
