@@ -157,17 +157,16 @@ static void skew(std::mt19937 &random) {
 /// same ones in one order; whether a rank starts each or runs it where it
 /// stands, and when it waits for it, is its own choice.
 static void runRandomProgram(int64_t worldSize, unsigned seed, int numSteps) {
-  std::vector<std::vector<std::vector<int64_t>>> groupings(1);
-  for (int64_t rank = 0; rank < worldSize; ++rank)
-    groupings[0].resize(1), groupings[0][0].push_back(rank);
-  if (worldSize % 2 == 0) {
-    auto &halves = groupings.emplace_back(2),
-         &columns = groupings.emplace_back(worldSize / 2);
-    for (int64_t rank = 0; rank < worldSize; ++rank) {
-      halves[rank % 2].push_back(rank);
+  std::vector<std::vector<int64_t>> all(1), halves(2), columns(worldSize / 2);
+  for (int64_t rank = 0; rank < worldSize; ++rank) {
+    all[0].push_back(rank);
+    halves[rank % 2].push_back(rank);
+    if (worldSize % 2 == 0)
       columns[rank / 2].push_back(rank);
-    }
   }
+  std::vector<std::vector<std::vector<int64_t>>> groupings = {all};
+  if (worldSize % 2 == 0)
+    groupings.insert(groupings.end(), {halves, columns});
   std::vector<Collective> collectives;
   for (const auto &groups : groupings)
     for (CollectiveKind kind :

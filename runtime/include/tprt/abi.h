@@ -230,8 +230,8 @@ TPRT_API int32_t tprt_fill(tprt_rank *ctx, void *dst, uint64_t pattern,
 /// every run.
 TPRT_API void *tprt_error_record(tprt_rank *ctx);
 
-/// What follows, up to the next mark, call about a collective, or return, is op `op` of the
-/// manifest. Does nothing unless the run is recorded.
+/// What follows, up to the next mark, call about a collective, or return, is op
+/// `op` of the manifest. Does nothing unless the run is recorded.
 TPRT_API void tprt_mark(tprt_rank *ctx, int32_t op);
 
 /// Reports an index outside of [0, bound). `what` is NUL-terminated text ("FQN:
