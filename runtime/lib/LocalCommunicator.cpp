@@ -134,7 +134,7 @@ public:
 private:
   const Part &getPart(int64_t id) const;
   void meet(const LocalWorld::Awaited &self, bool isSecond);
-  void runParts(int64_t id, Flight &flight, int64_t position);
+  void runParts(Flight &flight, const LocalWorld::Awaited &self);
 
   std::shared_ptr<LocalWorld> world;
   int64_t rank;
@@ -230,8 +230,11 @@ void LocalCommunicator::start(int64_t id, const std::byte *src,
   issued.add(id);
 }
 
-/// Does the parts that nobody has begun.
-void LocalCommunicator::runParts(int64_t id, Flight &flight, int64_t position) {
+/// Does the parts that nobody has begun. What members show is theirs to change
+/// as soon as all parts are done, so that who has none to do mustn't look.
+void LocalCommunicator::runParts(Flight &flight,
+                                 const LocalWorld::Awaited &self) {
+  int64_t id = self.id, position = self.position;
   const Collective &collective = world->getManifest().collectives[id];
   const std::vector<int64_t> &ranks = flight.group.ranks;
   int64_t n = ranks.size(), round = flight.members[position].round;
@@ -241,8 +244,11 @@ void LocalCommunicator::runParts(int64_t id, Flight &flight, int64_t position) {
     if (!flight.claim(p, round))
       continue;
     if (!std::exchange(isOrdered, true))
-      for (const Flight::Member &member : flight.members)
-        communication.waitFor(member.ready);
+      for (int64_t other = 0; other < n; ++other) {
+        if (flight.shown[other].id != self.number)
+          world->refuse(self, other, flight.group.issued[other].last.load());
+        communication.waitFor(flight.members[other].ready);
+      }
     Participant participant{communication, collective,
                             world->getPart(id, ranks[p]), flight.shown,
                             byteWidth(collective.dtype)};
@@ -265,10 +271,7 @@ int64_t LocalCommunicator::wait(int64_t id) {
   LocalWorld::Awaited self{flight.group, part.position, id,
                            flight.shown[part.position].id, &flight};
   world->await(flight.starts, target, self);
-  for (size_t p = 0; p < flight.shown.size(); ++p)
-    if (flight.shown[p].id != self.number)
-      world->refuse(self, p, flight.group.issued[p].last.load());
-  runParts(id, flight, part.position);
+  runParts(flight, self);
   world->await(flight.parts, target, self);
   for (const Flight::Member &other : flight.members)
     communication.waitFor(other.isDone);

@@ -33,7 +33,7 @@ struct alignas(64) Issued {
   /// Returns which of the group's it is.
   int64_t add(int64_t id) {
     int64_t number = count.load(std::memory_order_relaxed);
-    last.store(id, std::memory_order_relaxed);
+    last.store(id, std::memory_order_release);
     count.store(number + 1, std::memory_order_release);
     return number;
   }
