@@ -267,18 +267,9 @@ bool Dataset::hasInput(std::string_view name) const {
   });
 }
 
-/// Which rows of an input the ranks read; all, where `ranks` is empty.
-static std::vector<bool> findRows(const TensorInfo &input,
-                                  const std::vector<int64_t> &ranks) {
-  std::vector<bool> rows(input.shape[0], ranks.empty());
-  for (int64_t rank : ranks)
-    for (const Piece &piece : input.shards[rank].dims[0])
-      std::fill_n(rows.begin() + piece.offset, piece.size, true);
-  return rows;
-}
-
-TensorMap Dataset::getBatch(int64_t position, std::optional<uint64_t> seed,
-                            const std::vector<int64_t> &ranks) const {
+TensorMap Dataset::readBatch(
+    int64_t position, std::optional<uint64_t> seed,
+    const std::function<bool(const std::string &, int64_t)> &needsRow) const {
   std::vector<int64_t> examples;
   std::optional<EpochOrder> order;
   int64_t orderEpoch = -1;
@@ -294,13 +285,36 @@ TensorMap Dataset::getBatch(int64_t position, std::optional<uint64_t> seed,
     Tensor tensor{source.input.dtype, source.input.shape, nullptr};
     std::shared_ptr<std::byte> data = allocateAligned(tensor.getNumBytes());
     int64_t rowBytes = source.elements * byteWidth(tensor.dtype);
-    std::vector<bool> rows = findRows(source.input, ranks);
     for (int64_t i = 0; i < batchSize; ++i)
-      if (rows[i])
+      if (needsRow(source.input.name, i))
         source.convert(source.data.get() + examples[i] * source.stride,
                        data.get() + i * rowBytes, source.elements);
     tensor.data = data;
     batch[source.input.name] = tensor;
   }
   return batch;
+}
+
+TensorMap Dataset::getBatch(int64_t position,
+                            std::optional<uint64_t> seed) const {
+  return readBatch(position, seed,
+                   [](const std::string &, int64_t) { return true; });
+}
+
+TensorMap Dataset::getBatch(int64_t position, std::optional<uint64_t> seed,
+                            const Manifest &manifest,
+                            const std::vector<int64_t> &ranks) const {
+  std::map<std::string, std::vector<bool>> rows;
+  for (const TensorInfo &info : manifest.inputs) {
+    if (!hasInput(info.name))
+      continue;
+    std::vector<bool> &needed = rows[info.name];
+    needed.resize(info.shape[0]);
+    for (int64_t rank : ranks)
+      for (const Piece &piece : info.shards[rank].dims[0])
+        std::fill_n(needed.begin() + piece.offset, piece.size, true);
+  }
+  return readBatch(position, seed, [&](const std::string &name, int64_t row) {
+    return bool(rows.at(name)[row]);
+  });
 }

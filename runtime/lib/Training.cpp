@@ -83,8 +83,8 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
     if (training.wasStopped)
       break;
     Clock::time_point before = Clock::now();
-    TensorMap inputs =
-        data.getBatch(position, options.seed, session.getRanks());
+    TensorMap inputs = data.getBatch(position, options.seed,
+                                     session.getManifest(), session.getRanks());
     inputs.insert(options.constants.begin(), options.constants.end());
     RunResult result = session.run(inputs, {.recording = options.recording});
     position += data.getBatchSize();

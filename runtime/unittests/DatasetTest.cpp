@@ -111,6 +111,25 @@ TEST_F(Data, BatchesInTheOrderOfTheFiles) {
             (std::vector<float>{16, 17, 18, 19, 0, 1, 2, 3}));
 }
 
+/// By the blocks of the program that runs, which may be another than the one
+/// that the data were opened for.
+TEST_F(Data, BatchesOfSomeRanksHaveTheirRows) {
+  Dataset data = Dataset::fromArrays(parse("train.2"), writeExamples(20));
+  Manifest manifest = parse("train.3"); // 3, 3 and 2 rows
+  std::vector<float> whole = getElements<float>(data.getBatch(8, 3).at("x"));
+  auto check = [&](const std::vector<int64_t> &ranks, int64_t begin,
+                   int64_t end) {
+    std::vector<float> part =
+        getElements<float>(data.getBatch(8, 3, manifest, ranks).at("x"));
+    EXPECT_TRUE(std::equal(whole.begin() + 7 * begin, whole.begin() + 7 * end,
+                           part.begin() + 7 * begin));
+  };
+  check({0}, 0, 3);
+  check({2}, 6, 8);
+  check({1, 2}, 3, 8);
+  check({0, 1, 2}, 0, 8);
+}
+
 TEST_F(Data, ShuffledBatchesTakeEachExampleOncePerEpoch) {
   Dataset data = Dataset::fromArrays(parse("train.2"), writeExamples(20));
   std::vector<float> taken;

@@ -64,9 +64,12 @@ public:
   /// the last examples of an epoch that fill no batch go into one with the
   /// first of the next. Epochs are shuffled by `seed`; without, examples come
   /// in the order of the files.
-  /// `ranks`: whose rows are read; those of others are undefined. Empty: all.
+  TensorMap getBatch(int64_t position, std::optional<uint64_t> seed) const;
+  /// The same for a process that hosts `ranks` of the program: only rows that
+  /// these have blocks of are read, the others are undefined.
   TensorMap getBatch(int64_t position, std::optional<uint64_t> seed,
-                     const std::vector<int64_t> &ranks = {}) const;
+                     const Manifest &manifest,
+                     const std::vector<int64_t> &ranks) const;
 
 private:
   /// Where one input's rows come from.
@@ -81,6 +84,10 @@ private:
   };
 
   void setBatchSize(const std::string &what);
+  /// `needsRow(input, i)` says of the batch's rows which to read.
+  TensorMap readBatch(
+      int64_t position, std::optional<uint64_t> seed,
+      const std::function<bool(const std::string &, int64_t)> &needsRow) const;
 
   std::vector<Source> sources;
   int64_t numExamples = 0;
