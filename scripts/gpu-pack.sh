@@ -19,6 +19,7 @@ bin=${TP_BIN:-build/bin}
 archs=${TP_ARCHS:-sm_80,sm_90,sm_100}
 python=${TP_PYTHON:-.venv/bin/python}
 max_bytes=$((64 << 20))
+[ "${output%.tar.gz}" != "$output" ] || { echo "gpu-pack.sh: '$output' doesn't end in .tar.gz" >&2; exit 2; }
 work=${output%.tar.gz}
 pack=$work/tp-mlir-gpu
 made=$work/made

@@ -76,8 +76,8 @@ Product getProduct(const tprt_gemm_args &args, bool isWeight);
 constexpr double minMeasuredWork = 2e6;
 
 /// How many threads each of `numRanks` ranks may use for a product, attention
-/// or a kernel, process-wide; 1 to begin with. Results of all types but f64
-/// don't depend on it.
+/// or a kernel, process-wide; 1 to begin with. What tiles compute doesn't
+/// depend on it.
 TPRT_API void setGemmThreads(int count, int numRanks = 1);
 int64_t getGemmThreads();
 

@@ -199,10 +199,12 @@ static GemmChoice choose(const Product &product, Clock::time_point deadline) {
   for (const auto &[library, own] : times)
     choice.seconds[library] = own.getBest();
   const Times &tiles = times[GemmLibrary::Tiles];
-  best = tiles.getBest() * (1 - leastGain);
+  double chosen = tiles.getBest() * (1 - leastGain);
+  // Tiles that had no chance weren't timed until they settled.
+  bool areTilesKnown = tiles.areSettled() || !isContender(tiles);
   for (const auto &[library, own] : times)
-    if (own.getBest() < best && own.areSettled() && tiles.areSettled()) {
-      best = own.getBest();
+    if (own.getBest() < chosen && own.areSettled() && areTilesKnown) {
+      chosen = own.getBest();
       choice.library = library;
     }
   return choice;

@@ -123,10 +123,17 @@ static Tensor unpackBlocks(const Manifest &manifest, const TensorInfo &info,
                            const std::vector<std::string> &blocks) {
   Tensor whole{info.dtype, info.shape, nullptr};
   std::shared_ptr<std::byte> data = allocateAligned(whole.getNumBytes());
-  for (int64_t rank : getOwners(manifest, info))
+  for (int64_t rank : getOwners(manifest, info)) {
+    if (static_cast<int64_t>(blocks[rank].size()) != info.getShardBytes(rank))
+      throw executionError("rank " + std::to_string(rank) + " has " +
+                           std::to_string(blocks[rank].size()) + " bytes of '" +
+                           info.name + "' where its block has " +
+                           std::to_string(info.getShardBytes(rank)) +
+                           ": it runs another program");
     writeBlock(info.shape, info.shards[rank], byteWidth(info.dtype),
                reinterpret_cast<const std::byte *>(blocks[rank].data()),
                data.get());
+  }
   whole.data = data;
   return whole;
 }

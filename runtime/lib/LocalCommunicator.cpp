@@ -183,6 +183,11 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
   const Collective &collective = world->getManifest().collectives[id];
   const Part &part = getPart(id);
   if (part.flight) { // others may start it
+    if (src == dst && part.overwrites) {
+      std::byte *staged = stream.getStaging(part.resultBytes);
+      stream.copy(staged, src, part.resultBytes);
+      src = staged;
+    }
     start(id, src, dst);
     return wait(id);
   }

@@ -268,6 +268,26 @@ TEST(StartedCollectives, AnyOrderOfWaits) {
 }
 
 /// Sums don't depend on who adds.
+/// One that others may start, run where its result replaces its operand while
+/// somebody else has yet to read that.
+TEST(StartedCollectives, InPlaceWhereOthersStillRead) {
+  constexpr int64_t n = 3, size = 100'000, numRounds = 100;
+  Collective c = makeCollective(CollectiveKind::Permute, {{0, 1, 2}}, size);
+  c.source = {1, 2, 0};
+  Manifest manifest = makeManifest({c});
+  std::vector<std::string> errors = runRanks(manifest, [&](Communicator &self) {
+    int64_t rank = self.getRank();
+    std::mt19937 random(rank);
+    std::vector<float> data(size, rank);
+    for (int64_t round = 1; round <= numRounds; ++round) {
+      skew(random);
+      self.run(0, toBytes(data), toBytes(data));
+      ASSERT_EQ(data, std::vector<float>(size, (rank + round) % n));
+    }
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(n));
+}
+
 TEST(StartedCollectives, SumsInGroupOrder) {
   Collective c = makeCollective(CollectiveKind::AllReduce, {{2, 0, 1}}, 3000);
   auto element = [](int64_t rank, int64_t i) {

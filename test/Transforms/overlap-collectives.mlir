@@ -79,10 +79,10 @@ func.func @gradients(%a: tensor<8x4xf32>, %b: tensor<8x4xf32>, %w: tensor<4x4xf3
   // CHECK-NEXT: %[[P:.*]] = tp.start {
   // CHECK-NEXT:   tp.reduce_scatter
   // CHECK:      nn.exp %arg1
+  // CHECK-NEXT: %[[G0:.*]] = tp.wait %[[P]]
   // CHECK-NEXT: %[[Q:.*]] = tp.start {
   // CHECK-NEXT:   tp.reduce_scatter
-  // CHECK:      %[[G0:.*]] = tp.wait %[[P]]
-  // CHECK-NEXT: nn.tanh %arg2
+  // CHECK:      nn.tanh %arg2
   // CHECK-NEXT: %[[G1:.*]] = tp.wait %[[Q]]
   // CHECK-NEXT: nn.add %{{.*}}, %[[G1]]
   // CHECK-NEXT: nn.add %arg2, %[[G0]]

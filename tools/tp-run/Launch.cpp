@@ -156,6 +156,12 @@ void gatherResult(const Manifest &manifest, const Job &job,
   }
   result.blocks.resize(manifest.worldSize);
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
+    size_t expected = manifest.collectives.size() * sizeof(CollectiveCount);
+    for (const TensorInfo &output : manifest.outputs)
+      expected += output.getShardBytes(rank);
+    if (all[rank].size() != expected)
+      throw executionError("rank " + std::to_string(rank) +
+                           " has results of another program");
     const char *at = all[rank].data();
     std::vector<CollectiveCount> &counts = result.counts[rank];
     counts.resize(manifest.collectives.size());

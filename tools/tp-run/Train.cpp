@@ -104,13 +104,25 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
     steps->excludes(app.get_option(other));
 }
 
-/// Set by the first SIGINT or SIGTERM; the second one ends the process.
+/// Set by the first SIGINT or SIGTERM; a further one, a second later or more,
+/// ends the process. What a launcher passes on may come twice at once.
 static volatile std::sig_atomic_t isInterrupted = 0;
 
 static void catchSignals() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { isInterrupted = 1; };
-  action.sa_flags = SA_RESTART | SA_RESETHAND;
+  action.sa_handler = [](int signal) {
+    static volatile time_t first = 0;
+    timespec now = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &now); // safe in a handler
+    if (!isInterrupted) {
+      first = now.tv_sec;
+      isInterrupted = 1;
+    } else if (now.tv_sec > first + 1) {
+      ::signal(signal, SIG_DFL);
+      ::raise(signal);
+    }
+  };
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
 }

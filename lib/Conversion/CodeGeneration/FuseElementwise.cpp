@@ -85,7 +85,13 @@ bool shouldFuse(OpOperand *operand) {
     return true;
   if (producer.getNumDpsInputs() <= 1 && isNearlyFree(producer))
     return true;
-  return isCheap(producer) && (isOnlyReader || isSmallerBefore(producer));
+  // Of a chain whose links are all read elsewhere, too, each would become all
+  // those before it.
+  constexpr size_t maxRepeatedOps = 8;
+  bool isShort =
+      producer.getRegion().front().getOperations().size() <= maxRepeatedOps;
+  return isCheap(producer) &&
+         (isOnlyReader || (isShort && isSmallerBefore(producer)));
 }
 
 /// contraction(init = 0) + bias along the last dimension → contraction(init =

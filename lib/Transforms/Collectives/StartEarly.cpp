@@ -31,12 +31,26 @@ static bool isBarrier(Operation &op) {
       .wasInterrupted();
 }
 
+/// Whether less is kept when the collective is done than while it runs.
+static bool frees(CollectiveOpInterface op) {
+  return getNumBytes(op->getOperand(0).getType()) >
+         getNumBytes(op->getResult(0).getType());
+}
+
+/// Whether `op` waits for a collective that frees.
+static bool waitsToFree(Operation &op) {
+  auto wait = dyn_cast<WaitOp>(op);
+  auto start = wait ? wait.getPending().getDefiningOp<StartOp>() : StartOp();
+  return start && frees(start.getCollective());
+}
+
 /// The earliest op that the collective may stand before.
 static Operation *getEarliest(CollectiveOpInterface op) {
   Operation *earliest = op;
+  bool isFreeing = frees(op);
   for (Operation *before = op->getPrevNode(); before;
        before = before->getPrevNode()) {
-    if (isBarrier(*before) ||
+    if (isBarrier(*before) || (isFreeing && waitsToFree(*before)) ||
         llvm::any_of(op->getOperands(), [&](Value operand) {
           return operand.getDefiningOp() == before;
         }))
@@ -55,12 +69,6 @@ static Operation *getFirstUser(CollectiveOpInterface op) {
       first = ancestor;
   }
   return first;
-}
-
-/// Whether less is kept when the collective is done than while it runs.
-static bool frees(CollectiveOpInterface op) {
-  return getNumBytes(op->getOperand(0).getType()) >
-         getNumBytes(op->getResult(0).getType());
 }
 
 /// The op that the collective is waited for before.

@@ -164,7 +164,9 @@ TPRT_API int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
 /// Starts collective `id`, of which the manifest says that it is started. `src`
 /// is read, and `dst` written, until tprt_collective_wait returns for it:
 /// nobody else writes the one, or touches the other. src == dst is allowed in
-/// an all_reduce. Several collectives may be under way.
+/// an all_reduce. Several collectives may be under way. All ranks start and run
+/// collectives in one order, and wait for them in any; where one rank starts
+/// one, another may run it.
 TPRT_API int32_t tprt_collective_start(tprt_rank *ctx, int32_t id,
                                        const void *src, void *dst);
 
