@@ -136,9 +136,13 @@ void withParameters(const Session &session, Connection *connection,
     work([&](const std::string &name) { return session.getParameter(name); });
 }
 
+void report(const std::string &kind, const std::string &text) {
+  std::cerr << "tp-run: " + kind + ": " + text + "\n"; // one write
+}
+
 void noteGemmChoices(const Session &session) {
   if (const std::string &note = session.getGemmChoices().note; !note.empty())
-    std::cerr << "tp-run: note: " << note << "\n";
+    report("note", note);
 }
 
 void writeProgramWeights(const Options &options, const Session &session,

@@ -81,6 +81,10 @@ tprt::SessionOptions getSessionOptions(const Options &options,
                                        const tprt::Job *job = nullptr,
                                        tprt::Connection *connection = nullptr);
 
+/// Writes "tp-run: KIND: TEXT" to stderr, as a whole, so that the lines of
+/// several ranks' processes don't mix.
+void report(const std::string &kind, const std::string &text);
+
 /// Says on stderr what is wrong with the file of choices, if anything is.
 void noteGemmChoices(const tprt::Session &session);
 

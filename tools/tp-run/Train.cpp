@@ -170,8 +170,7 @@ static TensorMap readConstants(const Options &options, const Dataset &data,
 static std::optional<Checkpoint> findLast(const CheckpointList &list,
                                           const std::string &directory) {
   auto warn = [](const std::string &problem) {
-    std::cerr << "tp-run: warning: " << problem
-              << "; this checkpoint is passed over\n";
+    report("warning", problem + "; this checkpoint is passed over");
   };
   for (const auto &[path, problem] : list.broken)
     warn(problem);

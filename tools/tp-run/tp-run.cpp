@@ -366,24 +366,23 @@ int main(int argc, char **argv) {
                "tp-run");
   Options options;
   declareOptions(app, options);
+  const std::string usageHint = "\nrun 'tp-run --help' for the options";
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &information) { // --help, --version
     return app.exit(information);
   } catch (const CLI::ParseError &error) {
-    std::cerr << "tp-run: error: " << error.what()
-              << "\nrun 'tp-run --help' for the options\n";
+    report("error", error.what() + usageHint);
     return WrongUsage;
   }
   if (options.program.empty() == options.calibration.empty()) {
-    std::cerr << "tp-run: error: "
-              << (options.program.empty() ? "program is required"
-                                          : "--calibrate takes no program")
-              << "\nrun 'tp-run --help' for the options\n";
+    report("error", (options.program.empty() ? "program is required"
+                                             : "--calibrate takes no program") +
+                        usageHint);
     return WrongUsage;
   }
   if (!options.machine.empty() && !options.profile) {
-    std::cerr << "tp-run: error: --machine is for --profile\n";
+    report("error", "--machine is for --profile");
     return WrongUsage;
   }
   try {
@@ -396,13 +395,13 @@ int main(int argc, char **argv) {
       return describeProgram(options);
     return options.training.steps > 0 ? train(options) : run(options);
   } catch (const UsageError &error) {
-    std::cerr << "tp-run: error: " << error.what() << "\n";
+    report("error", error.what());
     return WrongUsage;
   } catch (const Error &error) {
-    std::cerr << "tp-run: error: " << error.what() << "\n";
+    report("error", error.what());
     return error.getKind() == ErrorKind::Input ? BadInput : RunFailed;
   } catch (const std::exception &error) {
-    std::cerr << "tp-run: error: " << error.what() << "\n";
+    report("error", error.what());
     return RunFailed;
   }
 }
