@@ -70,12 +70,7 @@ getNamesWithoutInit(const std::vector<TensorInfo> &parameters) {
 
 TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
   TensorMap weights;
-  if (options.random) {
-    drawTensors(manifest.parameters, *options.random, /*isParameter=*/true,
-                weights);
-    return weights;
-  }
-  if (options.weights.empty()) {
+  if (options.weights.empty() && !options.random) {
     std::vector<std::string> needed = getNamesWithoutInit(manifest.parameters);
     if (!needed.empty())
       throw inputError("the program has " + std::to_string(needed.size()) +
@@ -84,7 +79,10 @@ TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
     return weights;
   }
   std::vector<std::string> names = getNames(manifest.parameters);
-  for (const auto &[name, entry] : readWeights(options.weights)) {
+  std::map<std::string, SafetensorsEntry> entries;
+  if (!options.weights.empty())
+    entries = readWeights(options.weights);
+  for (const auto &[name, entry] : entries) {
     bool isUsed = std::find(names.begin(), names.end(), name) != names.end();
     if (!entry.isSupported && isUsed)
       throw inputError("'" + options.weights + "': weight '" + name +
@@ -93,6 +91,9 @@ TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
     if (isUsed || !options.allowUnusedWeights)
       weights[name] = entry.tensor;
   }
+  if (options.random)
+    drawTensors(manifest.parameters, *options.random, /*isParameter=*/true,
+                weights);
   std::string problems =
       checkTensors(manifest.parameters, weights, "weight", false);
   if (!problems.empty())

@@ -241,10 +241,9 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->type_name("PATH");
   app.add_option(
          "--random", options.random,
-         "draw all parameters, and inputs of floats that no file gives, "
-         "from this seed: to time a program without its weights")
-      ->type_name("SEED")
-      ->excludes(app.get_option("--weights"));
+         "draw parameters and inputs of floats that no file gives from this "
+         "seed: to time a program without its weights")
+      ->type_name("SEED");
   app.add_option("--output-weights", options.outputWeights,
                  "write the parameters after the last run or step, without the "
                  "optimizer's, to a safetensors file")
