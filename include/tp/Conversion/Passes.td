@@ -507,7 +507,8 @@ def ShareKernels : Pass<"tp-share-kernels", "::mlir::ModuleOp"> {
     ```
 
     A nest of loops is shared out where each of its iterations touches only its own rows of what the nest writes, but for buffers on the
-    stack that it writes before it reads them, which every part has for itself. Other kernels stay calls, as do those without a mark.
+    stack that it writes before it reads them, which every part has for itself. Other kernels stay calls, as do those
+    that anything else uses than calls at the top level of entry programs, behind marks of which the manifest has flops and bytes.
   }];
   let options = [
     Option<"minNanoseconds", "min-nanoseconds", "int64_t", "50000",

@@ -36,7 +36,8 @@ struct Access {
 };
 
 /// Which dimension of its source a view takes one index of, for each induction
-/// variable of a nest, and the source; none unless it does so for each.
+/// variable of a nest, and the source; none unless it does so for each, and the
+/// source is the same in all iterations.
 struct Row {
   Value source;
   SmallVector<int64_t> dims;
@@ -73,7 +74,8 @@ static LogicalResult collect(Operation *op, SmallVectorImpl<Access> &accesses) {
 
 static std::optional<Row> getRow(Value buffer, ArrayRef<scf::ForOp> nest) {
   auto view = buffer.getDefiningOp<memref::SubViewOp>();
-  if (!view)
+  if (!view ||
+      !scf::ForOp(nest.front()).isDefinedOutsideOfLoop(view.getSource()))
     return std::nullopt;
   Row row{view.getSource(), {}};
   for (scf::ForOp loop : nest) {

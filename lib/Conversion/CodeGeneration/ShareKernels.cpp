@@ -48,40 +48,79 @@ public:
 private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto entries = getManifest(module).getAs<ArrayAttr>("ops");
+    llvm::MapVector<SymbolRefAttr, SmallVector<Call>> calls = collect(module);
+    // None where an op that isn't registered may have some.
+    auto uses = SymbolTable::getSymbolUses(&module.getBodyRegion());
+    if (calls.empty() || !uses)
+      return;
+    DenseMap<SymbolRefAttr, size_t> numUses;
+    for (SymbolTable::SymbolUse use : *uses)
+      ++numUses[use.getSymbolRef()];
+    SymbolTable symbols(module);
     IRRewriter rewriter(&getContext());
-    for (func::FuncOp program : getEntryPrograms(module))
-      for (auto call : llvm::make_early_inc_range(
-               program.getBody().front().getOps<func::CallOp>())) {
-        auto mark = dyn_cast_or_null<tprt::MarkOp>(call->getPrevNode());
-        if (!mark || !entries)
-          continue;
-        int64_t nanoseconds =
-            estimate(cast<DictionaryAttr>(entries[mark.getIndex()]));
-        auto [known, isNew] = shared.try_emplace(call.getCalleeAttr(), 0);
-        if (isNew && nanoseconds >= minNanoseconds)
-          known->second = share(
-              rewriter, module.lookupSymbol<func::FuncOp>(call.getCallee()));
-        if (known->second == 0)
-          continue;
+    for (auto &[callee, all] : calls) {
+      if (all.front().nanoseconds < minNanoseconds ||
+          all.size() != numUses.lookup(callee))
+        continue;
+      int64_t count = share(
+          rewriter, symbols.lookup<func::FuncOp>(callee.getLeafReference()));
+      if (count == 0)
+        continue;
+      for (auto [call, nanoseconds] : all) {
         rewriter.setInsertionPoint(call);
         rewriter.replaceOpWithNewOp<tprt::ParallelOp>(
-            call, TypeRange(), call.getCallee(), call.getOperands(),
-            known->second, nanoseconds);
+            call, TypeRange(), call.getCallee(), call.getOperands(), count,
+            nanoseconds);
       }
+    }
   }
 
-  static int64_t estimate(DictionaryAttr op) {
-    auto get = [&](StringRef name) {
-      return op.getAs<IntegerAttr>(name).getInt();
-    };
-    return get("bytes") / kBytesPerNanosecond +
-           get("flops") / kFlopsPerNanosecond;
+  /// One that can be replaced, and what it takes by estimate.
+  struct Call {
+    func::CallOp op;
+    int64_t nanoseconds;
+  };
+
+  /// The calls behind marks in the entry programs, by kernel.
+  static llvm::MapVector<SymbolRefAttr, SmallVector<Call>>
+  collect(ModuleOp module) {
+    llvm::MapVector<SymbolRefAttr, SmallVector<Call>> calls;
+    auto entries = getManifest(module).getAs<ArrayAttr>("ops");
+    if (!entries)
+      return calls;
+    for (func::FuncOp program : getEntryPrograms(module))
+      for (auto call : program.getOps<func::CallOp>()) {
+        auto mark = dyn_cast_or_null<tprt::MarkOp>(call->getPrevNode());
+        if (!mark)
+          continue;
+        if (std::optional<int64_t> nanoseconds = estimate(entries, mark))
+          calls[call.getCalleeAttr()].push_back({call, *nanoseconds});
+      }
+    return calls;
+  }
+
+  /// None where the manifest doesn't say what the marked op does.
+  static std::optional<int64_t> estimate(ArrayAttr entries, tprt::MarkOp mark) {
+    uint64_t index = mark.getIndex();
+    auto entry = index < entries.size()
+                     ? dyn_cast<DictionaryAttr>(entries[index])
+                     : DictionaryAttr();
+    if (!entry)
+      return std::nullopt;
+    auto bytes = entry.getAs<IntegerAttr>("bytes"),
+         flops = entry.getAs<IntegerAttr>("flops");
+    if (!bytes || !flops)
+      return std::nullopt;
+    return bytes.getInt() / kBytesPerNanosecond +
+           flops.getInt() / kFlopsPerNanosecond;
   }
 
   /// Makes `kernel` a function of a range, and returns how many iterations it
   /// has; 0 where it stays as it is.
   int64_t share(IRRewriter &rewriter, func::FuncOp kernel) {
+    if (!kernel.isPrivate() || kernel.isExternal() ||
+        kernel.getNumResults() != 0)
+      return 0;
     SmallVector<Operation *> loops; // ops that aren't repeated in each part
     for (Operation &op : kernel.getBody().front().without_terminator())
       if (!isMemoryEffectFree(&op) && !isa<memref::AllocaOp>(op))
@@ -218,9 +257,6 @@ private:
     rewriter.eraseOp(outermost);
     return total;
   }
-
-  /// Iterations by kernel; 0 where it isn't shared.
-  DenseMap<Attribute, int64_t> shared;
 };
 
 } // namespace

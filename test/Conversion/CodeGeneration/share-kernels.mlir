@@ -227,3 +227,159 @@ module attributes {tprt.manifest = {ops = [{bytes = 8000000 : i64, flops = 0 : i
     return
   }
 }
+
+// -----
+
+// A kernel has one signature: it stays as it is where one of its calls would, without a mark, in a region, or in a
+// function that is no entry program.
+
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: tprt.parallel
+// CHECK: func.func private @sometimes_marked(%{{[a-z0-9]+}}: memref<512x512xf32>, %{{[a-z0-9]+}}: memref<512x512xf32>) {
+// CHECK: func.func private @also_in_loop(%{{[a-z0-9]+}}: memref<512x512xf32>, %{{[a-z0-9]+}}: memref<512x512xf32>) {
+// CHECK: func.func private @also_elsewhere(%{{[a-z0-9]+}}: memref<512x512xf32>, %{{[a-z0-9]+}}: memref<512x512xf32>) {
+
+#id = affine_map<(a, b) -> (a, b)>
+!b = memref<512x512xf32>
+module attributes {tprt.manifest = {ops = [{bytes = 2097152 : i64, flops = 0 : i64}]}} {
+  func.func @main(%x: !b, %y: !b) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    tprt.mark 0
+    call @sometimes_marked(%x, %y) : (!b, !b) -> ()
+    call @sometimes_marked(%x, %y) : (!b, !b) -> ()
+    tprt.mark 0
+    call @also_in_loop(%x, %y) : (!b, !b) -> ()
+    scf.for %i = %c0 to %c2 step %c1 {
+      tprt.mark 0
+      func.call @also_in_loop(%x, %y) : (!b, !b) -> ()
+    }
+    tprt.mark 0
+    call @also_elsewhere(%x, %y) : (!b, !b) -> ()
+    return
+  }
+  func.func @other(%x: !b, %y: !b) {
+    tprt.mark 0
+    call @also_elsewhere(%x, %y) : (!b, !b) -> ()
+    return
+  }
+  func.func private @sometimes_marked(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+  func.func private @also_in_loop(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+  func.func private @also_elsewhere(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+}
+
+// -----
+
+// What the manifest doesn't say isn't guessed.
+
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-4: call @
+// CHECK: tprt.parallel @known
+
+#id = affine_map<(a, b) -> (a, b)>
+!b = memref<512x512xf32>
+module attributes {tprt.manifest = {ops = [{bytes = 2097152 : i64, flops = 0 : i64}, {bytes = 2097152 : i64}, {flops = 0 : i64}, "?"]}} {
+  func.func @main(%x: !b, %y: !b) {
+    tprt.mark 1
+    call @no_flops(%x, %y) : (!b, !b) -> ()
+    tprt.mark 2
+    call @no_bytes(%x, %y) : (!b, !b) -> ()
+    tprt.mark 3
+    call @no_dictionary(%x, %y) : (!b, !b) -> ()
+    tprt.mark 4
+    call @no_entry(%x, %y) : (!b, !b) -> ()
+    tprt.mark 0
+    call @known(%x, %y) : (!b, !b) -> ()
+    return
+  }
+  func.func private @no_flops(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+  func.func private @no_bytes(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+  func.func private @no_dictionary(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+  func.func private @no_entry(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+  func.func private @known(%x: !b, %y: !b) {
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !b) outs(%y : !b) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    }
+    return
+  }
+}
+
+// -----
+
+// The source of these rows is another in each iteration: all of them write to the last one.
+
+// CHECK-LABEL: func.func @main
+// CHECK: call @moving
+
+!row = memref<1x512xf32, strided<[512, 1], offset: ?>>
+!rest = memref<?x512xf32, strided<[512, 1], offset: ?>>
+#id2 = affine_map<(i, j) -> (i, j)>
+module attributes {tprt.manifest = {ops = [{bytes = 2097152 : i64, flops = 0 : i64}]}} {
+  func.func @main(%x: memref<512x512xf32>) {
+    tprt.mark 0
+    call @moving(%x) : (memref<512x512xf32>) -> ()
+    return
+  }
+  func.func private @moving(%x: memref<512x512xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c511 = arith.constant 511 : index
+    %c512 = arith.constant 512 : index
+    scf.for %i = %c0 to %c512 step %c1 {
+      %j = arith.subi %c511, %i : index
+      %n = arith.addi %i, %c1 : index
+      %rest = memref.subview %x[%j, 0] [%n, 512] [1, 1] : memref<512x512xf32> to !rest
+      %a = memref.subview %rest[%i, 0] [1, 512] [1, 1] : !rest to !row
+      linalg.generic {indexing_maps = [#id2], iterator_types = ["parallel", "parallel"]} outs(%a : !row) {
+      ^bb0(%o: f32):
+        %m = arith.addf %o, %o : f32
+        linalg.yield %m : f32
+      }
+    }
+    return
+  }
+}
