@@ -637,7 +637,7 @@ def PredictTraffic : Pass<"tp-predict-traffic", "::mlir::ModuleOp"> {
     - `SharedPasses`, `LeastSharedPasses`: how often shared memory's banks are accessed, and how often they would be without conflicts.
 
     An index that comes from memory is taken for its own position there: lookups without repeats. What depends on floats is taken as true. Each kernel is a remark of the
-    category `tp-predict-traffic`, with its `Blocks`, `Threads` and `Launches`:
+    category `tp-predict-traffic`, with its `Blocks`, `Threads` and `Launches`. One without known sizes of its grid and its blocks, of one dimension, is an error.
 
     ```
     $ tp-opt ranks.mlir --tp-lower-to-kernels --tp-predict-traffic --remarks-filter=tp-predict-traffic --remark-format=emitRemark -o /dev/null

@@ -364,7 +364,8 @@ private:
     SmallVector<int64_t, 64> touched;
     for (int64_t warp = 0; warp < numThreads; warp += kWarpSize) {
       touched.clear();
-      for (int64_t i = warp; i < warp + kWarpSize; ++i) {
+      for (int64_t i = warp, end = std::min(warp + kWarpSize, numThreads);
+           i < end; ++i) {
         if (!isActive[i] || address[i] < 0 ||
             address[i] + width > bytes[buffer])
           continue;
@@ -409,11 +410,12 @@ private:
   /// 128 bytes go at a time, unless two words of them are in one bank.
   void touchShared(const Lanes &address, int64_t width, const Lanes &isActive) {
     int64_t words = std::max<int64_t>(width / kBankBytes, 1),
-            group = kWarpSize / words;
+            group = std::max<int64_t>(kWarpSize / words, 1);
     for (int64_t first = 0; first < numThreads; first += group) {
       SmallVector<SmallVector<int64_t, 4>, kNumBanks> banks(kNumBanks);
       size_t passes = 0;
-      for (int64_t i = first; i < first + group; ++i)
+      for (int64_t i = first, end = std::min(first + group, numThreads);
+           i < end; ++i)
         for (int64_t w = 0; isActive[i] && w < words; ++w) {
           int64_t word = address[i] / kBankBytes + w;
           auto &bank = banks[word % kNumBanks];
@@ -442,13 +444,22 @@ public:
 
 private:
   void runOnOperation() override {
+    if (maxBlocks < 1) {
+      getOperation().emitError("'max-blocks' must be at least 1, and is ")
+          << maxBlocks;
+      return signalPassFailure();
+    }
     llvm::MapVector<Operation *, int64_t> launches;
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       ++launches[SymbolTable::lookupNearestSymbolFrom(launch,
                                                       launch.getKernel())];
     });
     for (auto [op, count] : launches) {
-      auto kernel = cast<gpu::GPUFuncOp>(op);
+      auto kernel = dyn_cast_or_null<gpu::GPUFuncOp>(op);
+      if (!kernel) // compiled already
+        continue;
+      if (failed(verifySizes(kernel)))
+        return signalPassFailure();
       Interpreter interpreter(kernel, maxBlocks);
       interpreter.run();
       Traffic traffic = interpreter.getTraffic();
@@ -465,6 +476,17 @@ private:
           << remark::metric("Threads", kernel.getKnownBlockSizeAttr()[0]);
     }
     markAllAnalysesPreserved();
+  }
+
+  static LogicalResult verifySizes(gpu::GPUFuncOp kernel) {
+    for (DenseI32ArrayAttr sizes :
+         {kernel.getKnownGridSizeAttr(), kernel.getKnownBlockSizeAttr()})
+      if (!sizes || sizes.size() != 3 || sizes[0] < 1 || sizes[1] != 1 ||
+          sizes[2] != 1)
+        return kernel.emitOpError("needs 'known_grid_size' and "
+                                  "'known_block_size' of one dimension, as "
+                                  "'tp-map-kernels-to-gpu' gives them");
+    return success();
   }
 };
 
