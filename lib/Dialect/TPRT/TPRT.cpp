@@ -3,10 +3,12 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 using namespace mlir::tprt;
@@ -256,12 +258,16 @@ CollectiveWaitOp::bufferize(RewriterBase &rewriter,
                             const bufferization::BufferizationOptions &options,
                             bufferization::BufferizationState &state) {
   CollectiveStartOp start;
-  for (Operation *op = getOperation()->getPrevNode(); op && !start;
-       op = op->getPrevNode())
-    if (auto candidate = dyn_cast<CollectiveStartOp>(op);
-        candidate && candidate.getId() == getId() &&
-        candidate.getResults().empty())
-      start = candidate;
+  if (auto started = getOutput().getDefiningOp<bufferization::ToTensorOp>())
+    for (Operation *user :
+         started.getBuffer().getUsers()) // the newest is first
+      if (auto candidate = dyn_cast<CollectiveStartOp>(user);
+          candidate && candidate.getId() == getId() &&
+          candidate.getOutput() == started.getBuffer() &&
+          candidate->getBlock() == getOperation()->getBlock()) {
+        start = candidate;
+        break;
+      }
   if (!start)
     return emitOpError("waits for collective ")
            << getId() << ", which isn't started before it in its block";
@@ -289,6 +295,17 @@ CollectiveWaitOp::bufferize(RewriterBase &rewriter,
 //===----------------------------------------------------------------------===//
 // GemmOp
 //===----------------------------------------------------------------------===//
+
+/// What `buffer` is a view of. Parts of an arena, which don't overlap while
+/// both are in use, are buffers of their own.
+static Value getWholeBuffer(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
+    if (isa<memref::ViewOp>(view.getOperation()))
+      break;
+    buffer = view.getViewSource();
+  }
+  return buffer;
+}
 
 LogicalResult GemmOp::verify() {
   auto elementOf = [](Value v) {
@@ -318,6 +335,11 @@ LogicalResult GemmOp::verify() {
            << getBStrides() << " for " << k << "x" << n;
   if (getAccumulate() && getAddend())
     return emitOpError("accumulates, and has an addend beside C");
+  Value written = getWholeBuffer(getC());
+  if (getAddend() && getWholeBuffer(getAddend()) == written)
+    return emitOpError("the addend is in C's buffer");
+  if (getFactor() && getWholeBuffer(getFactor()) == written)
+    return emitOpError("the factor is in C's buffer");
   auto verifyStrides = [&](Value operand,
                            std::optional<ArrayRef<int64_t>> strides,
                            StringRef name) -> LogicalResult {

@@ -80,6 +80,27 @@ func.func @gemm_adds_twice(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref
 
 // -----
 
+func.func @gemm_addend_in_c(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
+  // expected-error @+1 {{the addend is in C's buffer}}
+  tprt.gemm %a, %b into %c addend %c [16, 0, 0] sizes [8, 16, 4] batch [1, 1]
+    a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32> addend memref<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @gemm_factor_in_c(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
+  %v = memref.subview %c[0, 0] [8, 16] [1, 1] : memref<8x16xf32> to memref<8x16xf32, strided<[16, 1]>>
+  // expected-error @+1 {{the factor is in C's buffer}}
+  tprt.gemm %a, %b into %c factor %v [16, 0, 0] sizes [8, 16, 4] batch [1, 1]
+    a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<8x16xf32> factor memref<8x16xf32, strided<[16, 1]>>
+  return
+}
+
+// -----
+
 func.func @gemm_strides(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>) {
   // expected-error @+1 {{needs 3 strides of the factor, and only where there is one}}
   tprt.gemm %a, %b into %c factor %a [16] sizes [8, 16, 4] batch [1, 1]

@@ -171,7 +171,7 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
 
     **Constraints:** (C1) one element type, floating point; (C2) of a's row and column stride one is
     1, of b's likewise, and the other is at least the size of the dimension with stride 1; (C3) what accumulates has no
-    addend, which overlaps no part of C, nor does the factor.
+    addend, which is in another buffer than C, as is the factor; parts of an arena, by `memref.view`, are other buffers.
   }];
   let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a, Arg<TPRT_StridedBuffer, "B", [MemRead]>:$b,
                        Arg<TPRT_StridedBuffer, "C", [MemRead, MemWrite]>:$c,
