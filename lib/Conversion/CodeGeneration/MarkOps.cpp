@@ -106,7 +106,8 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
   void runOnOperation() override {
     SmallVector<Attribute> entries;
     DenseMap<Attribute, int64_t> known;
-    for (func::FuncOp program : getEntryPrograms(getOperation()))
+    for (func::FuncOp program : getEntryPrograms(getOperation())) {
+      weights = getWeights(program);
       for (Operation &op : program.getBody().front()) {
         std::optional<Work> work = getWork(&op);
         if (!work)
@@ -118,6 +119,7 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
         OpBuilder b(&op);
         tprt::MarkOp::create(b, op.getLoc(), it->second);
       }
+    }
     setManifestEntry(getOperation(), "ops",
                      ArrayAttr::get(&getContext(), entries));
   }
@@ -162,25 +164,23 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
          b.getNamedAttr("a", product.getAStridesAttr()),
          b.getNamedAttr("b", product.getBStridesAttr()),
          b.getNamedAttr("c", product.getCStridesAttr()),
-         b.getNamedAttr("weight", b.getBoolAttr(isWeight(product.getB())))});
+         b.getNamedAttr("weight", b.getBoolAttr(weights.contains(
+                                      getRootBuffer(product.getB()))))});
   }
 
-  /// Whether `buffer` is one of a parameter that the program doesn't update.
-  bool isWeight(Value buffer) {
-    auto argument = dyn_cast<BlockArgument>(getRootBuffer(buffer));
-    if (!argument)
-      return false;
-    auto program = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  /// The buffers of parameters that `program` doesn't update.
+  DenseSet<Value> getWeights(func::FuncOp program) {
+    DenseSet<Value> result;
     auto parameters =
         getManifest(getOperation()).getAs<ArrayAttr>("parameters");
-    if (!program || !parameters)
-      return false;
-    SmallVector<BlockArgument> arguments =
-        getArguments(program, Role::Parameter);
-    auto found = llvm::find(arguments, argument);
-    return found != arguments.end() &&
-           !cast<DictionaryAttr>(parameters[found - arguments.begin()])
-                .contains("updated");
+    if (!parameters)
+      return result;
+    for (auto [argument, parameter] :
+         llvm::zip(getArguments(program, Role::Parameter),
+                   parameters.getAsRange<DictionaryAttr>()))
+      if (!parameter.contains("updated"))
+        result.insert(argument);
+    return result;
   }
 
   DictionaryAttr describe(Operation *op, const Work &work) {
@@ -214,6 +214,7 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
   }
 
   DenseMap<Attribute, Work> kernels;
+  DenseSet<Value> weights; ///< of the program that is marked
 };
 
 } // namespace

@@ -80,7 +80,7 @@ void ThreadLoops::writeTile(const LoopPlan &plan, Value number,
     return coordinates;
   };
 
-  DenseMap<OpOperand *, Value> buffers;
+  SmallVector<std::pair<OpOperand *, Value>> buffers;
   for (auto [access, flat] : llvm::zip_equal(plan.accesses, flats)) {
     if (access.tileLanes == 0)
       continue;
@@ -88,7 +88,7 @@ void ThreadLoops::writeTile(const LoopPlan &plan, Value number,
         cast<MemRefType>(access.operand->get().getType()).getElementType();
     Value buffer =
         addToBlock(MemRefType::get({tile.columns, tile.rows + 1}, element));
-    buffers[access.operand] = buffer;
+    buffers.push_back({access.operand, buffer});
     OpBuilder::InsertionGuard guard(b);
     auto [row, column] = enterParts(tile.rows, access.tileLanes, tile.columns);
     Coordinates coordinates = getCoordinates(row, column);
