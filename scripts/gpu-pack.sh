@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Packs what scripts/gpu-check.sh needs on a machine with a GPU but without MLIR: the runtime's sources, the headers and
 # libraries that it is built with, and programs compiled for CUDA devices and for the fake one: small examples with their
-# weights, inputs, and results on the CPU; the same for MiniLM, MLPs of all types of floats, and a training step, whose weights
+# weights, inputs, and results on the CPU, first steps of those that train among them; the same for MiniLM, MLPs of all types of floats, and a training step, whose weights
 # `tp-run --random` draws on either machine, so that none are packed; and a block of Llama 3 8B to time, whose weights are
 # drawn, too. Needs a finished build with the CUDA target, and the Python environment of setup.sh.
 #
@@ -135,6 +135,26 @@ save_file({name: x for name, x in load_file(sys.argv[1]).items() if x.dtype.kind
     result=$("$bin/tp-run" --describe "$made/minilm/plan-$ranks/model.tpx" | awk '/^outputs/ { getline; print $1 }')
     add_random "minilm-$ranks" "$made/minilm/plan-$ranks/ranks.mlir" "$result" 1e-4 \
       --weights cases/inputs/minilm.safetensors --input ids=cases/inputs/ids.npy --input mask=cases/inputs/mask.npy
+  done
+
+  # Three steps of the examples that train, each on its first batch.
+  "$python" examples/train_digits/run.py --bin "$bin" --out "$made/train_digits"
+  "$python" examples/train_charlm/run.py --bin "$bin" --out "$made/train_charlm" --steps 2 --characters 1
+  "$python" -c '
+import sys
+import numpy as np
+made, inputs = sys.argv[1:]
+np.save(f"{inputs}/digits-x.npy", np.load(f"{made}/train_digits/images.npy")[:64])
+np.save(f"{inputs}/digits-target.npy", np.load(f"{made}/train_digits/classes.npy")[:64])
+tokens = np.fromfile(f"{made}/train_charlm/tokens.bin", np.uint16).astype(np.int64)
+np.save(f"{inputs}/charlm-ids.npy", tokens[: 8 * 128].reshape(8, 128))
+np.save(f"{inputs}/charlm-target.npy", tokens[1 : 8 * 128 + 1].reshape(8, 128))
+' "$made" "$pack/cases/inputs"
+  for name in digits charlm; do
+    cp "$made/train_$name/train/model.safetensors" "$pack/cases/inputs/$name.safetensors"
+    first=$([ $name = digits ] && echo x || echo ids)
+    add_random "train-$name-4" "$made/train_$name/train/ranks.mlir" loss 1e-4 --weights "cases/inputs/$name.safetensors" \
+      --input "$first=cases/inputs/$name-$first.npy" --input "target=cases/inputs/$name-target.npy"
   done
 fi
 
