@@ -50,6 +50,19 @@ TEST(Safetensors, TensorsKeepTheFileMapped) {
   EXPECT_EQ(getElements<int32_t>(tensor), std::vector<int32_t>{7});
 }
 
+TEST(Safetensors, ALoopMayRunOverTheEntriesOfATemporary) {
+  TemporaryDirectory directory;
+  std::string path = directory.write(
+      "w",
+      makeFile(
+          R"({"a": {"dtype": "I32", "shape": [1], "data_offsets": [0, 4]}})",
+          std::string_view("\7\0\0\0", 4)));
+  int64_t numBytes = 0;
+  for (const auto &[name, entry] : Safetensors::open(path).getEntries())
+    numBytes += entry.numBytes;
+  EXPECT_EQ(numBytes, 4);
+}
+
 struct MalformedFile {
   const char *name;
   std::string bytes;

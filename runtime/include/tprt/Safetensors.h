@@ -15,6 +15,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 namespace tprt {
 
@@ -40,8 +41,12 @@ public:
   /// overlapping, or not fitting to shape and dtype.
   static Safetensors open(const std::string &path);
 
-  const std::map<std::string, SafetensorsEntry> &getEntries() const {
+  const std::map<std::string, SafetensorsEntry> &getEntries() const & {
     return entries;
+  }
+  /// By value, so that a loop over what a call returns keeps the entries.
+  std::map<std::string, SafetensorsEntry> getEntries() && {
+    return std::move(entries);
   }
   const std::string &getPath() const { return path; }
 
