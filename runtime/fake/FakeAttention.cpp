@@ -67,7 +67,19 @@ static bool check(const GradientArguments &a) {
                       args.columns, args.width, width) &&
          (numRows == 0 ||
           checkMemory(a.statistics,
-                      numRows * 2 * std::max<int64_t>(width, sizeof(float))));
+                      numRows * 3 * std::max<int64_t>(width, sizeof(float))));
+}
+
+static bool check(const HiddenArguments &a) {
+  constexpr int64_t width = 2;
+  auto count = [&](const int64_t *strides, int64_t columns) {
+    return (a.batches - 1) * strides[0] + (a.heads - 1) * strides[1] +
+           (a.rows - 1) * strides[2] + (columns - 1) * strides[3] + 1;
+  };
+  return checkMemory(a.mask, count(a.maskStrides, a.columns) * width) &&
+         checkMemory(a.output, count(a.outputStrides, a.width) * width) &&
+         checkMemory(a.statistics,
+                     a.batches * a.heads * a.rows * sizeof(float));
 }
 
 template <typename Arguments, void (*kernel)(const Arguments)>
@@ -90,6 +102,10 @@ CUfunc_st fake::makeAttention(const std::string &name) {
   if (name == "tprt_attention_key_gradient_" #DTYPE)                           \
     return makeKernel<GradientArguments, tprt_attention_key_gradient_##DTYPE>( \
         name);
+  if (name == "tprt_attention_hidden_rows_f16")
+    return makeKernel<HiddenArguments, tprt_attention_hidden_rows_f16>(name);
+  if (name == "tprt_attention_hidden_rows_bf16")
+    return makeKernel<HiddenArguments, tprt_attention_hidden_rows_bf16>(name);
   KERNELS_OF(f32)
   KERNELS_OF(f64)
   KERNELS_OF(f16)

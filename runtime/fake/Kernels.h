@@ -22,8 +22,8 @@ struct CUfunc_st {
 namespace tprt::fake {
 
 /// A kernel of the runtime's own: tprt_reduce_REDUCTION_DTYPE,
-/// tprt_attention_DTYPE, tprt_attention_query_gradient_DTYPE or
-/// tprt_attention_key_gradient_DTYPE.
+/// tprt_attention_DTYPE, tprt_attention_query_gradient_DTYPE,
+/// tprt_attention_key_gradient_DTYPE or tprt_attention_hidden_rows_DTYPE.
 cuda::CUfunc_st makeOwn(const std::string &name);
 /// Those of them that are attention's.
 cuda::CUfunc_st makeAttention(const std::string &name);

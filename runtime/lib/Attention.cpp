@@ -256,8 +256,7 @@ public:
                         /*accumulate=*/false);
       for (int64_t i = 0; i < rows; ++i) {
         T *row = output + i * args.width;
-        if (args.columns > 0)
-          scaleRow(row, T(1) / sums[i], args.width);
+        scaleRow(row, T(1) / sums[i], args.width);
         storeRow(row, args.width, result + (top + i) * args.output.row,
                  args.output.col);
       }

@@ -9,6 +9,19 @@
 
 using namespace tprt;
 
+/// What exponentials are differences from. Infinities have no difference: where
+/// all elements are -inf, any number makes 0 of them.
+template <typename T>
+static T getReference(T maximum) {
+  return maximum == -std::numeric_limits<T>::infinity() ? T(0) : maximum;
+}
+
+/// A sum of 0 is that of a row of -inf: elsewhere the maximum adds 1.
+template <typename T>
+static T getDivisor(T sum) {
+  return sum == 0 ? T(1) : sum;
+}
+
 static_assert(numLanes == softmaxPadding);
 
 TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count) {
@@ -23,6 +36,7 @@ TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count) {
   float maximum = highest[0];
   for (int64_t i = 1; i < softmaxPadding; ++i)
     maximum = highest[i] > maximum ? highest[i] : maximum;
+  maximum = getReference(maximum);
 
   Lanes sums = {};
   for (int64_t i = 0; i < count; i += softmaxPadding) {
@@ -34,20 +48,21 @@ TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count) {
   float sum = 0;
   for (int64_t i = 0; i < softmaxPadding; ++i)
     sum += sums[i];
-  return sum;
+  return getDivisor(sum);
 }
 
 float tprt::exponentiate(float *row, int64_t count) {
-  return count ? exponentiateRow(row, count) : 0.0f;
+  return count ? exponentiateRow(row, count) : 1.0f;
 }
 
 double tprt::exponentiate(double *row, int64_t count) {
   double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
   for (int64_t i = 0; i < count; ++i)
     maximum = row[i] > maximum ? row[i] : maximum;
+  maximum = getReference(maximum);
   for (int64_t i = 0; i < count; ++i)
     sum += row[i] = std::exp(row[i] - maximum);
-  return sum;
+  return getDivisor(sum);
 }
 
 TPRT_MULTIVERSION static void differentiateRow(float *exponentials, float sum,

@@ -12,13 +12,13 @@ namespace tprt {
 inline constexpr int64_t softmaxPadding = 16;
 
 /// Replaces `count` elements, a multiple of softmaxPadding, by exp(x - their
-/// maximum), and returns the sum. An element of -inf becomes 0; where all are
-/// -inf, or one is NaN, the sum is NaN. Within 2 units in the last place, and
-/// the same bits on every CPU that has fused multiply-adds.
+/// maximum), and returns what to divide them by: their sum, or 1 where all are
+/// -inf, which become 0. It is NaN where an element is. Within 2 units in the
+/// last place, and the same bits on every CPU that has fused multiply-adds.
 float exponentiate(float *row, int64_t count);
 double exponentiate(double *row, int64_t count);
 
-/// A row's probabilities p, `exponentials` divided by their `sum`, and the
+/// A row's probabilities p, `exponentials` divided by `sum`, and the
 /// gradient of its scores, p * (w - Σ p * w), from that of the probabilities,
 /// w. They replace `exponentials` and w, in `gradient`; `count` is a multiple
 /// of softmaxPadding.

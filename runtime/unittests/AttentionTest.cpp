@@ -4,6 +4,7 @@
 #include "TestUtils.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 using namespace tprt;
@@ -102,7 +103,26 @@ struct Problem {
     args.mask_strides.row = c.maskPerRow ? c.columns : 0;
     args.mask_strides.col = 1;
     for (size_t i = 0; i < keep.size(); ++i)
-      keep[i] = i % c.columns == 0 || generator() % 3 != 0;
+      keep[i] = !isHidden(i) && generator() % 3 != 0;
+    for (size_t i = 0; i < keep.size(); ++i)
+      if (isHidden(i) || generator() % 5 == 0)
+        hide(i);
+  }
+
+  /// Whether the mask hides all of the row that element `i` of it is in.
+  bool isHidden(int64_t i) const { return i / c.columns % 3 == 1; }
+
+  /// Makes element `i` of the mask that is added -inf.
+  void hide(int64_t i) {
+    constexpr double wide = -INFINITY;
+    constexpr float single = -INFINITY;
+    added.values[i] = wide;
+    if (c.dtype == Dtype::F64)
+      std::memcpy(&added.bytes[i * 8], &wide, 8);
+    else if (c.dtype == Dtype::F32)
+      std::memcpy(&added.bytes[i * 4], &single, 4);
+    else
+      convertFromF32(c.dtype, &single, &added.bytes[i * 2], 1);
   }
 
   const void *getMask() const {
@@ -135,7 +155,7 @@ struct Problem {
       sum += weights[j] = isSeen ? std::exp(score) : 0;
     }
     for (double &weight : weights)
-      weight /= sum;
+      weight /= sum == 0 ? 1 : sum; // of a row that sees nothing
     return weights;
   }
 
@@ -368,8 +388,12 @@ TEST(Attention, WhatIsMaskedHasNoWeight) {
   float low = -INFINITY;
   std::vector<float> output = attendTwoRows({low, 0, low, low});
   EXPECT_EQ(output[0], 3.0f);
-  EXPECT_TRUE(std::isnan(output[1])) << "a row that sees nothing";
+  EXPECT_EQ(output[1], 0.0f) << "a row that sees nothing";
   EXPECT_TRUE(std::isnan(attendTwoRows({0, NAN, 0, 0})[0]));
+  EXPECT_TRUE(std::isnan(attendTwoRows({low, NAN, 0, 0})[0]));
+  // Hidden by numbers, a row is seen evenly.
+  float least = std::numeric_limits<float>::lowest();
+  EXPECT_EQ(attendTwoRows({least, least, 0, 0})[0], 2.0f);
 }
 
 TEST(Attention, InvalidArguments) {

@@ -261,17 +261,38 @@ for dtype in FLOATS:
         keep[..., 0] = True
         inputs = qkv(key_heads=2) + [keep]
         case(f"attention grouped, bool mask {shape} {suffix}", "nn.attention %0, %1, %2 mask %3 scale 0.5 : {sig}", inputs, attention(0.5))
+        # Rows that see nothing: one, or all of a sequence or head.
+        keep = keep.clone()
+        keep[(-1,) * (len(shape) - 1)] = False
+        inputs = qkv(key_heads=2) + [keep]
+        case(f"attention hidden rows, bool mask {shape} {suffix}", "nn.attention %0, %1, %2 mask %3 scale 0.5 : {sig}", inputs, attention(0.5))
+        inputs = qkv() + [rand(*shape, dtype=dtype).masked_fill(~keep, -math.inf)]
+        case(f"attention hidden rows, mask {shape} {suffix}", "nn.attention %0, %1, %2 mask %3 scale 0.5 : {sig}", inputs, attention(0.5))
+        # Hidden by numbers, a row sees all alike. In f16, scores count beside them.
+        if dtype != torch.float16:
+            inputs = qkv() + [torch.zeros(shape, dtype=dtype).masked_fill(~keep, torch.finfo(dtype).min)]
+            case(f"attention lowest numbers, mask {shape} {suffix}", "nn.attention %0, %1, %2 mask %3 scale 0.5 : {sig}", inputs, attention(0.5))
     case(f"attention grouped, causal {suffix}", "nn.attention causal %0, %1, %2 scale 0.5 : {sig}", qkv(8, 2, key_length=5), attention(0.5, True))
     case(f"attention one key head {suffix}", "nn.attention %0, %1, %2 scale 0.5 : {sig}", qkv(4, 1), attention(0.5))
 case("attention rank 3", "nn.attention %0, %1, %2 scale 0.5 : {sig}", [rand(2, 5, 8), rand(2, 7, 8), rand(2, 7, 6)], attention(0.5))
 
 
 def naive_attention(q, k, v, mask):
-    return torch.softmax((q @ k.transpose(-1, -2)).masked_fill(~mask, -math.inf), -1) @ v
+    return torch.softmax((q @ k).masked_fill(~mask, -math.inf), -1) @ v
 
 
+# A softmax that isn't attention's gives NaN for a row of -inf.
 keep = torch.tensor([[True, False, True], [False, False, False]])
-case("attention with an empty row", "nn.attention %0, %1, %2 mask %3 scale 1.0 : {sig}", [rand(1, 1, 2, 4), rand(1, 1, 3, 4), rand(1, 1, 3, 4), keep], naive_attention)
+case(
+    "special, attention by hand",
+    "%s = nn.matmul %0, %1 : ({t0}, {t1}) -> tensor<2x3xf32>\n"
+    "%l = nn.constant dense<0xFF800000> : tensor<f32>\n"
+    "%h = nn.where %3, %s, %l : ({t3}, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>\n"
+    "%w = nn.softmax %h dim 1 : tensor<2x3xf32>\n"
+    "%r = nn.matmul %w, %2 : (tensor<2x3xf32>, {t2}) -> {t}",
+    [rand(2, 4), rand(4, 3), rand(3, 4), keep],
+    naive_attention,
+)
 case(
     "attention from and to (batch, length, heads)",
     "%q = nn.transpose %0 [0, 2, 1, 3] : {t0} -> tensor<2x4x5x8xf32>\n"

@@ -319,8 +319,6 @@ class Graph:
                 ((length, length), (batch, 1, 1, length), (batch, heads, length, length), (1, heads, 1, length))
             )
             mask = self.source(shape, torch.float64 if kind == "mask" else torch.bool)
-            if kind == "bool mask":
-                mask.tensor[..., 0] = True
             operands.append(mask)
             text = "mask {3} "
         expected = F.scaled_dot_product_attention(

@@ -163,6 +163,34 @@ offsetBy(const std::map<int64_t, const void *> &operands,
   return result;
 }
 
+/// Runs `forward`. What cuDNN gives for a row of which an added mask hides all
+/// isn't said: it becomes 0, and so does its statistic, from which the gradient
+/// computes weights of 0.
+void Attention::runForward(const Form &form, const tprt_attention_args &args,
+                           const std::map<int64_t, void *> &operands,
+                           std::byte *workspace, CUstream stream) {
+  form.forward->run(handle, operands, workspace);
+  if (args.mask != TPRT_ADDED_MASK)
+    return;
+  const std::map<int64_t, DnnShape> &shapes = form.calls.attention.operands;
+  const DnnShape &output = shapes.at(DnnOutput), &mask = shapes.at(DnnMask);
+  HiddenRowsArguments arguments = {};
+  arguments.batches = output.sizes[0];
+  arguments.heads = output.sizes[1];
+  arguments.rows = args.rows;
+  arguments.columns = args.columns;
+  arguments.width = args.width;
+  for (size_t d = 0; d < 4; ++d) {
+    arguments.maskStrides[d] = mask.sizes[d] == 1 ? 0 : mask.strides[d];
+    arguments.outputStrides[d] = output.strides[d];
+  }
+  arguments.causal = args.causal;
+  arguments.mask = operands.at(DnnMask);
+  arguments.output = operands.at(DnnOutput);
+  arguments.statistics = static_cast<float *>(operands.at(DnnStatistics));
+  own.clearHiddenRows(arguments, static_cast<Dtype>(args.dtype), stream);
+}
+
 void Attention::run(const AttentionArguments &arguments, CUstream stream) {
   const tprt_attention_args &args = arguments.args;
   checkAttention(args);
@@ -187,7 +215,7 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
     call[DnnStatistics] = workspace;
-    form.forward->run(handle, call, workspace + form.rowBytes);
+    runForward(form, args, call, workspace + form.rowBytes, stream);
   }
 }
 
@@ -237,7 +265,7 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
     for (int64_t unread :
          {DnnGradient, DnnQueryGradient, DnnKeyGradient, DnnValueGradient})
       forward.erase(unread);
-    form.forward->run(handle, forward, rest);
+    runForward(form, args, forward, rest, stream);
     call[DnnRowSums] = rowSums;
     form.backward->run(handle, call, rest);
   }

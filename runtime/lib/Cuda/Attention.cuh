@@ -52,8 +52,6 @@ __device__ void store(__nv_bfloat16 *data, int64_t i, float value) {
 }
 __device__ float exponential(float x) { return expf(x); }
 __device__ double exponential(double x) { return exp(x); }
-__device__ float logarithm(float x) { return logf(x); }
-__device__ double logarithm(double x) { return log(x); }
 
 /// combine() of the values of all threads, for all of them.
 template <typename Acc, typename Combine>

@@ -36,6 +36,9 @@ private:
                 const DnnStrides &strides, bool isAligned, CUstream stream);
   void plan(Form &form, const tprt_attention_args &args,
             const DnnStrides &strides, bool isAligned, CUstream stream);
+  void runForward(const Form &form, const tprt_attention_args &args,
+                  const std::map<int64_t, void *> &operands,
+                  std::byte *workspace, CUstream stream);
   std::byte *getWorkspace(int64_t bytes);
 
   ContextPtr context;

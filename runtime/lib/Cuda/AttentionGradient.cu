@@ -20,11 +20,16 @@ struct GradientArguments {
   void *statistics;
 };
 
-/// Of a row: the logarithm of the sum of exponentials of scores, and the mean
-/// of the weights' gradients.
+/// Of a row: the maximum of its scores, what their exponentials are multiplied
+/// by, and the mean of the weights' gradients. The logarithm of a sum would be
+/// lost beside a large maximum.
 template <typename Acc>
 struct Statistics {
-  Acc logSum, mean;
+  Acc maximum, factor, mean;
+
+  __device__ Acc getWeight(Acc score) const {
+    return exponential(score - maximum) * factor;
+  }
 };
 
 /// The operands of one index of the batches, and one row or column of them in
@@ -121,7 +126,11 @@ __device__ void computeQueryGradient(const GradientArguments &arguments) {
         sumOfBlock(isSeen ? p * getWeightGradient(column) : Acc(0), scratch);
     maximum = highest;
   }
-  Statistics<Acc> statistics = {maximum + logarithm(sum), weighted / sum};
+  // Of a row that sees nothing, with scores of -inf, any numbers give weights
+  // of 0.
+  Statistics<Acc> statistics = {0, 0, 0};
+  if (sum != 0)
+    statistics = {maximum, 1 / sum, weighted / sum};
   if (threadIdx.x == 0)
     static_cast<Statistics<Acc> *>(
         arguments.statistics)[batch * args.rows + row] = statistics;
@@ -131,7 +140,7 @@ __device__ void computeQueryGradient(const GradientArguments &arguments) {
   for (int64_t first = 0; first < columns; first += numThreads) {
     int64_t column = first + threadIdx.x;
     if (column < columns)
-      factors[threadIdx.x] = exponential(getScore(column) - statistics.logSum) *
+      factors[threadIdx.x] = statistics.getWeight(getScore(column)) *
                              (getWeightGradient(column) - statistics.mean);
     __syncthreads();
     int64_t count = columns - first < numThreads ? columns - first : numThreads;
@@ -183,8 +192,8 @@ __device__ void computeKeyGradient(const GradientArguments &arguments) {
     if (row < args.rows) {
       Acc product = Head<T>::dot(key, head.query + row * args.query.row,
                                  args.query.col, args.depth);
-      Acc weight = exponential(head.getScore(product, row, column) -
-                               statistics[row].logSum);
+      Acc weight =
+          statistics[row].getWeight(head.getScore(product, row, column));
       Acc weightGradient =
           Head<T>::dot(value, head.gradient + row * args.output.row,
                        args.output.col, args.width);

@@ -107,8 +107,17 @@ void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
          stream);
 }
 
+void Kernels::clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
+                              CUstream stream) {
+  HiddenRowsArguments copy = arguments;
+  CUfunction kernel =
+      get(attention, tprt_attention_ptx, tprt_attention_ptx_end,
+          "tprt_attention_hidden_rows_" + std::string(toString(dtype)));
+  launch(kernel, copy.batches * copy.heads * copy.rows, &copy, stream);
+}
+
 int64_t Kernels::getStatisticsBytes(const tprt_attention_args &args) const {
-  constexpr int64_t numbersByRow = 2, largestBytes = sizeof(double);
+  constexpr int64_t numbersByRow = 3, largestBytes = sizeof(double);
   return countHeads(args) * args.rows * numbersByRow * largestBytes;
 }
 

@@ -27,6 +27,18 @@ struct AttentionArguments {
   void *output;
 };
 
+/// What cuDNN has computed, as another kernel of Attention.cu takes it: rows of
+/// an output with an added mask, batch x heads x rows x columns (width), and
+/// their statistics, batch x heads x rows without gaps.
+struct HiddenRowsArguments {
+  int64_t batches, heads, rows, columns, width;
+  int64_t maskStrides[4], outputStrides[4]; ///< 0 where the mask broadcasts
+  int32_t causal;
+  const void *mask;
+  void *output;
+  float *statistics;
+};
+
 /// As the kernels of AttentionGradient.cu take them.
 struct AttentionGradientArguments {
   tprt_attention_gradient_args args;
@@ -58,6 +70,10 @@ public:
   void attend(const AttentionArguments &arguments, CUstream stream);
   /// Enqueues its gradients; see tprt_attention_gradient.
   void attendBackwards(const AttentionGradientArguments &arguments,
+                       CUstream stream);
+  /// Enqueues that rows of which the mask hides all become 0, and so do their
+  /// statistics. `dtype` is f16 or bf16.
+  void clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
                        CUstream stream);
   int64_t getStatisticsBytes(const tprt_attention_args &args) const;
 

@@ -67,10 +67,29 @@ AttentionOperand::AttentionOperand(Device &device, Dtype dtype, int64_t count,
       reinterpret_cast<float *>(host.get())[i] = value;
     else if (dtype == Dtype::F64)
       reinterpret_cast<double *>(host.get())[i] = value;
-    else if (dtype == Dtype::I1) // each row sees something
-      reinterpret_cast<uint8_t *>(host.get())[i] = i % 8 == 0 || value > 0;
+    else if (dtype == Dtype::I1)
+      reinterpret_cast<uint8_t *>(host.get())[i] = value > 0;
     else
       convertFromF32(dtype, &value, host.get() + 2 * i, 1);
+  }
+  device.write({dtype, {count}, host}, makeBox({0}, {count}), dtype,
+               data.get());
+}
+
+void AttentionOperand::hideRows(Device &device, int64_t columns, int64_t offset,
+                                float lowest) {
+  for (int64_t i = offset; i < count; ++i) {
+    bool isHidden = (i - offset) / columns % 3 == 1 || i % 7 == 0;
+    if (!isHidden)
+      continue;
+    if (dtype == Dtype::I1)
+      reinterpret_cast<uint8_t *>(host.get())[i] = 0;
+    else if (dtype == Dtype::F32)
+      reinterpret_cast<float *>(host.get())[i] = lowest;
+    else if (dtype == Dtype::F64)
+      reinterpret_cast<double *>(host.get())[i] = lowest;
+    else
+      convertFromF32(dtype, &lowest, host.get() + 2 * i, 1);
   }
   device.write({dtype, {count}, host}, makeBox({0}, {count}), dtype,
                data.get());
@@ -88,6 +107,12 @@ void AttentionOperand::expectNear(Device &device, double tolerance,
   }
 }
 
+static float getLowest(const AttentionCase &c) {
+  if (!c.hidesByNumbers)
+    return -INFINITY;
+  return c.dtype == Dtype::F16 ? -65504.0f : -3e38f;
+}
+
 namespace {
 
 /// All operands of a case.
@@ -103,7 +128,10 @@ struct Operands {
         valueGradient(make(device, c.keyHeads * c.group * c.columns * c.width)),
         mask(device, c.mask == TPRT_BOOLEAN_MASK ? Dtype::I1 : c.dtype,
              numSequences * c.keyHeads * c.group * c.rows * c.columns + offset,
-             generator) {}
+             generator) {
+    if (c.mask != TPRT_NO_MASK && c.columns > 0)
+      mask.hideRows(device, c.columns, offset, getLowest(c));
+  }
 
   AttentionOperand make(Device &device, int64_t count) {
     return {device, dtype, numSequences * count + offset, generator};

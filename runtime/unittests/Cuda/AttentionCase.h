@@ -19,6 +19,8 @@ struct AttentionCase {
   bool causal = false;
   int32_t mask = TPRT_NO_MASK;
   bool maskPerRow = true, maskPerHead = false;
+  /// Rows are hidden by the lowest number, not by -inf: they see all alike.
+  bool hidesByNumbers = false;
   int64_t keyHeads = 2, group = 2;
   bool isHeadMajor =
       false; ///< a head's rows lie side by side, else a row's heads
@@ -31,6 +33,10 @@ class AttentionOperand {
 public:
   AttentionOperand(Device &device, Dtype dtype, int64_t count,
                    std::mt19937 &generator);
+
+  /// Makes a mask hide every third row whole, and some elements of the others,
+  /// by adding `lowest`. Rows begin behind `offset` elements.
+  void hideRows(Device &device, int64_t columns, int64_t offset, float lowest);
 
   /// What the device has, beside what the host has.
   void expectNear(Device &device, double tolerance, const char *what) const;

@@ -78,6 +78,15 @@ TEST_P(CudaAttentionTest, OwnOfOddAndEmptySizes) {
     }
 }
 
+TEST_P(CudaAttentionTest, OwnOfRowsHiddenByNumbers) {
+  AttentionRunner runner(AttentionLibrary::Own);
+  AttentionCase c{GetParam()};
+  c.mask = TPRT_ADDED_MASK;
+  c.hidesByNumbers = true;
+  runner.checkForward(c);
+  runner.checkGradient(c);
+}
+
 TEST_P(CudaAttentionTest, NamesLimits) {
   AttentionRunner runner;
   AttentionCase c{GetParam()};
@@ -132,7 +141,15 @@ TEST_P(CudaAttentionTest, CuDnnWhereItHasTheCase) {
                                   : 1;
       EXPECT_EQ(fake::countCalls("cudnnBackendExecute engine 1"), calls);
       EXPECT_EQ(fake::countCalls("cudnnBackendExecute"), calls);
-      EXPECT_EQ(fake::countCalls("cuLaunchKernel") == 0, isDnn);
+      // A kernel of the runtime's own writes the rows of which a mask hides
+      // all.
+      std::string hidden = "cuLaunchKernel tprt_attention_hidden_rows_" +
+                           std::string(toString(c.dtype));
+      bool hasMask = isDnn && c.mask == TPRT_ADDED_MASK;
+      size_t mended =
+          hasMask ? static_cast<size_t>(isGradient ? c.group : 1) : 0;
+      EXPECT_EQ(fake::countCalls(hidden), mended);
+      EXPECT_EQ(fake::countCalls("cuLaunchKernel") == mended, isDnn);
     }
   });
 }

@@ -213,7 +213,7 @@ def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
   let summary = "Batched attention";
   let description = [{
     `softmax(query · keyᵀ · scale + mask) · value`, accumulated in f32 for f16 and bf16 and rounded once. An i1 mask is
-    -inf where false; `causal` hides columns right of the diagonal.
+    -inf where false; `causal` hides columns right of the diagonal. A row that sees nothing, with scores of -inf alone, is 0.
 
     As in linalg, `maps` say which loop walks which dimension of query, key, value, mask (where there is one) and
     output. The loops are (batches…, row, column, depth, width): query is over rows and depth, key over columns and
