@@ -87,6 +87,26 @@ func.func @overlap() -> tensor<f32> {
 
 // -----
 
+// A slice with a step is spread by zeros. Other dimensions aren't merged: each stays split as it is.
+
+// CHECK-LABEL: func.func @every_third
+// CHECK: %[[G:.*]] = nn.add {{.*}} -> tensor<2x3x4xf32>
+// CHECK-NOT: nn.scatter_add_rows
+// CHECK: %[[COLUMN:.*]] = nn.reshape %[[G]] : tensor<2x3x4xf32> -> tensor<2x3x1x4xf32>
+// CHECK: %[[WIDE:.*]] = nn.concat %[[COLUMN]], %{{.*}} dim 2 : (tensor<2x3x1x4xf32>, tensor<2x3x2x4xf32>) -> tensor<2x3x3x4xf32>
+// CHECK: %[[FLAT:.*]] = nn.reshape %[[WIDE]] : tensor<2x3x3x4xf32> -> tensor<2x9x4xf32>
+// CHECK: %[[CUT:.*]] = nn.slice %[[FLAT]] dim 1 start 0 step 1 : tensor<2x9x4xf32> -> tensor<2x8x4xf32>
+// CHECK: nn.concat %{{.*}}, %[[CUT]] dim 1 : (tensor<2x2x4xf32>, tensor<2x8x4xf32>) -> tensor<2x10x4xf32>
+func.func @every_third() -> tensor<f32> {
+  %w = nn.parameter "w" : tensor<2x10x4xf32>
+  %a = nn.slice %w dim 1 start 2 step 3 : tensor<2x10x4xf32> -> tensor<2x3x4xf32>
+  %2 = nn.mul %a, %a : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %l = nn.reduce sum %2 dims [0, 1, 2] : tensor<2x3x4xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
 // A parameter that two ops read has one gradient, the sum; a frozen one has none, and the graph ends before what only
 // leads to frozen ones. Cross entropy keeps the maximum of its logits and the logarithm of the sum for its gradient.
 

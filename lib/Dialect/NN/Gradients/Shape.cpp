@@ -46,17 +46,38 @@ static Value scatterAddAlong(GradientBuilder &b, Value rows, Value index,
   return transpose(b, reshape(b, sums, shape), back);
 }
 
+/// Zeros, but every `step`th index along `dim`, which is one of `value`, so
+/// that there are `size` of them. All other dimensions stay as they are: a
+/// merged one couldn't be split along each of its factors.
+static Value spread(GradientBuilder &b, Value value, int64_t dim, int64_t step,
+                    int64_t size) {
+  auto type = typeOf(value);
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t count = shape[dim];
+  shape.insert(shape.begin() + dim + 1, step - 1);
+  Value zeros = filled(b, type.clone(shape), 0);
+  shape[dim + 1] = step;
+  Value column = unsqueeze(b, value, dim + 1);
+  Value wide = ConcatOp::create(b, type.clone(shape), ValueRange{column, zeros},
+                                b.getI64IntegerAttr(dim + 1));
+  shape.erase(shape.begin() + dim + 1);
+  shape[dim] = count * step;
+  Value flat = reshape(b, wide, shape);
+  if (size == shape[dim])
+    return flat;
+  shape[dim] = size;
+  return SliceOp::create(b, type.clone(shape), flat, b.getI64IntegerAttr(dim),
+                         b.getI64IntegerAttr(0), b.getI64IntegerAttr(1));
+}
+
 void SliceOp::buildGradient(GradientBuilder &b) {
   auto type = getInput().getType();
   Value g = b.getGradient();
-  int64_t dim = getDim(), start = getStart();
+  int64_t dim = getDim(), start = getStart(), step = getStep();
   int64_t size = getType().getDimSize(dim), whole = type.getDimSize(dim);
-  if (getStep() != 1) {
-    Value index =
-        IotaOp::create(b, RankedTensorType::get({size}, b.getI64Type()),
-                       b.getI64IntegerAttr(0), b.getF64FloatAttr(start),
-                       b.getF64FloatAttr(getStep()));
-    return b.setGradient(0, scatterAddAlong(b, g, index, dim, type));
+  if (step != 1 && size > 1) {
+    size = std::min(size * step, whole - start);
+    g = spread(b, g, dim, step, size);
   }
   SmallVector<Value> parts;
   auto addZeros = [&](int64_t count) {
@@ -68,7 +89,10 @@ void SliceOp::buildGradient(GradientBuilder &b) {
   addZeros(start);
   parts.push_back(g);
   addZeros(whole - start - size);
-  b.setGradient(0, ConcatOp::create(b, type, parts, b.getI64IntegerAttr(dim)));
+  b.setGradient(
+      0, parts.size() == 1
+             ? g
+             : ConcatOp::create(b, type, parts, b.getI64IntegerAttr(dim)));
 }
 
 void ConcatOp::buildGradient(GradientBuilder &b) {
