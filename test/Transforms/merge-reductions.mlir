@@ -66,6 +66,60 @@ func.func @split_weight(%x: tensor<8x16xf32>) -> (tensor<8x2xf32>, tensor<8x2xf3
   return %1, %3 : tensor<8x2xf32>, tensor<8x2xf32>
 }
 
+// What is whole is added to the sum: a residual and biases beside it, scaled as the sum is.
+// CHECK-LABEL: func.func @residual
+// CHECK-SAME: %[[X:.*]]: tensor<8x16xf32>, %[[A:.*]]: tensor<8x16xf32>, %[[B:.*]]: tensor<8x16xf32>, %[[P:.*]]: tensor<16xf32>
+func.func @residual(%x: tensor<8x16xf32>, %a: tensor<8x16xf32>, %b: tensor<8x16xf32>, %p: tensor<16xf32>) -> tensor<8x16xf32> {
+  // CHECK: %[[HALF:.*]] = nn.mul %[[A]], %{{.*}}
+  // CHECK: %[[SUM:.*]] = nn.sub %[[HALF]], %[[B]]
+  // CHECK: %[[R:.*]] = tp.all_reduce sum %[[SUM]]
+  // CHECK: %[[XP:.*]] = nn.add %[[X]], %[[P]]
+  // CHECK: %[[XH:.*]] = nn.mul %[[XP]], %{{.*}}
+  // CHECK: %[[WHOLE:.*]] = nn.add %[[XH]], %[[R]]
+  // CHECK-NEXT: return %[[WHOLE]]
+  %h = nn.constant dense<0.5> : tensor<f32>
+  %0 = tp.all_reduce sum %a over @mesh {tp} : tensor<8x16xf32>
+  %1 = nn.add %0, %p : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
+  %2 = nn.add %x, %1 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %3 = nn.mul %2, %h : (tensor<8x16xf32>, tensor<f32>) -> tensor<8x16xf32>
+  %4 = tp.all_reduce sum %b over @mesh {tp} : tensor<8x16xf32>
+  %5 = nn.sub %3, %4 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %5 : tensor<8x16xf32>
+}
+
+// The same where each rank keeps its rows; the residual has as many. Through a transpose they are columns.
+// CHECK-LABEL: func.func @scattered
+// CHECK-SAME: %[[X:.*]]: tensor<16x4xf32>, %[[A:.*]]: tensor<8x16xf32>, %[[B:.*]]: tensor<8x16xf32>
+func.func @scattered(%x: tensor<16x4xf32>, %a: tensor<8x16xf32>, %b: tensor<8x16xf32>) -> tensor<16x4xf32> {
+  // CHECK-NEXT: %[[AT:.*]] = nn.transpose %[[A]] [1, 0] : tensor<8x16xf32> -> tensor<16x8xf32>
+  // CHECK-NEXT: %[[BT:.*]] = nn.transpose %[[B]] [1, 0] : tensor<8x16xf32> -> tensor<16x8xf32>
+  // CHECK-NEXT: %[[SUM:.*]] = nn.add %[[AT]], %[[BT]] {{.*}} -> tensor<16x8xf32>
+  // CHECK-NEXT: %[[R:.*]] = tp.reduce_scatter sum %[[SUM]] dim 1 {{.*}} -> tensor<16x4xf32>
+  // CHECK-NEXT: nn.add %[[X]], %[[R]]
+  %0 = tp.reduce_scatter sum %a dim 0 over @mesh {tp} : tensor<8x16xf32> -> tensor<4x16xf32>
+  %1 = nn.transpose %0 [1, 0] : tensor<4x16xf32> -> tensor<16x4xf32>
+  %2 = nn.add %x, %1 : (tensor<16x4xf32>, tensor<16x4xf32>) -> tensor<16x4xf32>
+  %3 = tp.reduce_scatter sum %b dim 0 over @mesh {tp} : tensor<8x16xf32> -> tensor<4x16xf32>
+  %4 = nn.transpose %3 [1, 0] : tensor<4x16xf32> -> tensor<16x4xf32>
+  %5 = nn.add %2, %4 : (tensor<16x4xf32>, tensor<16x4xf32>) -> tensor<16x4xf32>
+  return %5 : tensor<16x4xf32>
+}
+
+// Not through a product twice: what is whole would be multiplied by itself, for one reduction less.
+// CHECK-LABEL: func.func @product
+func.func @product(%x: tensor<8x16xf32>, %a: tensor<8x16xf32>, %b: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %w = nn.parameter "w2" : tensor<16x16xf32>
+  // CHECK: tp.all_reduce sum %[[A]]
+  // CHECK: nn.linear
+  // CHECK: tp.all_reduce sum %[[B]]
+  %0 = tp.all_reduce sum %a over @mesh {tp} : tensor<8x16xf32>
+  %1 = nn.add %x, %0 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %2 = nn.linear %1, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+  %3 = tp.all_reduce sum %b over @mesh {tp} : tensor<8x16xf32>
+  %4 = nn.add %2, %3 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %4 : tensor<8x16xf32>
+}
+
 // Nothing is won: a result of the same size, a larger one, one that isn't linear, a sum that is used elsewhere, another
 // group, another reduction, another operand that counts once.
 // CHECK-LABEL: func.func @keep

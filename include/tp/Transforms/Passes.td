@@ -330,8 +330,9 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
       `exchange` and their inverses; permutes of permutes are one; a `reduce_scatter` that is gathered at once is an
       `all_reduce`;
     - equal collectives on one operand are done once;
-    - sums that meet are added before one reduction, and an `all_reduce` moves down through ops that are linear in
-      it to where it moves less;
+    - sums that meet are added before one reduction, whatever else is added to them on the way: `(x + R(a)) + R(b)`
+      is `x + R(a + b)`. This holds for `all_reduce` and `reduce_scatter`. Either moves down through ops that are linear
+      in it to where it moves less;
     - a collective whose result nothing uses is dropped, by all ranks alike.
 
     ```mlir

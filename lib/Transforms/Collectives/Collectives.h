@@ -87,8 +87,9 @@ unsigned shareEqual(func::FuncOp program);
 /// Returns how many went.
 unsigned eraseUnused(ArrayRef<func::FuncOp> programs);
 
-/// Moves all_reduces down through linear ops to where fewer bytes, or fewer of
-/// them, do. Returns how many are saved.
+/// Moves all_reduces and reduce_scatters of sums down through linear ops to
+/// where fewer bytes, or fewer of them, do. What is whole is added to what they
+/// reduce. Returns how many are saved.
 unsigned mergeReductions(func::FuncOp program, Uniformity &uniformity);
 
 /// Moves collectives whose operands don't change in a loop before it. Returns

@@ -1,20 +1,32 @@
 //===- MergeReductions.cpp - Sums are taken once, where they are smallest -===//
 //
-// A linear op of sums is the sum of the op: an all_reduce may as well stand
-// after it. Where the op has several summed operands, one all_reduce then takes
-// the place of several: of the gradients of a value that three projections use,
+// A linear op of sums is the sum of the op: a reduction may as well stand after
+// it. Where the op has several summed operands, one reduction then takes the
+// place of several: of the gradients of a value that three projections use,
 // say, the sum is reduced and not each. By its sharding rule an op is linear in
 // a set of operands while the others are the same on all ranks of the group.
 //
-// Ops whose summed operands have no other use form trees, with all_reduces as
-// leaves. A value in such a tree is either reduced where it is computed or is
-// computed from reduced ones; whichever moves fewer bytes, and then is fewer
-// collectives, is found from the leaves on. Of equals, what is there stays.
+// What is added to a sum without being one itself, as a residual or a bias, is
+// kept apart: each value is the reduction of what is partial in it, plus what
+// is whole. So all of
+//
+//   (x + R(a)) + R(b)    (R(a) + p) + (x + (R(b) + q))    x - R(a) / 2 - R(b)
+//
+// have one reduction, of a + b or of -a / 2 - b.
+//
+// Ops whose summed operands have no other use form trees, with reductions as
+// leaves: all_reduces over one group, or reduce_scatters along the same
+// dimension too. A value in such a tree is either reduced where it is computed
+// or is computed from reduced ones; whichever moves fewer bytes, and then is
+// fewer collectives, is found from the leaves on. Of equals, what is there
+// stays.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
+#include "mlir/Dialect/Traits.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/NN/NN.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -31,18 +43,37 @@ Cost operator+(Cost a, Cost b) {
   return {a.first + b.first, a.second + b.second};
 }
 
-/// A value that is a sum over ranks, or linear in such.
+/// A value that is the reduction of something partial, and maybe something
+/// whole.
 struct Node {
-  /// Over which group.
-  FlatSymbolRefAttr mesh;
-  AxisListAttr axes;
-  /// The values that it is linear in; none for an all_reduce.
-  SmallVector<Value, 2> summed;
+  /// The first of the reductions, all of which are alike.
+  CollectiveOpInterface reduction;
+  /// The dimension that they scatter, of this value; -1 for an all_reduce.
+  int64_t dim = -1;
+  /// The operands that are such values; none for a reduction.
+  SmallVector<unsigned, 2> summed;
+  /// The others that the op is linear in together with them.
+  SmallVector<unsigned, 2> added;
+  /// The type of what is partial before it is reduced, and of what is whole;
+  /// null where nothing is.
+  RankedTensorType partial, whole;
+  /// Whether the op is a sum of its operands, or differs from one by signs.
+  bool isSum = false;
   Cost reducedAbove, best;
   bool isRoot = true;
 
   bool isReducedHere() const { return summed.empty() || best < reducedAbove; }
 };
+
+/// The type that tensors of types `a` and `b` have together; either may be
+/// null.
+RankedTensorType broadcast(RankedTensorType a, RankedTensorType b) {
+  if (!a || !b)
+    return a ? a : b;
+  SmallVector<int64_t> shape;
+  OpTrait::util::getBroadcastedShape(a.getShape(), b.getShape(), shape);
+  return a.clone(shape);
+}
 
 class Merging {
 public:
@@ -58,31 +89,43 @@ public:
   }
 
 private:
-  static Cost getCost(Value value) { return {getNumBytes(value.getType()), 1}; }
+  static Cost getCost(const Node &node) {
+    return {getNumBytes(node.partial), 1};
+  }
 
   void visit(Operation *op) {
-    if (auto reduce = dyn_cast<AllReduceOp>(op)) {
-      if (reduce.getKind() != ReductionKind::Sum ||
-          isa<StartOp>(reduce->getParentOp()))
-        return;
-      Node node{reduce.getMeshAttr(), reduce.getAxes(), {}, {}, {}};
-      node.reducedAbove = node.best = getCost(reduce);
-      nodes[reduce] = std::move(node);
-      return;
-    }
+    if (isa<AllReduceOp, ReduceScatterOp>(op))
+      return addReduction(cast<CollectiveOpInterface>(op));
     if (llvm::none_of(op->getOperands(),
                       [&](Value v) { return getNode(v, op); }))
       return;
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled || op->getNumResults() != 1 || !isMemoryEffectFree(op) ||
+    if (!ruled || op->getNumResults() != 1 || op->getNumRegions() ||
+        !isMemoryEffectFree(op) ||
         !isa<RankedTensorType>(op->getResult(0).getType()))
       return;
     ShardingRule rule = ruled.getShardingRule();
-    // In the sets that count once, the other operands are taken from one rank.
     for (const LinearSet &set :
          ArrayRef(rule.linearSets).drop_back(rule.numOnce))
-      if (addNode(op, set))
+      if (addNode(op, rule, set))
         return;
+  }
+
+  void addReduction(CollectiveOpInterface op) {
+    if (isa<StartOp>(op->getParentOp()))
+      return;
+    Node node;
+    node.reduction = op;
+    if (auto scatter = dyn_cast<ReduceScatterOp>(*op)) {
+      if (scatter.getKind() != ReductionKind::Sum)
+        return;
+      node.dim = scatter.getDim();
+    } else if (cast<AllReduceOp>(*op).getKind() != ReductionKind::Sum) {
+      return;
+    }
+    node.partial = cast<RankedTensorType>(op->getOperand(0).getType());
+    node.reducedAbove = node.best = getCost(node);
+    nodes[op->getResult(0)] = std::move(node);
   }
 
   /// The node of an operand of `op` that nothing else uses.
@@ -95,37 +138,147 @@ private:
     return &it->second;
   }
 
-  /// Whether `op` is linear in sums, those of the operands in `set`.
-  bool addNode(Operation *op, const LinearSet &set) {
-    if (set.empty())
+  /// Whether reductions of both are one of the sum.
+  static bool areAlike(const Node &a, const Node &b) {
+    if (a.dim != b.dim || a.reduction->getName() != b.reduction->getName())
       return false;
+    // The dimension may be another where the reductions stand.
+    auto getGroup = [](const Node &node) {
+      NamedAttrList meaning(getMeaning(node.reduction));
+      meaning.erase("dim");
+      return meaning.getDictionary(node.reduction->getContext());
+    };
+    return getGroup(a) == getGroup(b);
+  }
+
+  /// Whether `op` is linear in the operands of `set`, of which some are sums
+  /// and others may be whole.
+  bool addNode(Operation *op, const ShardingRule &rule, const LinearSet &set) {
     Node node;
-    Node *first = nullptr;
+    const Node *first = nullptr;
     for (unsigned i : set) {
-      Node *summand =
-          i < op->getNumOperands() ? getNode(op->getOperand(i), op) : nullptr;
-      if (!summand)
+      if (i >= op->getNumOperands())
         return false;
+      Node *summand = getNode(op->getOperand(i), op);
+      if (!summand) {
+        node.added.push_back(i);
+        continue;
+      }
       first = first ? first : summand;
-      if (summand->mesh != first->mesh || summand->axes != first->axes)
+      if (!areAlike(*summand, *first))
         return false;
-      node.summed.push_back(op->getOperand(i));
+      node.summed.push_back(i);
       node.reducedAbove = node.reducedAbove + summand->best;
     }
+    if (!first)
+      return false;
+    auto once = ArrayRef(rule.linearSets).take_back(rule.numOnce);
+    if (!node.added.empty() &&
+        !llvm::is_contained(once, LinearSet(node.summed)))
+      return false;
+    node.reduction = first->reduction;
+    ArrayRef<AxisRefAttr> axes = node.reduction.getAxes().getAxes();
     for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-      if (!llvm::is_contained(set, i) &&
-          !uniformity.isUniform(operand, first->axes.getAxes()))
+      if (!llvm::is_contained(set, i) && !uniformity.isUniform(operand, axes))
         return false;
-    node.mesh = first->mesh;
-    node.axes = first->axes;
-    node.best = std::min(node.reducedAbove, getCost(op->getResult(0)));
-    for (Value value : node.summed)
-      nodes[value].isRoot = false;
+    node.isSum = !once.empty();
+    if (first->dim >= 0 && !addScattered(op, rule, *first, node))
+      return false;
+    if (!addTypes(op, rule, *first, node))
+      return false;
+    node.best = std::min(node.reducedAbove, getCost(node));
+    for (unsigned i : node.summed)
+      nodes[op->getOperand(i)].isRoot = false;
     nodes[op->getResult(0)] = std::move(node);
     return true;
   }
 
-  /// Puts the all_reduces for `value` where they cost least.
+  /// Elementwise, or what only moves elements: an op that may as well run on
+  /// more of them, or twice.
+  static bool isPointwise(const ShardingRule &rule) {
+    return rule.windows.empty() &&
+           llvm::all_of(rule.factors, [](const Factor &factor) {
+             return factor.kind == FactorKind::Parallel;
+           });
+  }
+
+  /// Where the scattered dimension of the operands is in the result. Whether
+  /// the op can run before it is scattered: it is all of a dimension of the
+  /// sums, and nothing else has it.
+  bool addScattered(Operation *op, const ShardingRule &rule, const Node &first,
+                    Node &node) {
+    if (!isPointwise(rule))
+      return false;
+    unsigned index = node.summed.front();
+    const DimFactors &factors = rule.operands[index][first.dim];
+    if (factors.empty()) {
+      node.dim = getUnitDim(op, rule, index, first.dim);
+      return node.dim >= 0;
+    }
+    if (factors.size() != 1)
+      return false;
+    for (auto [i, operand] : llvm::enumerate(rule.operands)) {
+      if (llvm::is_contained(node.added, i))
+        continue;
+      std::optional<int64_t> dim = getWholeDim(operand, factors.front());
+      if (dim != (llvm::is_contained(node.summed, i) ? first.dim : -1))
+        return false;
+    }
+    std::optional<int64_t> dim = getWholeDim(rule.results[0], factors.front());
+    if (!dim || *dim < 0)
+      return false;
+    node.dim = *dim;
+    return true;
+  }
+
+  /// One element a rank corresponds to nothing in a reshape: any dimension of
+  /// one element behind as many others stands for it; -1 where there is none.
+  static int64_t getUnitDim(Operation *op, const ShardingRule &rule,
+                            unsigned index, int64_t dim) {
+    auto getBefore = [](Value value, int64_t dim) {
+      ArrayRef<int64_t> shape =
+          cast<RankedTensorType>(value.getType()).getShape();
+      return ShapedType::getNumElements(shape.take_front(dim));
+    };
+    Value result = op->getResult(0);
+    for (auto [other, factors] : llvm::enumerate(rule.results[0]))
+      if (factors.empty() &&
+          getBefore(result, other) == getBefore(op->getOperand(index), dim))
+        return other;
+    return -1;
+  }
+
+  bool addTypes(Operation *op, const ShardingRule &rule, const Node &first,
+                Node &node) {
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    bool hasWhole = !node.added.empty();
+    for (unsigned i : node.summed)
+      hasWhole |= nodes[op->getOperand(i)].whole != nullptr;
+    // It runs for what is partial and for what is whole.
+    if (hasWhole && !node.isSum && !isPointwise(rule))
+      return false;
+    if (!node.isSum) {
+      node.partial = result;
+      if (node.dim >= 0)
+        node.partial =
+            resize(result, node.dim, first.partial.getDimSize(first.dim));
+      node.whole = hasWhole ? result : RankedTensorType();
+      return true;
+    }
+    for (unsigned i : node.summed) {
+      const Node &summand = nodes[op->getOperand(i)];
+      if (node.dim >= 0 && op->getOperand(i).getType() != result)
+        return false;
+      node.partial = broadcast(node.partial, summand.partial);
+      node.whole = broadcast(node.whole, summand.whole);
+    }
+    for (unsigned i : node.added)
+      node.whole = broadcast(
+          node.whole, cast<RankedTensorType>(op->getOperand(i).getType()));
+    return true;
+  }
+
+  /// Puts the reductions for `value` where they cost least.
   unsigned realize(Value value) {
     unsigned numSaved = 0;
     SmallVector<Value> worklist = {value};
@@ -137,37 +290,137 @@ private:
       if (node.isReducedHere())
         numSaved += reduceHere(next, node);
       else
-        llvm::append_range(worklist, node.summed);
+        for (unsigned i : node.summed)
+          worklist.push_back(next.getDefiningOp()->getOperand(i));
     }
     return numSaved;
   }
 
-  /// Takes the all_reduces above `value` away and reduces it instead.
+  /// Takes the reductions above `value` away and reduces it instead.
   unsigned reduceHere(Value value, const Node &node) {
     SmallVector<CollectiveOpInterface> replaced;
+    SmallVector<Operation *> tree;
     SmallVector<Value> worklist = {value};
     while (!worklist.empty()) {
-      Value next = worklist.pop_back_val();
-      if (auto reduce = next.getDefiningOp<AllReduceOp>())
-        replaced.push_back(reduce);
-      else
-        llvm::append_range(worklist, llvm::reverse(nodes[next].summed));
+      Operation *op = worklist.pop_back_val().getDefiningOp();
+      tree.push_back(op);
+      const Node &next = nodes[op->getResult(0)];
+      if (next.summed.empty())
+        replaced.push_back(cast<CollectiveOpInterface>(op));
+      for (unsigned i : llvm::reverse(next.summed))
+        worklist.push_back(op->getOperand(i));
     }
     remarkRewrite(replaced.front(), "MergeReductions",
-                  std::to_string(replaced.size()) +
-                      " all_reduce become one of what is linear in them");
-    OpBuilder builder(value.getContext());
-    builder.setInsertionPointAfter(value.getDefiningOp());
-    auto reduce = AllReduceOp::create(
-        builder, replaced.back().getLoc(), value, ReductionKind::Sum, node.mesh,
-        node.axes, StringAttr(), StringAttr(), IntegerAttr());
-    inherit(reduce, replaced);
-    value.replaceAllUsesExcept(reduce, reduce);
-    for (CollectiveOpInterface op : replaced) {
-      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
-      op.erase();
+                  (Twine(replaced.size()) + " " +
+                   replaced.front().getCollectiveKind() +
+                   " become one of what is linear in them")
+                      .str());
+    Operation *root = value.getDefiningOp();
+    OpBuilder builder(root);
+    Value result = reduce(builder, replaced.back().getLoc(), node,
+                          buildPartial(builder, value));
+    inherit(cast<CollectiveOpInterface>(result.getDefiningOp()), replaced);
+    if (node.whole) {
+      auto sum = nn::AddOp::create(builder, root->getLoc(), value.getType(),
+                                   buildWhole(builder, value), result);
+      sum->setDiscardableAttrs(root->getDiscardableAttrDictionary());
+      result = sum;
     }
+    value.replaceAllUsesWith(result);
+    for (Operation *op : tree)
+      op->erase();
     return replaced.size() - 1;
+  }
+
+  static Value reduce(OpBuilder &builder, Location loc, const Node &node,
+                      Value partial) {
+    CollectiveOpInterface like = node.reduction;
+    if (node.dim < 0)
+      return AllReduceOp::create(builder, loc, partial, ReductionKind::Sum,
+                                 like.getMeshAttr(), like.getAxes(),
+                                 StringAttr(), StringAttr(), IntegerAttr());
+    auto scatter = cast<ReduceScatterOp>(*like);
+    int64_t size = scatter.getType().getDimSize(scatter.getDim());
+    return ReduceScatterOp::create(
+        builder, loc, resize(node.partial, node.dim, size), partial,
+        ReductionKind::Sum, builder.getI64IntegerAttr(node.dim),
+        like.getMeshAttr(), like.getAxes(), StringAttr(), StringAttr(),
+        IntegerAttr());
+  }
+
+  /// What is partial in `value`, before it is reduced.
+  Value buildPartial(OpBuilder &builder, Value value) {
+    const Node &node = nodes[value];
+    Operation *op = value.getDefiningOp();
+    if (node.summed.empty())
+      return op->getOperand(0);
+    Values terms(op->getNumOperands());
+    for (unsigned i : node.summed)
+      terms[i] = buildPartial(builder, op->getOperand(i));
+    return build(builder, op, node, terms, node.partial, /*isPartial=*/true);
+  }
+
+  /// What is whole in `value`; null where nothing is.
+  Value buildWhole(OpBuilder &builder, Value value) {
+    const Node &node = nodes[value];
+    if (!node.whole)
+      return {};
+    Operation *op = value.getDefiningOp();
+    Values terms(op->getNumOperands());
+    for (unsigned i : node.summed)
+      terms[i] = buildWhole(builder, op->getOperand(i));
+    for (unsigned i : node.added)
+      terms[i] = op->getOperand(i);
+    return build(builder, op, node, terms, node.whole, /*isPartial=*/false);
+  }
+
+  using Values = SmallVector<Value, 4>;
+
+  /// `op` of the `terms` of the operands in its linear set, zero where they are
+  /// null.
+  Value build(OpBuilder &builder, Operation *op, const Node &node, Values terms,
+              RankedTensorType type, bool isPartial) {
+    auto set = llvm::to_vector<4>(node.summed);
+    llvm::append_range(set, node.added);
+    llvm::sort(set);
+    auto isZero = [&](unsigned i) { return !terms[i]; };
+    if (node.isSum && llvm::count_if(set, isZero) + 1 == int64_t(set.size())) {
+      // Nothing is added, or taken away.
+      unsigned only = *llvm::find_if_not(set, isZero);
+      if (only == set.front() || op->hasTrait<OpTrait::IsCommutative>())
+        return terms[only];
+    }
+    auto element = [](RankedTensorType of) {
+      return RankedTensorType::get({}, of.getElementType());
+    };
+    Operation *clone = builder.clone(*op);
+    for (unsigned i : set) {
+      auto own = cast<RankedTensorType>(op->getOperand(i).getType());
+      if (!terms[i]) {
+        RankedTensorType zero = node.isSum ? element(own) : own;
+        terms[i] = nn::ConstantOp::create(
+            builder, op->getLoc(),
+            cast<ElementsAttr>(builder.getZeroAttr(zero)));
+      } else if (!node.isSum) {
+        terms[i] = fill(builder, terms[i], own,
+                        isPartial ? nodes[op->getOperand(i)].dim : -1);
+      }
+      clone->setOperand(i, terms[i]);
+    }
+    clone->moveBefore(&*builder.getInsertionPoint());
+    clone->getResult(0).setType(type);
+    return clone->getResult(0);
+  }
+
+  /// `value` in the shape of `type`, but along `dim`, which isn't cut yet.
+  static Value fill(OpBuilder &builder, Value value, RankedTensorType type,
+                    int64_t dim) {
+    auto own = cast<RankedTensorType>(value.getType());
+    if (dim >= 0)
+      type = resize(type, dim, own.getDimSize(dim));
+    return own == type
+               ? value
+               : nn::BroadcastOp::create(builder, value.getLoc(), type, value);
   }
 
   Uniformity &uniformity;

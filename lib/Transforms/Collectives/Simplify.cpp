@@ -3,7 +3,6 @@
 #include "Collectives.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
-#include "tp/Interfaces/ShardingRuleOpInterface.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -211,63 +210,6 @@ struct GatherOfScatter final : OpRewritePattern<AllGatherOp> {
   }
 };
 
-/// Sums that are scattered alike, only to meet in an op that is linear in them,
-/// elementwise: they meet first, and what comes out is scattered once.
-struct MeetBeforeScatter final : OpRewritePattern<ReduceScatterOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ReduceScatterOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op->hasOneUse() || op.getKind() != ReductionKind::Sum)
-      return failure();
-    Operation *user = *op->user_begin();
-    if (user->getNumOperands() < 2 || !isLinearElementwise(user))
-      return failure();
-    SmallVector<CollectiveOpInterface> scatters;
-    for (Value operand : user->getOperands()) {
-      auto scatter = operand.getDefiningOp<ReduceScatterOp>();
-      if (!scatter || !scatter->hasOneUse() ||
-          scatter->getBlock() != user->getBlock() ||
-          getMeaning(scatter) != getMeaning(op) ||
-          scatter.getInput().getType() != op.getInput().getType())
-        return failure();
-      scatters.push_back(scatter);
-    }
-    remarkRewrite(op, "MeetBeforeScatter",
-                  std::to_string(scatters.size()) +
-                      " reduce_scatter become one of their sum");
-    rewriter.setInsertionPoint(user);
-    Operation *whole = rewriter.clone(*user);
-    for (auto [i, scatter] : llvm::enumerate(scatters))
-      whole->setOperand(i, scatter->getOperand(0));
-    whole->getResult(0).setType(op.getInput().getType());
-    auto result = ReduceScatterOp::create(
-        rewriter, op.getLoc(), user->getResult(0).getType(),
-        whole->getResult(0), op.getKind(), op.getDimAttr(), op.getMeshAttr(),
-        op.getAxes(), StringAttr(), StringAttr(), IntegerAttr());
-    inherit(result, scatters);
-    rewriter.replaceOp(user, result);
-    for (CollectiveOpInterface scatter : scatters)
-      rewriter.eraseOp(scatter);
-    return success();
-  }
-
-  /// Whether `op` is linear in all of its operands together, which all have the
-  /// result's dimensions.
-  static bool isLinearElementwise(Operation *op) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-    if (!ruled || op->getNumResults() != 1 || op->getNumRegions())
-      return false;
-    ShardingRule rule = ruled.getShardingRule();
-    return llvm::any_of(ArrayRef(rule.linearSets).drop_back(rule.numOnce),
-                        [&](const LinearSet &set) {
-                          return set.size() == op->getNumOperands();
-                        }) &&
-           llvm::all_of(rule.operands, [&](const TensorFactors &factors) {
-             return factors == rule.results.front();
-           });
-  }
-};
-
 /// A permutation of a permutation is one, and none when it moves nothing.
 struct ComposePermutes final : OpRewritePattern<PermuteOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -298,7 +240,7 @@ struct ComposePermutes final : OpRewritePattern<PermuteOp> {
 
 void collectives::populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add<ScatterSlicedReduction, SwapSlicedGather, GatherOfScatter,
-               MeetBeforeScatter, ComposePermutes,
+               ComposePermutes,
                CancelInverse<LocalSliceOp, AllGatherOp>,
                CancelInverse<AllGatherOp, LocalSliceOp>,
                CancelInverse<AllToAllOp, AllToAllOp>,
