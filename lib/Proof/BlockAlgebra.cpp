@@ -172,10 +172,20 @@ bool BlockAlgebra::isSame(RankedTensorType global, ShardingAttr a,
                           ShardingAttr b) {
   if (a == b)
     return true;
+  // Of what has no element, blocks need only the same shape.
+  bool isEmpty = global.getNumElements() == 0;
   for (auto [size, x, y] :
-       llvm::zip_equal(global.getShape(), a.getDims(), b.getDims()))
-    if (x != y && !isEqual(getBlocks(size, x), getBlocks(size, y)))
+       llvm::zip_equal(global.getShape(), a.getDims(), b.getDims())) {
+    if (x == y)
+      continue;
+    auto hasSameSize = [](ArrayRef<Interval> mine, ArrayRef<Interval> theirs) {
+      return getSize(mine) == getSize(theirs);
+    };
+    const DimBlocks &blocks = getBlocks(size, x), &others = getBlocks(size, y);
+    if (!(isEmpty ? llvm::equal(blocks, others, hasSameSize)
+                  : isEqual(blocks, others)))
       return false;
+  }
   auto ofA = getPartials(mesh, a, getAxes(b.getPartial()));
   auto ofB = getPartials(mesh, b, getAxes(a.getPartial()));
   return ofA.size() == ofB.size() && llvm::all_of(ofA, [&](PartialAttr p) {

@@ -83,18 +83,34 @@ static std::optional<Equivalence> proveRestored(const ReferenceGraph &reference,
   return equivalence.mismatch ? std::nullopt : std::optional(equivalence);
 }
 
+/// Tries one form of the reference after the other, and what its ops consist of
+/// last. Says of the first one why it isn't proven.
+static Equivalence proveAny(func::FuncOp reference, ArrayRef<Program> programs,
+                            MeshOp mesh, ArrayRef<func::FuncOp> otherForms) {
+  std::optional<Equivalence> first;
+  SmallVector<func::FuncOp> forms = {reference};
+  llvm::append_range(forms, otherForms);
+  for (bool withParts : {false, true})
+    for (func::FuncOp form : forms) {
+      ReferenceGraph graph(form, withParts);
+      Equivalence found = prove(graph, programs, mesh);
+      if (!first)
+        first = found;
+      if (!found.mismatch || found.mismatch->isInterface)
+        return found;
+      for (bool keepAlike : {false, true})
+        if (auto restored = proveRestored(graph, programs, mesh, keepAlike))
+          return *restored;
+    }
+  return *first;
+}
+
 Equivalence tp::checkEquivalence(func::FuncOp reference,
                                  ArrayRef<Program> programs, MeshOp mesh,
                                  const EquivalenceOptions &options) {
   Equivalence equivalence;
-  if (options.prove) {
-    ReferenceGraph graph(reference);
-    equivalence = prove(graph, programs, mesh);
-    for (bool keepAlike : {false, true})
-      if (equivalence.mismatch && !equivalence.mismatch->isInterface)
-        if (auto restored = proveRestored(graph, programs, mesh, keepAlike))
-          equivalence = std::move(*restored);
-  }
+  if (options.prove)
+    equivalence = proveAny(reference, programs, mesh, options.otherForms);
   bool isProven = equivalence.verdict == Verdict::Proven;
   if (!options.maxOperations || (isProven && !options.alwaysExecute) ||
       (equivalence.mismatch && equivalence.mismatch->isInterface))

@@ -104,7 +104,11 @@ void ProgramMatcher::addCounterparts(Numbers numbers) {
 
 void ProgramMatcher::expect(Replica replica) {
   Number first = replica.numbers.front();
-  if (computed.contains(first))
+  // A constant shape that only hooks read needn't be in a program.
+  Operation *op = reference.get(replica.value).value.getDefiningOp();
+  bool isShape = op && op->getNumOperands() == 0 && op->getNumRegions() == 0 &&
+                 !reference.getType(replica.value);
+  if (computed.contains(first) || isShape)
     return add(std::move(replica));
   auto &list = expected[first];
   if (!llvm::is_contained(list, replica))
@@ -169,8 +173,9 @@ void ProgramMatcher::expandWith(Operation *op,
       operands.take_front(op->getNumOperands()),
       [](const Replica *replica) { return replica->sharding; });
   std::string reason;
+  FreeSplits free = {axes, segments, /*inEqualSegments=*/reference.hasParts()};
   for (const OpSplit &split :
-       findSplits(ruleOp, mesh, algebra, shardings, axes, reason)) {
+       findSplits(ruleOp, mesh, algebra, shardings, free, reason)) {
     // What differs from rank to rank has no one value to be split.
     if (!split.isReplicated() &&
         llvm::any_of(operands, [&](const Replica *replica) {
@@ -204,21 +209,26 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
                                  ArrayRef<const Replica *> operands) {
   ShardingRule rule = op.getShardingRule();
   SmallVector<Replica> results;
-  SmallVector<SmallVector<RankedTensorType, 1>> localTypes;
+  SmallVector<SmallVector<Type, 1>> localTypes;
   for (OpResult result : op->getResults()) {
     ShardingAttr sharding =
         getResultSharding(rule, split, result.getResultNumber());
-    auto global = dyn_cast<RankedTensorType>(result.getType());
-    if (!global)
-      return expandAlike(op, operands);
     if (!sharding)
       return;
-    auto local = getLocalTypes(global, sharding);
-    if (!local || !types.contains(local->front()))
+    SmallVector<Type, 1> local(programs.size(), result.getType());
+    if (auto global = dyn_cast<RankedTensorType>(result.getType())) {
+      auto blocks = getLocalTypes(global, sharding);
+      if (!blocks || !types.contains(blocks->front()))
+        return;
+      local.assign(blocks->begin(), blocks->end());
+    } else if (!sharding.isReplicated()) {
       return;
-    localTypes.push_back(*local);
+    }
+    localTypes.push_back(std::move(local));
     results.push_back({reference.getId(result), sharding, {}});
   }
+  // A result that a reduction makes is, before it, Partial.
+  SmallVector<std::optional<Replica>> unreduced(results.size());
   SmallVector<SmallVector<Number>> collectives;
   for (auto [index, program] : llvm::enumerate(programs)) {
     DenseMap<Value, Number> numbers;
@@ -272,8 +282,11 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
         collectives.back().push_back(first);
     }
     if (succeeded(built))
-      for (auto [result, value] : llvm::zip_equal(results, *built))
+      for (auto [result, before, value] :
+           llvm::zip_equal(results, unreduced, *built)) {
         result.numbers.push_back(numbers.lookup(value));
+        addUnreduced(value, index, result, before, numbers);
+      }
     // Numbers of ops with regions refer to the ops.
     if (!hasRegions)
       while (!scratch->empty() && &scratch->back() != last)
@@ -289,6 +302,35 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
         collectives, [&](const auto &list) { return list[i]; })));
   for (Replica &result : results)
     expect(std::move(result));
+  for (std::optional<Replica> &before : unreduced)
+    if (before && before->numbers.size() == programs.size())
+      expect(std::move(*before));
+}
+
+/// Where program `index` gets `value`, a block of `result`, by a reduction of
+/// what other ranks have: what it reduces.
+void ProgramMatcher::addUnreduced(Value value, unsigned index,
+                                  const Replica &result,
+                                  std::optional<Replica> &before,
+                                  const DenseMap<Value, Number> &numbers) {
+  auto reduce = value.getDefiningOp<AllReduceOp>();
+  if (!reduce || result.sharding.isPartial())
+    return;
+  SmallVector<PartialAttr> partials;
+  for (AxisRefAttr axis : reduce.getAxes().getAxes()) {
+    if (llvm::any_of(getSplittingAxes(result.sharding),
+                     [&](AxisRefAttr other) { return axis.overlaps(other); }))
+      return;
+    partials.push_back(
+        PartialAttr::get(mesh.getContext(), axis, reduce.getKind()));
+  }
+  auto sharding =
+      ShardingAttr::get(mesh.getContext(), result.sharding.getMesh(),
+                        result.sharding.getDims(), partials);
+  if (index == 0)
+    before = Replica{result.value, sharding, {}};
+  if (before && before->sharding == sharding && before->numbers.size() == index)
+    before->numbers.push_back(numbers.lookup(reduce.getInput()));
 }
 
 /// An op without a rule is its own per-rank form where it has whole operands.
@@ -359,8 +401,12 @@ void ProgramMatcher::collectAxes() {
   auto addSharding = [&](ShardingAttr sharding) {
     if (!sharding)
       return;
-    for (AxisListAttr list : sharding.getDims())
+    for (AxisListAttr list : sharding.getDims()) {
       addAll(list.getAxes());
+      if (!list.getSegments().empty() &&
+          !llvm::is_contained(segments, list.getSegments()))
+        segments.push_back(list.getSegments());
+    }
   };
   func::FuncOp function = programs.front().function;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -370,7 +416,8 @@ void ProgramMatcher::collectAxes() {
   for (unsigned i = 0; i < function.getNumResults(); ++i)
     addSharding(getResultSharding(function, i));
   function.walk([&](Operation *op) {
-    addSharding(op->getAttrOfType<ShardingAttr>(kShardingAttr));
+    for (NamedAttribute attr : op->getAttrDictionary())
+      addSharding(dyn_cast<ShardingAttr>(attr.getValue()));
     if (auto list = op->getAttrOfType<AxisListAttr>("axes"))
       addAll(list.getAxes());
     for (Type type : op->getResultTypes())
@@ -497,7 +544,8 @@ std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
   else if (op->getNumResults() &&
            helpers.contains(firstNumbers[op->getResult(0)]))
     ++numHelpers;
-  if (!isa<CollectiveOpInterface>(op))
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (!collective)
     return std::nullopt;
   auto it = counterparts.find(firstNumbers[op->getResult(0)]);
   if (it == counterparts.end()) {
@@ -505,6 +553,7 @@ std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
     return culprit ? *culprit : explain(op);
   }
   issued.push_back(it->second);
+  firstCollectives.push_back(collective);
   return std::nullopt;
 }
 
@@ -598,9 +647,12 @@ std::optional<Mismatch> ProgramMatcher::matchOther(unsigned index) {
     Number first = number(&op, numbers);
     for (OpResult result : op.getResults())
       numbers[result] = first + result.getResultNumber();
-    if (!isa<CollectiveOpInterface>(op))
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (!collective)
       continue;
-    if (next == issued.size() || !isOneOf(issued[next], first))
+    // Ranks meet in one group only if all name it alike.
+    if (next == issued.size() || !isOneOf(issued[next], first) ||
+        collective.getAxes() != firstCollectives[next].getAxes())
       return fail(&op, op.getResults(),
                   "the collective isn't the one that the other ranks issue "
                   "here, of the same value");

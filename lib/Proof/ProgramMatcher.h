@@ -77,6 +77,9 @@ private:
   void expandWith(Operation *op, ArrayRef<const Replica *> operands);
   void expandSplit(ShardingRuleOpInterface op, const OpSplit &split,
                    ArrayRef<const Replica *> operands);
+  void addUnreduced(Value value, unsigned index, const Replica &result,
+                    std::optional<Replica> &before,
+                    const DenseMap<Value, Number> &numbers);
   void expandAlike(Operation *op, ArrayRef<const Replica *> operands);
   void expect(Replica replica);
   void addCounterparts(Numbers numbers);
@@ -91,7 +94,9 @@ private:
   MeshOp mesh;
   BlockAlgebra algebra;
   ValueNumbering numbering;
+  /// What the first program's placements are made of.
   SmallVector<AxisRefAttr> axes;
+  SmallVector<ArrayRef<int64_t>> segments;
   /// The types of all values of the first program.
   DenseSet<Type> types;
 
@@ -112,6 +117,8 @@ private:
   DenseMap<Number, Alternatives> counterparts;
   DenseMap<Value, Number> firstNumbers;
   SmallVector<Alternatives> issued, returned;
+  /// The collectives that `issued` has the numbers of.
+  SmallVector<CollectiveOpInterface> firstCollectives;
 
   /// How values that regions make are placed, and which of the reference's ops
   /// with regions are taken.

@@ -1,17 +1,24 @@
 //===- ReferenceGraph.cpp - The values of the reference -------------------===//
 
 #include "ReferenceGraph.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 
+/// The most dimensions that one op reduces along.
+static constexpr unsigned kMaxSplit = 8;
+
 ReferenceGraph::Id ReferenceGraph::add(Value value,
                                        ValueNumbering::Number number) {
-  auto [it, inserted] = byNumber.try_emplace(number, entries.size());
-  if (inserted) {
+  auto given = ids.find(value);
+  auto [it, inserted] = byNumber.try_emplace(
+      number, given != ids.end() ? given->second : entries.size());
+  if (inserted && it->second == entries.size()) {
     entries.push_back({value, {}, false});
     numbers.push_back(number);
   }
@@ -32,7 +39,20 @@ bool tp::hasFollowedRegions(Operation *op) {
          });
 }
 
-ReferenceGraph::ReferenceGraph(func::FuncOp function) : function(function) {
+ReferenceGraph::ReferenceGraph(func::FuncOp function, bool withParts)
+    : function(function), withParts(withParts) {
+  if (withParts) {
+    parts = ModuleOp::create(function.getLoc());
+    auto builder = OpBuilder::atBlockBegin(parts->getBody());
+    SmallVector<std::string> names;
+    for (unsigned i = 0; i < kMaxSplit; ++i)
+      names.push_back(std::to_string(i));
+    SmallVector<StringRef> axes(names.begin(), names.end());
+    single = MeshOp::create(builder, function.getLoc(), "single",
+                            builder.getStrArrayAttr(axes),
+                            SmallVector<int64_t>(axes.size(), 1),
+                            DenseI64ArrayAttr());
+  }
   Block &block = function.getBody().front();
   addBlock(block);
   for (Value operand : block.getTerminator()->getOperands())
@@ -65,12 +85,11 @@ void ReferenceGraph::addOp(Operation *op) {
   llvm::append_range(used, ValueNumbering::getCaptured(op));
   auto operands = llvm::map_to_vector(
       used, [&](Value value) { return numbers[getId(value)]; });
-  size_t before = entries.size();
   ValueNumbering::Number first = numbering.get(op, operands);
+  // An op that computes what an earlier one does has no users of its own.
+  bool isRepeated = op->getNumResults() && byNumber.contains(first);
   for (OpResult result : op->getResults())
     add(result, first + result.getResultNumber());
-  // An op that computes what an earlier one does has no users of its own.
-  bool isRepeated = op->getNumResults() && entries.size() == before;
   if (hasFollowedRegions(op)) {
     regionOps.push_back(op);
     for (Region &region : op->getRegions())
@@ -91,6 +110,62 @@ void ReferenceGraph::addOp(Operation *op) {
     entries[getId(result)].isLocal = isLocal;
   if (used.empty())
     sources.push_back(op);
+  if (withParts && !isLocal)
+    addParts(op);
+}
+
+void ReferenceGraph::addParts(Operation *op) {
+  auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruleOp || op->getNumRegions())
+    return;
+  OpSplit whole = getReplicatedSplit(ruleOp.getShardingRule(), single);
+  OpSplit split = whole;
+  unsigned numSplit = 0;
+  for (auto [factor, axes] :
+       llvm::zip_equal(ruleOp.getShardingRule().factors, split.factorAxes))
+    if (factor.kind == FactorKind::Collective && numSplit < kMaxSplit)
+      axes.push_back(AxisRefAttr::get(op->getContext(),
+                                      single.getAxisName(numSplit++)));
+  if (numSplit == 0)
+    return;
+  // Split by ranks that are one, it reduces and doesn't communicate.
+  if (!addBuilt(ruleOp, split))
+    addBuilt(ruleOp, whole);
+}
+
+bool ReferenceGraph::addBuilt(ShardingRuleOpInterface op,
+                              const OpSplit &split) {
+  Block *block = parts->getBody();
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(block->addArgument(operand.getType(), op->getLoc()));
+  OpBuilder builder = OpBuilder::atBlockEnd(block);
+  Operation *last = &block->back();
+  FailureOr<SmallVector<Value>> built =
+      op.partition(builder, operands, op->getResultTypes(), split);
+  auto made = llvm::make_range(std::next(last->getIterator()), block->end());
+  // Where an op looks things up depends on the rank.
+  if (failed(built) || llvm::any_of(made, [&](Operation &each) {
+        return each.getName() == op->getName() || isa<ShardOffsetOp>(each) ||
+               (isa<CollectiveOpInterface>(each) && !isa<AllReduceOp>(each));
+      }))
+    return false;
+  for (auto [own, operand] : llvm::zip_equal(operands, op->getOperands()))
+    ids[own] = getId(operand);
+  // What it makes in the end is what `op` makes.
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), *built)) {
+    while (auto reduce = value.getDefiningOp<AllReduceOp>())
+      value = reduce.getInput();
+    if (Operation *end = value.getDefiningOp();
+        end && end->getBlock() == block)
+      ids[value] = getId(result);
+  }
+  for (Operation &each : llvm::make_early_inc_range(made))
+    if (auto reduce = dyn_cast<AllReduceOp>(each))
+      ids[reduce] = getId(reduce.getInput());
+    else
+      addOp(&each);
+  return true;
 }
 
 std::optional<ReferenceGraph::Id>

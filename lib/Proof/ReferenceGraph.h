@@ -5,7 +5,9 @@
 
 #include "ValueNumbering.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::tp {
@@ -21,8 +23,10 @@ bool hasFollowedRegions(Operation *op);
 /// says where a value lives (`tp.redistribute`) is none.
 class ReferenceGraph {
 public:
-  /// Modules and calls must be inlined.
-  explicit ReferenceGraph(func::FuncOp function);
+  /// Modules and calls must be inlined. `withParts`: ops that reduce along a
+  /// dimension and go on, as norms do, are also what they consist of, with the
+  /// same result. That is what their partition hook builds for one rank.
+  explicit ReferenceGraph(func::FuncOp function, bool withParts = false);
 
   using Id = unsigned;
   struct Entry {
@@ -45,6 +49,8 @@ public:
   ArrayRef<Id> getResults() const { return results; }
   /// Ops without operands, parameters left out.
   ArrayRef<Operation *> getSources() const { return sources; }
+  /// Whether what an op consists of is looked at, too.
+  bool hasParts() const { return withParts; }
 
   /// Ops with regions that are followed into, in order.
   ArrayRef<Operation *> getRegionOps() const { return regionOps; }
@@ -53,6 +59,8 @@ private:
   Id add(Value value, ValueNumbering::Number number);
   void addBlock(Block &block);
   void addOp(Operation *op);
+  void addParts(Operation *op);
+  bool addBuilt(ShardingRuleOpInterface op, const OpSplit &split);
 
   func::FuncOp function;
   ValueNumbering numbering;
@@ -63,6 +71,11 @@ private:
   llvm::StringMap<Id> parameters;
   SmallVector<Id> results;
   SmallVector<Operation *> sources, regionOps;
+
+  /// Where hooks build, with a mesh of one rank.
+  bool withParts;
+  OwningOpRef<ModuleOp> parts;
+  MeshOp single;
 };
 
 } // namespace mlir::tp

@@ -33,10 +33,10 @@ public:
     }
   }
 
-  SmallVector<OpSplit> run(ArrayRef<AxisRefAttr> more) {
+  SmallVector<OpSplit> run(const FreeSplits &freeSplits) {
     OpSplit split = getReplicatedSplit(rule, mesh);
     assign(0, split);
-    placeFree(more);
+    placeFree(freeSplits);
     for (size_t i = 0; i < mesh.getNumAxes(); ++i)
       if (mesh.getAxisSizes()[i] == 1)
         placeSingle(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
@@ -160,7 +160,7 @@ private:
   }
 
   /// Factors that only results have may be split by axes that are left.
-  void placeFree(ArrayRef<AxisRefAttr> more) {
+  void placeFree(const FreeSplits &freeSplits) {
     llvm::SmallBitVector free(rule.factors.size(), true);
     for (const TensorFactors &tensor : rule.operands)
       for (const DimFactors &dim : tensor)
@@ -171,13 +171,27 @@ private:
         free.reset(factor);
     if (free.none())
       return;
+    for (unsigned factor : free.set_bits())
+      segments.push_back(getSegments(rule.factors[factor].size, freeSplits));
     for (OpSplit &start : std::exchange(found, {})) {
       SmallVector<AxisRefAttr> unused;
-      for (AxisRefAttr axis : more)
+      for (AxisRefAttr axis : freeSplits.axes)
         if (mesh.getAxisSize(axis) > 1 && !isUsed(start, axis))
           unused.push_back(axis);
       place(free, unused, start);
     }
+  }
+  static SmallVector<SmallVector<int64_t>>
+  getSegments(int64_t size, const FreeSplits &freeSplits) {
+    SmallVector<SmallVector<int64_t>> segments;
+    for (ArrayRef<int64_t> list : freeSplits.segments)
+      if (llvm::sum_of(list, int64_t(0)) == size)
+        segments.emplace_back(list);
+    if (freeSplits.inEqualSegments)
+      for (int64_t count = 2; count < size; ++count)
+        if (size % count == 0)
+          segments.emplace_back(count, size / count);
+    return segments;
   }
   static bool isUsed(const OpSplit &split, AxisRefAttr axis) {
     return llvm::any_of(split.usedAxes(), [&](AxisRefAttr other) {
@@ -189,6 +203,8 @@ private:
   /// a hook may build another form for it all the same.
   void placeSingle(AxisRefAttr axis) {
     for (size_t i = 0, e = found.size(); i < e; ++i) {
+      if (isUsed(found[i], axis))
+        continue;
       for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
         if (rule.factors[factor].kind == FactorKind::Whole)
           continue;
@@ -214,9 +230,16 @@ private:
     place(free, unused.drop_front(), split);
     if (isUsed(split, unused.front()))
       return;
-    for (unsigned factor : free.set_bits()) {
+    for (auto [index, factor] : llvm::enumerate(free.set_bits())) {
       if (!canSplit(rule, split, factor, unused.front()))
         continue;
+      if (split.factorAxes[factor].empty())
+        for (const auto &list : segments[index]) {
+          OpSplit next = split;
+          next.factorSegments[factor] = list;
+          next.factorAxes[factor].push_back(unused.front());
+          place(free, unused.drop_front(), std::move(next));
+        }
       // Major or minor to those that split it already.
       for (size_t i = 0, e = split.factorAxes[factor].size(); i <= e; ++i) {
         OpSplit next = split;
@@ -234,6 +257,8 @@ private:
   ArrayRef<ShardingAttr> given;
   SmallVector<ShardingAttr> operands;
   SmallVector<AxisRefAttr> axes;
+  /// Those that a free factor may be split in, in the order of the factors.
+  SmallVector<SmallVector<SmallVector<int64_t>>> segments;
   SmallVector<OpSplit> found;
 };
 } // namespace
@@ -241,10 +266,10 @@ private:
 SmallVector<OpSplit> tp::findSplits(ShardingRuleOpInterface op, MeshOp mesh,
                                     BlockAlgebra &algebra,
                                     ArrayRef<ShardingAttr> operands,
-                                    ArrayRef<AxisRefAttr> axes,
+                                    const FreeSplits &free,
                                     std::string &reason) {
   SmallVector<OpSplit> splits =
-      SplitSearch(op, mesh, algebra, operands, {}).run(axes);
+      SplitSearch(op, mesh, algebra, operands, {}).run(free);
   // One mesh dimension may split several factors of a product, each by a part.
   bool isProduct = llvm::any_of(
       op.getShardingRule().operands, [](const TensorFactors &tensor) {
@@ -258,7 +283,7 @@ SmallVector<OpSplit> tp::findSplits(ShardingRuleOpInterface op, MeshOp mesh,
         if (!llvm::is_contained(used, axis))
           used.push_back(axis);
     for (ArrayRef<AxisRefAttr> parts : getPrimeParts(mesh, used)) {
-      splits = SplitSearch(op, mesh, algebra, operands, parts).run(axes);
+      splits = SplitSearch(op, mesh, algebra, operands, parts).run(free);
       if (!splits.empty())
         break;
     }

@@ -8,15 +8,22 @@
 
 namespace mlir::tp {
 
+/// How factors may be split that only an op's results have.
+struct FreeSplits {
+  ArrayRef<AxisRefAttr> axes;
+  /// In these segments, each on its own; and in any number of equal ones.
+  ArrayRef<ArrayRef<int64_t>> segments;
+  bool inEqualSegments = false;
+};
+
 /// The splits for which the rule of `op`, an op on global values, asks for
 /// exactly the blocks that `operands` gives to the ranks. Factors that no
-/// operand has are split by any of `axes`, each to one factor, where that
-/// leads to different splits. None where the placements break the rule;
-/// `reason` says why.
+/// operand has are split in all ways that `free` allows, each axis to one
+/// factor. None where the placements break the rule; `reason` says why.
 SmallVector<OpSplit> findSplits(ShardingRuleOpInterface op, MeshOp mesh,
                                 BlockAlgebra &algebra,
                                 ArrayRef<ShardingAttr> operands,
-                                ArrayRef<AxisRefAttr> axes,
+                                const FreeSplits &free,
                                 std::string &reason);
 
 } // namespace mlir::tp

@@ -8,6 +8,17 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+/// The axes of a reduction in one order: it joins the same ranks, and in which
+/// order doesn't matter.
+static AxisListAttr sortAxes(AxisListAttr axes) {
+  SmallVector<AxisRefAttr> sorted(axes.getAxes());
+  llvm::sort(sorted, [](AxisRefAttr a, AxisRefAttr b) {
+    return std::pair(a.getName(), a.getPreSize()) <
+           std::pair(b.getName(), b.getPreSize());
+  });
+  return AxisListAttr::get(axes.getContext(), sorted);
+}
+
 Attribute tp::getMeaning(Operation *op) {
   Attribute inherent = op->getPropertiesAsAttribute();
   NamedAttrList kept;
@@ -18,6 +29,8 @@ Attribute tp::getMeaning(Operation *op) {
   if (isa<CollectiveOpInterface>(op))
     for (StringRef name : {"fqn", "reason", "bytes"})
       kept.erase(name);
+  if (auto reduce = dyn_cast<AllReduceOp>(op))
+    kept.set(reduce.getAxesAttrName(), sortAxes(reduce.getAxes()));
   for (StringRef name : {kShardingAttr, kGlobalTypeAttr, kFqnAttr})
     kept.erase(name);
   if (op->hasAttr(kGlobalTypeAttr))

@@ -1,6 +1,7 @@
 //===- VerifySPMD.cpp - Prove per-rank programs against their model -------===//
 
 #include "ExposeAssignments.h"
+#include "ReferenceForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -93,12 +94,19 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       module.emitError() << "can't read the reference '" << reference << "'";
       return signalPassFailure();
     }
-    if (!train.empty() && failed(buildTrainingStep(*model, *mesh)))
-      return signalPassFailure();
-    inlineModules(*model);
+    std::vector<OwningOpRef<ModuleOp>> forms;
+    auto marked = markSplitLosses(*model, train);
+    forms.push_back(std::move(model));
+    if (marked)
+      forms.push_back(std::move(marked));
+    for (auto &form : forms) {
+      if (!train.empty() && failed(buildTrainingStep(*form, *mesh)))
+        return signalPassFailure();
+      inlineModules(*form);
+    }
     bool proven = true;
     for (ArrayRef<func::FuncOp> functions : getPrograms(module))
-      proven &= succeeded(verify(functions, *mesh, *model));
+      proven &= succeeded(verify(functions, *mesh, forms));
     if (!proven || failed(writeReport()))
       signalPassFailure();
     markAllAnalysesPreserved();
@@ -160,14 +168,18 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     }
   }
 
-  /// `functions` are the programs of one of the model's functions.
+  /// `functions` are the programs of one of the model's functions, whose first
+  /// form is as it was written.
   LogicalResult verify(ArrayRef<func::FuncOp> functions, MeshOp mesh,
-                       ModuleOp model) {
+                       ArrayRef<OwningOpRef<ModuleOp>> forms) {
     func::FuncOp first = functions.front();
     // What others call is proven as part of them.
     if (first.isPrivate())
       return success();
-    auto function = model.lookupSymbol<func::FuncOp>(first.getSymName());
+    auto find = [&](ModuleOp form) {
+      return form.lookupSymbol<func::FuncOp>(first.getSymName());
+    };
+    func::FuncOp function = find(*forms.front());
     if (!function)
       return first.emitError()
              << "the reference has no function '" << first.getSymName() << "'";
@@ -191,8 +203,14 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         return diag;
       }
     }
-    inlineCalls(function);
     EquivalenceOptions options;
+    for (const auto &form : ArrayRef(forms).drop_front()) {
+      options.otherForms.push_back(find(*form));
+      exposeAssignments(options.otherForms.back());
+    }
+    for (func::FuncOp each : llvm::concat<const func::FuncOp>(
+             functions, ArrayRef(function), options.otherForms))
+      inlineCalls(each);
     options.alwaysExecute = alwaysExecute;
     options.maxOperations = maxOperations;
     Equivalence result = checkEquivalence(function, *programs, mesh, options);

@@ -34,14 +34,6 @@ def verify(batch, tools, directory):
     return bool(re.search("is executed for", output))
 
 
-def by_passes(source):
-    """Without what splits ops behind reductions and joins collectives of several values: not all of that is proven."""
-    passes = ["--tp-propagate=latency-bytes=0", "--tp-partition", "--tp-optimize-collectives"]
-    if source.random() < 0.5:
-        passes.append(f"--tp-overlap-collectives=chunks={source.choice((1, 2, 3))}")
-    return lambda report: [*passes, f"--tp-report=file={report}"]
-
-
 def main():
     parser = execution.get_parser(__doc__, batches=10)
     parser.add_argument("--graphs", type=int, default=12, help="random graphs a batch")
@@ -49,7 +41,6 @@ def main():
     options = parser.parse_args()
     failures = count = executed = 0
     sharded.MESHES = MESHES
-    sharded.by_passes = by_passes
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(options.first, options.first + options.batches):
             source = random.Random(f"{options.seed}/{number}")

@@ -223,6 +223,13 @@ void addAttributeFaults(Operation *op, MeshOp mesh,
         faults.push_back({"reduction of an op", [kind](Operation *op) {
                             cast<nn::ReduceOp>(op).setKind(kind);
                           }});
+  if (auto compare = dyn_cast<nn::CompareOp>(op))
+    for (unsigned i = 0; i <= nn::getMaxEnumValForComparePredicate(); ++i)
+      if (auto predicate = nn::symbolizeComparePredicate(i);
+          predicate && *predicate != compare.getPredicate())
+        faults.push_back({"comparison", [=](Operation *op) {
+                            cast<nn::CompareOp>(op).setPredicate(*predicate);
+                          }});
   if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr)) {
     // Another block of the parameter, of the same type.
     SmallVector<AxisListAttr> dims(sharding.getDims());
@@ -271,7 +278,7 @@ std::vector<Fault> getFaults(Operation *op, MeshOp mesh) {
 class FaultsTest : public test::ProofTest {
 protected:
   /// What is done to the collectives by request.
-  enum class Form { Plain, Joined, InChunks };
+  enum class Form { Plain, Joined, InChunks, OnBlocks };
 
   OwningOpRef<ModuleOp> parallelize(ModuleOp model, Form form) {
     OwningOpRef<ModuleOp> ranks = model.clone();
@@ -279,6 +286,8 @@ protected:
     ParallelizeOptions options;
     if (form == Form::Joined)
       options.bucketBytes = 1 << 20;
+    if (form == Form::OnBlocks)
+      options.sequenceParallel = true;
     if (form == Form::InChunks) {
       options.overlap = true;
       options.chunks = 2;
@@ -373,10 +382,12 @@ TEST_F(FaultsTest, AreCaught) {
     }
   };
   for (const test::Model &each : test::kModels)
-    for (Form form : {Form::Plain, Form::Joined, Form::InChunks})
+    for (Form form :
+         {Form::Plain, Form::Joined, Form::InChunks, Form::OnBlocks})
       plantAll(each, form);
   EXPECT_GE(numModels[Form::Joined], 2);
   EXPECT_GE(numModels[Form::InChunks], 1);
+  EXPECT_GE(numModels[Form::OnBlocks], 2);
   for (auto &kind : caught)
     llvm::outs() << kind.second << " " << kind.first() << "\n";
   llvm::outs() << numFaults << " faults, all caught; " << numHarmless
@@ -386,7 +397,8 @@ TEST_F(FaultsTest, AreCaught) {
   for (StringRef kind :
        {"drop collective", "wrong group", "swapped gather order",
         "bias on every rank", "attribute start", "ranks", "operand",
-        "swap operands", "reduction", "attribute size", "attribute dim"})
+        "swap operands", "reduction", "comparison", "attribute size",
+        "attribute dim"})
     EXPECT_GT(caught.lookup(kind), 0) << kind.str();
 }
 

@@ -139,6 +139,29 @@ func.func @main(%a: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}
   %5 = nn.reduce sum %c dims [1] : tensor<5x64xf32> -> tensor<5xf32>
   return %2, %3, %4, %5 : tensor<4x6xf32>, tensor<4x3xf32>, tensor<5x2xf32>, tensor<5xf32>
 })"},
+    {"statistics", R"(
+tp.mesh @mesh(dp = 2, tp = 2)
+func.func @main(%x: tensor<4x3xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp, dp} ]>},
+                %y: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>})
+    -> (tensor<4x3xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp, dp} ]>},
+        tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>},
+        tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>}) {
+  %w = nn.parameter "w1" {tp.sharding = #tp.sharding<@mesh, [{tp, dp} ]>} : tensor<3xf32>
+  %0 = nn.rms_norm %x weight %w over 1 eps 0.1 : (tensor<4x3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+  %1 = nn.softmax %y dim 1 : tensor<4x6xf32>
+  %b = nn.parameter "b1" {tp.sharding = #tp.sharding<@mesh, [{tp} ]>} : tensor<6xf32>
+  %2 = nn.layer_norm %y weight %b bias %b over 1 eps 0.5 : (tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
+  return %0, %1, %2 : tensor<4x3xf32>, tensor<4x6xf32>, tensor<4x6xf32>
+})"},
+    {"lookups", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>}, %i: tensor<4x1xi64>)
+    -> (tensor<4x1xf32>, tensor<4xi64> {tp.sharding = #tp.sharding<@mesh, [{tp | 2, 2} ]>}) {
+  %0 = nn.gather %x, %i dim 1 : (tensor<4x6xf32>, tensor<4x1xi64>) -> tensor<4x1xf32>
+  %1 = nn.iota dim 0 start 1.0 step 2.0 {tp.sharding = #tp.sharding<@mesh, [{tp | 2, 2} ]>} : tensor<4xi64>
+  %2 = nn.exp %0 : tensor<4x1xf32>
+  return %2, %1 : tensor<4x1xf32>, tensor<4xi64>
+})"},
     {"branch", R"(
 tp.mesh @mesh(tp = 2)
 func.func @main(%p: tensor<1xi64>, %x: tensor<3x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>},

@@ -434,11 +434,12 @@ TEST_F(RulesTest, CoverAllOps) {
           << name.getStringRef().str() << " has a rule and no instance";
 }
 
-/// Two ranks; and three, over which the sizes are uneven and blocks empty.
+/// Two ranks; three, over which the sizes are uneven and blocks empty; and one,
+/// for which a hook builds what the op consists of.
 TEST_F(RulesTest, AreSound) {
   int64_t numSplits = 0;
   for (const Instance &instance : kInstances)
-    for (int64_t ranks : {2, 3}) {
+    for (int64_t ranks : {1, 2, 3}) {
       OwningOpRef<ModuleOp> module = parse(instance, ranks);
       MeshOp mesh = *module->getOps<MeshOp>().begin();
       auto function = *module->getOps<func::FuncOp>().begin();
@@ -449,7 +450,7 @@ TEST_F(RulesTest, AreSound) {
         std::string reason;
         for (const OpSplit &split :
              findSplits(ruleOp, mesh, algebra, operands,
-                        AxisRefAttr::get(&context, "t"), reason)) {
+                        {AxisRefAttr::get(&context, "t")}, reason)) {
           SmallVector<ShardingAttr> results;
           for (unsigned i = 0; i < instance.numResults; ++i)
             results.push_back(
@@ -544,7 +545,7 @@ TEST_F(RulesTest, AreComplete) {
       std::string reason;
       SmallVector<ShardingAttr> allowed;
       for (const OpSplit &split :
-           findSplits(ruleOp, mesh, algebra, operands, axis, reason))
+           findSplits(ruleOp, mesh, algebra, operands, {axis}, reason))
         if (ShardingAttr result =
                 getResultSharding(ruleOp.getShardingRule(), split, 0))
           allowed.push_back(result);

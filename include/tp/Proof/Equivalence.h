@@ -67,6 +67,9 @@ struct EquivalenceOptions {
   /// Scalar operations, of the reference and all ranks together, that may be
   /// executed; 0: none.
   int64_t maxOperations = 1'000'000'000;
+  /// Functions that compute what the reference does, otherwise written: to be
+  /// equal to one of them is to be equal to it.
+  SmallVector<func::FuncOp, 1> otherForms;
 };
 
 struct Equivalence {
