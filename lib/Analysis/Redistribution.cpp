@@ -38,6 +38,15 @@ int64_t RedistributionPlan::getNumCollectives() const {
   });
 }
 
+RankedTensorType RedistributionPlan::getViewed(RankedTensorType type) const {
+  if (view.empty())
+    return type;
+  SmallVector<int64_t> shape;
+  for (ArrayRef<int64_t> sizes : view)
+    llvm::append_range(shape, sizes);
+  return type.clone(shape);
+}
+
 LogicalResult
 tp::verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
                          function_ref<InFlightDiagnostic()> emitError) {
@@ -55,11 +64,8 @@ tp::verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
 
 namespace {
 
-/// The mesh dimensions with which a search takes those in that aren't asked
-/// for.
-constexpr size_t kMaxAxes = 3;
-/// The parts of prime size that a search may handle one by one.
-constexpr size_t kMaxParts = 5;
+/// The states that a search over parts of mesh dimensions looks at.
+constexpr int64_t kMaxPartStates = 2000;
 
 /// Plans one redistribution.
 class Planning {
@@ -69,10 +75,28 @@ public:
   RedistributionPlan run();
 
 private:
+  /// A tensor, as it is or as it is viewed, and its placements.
+  struct Problem {
+    SmallVector<int64_t> shape;
+    ShardingAttr from, to;
+    SmallVector<SmallVector<int64_t>> view = {};
+  };
+  struct Solution {
+    Problem problem;
+    std::unique_ptr<Space> space;
+    SmallVector<Move> moves;
+    int64_t bytes = 0;
+  };
+
   int64_t getMaxReductions() const;
   bool hasPending() const { return target.getPartial() != from.getPartial(); }
+  int64_t getBound() const;
+  std::optional<Problem> getView(ShardingAttr end) const;
+  void attempt(const Problem &problem, Granularity granularity, bool all,
+               SearchOptions search);
+  void attemptAll(ShardingAttr end, SearchOptions search);
   void searchPlan();
-  void append(const Space &space, ArrayRef<Move> moves);
+  void append(const Solution &solution);
   void appendExchange(ShardingAttr result);
   void addReceived(ArrayRef<int64_t> elements) {
     for (auto [sum, more] : llvm::zip_equal(received, elements))
@@ -87,7 +111,9 @@ private:
   RedistributionOptions options;
   std::vector<TensorBlock> source, wanted;
 
+  std::optional<Solution> best;
   SmallVector<RedistributionStep> steps;
+  SmallVector<SmallVector<int64_t>> view;
   SmallVector<int64_t> received;
   /// The largest block so far, in elements.
   int64_t peak = 0;
@@ -119,25 +145,56 @@ Planning::Planning(MeshOp mesh, ShardingAttr from, ShardingAttr to,
   }
 }
 
-void Planning::append(const Space &space, ArrayRef<Move> moves) {
-  State state = space.getState(from);
+/// Joins moves of one kind in a row that are one step.
+static SmallVector<Move> joinMoves(ArrayRef<Move> moves) {
+  SmallVector<Move> joined;
   for (const Move &move : moves) {
+    Move *last = joined.empty() ? nullptr : &joined.back();
+    bool joins = last && last->kind == move.kind && last->dim == move.dim &&
+                 last->reduction == move.reduction;
+    bool atEnd = move.kind == RedistributionStep::LocalSlice ||
+                 move.kind == RedistributionStep::ReduceScatter;
+    if (joins && atEnd) {
+      last->atoms.append(move.atoms);
+      last->result = move.result;
+    } else if (joins && move.kind == RedistributionStep::AllGather) {
+      last->atoms.insert(last->atoms.begin(), move.atoms.begin(),
+                         move.atoms.end());
+      last->result = move.result;
+    } else {
+      joined.push_back(move);
+    }
+  }
+  return joined;
+}
+
+void Planning::append(const Solution &solution) {
+  const Space &space = *solution.space;
+  view = solution.problem.view;
+  State state = space.getState(solution.problem.from);
+  for (const Move &move : joinMoves(solution.moves)) {
     addReceived(space.getReceived(state, move));
-    peak = std::max(peak, *llvm::max_element(space.getSizes(move.result)));
+    peak = std::max(peak, space.getPeak(move.result));
     RedistributionStep step{move.kind, space.getAxes(move.atoms), move.dim,
-                            move.concatDim, move.reduction};
+                            move.concatDim};
+    step.reduction = move.reduction;
+    if (!move.pairs.empty()) {
+      step.axes.clear();
+      for (uint8_t atom : move.atoms)
+        llvm::append_range(step.axes, space.getAxes(atom));
+      step.pairs.assign(move.pairs.begin(), move.pairs.end());
+    }
     step.operand = space.getSharding(state);
     step.result = space.getSharding(move.result);
     if (move.kind == RedistributionStep::Permute) {
+      uint64_t lists = 0;
+      for (const State &side : {state, move.result})
+        for (const List *list : side.dims)
+          lists |= list->mask;
       SmallVector<uint8_t> used;
-      for (uint8_t atom = 0; atom < space.getNumAtoms(); ++atom) {
-        auto holds = [&](const auto &list) {
-          return llvm::is_contained(list, atom);
-        };
-        if (llvm::any_of(state.dims, holds) ||
-            llvm::any_of(move.result.dims, holds))
+      for (uint8_t atom = 0; atom < space.getNumAtoms(); ++atom)
+        if (lists >> atom & 1)
           used.push_back(atom);
-      }
       step.axes = space.getAxes(used);
       step.source = space.getSources(state, move.result, step.axes);
       // Every rank holds its new block already, under another name.
@@ -148,17 +205,11 @@ void Planning::append(const Space &space, ArrayRef<Move> moves) {
     } else if (move.kind == RedistributionStep::Exchange) {
       step.axes = getSplittingAxes(step.operand);
     }
-    // Slices of one dimension are one slice.
-    if (step.kind == RedistributionStep::LocalSlice && !steps.empty() &&
-        steps.back().kind == RedistributionStep::LocalSlice &&
-        steps.back().dim == step.dim) {
-      llvm::append_range(steps.back().axes, step.axes);
-      steps.back().result = step.result;
-    } else {
-      steps.push_back(std::move(step));
-    }
+    steps.push_back(std::move(step));
     state = move.result;
   }
+  if (!steps.empty())
+    steps.back().result = solution.problem.to;
 }
 
 /// One step from where `from` is reduced to the target.
@@ -196,6 +247,248 @@ int64_t Planning::getMaxReductions() const {
   return reductions.size() + moving;
 }
 
+static int64_t getLargest(ArrayRef<TensorBlock> blocks) {
+  int64_t largest = 0;
+  for (const TensorBlock &block : blocks)
+    largest = std::max(largest, getNumElements(block));
+  return largest;
+}
+
+/// The elements that ranks need of the target and don't have.
+int64_t Planning::getBound() const {
+  int64_t needed = 0;
+  for (auto [have, want] : llvm::zip_equal(source, wanted))
+    needed += getNumElements(want) - getNumShared(have, want);
+  return needed;
+}
+
+namespace {
+
+/// The bounds of parts of a whole, each a multiple of the one before.
+class Bounds {
+public:
+  explicit Bounds(int64_t whole) : bounds{1} {
+    if (whole > 1)
+      bounds.push_back(whole);
+  }
+
+  /// Whether `bound` could be added.
+  bool add(int64_t bound) {
+    auto *it = llvm::lower_bound(bounds, bound);
+    if (it != bounds.end() && *it == bound)
+      return true;
+    if (it == bounds.begin() || it == bounds.end() || *it % bound ||
+        bound % *(it - 1))
+      return false;
+    bounds.insert(it, bound);
+    return true;
+  }
+  ArrayRef<int64_t> get() const { return bounds; }
+  ArrayRef<int64_t> getBetween(int64_t begin, int64_t end) const {
+    return get()
+        .drop_while([=](int64_t b) { return b < begin; })
+        .take_while([=](int64_t b) { return b <= end; });
+  }
+
+private:
+  SmallVector<int64_t> bounds;
+};
+
+} // namespace
+
+/// Each dimension as the product of the parts in which both placements cut it,
+/// where these have common bounds: then every axis of either splits all of one
+/// part. Nullopt where that is the tensor as it is.
+std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
+  MLIRContext *context = from.getContext();
+  MeshOp mesh = this->mesh;
+  llvm::StringMap<Bounds> axisBounds;
+  auto getPreSize = [](AxisRefAttr axis) {
+    return axis.isWhole() ? 1 : axis.getPreSize();
+  };
+  auto mention = [&](AxisRefAttr axis) {
+    auto whole = AxisRefAttr::get(context, axis.getName());
+    Bounds &bounds =
+        axisBounds.try_emplace(axis.getName(), mesh.getAxisSize(whole))
+            .first->second;
+    int64_t pre = getPreSize(axis);
+    return bounds.add(pre) && bounds.add(pre * mesh.getAxisSize(axis));
+  };
+  for (ShardingAttr sharding : {from, end}) {
+    for (AxisListAttr list : sharding.getDims())
+      if (!llvm::all_of(list, mention))
+        return std::nullopt;
+    for (PartialAttr partial : sharding.getPartial())
+      if (!mention(partial.getAxis()))
+        return std::nullopt;
+  }
+  auto getParts = [&](AxisListAttr list) {
+    SmallVector<AxisRefAttr> parts;
+    for (AxisRefAttr axis : list) {
+      auto whole = AxisRefAttr::get(context, axis.getName());
+      int64_t pre = getPreSize(axis);
+      ArrayRef<int64_t> bounds =
+          axisBounds.find(axis.getName())
+              ->second.getBetween(pre, pre * mesh.getAxisSize(axis));
+      for (auto [b, e] : llvm::zip(bounds, bounds.drop_front()))
+        parts.push_back(
+            e / b == mesh.getAxisSize(whole)
+                ? whole
+                : AxisRefAttr::get(context, axis.getName(), b, e / b));
+    }
+    return parts;
+  };
+
+  int64_t rank = type.getRank();
+  SmallVector<std::optional<Bounds>> dimBounds(rank);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      AxisListAttr have = from.getDims()[dim], want = end.getDims()[dim];
+      dimBounds[dim].reset();
+      if (!have.getSegments().empty() || !want.getSegments().empty() ||
+          type.getDimSize(dim) == 0)
+        continue;
+      Bounds bounds(type.getDimSize(dim));
+      bool fits = true;
+      for (AxisListAttr list : {have, want}) {
+        int64_t product = 1;
+        for (AxisRefAttr part : getParts(list)) {
+          product *= mesh.getAxisSize(part);
+          fits = fits && bounds.add(product);
+        }
+      }
+      if (!fits)
+        continue;
+      // Parts in which the other placement cuts are cut, too.
+      for (AxisListAttr list : {have, want}) {
+        int64_t product = 1;
+        for (AxisRefAttr part : getParts(list)) {
+          int64_t size = mesh.getAxisSize(part);
+          for (int64_t bound : bounds.getBetween(product, product * size)) {
+            Bounds &cuts = axisBounds.find(part.getName())->second;
+            size_t before = cuts.get().size();
+            cuts.add(getPreSize(part) * (bound / product));
+            changed |= cuts.get().size() != before;
+          }
+          product *= size;
+        }
+      }
+      dimBounds[dim] = std::move(bounds);
+    }
+  }
+
+  Problem problem;
+  SmallVector<AxisListAttr> lists[2];
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    SmallVector<int64_t> &sizes = problem.view.emplace_back();
+    AxisListAttr ends[] = {from.getDims()[dim], end.getDims()[dim]};
+    if (!dimBounds[dim]) {
+      sizes.push_back(type.getDimSize(dim));
+      lists[0].push_back(ends[0]);
+      lists[1].push_back(ends[1]);
+    } else {
+      ArrayRef<int64_t> bounds = dimBounds[dim]->get();
+      for (auto [b, e] : llvm::zip(bounds, bounds.drop_front()))
+        sizes.push_back(e / b);
+      if (sizes.empty())
+        sizes.push_back(1);
+      for (int side : {0, 1}) {
+        SmallVector<AxisRefAttr> parts = getParts(ends[side]);
+        for (size_t i = 0; i < sizes.size(); ++i)
+          lists[side].push_back(AxisListAttr::get(
+              context,
+              i < parts.size() ? ArrayRef(parts[i]) : ArrayRef<AxisRefAttr>()));
+      }
+    }
+    llvm::append_range(problem.shape, sizes);
+  }
+  if (static_cast<int64_t>(problem.shape.size()) == rank)
+    return std::nullopt;
+  problem.from =
+      ShardingAttr::get(context, from.getMesh(), lists[0], from.getPartial());
+  problem.to =
+      ShardingAttr::get(context, from.getMesh(), lists[1], end.getPartial());
+  return problem;
+}
+
+void Planning::attempt(const Problem &problem, Granularity granularity,
+                       bool all, SearchOptions search) {
+  auto space = std::make_unique<Space>(mesh, problem.shape, problem.from,
+                                       problem.to, granularity, all);
+  if (!space->isFaithful())
+    return;
+  State start = space->getState(problem.from),
+        end = space->getState(problem.to);
+  search.below = best ? best->bytes : -1;
+  auto moves = redistribution::search(*space, start, end, search);
+  // Splitting reductions up can save bytes, but not for any number of them.
+  if (hasPending() &&
+      (!moves || getNumCollectives(joinMoves(*moves)) > getMaxReductions())) {
+    search.fewestCollectives = true;
+    moves = redistribution::search(*space, start, end, search);
+  }
+  if (!moves)
+    return;
+  int64_t bytes = 0;
+  State state = start;
+  for (const Move &move : *moves) {
+    bytes += llvm::sum_of(space->getReceived(state, move));
+    state = move.result;
+  }
+  best = Solution{problem, std::move(space), std::move(*moves), bytes};
+}
+
+void Planning::attemptAll(ShardingAttr end, SearchOptions search) {
+  Problem plain{SmallVector<int64_t>(type.getShape()), from, end};
+  attempt(plain, Granularity::Common, /*all=*/false, search);
+  if (!best)
+    attempt(plain, Granularity::Mentioned, /*all=*/false, search);
+  if (options.oneShot)
+    return;
+  int64_t bound = getBound();
+  auto isOptimal = [&]() { return best && best->bytes <= bound; };
+  std::optional<Problem> viewed;
+  if (!isOptimal())
+    viewed = getView(end);
+  search.maxStates = kMaxPartStates;
+  bool even =
+      isEven(type.getShape(), from, mesh) && isEven(type.getShape(), end, mesh);
+  // Whether there are mesh dimensions that neither placement mentions, and
+  // whether primes come in different orders.
+  bool hasOthers = false, hasOrders = false;
+  for (int64_t i = 0, e = mesh.getNumAxes(); i < e; ++i) {
+    int64_t size = mesh.getAxisSizes()[i];
+    auto axis = AxisRefAttr::get(from.getContext(), mesh.getAxisName(i));
+    auto mentions = [&](ShardingAttr sharding) {
+      auto overlaps = [&](AxisRefAttr other) { return other.overlaps(axis); };
+      return llvm::any_of(sharding.getDims(),
+                          [&](AxisListAttr list) {
+                            return llvm::any_of(list, overlaps);
+                          }) ||
+             llvm::any_of(sharding.getPartial(), [&](PartialAttr partial) {
+               return overlaps(partial.getAxis());
+             });
+    };
+    hasOthers |= size > 1 && !mentions(from) && !mentions(end);
+    hasOrders |= !llvm::all_equal(getPrimes(size));
+  }
+  for (bool mostlyEven : {true, false})
+    for (bool all : {false, true}) {
+      if ((even && mostlyEven) || (all && !hasOthers))
+        continue;
+      search.mostlyEven = mostlyEven;
+      if (viewed && !isOptimal())
+        attempt(*viewed, Granularity::Common, all, search);
+      if (all && !isOptimal())
+        attempt(plain, Granularity::Common, all, search);
+      if (!isOptimal())
+        attempt(plain, Granularity::SmallPrimes, all, search);
+      if (hasOrders && !isOptimal())
+        attempt(plain, Granularity::LargePrimes, all, search);
+    }
+}
+
 void Planning::searchPlan() {
   auto segmentsDiffer = [](auto pair) {
     auto [a, b] = pair;
@@ -209,62 +502,29 @@ void Planning::searchPlan() {
   if (llvm::any_of(llvm::zip(from.getDims(), target.getDims()), segmentsDiffer))
     reachable = reduced;
 
-  std::optional<SmallVector<Move>> best;
-  std::optional<Space> bestSpace;
-  int64_t bestBytes = 0;
-  auto attempt = [&](bool split, bool all = false) {
-    Space space(mesh, type.getShape(), from, reachable, split, all);
-    if (space.getNumAtoms() > 64 || (split && space.getNumAtoms() > kMaxParts))
-      return;
-    State state = space.getState(from), end = space.getState(reachable);
-    SearchOptions search{options.oneShot, options.memory};
-    auto moves = redistribution::search(space, state, end, search);
-    // Splitting reductions up can save bytes, but not for any number of them.
-    if (hasPending() &&
-        (!moves || getNumCollectives(*moves) > getMaxReductions())) {
-      search.fewestCollectives = true;
-      moves = redistribution::search(space, state, end, search);
-    }
-    if (!moves)
-      return;
-    int64_t bytes = 0;
-    for (const Move &move : *moves) {
-      bytes += llvm::sum_of(space.getReceived(state, move));
-      state = move.result;
-    }
-    if (best && bestBytes <= bytes)
-      return;
-    best = std::move(moves);
-    bestSpace.emplace(std::move(space));
-    bestBytes = bytes;
-  };
-  // Parts of mesh dimensions need sizes that divide by all of them.
-  Space whole(mesh, type.getShape(), from, reachable, /*split=*/false);
-  bool divides = llvm::all_of(type.getShape(), [&](int64_t size) {
-    return size % whole.getNumBlocks(whole.getAllAtoms()) == 0;
-  });
-  if (divides && whole.hasOverlaps())
-    attempt(/*split=*/true);
-  if (!best)
-    attempt(/*split=*/false);
-  // They can also do better than whole dimensions.
-  int64_t needed = 0;
-  for (auto [have, want] : llvm::zip_equal(source, wanted))
-    needed += getNumElements(want) - getNumShared(have, want);
-  bool couldImprove =
-      !options.oneShot && !hasPending() && (!best || bestBytes > needed);
-  if (couldImprove && divides)
-    attempt(/*split=*/true);
-  // So can mesh dimensions that neither placement uses: slices of what they
-  // replicate are less to move.
-  if (couldImprove && mesh.getNumAxes() <= kMaxAxes)
-    attempt(/*split=*/false, /*all=*/true);
+  SearchOptions search;
+  search.exchange = options.oneShot;
+  // Where sizes divide, no larger block is needed on the way.
+  int64_t before = getLargest(source), after = getLargest(wanted);
+  bool even = isEven(type.getShape(), from, mesh) &&
+              isEven(type.getShape(), target, mesh);
+  if (options.memory || (!options.oneShot && even))
+    search.maxPeak = std::max(before, after);
+  else if (!options.oneShot)
+    search.maxPeak = before + after;
+
+  attemptAll(reachable, search);
+  // Where they don't, there may be no way within the memory.
+  if (!best && search.maxPeak >= 0 && !options.memory) {
+    search.maxPeak = -1;
+    attemptAll(reachable, search);
+  }
   if (!best && hasPending() && reachable == target) {
     reachable = reduced;
-    attempt(/*split=*/false);
+    attemptAll(reachable, search);
   }
   if (best)
-    append(*bestSpace, *best);
+    append(*best);
   if (!best || reachable != target)
     appendExchange(target);
 }
@@ -308,6 +568,7 @@ RedistributionPlan Planning::run() {
     searchPlan();
   certify(plan);
   plan.steps = std::move(steps);
+  plan.view = std::move(view);
   return plan;
 }
 

@@ -1,9 +1,19 @@
 //===- RedistributionSearch.cpp - The cheapest way between placements -----===//
+//
+// Two searches, from the source forward and from the target backward, each in
+// the order of the bytes that a plan through a placement receives at least.
+// They meet in a placement that both reach, or in two whose blocks are the same
+// on other ranks: a permute leads from one to the other. No plan needs two
+// permutes (Rink et al., arXiv 2112.01075), and neither search has to try any.
+//
+//===----------------------------------------------------------------------===//
 
 #include "RedistributionSearch.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include <queue>
+#include <algorithm>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -14,276 +24,460 @@ namespace {
 /// What plans are ordered by. `steps` prefers a named collective to an
 /// exchange, and fewer slices.
 struct Cost {
-  int64_t first = 0, second = 0, steps = 0;
+  int64_t bytes = 0, collectives = 0, steps = 0;
   Cost operator+(const Cost &other) const {
-    return {first + other.first, second + other.second, steps + other.steps};
-  }
-  bool operator<(const Cost &other) const {
-    return std::tie(first, second, steps) <
-           std::tie(other.first, other.second, other.steps);
+    return {bytes + other.bytes, collectives + other.collectives,
+            steps + other.steps};
   }
 };
 
 constexpr int64_t kExchangeSteps = 100;
-/// States that are looked at before the search gives up.
-constexpr size_t kMaxStates = 4000;
+
+struct Node {
+  State state;
+  Cost cost;
+  /// The elements that the rest of a plan through here receives at least.
+  int64_t remaining = 0;
+  int previous = -1;
+  /// From `previous` to here; in the search backward, from here to `previous`.
+  Move move;
+  bool closed = false;
+};
+
+struct Entry {
+  Cost estimate;
+  int64_t remaining;
+  int id;
+};
+
+/// One of the two searches.
+struct Frontier {
+  explicit Frontier(bool forward) : forward(forward) {}
+
+  const bool forward;
+  std::vector<Node> nodes;
+  llvm::StringMap<int> ids;
+  std::vector<Entry> open;
+  /// The closed nodes that nothing is pending in, by the sizes of their blocks.
+  llvm::StringMap<SmallVector<int>> bySizes;
+};
 
 class Search {
 public:
   Search(const Space &space, const State &from, const State &to,
          const SearchOptions &options)
-      : space(space), from(from), to(to), options(options) {}
+      : space(space), from(from), to(to), options(options),
+        evenOnly(!space.hasOverlaps() && space.isEven(from) &&
+                 space.isEven(to)) {}
 
   std::optional<SmallVector<Move>> run();
 
 private:
-  SmallVector<Move> getMoves(const State &state) const;
-  void addReductions(const State &state, SmallVector<Move> &moves) const;
-  void addPermutes(const State &state, SmallVector<Move> &moves) const;
-  Cost getCost(const State &state, const Move &move) const;
-  Cost getRemaining(const State &state) const;
-  int64_t getPeak(const State &state) const {
-    return *llvm::max_element(space.getSizes(state));
+  bool isLess(const Cost &a, const Cost &b) const {
+    if (options.fewestCollectives)
+      return std::tie(a.collectives, a.bytes, a.steps) <
+             std::tie(b.collectives, b.bytes, b.steps);
+    return std::tie(a.bytes, a.collectives, a.steps) <
+           std::tie(b.bytes, b.collectives, b.steps);
   }
+  auto getLater() const {
+    return [this](const Entry &a, const Entry &b) {
+      if (isLess(b.estimate, a.estimate))
+        return true;
+      if (isLess(a.estimate, b.estimate))
+        return false;
+      return std::tie(b.remaining, b.id) < std::tie(a.remaining, a.id);
+    };
+  }
+  /// Bytes that come first are known to come at least; of the collectives that
+  /// come, nothing is.
+  Cost getEstimate(Cost cost, int64_t remaining) const {
+    if (!options.fewestCollectives)
+      cost.bytes += remaining;
+    return cost;
+  }
+  bool isHopeless(const Cost &estimate) const {
+    if (options.below >= 0 && estimate.bytes >= options.below)
+      return true;
+    return best && !isLess(estimate, best->cost);
+  }
+  int64_t getRemaining(const State &state, bool forward) const;
+  int64_t getBytes(const State &before, const Move &move) const;
+  bool isAllowed(const State &state) const;
+
+  void visit(Frontier &side, int at, const State &next, Move move);
+  void addLists(Frontier &side, int at);
+  void addAllToAllOfSeveral(Frontier &side, int at);
+  void addReductions(int at);
+  void close(Frontier &side, Frontier &other, int at);
+  void meet(int forward, int backward, std::optional<Move> link, Cost cost);
 
   const Space &space;
-  const State &from, &to;
+  const State from, to;
   const SearchOptions &options;
+  /// Whether states whose blocks differ in size are left out.
+  const bool evenOnly;
+  Frontier ahead{/*forward=*/true}, back{/*forward=*/false};
+
+  /// Where the two searches meet, and the step between, if any.
+  struct Meeting {
+    Cost cost;
+    int forward, backward;
+    std::optional<Move> link;
+  };
+  std::optional<Meeting> best;
 };
 
 } // namespace
 
-/// The partial atoms that are reduced on the way. They are scattered in the
-/// order in which the target splits a dimension by them, or reduced, all of a
-/// kind at once or one by one.
-void Search::addReductions(const State &state, SmallVector<Move> &moves) const {
-  auto isPending = [&](auto entry) {
-    return !llvm::is_contained(to.partial, entry);
-  };
-  auto without = [&](const State &s, ArrayRef<uint8_t> atoms) {
-    State result = s;
-    llvm::erase_if(result.partial, [&](auto entry) {
-      return llvm::is_contained(atoms, entry.first);
-    });
-    return result;
-  };
-  std::map<ReductionKind, SmallVector<uint8_t, 4>> byKind;
-  for (auto entry : state.partial)
-    if (isPending(entry))
-      byKind[entry.second].push_back(entry.first);
-  for (auto &[kind, atoms] : byKind) {
-    SmallVector<SmallVector<uint8_t, 4>> subsets = {atoms};
-    if (atoms.size() > 1)
-      for (uint8_t atom : atoms)
-        subsets.push_back({atom});
-    for (ArrayRef<uint8_t> subset : subsets)
-      moves.push_back({RedistributionStep::AllReduce,
-                       SmallVector<uint8_t, 4>(subset), 0, 0, kind,
-                       without(state, subset)});
-    for (int64_t dim = 0; dim < space.getRank(); ++dim) {
-      if (space.isFrozen(dim))
-        continue;
-      auto scatter = [&](ArrayRef<uint8_t> list) {
-        Move move{RedistributionStep::ReduceScatter,
-                  SmallVector<uint8_t, 4>(list),
-                  dim,
-                  0,
-                  kind,
-                  without(state, list)};
-        move.result.dims[dim].append(list.begin(), list.end());
-        moves.push_back(std::move(move));
-      };
-      for (uint8_t atom : atoms)
-        scatter(atom);
-      // Several at once, as the target nests them.
-      ArrayRef<uint8_t> have = state.dims[dim], want = to.dims[dim];
-      if (have.size() > want.size() || want.take_front(have.size()) != have)
-        continue;
-      ArrayRef<uint8_t> run =
-          want.drop_front(have.size()).take_while([&](uint8_t atom) {
-            return llvm::is_contained(atoms, atom);
-          });
-      for (size_t n = 2; n <= run.size(); ++n)
-        scatter(run.take_front(n));
+static std::string getSizesKey(const State &state) {
+  std::string key;
+  for (const List *list : state.dims) {
+    int64_t size = list->blocks;
+    if (!list->even) {
+      size = 0;
+      for (Interval interval : list->intervals)
+        size = (size * 31 + interval.size) & 0x7fffffff;
+      size = -1 - size;
     }
+    key.append(reinterpret_cast<const char *>(&size), sizeof(size));
   }
+  return key;
 }
 
-/// The placements whose blocks are those of `state` on other ranks.
-void Search::addPermutes(const State &state, SmallVector<Move> &moves) const {
-  if (space.hasOverlaps())
+/// No step lessens what ranks need and don't have by more than it receives.
+/// Where n parts of a sum have to meet, they take n - 1 transfers of each
+/// element, and the c ranks that want it c - 1 more.
+int64_t Search::getRemaining(const State &state, bool forward) const {
+  const State &have = forward ? state : from, &want = forward ? to : state;
+  if (!have.pending)
+    return space.getMissing(have, want);
+  return space.getTotal(want) +
+         (space.getNumPending(have) - 2) * space.getNumElements();
+}
+
+/// The elements that all ranks receive in a step that doesn't permute.
+int64_t Search::getBytes(const State &before, const Move &move) const {
+  int64_t n = space.getNumBlocks(move.atoms);
+  int64_t total = space.getTotal(move.result);
+  switch (move.kind) {
+  case RedistributionStep::LocalSlice:
+    return 0;
+  case RedistributionStep::ReduceScatter:
+    return (n - 1) * total;
+  case RedistributionStep::AllReduce:
+    return 2 * (n - 1) * (total / n);
+  case RedistributionStep::AllGather:
+    return total - space.getTotal(before);
+  case RedistributionStep::AllToAll:
+    if (evenOnly)
+      return total / n * (n - 1);
+    return space.getMissing(before, move.result);
+  case RedistributionStep::Permute:
+  case RedistributionStep::Exchange:
+    break;
+  }
+  llvm_unreachable("not a move of the search");
+}
+
+/// Whether a search that leaves uneven placements out takes this one.
+bool Search::isAllowed(const State &state) const {
+  auto begins = [](const List *list, const List *whole) {
+    ArrayRef<uint8_t> atoms = list->atoms;
+    return ArrayRef(whole->atoms).take_front(atoms.size()) == atoms;
+  };
+  return llvm::all_of(
+      llvm::zip_equal(state.dims, from.dims, to.dims), [&](auto lists) {
+        auto [list, first, last] = lists;
+        return list->even || begins(list, first) || begins(list, last);
+      });
+}
+
+void Search::visit(Frontier &side, int at, const State &next, Move move) {
+  if ((evenOnly && !space.isEven(next)) ||
+      (options.mostlyEven && !isAllowed(next)))
     return;
-  uint64_t taken = 0;
-  for (auto [atom, kind] : state.partial)
-    taken |= uint64_t(1) << atom;
-  State next = state;
-  for (int64_t dim = 0; dim < space.getRank(); ++dim) {
-    if (!space.isFrozen(dim))
-      next.dims[dim].clear();
-    for (uint8_t atom : next.dims[dim])
-      taken |= uint64_t(1) << atom;
+  if (options.maxPeak >= 0 && space.getPeak(next) > options.maxPeak)
+    return;
+  move.result = side.forward ? next : side.nodes[at].state;
+  Cost step{getBytes(side.forward ? side.nodes[at].state : next, move),
+            move.kind != RedistributionStep::LocalSlice, 1};
+  // Gathers of one dimension in a row are one gather.
+  const Move &after = side.nodes[at].move;
+  if (side.nodes[at].previous >= 0 && after.kind == move.kind &&
+      after.dim == move.dim && after.reduction == move.reduction &&
+      (move.kind == RedistributionStep::AllGather ||
+       move.kind == RedistributionStep::ReduceScatter))
+    step.collectives = step.steps = 0;
+  Cost cost = side.nodes[at].cost + step;
+  if (isHopeless(cost))
+    return;
+  auto [it, isNew] = side.ids.try_emplace(next.getKey(), side.nodes.size());
+  int id = it->second;
+  if (isNew) {
+    side.nodes.push_back({next, cost, 0, -1, {}});
+    side.nodes[id].remaining = getRemaining(next, side.forward);
+  } else if (side.nodes[id].closed || !isLess(cost, side.nodes[id].cost)) {
+    return;
   }
-  auto place = [&](auto &self, int64_t dim) -> void {
-    if (dim == space.getRank()) {
-      if (!(next == state) && space.isPermutation(state, next))
-        moves.push_back(
-            {RedistributionStep::Permute, {}, 0, 0, ReductionKind::Sum, next});
-      return;
-    }
-    int64_t have = space.getNumBlocks(next.dims[dim]);
-    int64_t want = space.getNumBlocks(state.dims[dim]);
-    if (have == want || space.isFrozen(dim)) {
-      self(self, dim + 1);
-      return;
-    }
-    for (uint8_t atom = 0; atom < space.getNumAtoms(); ++atom) {
-      if (taken >> atom & 1 || want % (have * space.getAtom(atom).size))
-        continue;
-      taken |= uint64_t(1) << atom;
-      next.dims[dim].push_back(atom);
-      self(self, dim);
-      next.dims[dim].pop_back();
-      taken &= ~(uint64_t(1) << atom);
-    }
-  };
-  place(place, 0);
+  Node &node = side.nodes[id];
+  node.cost = cost;
+  node.previous = at;
+  node.move = std::move(move);
+  Cost estimate = getEstimate(cost, node.remaining);
+  if (isHopeless(estimate))
+    return;
+  side.open.push_back({estimate, node.remaining, id});
+  std::push_heap(side.open.begin(), side.open.end(), getLater());
 }
 
-SmallVector<Move> Search::getMoves(const State &state) const {
-  SmallVector<Move> moves;
-  addReductions(state, moves);
+/// Slices, gathers, and all-to-alls.
+void Search::addLists(Frontier &side, int at) {
+  const State state = side.nodes[at].state;
+  uint64_t taken = space.getTaken(state);
+  auto longer = side.forward ? RedistributionStep::LocalSlice
+                             : RedistributionStep::AllGather;
+  auto shorter = side.forward ? RedistributionStep::AllGather
+                              : RedistributionStep::LocalSlice;
   for (int64_t dim = 0; dim < space.getRank(); ++dim) {
     if (space.isFrozen(dim))
       continue;
+    auto lengthen = [&](ArrayRef<uint8_t> added) {
+      if (llvm::any_of(
+              added, [&](uint8_t atom) { return !space.isFree(taken, atom); }))
+        return;
+      State next = state;
+      next.dims[dim] = space.append(state.dims[dim], dim, added);
+      if (space.refines(next.dims[dim], dim, added.size()))
+        visit(side, at, next, {longer, SmallVector<uint8_t, 4>(added), dim, 0});
+    };
     for (uint8_t atom = 0; atom < space.getNumAtoms(); ++atom)
-      if (space.isFree(state, atom)) {
-        Move move{RedistributionStep::LocalSlice,
-                  {atom},
-                  dim,
-                  0,
-                  ReductionKind::Sum,
-                  state};
-        move.result.dims[dim].push_back(atom);
-        moves.push_back(std::move(move));
-      }
-    ArrayRef<uint8_t> list = state.dims[dim];
-    for (size_t n = 1; n <= list.size(); ++n) {
-      SmallVector<uint8_t, 4> suffix(list.take_back(n));
-      Move gather{RedistributionStep::AllGather,
-                  suffix,
-                  dim,
-                  0,
-                  ReductionKind::Sum,
-                  state};
-      gather.result.dims[dim].truncate(list.size() - n);
+      lengthen(atom);
+    if (!evenOnly)
+      for (ArrayRef<uint8_t> unit : space.getUnits())
+        if (unit.size() > 1)
+          lengthen(unit);
+
+    const List *list = state.dims[dim], *rest = list;
+    for (size_t n = 1; n <= list->atoms.size(); ++n) {
+      rest = rest->parent;
+      if (!space.refines(list, dim, n))
+        continue;
+      SmallVector<uint8_t, 4> suffix(ArrayRef(list->atoms).take_back(n));
+      State next = state;
+      next.dims[dim] = rest;
+      visit(side, at, next, {shorter, suffix, dim, 0});
       for (int64_t other = 0; other < space.getRank(); ++other) {
         if (other == dim || space.isFrozen(other))
           continue;
-        Move move{RedistributionStep::AllToAll, suffix,       other, dim,
-                  ReductionKind::Sum,           gather.result};
-        move.result.dims[other].append(suffix);
-        moves.push_back(std::move(move));
+        next.dims[other] = space.append(state.dims[other], other, suffix);
+        if (space.refines(next.dims[other], other, n))
+          visit(side, at, next,
+                {RedistributionStep::AllToAll, suffix,
+                 side.forward ? other : dim, side.forward ? dim : other});
+        next.dims[other] = state.dims[other];
       }
-      moves.push_back(std::move(gather));
     }
   }
-  State target = to;
-  target.partial = state.partial;
-  // What is partial still can't split a dimension already.
-  State partialOnly = state;
-  for (auto &list : partialOnly.dims)
-    list.clear();
-  bool conflicts = llvm::any_of(to.dims, [&](const auto &list) {
-    return llvm::any_of(
-        list, [&](uint8_t atom) { return !space.isFree(partialOnly, atom); });
-  });
-  if (target == state || conflicts)
-    return moves;
-  if (options.exchange) {
-    moves.push_back(
-        {RedistributionStep::Exchange, {}, 0, 0, ReductionKind::Sum, target});
-    if (!space.hasOverlaps() && space.isPermutation(state, target))
-      moves.push_back(
-          {RedistributionStep::Permute, {}, 0, 0, ReductionKind::Sum, target});
-  } else {
-    addPermutes(state, moves);
+}
+
+/// All that can go to where it belongs at once, in one all-to-all.
+void Search::addAllToAllOfSeveral(Frontier &side, int at) {
+  if (!evenOnly)
+    return;
+  const State state = side.nodes[at].state, &goal = side.forward ? to : from;
+  Move move{RedistributionStep::AllToAll};
+  State next = state;
+  for (int64_t end = 0; end < space.getRank(); ++end) {
+    const List *have = state.dims[end];
+    ArrayRef<uint8_t> want = goal.dims[end]->atoms;
+    if (space.isFrozen(end) || have->atoms.size() >= want.size() ||
+        want.take_front(have->atoms.size()) != ArrayRef(have->atoms))
+      continue;
+    uint8_t atom = want[have->atoms.size()];
+    for (int64_t begin = 0; begin < space.getRank(); ++begin) {
+      // No dimension is in two pairs.
+      if (begin == end || next.dims[begin] != state.dims[begin] ||
+          next.dims[end] != state.dims[end] ||
+          state.dims[begin]->atoms.empty() ||
+          state.dims[begin]->atoms.back() != atom)
+        continue;
+      next.dims[begin] = state.dims[begin]->parent;
+      next.dims[end] = space.append(have, end, atom);
+      move.atoms.push_back(atom);
+      move.pairs.push_back(side.forward ? std::pair(end, begin)
+                                        : std::pair(begin, end));
+    }
   }
-  return moves;
+  if (move.atoms.size() > 1)
+    visit(side, at, next, std::move(move));
 }
 
-Cost Search::getCost(const State &state, const Move &move) const {
-  int64_t bytes = llvm::sum_of(space.getReceived(state, move));
-  bool isCollective = move.kind != RedistributionStep::LocalSlice;
-  int64_t steps =
-      move.kind == RedistributionStep::Exchange ? kExchangeSteps : 1;
-  return options.fewestCollectives ? Cost{isCollective, bytes, steps}
-                                   : Cost{bytes, isCollective, steps};
+/// What is pending is scattered, by one atom or as the target nests them, or
+/// reduced, all of a kind at once or one axis at a time.
+void Search::addReductions(int at) {
+  const State state = ahead.nodes[at].state;
+  llvm::SmallMapVector<ReductionKind, SmallVector<uint8_t, 4>, 2> byKind;
+  for (uint8_t atom = 0; atom < space.getNumAtoms(); ++atom)
+    if (state.pending >> atom & 1)
+      byKind[*space.getAtom(atom).reduction].push_back(atom);
+  auto isPending = [&](ReductionKind kind, uint8_t atom) {
+    return state.pending >> atom & 1 && space.getAtom(atom).reduction == kind;
+  };
+  auto reduce = [&](ReductionKind kind, ArrayRef<uint8_t> atoms,
+                    std::optional<int64_t> dim) {
+    State next = state;
+    for (uint8_t atom : atoms)
+      next.pending &= ~(uint64_t(1) << atom);
+    if (dim) {
+      next.dims[*dim] = space.append(state.dims[*dim], *dim, atoms);
+      if (!space.refines(next.dims[*dim], *dim, atoms.size()))
+        return;
+    }
+    visit(ahead, at, next,
+          {dim ? RedistributionStep::ReduceScatter
+               : RedistributionStep::AllReduce,
+           SmallVector<uint8_t, 4>(atoms), dim.value_or(0), 0, kind});
+  };
+  for (auto &[kind, atoms] : byKind) {
+    SmallVector<SmallVector<uint8_t, 4>> sets = {atoms};
+    for (ArrayRef<uint8_t> unit : space.getUnits())
+      if (llvm::all_of(unit, [&, kind = kind](uint8_t atom) {
+            return isPending(kind, atom);
+          }))
+        sets.emplace_back(unit);
+    for (uint8_t atom : atoms)
+      sets.push_back({atom});
+    llvm::sort(sets);
+    sets.erase(llvm::unique(sets), sets.end());
+    for (ArrayRef<uint8_t> set : sets) {
+      reduce(kind, set, std::nullopt);
+      for (int64_t dim = 0; dim < space.getRank(); ++dim)
+        if (!space.isFrozen(dim))
+          reduce(kind, set, dim);
+    }
+    for (int64_t dim = 0; dim < space.getRank(); ++dim) {
+      ArrayRef<uint8_t> have = state.dims[dim]->atoms,
+                        want = to.dims[dim]->atoms;
+      if (space.isFrozen(dim) || have.size() > want.size() ||
+          want.take_front(have.size()) != have)
+        continue;
+      ArrayRef<uint8_t> run = want.drop_front(have.size())
+                                  .take_while([&, kind = kind](uint8_t atom) {
+                                    return isPending(kind, atom);
+                                  });
+      for (size_t n = 2; n <= run.size(); ++n)
+        reduce(kind, run.take_front(n), dim);
+    }
+  }
 }
 
-/// No step reduces what is missing by more than it receives.
-Cost Search::getRemaining(const State &state) const {
-  if (options.fewestCollectives)
-    return {};
-  int64_t missing = 0;
-  SmallVector<int64_t> shared = space.getShared(state, to);
-  for (auto [size, own] : llvm::zip_equal(space.getSizes(to), shared))
-    missing += size - own;
-  return {missing, 0, 0};
+void Search::meet(int forward, int backward, std::optional<Move> link,
+                  Cost cost) {
+  cost = cost + ahead.nodes[forward].cost + back.nodes[backward].cost;
+  if (!isHopeless(cost))
+    best = Meeting{cost, forward, backward, std::move(link)};
+}
+
+/// Looks for the nodes of the other side that this one leads to.
+void Search::close(Frontier &side, Frontier &other, int at) {
+  side.nodes[at].closed = true;
+  const State &state = side.nodes[at].state;
+  if (state.pending)
+    return;
+  auto meetAt = [&](int id, std::optional<Move> link, Cost cost) {
+    side.forward ? meet(at, id, std::move(link), cost)
+                 : meet(id, at, std::move(link), cost);
+  };
+  if (auto it = other.ids.find(state.getKey());
+      it != other.ids.end() && other.nodes[it->second].closed)
+    meetAt(it->second, std::nullopt, {});
+  if (options.exchange && side.forward) {
+    int64_t missing = side.nodes[at].remaining;
+    meetAt(0, Move{RedistributionStep::Exchange, {}, 0, 0, {}, {}, to},
+           {missing, 1, kExchangeSteps});
+  }
+  if (space.hasOverlaps())
+    return;
+  std::string key = getSizesKey(state);
+  side.bySizes[key].push_back(at);
+  auto found = other.bySizes.find(key);
+  if (found == other.bySizes.end())
+    return;
+  // Of equal blocks, at most half are where they are wanted.
+  int64_t least = evenOnly ? space.getTotal(state) / 2 : 0;
+  for (int id : found->second) {
+    const State &end = other.nodes[id].state;
+    if (end == state)
+      continue;
+    const State &before = side.forward ? state : end;
+    const State &after = side.forward ? end : state;
+    Cost sum = side.nodes[at].cost + other.nodes[id].cost;
+    if (isHopeless(sum))
+      continue;
+    if (isHopeless(sum + Cost{least, 1, 1}) && space.getMissing(before, after))
+      continue;
+    if (!space.isPermutation(before, after))
+      continue;
+    int64_t moved = space.getPermuted(before, after);
+    meetAt(id, Move{RedistributionStep::Permute, {}, 0, 0, {}, {}, after},
+           {moved, moved != 0, 1});
+  }
 }
 
 std::optional<SmallVector<Move>> Search::run() {
-  struct Node {
-    State state;
-    Cost cost;
-    int previous;
-    Move move;
-    bool closed = false;
-  };
-  std::vector<Node> nodes;
-  llvm::StringMap<int> ids;
-  using Entry = std::pair<Cost, int>;
-  auto later = [](const Entry &a, const Entry &b) {
-    return b.first < a.first || (!(a.first < b.first) && b.second < a.second);
-  };
-  std::priority_queue<Entry, std::vector<Entry>, decltype(later)> open(later);
-
-  int64_t peak = std::max(getPeak(from), getPeak(to));
-  nodes.push_back({from, {}, -1, {}});
-  ids[from.getKey()] = 0;
-  open.push({getRemaining(from), 0});
-  while (!open.empty()) {
-    int id = open.top().second;
-    open.pop();
-    if (nodes[id].closed)
-      continue;
-    nodes[id].closed = true;
-    if (nodes[id].state == to) {
-      SmallVector<Move> moves;
-      for (int at = id; at != 0; at = nodes[at].previous)
-        moves.push_back(nodes[at].move);
-      std::reverse(moves.begin(), moves.end());
-      return moves;
-    }
-    if (nodes.size() > kMaxStates)
-      return std::nullopt;
-    State state = nodes[id].state;
-    for (Move &move : getMoves(state)) {
-      if (options.memory && getPeak(move.result) > peak)
-        continue;
-      Cost cost = nodes[id].cost + getCost(state, move);
-      auto [it, inserted] = ids.try_emplace(move.result.getKey(), nodes.size());
-      int next = it->second;
-      if (inserted)
-        nodes.push_back({move.result, cost, id, move});
-      else if (nodes[next].closed || !(cost < nodes[next].cost))
-        continue;
-      nodes[next].cost = cost;
-      nodes[next].previous = id;
-      nodes[next].move = move;
-      open.push({cost + getRemaining(move.result), next});
-    }
+  for (Frontier *side : {&ahead, &back}) {
+    const State &start = side->forward ? from : to;
+    side->nodes.push_back({start, {}, 0, -1, {}});
+    side->nodes[0].remaining = getRemaining(start, side->forward);
+    side->ids[start.getKey()] = 0;
+    side->open.push_back({getEstimate({}, side->nodes[0].remaining),
+                          side->nodes[0].remaining, 0});
   }
-  return std::nullopt;
+  for (int64_t count = 0; count < options.maxStates;) {
+    Frontier *side = nullptr, *other = nullptr;
+    auto offer = [&](Frontier &here, Frontier &there) {
+      while (!here.open.empty() && here.nodes[here.open.front().id].closed) {
+        std::pop_heap(here.open.begin(), here.open.end(), getLater());
+        here.open.pop_back();
+      }
+      // With exchanges, the target itself is all that has to be reached.
+      if (here.open.empty() ||
+          (options.exchange && !here.forward && back.nodes[0].closed))
+        return;
+      if (!side ||
+          isLess(here.open.front().estimate, side->open.front().estimate)) {
+        side = &here;
+        other = &there;
+      }
+    };
+    offer(back, ahead);
+    offer(ahead, back);
+    if (!side || isHopeless(side->open.front().estimate))
+      break;
+    int at = side->open.front().id;
+    std::pop_heap(side->open.begin(), side->open.end(), getLater());
+    side->open.pop_back();
+    close(*side, *other, at);
+    ++count;
+    if (side->forward && side->nodes[at].state.pending)
+      addReductions(at);
+    if (side->forward || !options.exchange)
+      addLists(*side, at);
+    if (!options.exchange)
+      addAllToAllOfSeveral(*side, at);
+  }
+  if (!best)
+    return std::nullopt;
+  SmallVector<Move> moves;
+  for (int at = best->forward; at != 0; at = ahead.nodes[at].previous)
+    moves.push_back(ahead.nodes[at].move);
+  std::reverse(moves.begin(), moves.end());
+  if (best->link)
+    moves.push_back(*best->link);
+  for (int at = best->backward; at != 0; at = back.nodes[at].previous)
+    moves.push_back(back.nodes[at].move);
+  return moves;
 }
 
 std::optional<SmallVector<Move>>

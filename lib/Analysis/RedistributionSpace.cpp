@@ -1,6 +1,7 @@
 //===- RedistributionSpace.cpp - Placements as lists of atoms -------------===//
 
 #include "RedistributionSearch.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -8,99 +9,231 @@ using namespace mlir::tp;
 using namespace mlir::tp::redistribution;
 
 std::string State::getKey() const {
-  std::string key;
-  for (const auto &list : dims) {
-    key.append(list.begin(), list.end());
-    key.push_back('\xff');
-  }
-  for (auto [atom, kind] : partial) {
-    key.push_back(atom);
-    key.push_back(static_cast<char>(kind));
-  }
+  std::string key(reinterpret_cast<const char *>(&pending), sizeof(pending));
+  for (const List *list : dims)
+    key.append(reinterpret_cast<const char *>(&list->id), sizeof(list->id));
   return key;
 }
 
-/// `axis` as the parts of prime size that it consists of.
-static SmallVector<AxisRefAttr> getPrimeParts(AxisRefAttr axis, MeshOp mesh) {
-  MLIRContext *context = axis.getContext();
-  int64_t rest = mesh.getAxisSize(axis);
-  int64_t preSize = axis.isWhole() ? 1 : axis.getPreSize();
-  SmallVector<AxisRefAttr> parts;
-  for (int64_t prime = 2; rest > 1;) {
-    if (rest % prime) {
+static int64_t getPreSize(AxisRefAttr axis) {
+  return axis.isWhole() ? 1 : axis.getPreSize();
+}
+
+/// The bounds of parts of a mesh dimension, ascending, each a multiple of the
+/// one before; empty where there are no such parts.
+static SmallVector<int64_t>
+getBounds(int64_t size, ArrayRef<AxisRefAttr> mentioned, MeshOp mesh) {
+  SmallVector<int64_t> bounds = {1, size};
+  for (AxisRefAttr axis : mentioned) {
+    bounds.push_back(getPreSize(axis));
+    bounds.push_back(getPreSize(axis) * mesh.getAxisSize(axis));
+  }
+  llvm::sort(bounds);
+  bounds.erase(llvm::unique(bounds), bounds.end());
+  for (size_t i = 1; i < bounds.size(); ++i)
+    if (bounds[i] % bounds[i - 1])
+      return {};
+  return bounds;
+}
+
+SmallVector<int64_t> redistribution::getPrimes(int64_t size) {
+  SmallVector<int64_t> primes;
+  for (int64_t prime = 2; size > 1;) {
+    if (size % prime == 0) {
+      primes.push_back(prime);
+      size /= prime;
+    } else {
       ++prime;
+    }
+  }
+  return primes;
+}
+
+SmallVector<AxisRefAttr> Space::getParts(Granularity granularity,
+                                         ArrayRef<AxisRefAttr> mentioned,
+                                         bool all) {
+  MLIRContext *context = meshRef.getContext();
+  SmallVector<AxisRefAttr> parts;
+  for (size_t i = 0, e = mesh.getNumAxes(); i < e; ++i) {
+    int64_t size = mesh.getAxisSizes()[i];
+    StringRef name = mesh.getAxisName(i);
+    SmallVector<AxisRefAttr> here;
+    llvm::copy_if(mentioned, std::back_inserter(here),
+                  [&](AxisRefAttr axis) { return axis.getName() == name; });
+    if (size == 1 || (here.empty() && !all))
+      continue;
+    SmallVector<int64_t> bounds;
+    if (granularity != Granularity::Mentioned)
+      bounds = getBounds(size, here, mesh);
+    if (bounds.empty()) {
+      llvm::append_range(parts, here);
+      if (here.empty())
+        parts.push_back(AxisRefAttr::get(context, name));
       continue;
     }
-    parts.push_back(AxisRefAttr::get(context, axis.getName(), preSize, prime));
-    preSize *= prime;
-    rest /= prime;
+    for (auto [begin, end] : llvm::zip(bounds, ArrayRef(bounds).drop_front())) {
+      SmallVector<int64_t> sizes = {end / begin};
+      if (granularity != Granularity::Common)
+        sizes = getPrimes(end / begin);
+      if (granularity == Granularity::LargePrimes)
+        std::reverse(sizes.begin(), sizes.end());
+      int64_t pre = begin;
+      for (int64_t part : sizes) {
+        parts.push_back(part == size
+                            ? AxisRefAttr::get(context, name)
+                            : AxisRefAttr::get(context, name, pre, part));
+        pre *= part;
+      }
+    }
   }
   return parts;
 }
 
 Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
-             ShardingAttr to, bool split, bool all)
+             ShardingAttr to, Granularity granularity, bool all)
     : mesh(mesh), meshRef(from.getMesh()), shape(shape),
-      numRanks(mesh.getNumRanks()), split(split) {
-  SmallVector<AxisRefAttr> axes;
-  auto add = [&](AxisRefAttr axis) {
-    if (mesh.getAxisSize(axis) == 1)
-      return;
-    for (AxisRefAttr part :
-         split ? getPrimeParts(axis, mesh) : SmallVector<AxisRefAttr>{axis})
-      if (!llvm::is_contained(axes, part))
-        axes.push_back(part);
+      merge(granularity != Granularity::Mentioned) {
+  SmallVector<AxisRefAttr> mentioned;
+  auto mention = [&](AxisRefAttr axis) {
+    if (mesh.getAxisSize(axis) > 1 && !llvm::is_contained(mentioned, axis))
+      mentioned.push_back(axis);
   };
   for (ShardingAttr sharding : {from, to}) {
     for (AxisListAttr list : sharding.getDims())
-      llvm::for_each(list, add);
+      llvm::for_each(list, mention);
     for (PartialAttr partial : sharding.getPartial())
-      add(partial.getAxis());
+      mention(partial.getAxis());
   }
-  for (size_t i = 0; all && i < mesh.getNumAxes(); ++i) {
-    auto axis = AxisRefAttr::get(from.getContext(), mesh.getAxisName(i));
-    if (llvm::none_of(axes, [&](AxisRefAttr a) { return a.overlaps(axis); }))
-      add(axis);
-  }
-  for (AxisListAttr list : from.getDims()) {
-    fixed.push_back(list);
-    segments.emplace_back(list.getSegments());
-  }
-  for (AxisRefAttr axis : axes) {
-    Atom atom{axis, mesh.getAxisSize(axis), 0, {}};
-    for (int64_t rank = 0; rank < numRanks; ++rank)
-      atom.index.push_back(mesh.getIndexAlong(rank, axis));
-    for (auto [i, other] : llvm::enumerate(axes))
-      if (axis.overlaps(other))
-        atom.overlaps |= uint64_t(1) << i;
+  SmallVector<AxisRefAttr> parts = getParts(granularity, mentioned, all);
+  for (AxisRefAttr axis : parts) {
+    Atom atom{axis, mesh.getAxisSize(axis)};
+    for (auto [i, other] : llvm::enumerate(parts))
+      if (axis.overlaps(other)) {
+        atom.overlaps |= uint64_t(1) << (i % 64);
+        overlapping |= axis != other;
+      }
     atoms.push_back(std::move(atom));
+  }
+
+  // Ranks that differ in no atom have equal blocks.
+  int64_t numRanks = mesh.getNumRanks();
+  llvm::DenseMap<int64_t, int64_t> known;
+  for (int64_t rank = 0; rank < numRanks; ++rank) {
+    SmallVector<int64_t> coordinates;
+    int64_t key = 0;
+    for (const Atom &atom : atoms) {
+      coordinates.push_back(mesh.getIndexAlong(rank, atom.axis));
+      key = key * atom.size + coordinates.back();
+    }
+    if (overlapping)
+      key = rank;
+    auto [it, isNew] = known.try_emplace(key, ranks.size());
+    position.push_back(it->second);
+    if (!isNew)
+      continue;
+    ranks.push_back(rank);
+    for (auto [atom, index] : llvm::zip_equal(atoms, coordinates))
+      atom.index.push_back(index);
+  }
+  alike = numRanks / ranks.size();
+
+  auto getRun = [&](AxisRefAttr axis) {
+    SmallVector<uint8_t, 4> run;
+    for (auto [i, atom] : llvm::enumerate(atoms)) {
+      int64_t begin = getPreSize(atom.axis), wanted = getPreSize(axis);
+      if (atom.axis == axis)
+        return SmallVector<uint8_t, 4>{static_cast<uint8_t>(i)};
+      if (merge && atom.axis.getName() == axis.getName() && begin >= wanted &&
+          begin * atom.size <= wanted * mesh.getAxisSize(axis))
+        run.push_back(i);
+    }
+    return run;
+  };
+  for (AxisRefAttr axis : mentioned)
+    units.push_back(getRun(axis));
+  for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
+    auto whole = AxisRefAttr::get(from.getContext(), mesh.getAxisName(i));
+    SmallVector<uint8_t, 4> run = getRun(whole);
+    if (mesh.getAxisSizes()[i] > 1 &&
+        getNumBlocks(run) == mesh.getAxisSize(whole) &&
+        !llvm::is_contained(units, run))
+      units.push_back(run);
+  }
+  for (PartialAttr partial : from.getPartial()) {
+    bool stays = llvm::is_contained(to.getPartial(), partial);
+    if (stays)
+      kept.push_back(partial);
+    for (uint8_t atom : getRun(partial.getAxis())) {
+      atoms[atom].reduction = partial.getKind();
+      if (stays)
+        keptAtoms |= uint64_t(1) << atom;
+    }
+  }
+
+  for (auto [dim, list] : llvm::enumerate(from.getDims())) {
+    segments.emplace_back(list.getSegments());
+    lists.push_back(List());
+    List &root = lists.back();
+    root.id = lists.size();
+    root.longer.resize(atoms.size());
+    // Only the size of a dimension with segments matters: it stays as it is.
+    for (int64_t rank : ranks) {
+      Interval whole{0, shape[dim]};
+      if (isFrozen(dim)) {
+        whole.size = 0;
+        for (Interval part : getDimBlock(shape[dim], list, mesh, rank))
+          whole.size += part.size;
+      }
+      root.intervals.push_back(whole);
+      root.even &= whole.size == root.intervals.front().size;
+    }
+    roots.push_back(&root);
+  }
+  // What a state takes for one may have been parts with other blocks.
+  for (ShardingAttr sharding : {from, to}) {
+    State state = getState(sharding);
+    for (int64_t dim = 0; dim < getRank(); ++dim) {
+      if (isFrozen(dim))
+        continue;
+      for (auto [i, rank] : llvm::enumerate(ranks)) {
+        AxisListAttr list = sharding.getDims()[dim];
+        Interval block = list.getSegments().empty()
+                             ? getDimBlock(shape[dim], list, mesh, rank)[0]
+                             : Interval{-1, -1};
+        Interval mine = state.dims[dim]->intervals[i];
+        faithful &= mine.size == block.size &&
+                    (mine.offset == block.offset || mine.size == 0);
+      }
+    }
   }
 }
 
 State Space::getState(ShardingAttr sharding) const {
   State state;
   auto visit = [&](AxisRefAttr axis, auto add) {
-    // An axis is an atom, or a row of its parts.
     for (auto [i, atom] : llvm::enumerate(atoms))
       if (atom.axis == axis) {
         add(static_cast<uint8_t>(i));
         return;
       }
-    if (mesh.getAxisSize(axis) == 1)
-      return;
-    for (AxisRefAttr part : getPrimeParts(axis, mesh))
-      for (auto [i, atom] : llvm::enumerate(atoms))
-        if (atom.axis == part)
-          add(static_cast<uint8_t>(i));
+    int64_t begin = getPreSize(axis), end = begin * mesh.getAxisSize(axis);
+    for (auto [i, atom] : llvm::enumerate(atoms)) {
+      int64_t pre = getPreSize(atom.axis);
+      if (merge && atom.axis.getName() == axis.getName() && pre >= begin &&
+          pre * atom.size <= end)
+        add(static_cast<uint8_t>(i));
+    }
   };
-  for (AxisListAttr axes : sharding.getDims()) {
-    auto &list = state.dims.emplace_back();
+  for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
+    SmallVector<uint8_t> list;
     for (AxisRefAttr axis : axes)
       visit(axis, [&](uint8_t atom) { list.push_back(atom); });
+    state.dims.push_back(append(roots[dim], dim, list));
   }
   for (PartialAttr partial : sharding.getPartial())
     visit(partial.getAxis(), [&](uint8_t atom) {
-      state.partial.push_back({atom, partial.getKind()});
+      if (!(keptAtoms >> atom & 1))
+        state.pending |= uint64_t(1) << atom;
     });
   return state;
 }
@@ -110,60 +243,56 @@ SmallVector<AxisRefAttr> Space::getAxes(ArrayRef<uint8_t> list) const {
   for (uint8_t atom : list) {
     AxisRefAttr axis = atoms[atom].axis;
     // Neighbouring parts are one part again, all parts the whole dimension.
-    // Where sizes don't divide, parts one by one have other blocks than the
-    // whole.
-    if (split && !axes.empty() && !axis.isWhole() && !axes.back().isWhole() &&
-        axes.back().getName() == axis.getName() &&
-        axes.back().getPreSize() * axes.back().getSize() == axis.getPreSize()) {
+    if (merge && !axes.empty() && axes.back().getName() == axis.getName() &&
+        !axis.isWhole() && !axes.back().isWhole() &&
+        getPreSize(axes.back()) * mesh.getAxisSize(axes.back()) ==
+            getPreSize(axis)) {
       int64_t size = axes.back().getSize() * axis.getSize();
-      axes.back() = AxisRefAttr::get(axis.getContext(), axis.getName(),
-                                     axes.back().getPreSize(), size);
+      auto whole = AxisRefAttr::get(axis.getContext(), axis.getName());
+      axes.back() = size == mesh.getAxisSize(whole)
+                        ? whole
+                        : AxisRefAttr::get(axis.getContext(), axis.getName(),
+                                           axes.back().getPreSize(), size);
     } else {
       axes.push_back(axis);
     }
-    AxisRefAttr last = axes.back();
-    if (split && !last.isWhole() &&
-        last.getSize() == mesh.getAxisSize(AxisRefAttr::get(last.getContext(),
-                                                            last.getName())))
-      axes.back() = AxisRefAttr::get(last.getContext(), last.getName());
   }
   return axes;
 }
 
 ShardingAttr Space::getSharding(const State &state) const {
   MLIRContext *context = meshRef.getContext();
-  SmallVector<AxisListAttr> lists;
+  SmallVector<AxisListAttr> dims;
   for (auto [dim, list] : llvm::enumerate(state.dims))
-    lists.push_back(AxisListAttr::get(context, getAxes(list), segments[dim]));
-  SmallVector<PartialAttr> partial;
+    dims.push_back(
+        AxisListAttr::get(context, getAxes(list->atoms), segments[dim]));
+  SmallVector<PartialAttr> partial(kept);
   SmallVector<uint8_t> run;
-  for (auto [i, entry] : llvm::enumerate(state.partial)) {
-    run.push_back(entry.first);
-    bool last = i + 1 == state.partial.size() ||
-                state.partial[i + 1].second != entry.second;
+  for (uint8_t atom = 0; atom < atoms.size(); ++atom) {
+    if (!(state.pending >> atom & 1))
+      continue;
+    run.push_back(atom);
+    bool last = true;
+    for (uint8_t next = atom + 1; next < atoms.size(); ++next)
+      if (state.pending >> next & 1) {
+        last = atoms[next].reduction != atoms[atom].reduction;
+        break;
+      }
     if (!last)
       continue;
     for (AxisRefAttr axis : getAxes(run))
-      partial.push_back(PartialAttr::get(context, axis, entry.second));
+      partial.push_back(
+          PartialAttr::get(context, axis, *atoms[atom].reduction));
     run.clear();
   }
-  return ShardingAttr::get(context, meshRef, lists, partial);
+  return ShardingAttr::get(context, meshRef, dims, partial);
 }
 
-bool Space::isFree(const State &state, uint8_t atom) const {
-  uint64_t taken = 0;
-  for (const auto &list : state.dims)
-    for (uint8_t other : list)
-      taken |= uint64_t(1) << other;
-  for (auto [other, kind] : state.partial)
-    taken |= uint64_t(1) << other;
-  return !(taken & atoms[atom].overlaps);
-}
-
-bool Space::hasOverlaps() const {
-  return llvm::any_of(llvm::enumerate(atoms), [](auto item) {
-    return item.value().overlaps != uint64_t(1) << item.index();
-  });
+uint64_t Space::getTaken(const State &state) const {
+  uint64_t taken = state.pending | keptAtoms;
+  for (const List *list : state.dims)
+    taken |= list->mask;
+  return taken;
 }
 
 int64_t Space::getNumBlocks(ArrayRef<uint8_t> list) const {
@@ -173,47 +302,111 @@ int64_t Space::getNumBlocks(ArrayRef<uint8_t> list) const {
   return blocks;
 }
 
-Interval Space::computeInterval(ArrayRef<uint8_t> list, int64_t dim,
-                                int64_t rank) const {
-  // Only the size of a dimension with segments matters: it stays as it is.
-  if (isFrozen(dim)) {
-    Interval whole;
-    for (Interval part : getDimBlock(shape[dim], fixed[dim], mesh, rank))
-      whole.size += part.size;
-    return whole;
+int64_t Space::getNumElements() const {
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  for (size_t atom = 0; atom < atoms.size(); ++atom)
+    if (keptAtoms >> atom & 1)
+      elements *= atoms[atom].size;
+  return elements;
+}
+
+int64_t Space::getNumPending(const State &state) const {
+  int64_t parts = 1;
+  for (size_t atom = 0; atom < atoms.size(); ++atom)
+    if (state.pending >> atom & 1)
+      parts *= atoms[atom].size;
+  return parts;
+}
+
+/// Cuts by the atoms of `list` from `begin` on; neighbouring parts at once.
+Interval Space::cut(Interval interval, ArrayRef<uint8_t> list, size_t begin,
+                    size_t rank) const {
+  for (size_t i = begin; i < list.size();) {
+    const Atom &first = atoms[list[i]];
+    int64_t size = first.size, index = first.index[rank];
+    int64_t end = getPreSize(first.axis) * first.size;
+    for (++i; merge && i < list.size(); ++i) {
+      const Atom &next = atoms[list[i]];
+      if (next.axis.getName() != first.axis.getName() ||
+          getPreSize(next.axis) != end)
+        break;
+      size *= next.size;
+      index = index * next.size + next.index[rank];
+      end *= next.size;
+    }
+    interval = getChunk(interval, size, index);
   }
-  Interval interval{0, shape[dim]};
-  for (uint8_t atom : list)
-    interval = getChunk(interval, atoms[atom].size, atoms[atom].index[rank]);
   return interval;
 }
 
-ArrayRef<Interval> Space::getIntervals(const State &state, int64_t dim) const {
-  ArrayRef<uint8_t> list = state.dims[dim];
-  std::string key(1, static_cast<char>(dim));
-  key.append(list.begin(), list.end());
-  auto [it, isNew] = intervals.try_emplace(key);
-  if (isNew)
-    for (int64_t rank = 0; rank < numRanks; ++rank)
-      it->second.push_back(computeInterval(list, dim, rank));
-  return it->second;
+const List *Space::append(const List *list, int64_t dim,
+                          ArrayRef<uint8_t> added) const {
+  for (uint8_t atom : added) {
+    const List *&longer = list->longer[atom];
+    if (!longer) {
+      List next;
+      next.parent = list;
+      next.atoms = list->atoms;
+      next.atoms.push_back(atom);
+      next.mask = list->mask | uint64_t(1) << atom;
+      next.id = lists.size() + 1;
+      next.blocks = list->blocks * atoms[atom].size;
+      next.longer.resize(atoms.size());
+      if (isFrozen(dim)) {
+        next.intervals = list->intervals;
+        next.even = list->even;
+      } else {
+        next.even = shape[dim] % next.blocks == 0;
+        next.intervals.reserve(ranks.size());
+        // Where all divides, a part cuts what the parts before it leave.
+        const Atom &last = atoms[atom];
+        for (size_t rank = 0; rank < ranks.size(); ++rank)
+          next.intervals.push_back(
+              next.even
+                  ? getChunk(list->intervals[rank], last.size, last.index[rank])
+                  : cut({0, shape[dim]}, next.atoms, 0, rank));
+      }
+      lists.push_back(std::move(next));
+      longer = &lists.back();
+    }
+    list = longer;
+  }
+  return list;
+}
+
+bool Space::refines(const List *longer, int64_t dim, size_t count) const {
+  if (longer->even)
+    return true;
+  const List *shorter = longer;
+  for (size_t i = 0; i < count; ++i)
+    shorter = shorter->parent;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    Interval chunk = cut(shorter->intervals[rank], longer->atoms,
+                         shorter->atoms.size(), rank);
+    Interval block = longer->intervals[rank];
+    if (chunk.size != block.size ||
+        (chunk.size != 0 && chunk.offset != block.offset))
+      return false;
+  }
+  return true;
 }
 
 SmallVector<int64_t> Space::getSizes(const State &state) const {
-  SmallVector<int64_t> sizes(numRanks, 1);
-  for (int64_t dim = 0; dim < getRank(); ++dim)
-    for (auto [size, interval] :
-         llvm::zip_equal(sizes, getIntervals(state, dim)))
+  SmallVector<int64_t> sizes(ranks.size(), 1);
+  for (const List *list : state.dims)
+    for (auto [size, interval] : llvm::zip_equal(sizes, list->intervals))
       size *= interval.size;
   return sizes;
 }
 
 SmallVector<int64_t> Space::getShared(const State &from,
                                       const State &to) const {
-  SmallVector<int64_t> sizes(numRanks, 1);
-  for (int64_t dim = 0; dim < getRank(); ++dim)
-    for (auto [size, a, b] : llvm::zip_equal(sizes, getIntervals(from, dim),
-                                             getIntervals(to, dim))) {
+  SmallVector<int64_t> sizes(ranks.size(), 1);
+  for (auto [have, want] : llvm::zip_equal(from.dims, to.dims))
+    for (auto [size, a, b] :
+         llvm::zip_equal(sizes, have->intervals, want->intervals)) {
       int64_t begin = std::max(a.offset, b.offset);
       int64_t end = std::min(a.offset + a.size, b.offset + b.size);
       size *= std::max<int64_t>(end - begin, 0);
@@ -221,12 +414,67 @@ SmallVector<int64_t> Space::getShared(const State &from,
   return sizes;
 }
 
-bool Space::isSame(const State &from, int64_t holder, const State &to,
-                   int64_t rank) const {
+static int64_t getFirstSize(const State &state) {
+  int64_t size = 1;
+  for (const List *list : state.dims)
+    size *= list->intervals.front().size;
+  return size;
+}
+
+int64_t Space::getTotal(const State &state) const {
+  if (isEven(state))
+    return alike * ranks.size() * getFirstSize(state);
+  return alike * llvm::sum_of(getSizes(state));
+}
+
+int64_t Space::getPeak(const State &state) const {
+  if (isEven(state))
+    return getFirstSize(state);
+  return *llvm::max_element(getSizes(state));
+}
+
+ArrayRef<double> Space::getOverlaps(const List *a, const List *b) const {
+  auto [it, isNew] = overlaps.try_emplace({a->id, b->id});
+  std::vector<double> &common = it->second;
+  if (!isNew)
+    return common;
+  for (auto [x, y] : llvm::zip_equal(a->intervals, b->intervals)) {
+    int64_t begin = std::max(x.offset, y.offset);
+    int64_t end = std::min(x.offset + x.size, y.offset + y.size);
+    common.push_back(std::max<int64_t>(end - begin, 0));
+  }
+  if (llvm::all_equal(common))
+    common.resize(1);
+  return common;
+}
+
+int64_t Space::getMissing(const State &from, const State &to) const {
+  // Up to 2^53, products of whole numbers are exact.
+  double constant = 1;
+  SmallVector<ArrayRef<double>, 4> varying;
+  for (auto [have, want] : llvm::zip_equal(from.dims, to.dims)) {
+    ArrayRef<double> common = getOverlaps(have, want);
+    if (common.size() == 1 && ranks.size() > 1)
+      constant *= common.front();
+    else
+      varying.push_back(common);
+  }
+  double shared = varying.empty() ? ranks.size() : 0;
+  if (!varying.empty()) {
+    SmallVector<double, 0> products(varying.front());
+    for (ArrayRef<double> factors : ArrayRef(varying).drop_front())
+      for (size_t rank = 0; rank < ranks.size(); ++rank)
+        products[rank] *= factors[rank];
+    shared = llvm::sum_of(products, 0.0);
+  }
+  return getTotal(to) - alike * static_cast<int64_t>(shared * constant);
+}
+
+bool Space::isSame(const State &from, size_t holder, const State &to,
+                   size_t rank) const {
   bool sameSizes = true, sameOffsets = true, empty = false;
-  for (int64_t dim = 0; dim < getRank(); ++dim) {
-    Interval a = getIntervals(from, dim)[holder];
-    Interval b = getIntervals(to, dim)[rank];
+  for (auto [have, want] : llvm::zip_equal(from.dims, to.dims)) {
+    Interval a = have->intervals[holder], b = want->intervals[rank];
     sameSizes &= a.size == b.size;
     sameOffsets &= a.offset == b.offset;
     empty |= b.size == 0;
@@ -235,39 +483,46 @@ bool Space::isSame(const State &from, int64_t holder, const State &to,
 }
 
 bool Space::isPermutation(const State &from, const State &to) const {
-  bool even = true;
-  for (int64_t dim = 0; dim < getRank(); ++dim) {
-    ArrayRef<Interval> have = getIntervals(from, dim);
-    for (auto [a, b] : llvm::zip_equal(have, getIntervals(to, dim))) {
+  if (isEven(from) && isEven(to))
+    return llvm::all_of(llvm::zip_equal(from.dims, to.dims), [](auto pair) {
+      auto [a, b] = pair;
+      return a->blocks == b->blocks;
+    });
+  // A step gives every rank a block of its old block's shape.
+  for (auto [have, want] : llvm::zip_equal(from.dims, to.dims))
+    for (auto [a, b] : llvm::zip_equal(have->intervals, want->intervals))
       if (a.size != b.size)
         return false;
-      even &= a.size == have.front().size;
-    }
-  }
-  if (even)
-    return true;
-  // Blocks of equal sizes needn't be the same blocks.
-  auto ranks = llvm::seq<int64_t>(numRanks);
-  return llvm::all_of(ranks, [&](int64_t rank) {
+  auto all = llvm::seq<size_t>(0, ranks.size());
+  return llvm::all_of(all, [&](size_t rank) {
     return llvm::any_of(
-        ranks, [&](int64_t holder) { return isSame(from, holder, to, rank); });
+        all, [&](size_t holder) { return isSame(from, holder, to, rank); });
   });
+}
+
+int64_t Space::getPermuted(const State &from, const State &to) const {
+  int64_t moved = 0;
+  SmallVector<int64_t> sizes = getSizes(to);
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    if (!isSame(from, rank, to, rank))
+      moved += sizes[rank];
+  return alike * moved;
 }
 
 SmallVector<int64_t> Space::getReceived(const State &from,
                                         const Move &move) const {
-  SmallVector<int64_t> received(numRanks, 0);
+  SmallVector<int64_t> received(ranks.size(), 0);
   int64_t n = getNumBlocks(move.atoms);
   SmallVector<int64_t> after = getSizes(move.result);
   switch (move.kind) {
   case RedistributionStep::LocalSlice:
     break;
   case RedistributionStep::ReduceScatter:
-    for (int64_t rank = 0; rank < numRanks; ++rank)
-      received[rank] = (n - 1) * after[rank];
+    for (auto [sum, size] : llvm::zip_equal(received, after))
+      sum = (n - 1) * size;
     break;
   case RedistributionStep::AllReduce:
-    for (int64_t rank = 0; rank < numRanks; ++rank) {
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
       int64_t index = 0;
       for (uint8_t atom : move.atoms)
         index = index * atoms[atom].size + atoms[atom].index[rank];
@@ -276,32 +531,35 @@ SmallVector<int64_t> Space::getReceived(const State &from,
     }
     break;
   case RedistributionStep::Permute:
-    for (int64_t rank = 0; rank < numRanks; ++rank)
+    for (size_t rank = 0; rank < ranks.size(); ++rank)
       received[rank] = isSame(from, rank, move.result, rank) ? 0 : after[rank];
     break;
   case RedistributionStep::AllGather:
   case RedistributionStep::AllToAll:
   case RedistributionStep::Exchange: {
     SmallVector<int64_t> shared = getShared(from, move.result);
-    for (int64_t rank = 0; rank < numRanks; ++rank)
-      received[rank] = after[rank] - shared[rank];
+    for (auto [sum, size, own] : llvm::zip_equal(received, after, shared))
+      sum = size - own;
     break;
   }
   }
-  return received;
+  SmallVector<int64_t> byRank;
+  for (int64_t at : position)
+    byRank.push_back(received[at]);
+  return byRank;
 }
 
 SmallVector<int64_t> Space::getSources(const State &from, const State &to,
                                        ArrayRef<AxisRefAttr> axes) const {
   SmallVector<int64_t> group = mesh.getGroupOf(mesh.getRank(0), axes);
   SmallVector<int64_t> sources;
-  for (auto [position, rank] : llvm::enumerate(group)) {
+  for (auto [index, rank] : llvm::enumerate(group)) {
     // Whoever holds the block already keeps it; of several holders the next one
     // after the position sends, so that all send alike.
     int64_t source = -1;
     for (size_t i = 0; i < group.size() && source < 0; ++i)
-      if (size_t other = (position + i) % group.size();
-          isSame(from, group[other], to, rank))
+      if (size_t other = (index + i) % group.size();
+          isSame(from, position[group[other]], to, position[rank]))
         source = other;
     sources.push_back(source);
   }

@@ -12,6 +12,7 @@
 
 #include "RankGrouper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
@@ -89,7 +90,9 @@ private:
   /// regions' bodies.
   FailureOr<Operation *> cloneLocal(Operation *op);
   Value applyStep(const RedistributionStep &step, Value value,
-                  RedistributeOp op);
+                  RankedTensorType global, RedistributeOp op);
+  Value applyAllToAlls(const RedistributionStep &step, Value value,
+                       RedistributeOp op);
   Type getLocal(Type type, ShardingAttr sharding) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor ? getLocalType(tensor, sharding, mesh, rank) : type;
@@ -345,11 +348,11 @@ void FunctionPartitioner::finishKept() {
 }
 
 Value FunctionPartitioner::applyStep(const RedistributionStep &step,
-                                     Value value, RedistributeOp op) {
+                                     Value value, RankedTensorType global,
+                                     RedistributeOp op) {
   Location loc = op.getLoc();
   auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
   auto axes = AxisListAttr::get(op.getContext(), step.axes);
-  auto global = cast<RankedTensorType>(op.getType());
   Type type = getLocalType(global, step.result, mesh, rank);
   StringAttr fqn = op.getFqnAttr(), reason = op.getReasonAttr();
   IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
@@ -368,6 +371,8 @@ Value FunctionPartitioner::applyStep(const RedistributionStep &step,
     return AllReduceOp::create(builder, loc, type, value, step.reduction,
                                meshRef, axes, fqn, reason, bytes);
   case RedistributionStep::AllToAll:
+    if (!step.pairs.empty())
+      return applyAllToAlls(step, value, op);
     return AllToAllOp::create(builder, loc, type, value, dim,
                               builder.getI64IntegerAttr(step.concatDim),
                               meshRef, axes, fqn, reason, bytes);
@@ -384,6 +389,83 @@ Value FunctionPartitioner::applyStep(const RedistributionStep &step,
   llvm_unreachable("unknown step");
 }
 
+static Value reshape(OpBuilder &builder, Location loc, Value value,
+                     ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getShape() == shape)
+    return value;
+  return nn::ReshapeOp::create(builder, loc, type.clone(shape), value);
+}
+
+static Value transpose(OpBuilder &builder, Location loc, Value value,
+                       ArrayRef<int64_t> permutation) {
+  if (llvm::equal(permutation, llvm::seq<int64_t>(permutation.size())))
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
+  return nn::TransposeOp::create(
+      builder, loc, type.clone(applyPermutation(type.getShape(), permutation)),
+      value, permutation);
+}
+
+/// One all-to-all along several pairs of dimensions: what each rank of the
+/// group gets is brought together in a dimension in front.
+Value FunctionPartitioner::applyAllToAlls(const RedistributionStep &step,
+                                          Value value, RedistributeOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t rank = type.getRank(), group = mesh.getAxesSize(step.axes);
+  // The pair that splits a dimension, and the one that puts it together.
+  SmallVector<std::optional<size_t>> splitBy(rank), concatBy(rank);
+  for (auto [i, pair] : llvm::enumerate(step.pairs)) {
+    splitBy[pair.first] = i;
+    concatBy[pair.second] = i;
+  }
+  auto getSize = [&](size_t pair) { return mesh.getAxisSize(step.axes[pair]); };
+
+  SmallVector<int64_t> cut, rest, places(step.pairs.size()), order;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t size = type.getDimSize(dim);
+    if (splitBy[dim]) {
+      places[*splitBy[dim]] = cut.size();
+      cut.push_back(getSize(*splitBy[dim]));
+      size /= cut.back();
+    }
+    order.push_back(cut.size());
+    cut.push_back(size);
+    rest.push_back(size);
+  }
+  order.insert(order.begin(), places.begin(), places.end());
+  value = reshape(builder, loc, value, cut);
+  value = transpose(builder, loc, value, order);
+
+  SmallVector<int64_t> packed = {group, 1};
+  packed.append(rest);
+  value = reshape(builder, loc, value, packed);
+  std::swap(packed[0], packed[1]);
+  value = AllToAllOp::create(
+      builder, loc, type.clone(packed), value, builder.getI64IntegerAttr(0),
+      builder.getI64IntegerAttr(1),
+      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+      AxisListAttr::get(op.getContext(), step.axes), op.getFqnAttr(),
+      op.getReasonAttr(), IntegerAttr());
+
+  SmallVector<int64_t> sizes, back, result;
+  for (size_t pair = 0; pair < step.pairs.size(); ++pair)
+    sizes.push_back(getSize(pair));
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    result.push_back(rest[dim]);
+    if (concatBy[dim]) {
+      back.push_back(*concatBy[dim]);
+      result.back() *= sizes[*concatBy[dim]];
+    }
+    back.push_back(step.pairs.size() + dim);
+  }
+  sizes.append(rest);
+  value = reshape(builder, loc, value, sizes);
+  value = transpose(builder, loc, value, back);
+  return reshape(builder, loc, value, result);
+}
+
 /// What docs/Report.md calls a redistribution.
 static DictionaryAttr getCertificate(const RedistributionPlan &plan,
                                      ShardingAttr from, RedistributeOp op) {
@@ -398,6 +480,8 @@ static DictionaryAttr getCertificate(const RedistributionPlan &plan,
   return b.getDictionaryAttr(
       {b.getNamedAttr("from", from), b.getNamedAttr("to", op.getSharding()),
        b.getNamedAttr("type", TypeAttr::get(op.getType())),
+       b.getNamedAttr("view", b.getDenseI64ArrayAttr(
+                                  plan.getViewed(op.getType()).getShape())),
        b.getNamedAttr("fqn", b.getStringAttr(op.getFqn().value_or(""))),
        b.getNamedAttr("reason", b.getStringAttr(op.getReason().value_or(""))),
        b.getNamedAttr("received_total", number(plan.receivedTotal)),
@@ -409,6 +493,13 @@ static DictionaryAttr getCertificate(const RedistributionPlan &plan,
        b.getNamedAttr("steps", b.getArrayAttr(steps))});
 }
 
+/// The collective of a step, which may be followed by changes of its shape.
+static CollectiveOpInterface getCollective(Value value) {
+  while (isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value.getDefiningOp<CollectiveOpInterface>();
+}
+
 LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
   FailureOr<ShardingAttr> from = getSharding(op.getInput(), op);
   if (failed(from))
@@ -418,9 +509,15 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
   if (failed(plan))
     return failure();
   Value value = getLocalValue(op.getInput());
+  RankedTensorType viewed = (*plan)->getViewed(op.getType());
+  if (viewed != op.getType())
+    value =
+        reshape(builder, op.getLoc(), value,
+                getLocalType(viewed, (*plan)->steps.front().operand, mesh, rank)
+                    .getShape());
   for (const RedistributionStep &step : (*plan)->steps) {
-    value = applyStep(step, value, op);
-    auto collective = value.getDefiningOp<CollectiveOpInterface>();
+    value = applyStep(step, value, viewed, op);
+    auto collective = getCollective(value);
     if (!collective)
       continue;
     Attribute &bytes = knownBytes[&step];
@@ -431,6 +528,11 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
       bytes = collective->getAttr("bytes");
     }
   }
+  if (viewed != op.getType())
+    value =
+        reshape(builder, op.getLoc(), value,
+                cast<RankedTensorType>(getLocal(op.getType(), op.getSharding()))
+                    .getShape());
   local.map(op.getResult(), value);
   shardings[op.getResult()] = op.getSharding();
   DictionaryAttr &certificate =
@@ -457,10 +559,11 @@ LogicalResult FunctionPartitioner::partitionAssign(nn::AssignOp op) {
     return op.emitError("assigns ")
            << op.getFqnAttr() << " a value that is "
            << printPlacements(*sharding, mesh) << ", but the parameter is "
-           << printPlacements(wanted, mesh) << "; tp-propagate redistributes it";
-  auto made = nn::AssignOp::create(builder, op.getLoc(), op.getFqnAttr(),
-                                   getLocalValue(op.getValue()),
-                                   op.getInitAttr());
+           << printPlacements(wanted, mesh)
+           << "; tp-propagate redistributes it";
+  auto made =
+      nn::AssignOp::create(builder, op.getLoc(), op.getFqnAttr(),
+                           getLocalValue(op.getValue()), op.getInitAttr());
   if (auto fqn = op->getAttr(kFqnAttr))
     made->setAttr(kFqnAttr, fqn);
   return success();

@@ -65,7 +65,7 @@ LogicalResult RankGrouper::add(func::FuncOp function) {
     if (failed(plan))
       return WalkResult::interrupt();
     for (const RedistributionStep &step : (*plan)->steps)
-      add(redistribute.getType(), step.result);
+      add((*plan)->getViewed(redistribute.getType()), step.result);
     return WalkResult::advance();
   });
   return failure(visited.wasInterrupted());

@@ -325,6 +325,8 @@ struct Report : tp::impl::ReportBase<Report> {
           {"kind", step.getAs<StringAttr>("kind").getValue()},
           {"mesh_dim", printAxisList(step.getAs<AxisListAttr>("axes"))},
           {"to", printDims(step.getAs<ShardingAttr>("to"))}});
+    ArrayRef<int64_t> view =
+        entry.getAs<DenseI64ArrayAttr>("view").asArrayRef();
     int64_t received = number("received_total");
     int64_t bound = number("lower_bound_total");
     return llvm::json::Object{
@@ -333,6 +335,7 @@ struct Report : tp::impl::ReportBase<Report> {
         {"from_placements", llvm::json::Array(getPlacements(from, mesh))},
         {"to_placements", llvm::json::Array(getPlacements(to, mesh))},
         {"shape", toJSON(type.getShape())},
+        {"view", toJSON(view)},
         {"dtype", getDtype(type.getElementType())},
         {"bytes_received_total", received},
         {"bytes_received_max", number("received_max")},

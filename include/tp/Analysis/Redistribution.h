@@ -1,8 +1,8 @@
 //===- Redistribution.h - From one placement to another ---------*- C++ -*-===//
 //
 // The one place that decides which collectives lead from one placement of a
-// tensor to another, and what that costs. A plan is found by an exact search
-// over placements (A*, admissible by what is still missing) and carries a
+// tensor to another, and what that costs. A plan is found by a search over
+// placements from both ends (A*, admissible by what is missing) and carries a
 // certificate: its bytes and its peak beside their lower bounds.
 //
 // Sources: Rink et al., "Memory-efficient array redistribution through portable
@@ -39,10 +39,15 @@ struct RedistributionStep {
   int64_t dim = 0;
   /// Of an all-to-all, the dimension that is put together.
   int64_t concatDim = 0;
+  /// Of an all-to-all between several pairs of dimensions: for each of `axes`,
+  /// the dimension that is split and the one that is put together, instead of
+  /// `dim` and `concatDim`. No dimension is in two pairs.
+  SmallVector<std::pair<int64_t, int64_t>> pairs = {};
   ReductionKind reduction = ReductionKind::Sum;
   /// Of a permute, where each position of the group receives from.
   SmallVector<int64_t> source = {};
-  /// The placements before and after this step.
+  /// The placements before and after this step, of the tensor as the plan views
+  /// it.
   ShardingAttr operand = {}, result = {};
 };
 
@@ -61,6 +66,11 @@ struct RedistributionOptions {
 /// over ranks, the others those of the rank that has most.
 struct RedistributionPlan {
   SmallVector<RedistributionStep> steps;
+  /// Dimensions as the steps see them, each the product of several, major to
+  /// minor, so that parts of a dimension can move on their own: per dimension
+  /// of the tensor the sizes of these. Empty where steps see the tensor as it
+  /// is.
+  SmallVector<SmallVector<int64_t>> view;
   int64_t receivedTotal = 0, receivedMax = 0;
   /// No plan receives less: what a rank needs and doesn't have; where a Partial
   /// is reduced, n - 1 parts that meet and c - 1 copies that are spread of each
@@ -71,6 +81,8 @@ struct RedistributionPlan {
 
   bool isOptimal() const { return receivedTotal == lowerBoundTotal; }
   int64_t getNumCollectives() const;
+  /// The shape that the steps see of a tensor of type `type`.
+  RankedTensorType getViewed(RankedTensorType type) const;
 };
 
 /// Plans redistributions over one mesh, each distinct one once.
