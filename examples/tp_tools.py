@@ -14,6 +14,9 @@ import numpy as np
 import torch
 
 ROOT = Path(os.path.relpath(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(ROOT / "tools/tp-import"))
+import tp_trace
+
 DTYPES = {torch.int64: "i64", torch.int32: "i32", torch.float32: "f32",
           torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16",
           torch.bool: "i1"}
@@ -35,15 +38,15 @@ def add_folders(parser, name):
 
 
 def save_torchscript(module, inputs, path, script=False):
-    """Write `module`, scripted or traced with `inputs`, as a TorchScript archive."""
+    """Write `module`, scripted or traced with `inputs`, as a TorchScript archive; of a trace its signatures, too."""
     with torch.no_grad(), warnings.catch_warnings():
         # That TorchScript is deprecated, and that a trace holds for these shapes only.
         warnings.simplefilter("ignore")
         if script:
-            archive = torch.jit.script(module)
+            Path(path).with_suffix(".signature.json").unlink(missing_ok=True)
+            torch.jit.script(module).save(path)
         else:
-            archive = torch.jit.trace(module, tuple(inputs.values()), check_trace=False)
-    archive.save(path)
+            tp_trace.save(module, tuple(inputs.values()), path)
 
 
 def plan_for(plan, ranks):
@@ -78,7 +81,8 @@ class Tools:
 
     def import_model(self, archive, inputs):
         """TorchScript → model IR and weights. `inputs`: name → tensor."""
-        options = []
+        signatures = Path(archive).with_suffix(".signature.json")
+        options = ["--signature", signatures] if signatures.exists() else []
         for name, tensor in inputs.items():
             shape = "x".join(map(str, tensor.shape))
             options += ["--input", f"{name}={shape}x{DTYPES[tensor.dtype]}"]

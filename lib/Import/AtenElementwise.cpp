@@ -329,6 +329,18 @@ static LogicalResult convert(AtenCall &call, NNBuilder &b) {
   return call.result(b.cast(call.tensor("self"), call.resultElement()));
 }
 
+static LogicalResult detach(AtenCall &call, NNBuilder &b) {
+  // prim::data's argument is called otherwise.
+  return call.result(
+      b.stopGradient(call.tensor(call.has("self") ? "self" : "a")));
+}
+
+/// Of a tensor that the model computes: one that it trains can't be changed.
+static LogicalResult requiresGrad(AtenCall &call, NNBuilder &b) {
+  Value self = call.tensor("self");
+  return call.result(call.flag("requires_grad") ? self : b.stopGradient(self));
+}
+
 static LogicalResult copy(AtenCall &call, NNBuilder &b) {
   Value source = b.cast(call.tensor("src"), call.resultElement());
   return call.result(b.broadcast(source, call.resultShape()));
@@ -431,7 +443,10 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["type_as"] = convert;
   table["clone"] = convert;
   table["contiguous"] = convert;
-  table["detach"] = convert;
+  table["detach"] = detach;
+  table["detach_copy"] = detach;
+  table["data"] = detach;
+  table["requires_grad"] = requiresGrad;
   table["alias"] = convert;
   table["lift_fresh"] = convert;
   table["copy"] = copy;

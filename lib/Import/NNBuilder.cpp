@@ -54,6 +54,10 @@ Value NNBuilder::iota(ArrayRef<int64_t> shape, Type elementType, int64_t dim,
       builder.getF64FloatAttr(step));
 }
 
+Value NNBuilder::stopGradient(Value v) {
+  return isFloat(v) ? unary<nn::StopGradientOp>(v) : v;
+}
+
 Value NNBuilder::cast(Value v, Type elementType) {
   if (element(v) == elementType)
     return v;

@@ -53,6 +53,8 @@ public:
              double start, double step);
 
   Value cast(Value v, Type elementType);
+  /// `v` without a gradient.
+  Value stopGradient(Value v);
   Value reshape(Value v, ArrayRef<int64_t> shape);
   Value transpose(Value v, ArrayRef<int64_t> permutation);
   /// Swaps two dimensions.

@@ -8,6 +8,7 @@
 
 #include "TorchInterpreter.h"
 #include "TorchArchive.h"
+#include "tp/Dialect/NN/Traced.h"
 #include <torch/csrc/jit/ir/constants.h>
 
 using namespace mlir;
@@ -30,8 +31,9 @@ TorchInterpreter::DataKey TorchInterpreter::keyOf(const at::Tensor &tensor) {
 }
 
 TorchInterpreter::TorchInterpreter(const jit::Module &root, NNBuilder &b,
-                                   TensorTable &table)
-    : root(root), b(b), table(table) {
+                                   TensorTable &table,
+                                   const ForwardSignatures &signatures)
+    : root(root), b(b), table(table), signatures(signatures) {
   addElementwiseOps(handlers);
   addContractionOps(handlers);
   addReductionOps(handlers);
@@ -112,8 +114,18 @@ void TorchInterpreter::problem(ImportProblem::Kind kind, jit::Node &node,
 std::optional<c10::IValue>
 TorchInterpreter::run(std::vector<c10::IValue> arguments) {
   fqns.push_back("");
-  return callModule(root._ivalue(), root.get_method("forward").function(),
-                    std::move(arguments));
+  Result result =
+      callModule(root._ivalue(), root.get_method("forward").function(),
+                 std::move(arguments));
+  for (auto &[fqn, signature] : signatures)
+    if (result && numCalls[fqn] != signature.calls.size())
+      problem(ImportProblem::Failed,
+              *root.get_method("forward").graph()->return_node(),
+              "the signatures are of another trace: calls of '" + fqn +
+                  "' are " + llvm::Twine(signature.calls.size()) +
+                  " there, and " + llvm::Twine(numCalls[fqn]) +
+                  " in the model");
+  return result;
 }
 
 TorchInterpreter::Result
@@ -293,9 +305,11 @@ bool TorchInterpreter::runStructural(jit::Node &node, Frame &frame,
   case prim::Uninitialized:
     return set(c10::IValue());
   case prim::Print:
-  case prim::Enter:
-  case prim::Exit:
     return true;
+  case prim::Enter:
+    return callContext(node, frame, inputs[0], "__enter__");
+  case prim::Exit:
+    return callContext(node, frame, inputs[0], "__exit__");
   case prim::unchecked_cast:
   case prim::unchecked_unwrap_optional:
     return set(inputs[0]);
@@ -357,9 +371,12 @@ bool TorchInterpreter::runStructural(jit::Node &node, Frame &frame,
   StringRef name = node.kind().toQualString();
   if (name == "aten::warn")
     return true;
-  // PyTorch's fused inference paths are for eager execution alone.
   if (name == "aten::is_grad_enabled")
-    return set(true);
+    return set(table.isGradEnabled());
+  if (name == "aten::set_grad_enabled") {
+    table.setGradEnabled(inputs[0].toBool());
+    return true;
+  }
   handled = false;
   return true;
 }
@@ -426,6 +443,22 @@ void TorchInterpreter::callMethod(jit::Node &node, Frame &frame,
     frame.values[node.output()] = std::move(*result);
 }
 
+/// `with object:` calls these two; no exception is handled, so that __exit__ is
+/// told of none.
+bool TorchInterpreter::callContext(jit::Node &node, Frame &frame,
+                                   const c10::IValue &object,
+                                   const char *name) {
+  jit::Function &method = object.toObject()->type()->getMethod(name);
+  std::vector<c10::IValue> arguments(method.getSchema().arguments().size());
+  arguments[0] = object;
+  Result result = runGraph(*jit::toGraphFunction(method).graph(),
+                           std::move(arguments), frame.self);
+  if (!result)
+    return false;
+  frame.values[node.output()] = std::move(*result);
+  return true;
+}
+
 static StringRef classNameOf(const c10::ivalue::Object &object) {
   return StringRef(object.type()->name()->name());
 }
@@ -441,6 +474,84 @@ bool TorchInterpreter::isHoisted(const at::Tensor &tensor) {
   return (dot == StringRef::npos ? "" : name.take_front(dot)) != currentFqn();
 }
 
+/// Whether a method's graph was traced: the places of its ops in the source are
+/// then stacks of Python's calls, not spans of a text. One that has no places
+/// may have been.
+static bool isTraced(at::ArrayRef<jit::Node *> nodes) {
+  for (jit::Node *node : nodes) {
+    jit::SourceRange range = node->sourceRange();
+    if (!range.source())
+      continue;
+    auto original = range.source()->findSourceRangeThatGenerated(range);
+    if (!original || !original->source())
+      continue;
+    std::string text = original->source()->text_str().str();
+    if (text.empty()) // a call in a trace
+      continue;
+    return StringRef(text).contains("): _slow_forward") ||
+           StringRef(text).contains("): trace_module");
+  }
+  return true;
+}
+
+static bool isTraced(jit::Graph &graph) {
+  std::vector<jit::Node *> nodes;
+  std::vector<jit::Block *> blocks{graph.block()};
+  while (!blocks.empty()) {
+    jit::Block *block = blocks.back();
+    blocks.pop_back();
+    for (jit::Node *node : block->nodes()) {
+      nodes.push_back(node);
+      for (jit::Block *inner : node->blocks())
+        blocks.push_back(inner);
+    }
+  }
+  return isTraced(nodes);
+}
+
+/// Gives the inputs of a call the names and positions that they have in
+/// forward, if the call was traced. `values` are what the graph knows the
+/// arguments as that aren't hoisted; a position in `inputs` is an index there.
+void TorchInterpreter::findForwardNames(
+    jit::Graph &graph, llvm::ArrayRef<jit::Value *> values,
+    const std::string &fqn, Inputs &inputs) {
+  auto found = signatures.find(fqn);
+  if (found == signatures.end()) {
+    inputs.areTraced = inputs.names.size() > 1 && isTraced(graph);
+    return;
+  }
+  const ForwardSignature &signature = found->second;
+  unsigned call = numCalls[fqn]++;
+  if (call >= signature.calls.size())
+    return; // told of at the end
+  llvm::ArrayRef<unsigned> arguments = signature.calls[call];
+  // tp_trace.py makes a module begin with the aliases of its arguments; an
+  // argument that isn't used has none.
+  bool isOrdered = arguments.size() <= values.size() && isTraced(graph);
+  for (jit::Value *value : values.take_front(arguments.size()))
+    isOrdered &= llvm::all_of(value->uses(), [](const jit::Use &use) {
+      return use.user->kind() == c10::Symbol::aten("alias");
+    });
+  if (!isOrdered)
+    return problem(ImportProblem::Failed, *graph.return_node(),
+                   "the signatures don't fit the model: it wasn't traced by "
+                   "tp_trace.py, which keeps the order of a module's "
+                   "arguments");
+  for (auto [i, name, position] :
+       llvm::enumerate(inputs.names, inputs.positions)) {
+    size_t value = position;
+    if (value >= arguments.size()) { // what forward takes from outside
+      position = signature.arguments.size() + value - arguments.size();
+      name = "captured." + name;
+      continue;
+    }
+    position = arguments[value];
+    name = signature.arguments[position];
+    if (llvm::count(arguments, arguments[value]) > 1)
+      name += "." + std::to_string(i);
+  }
+}
+
 /// A module's tensors, also those in lists and dictionaries, enter as operands
 /// and leave as results of an nn.module; inside and outside are different
 /// meta tensors that share a storage.
@@ -450,8 +561,9 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   auto name = moduleNames.find(module.get());
   const c10::FunctionSchema &schema = method.getSchema();
   llvm::SmallVector<Value> operands;
-  llvm::SmallVector<std::string> names;
-  llvm::SmallVector<int64_t> positions;
+  Inputs entering;
+  llvm::SmallVector<jit::Value *> values;
+  jit::Graph &graph = *jit::toGraphFunction(method).graph();
   Region region;
   Block &body = region.emplaceBlock();
   llvm::SmallVector<std::pair<at::Tensor, Value>> constants;
@@ -461,6 +573,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     if (argument.isTensor() && isHoisted(argument.toTensor()))
       continue;
     ++position;
+    values.push_back(graph.inputs()[i + 1]);
     const std::string &argumentName = schema.arguments()[i + 1].name();
     auto enter = [&](const at::Tensor &tensor) {
       // A number stays a number: shapes may be computed from it.
@@ -478,15 +591,15 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
       if (!argument.isTensor())
         operandName += "." + std::to_string(operands.size());
       operands.push_back(value);
-      names.push_back(operandName);
-      positions.push_back(position);
+      entering.names.push_back(operandName);
+      entering.positions.push_back(position);
       Value inner = body.addArgument(value.getType(), b.loc);
       if (!tracked) {
         constants.push_back({tensor, inner});
         return tensor;
       }
       at::Tensor alias = tensor.alias();
-      table.track(alias, inner);
+      table.track(alias, inner).isDetached = tracked->isDetached;
       return alias;
     };
     argument = mapTensors(argument, enter);
@@ -494,6 +607,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
 
   Location outer = b.loc;
   fqns.push_back(name == moduleNames.end() ? currentFqn() : name->second);
+  findForwardNames(graph, values, currentFqn(), entering);
   table.enterModule(currentFqn());
   for (auto &[tensor, inner] : constants)
     table.setLocal(tensor, inner);
@@ -501,7 +615,6 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   b.builder.setInsertionPointToEnd(&body);
 
   arguments.insert(arguments.begin(), module);
-  jit::Graph &graph = *jit::toGraphFunction(method).graph();
   Result result = runGraph(graph, std::move(arguments), module.get());
   llvm::SmallVector<Value> yielded;
   llvm::SmallVector<at::Tensor> leaving;
@@ -534,10 +647,12 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   b.loc = outer;
 
   auto nameRefs = llvm::map_to_vector(
-      names, [](const std::string &name) { return StringRef(name); });
+      entering.names, [](const std::string &name) { return StringRef(name); });
   auto op = nn::ModuleOp::create(b.builder, outer, fqn, classNameOf(*module),
-                                 operands, nameRefs, positions,
+                                 operands, nameRefs, entering.positions,
                                  ValueRange(yielded).getTypes());
+  if (entering.areTraced)
+    op->setAttr(nn::kTracedAttr, b.builder.getUnitAttr());
   op.getBody().takeBody(region);
   if (!result)
     return std::nullopt;
@@ -547,7 +662,8 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
         leaving[next].unsafeGetTensorImpl() != tensor.unsafeGetTensorImpl())
       return tensor;
     at::Tensor alias = tensor.alias();
-    table.track(alias, op.getResult(next++));
+    bool isDetached = table.find(tensor)->isDetached;
+    table.track(alias, op.getResult(next++)).isDetached = isDetached;
     return alias;
   });
 }

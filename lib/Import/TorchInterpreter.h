@@ -6,6 +6,7 @@
 
 #include "AtenCall.h"
 #include "TorchTensors.h"
+#include "tp/Import/ForwardSignature.h"
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -34,8 +35,9 @@ struct ImportProblem {
 /// depends on it is skipped, so that one run finds all problems.
 class TorchInterpreter {
 public:
+  /// `signatures` are of traced modules.
   TorchInterpreter(const torch::jit::Module &root, NNBuilder &b,
-                   TensorTable &table);
+                   TensorTable &table, const ForwardSignatures &signatures);
 
   /// Calls `forward`; arguments without the module itself. None if a problem
   /// left the result unknown.
@@ -73,9 +75,21 @@ private:
                   std::vector<c10::IValue> inputs);
   void callFunction(torch::jit::Node &node, Frame &frame,
                     std::vector<c10::IValue> inputs);
+  bool callContext(torch::jit::Node &node, Frame &frame,
+                   const c10::IValue &object, const char *name);
   bool isHoisted(const at::Tensor &tensor);
   Result callModule(const Object &module, torch::jit::Function &method,
                     std::vector<c10::IValue> arguments);
+  /// The tensor inputs of a call: what they are called, and where they stand
+  /// among forward's arguments.
+  struct Inputs {
+    llvm::SmallVector<std::string> names;
+    llvm::SmallVector<int64_t> positions;
+    bool areTraced = false;
+  };
+  void findForwardNames(torch::jit::Graph &graph,
+                        llvm::ArrayRef<torch::jit::Value *> values,
+                        const std::string &fqn, Inputs &inputs);
 
   // Ops.
   void runOp(torch::jit::Node &node, Frame &frame,
@@ -96,6 +110,9 @@ private:
   torch::jit::Module root;
   NNBuilder &b;
   TensorTable &table;
+  const ForwardSignatures &signatures;
+  /// How often each module with a signature has been called.
+  std::map<std::string, unsigned> numCalls;
   AtenTable handlers;
   std::unordered_map<const c10::ivalue::Object *, std::string> moduleNames;
   /// FQNs of tensors by where their data lies, so that tied ones share one.

@@ -21,7 +21,8 @@ static bool isInPlace(const c10::FunctionSchema &schema) {
 
 static StringRef baseName(const c10::FunctionSchema &schema) {
   StringRef name = schema.name();
-  name.consume_front("aten::");
+  if (!name.consume_front("aten::"))
+    name.consume_front("prim::");
   if (isInPlace(schema) && !name.ends_with("__"))
     name.consume_back("_");
   // Python's x += y on booleans and the like.
@@ -311,6 +312,28 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
   setOutputs(node, frame, stack);
 }
 
+/// Whether `value` may depend on what is differentiated.
+static bool mayHaveGradient(Value value) {
+  SmallVector<Value> open{value};
+  DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second || !NNBuilder::isFloat(next))
+      continue;
+    Operation *op = next.getDefiningOp();
+    if (!op || isa<nn::ModuleOp>(op))
+      return true;
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+      if (!parameter.getFrozen())
+        return true;
+      continue;
+    }
+    if (!isa<nn::StopGradientOp>(op))
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
+}
+
 /// Builds the IR of one op and registers its results. Without outputs, it only
 /// checks that there is a handler.
 bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
@@ -354,6 +377,12 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
     if (receiver && receiver->isParameter())
       return unsupported(": it writes '" + receiver->fqn +
                          "', but a model keeps no state between calls");
+    if (receiver && !table.isGradEnabled() && !receiver->isDetached &&
+        receiver->value && mayHaveGradient(receiver->value))
+      return unsupported(
+          ": it writes, while gradients are off, a tensor that has one; "
+          "compute a new tensor instead, x + (y - x).detach() for a value y "
+          "with the gradient of x");
   }
 
   TorchCall call(table, b.builder.getContext(), schema, inputs, results);
@@ -371,7 +400,7 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
       return unsupported(" with these operands: found " + found +
                          " where PyTorch gives " + wanted);
     }
-    table.track(result, value);
+    table.track(result, value).isDetached = !table.isGradEnabled();
     if (inPlace)
       table.written(result);
   }

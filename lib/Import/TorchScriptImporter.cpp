@@ -34,9 +34,9 @@ class ModelImporter {
 public:
   ModelImporter(MLIRContext *context, StringRef path,
                 llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
-                bool eval)
+                bool eval, const ForwardSignatures &signatures)
       : context(context), path(path), inputs(inputs), notes(notes), eval(eval),
-        b(context), table(b) {}
+        signatures(signatures), b(context), table(b) {}
 
   llvm::Expected<ImportedModel> run();
 
@@ -55,6 +55,7 @@ private:
   llvm::ArrayRef<InputSpec> inputs;
   llvm::raw_ostream &notes;
   bool eval;
+  const ForwardSignatures &signatures;
   NNBuilder b;
   TensorTable table;
   /// For each of forward's arguments after self, the input given for it.
@@ -253,8 +254,9 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
   auto arguments = makeArguments(schema, *entry);
   if (!arguments)
     return arguments.takeError();
-  TorchInterpreter interpreter(*loaded, b, table);
+  TorchInterpreter interpreter(*loaded, b, table, signatures);
   auto result = interpreter.run(std::move(*arguments));
+  table.setGradEnabled(true);
   if (!interpreter.getProblems().empty()) {
     // Values of skipped ops are missing; drop references before the ops go.
     function->getBody().dropAllReferences();
@@ -299,10 +301,11 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
 llvm::Expected<ImportedModel>
 mlir::tp::importTorchScript(MLIRContext *context, llvm::StringRef path,
                             llvm::ArrayRef<InputSpec> inputs,
-                            llvm::raw_ostream &notes, bool eval) {
+                            llvm::raw_ostream &notes, bool eval,
+                            const ForwardSignatures &signatures) {
   // No exception may leave: the callers are compiled without them.
   try {
-    return ModelImporter(context, path, inputs, notes, eval).run();
+    return ModelImporter(context, path, inputs, notes, eval, signatures).run();
   } catch (const std::exception &exception) {
     return llvm::createStringError("cannot import '" + path +
                                    "': " + describeException(exception));

@@ -129,6 +129,13 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
   TrackedTensor *tracked = find(meta);
   if (!tracked || tracked->poisoned)
     return Value();
+  if (tracked->value && tracked->isDetached && gradEnabled) {
+    // Where all of the value's readers see it.
+    OpBuilder::InsertionGuard guard(b.builder);
+    b.builder.setInsertionPointAfterValue(tracked->value);
+    tracked->value = b.stopGradient(tracked->value);
+    tracked->isDetached = false;
+  }
   if (tracked->value)
     return tracked->value;
   if (!tracked->isParameter())

@@ -42,6 +42,8 @@ struct TrackedTensor {
   std::string fqn;
   /// Of an op that isn't supported: there is no value.
   bool poisoned = false;
+  /// Computed while gradients are off: `value` still has one.
+  bool isDetached = false;
   /// How often the storage had been written when this tensor was last valid.
   uint64_t version = 0;
 
@@ -62,6 +64,10 @@ public:
   at::Tensor standIn(const at::Tensor &constant);
 
   TrackedTensor *find(const at::Tensor &meta);
+  /// Whether gradients are on, as by torch.no_grad. What is computed while they
+  /// are off has none where it is used while they are on.
+  bool isGradEnabled() const { return gradEnabled; }
+  void setGradEnabled(bool enabled) { gradEnabled = enabled; }
   /// The IR value; builds the parameter's or constant's op. Null if poisoned.
   Value valueOf(const at::Tensor &meta);
   /// The IR value of a constant.
@@ -96,6 +102,7 @@ private:
   Value largeConstant(const at::Tensor &constant);
 
   NNBuilder &b;
+  bool gradEnabled = true;
   std::unordered_map<const c10::TensorImpl *, TrackedTensor> tensors;
   std::unordered_map<const c10::StorageImpl *, uint64_t> versions;
   /// Constants, kept alive as keys.

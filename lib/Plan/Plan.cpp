@@ -288,6 +288,7 @@ private:
 
   /// Brings the errors of the module's children up to it.
   static void gatherErrors(ModuleRequests &requests) {
+    requests.checkInputsAreKnown();
     for (std::unique_ptr<ModuleRequests> &child : requests.children) {
       gatherErrors(*child);
       llvm::append_range(requests.errors, child->errors);

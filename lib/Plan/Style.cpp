@@ -4,6 +4,7 @@
 #include "Lint/Lint.h"
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
+#include "tp/Dialect/NN/Traced.h"
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -265,6 +266,43 @@ void ModuleRequests::layoutInput(unsigned index, Placement placement,
   addStep(inputs[index], placement, module.getInputs()[index].getType(),
           "input '" + name + "' of " + describeModule(), argument, loc,
           declared);
+}
+
+static bool isTraced(nn::ModuleOp module) {
+  return module && module->hasAttr(nn::kTracedAttr);
+}
+
+void ModuleRequests::reportInputError(FileLineColLoc loc,
+                                      const Twine &message) {
+  if (!isTraced(module))
+    return reportError(loc, message);
+  if (isInputOrderReported)
+    return;
+  isInputOrderReported = true;
+  std::string names;
+  for (StringAttr name : module.getArgNames().getAsRange<StringAttr>())
+    names += (names.empty() ? "'" : ", '") + name.str() + "'";
+  reportError(loc,
+              "which tensor input of " + describeModule() +
+                  " a layout is for isn't known: the module was traced, which "
+                  "leaves the inputs in the order of their first use, with "
+                  "the caller's names (" +
+                  names +
+                  "); trace the model with tp_trace.py and give tp-import its "
+                  "--signature, or script the module");
+}
+
+void ModuleRequests::checkInputsAreKnown() {
+  if (!isTraced(module))
+    return;
+  auto getPlacements = [](ArrayRef<LayoutStep> steps) {
+    return llvm::map_to_vector(
+        steps, [](const LayoutStep &step) { return step.placement; });
+  };
+  ArrayRef<LayoutStep> first = inputs.front();
+  for (ArrayRef<LayoutStep> steps : inputs)
+    if (getPlacements(steps) != getPlacements(first))
+      return reportInputError((steps.empty() ? first : steps).front().loc, "");
 }
 
 void ModuleRequests::layoutOutput(unsigned index, Placement placement,

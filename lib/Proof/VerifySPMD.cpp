@@ -103,7 +103,10 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       if (!train.empty() && failed(buildTrainingStep(*form, *mesh)))
         return signalPassFailure();
       inlineModules(*form);
+      // A program's values don't depend on what would be differentiated.
+      removeStopGradients(*form);
     }
+    removeStopGradients(module);
     bool proven = true;
     for (ArrayRef<func::FuncOp> functions : getPrograms(module))
       proven &= succeeded(verify(functions, *mesh, forms));

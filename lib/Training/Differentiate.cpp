@@ -88,6 +88,9 @@ private:
   /// What depends on the values asked for.
   void findActive() {
     for (Operation &op : block.without_terminator()) {
+      auto differentiable = dyn_cast<GradientOpInterface>(op);
+      if (differentiable && !differentiable.passesGradient())
+        continue;
       if (llvm::any_of(getReads(&op),
                        [&](Value value) { return active.contains(value); }))
         for (Value result : op.getResults())

@@ -162,10 +162,14 @@ private:
             << "parameter " << fqn
             << " has no gradient: the loss doesn't depend on it";
     }
+    if (updates.empty() && arguments.empty())
+      return function.emitError("there is nothing to train: the loss depends "
+                                "on no parameter that has a gradient");
     if (config.optimizer)
       finishStep(b, totalLoss, updates);
     else
       returnGradients(b, updates, arguments, gradients);
+    removeStopGradients(function);
     eraseDead();
     return success();
   }

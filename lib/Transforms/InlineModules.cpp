@@ -34,6 +34,13 @@ void tp::inlineModules(Operation *root) {
       [](nn::ModuleOp module) { inlineModule(module); });
 }
 
+void tp::removeStopGradients(Operation *root) {
+  root->walk([](nn::StopGradientOp op) {
+    op.replaceAllUsesWith(op.getInput());
+    op.erase();
+  });
+}
+
 namespace {
 struct InlineModules : tp::impl::InlineModulesBase<InlineModules> {
   void runOnOperation() override { inlineModules(getOperation()); }

@@ -397,6 +397,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
       return signalPassFailure();
     }
     inlineModules(module);
+    removeStopGradients(module);
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(module);
     if (failed(roots))
       return signalPassFailure();

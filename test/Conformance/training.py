@@ -26,8 +26,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "numerics"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/numerics"), str(ROOT / "tools/tp-import")]
 
+import tp_trace
 from ops import get_tool
 
 AG, RS, AR = "all_gather", "reduce_scatter", "all_reduce"
@@ -339,8 +341,8 @@ class Program:
         (folder / "train.yaml").write_text(row.train)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            torch.jit.trace(row.model, tuple(row.inputs), check_trace=False).save(folder / "model.pt")
-        command = []
+            tp_trace.save(row.model, tuple(row.inputs), folder / "model.pt")
+        command = ["--signature", folder / "model.signature.json"]
         for i, value in enumerate(row.inputs):
             np.save(folder / f"x{i}.npy", value.numpy())
             shape = "x".join([*map(str, value.shape), "i64" if value.dtype == torch.int64 else "f32"])

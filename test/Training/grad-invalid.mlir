@@ -110,3 +110,14 @@ func.func @unused() -> tensor<f32> {
   %0 = nn.exp %w : tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// expected-error@+1 {{there is nothing to train: the loss depends on no parameter that has a gradient}}
+func.func @stopped() -> tensor<f32> {
+  // expected-warning@+1 {{parameter "w" has no gradient: the loss doesn't depend on it}}
+  %w = nn.parameter "w" : tensor<6xf32>
+  %s = nn.stop_gradient %w : tensor<6xf32>
+  %l = nn.reduce sum %s dims [0] : tensor<6xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}

@@ -48,6 +48,8 @@ class Case:
     passes: str = ""
     # Whether nothing but parameters and gradients moves.
     examples_stay: bool = False
+    # Whether the model is scripted, not traced.
+    scripted: bool = False
 
 
 class MLP(nn.Module):
@@ -308,12 +310,16 @@ def train_with_ours(case, tools, folder):
     tool = {name: get_tool(tools, name) for name in ("tp-import", "tp-opt", "tp-compile", "tp-run")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.jit.trace(case.model, case.input[: len(case.input) // case.batches], check_trace=False).save(folder / "model.pt")
+        example = case.input[: len(case.input) // case.batches]
+        made = torch.jit.script(case.model) if case.scripted else torch.jit.trace(case.model, example, check_trace=False)
+        made.save(folder / "model.pt")
     (folder / "plan.yaml").write_text(case.plan)
     (folder / "train.yaml").write_text(json.dumps(case.train))
-    example = case.input[: len(case.input) // case.batches]
     np.save(folder / "x.npy", case.input.numpy())
-    np.save(folder / "target.npy", case.target.numpy())
+    data = ["--data", f"x={folder}/x.npy"]
+    if case.train["loss"] != "output":
+        np.save(folder / "target.npy", case.target.numpy())
+        data += ["--data", f"target={folder}/target.npy"]
     shape = "x".join(map(str, example.shape)) + "x" + ("i64" if case.input.dtype == torch.int64 else "f32")
     weights = folder / "model.safetensors"
     run(tool["tp-import"], folder / "model.pt", "--input", f"x={shape}", "-o", folder / "model.mlir", "--weights", weights)
@@ -322,8 +328,7 @@ def train_with_ours(case, tools, folder):
     proof = run(tool["tp-opt"], folder / "ranks.mlir", "-o", "/dev/null",
                 f"--tp-verify-spmd=reference={folder}/model.mlir train={folder}/train.yaml")
     run(tool["tp-compile"], folder / "ranks.mlir", "-o", folder / "model.tpx")
-    run(tool["tp-run"], folder / "model.tpx", "--weights", weights, "--data", f"x={folder}/x.npy",
-        "--data", f"target={folder}/target.npy", "--steps", STEPS, "--no-shuffle", "--allow-unused-weights",
+    run(tool["tp-run"], folder / "model.tpx", "--weights", weights, *data, "--steps", STEPS, "--no-shuffle", "--allow-unused-weights",
         "--metrics", folder / "metrics.jsonl", "--output-weights", folder / "trained.safetensors")
     metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return metrics, safetensors.torch.load_file(folder / "trained.safetensors"), proof

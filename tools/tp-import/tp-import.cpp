@@ -37,6 +37,12 @@ static cl::opt<bool>
                       "dropout, also one that was saved in training mode"),
              cl::cat(category));
 
+static cl::opt<std::string> signaturePath(
+    "signature", cl::value_desc("model.signature.json"),
+    cl::desc("The order and names of the arguments of modules that "
+             "tp_trace.py traced, which it writes"),
+    cl::cat(category));
+
 static constexpr int kBadInput = 1, kBadUsage = 2;
 
 static int fail(llvm::Error error, int code) {
@@ -104,8 +110,15 @@ int main(int argc, char **argv) {
       return fail(input.takeError(), kBadUsage);
     inputs.push_back(std::move(*input));
   }
+  tp::ForwardSignatures signatures;
+  if (!signaturePath.empty()) {
+    auto read = tp::readForwardSignatures(signaturePath);
+    if (!read)
+      return fail(read.takeError(), kBadInput);
+    signatures = std::move(*read);
+  }
   auto model = tp::importTorchScript(&context, modelPath, inputs, llvm::errs(),
-                                     evalMode);
+                                     evalMode, signatures);
   if (!model)
     return fail(model.takeError(), kBadInput);
   // The weights first: what can fail in the middle comes before the rename.

@@ -5,6 +5,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "tp/Import/ForwardSignature.h"
 #include "tp/Import/InputSpec.h"
 #include "tp/Import/Safetensors.h"
 #include "llvm/Support/raw_ostream.h"
@@ -26,6 +27,9 @@ struct ImportedModel {
 /// Modules are in the mode in which they were saved, or with `eval` all in
 /// evaluation mode: this decides whether there is dropout in a scripted one.
 ///
+/// `signatures` are of modules that were traced. Without one, a traced module
+/// of several inputs is marked with `nn.traced`.
+///
 /// Inputs are matched to `forward`'s arguments by name; if none of the
 /// names is an argument's, by position, with a note on `notes`.
 ///
@@ -35,7 +39,8 @@ struct ImportedModel {
 llvm::Expected<ImportedModel>
 importTorchScript(MLIRContext *context, llvm::StringRef path,
                   llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
-                  bool eval = false);
+                  bool eval = false,
+                  const ForwardSignatures &signatures = {});
 
 } // namespace mlir::tp
 

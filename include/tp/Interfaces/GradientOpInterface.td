@@ -20,6 +20,13 @@ def GradientOpInterface : OpInterface<"GradientOpInterface"> {
       `GradientBuilder::setGradient`. An operand that gets none has gradient 0.
     }], "void", "buildGradient", (ins "::mlir::tp::GradientBuilder &":$builder)>,
     InterfaceMethod<[{
+      Whether the results depend on the operands at all, as far as
+      differentiation goes. Where they don't, what is computed from them alone
+      has no gradient (in PyTorch, `requires_grad` is false), and needs none.
+    }], "bool", "passesGradient", (ins), [{}], [{
+      return true;
+    }]>,
+    InterfaceMethod<[{
       Replaces the op in forward by others, and tells which of their values its
       gradient needs (`ForwardBuilder::save`, `GradientBuilder::getSaved`). The
       returned values stand for the op's results. By default nothing is

@@ -166,6 +166,13 @@ public:
   /// the module, as a Python call; an empty text where there is none.
   void setPython(const Twine &text) { python = text.str(); }
 
+  /// Reports layouts by position or name that don't fit the module's tensor
+  /// inputs; of a module that was traced, that its inputs aren't known.
+  void reportInputError(FileLineColLoc loc, const Twine &message);
+  /// Reports inputs of a traced module that are laid out, unless all are in the
+  /// same way.
+  void checkInputsAreKnown();
+
   SmallVector<ParameterPlacement> parameters;
   BoundarySteps inputs, outputs;
   SmallVector<std::pair<FileLineColLoc, std::string>> errors;
@@ -185,6 +192,7 @@ private:
   nn::ModuleOp module;
   const MeshGroup &group;
   StringRef style;
+  bool isInputOrderReported = false;
 };
 
 //===----------------------------------------------------------------------===//

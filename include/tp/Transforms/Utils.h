@@ -14,6 +14,10 @@ namespace mlir::tp {
 /// op that moves keeps the module's FQN as `tp.fqn`.
 void inlineModules(Operation *root);
 
+/// Replaces all nn.stop_gradient ops under `root` by their operands: nothing
+/// there is differentiated any more.
+void removeStopGradients(Operation *root);
+
 /// The one mesh of `module`; fails with an error where there are several, gives
 /// null where there is none.
 FailureOr<MeshOp> getMesh(ModuleOp module);

@@ -89,6 +89,16 @@ struct RecomputePattern : OpRewritePattern<nn::RecomputeOp> {
   }
 };
 
+struct StopGradientPattern : OpRewritePattern<nn::StopGradientOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::StopGradientOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, op.getInput());
+    return success();
+  }
+};
+
 /// An optimizer writes over what it reads: its state are the initial values of
 /// the results.
 template <typename OpT, typename DerivedT>
@@ -213,6 +223,7 @@ struct SGDPattern : OptimizerPattern<nn::SGDOp, SGDPattern> {
 } // namespace
 
 void mlir::tp::nnlinalg::populateTrainingPatterns(RewritePatternSet &patterns) {
-  patterns.add<RandomUniformPattern, RecomputePattern, AdamPattern<nn::AdamOp>,
-               AdamPattern<nn::AMSGradOp>, SGDPattern>(patterns.getContext());
+  patterns.add<RandomUniformPattern, RecomputePattern, StopGradientPattern,
+               AdamPattern<nn::AdamOp>, AdamPattern<nn::AMSGradOp>, SGDPattern>(
+      patterns.getContext());
 }

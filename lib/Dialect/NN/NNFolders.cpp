@@ -13,6 +13,12 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
   return getInput().getType() == getType() ? getInput() : OpFoldResult();
 }
 
+OpFoldResult StopGradientOp::fold(FoldAdaptor adaptor) {
+  if (getInput().getDefiningOp<StopGradientOp>())
+    return getInput();
+  return adaptor.getInput();
+}
+
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getType())
     return getInput();

@@ -177,7 +177,7 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
       if (!isKeyword(name))
         needed = std::max<size_t>(needed, position + 1);
     if (declared.layouts.size() < needed)
-      return requests.reportError(
+      return requests.reportInputError(
           declared.loc,
           "input_layouts has " + Twine(declared.layouts.size()) +
               (declared.layouts.size() == 1 ? " entry" : " entries") +
@@ -187,7 +187,7 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
       auto it = llvm::find(positions, static_cast<int64_t>(position));
       if (it == positions.end()) {
         if (layout)
-          requests.reportError(
+          requests.reportInputError(
               declared.loc,
               "input_layouts has " + layout->str() + " at position " +
                   Twine(position) + ", which is no tensor input of " +
@@ -197,7 +197,7 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
       }
       unsigned index = it - positions.begin();
       if (layout && isKeyword(names[index])) {
-        requests.reportError(declaredKeywords.loc,
+        requests.reportInputError(declaredKeywords.loc,
                              "input '" + names[index] + "' of " +
                                  requests.describeModule() +
                                  " has a layout by position as well");
@@ -213,7 +213,7 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
     auto *it = llvm::find(names, name);
     if (it == names.end()) {
       std::string hint = suggestNearest(name, names);
-      requests.reportError(
+      requests.reportInputError(
           declaredKeywords.loc,
           requests.describeModule() + " has no tensor input '" + name + "'" +
               (hint.empty() ? "; its tensor inputs: " + describeInputs(module)

@@ -13,7 +13,7 @@ def NN_ModuleOp : NN_Op<"module", [SingleBlockImplicitTerminator<"YieldOp">,
     One call of the `nn.Module` with this FQN and class: its tensor inputs come in as block
     arguments, its tensor outputs leave through `nn.yield`. `arg_names` are the names of the
     inputs in the class's `forward`, `arg_positions` their positions there (non-tensor
-    arguments leave gaps). The root module has FQN `""`. Modules nest as in the model. Ops
+    arguments leave gaps); with the attribute `nn.traced` both are those of a trace, which has lost `forward`'s. The root module has FQN `""`. Modules nest as in the model. Ops
     may use values from above (parameters of an enclosing module, say).
 
     ```mlir

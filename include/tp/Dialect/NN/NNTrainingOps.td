@@ -220,6 +220,23 @@ def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
   let hasVerifier = 1;
 }
 
+def NN_StopGradientOp : NN_RuleOp<"stop_gradient", "ShardingRule::elementwise(*this).linear({{0}})",
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["passesGradient"]>], 0, 0> {
+  let summary = "The identity, with a gradient of zero";
+  let description = [{
+    PyTorch's `detach()`, and what `torch.no_grad()` computes: a value that `tp-grad` takes for a constant. `tp-grad` removes
+    it, and so do `tp-propagate` and code generation from a program that isn't differentiated: it costs nothing.
+
+    ```mlir
+    %1 = nn.stop_gradient %0 : tensor<2x4xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$input);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
 def NN_RecomputeOp : NN_Op<"recompute", [MemoryEffects<[MemWrite]>, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
   let summary = "A value to compute from anew";

@@ -91,9 +91,19 @@ void ReluOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, keep(b, isPositive, b.getGradient()));
 }
 
-/// Steps are flat: the gradient is 0.
-void FloorOp::buildGradient(GradientBuilder &) {}
-void CeilOp::buildGradient(GradientBuilder &) {}
+/// Steps are flat: the gradient is 0. As in PyTorch there is one, so that an
+/// optimizer updates a parameter that is reached through them alone.
+static void setFlat(GradientBuilder &b, Operation *op) {
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (b.wants(i))
+      b.setGradient(i, filled(b, typeOf(operand), 0));
+}
+
+void FloorOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
+void CeilOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
+
+bool StopGradientOp::passesGradient() { return false; }
+void StopGradientOp::buildGradient(GradientBuilder &) {}
 
 void GeluOp::buildGradient(GradientBuilder &b) {
   Value x = getInput(), g = b.getGradient();
@@ -161,7 +171,7 @@ void DivOp::buildGradient(GradientBuilder &b) {
     setSummed(b, *this, 1, neg(b, mul(b, quotient, b.getResult())));
 }
 
-void FloorDivOp::buildGradient(GradientBuilder &) {}
+void FloorDivOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
 
 void RemainderOp::buildGradient(GradientBuilder &b) {
   if (b.wants(0))

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Traces a model such that its modules keep the order and the names of forward's arguments.
+
+torch.jit.trace orders the tensor inputs of a submodule by their first use, names them as the caller does, and drops those
+that aren't used. So a plan's layouts, which are by position or by name, would reach other tensors than in PyTorch. Here
+each module's forward touches its tensors in the order of its arguments first:
+
+    import tp_trace
+    tp_trace.save(model, (ids, mask), "model.pt")       # and model.signature.json
+
+    tp-import model.pt --signature model.signature.json …
+"""
+
+import contextlib
+import functools
+import inspect
+import json
+import pathlib
+
+import torch
+
+
+def map_tensors(function, value):
+    """`value` with each tensor in tuples, lists and dictionaries replaced."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(map_tensors(function, element) for element in value))
+    if type(value) in (tuple, list):
+        return type(value)(map_tensors(function, element) for element in value)
+    if type(value) is dict:
+        return {key: map_tensors(function, element) for key, element in value.items()}
+    return value
+
+
+@contextlib.contextmanager
+def ordered(model):
+    """While in it, a trace of `model` has the inputs of its modules in order; gives what is to be written as signatures."""
+    state = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+    signatures, undo = {}, []
+    alias = torch.ops.aten.alias
+
+    def wrap(fqn, module):
+        inner = module.forward
+        signature = inspect.signature(inner)
+        entry = {"arguments": list(signature.parameters), "calls": []}
+
+        def separate(_, args, kwargs):
+            # Still in the caller: a tensor that is passed twice becomes two inputs, a parameter one.
+            seen = set(state)
+
+            def once(tensor):
+                if id(tensor) in seen:
+                    return alias(tensor)
+                seen.add(id(tensor))
+                return tensor
+
+            return map_tensors(once, args), map_tensors(once, kwargs)
+
+        @functools.wraps(inner)
+        def forward(*args, **kwargs):
+            if torch._C._get_tracing_state() is None:
+                return inner(*args, **kwargs)
+            bound, tensors = signature.bind(*args, **kwargs), []
+
+            def touch(name, value):
+                def use(tensor):
+                    tensors.append(name)
+                    return alias(tensor)
+
+                return map_tensors(use, value)
+
+            for name, value in list(bound.arguments.items()):
+                if signature.parameters[name].kind != inspect.Parameter.VAR_KEYWORD:
+                    bound.arguments[name] = touch(name, value)
+                    continue
+                entry["arguments"] += [key for key in value if key not in entry["arguments"]]
+                bound.arguments[name] = {key: touch(key, element) for key, element in value.items()}
+            entry["calls"].append(tensors)
+            signatures[fqn] = entry
+            return inner(*bound.args, **bound.kwargs)
+
+        own = "forward" in vars(module)
+        hook = module.register_forward_pre_hook(separate, with_kwargs=True)
+        module.forward = forward
+        undo.append((module, inner if own else None, hook))
+
+    for fqn, module in model.named_modules():
+        if not isinstance(module, torch.jit.ScriptModule):
+            wrap(fqn, module)
+    try:
+        yield signatures
+    finally:
+        for module, inner, hook in undo:
+            hook.remove()
+            if inner is None:
+                del module.forward
+            else:
+                module.forward = inner
+
+
+def save(model, example_inputs, path, **options):
+    """Saves a trace at `path`, and its signatures beside it, as .signature.json; `options` are torch.jit.trace's."""
+    path = pathlib.Path(path)
+    with ordered(model) as signatures:
+        traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
+    traced.save(str(path))
+    path.with_suffix(".signature.json").write_text(json.dumps(signatures, indent=1) + "\n")
+    return traced
