@@ -351,6 +351,9 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     tprt.gemm %x, %w into %z activation silu factor %up [384, 0, 0] sizes [1024, 384, 64] …
     ```
 
+    In a program that updates parameters a product doesn't end so where that would have other bits than the ops one by one, which the backward pass
+    may compute: with gelu or silu, and in f16 and bf16 with an addend or a factor.
+
     Integer contractions, and those whose strides GEMM can't express, stay loops; of f16 and bf16 they add up in a buffer of f32 and round once, as GEMM does.
   }];
   let options = [Option<"cublasltEpilogues", "cublaslt-epilogues", "bool", "false",
@@ -523,7 +526,8 @@ def LowerKernels : Pass<"tp-lower-kernels", "::mlir::func::FuncOp"> {
   let summary = "Turn linalg ops on buffers into loops that vectorise";
   let description = [{
     The innermost loop is the one along which most operands are contiguous; the loops around it keep their order, reductions
-    inside of parallel loops. exp, log, tanh and erf in f32 become polynomials, so that LLVM vectorises the loops around
+    inside of parallel loops. A reduction of 32 elements or more in the innermost loop, if it may be done in any order, becomes 16 partial ones,
+    joined in pairs at the end: LLVM vectorises them, and the order is the same whatever else the loop computes. exp, log, tanh and erf in f32 become polynomials, so that LLVM vectorises the loops around
     them; other functions stay calls of the C library.
   }];
   let dependentDialects = [

@@ -51,7 +51,9 @@ mlir::tp::createTargetMachine(const Triple &triple, StringRef cpu,
     return makeError("unknown CPU '" + cpu + "' for " + triple.str() +
                      "; 'native' is this machine's");
   TargetOptions options;
-  options.AllowFPOpFusion = FPOpFusion::Fast;
+  // A product and a sum are one operation only where an op's body says so: not
+  // because two ops happen to be in one loop.
+  options.AllowFPOpFusion = FPOpFusion::Standard;
   auto level = CodeGenOpt::getLevel(optLevel);
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
       triple, cpu, features, options, Reloc::PIC_, std::nullopt,

@@ -28,6 +28,7 @@
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
@@ -278,7 +279,8 @@ class ConvertLinalgToGemm
                         {getLoop(batch0), getLoop(batch1)}};
       auto found = findGemmEpilogue(op, init, loops);
       bool endsInBias = found && !bias && isBias(found->addend);
-      if (found && isComputed(*found, loops, bias, endsInBias)) {
+      if (found && !(isTraining() && rounds(*found)) &&
+          isComputed(*found, loops, bias, endsInBias)) {
         ending = *found;
         operands[C] = ending.result.buffer;
         locations.push_back(getLocationOfAll(ending.op));
@@ -321,6 +323,29 @@ class ConvertLinalgToGemm
     if (ending.op)
       ending.op->erase();
     return true;
+  }
+
+  /// Whether the program updates parameters. What it computes for the backward
+  /// pass, kept or computed again, has to have the bits of the forward pass.
+  bool isTraining() {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    auto parameters = module ? getManifest(module).getAs<ArrayAttr>("parameters")
+                             : ArrayAttr();
+    return parameters &&
+           llvm::any_of(parameters.getAsRange<DictionaryAttr>(),
+                        [](DictionaryAttr parameter) {
+                          return parameter.contains("updated");
+                        });
+  }
+
+  /// Whether a product that ends so has other bits than the ops one by one.
+  static bool rounds(const GemmEpilogue &epilogue) {
+    if (epilogue.activation && *epilogue.activation != tprt::Activation::Relu)
+      return true;
+    Type element =
+        cast<MemRefType>(epilogue.result.buffer.getType()).getElementType();
+    return element.getIntOrFloatBitWidth() == 16 &&
+           (epilogue.addend || epilogue.factor);
   }
 
   /// Whether an addend is a row that is added to all of them, a whole buffer.

@@ -63,22 +63,6 @@ static LogicalResult getStrides(linalg::GenericOp op, OpOperand &operand,
   return success();
 }
 
-Operation *tp::getCombiner(linalg::GenericOp op, unsigned i) {
-  SmallVector<Operation *> ops;
-  if (!matchReduction(op.getRegionOutputArgs(), i, ops) || ops.size() != 1 ||
-      !ops[0]->hasTrait<OpTrait::IsCommutative>() ||
-      !arith::getNeutralElement(ops[0]))
-    return nullptr;
-  if (isa<arith::AddFOp, arith::MulFOp>(ops[0])) {
-    auto flags = cast<arith::ArithFastMathInterface>(ops[0])
-                     .getFastMathFlagsAttr()
-                     .getValue();
-    if (!arith::bitEnumContainsAll(flags, arith::FastMathFlags::reassoc))
-      return nullptr;
-  }
-  return ops[0];
-}
-
 /// Whether all accesses of `lanes` iterations of `loop` are of contiguous
 /// elements and start at multiples of `lanes`.
 static bool isAligned(const LoopPlan &plan, const LoopPlan::Access &access,

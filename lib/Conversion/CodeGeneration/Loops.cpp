@@ -1,6 +1,8 @@
 //===- Loops.cpp - loops of linalg ops on buffers -------------------------===//
 
 #include "Loops.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -49,4 +51,20 @@ SmallVector<unsigned> tp::getLoopOrder(linalg::GenericOp op) {
   llvm::erase(order, innermost);
   order.push_back(innermost);
   return order;
+}
+
+Operation *tp::getCombiner(linalg::GenericOp op, unsigned i) {
+  SmallVector<Operation *> ops;
+  if (!matchReduction(op.getRegionOutputArgs(), i, ops) || ops.size() != 1 ||
+      !ops[0]->hasTrait<OpTrait::IsCommutative>() ||
+      !arith::getNeutralElement(ops[0]))
+    return nullptr;
+  if (isa<arith::AddFOp, arith::MulFOp>(ops[0])) {
+    auto flags = cast<arith::ArithFastMathInterface>(ops[0])
+                     .getFastMathFlagsAttr()
+                     .getValue();
+    if (!arith::bitEnumContainsAll(flags, arith::FastMathFlags::reassoc))
+      return nullptr;
+  }
+  return ops[0];
 }

@@ -15,6 +15,10 @@ unsigned getContiguousLoop(linalg::GenericOp op);
 /// reductions, the contiguous one innermost.
 SmallVector<unsigned> getLoopOrder(linalg::GenericOp op);
 
+/// What joins two partial values of result `i` of a reduction, if that is one
+/// op that may be applied in any order; else null.
+Operation *getCombiner(linalg::GenericOp op, unsigned i);
+
 } // namespace mlir::tp
 
 #endif // TP_LIB_CONVERSION_CODEGENERATION_LOOPS_H

@@ -1,5 +1,6 @@
 //===- LowerKernels.cpp - loops in kernels --------------------------------===//
 
+#include "Lanes.h"
 #include "Loops.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -43,6 +44,30 @@ struct ConvertThroughF32 : OpRewritePattern<Op> {
 };
 
 class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
+  /// Whether the innermost loop of `op` reduces, in any order.
+  static bool reducesInnermost(linalg::GenericOp op) {
+    if (op.getNumLoops() == 0 ||
+        op.getIteratorTypesArray().back() != utils::IteratorType::reduction)
+      return false;
+    for (unsigned i = 0; i < op.getNumDpsInits(); ++i)
+      if (!tp::getCombiner(op, i))
+        return false;
+    return true;
+  }
+
+  /// The order of a reduction is decided: LLVM may choose no other.
+  void keepOrder() {
+    getOperation().walk([](arith::ArithFastMathInterface op) {
+      auto flags = op.getFastMathFlagsAttr();
+      if (flags && arith::bitEnumContainsAny(flags.getValue(),
+                                             arith::FastMathFlags::reassoc))
+        op->setAttr(op.getFastMathAttrName(),
+                    arith::FastMathFlagsAttr::get(
+                        op->getContext(),
+                        flags.getValue() & ~arith::FastMathFlags::reassoc));
+    });
+  }
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     IRRewriter rewriter(context);
@@ -59,11 +84,19 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
       SmallVector<unsigned> order = tp::getLoopOrder(*generic);
       if (!llvm::is_sorted(order))
         generic = linalg::interchangeGenericOp(rewriter, *generic, order);
-      if (failed(generic) ||
-          failed(linalg::linalgOpToLoops(rewriter, *generic)))
+      if (failed(generic))
         return signalPassFailure();
+      bool isReduced = reducesInnermost(*generic);
+      FailureOr<linalg::LinalgLoops> loops =
+          linalg::linalgOpToLoops(rewriter, *generic);
+      if (failed(loops))
+        return signalPassFailure();
+      SmallVector<Value> results(generic->getDpsInits());
       rewriter.eraseOp(*generic);
+      if (isReduced)
+        tp::splitIntoLanes(rewriter, cast<scf::ForOp>(loops->back()), results);
     }
+    keepOrder();
 
     RewritePatternSet patterns(context);
     // LLVM would call a function that not every libgcc has.

@@ -9,6 +9,7 @@
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_THREADLOOPS_H
 #define TP_LIB_CONVERSION_CODEGENERATION_THREADLOOPS_H
 
+#include "Loops.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -79,10 +80,6 @@ struct LoopPlan {
   /// The loops, of which tiles count as one iteration.
   SmallVector<Loop> getTiles() const;
 };
-
-/// What joins two partial values of result `i` of a reduction, if that is one
-/// op that may be applied in any order; else null.
-Operation *getCombiner(linalg::GenericOp op, unsigned i);
 
 /// The largest number of elements, a power of two of at most 64 bytes, to whose
 /// multiples `buffer`'s first element is aligned.
