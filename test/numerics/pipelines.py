@@ -265,13 +265,20 @@ def get_batch(source, name, mesh, batch, passes):
     return Pipeline(name, model, passes("/dev/null"))
 
 
-def get_upstream(source):
-    """Every case of upstream ops over every mesh."""
+def get_upstream(source, together=False):
+    """Every case of upstream ops over every mesh: each a function, or all in one."""
     for number, sizes in enumerate(upstream.MESHES):
         mesh = programs.Mesh(sizes)
         placer = programs.Placer(mesh, random.Random(f"share/{number}"))
         batch = [upstream.get_program(case, f"c{i}", placer) for i, case in enumerate(upstream.CASES)]
-        yield get_batch(source, f"upstream ops over {sizes}", mesh, batch, lambda report: ["--tp-parallelize"])
+        name = f"upstream ops over {sizes}"
+        if together:
+            yield get_batch(source, name, mesh, batch, lambda report: ["--tp-parallelize"])
+            continue
+        header, _, _ = programs.get_module(mesh, batch[:1]).partition("func.func @main")
+        functions = [programs.get_module(mesh, [program]).partition("func.func @main")[2] for program in batch]
+        text = header + "\n".join(f"func.func @case{i}{body}" for i, body in enumerate(functions))
+        yield Pipeline(name, source.write(f"{name}.mlir", text), ["--tp-parallelize"])
 
 
 def get_redistributions(source, count=4):
@@ -389,6 +396,7 @@ FAMILIES = {
     "plans": get_plans,
     "random programs": get_random,
     "upstream ops": get_upstream,
+    "upstream ops together": lambda source: get_upstream(source, together=True),
     "redistributions": get_redistributions,
     "lit tests": get_lit,
 }

@@ -34,7 +34,9 @@ RECORDED = {
     "memory of FSDP": (8, 100),
     "plans": (15, 100),
     "random programs": (12, 100),
-    "upstream ops": (6, 33),
+    "upstream ops": (576, 100),
+    # Loops in programs that ranks don't share, which one uneven block makes of all.
+    "upstream ops together": (6, 33),
     "redistributions": (16, 100),
     "lit tests": (194, 100),
 }
