@@ -22,7 +22,10 @@ func.func @grouped(%q: tensor<2x4x5x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<
 
 // CHECK-LABEL: func.func @mask
 // CHECK-NOT: nn.attention_gradient
-// CHECK: %[[P:.*]] = nn.softmax
+// CHECK: %[[SEEN:.*]] = nn.compare ne
+// CHECK: nn.where %[[SEEN]]
+// CHECK: %[[SOFTMAX:.*]] = nn.softmax
+// CHECK: %[[P:.*]] = nn.where %[[SEEN]], %[[SOFTMAX]]
 // CHECK: %[[REST:.*]] = nn.sub
 // CHECK: %[[SCORES:.*]] = nn.mul %[[P]], %[[REST]]
 // CHECK: %[[MASK:.*]] = nn.reduce sum %[[SCORES]] dims [0, 1] : tensor<2x4x5x5xf32> -> tensor<5x5xf32>

@@ -1,6 +1,7 @@
 //===- Attention.cpp - nn.attention ---------------------------------------===//
 //
-// scores = query · keyᵀ; the masked, scaled softmax of its rows; times value.
+// scores = query · keyᵀ; the masked, scaled softmax of its rows, 0 in rows that
+// see nothing; times value.
 // Everything between the two contractions works on rows of scores, in the type
 // in which bodies compute.
 //
@@ -42,7 +43,8 @@ struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
     scores = buildMaskedScores(b, op, scores,
                                op.getMask() ? grouping.split(b, op.getMask())
                                             : Value());
-    Value weights = buildSoftmax(b, scores, scoreShape.size() - 1, computeType);
+    Value weights =
+        buildSafeSoftmax(b, scores, scoreShape.size() - 1, computeType);
 
     SmallVector<int64_t> resultShape = grouping.split(type.getShape());
     Value value = buildCast(b, op.getValue(), computeType);

@@ -102,6 +102,9 @@ Value buildContraction(ImplicitLocOpBuilder &b, Operand lhs, Operand rhs,
 /// Softmax, or its logarithm, along `dim`, of element type `elementType`.
 Value buildSoftmax(ImplicitLocOpBuilder &b, Value input, int64_t dim,
                    Type elementType);
+/// The softmax of attention: a row of -inf becomes 0, not NaN.
+Value buildSafeSoftmax(ImplicitLocOpBuilder &b, Value input, int64_t dim,
+                       Type elementType);
 Value buildLogSoftmax(ImplicitLocOpBuilder &b, Value input, int64_t dim,
                       Type elementType);
 

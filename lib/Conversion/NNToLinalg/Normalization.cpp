@@ -32,12 +32,30 @@ static Value subtractAndExp(ImplicitLocOpBuilder &b, ArrayRef<Value> args) {
   return math::ExpOp::create(b, arith::SubFOp::create(b, args[0], args[1]));
 }
 
-Value mlir::tp::nnlinalg::buildSoftmax(ImplicitLocOpBuilder &b, Value input,
-                                       int64_t dim, Type elementType) {
+/// `value`, or `otherwise` where that equals `exception`.
+static Value replace(ImplicitLocOpBuilder &b, Value value, double otherwise,
+                     Value exception) {
+  Type type = value.getType();
+  Value isException =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, exception);
+  return arith::SelectOp::create(b, isException, getScalar(b, type, otherwise),
+                                 value);
+}
+
+/// A row of -inf has no differences from its maximum and no sum of exponentials
+/// to divide by: if `isSafe`, 0 and 1 take their place.
+static Value buildRowSoftmax(ImplicitLocOpBuilder &b, Value input, int64_t dim,
+                             Type elementType, bool isSafe) {
   RankedTensorType type = getTensorType(input);
   Type computeType = getComputeType(type.getElementType());
   Operand elements = asRows(input, type.getRank(), {});
   Value maximum = buildMaximum(b, elements, type.getShape(), dim, computeType);
+  if (isSafe)
+    maximum = buildElementwise(
+        b, getTensorType(maximum), ValueRange(maximum),
+        [](ImplicitLocOpBuilder &b, ArrayRef<Value> args) {
+          return replace(b, args[0], 0, getLowest(b, args[0].getType()));
+        });
   Value exps = buildElementwise(
       b, type.clone(computeType),
       {elements, asRows(maximum, type.getRank(), dim)}, subtractAndExp);
@@ -47,12 +65,28 @@ Value mlir::tp::nnlinalg::buildSoftmax(ImplicitLocOpBuilder &b, Value input,
       [](ImplicitLocOpBuilder &b, ArrayRef<Value> args, Value acc) {
         return addToSum(b, acc, args[0]);
       });
+  if (isSafe)
+    sum = buildElementwise(b, getTensorType(sum), ValueRange(sum),
+                           [](ImplicitLocOpBuilder &b, ArrayRef<Value> args) {
+                             return replace(b, args[0], 1,
+                                            getScalar(b, args[0].getType(), 0));
+                           });
   return buildElementwise(
       b, type.clone(elementType),
       {expElements, asRows(sum, type.getRank(), dim)},
       [](ImplicitLocOpBuilder &b, ArrayRef<Value> args) {
         return arith::DivFOp::create(b, args[0], args[1]).getResult();
       });
+}
+
+Value mlir::tp::nnlinalg::buildSoftmax(ImplicitLocOpBuilder &b, Value input,
+                                       int64_t dim, Type elementType) {
+  return buildRowSoftmax(b, input, dim, elementType, /*isSafe=*/false);
+}
+
+Value mlir::tp::nnlinalg::buildSafeSoftmax(ImplicitLocOpBuilder &b, Value input,
+                                           int64_t dim, Type elementType) {
+  return buildRowSoftmax(b, input, dim, elementType, /*isSafe=*/true);
 }
 
 Value mlir::tp::nnlinalg::buildLogSoftmax(ImplicitLocOpBuilder &b, Value input,

@@ -2,6 +2,7 @@
 
 #include "tp/Dialect/NN/Expressions.h"
 #include "llvm/ADT/STLExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::nn;
@@ -119,6 +120,16 @@ Value expr::reduce(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
       shape.push_back(1);
   }
   return ReduceOp::create(b, typeOf(x).clone(shape), kind, x, dims, keepdim);
+}
+
+Value expr::safeSoftmax(ImplicitLocOpBuilder &b, Value x, int64_t dim) {
+  Value maximum = reduce(b, ReduceKind::Max, x, {dim}, /*keepdim=*/true);
+  Value isSeen = compare(b, ComparePredicate::NE, maximum,
+                         -std::numeric_limits<double>::infinity());
+  // No NaN comes into being that a gradient would multiply by 0.
+  x = keep(b, isSeen, x);
+  return keep(b, isSeen,
+              SoftmaxOp::create(b, x.getType(), x, b.getI64IntegerAttr(dim)));
 }
 
 Value expr::sumTo(ImplicitLocOpBuilder &b, Value x, RankedTensorType type) {

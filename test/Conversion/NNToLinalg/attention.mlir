@@ -10,12 +10,19 @@
 // CHECK: linalg.generic {indexing_maps = [#{{.+}}, #[[MASK]], #{{.+}}], {{.*}}} ins(%[[SCORES]], %[[M]]
 // CHECK: arith.mulf
 // CHECK: arith.select
-// CHECK: linalg.generic
+// CHECK: %[[MAXIMUM:.+]] = linalg.generic
 // CHECK: arith.maximumf
+// A row of -inf: differences from 0, divided by 1.
+// CHECK: linalg.generic {{.*}} ins(%[[MAXIMUM]]
+// CHECK: arith.cmpf oeq
+// CHECK: arith.select
 // CHECK: linalg.generic
 // CHECK: math.exp
-// CHECK: linalg.generic
+// CHECK: %[[SUM:.+]] = linalg.generic
 // CHECK: arith.addf
+// CHECK: linalg.generic {{.*}} ins(%[[SUM]]
+// CHECK: arith.cmpf oeq
+// CHECK: arith.select
 // CHECK: %[[WEIGHTS:.+]] = linalg.generic
 // CHECK: arith.divf
 // CHECK: linalg.generic {indexing_maps = [#{{.+}}, #[[VALUE]], #{{.+}}], {{.*}}} ins(%[[WEIGHTS]], %[[V]]

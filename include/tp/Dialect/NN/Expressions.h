@@ -92,6 +92,9 @@ Value matmul(ImplicitLocOpBuilder &b, Value x, Value y);
 
 Value reduce(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
              ArrayRef<int64_t> dims, bool keepdim);
+/// The softmax of attention along dimension `dim`: a row of -inf becomes 0, as
+/// do its gradients, where nn.softmax gives NaN.
+Value safeSoftmax(ImplicitLocOpBuilder &b, Value x, int64_t dim);
 /// Sums the dimensions that `type` was broadcast over, which is how a gradient
 /// comes back through a broadcast.
 Value sumTo(ImplicitLocOpBuilder &b, Value x, RankedTensorType type);

@@ -47,8 +47,9 @@ def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
   let summary = "Scaled dot-product attention";
   let description = [{
     `softmax(query · keyᵀ * scale + mask) · value` over the last two dimensions, PyTorch's
-    `scaled_dot_product_attention` with dropout 0. A boolean mask keeps where true; a row that keeps nothing is
-    NaN, as in PyTorch's math backend. `causal` keeps j ≤ i. With four dimensions and fewer
+    `scaled_dot_product_attention` with dropout 0. A boolean mask keeps where true. A row that sees nothing, with
+    scores of -inf alone, is 0 and gives gradients of 0, as in PyTorch; a softmax by `nn.softmax` is NaN there.
+    `causal` keeps j ≤ i. With four dimensions and fewer
     key/value heads than query heads, query head i uses key head i / (heads / key heads) (grouped-query
     attention). Batch and heads can be split; sequence and head dimension stay whole.
 

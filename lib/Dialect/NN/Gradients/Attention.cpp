@@ -32,10 +32,8 @@ public:
 
     Value scores = castTo(b, matmul(b, query, transposeLast(b, key)), wide);
     scores = applyMask(mul(b, scores, scale));
-    auto scoresType = typeOf(scores);
-    int64_t last = scoresType.getRank() - 1;
-    weights =
-        SoftmaxOp::create(b, scoresType, scores, b.getI64IntegerAttr(last));
+    int64_t last = typeOf(scores).getRank() - 1;
+    weights = safeSoftmax(b, scores, last);
     Value dWeights = castTo(b, matmul(b, g, transposeLast(b, value)), wide);
     Value sums = reduce(b, ReduceKind::Sum, mul(b, weights, dWeights), {last},
                         /*keepdim=*/true);
