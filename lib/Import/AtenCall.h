@@ -90,10 +90,36 @@ public:
 /// Builds the nn ops of one call and sets its results.
 using AtenHandler = LogicalResult (*)(AtenCall &call, NNBuilder &b);
 
-/// Handlers by the op's name without namespace, overload and the trailing
-/// underscore of an in-place form: "add" stands for aten::add.Tensor,
-/// aten::add_.Scalar, … To add an op: one handler, one line.
-using AtenTable = llvm::StringMap<AtenHandler>;
+/// A handler, and what is decided about the arguments of all overloads of its
+/// op: their names in PyTorch's schemas, separated by blanks. The importer
+/// holds handlers to this. An argument that stands nowhere must have its
+/// default, and a test wants each to stand somewhere.
+struct AtenOp {
+  AtenHandler run = nullptr;
+  /// The handler honours them, or refuses what it doesn't support.
+  StringRef reads = {};
+  /// They decide about the results' shapes and element types alone, which
+  /// PyTorch has computed.
+  StringRef inType = {};
+  /// Results have the same values whatever they are; explainNoEffect has why.
+  StringRef noEffect = {};
+  /// They must have their default.
+  StringRef refuses = {};
+
+  static bool isIn(StringRef list, StringRef name);
+};
+
+/// Why an argument that is some op's `noEffect` has none; empty for any other
+/// name.
+StringRef explainNoEffect(StringRef name);
+
+/// By the op's name without namespace, overload and the trailing underscore of
+/// an in-place form: "add" stands for aten::add.Tensor, aten::add_.Scalar, …
+/// To add an op: one handler, one line.
+using AtenTable = llvm::StringMap<AtenOp>;
+
+/// All of them.
+AtenTable makeAtenTable();
 
 void addElementwiseOps(AtenTable &table);
 void addContractionOps(AtenTable &table);

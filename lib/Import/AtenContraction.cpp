@@ -2,6 +2,7 @@
 //-----------------===//
 
 #include "AtenCall.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include <cmath>
 #include <limits>
 
@@ -119,6 +120,13 @@ static LogicalResult baddbmm(AtenCall &call, NNBuilder &b) {
   return addProduct(call, b, call.tensor("batch1"), call.tensor("batch2"));
 }
 
+/// True where a causal mask keeps: queries by keys.
+static Value triangleOf(NNBuilder &b, Value query, Value key) {
+  return b.triangle(b.shape(query)[b.rank(query) - 2],
+                    b.shape(key)[b.rank(key) - 2],
+                    /*diagonal=*/0, /*upper=*/false);
+}
+
 /// Attention whose weights are dropped at random, as PyTorch's math backend
 /// writes it. Heads of key and value are repeated where they are shared.
 static Value droppedAttention(NNBuilder &b, Value query, Value key, Value value,
@@ -146,15 +154,16 @@ static Value droppedAttention(NNBuilder &b, Value query, Value key, Value value,
       element.getIntOrFloatBitWidth() < 32 ? b.builder.getF32Type() : element;
   scores = b.mul(b.cast(scores, wide), b.scalar(wide, Scalar::of(scale)));
   if (causal)
-    mask = b.triangle(b.shape(query)[rank - 2], b.shape(key)[rank - 2],
-                      /*diagonal=*/0, /*upper=*/false);
+    mask = triangleOf(b, query, key);
   if (mask && b.isBool(mask))
     scores = b.where(
         mask, scores,
         b.scalar(wide, Scalar::of(-std::numeric_limits<double>::infinity())));
   else if (mask)
     scores = b.add(scores, b.cast(mask, wide));
-  Value weights = b.cast(b.softmax(scores, b.rank(scores) - 1), element);
+  ImplicitLocOpBuilder formulas(b.loc, b.builder);
+  Value weights = b.cast(
+      nn::expr::safeSoftmax(formulas, scores, b.rank(scores) - 1), element);
   weights = nn::DropoutOp::create(b.builder, b.loc, weights.getType(), weights,
                                   b.builder.getF64FloatAttr(dropout));
   return b.matmul(weights, repeatHeads(value));
@@ -180,6 +189,17 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
       if (!b.isBool(mask))
         mask = b.cast(mask, b.element(query));
     }
+  }
+  if (mask && causal) {
+    Value keep = triangleOf(b, query, key);
+    if (b.isBool(mask))
+      mask = b.binary<nn::LogicalAndOp>(mask, keep);
+    else
+      mask = b.where(
+          keep, mask,
+          b.scalar(b.element(mask),
+                   Scalar::of(-std::numeric_limits<double>::infinity())));
+    causal = false;
   }
 
   // nn.attention has batch and heads; three dimensions are one head.
@@ -241,6 +261,12 @@ static LogicalResult embedding(AtenCall &call, NNBuilder &b) {
   return call.result(nn::EmbeddingOp::create(
       b.builder, b.loc, call.resultType(), call.tensor("indices"),
       call.tensor("weight"), paddingAttr));
+}
+
+static LogicalResult renormalize(AtenCall &call, NNBuilder &b) {
+  return call.unsupported("(max_norm of an embedding): it changes the weight "
+                          "in every forward pass, but a model keeps no state "
+                          "between calls");
 }
 
 //===----------------------------------------------------------------------===//
@@ -353,19 +379,34 @@ static LogicalResult einsum(AtenCall &call, NNBuilder &b) {
 }
 
 void mlir::tp::addContractionOps(AtenTable &table) {
-  table["linear"] = linear;
-  table["matmul"] = matmul;
-  table["linalg_matmul"] = matmul;
-  table["__matmul__"] = matmul;
-  table["mm"] = matrixMultiply;
-  table["bmm"] = matrixMultiply;
-  table["mv"] = matrixVector;
-  table["dot"] = dot;
-  table["outer"] = outer;
-  table["ger"] = outer;
-  table["addmm"] = addmm;
-  table["baddbmm"] = baddbmm;
-  table["einsum"] = einsum;
-  table["scaled_dot_product_attention"] = attention;
-  table["embedding"] = embedding;
+  table["linear"] = {linear, "input weight bias"};
+  table["matmul"] = {matmul, "self other"};
+  table["linalg_matmul"] = {matmul, "self other"};
+  table["__matmul__"] = {matmul, "self other"};
+  table["mm"] = {
+      .run = matrixMultiply, .reads = "self mat2", .inType = "out_dtype"};
+  table["bmm"] = {
+      .run = matrixMultiply, .reads = "self mat2", .inType = "out_dtype"};
+  table["mv"] = {matrixVector, "self vec"};
+  table["dot"] = {dot, "self tensor"};
+  table["outer"] = {outer, "self vec2"};
+  table["ger"] = {outer, "self vec2"};
+  table["addmm"] = {.run = addmm,
+                    .reads = "self mat1 mat2 beta alpha",
+                    .refuses = "out_dtype"};
+  table["baddbmm"] = {.run = baddbmm,
+                      .reads = "self batch1 batch2 beta alpha",
+                      .refuses = "out_dtype"};
+  table["einsum"] = {.run = einsum,
+                     .reads = "equation tensors",
+                     .noEffect = "path",
+                     .refuses = "a"};
+  table["scaled_dot_product_attention"] = {
+      attention,
+      "query key value attn_mask dropout_p is_causal scale enable_gqa"};
+  table["embedding"] = {.run = embedding,
+                        .reads = "weight indices padding_idx",
+                        .noEffect = "sparse",
+                        .refuses = "scale_grad_by_freq"};
+  table["embedding_renorm"] = {renormalize, "self indices max_norm norm_type"};
 }

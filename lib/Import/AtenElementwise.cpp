@@ -342,115 +342,138 @@ static LogicalResult requiresGrad(AtenCall &call, NNBuilder &b) {
 }
 
 static LogicalResult copy(AtenCall &call, NNBuilder &b) {
-  Value source = b.cast(call.tensor("src"), call.resultElement());
+  // Of numbers, it is called other.
+  Value source =
+      operand(call, b, call.has("src") ? "src" : "other", call.resultElement());
   return call.result(b.broadcast(source, call.resultShape()));
 }
 
-/// PyTorch gives the input itself in eval mode; only training comes here.
+/// In-place forms call it self.
+static Value inputOf(AtenCall &call) {
+  return call.tensor(call.has("input") ? "input" : "self");
+}
+
 static LogicalResult dropout(AtenCall &call, NNBuilder &b) {
-  Value input = call.tensor("input");
+  Value input = inputOf(call);
+  if (!call.flag("train"))
+    return call.result(input);
   return call.result(
       nn::DropoutOp::create(b.builder, b.loc, input.getType(), input,
                             b.builder.getF64FloatAttr(call.real("p"))));
 }
 
 static LogicalResult otherDropout(AtenCall &call, NNBuilder &b) {
+  if (!call.flag("train"))
+    return call.result(inputOf(call));
   return call.unsupported("in training mode: call eval() on the module before "
                           "saving it");
 }
 
 void mlir::tp::addElementwiseOps(AtenTable &table) {
-  table["neg"] = unary<nn::NegOp>;
-  table["abs"] = unary<nn::AbsOp>;
-  table["relu"] = unary<nn::ReluOp>;
-  table["exp"] = unary<nn::ExpOp>;
-  table["log"] = unary<nn::LogOp>;
-  table["sqrt"] = unary<nn::SqrtOp>;
-  table["rsqrt"] = unary<nn::RsqrtOp>;
-  table["reciprocal"] = unary<nn::ReciprocalOp>;
-  table["sin"] = unary<nn::SinOp>;
-  table["cos"] = unary<nn::CosOp>;
-  table["tanh"] = unary<nn::TanhOp>;
-  table["erf"] = unary<nn::ErfOp>;
-  table["sigmoid"] = unary<nn::SigmoidOp>;
-  table["silu"] = unary<nn::SiluOp>;
-  table["floor"] = roundLike<nn::FloorOp>;
-  table["ceil"] = roundLike<nn::CeilOp>;
-  table["trunc"] = trunc;
-  table["gelu"] = gelu;
-  table["square"] = square;
-  table["logical_not"] = logicalNot;
-  table["bitwise_not"] = bitwiseNot;
-  table["isnan"] = isNaN;
-  table["isinf"] = isInf;
-  table["leaky_relu"] = leakyRelu;
-  table["softplus"] = softplus;
-  table["glu"] = glu;
-  table["log_sigmoid"] = logSigmoid;
+  table["neg"] = {unary<nn::NegOp>, "self"};
+  table["abs"] = {unary<nn::AbsOp>, "self"};
+  table["relu"] = {unary<nn::ReluOp>, "self"};
+  table["exp"] = {unary<nn::ExpOp>, "self"};
+  table["log"] = {unary<nn::LogOp>, "self"};
+  table["sqrt"] = {unary<nn::SqrtOp>, "self"};
+  table["rsqrt"] = {unary<nn::RsqrtOp>, "self"};
+  table["reciprocal"] = {unary<nn::ReciprocalOp>, "self"};
+  table["sin"] = {unary<nn::SinOp>, "self"};
+  table["cos"] = {unary<nn::CosOp>, "self"};
+  table["tanh"] = {unary<nn::TanhOp>, "self"};
+  table["erf"] = {unary<nn::ErfOp>, "self"};
+  table["sigmoid"] = {unary<nn::SigmoidOp>, "self"};
+  table["silu"] = {unary<nn::SiluOp>, "self"};
+  table["floor"] = {roundLike<nn::FloorOp>, "self"};
+  table["ceil"] = {roundLike<nn::CeilOp>, "self"};
+  table["trunc"] = {trunc, "self"};
+  table["gelu"] = {gelu, "self approximate"};
+  table["square"] = {square, "self"};
+  table["logical_not"] = {logicalNot, "self"};
+  table["bitwise_not"] = {bitwiseNot, "self"};
+  table["isnan"] = {isNaN, "self"};
+  table["isinf"] = {isInf, "self"};
+  table["leaky_relu"] = {leakyRelu, "self negative_slope"};
+  table["softplus"] = {softplus, "self beta threshold"};
+  table["glu"] = {glu, "self dim"};
+  table["log_sigmoid"] = {logSigmoid, "self"};
 
-  table["add"] = add;
-  table["sub"] = sub;
-  table["subtract"] = sub;
-  table["rsub"] = rsub;
-  table["mul"] = mul;
-  table["multiply"] = mul;
-  table["div"] = div;
-  table["divide"] = div;
-  table["true_divide"] = div;
-  table["floor_divide"] = binary<nn::FloorDivOp>;
-  table["remainder"] = binary<nn::RemainderOp>;
-  table["pow"] = pow;
-  table["maximum"] = binary<nn::MaximumOp>;
-  table["minimum"] = binary<nn::MinimumOp>;
-  table["eq"] = compare<ComparePredicate::EQ>;
-  table["ne"] = compare<ComparePredicate::NE>;
-  table["not_equal"] = compare<ComparePredicate::NE>;
-  table["lt"] = compare<ComparePredicate::LT>;
-  table["less"] = compare<ComparePredicate::LT>;
-  table["le"] = compare<ComparePredicate::LE>;
-  table["less_equal"] = compare<ComparePredicate::LE>;
-  table["gt"] = compare<ComparePredicate::GT>;
-  table["greater"] = compare<ComparePredicate::GT>;
-  table["ge"] = compare<ComparePredicate::GE>;
-  table["greater_equal"] = compare<ComparePredicate::GE>;
-  table["logical_and"] = logical<nn::LogicalAndOp>;
-  table["logical_or"] = logical<nn::LogicalOrOp>;
-  table["logical_xor"] = logical<nn::LogicalXorOp>;
-  table["bitwise_and"] = bitwise<nn::LogicalAndOp>;
-  table["bitwise_or"] = bitwise<nn::LogicalOrOp>;
-  table["bitwise_xor"] = bitwise<nn::LogicalXorOp>;
-  table["__and__"] = bitwise<nn::LogicalAndOp>;
-  table["__or__"] = bitwise<nn::LogicalOrOp>;
-  table["__xor__"] = bitwise<nn::LogicalXorOp>;
+  table["add"] = {add, "self other alpha"};
+  table["sub"] = {sub, "self other alpha"};
+  table["subtract"] = {sub, "self other alpha"};
+  table["rsub"] = {rsub, "self other alpha"};
+  table["mul"] = {mul, "self other"};
+  table["multiply"] = {mul, "self other"};
+  table["div"] = {div, "self other rounding_mode"};
+  table["divide"] = {div, "self other rounding_mode"};
+  table["true_divide"] = {div, "self other"};
+  table["floor_divide"] = {binary<nn::FloorDivOp>, "self other"};
+  table["remainder"] = {binary<nn::RemainderOp>, "self other"};
+  table["pow"] = {pow, "self exponent"};
+  table["maximum"] = {binary<nn::MaximumOp>, "self other"};
+  table["minimum"] = {binary<nn::MinimumOp>, "self other"};
+  table["eq"] = {compare<ComparePredicate::EQ>, "self other"};
+  table["ne"] = {compare<ComparePredicate::NE>, "self other"};
+  table["not_equal"] = {compare<ComparePredicate::NE>, "self other"};
+  table["lt"] = {compare<ComparePredicate::LT>, "self other"};
+  table["less"] = {compare<ComparePredicate::LT>, "self other"};
+  table["le"] = {compare<ComparePredicate::LE>, "self other"};
+  table["less_equal"] = {compare<ComparePredicate::LE>, "self other"};
+  table["gt"] = {compare<ComparePredicate::GT>, "self other"};
+  table["greater"] = {compare<ComparePredicate::GT>, "self other"};
+  table["ge"] = {compare<ComparePredicate::GE>, "self other"};
+  table["greater_equal"] = {compare<ComparePredicate::GE>, "self other"};
+  table["logical_and"] = {logical<nn::LogicalAndOp>, "self other"};
+  table["logical_or"] = {logical<nn::LogicalOrOp>, "self other"};
+  table["logical_xor"] = {logical<nn::LogicalXorOp>, "self other"};
+  table["bitwise_and"] = {bitwise<nn::LogicalAndOp>, "self other"};
+  table["bitwise_or"] = {bitwise<nn::LogicalOrOp>, "self other"};
+  table["bitwise_xor"] = {bitwise<nn::LogicalXorOp>, "self other"};
+  table["__and__"] = {bitwise<nn::LogicalAndOp>, "self other"};
+  table["__or__"] = {bitwise<nn::LogicalOrOp>, "self other"};
+  table["__xor__"] = {bitwise<nn::LogicalXorOp>, "self other"};
 
-  table["clamp"] = clamp;
-  table["clamp_min"] = clamp;
-  table["clamp_max"] = clamp;
-  table["clip"] = clamp;
-  table["hardtanh"] = hardtanh;
-  table["relu6"] = relu6;
-  table["where"] = where;
-  table["masked_fill"] = maskedFill;
-  table["fill"] = fill;
-  table["zero"] = zero;
-  table["addcmul"] = addcmul<false>;
-  table["addcdiv"] = addcmul<true>;
-  table["lerp"] = lerp;
-  table["nan_to_num"] = nanToNum;
+  table["clamp"] = {clamp, "self min max"};
+  table["clamp_min"] = {clamp, "self min"};
+  table["clamp_max"] = {clamp, "self max"};
+  table["clip"] = {clamp, "self min max"};
+  table["hardtanh"] = {hardtanh, "self min_val max_val"};
+  table["relu6"] = {relu6, "self"};
+  table["where"] = {where, "condition self other"};
+  table["masked_fill"] = {maskedFill, "self mask value"};
+  table["fill"] = {.run = fill, .reads = "value", .inType = "self"};
+  table["zero"] = {.run = zero, .reads = "", .inType = "self"};
+  table["addcmul"] = {addcmul<false>, "self tensor1 tensor2 value"};
+  table["addcdiv"] = {addcmul<true>, "self tensor1 tensor2 value"};
+  table["lerp"] = {lerp, "self end weight"};
+  table["nan_to_num"] = {nanToNum, "self nan posinf neginf"};
 
-  table["to"] = convert;
-  table["_to_copy"] = convert;
-  table["type_as"] = convert;
-  table["clone"] = convert;
-  table["contiguous"] = convert;
-  table["detach"] = detach;
-  table["detach_copy"] = detach;
-  table["data"] = detach;
-  table["requires_grad"] = requiresGrad;
-  table["alias"] = convert;
-  table["lift_fresh"] = convert;
-  table["copy"] = copy;
-  table["dropout"] = dropout;
-  table["alpha_dropout"] = otherDropout;
-  table["feature_dropout"] = otherDropout;
+  table["to"] = {
+      .run = convert,
+      .reads = "self",
+      .inType = "dtype other",
+      .noEffect = "device layout pin_memory non_blocking copy memory_format"};
+  table["_to_copy"] = {
+      .run = convert,
+      .reads = "self",
+      .inType = "dtype",
+      .noEffect = "device layout pin_memory non_blocking memory_format"};
+  table["type_as"] = {.run = convert, .reads = "self", .inType = "other"};
+  table["clone"] = {
+      .run = convert, .reads = "self", .noEffect = "memory_format"};
+  table["contiguous"] = {
+      .run = convert, .reads = "self", .noEffect = "memory_format"};
+  table["detach"] = {detach, "self"};
+  table["detach_copy"] = {detach, "self"};
+  table["data"] = {detach, "self a"};
+  table["requires_grad"] = {requiresGrad, "self requires_grad"};
+  table["alias"] = {convert, "self"};
+  table["lift_fresh"] = {convert, "self"};
+  table["copy"] = {.run = copy,
+                   .reads = "src other",
+                   .inType = "self",
+                   .noEffect = "non_blocking"};
+  table["dropout"] = {dropout, "input self p train"};
+  table["alpha_dropout"] = {otherDropout, "input self p train"};
+  table["feature_dropout"] = {otherDropout, "input self p train"};
 }

@@ -170,7 +170,8 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
 }
 
 void mlir::tp::addIndexOps(AtenTable &table) {
-  table["gather"] = gather;
-  table["index_select"] = indexSelectOp;
-  table["index"] = index;
+  table["gather"] = {
+      .run = gather, .reads = "self dim index", .noEffect = "sparse_grad"};
+  table["index_select"] = {indexSelectOp, "self dim index"};
+  table["index"] = {index, "self indices"};
 }

@@ -54,9 +54,11 @@ static LogicalResult meanSquaredError(AtenCall &call, NNBuilder &b) {
 }
 
 void mlir::tp::addLossOps(AtenTable &table) {
-  table["cross_entropy_loss"] = crossEntropy;
-  table["nll_loss"] = nllLoss;
-  table["nll_loss_nd"] = nllLoss;
-  table["nll_loss2d"] = nllLoss;
-  table["mse_loss"] = meanSquaredError;
+  table["cross_entropy_loss"] = {
+      crossEntropy,
+      "self target weight reduction ignore_index label_smoothing"};
+  table["nll_loss"] = {nllLoss, "self target weight reduction ignore_index"};
+  table["nll_loss_nd"] = {nllLoss, "self target weight reduction ignore_index"};
+  table["nll_loss2d"] = {nllLoss, "self target weight reduction ignore_index"};
+  table["mse_loss"] = {meanSquaredError, "self target reduction"};
 }

@@ -2,6 +2,7 @@
 //-----------------------===//
 
 #include "AtenCall.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include <cmath>
 #include <string>
 
@@ -164,6 +165,11 @@ static LogicalResult logSumExp(AtenCall &call, NNBuilder &b) {
   Value self = b.cast(call.tensor("self"), call.resultElement());
   auto dims = dimsOf(call, b, self);
   Value largest = b.reduce(ReduceKind::Max, self, dims, true);
+  // Infinities have no differences: of -inf alone the result is -inf.
+  Type type = b.element(self);
+  largest = b.where(b.compare(ComparePredicate::EQ, b.unary<nn::AbsOp>(largest),
+                              b.scalar(type, Scalar::of(HUGE_VAL))),
+                    b.scalar(type, Scalar::of(int64_t(0))), largest);
   Value sum = b.reduce(ReduceKind::Sum,
                        b.unary<nn::ExpOp>(b.sub(self, largest)), dims, true);
   return reduced(call, b, b.add(b.unary<nn::LogOp>(sum), largest));
@@ -200,6 +206,14 @@ static LogicalResult softmax(AtenCall &call, NNBuilder &b) {
   int64_t dim = call.dim("dim", b.rank(v));
   v = logarithm ? b.logSoftmax(v, dim) : b.softmax(v, dim);
   return call.result(b.reshape(v, call.resultShape()));
+}
+
+/// The softmax of scaled_dot_product_attention, taken apart.
+static LogicalResult safeSoftmax(AtenCall &call, NNBuilder &b) {
+  Value self = b.cast(call.tensor("self"), call.resultElement());
+  ImplicitLocOpBuilder formulas(b.loc, b.builder);
+  return call.result(
+      nn::expr::safeSoftmax(formulas, self, call.dim("dim", b.rank(self))));
 }
 
 static LogicalResult layerNorm(AtenCall &call, NNBuilder &b) {
@@ -276,31 +290,62 @@ static LogicalResult groupNorm(AtenCall &call, NNBuilder &b) {
 }
 
 void mlir::tp::addReductionOps(AtenTable &table) {
-  table["sum"] = reduce<ReduceKind::Sum>;
-  table["mean"] = reduce<ReduceKind::Mean>;
-  table["prod"] = reduce<ReduceKind::Product>;
-  table["amax"] = reduce<ReduceKind::Max>;
-  table["amin"] = reduce<ReduceKind::Min>;
-  table["max"] = extremum<ReduceKind::Max, nn::MaximumOp>;
-  table["min"] = extremum<ReduceKind::Min, nn::MinimumOp>;
-  table["argmax"] = argExtremum<false>;
-  table["argmin"] = argExtremum<true>;
-  table["any"] = truth<ReduceKind::Max>;
-  table["all"] = truth<ReduceKind::Min>;
-  table["var"] = varianceOp<false, false>;
-  table["std"] = varianceOp<true, false>;
-  table["var_mean"] = varianceOp<false, true>;
-  table["std_mean"] = varianceOp<true, true>;
-  table["linalg_vector_norm"] = vectorNorm<'o'>;
-  table["norm"] = vectorNorm<'p'>;
-  table["logsumexp"] = logSumExp;
-  table["cumsum"] = cumulativeSum;
-  table["softmax"] = softmax<false>;
-  table["_softmax"] = softmax<false>;
-  table["log_softmax"] = softmax<true>;
-  table["_log_softmax"] = softmax<true>;
-  table["layer_norm"] = layerNorm;
-  table["rms_norm"] = rmsNorm;
-  table["batch_norm"] = batchNorm;
-  table["group_norm"] = groupNorm;
+  table["sum"] = {.run = reduce<ReduceKind::Sum>,
+                  .reads = "self dim keepdim",
+                  .inType = "dtype"};
+  table["mean"] = {.run = reduce<ReduceKind::Mean>,
+                   .reads = "self dim keepdim",
+                   .inType = "dtype"};
+  table["prod"] = {.run = reduce<ReduceKind::Product>,
+                   .reads = "self dim keepdim",
+                   .inType = "dtype"};
+  table["amax"] = {reduce<ReduceKind::Max>, "self dim keepdim"};
+  table["amin"] = {reduce<ReduceKind::Min>, "self dim keepdim"};
+  table["max"] = {extremum<ReduceKind::Max, nn::MaximumOp>,
+                  "self other dim keepdim"};
+  table["min"] = {extremum<ReduceKind::Min, nn::MinimumOp>,
+                  "self other dim keepdim"};
+  table["argmax"] = {
+      .run = argExtremum<false>, .reads = "self dim", .inType = "keepdim"};
+  table["argmin"] = {
+      .run = argExtremum<true>, .reads = "self dim", .inType = "keepdim"};
+  table["any"] = {truth<ReduceKind::Max>, "self dim keepdim"};
+  table["all"] = {truth<ReduceKind::Min>, "self dim keepdim"};
+  table["var"] = {varianceOp<false, false>,
+                  "self dim unbiased correction keepdim"};
+  table["std"] = {varianceOp<true, false>,
+                  "self dim unbiased correction keepdim"};
+  table["var_mean"] = {varianceOp<false, true>,
+                       "self dim unbiased correction keepdim"};
+  table["std_mean"] = {varianceOp<true, true>,
+                       "self dim unbiased correction keepdim"};
+  table["linalg_vector_norm"] = {.run = vectorNorm<'o'>,
+                                 .reads = "self ord dim keepdim",
+                                 .inType = "dtype"};
+  table["norm"] = {
+      .run = vectorNorm<'p'>, .reads = "self p dim keepdim", .inType = "dtype"};
+  table["logsumexp"] = {logSumExp, "self dim keepdim"};
+  table["cumsum"] = {
+      .run = cumulativeSum, .reads = "self dim", .inType = "dtype"};
+  table["softmax"] = {
+      .run = softmax<false>, .reads = "self dim", .inType = "dtype"};
+  table["_softmax"] = {
+      .run = softmax<false>, .reads = "self dim", .inType = "half_to_float"};
+  table["_safe_softmax"] = {
+      .run = safeSoftmax, .reads = "self dim", .inType = "dtype"};
+  table["log_softmax"] = {
+      .run = softmax<true>, .reads = "self dim", .inType = "dtype"};
+  table["_log_softmax"] = {
+      .run = softmax<true>, .reads = "self dim", .inType = "half_to_float"};
+  table["layer_norm"] = {.run = layerNorm,
+                         .reads = "input normalized_shape weight bias eps",
+                         .noEffect = "cudnn_enable"};
+  table["rms_norm"] = {rmsNorm, "input normalized_shape weight eps"};
+  table["batch_norm"] = {
+      .run = batchNorm,
+      .reads = "input weight bias running_mean running_var training eps",
+      .noEffect = "momentum cudnn_enabled"};
+  table["group_norm"] = {.run = groupNorm,
+                         .reads = "input num_groups weight bias eps",
+                         .noEffect = "cudnn_enabled"};
 }

@@ -285,39 +285,63 @@ static LogicalResult pad(AtenCall &call, NNBuilder &b) {
 }
 
 void mlir::tp::addShapeOps(AtenTable &table) {
-  for (StringRef name : {"view", "reshape", "_unsafe_view", "flatten",
-                         "unflatten", "unsqueeze", "squeeze", "view_as",
-                         "reshape_as", "ravel", "atleast_1d", "atleast_2d"})
-    table[name] = reshape;
-  for (StringRef name : {"expand", "expand_as", "broadcast_to"})
-    table[name] = broadcast;
-  table["broadcast_tensors"] = broadcastTensors;
-  table["transpose"] = transpose;
-  table["swapdims"] = transpose;
-  table["swapaxes"] = swapAxes;
-  table["permute"] = permute;
-  table["t"] = reverseDims;
-  table["numpy_T"] = reverseDims;
-  table["mT"] = matrixTranspose;
-  table["movedim"] = moveDims;
-  table["moveaxis"] = moveDims;
-  table["repeat"] = repeat;
-  table["tile"] = tileOp;
-  table["repeat_interleave"] = repeatInterleave;
-  table["slice"] = slice;
-  table["narrow"] = narrow;
-  table["select"] = select;
-  for (StringRef name : {"chunk", "split", "split_with_sizes", "tensor_split"})
-    table[name] = split;
-  table["unbind"] = unbind;
-  table["cat"] = concat;
-  table["concat"] = concat;
-  table["concatenate"] = concat;
-  table["stack"] = stack;
-  table["tril"] = triangle<false>;
-  table["triu"] = triangle<true>;
-  table["flip"] = flip;
-  table["roll"] = roll;
-  table["constant_pad_nd"] = pad;
-  table["pad"] = pad;
+  table["view"] = {
+      .run = reshape, .reads = "self", .inType = "size", .refuses = "dtype"};
+  table["reshape"] = {.run = reshape, .reads = "self", .inType = "shape"};
+  table["_unsafe_view"] = {.run = reshape, .reads = "self", .inType = "size"};
+  table["flatten"] = {
+      .run = reshape, .reads = "self", .inType = "start_dim end_dim"};
+  table["unflatten"] = {.run = reshape, .reads = "self", .inType = "dim sizes"};
+  table["unsqueeze"] = {.run = reshape, .reads = "self", .inType = "dim"};
+  table["squeeze"] = {.run = reshape, .reads = "self", .inType = "dim"};
+  table["view_as"] = {.run = reshape, .reads = "self", .inType = "other"};
+  table["reshape_as"] = {.run = reshape, .reads = "self", .inType = "other"};
+  table["ravel"] = {reshape, "self"};
+  table["atleast_1d"] = {.run = reshape, .reads = "self", .refuses = "tensors"};
+  table["atleast_2d"] = {.run = reshape, .reads = "self", .refuses = "tensors"};
+  table["expand"] = {.run = broadcast,
+                     .reads = "self",
+                     .inType = "size",
+                     .noEffect = "implicit"};
+  table["expand_as"] = {.run = broadcast, .reads = "self", .inType = "other"};
+  table["broadcast_to"] = {.run = broadcast, .reads = "self", .inType = "size"};
+  table["broadcast_tensors"] = {broadcastTensors, "tensors"};
+  table["transpose"] = {transpose, "self dim0 dim1"};
+  table["swapdims"] = {transpose, "self dim0 dim1"};
+  table["swapaxes"] = {swapAxes, "self axis0 axis1"};
+  table["permute"] = {permute, "self dims"};
+  table["t"] = {reverseDims, "self"};
+  table["numpy_T"] = {reverseDims, "self"};
+  table["mT"] = {matrixTranspose, "self"};
+  table["movedim"] = {moveDims, "self source destination"};
+  table["moveaxis"] = {moveDims, "self source destination"};
+  table["repeat"] = {repeat, "self repeats"};
+  table["tile"] = {tileOp, "self dims"};
+  table["repeat_interleave"] = {.run = repeatInterleave,
+                                .reads = "self repeats dim",
+                                .noEffect = "output_size"};
+  table["slice"] = {
+      .run = slice, .reads = "self dim start step", .inType = "end"};
+  table["narrow"] = {narrow, "self dim start length"};
+  table["select"] = {select, "self dim index"};
+  table["chunk"] = {.run = split, .reads = "self dim", .inType = "chunks"};
+  table["split"] = {
+      .run = split, .reads = "self dim", .inType = "split_size split_sizes"};
+  table["split_with_sizes"] = {
+      .run = split, .reads = "self dim", .inType = "split_sizes"};
+  table["tensor_split"] = {.run = split,
+                           .reads = "self dim",
+                           .inType = "sections indices",
+                           .refuses = "tensor_indices_or_sections"};
+  table["unbind"] = {unbind, "self dim"};
+  table["cat"] = {concat, "tensors dim"};
+  table["concat"] = {concat, "tensors dim"};
+  table["concatenate"] = {concat, "tensors dim"};
+  table["stack"] = {stack, "tensors dim"};
+  table["tril"] = {triangle<false>, "self diagonal"};
+  table["triu"] = {triangle<true>, "self diagonal"};
+  table["flip"] = {flip, "self dims"};
+  table["roll"] = {roll, "self shifts dims"};
+  table["constant_pad_nd"] = {pad, "self pad value"};
+  table["pad"] = {pad, "self pad mode value"};
 }

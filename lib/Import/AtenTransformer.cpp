@@ -93,6 +93,16 @@ static LogicalResult encoderLayer(AtenCall &call, NNBuilder &b) {
 }
 
 void mlir::tp::addTransformerOps(AtenTable &table) {
-  table["_native_multi_head_attention"] = multiHeadAttention;
-  table["_transformer_encoder_layer_fwd"] = encoderLayer;
+  table["_native_multi_head_attention"] = {
+      .run = multiHeadAttention,
+      .reads = "query key value num_head qkv_weight qkv_bias proj_weight "
+               "proj_bias mask need_weights",
+      .noEffect = "embed_dim average_attn_weights mask_type"};
+  table["_transformer_encoder_layer_fwd"] = {
+      .run = encoderLayer,
+      .reads =
+          "src num_heads qkv_weight qkv_bias proj_weight proj_bias use_gelu "
+          "norm_first eps norm_weight_1 norm_bias_1 norm_weight_2 norm_bias_2 "
+          "ffn_weight_1 ffn_bias_1 ffn_weight_2 ffn_bias_2 mask",
+      .noEffect = "embed_dim mask_type"};
 }

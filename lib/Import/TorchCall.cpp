@@ -12,9 +12,21 @@ using namespace mlir::tp;
 
 const c10::IValue *TorchCall::find(StringRef name) const {
   for (auto [i, argument] : llvm::enumerate(schema.arguments()))
-    if (StringRef(argument.name()) == name && i < arguments.size())
+    if (StringRef(argument.name()) == name && i < arguments.size()) {
+      // What isn't declared isn't in the list that users and tests see.
+      if (!AtenOp::isIn(op.reads, name))
+        reason = ("internal error: its handler reads '" + name + "' undeclared")
+                     .str();
       return arguments[i].isNone() ? nullptr : &arguments[i];
+    }
   return nullptr;
+}
+
+void TorchCall::misread(StringRef name, const c10::IValue &value,
+                        const char *expected) const {
+  reason = ("with '" + name + "' of type " + value.type()->str() +
+            ", expected " + expected)
+               .str();
 }
 
 at::Tensor TorchCall::constantOf(const at::Tensor &tensor) const {
@@ -70,12 +82,16 @@ Scalar TorchCall::scalar(StringRef name) {
     return Scalar::of(value->toDouble());
   if (value->isTensor()) {
     at::Tensor constant = constantOf(value->toTensor());
-    if (!constant.defined() || constant.numel() != 1)
+    if (!constant.defined() || constant.numel() != 1) {
+      misread(name, *value,
+              "a number that is known when the model is imported");
       return Scalar::of(int64_t(0));
+    }
     if (at::isFloatingType(constant.scalar_type()))
       return Scalar::of(constant.item<double>());
     return Scalar::of(constant.to(at::kLong).item<int64_t>());
   }
+  misread(name, *value, "a number");
   return Scalar::of(int64_t(0));
 }
 
@@ -87,11 +103,15 @@ llvm::SmallVector<int64_t> TorchCall::integers(StringRef name) {
   else if (value && value->isIntList())
     for (int64_t element : value->toIntList())
       result.push_back(element);
+  else if (value && !(value->isList() && value->toListRef().empty()))
+    misread(name, *value, "integers");
   return result;
 }
 
 std::string TorchCall::string(StringRef name) {
   const c10::IValue *value = find(name);
+  if (value && !value->isString())
+    misread(name, *value, "a string");
   return value && value->isString() ? value->toStringRef() : "";
 }
 

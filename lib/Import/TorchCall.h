@@ -12,14 +12,16 @@ namespace mlir::tp {
 /// An AtenCall of evaluated arguments: meta tensors and constants.
 class TorchCall : public AtenCall {
 public:
-  /// `arguments` in the schema's order; `results` are the tensors that the
-  /// op gives, lists flattened, which PyTorch has computed on meta tensors.
-  TorchCall(TensorTable &table, MLIRContext *context,
+  /// `op` is the schema's; `arguments` in the schema's order; `results` are the
+  /// tensors that the op gives, lists flattened, which PyTorch has computed on
+  /// meta tensors.
+  TorchCall(TensorTable &table, MLIRContext *context, const AtenOp &op,
             const c10::FunctionSchema &schema,
             llvm::ArrayRef<c10::IValue> arguments,
             std::vector<at::Tensor> results)
-      : table(table), context(context), schema(schema), arguments(arguments),
-        results(std::move(results)), values(this->results.size()) {}
+      : table(table), context(context), op(op), schema(schema),
+        arguments(arguments), results(std::move(results)),
+        values(this->results.size()) {}
 
   bool has(StringRef name) const override;
   bool isTensor(StringRef name) const override;
@@ -44,22 +46,27 @@ public:
   }
 
   llvm::ArrayRef<Value> getResults() const { return values; }
-  /// Why the handler failed.
+  /// Why the handler failed, or what it has taken for something else; else
+  /// empty.
   const std::string &getReason() const { return reason; }
 
 private:
   /// The argument, or null if there is none or it is None.
   const c10::IValue *find(StringRef name) const;
+  /// Records that an argument isn't what the handler takes it for.
+  void misread(StringRef name, const c10::IValue &value,
+               const char *expected) const;
   /// The data behind a meta tensor that stands for a constant.
   at::Tensor constantOf(const at::Tensor &tensor) const;
 
   TensorTable &table;
   MLIRContext *context;
+  const AtenOp &op;
   const c10::FunctionSchema &schema;
   llvm::ArrayRef<c10::IValue> arguments;
   std::vector<at::Tensor> results;
   llvm::SmallVector<Value> values;
-  std::string reason;
+  mutable std::string reason;
 };
 
 } // namespace mlir::tp

@@ -33,14 +33,8 @@ TorchInterpreter::DataKey TorchInterpreter::keyOf(const at::Tensor &tensor) {
 TorchInterpreter::TorchInterpreter(const jit::Module &root, NNBuilder &b,
                                    TensorTable &table,
                                    const ForwardSignatures &signatures)
-    : root(root), b(b), table(table), signatures(signatures) {
-  addElementwiseOps(handlers);
-  addContractionOps(handlers);
-  addReductionOps(handlers);
-  addShapeOps(handlers);
-  addIndexOps(handlers);
-  addLossOps(handlers);
-  addTransformerOps(handlers);
+    : root(root), b(b), table(table), signatures(signatures),
+      handlers(makeAtenTable()) {
   nameModules(root._ivalue(), "");
 }
 

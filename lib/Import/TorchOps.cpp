@@ -334,6 +334,34 @@ static bool mayHaveGradient(Value value) {
   return false;
 }
 
+/// What is wrong with arguments that the op's handler doesn't read, or an empty
+/// string.
+static std::string checkArguments(const AtenOp &op,
+                                  const c10::FunctionSchema &schema,
+                                  llvm::ArrayRef<c10::IValue> inputs) {
+  for (auto [i, argument] : llvm::enumerate(schema.arguments())) {
+    StringRef name = argument.name();
+    if (i > 0 && argument.alias_info() && argument.alias_info()->isWrite())
+      return (" that writes its argument '" + name +
+              "': use the result of the form without it")
+          .str();
+    if (i >= inputs.size() ||
+        llvm::any_of(
+            std::initializer_list<StringRef>{op.reads, op.inType, op.noEffect},
+            [&](StringRef list) { return AtenOp::isIn(list, name); }))
+      continue;
+    std::optional<c10::IValue> expected = argument.default_value();
+    if (expected && inputs[i] == *expected)
+      continue;
+    std::string why = (" with argument '" + name + "'").str();
+    if (expected)
+      why += (inputs[i].isTensor() ? "" : " = " + c10::str(inputs[i])) +
+             ", expected " + c10::str(*expected);
+    return why;
+  }
+  return "";
+}
+
 /// Builds the IR of one op and registers its results. Without outputs, it only
 /// checks that there is a handler.
 bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
@@ -353,6 +381,9 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
   }
   if (outputs.empty())
     return true;
+  if (std::string why = checkArguments(handler->second, schema, inputs);
+      !why.empty())
+    return unsupported(why);
 
   std::vector<at::Tensor> results;
   for (const c10::IValue &output : outputs)
@@ -372,6 +403,9 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
                          c10::toString(result.scalar_type()) +
                          " of the result, expected f32, f64, f16, bf16, i64, "
                          "i32 or bool");
+  for (const at::Tensor &result : results)
+    if (result.layout() != at::kStrided)
+      return unsupported(": its result is sparse");
   if (inPlace) {
     TrackedTensor *receiver = table.find(inputs[0].toTensor());
     if (receiver && receiver->isParameter())
@@ -385,8 +419,9 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
           "with the gradient of x");
   }
 
-  TorchCall call(table, b.builder.getContext(), schema, inputs, results);
-  if (failed(handler->second(call, b)))
+  TorchCall call(table, b.builder.getContext(), handler->second, schema, inputs,
+                 results);
+  if (failed(handler->second.run(call, b)) || !call.getReason().empty())
     return unsupported(" " + call.getReason());
   for (auto [result, value] : llvm::zip_equal(results, call.getResults())) {
     RankedTensorType expected =

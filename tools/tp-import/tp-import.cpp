@@ -7,6 +7,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
+#include <cstdlib>
 
 using namespace mlir;
 namespace cl = llvm::cl;
@@ -42,6 +43,17 @@ static cl::opt<std::string> signaturePath(
     cl::desc("The order and names of the arguments of modules that "
              "tp_trace.py traced, which it writes"),
     cl::cat(category));
+
+static cl::opt<bool>
+    listOps("list-ops",
+            cl::desc("Print the PyTorch ops that can be imported, and what "
+                     "each of their arguments may be"),
+            cl::callback([](const bool &) {
+              tp::printOps(llvm::outs());
+              llvm::outs().flush();
+              std::exit(0);
+            }),
+            cl::cat(category));
 
 static constexpr int kBadInput = 1, kBadUsage = 2;
 

@@ -1,0 +1,69 @@
+//===- AtenTable.cpp - which ops there are, and their arguments -----------===//
+
+#include "AtenCall.h"
+#include "tp/Import/TorchScript.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+AtenTable mlir::tp::makeAtenTable() {
+  AtenTable table;
+  addElementwiseOps(table);
+  addContractionOps(table);
+  addReductionOps(table);
+  addShapeOps(table);
+  addIndexOps(table);
+  addLossOps(table);
+  addTransformerOps(table);
+  return table;
+}
+
+bool AtenOp::isIn(StringRef list, StringRef name) {
+  return llvm::is_contained(llvm::split(list, ' '), name);
+}
+
+StringRef mlir::tp::explainNoEffect(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("device", "the artifact says where it runs")
+      .Cases({"layout", "memory_format", "pin_memory"},
+             "where elements lie in memory is the compiler's choice")
+      .Cases({"non_blocking", "copy"}, "values are never overwritten")
+      .Cases({"cudnn_enable", "cudnn_enabled"}, "they choose among kernels")
+      .Case("momentum", "statistics change in training mode alone")
+      .Case("path", "the order of contractions")
+      .Cases({"sparse", "sparse_grad"}, "how the gradient is stored")
+      .Case("output_size", "the repeats say it")
+      .Case("implicit", "it says who has written the op")
+      .Case("embed_dim", "the weights' shapes say it")
+      .Case("average_attn_weights", "need_weights is refused")
+      .Case("mask_type", "a mask is refused")
+      .Default("");
+}
+
+void mlir::tp::printOps(raw_ostream &os) {
+  AtenTable table = makeAtenTable();
+  std::vector<StringRef> names(table.keys().begin(), table.keys().end());
+  llvm::sort(names);
+  for (StringRef name : names) {
+    const AtenOp &op = table[name];
+    os << "aten::" << name << "\n";
+    auto print = [&](StringRef title, StringRef list) {
+      if (list.empty())
+        return;
+      os << "  " << title << ": ";
+      llvm::interleaveComma(llvm::split(list, ' '), os, [&](StringRef name) {
+        os << name;
+        if (StringRef reason = explainNoEffect(name);
+            AtenOp::isIn(op.noEffect, name))
+          os << " (" << reason << ")";
+      });
+      os << "\n";
+    };
+    print("honoured", op.reads);
+    print("in the result's type", op.inType);
+    print("without effect", op.noEffect);
+    print("must be the default", op.refuses);
+  }
+}
