@@ -61,7 +61,8 @@ void TorchInterpreter::nameModules(const Object &module,
       at::Tensor tensor = value.toTensor();
       table.reserveName(qualified(slot));
       if (tensor.numel() > 0)
-        parameterNames.try_emplace(keyOf(tensor), qualified(slot), tensor);
+        parameterNames.try_emplace(
+            keyOf(tensor), ParameterName{qualified(slot), tensor, rank != 0});
     }
   for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
     const c10::IValue &value = module->getSlot(slot);
@@ -390,7 +391,8 @@ void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
     // A tensor without elements has no data that could be told apart.
     auto it = parameterNames.find(keyOf(tensor));
     if (tensor.numel() > 0 && it != parameterNames.end())
-      value = table.parameter(it->second.second, it->second.first);
+      value =
+          table.parameter(it->second.data, it->second.fqn, it->second.isBuffer);
   }
   frame.values[node.output()] = std::move(value);
 }

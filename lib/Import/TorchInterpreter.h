@@ -126,7 +126,12 @@ private:
     }
   };
   static DataKey keyOf(const at::Tensor &tensor);
-  std::map<DataKey, std::pair<std::string, at::Tensor>> parameterNames;
+  struct ParameterName {
+    std::string fqn;
+    at::Tensor data;
+    bool isBuffer;
+  };
+  std::map<DataKey, ParameterName> parameterNames;
   std::vector<std::string> fqns;
   std::vector<ImportProblem> problems;
   unsigned depth = 0;

@@ -2,6 +2,7 @@
 //-----------===//
 
 #include "TorchTensors.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include <ATen/ops/empty_strided.h>
 
 using namespace mlir;
@@ -102,7 +103,7 @@ TrackedTensor &TensorTable::trackPoison(const at::Tensor &meta) {
 }
 
 at::Tensor TensorTable::parameter(const at::Tensor &data,
-                                  const std::string &fqn) {
+                                  const std::string &fqn, bool isBuffer) {
   at::Tensor &meta = parameterMetas[data.unsafeGetTensorImpl()];
   if (!meta.defined()) {
     meta = makeMeta(data);
@@ -110,6 +111,7 @@ at::Tensor TensorTable::parameter(const at::Tensor &data,
     TrackedTensor &tracked = track(meta, Value());
     tracked.data = data;
     tracked.fqn = fqn;
+    tracked.isBuffer = isBuffer;
   }
   return meta;
 }
@@ -118,6 +120,11 @@ at::Tensor TensorTable::standIn(const at::Tensor &constant) {
   at::Tensor meta = makeMeta(constant);
   track(meta, Value()).data = constant;
   return meta;
+}
+
+static void markBuffer(Value parameter) {
+  parameter.getDefiningOp()->setAttr(kBufferAttr,
+                                     UnitAttr::get(parameter.getContext()));
 }
 
 TrackedTensor *TensorTable::find(const at::Tensor &meta) {
@@ -147,6 +154,8 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
         convertTensorType(b.builder.getContext(), tracked->data),
         b.builder.getStringAttr(tracked->fqn),
         /*frozen=*/!tracked->data.requires_grad());
+    if (tracked->isBuffer)
+      markBuffer(local);
     weightData[tracked->fqn] = tracked->data;
   }
   return local;
@@ -171,9 +180,11 @@ Value TensorTable::largeConstant(const at::Tensor &constant) {
   for (unsigned i = 0; !names.insert(fqn = prefix + std::to_string(i)).second;)
     ++i;
   weightData[fqn] = constant.clone();
-  return nn::ParameterOp::create(
+  Value value = nn::ParameterOp::create(
       b.builder, b.loc, convertTensorType(b.builder.getContext(), constant),
       b.builder.getStringAttr(fqn), /*frozen=*/true);
+  markBuffer(value);
+  return value;
 }
 
 void TensorTable::written(const at::Tensor &meta) {

@@ -40,6 +40,7 @@ struct TrackedTensor {
   /// Or data that is known: a constant, or the parameter called `fqn`.
   at::Tensor data;
   std::string fqn;
+  bool isBuffer = false;
   /// Of an op that isn't supported: there is no value.
   bool poisoned = false;
   /// Computed while gradients are off: `value` still has one.
@@ -59,7 +60,8 @@ public:
   TrackedTensor &track(const at::Tensor &meta, Value value);
   TrackedTensor &trackPoison(const at::Tensor &meta);
   /// The meta tensor of a parameter; one per parameter.
-  at::Tensor parameter(const at::Tensor &data, const std::string &fqn);
+  at::Tensor parameter(const at::Tensor &data, const std::string &fqn,
+                       bool isBuffer);
   /// A meta tensor that stands for a constant.
   at::Tensor standIn(const at::Tensor &constant);
 

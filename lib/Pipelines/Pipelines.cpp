@@ -36,15 +36,16 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on each entry point is one program: what it calls is part of it.
   pm.addPass(createInlineCalls());
-  // Gradients are reduced together by default; parameters are gathered where
-  // they are used.
+  // Gradients are reduced together by default; FSDP's parameters are gathered,
+  // and their gradients reduced, by group, unless nothing is to be joined.
   constexpr int64_t trainingBucketBytes = 25 << 20;
   int64_t bucketBytes = options.bucketBytes;
   if (bucketBytes < 0)
     bucketBytes = isTraining ? trainingBucketBytes : 0;
   pm.addPass(createOptimizeCollectives(
       {options.sequenceParallel, bucketBytes,
-       /*bucketGathers=*/options.bucketBytes > 0, options.memoryLimit}));
+       /*bucketGathers=*/options.bucketBytes > 0,
+       /*fsdpGroups=*/options.bucketBytes != 0, options.memoryLimit}));
   if (options.overlap)
     pm.addPass(createOverlapCollectives({options.chunks}));
   else if (isTraining)

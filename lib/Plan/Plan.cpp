@@ -2,6 +2,7 @@
 
 #include "tp/Plan/Plan.h"
 #include "Batch.h"
+#include "FsdpGroups.h"
 #include "Lint/Lint.h"
 #include "Styles/HuggingFace.h"
 #include "mlir/IR/Diagnostics.h"
@@ -79,6 +80,7 @@ public:
     if (!plan.file.mesh.empty())
       valid &= succeeded(checkShardings());
     valid &= succeeded(findBatch(model, plan));
+    valid &= succeeded(findFsdpGroups(model, plan));
     return success(succeeded(checkReductions()) && valid);
   }
 

@@ -109,7 +109,7 @@ private:
                               suggestOr(key.text, names,
                                         "; it has " + llvm::join(names, ", ")));
           DataAxis axis{static_cast<unsigned>(it - names.begin()),
-                        DataAxis::DDP, true, key.loc};
+                        DataAxis::DDP, key.loc};
           readDataStyle(field, axis);
           plan.data.push_back(axis);
         });
@@ -138,31 +138,46 @@ private:
   }
 
   void readDataStyle(const PlanValue &value, DataAxis &axis) {
-    const PlanValue *style = &value, *reshard = nullptr;
-    if (value.isMap()) {
-      Fields fields =
-          readFields(value, "map", {"style", "reshard_after_forward"});
-      style = fields["style"];
-      reshard = fields["reshard_after_forward"];
-      if (!style)
-        return report(value.loc, "key 'style' is missing: ddp or fsdp");
+    if (!value.isMap())
+      return readDataName(value, axis);
+    Fields fields =
+        readFields(value, "map", {"style", "reshard_after_forward", "modules"});
+    if (!fields["style"])
+      return report(value.loc, "key 'style' is missing: ddp or fsdp");
+    readDataName(*fields["style"], axis);
+    for (StringRef key : {"reshard_after_forward", "modules"})
+      if (fields[key] && axis.style != DataAxis::FSDP)
+        report(fields[key]->loc, key + " is for fsdp");
+    if (const PlanValue *reshard = fields["reshard_after_forward"]) {
+      axis.reshardAfterForward = reshard->getBool();
+      if (!axis.reshardAfterForward)
+        report(reshard->loc,
+               "reshard_after_forward must be true or false, found " +
+                   reshard->describe());
     }
-    if (style->isScalar() && style->text == "fsdp")
+    if (const PlanValue *modules = fields["modules"])
+      readModules(*modules, axis.modules.emplace());
+  }
+
+  void readDataName(const PlanValue &value, DataAxis &axis) {
+    if (value.isScalar() && value.text == "fsdp")
       axis.style = DataAxis::FSDP;
-    else if (!style->isScalar() || style->text != "ddp")
-      return report(style->loc, "data_parallel knows ddp and fsdp, found " +
-                                    style->describe());
-    if (!reshard)
-      return;
-    std::optional<bool> again = reshard->getBool();
-    if (!again)
-      report(reshard->loc,
-             "reshard_after_forward must be true or false, found " +
-                 reshard->describe());
-    else if (axis.style != DataAxis::FSDP)
-      report(reshard->loc, "reshard_after_forward is for fsdp");
-    else
-      axis.reshardAfterForward = *again;
+    else if (!value.isScalar() || value.text != "ddp")
+      report(value.loc,
+             "data_parallel knows ddp and fsdp, found " + value.describe());
+  }
+
+  void readModules(const PlanValue &value,
+                   std::vector<ModulePattern> &patterns) {
+    if (!value.isList())
+      return report(value.loc, "modules must be a list of patterns, found " +
+                                   value.describe());
+    for (const PlanValue &item : value.items)
+      if (item.isScalar())
+        patterns.push_back({item.text, item.loc});
+      else
+        report(item.loc,
+               "a pattern of modules is expected, found " + item.describe());
   }
 
   void readGroups(Fields &root, const PlanValue &list,

@@ -71,7 +71,7 @@ static std::optional<Equivalence> proveRestored(const ReferenceGraph &reference,
   for (Program program : programs) {
     program.function =
         copy->lookupSymbol<func::FuncOp>(program.function.getSymNameAttr());
-    auto ownJoined = unbundle(program.function, mesh, keepAlike);
+    auto ownJoined = unbundle(program, mesh, keepAlike);
     auto ownChunks = rejoin(program.function, mesh);
     if (!restored.empty() && (ownJoined != joined || ownChunks != chunks))
       return std::nullopt;

@@ -3,6 +3,7 @@
 #include "Unbundle.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -13,12 +14,29 @@ using namespace mlir::tp;
 /// one.
 static nn::ConcatOp getBundle(Operation *collective) {
   auto gather = dyn_cast<AllGatherOp>(collective);
-  if (!isa<AllReduceOp>(collective) &&
-      !(gather && gather.getDim() == 0 &&
-        gather.getAxes().getSegments().empty()))
+  auto scatter = dyn_cast<ReduceScatterOp>(collective);
+  auto isPlain = [](auto op) {
+    return op && op.getDim() == 0 && op.getAxes().getSegments().empty();
+  };
+  if (!isa<AllReduceOp>(collective) && !isPlain(gather) && !isPlain(scatter))
     return {};
   auto all = collective->getOperand(0).getDefiningOp<nn::ConcatOp>();
-  return all && all.getType().getRank() == 1 ? all : nn::ConcatOp();
+  // Of a scatter, a row of the buffer is what a rank gets.
+  int64_t rank = scatter ? 2 : 1;
+  bool isBuffer = all && all.getType().getRank() == rank &&
+                  static_cast<int64_t>(all.getDim()) == rank - 1 &&
+                  (!scatter || scatter.getType().getDimSize(0) == 1);
+  return isBuffer ? all : nn::ConcatOp();
+}
+
+/// What `value` is without the constant that fills it up along a dimension, and
+/// that dimension; `value` and nullopt where nothing does.
+static std::pair<Value, std::optional<int64_t>> getUnfilled(Value value) {
+  auto all = value.getDefiningOp<nn::ConcatOp>();
+  if (!all || all.getInputs().size() != 2 ||
+      !all.getInputs()[1].getDefiningOp<nn::ConstantOp>())
+    return {value, std::nullopt};
+  return {all.getInputs()[0], all.getDim()};
 }
 
 namespace {
@@ -30,6 +48,18 @@ public:
   explicit Layout(ArrayRef<int64_t> extents) : extents(extents) {
     for (unsigned i = 0; i < extents.size(); ++i)
       dims.push_back({i});
+  }
+
+  /// Of a tensor whose dimension `dim` is made of `major` and what it holds of
+  /// each.
+  static Layout split(ArrayRef<int64_t> shape, int64_t dim, int64_t major) {
+    SmallVector<int64_t> extents(shape);
+    extents[dim] /= major;
+    extents.insert(extents.begin() + dim, major);
+    Layout layout(extents);
+    layout.dims[dim].push_back(dim + 1);
+    layout.dims.erase(layout.dims.begin() + dim + 1);
+    return layout;
   }
 
   /// Fails where a dimension would hold part of an extent.
@@ -80,21 +110,36 @@ private:
   SmallVector<SmallVector<unsigned, 2>> dims;
 };
 
+/// A value that a part of a buffer may be of.
+struct Candidate {
+  Value value;
+  /// As it lies in the buffer: filled up along `dim`, where that differs.
+  RankedTensorType filled;
+  /// What is gathered or scattered; nullopt where any dimension may be.
+  std::optional<int64_t> dim;
+};
+
 /// One value of a bundle, and what its collective's result replaces.
 struct Member {
   /// Null where nothing is cut out of it.
   Value value;
-  /// Of a gather: its dimension.
-  int64_t dim = 0;
+  RankedTensorType filled;
+  /// What is gathered or scattered, and the result's size along it.
+  int64_t dim = 0, size = 0;
   SmallVector<Value> results;
 };
 
 class Bundle {
 public:
-  Bundle(Operation *collective, nn::ConcatOp all, MeshOp mesh)
-      : op(collective), all(all) {
-    auto gather = dyn_cast<AllGatherOp>(op);
-    ranks = gather ? mesh.getAxesSize(gather.getAxes().getAxes()) : 1;
+  Bundle(Operation *collective, nn::ConcatOp all, MeshOp mesh,
+         ArrayRef<int64_t> ownRanks)
+      : op(collective), all(all), mesh(mesh), ownRanks(ownRanks) {
+    if (auto gather = dyn_cast<AllGatherOp>(op))
+      axes = gather.getAxes();
+    else if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+      axes = scatter.getAxes();
+    ranks = axes ? mesh.getAxesSize(axes.getAxes()) : 1;
+    numRows = isa<AllGatherOp>(op) ? ranks : 1;
     members.resize(all.getInputs().size());
   }
 
@@ -105,8 +150,14 @@ public:
   void replace() {
     OpBuilder builder(op);
     for (auto [member, part] : llvm::zip_equal(members, all.getInputs())) {
-      if (!member.value)
+      if (!member.value) {
         member.value = part;
+        member.size = getType(part).getDimSize(0);
+        if (isa<ReduceScatterOp>(op))
+          member.size /= ranks;
+        else
+          member.size *= ranks;
+      }
       Value result = create(builder, member);
       for (Value old : member.results)
         old.replaceAllUsesWith(result);
@@ -121,9 +172,12 @@ private:
     return cast<RankedTensorType>(value.getType());
   }
 
-  /// A gather's rows are the ranks' buffers, of which columns are cut out.
+  /// Of the result, rows of the buffer's length, columns are cut out.
   LogicalResult followRows(Value value) {
-    bool isRows = ranks == 1 || getType(value).getRank() == 2;
+    int64_t length = getType(all).getShape().back();
+    ArrayRef<int64_t> shape = getType(value).getShape();
+    bool isRows = shape.back() == length &&
+                  (numRows == 1 || (shape.size() == 2 && shape[0] == numRows));
     for (Operation *user : value.getUsers()) {
       if (auto slice = dyn_cast<nn::SliceOp>(user); slice && isRows) {
         if (failed(followSlice(slice)))
@@ -131,9 +185,9 @@ private:
         continue;
       }
       auto reshape = dyn_cast<nn::ReshapeOp>(user);
-      if (!reshape || isRows ||
-          reshape.getType().getShape() !=
-              ArrayRef<int64_t>{ranks, all.getType().getDimSize(0)} ||
+      bool isOther =
+          reshape && reshape.getType().getRank() != getType(value).getRank();
+      if (!isOther || reshape.getType().getShape().back() != length ||
           failed(followRows(reshape)))
         return failure();
     }
@@ -146,7 +200,7 @@ private:
     if (static_cast<int64_t>(slice.getDim()) != dim || slice.getStep() != 1)
       return failure();
     for (auto [member, part] : llvm::zip_equal(members, all.getInputs())) {
-      int64_t size = getType(part).getDimSize(0);
+      int64_t size = getType(part).getShape().back();
       if (static_cast<int64_t>(slice.getStart()) == offset &&
           type.getDimSize(dim) == size)
         return followMember(slice, part, member);
@@ -155,24 +209,104 @@ private:
     return failure();
   }
 
-  /// What is cut out is of the value that was made flat, or of one that is flat
-  /// itself.
-  LogicalResult followMember(nn::SliceOp slice, Value part, Member &member) {
-    SmallVector<Value, 2> candidates = {part};
+  //===--------------------------------------------------------------------===//
+  // From a part of the buffer to the value
+  //===--------------------------------------------------------------------===//
+
+  /// What is in the buffer is the value made flat, or one that is flat itself,
+  /// without what fills it up.
+  SmallVector<Candidate> getCandidates(Value part) {
+    if (isa<ReduceScatterOp>(op))
+      return getScattered(part);
+    SmallVector<Candidate> candidates;
+    SmallVector<Value, 2> values = {part};
     if (auto reshape = part.getDefiningOp<nn::ReshapeOp>())
-      candidates.insert(candidates.begin(), reshape.getInput());
+      values.insert(values.begin(), reshape.getInput());
+    for (Value value : values) {
+      auto [own, dim] = getUnfilled(value);
+      if (dim && isa<AllGatherOp>(op))
+        candidates.push_back({own, getType(value), dim});
+      candidates.push_back({value, getType(value), std::nullopt});
+    }
+    return candidates;
+  }
+
+  /// The same of a scatter: row r of `part` is block r of the value.
+  SmallVector<Candidate> getScattered(Value part) {
+    SmallVector<Candidate> candidates;
+    SmallVector<Operation *> path;
+    for (Value value = part;;) {
+      auto [own, filledDim] = getUnfilled(value);
+      for (int64_t dim = 0; dim < getType(value).getRank(); ++dim) {
+        if (!isInRows(getType(value), dim, path))
+          continue;
+        candidates.push_back({value, getType(value), dim});
+        if (filledDim == dim)
+          candidates.push_back({own, getType(value), dim});
+      }
+      Operation *producer = value.getDefiningOp();
+      if (!isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(producer))
+        break;
+      path.push_back(producer);
+      value = producer->getOperand(0);
+    }
+    std::reverse(candidates.begin(), candidates.end());
+    return candidates;
+  }
+
+  /// Whether a tensor that is rearranged by `path`, last op first, has its
+  /// blocks along `dim` as rows, each in its own order.
+  bool isInRows(RankedTensorType type, int64_t dim,
+                ArrayRef<Operation *> path) const {
+    if (type.getDimSize(dim) % ranks != 0)
+      return false;
+    Layout layout = Layout::split(type.getShape(), dim, ranks);
+    for (Operation *step : llvm::reverse(path)) {
+      if (auto transpose = dyn_cast<nn::TransposeOp>(step))
+        layout.transpose(transpose.getPermutation());
+      else if (failed(layout.reshape(getType(step->getResult(0)).getShape())))
+        return false;
+    }
+    SmallVector<int64_t> permutation = {dim};
+    for (int64_t i = 0; i <= type.getRank(); ++i)
+      if (i != dim)
+        permutation.push_back(i);
+    SmallVector<int64_t> extents(type.getShape());
+    extents[dim] /= ranks;
+    extents.insert(extents.begin() + dim, ranks);
+    Layout wanted(extents);
+    wanted.transpose(permutation);
+    return succeeded(wanted.reshape({ranks, type.getNumElements() / ranks})) &&
+           layout.isSame(wanted);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // From the result to what the value's own collective gives
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult followMember(nn::SliceOp slice, Value part, Member &member) {
+    SmallVector<Candidate> candidates = getCandidates(part);
+    // The same value for all that is cut out of it.
     if (member.value)
-      candidates = {member.value};
-    for (Value candidate : candidates) {
-      SmallVector<int64_t> extents;
-      if (ranks > 1)
-        extents.push_back(ranks);
-      llvm::append_range(extents, getType(candidate).getShape());
+      llvm::erase_if(candidates, [&](const Candidate &candidate) {
+        return candidate.value != member.value ||
+               candidate.filled != member.filled;
+      });
+    for (const Candidate &candidate : candidates) {
+      SmallVector<int64_t> extents(candidate.filled.getShape());
+      if (isa<ReduceScatterOp>(op))
+        extents[*candidate.dim] /= ranks;
+      else if (ranks > 1)
+        extents.insert(extents.begin(), ranks);
       Layout layout(extents);
-      member.value = candidate;
-      if (succeeded(layout.reshape(slice.getType().getShape())) &&
-          succeeded(followPart(slice, layout, extents, member)))
-        return success();
+      Member found = member;
+      found.value = candidate.value;
+      found.filled = candidate.filled;
+      if (failed(layout.reshape(slice.getType().getShape())) ||
+          failed(followPart(slice, layout, extents, candidate, found)))
+        continue;
+      member = std::move(found);
+      return success();
     }
     return failure();
   }
@@ -181,59 +315,119 @@ private:
   /// that goes: on the way, extents of 1 may look like another dimension's. It
   /// takes two reshapes at most; what comes behind is somebody else's.
   LogicalResult followPart(Value value, const Layout &layout,
-                           ArrayRef<int64_t> extents, Member &member,
+                           ArrayRef<int64_t> extents,
+                           const Candidate &candidate, Member &member,
                            unsigned numReshapes = 0) {
     size_t numResults = member.results.size();
     auto followUser = [&](Operation *user) {
       Layout next = layout;
       if (auto transpose = dyn_cast<nn::TransposeOp>(user)) {
         next.transpose(transpose.getPermutation());
-        return followPart(transpose, next, extents, member, numReshapes);
+        return followPart(transpose, next, extents, candidate, member,
+                          numReshapes);
       }
       auto reshape = dyn_cast<nn::ReshapeOp>(user);
       if (!reshape || numReshapes == 2 ||
           failed(next.reshape(reshape.getType().getShape())))
         return failure();
-      return followPart(reshape, next, extents, member, numReshapes + 1);
+      return followPart(reshape, next, extents, candidate, member,
+                        numReshapes + 1);
     };
     if (llvm::all_of(value.getUsers(), [&](Operation *user) {
           return succeeded(followUser(user));
         }))
       return success();
     member.results.truncate(numResults);
-    if (!isResult(value, layout, extents, member))
+    return takeResult(value, layout, extents, candidate, member);
+  }
+
+  /// Takes `value` if it is the member reduced, or gathered or scattered along
+  /// a dimension: the same one for all that is cut out of it. Where blocks are
+  /// filled up, it is what is sliced of `value`.
+  LogicalResult takeResult(Value value, const Layout &layout,
+                           ArrayRef<int64_t> extents,
+                           const Candidate &candidate, Member &member) {
+    ArrayRef<int64_t> shape = candidate.filled.getShape();
+    if (isa<AllReduceOp>(op)) {
+      if (getType(value).getShape() != shape || !layout.isSame(Layout(extents)))
+        return failure();
+      member.results.push_back(value);
+      return success();
+    }
+    for (int64_t dim = 0; dim < candidate.filled.getRank(); ++dim) {
+      if (candidate.dim.value_or(dim) != dim ||
+          (!member.results.empty() && member.dim != dim))
+        continue;
+      SmallVector<int64_t> wantedShape(shape), permutation;
+      Layout wanted(extents);
+      if (isa<ReduceScatterOp>(op)) {
+        wantedShape[dim] /= ranks;
+      } else {
+        wantedShape[dim] *= ranks;
+        for (int64_t i = 1; i <= dim; ++i)
+          permutation.push_back(i);
+        permutation.push_back(0);
+        for (int64_t i = dim + 1; i < static_cast<int64_t>(extents.size()); ++i)
+          permutation.push_back(i);
+        if (ranks > 1)
+          wanted.transpose(permutation);
+      }
+      if (getType(value).getShape() != ArrayRef<int64_t>(wantedShape) ||
+          failed(wanted.reshape(wantedShape)) || !layout.isSame(wanted))
+        continue;
+      if (succeeded(takeCut(value, dim, candidate, member)) ||
+          succeeded(take(value, dim, wantedShape[dim], candidate, member)))
+        return success();
+    }
+    return failure();
+  }
+
+  /// What is sliced of `value`, all from the beginning and of one size.
+  LogicalResult takeCut(Value value, int64_t dim, const Candidate &candidate,
+                        Member &member) {
+    std::optional<int64_t> size;
+    for (Operation *user : value.getUsers()) {
+      auto slice = dyn_cast<nn::SliceOp>(user);
+      if (!slice || static_cast<int64_t>(slice.getDim()) != dim ||
+          slice.getStart() != 0 || slice.getStep() != 1)
+        return failure();
+      int64_t own = slice.getType().getDimSize(dim);
+      if (size.value_or(own) != own)
+        return failure();
+      size = own;
+    }
+    if (!size)
       return failure();
-    member.results.push_back(value);
+    Member cut = member;
+    for (Operation *user : value.getUsers())
+      if (failed(take(user->getResult(0), dim, *size, candidate, cut)))
+        return failure();
+    member = std::move(cut);
     return success();
   }
 
-  /// Whether `value` is the member reduced, or gathered along a dimension: the
-  /// same one for all that is cut out of it.
-  bool isResult(Value value, const Layout &layout, ArrayRef<int64_t> extents,
-                Member &member) {
-    ArrayRef<int64_t> shape = getType(member.value).getShape();
-    if (ranks == 1)
-      return getType(value).getShape() == shape &&
-             layout.isSame(Layout(extents));
-    for (int64_t dim = 0; dim < getType(member.value).getRank(); ++dim) {
-      SmallVector<int64_t> gathered(shape), permutation;
-      gathered[dim] *= ranks;
-      if (getType(value).getShape() != ArrayRef<int64_t>(gathered) ||
-          (!member.results.empty() && member.dim != dim))
-        continue;
-      for (int64_t i = 1; i <= dim; ++i)
-        permutation.push_back(i);
-      permutation.push_back(0);
-      for (int64_t i = dim + 1; i < static_cast<int64_t>(extents.size()); ++i)
-        permutation.push_back(i);
-      Layout wanted(extents);
-      wanted.transpose(permutation);
-      if (failed(wanted.reshape(gathered)) || !layout.isSame(wanted))
-        continue;
-      member.dim = dim;
-      return true;
-    }
-    return false;
+  /// Takes `value`, of `size` along `dim`, if each rank's block is what it has
+  /// of a tensor of that size, or gets of one.
+  LogicalResult take(Value value, int64_t dim, int64_t size,
+                     const Candidate &candidate, Member &member) {
+    int64_t own = getType(candidate.value).getDimSize(dim);
+    bool isGather = isa<AllGatherOp>(op);
+    int64_t whole = isGather ? size : own, block = isGather ? own : size;
+    int64_t filled = candidate.filled.getDimSize(dim) / (isGather ? 1 : ranks);
+    // Where blocks are even, each is as large as the first one.
+    if ((filled * ranks != whole || block != filled) &&
+        (axes.getAxes().size() != 1 ||
+         filled != llvm::divideCeilSigned(whole, ranks) ||
+         llvm::any_of(ownRanks, [&](int64_t rank) {
+           return getDimBlock(whole, axes, mesh, rank).front().size != block;
+         })))
+      return failure();
+    if (!member.results.empty() && member.size != size)
+      return failure();
+    member.dim = dim;
+    member.size = size;
+    member.results.push_back(value);
+    return success();
   }
 
   Value create(OpBuilder &builder, const Member &member) {
@@ -242,12 +436,17 @@ private:
       return AllReduceOp::create(builder, loc, member.value, reduce.getKind(),
                                  reduce.getMeshAttr(), reduce.getAxes(),
                                  StringAttr(), StringAttr(), IntegerAttr());
+    SmallVector<int64_t> shape(getType(member.value).getShape());
+    shape[member.dim] = member.size;
+    RankedTensorType type = getType(member.value).clone(shape);
+    IntegerAttr dim = builder.getI64IntegerAttr(member.dim);
+    if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+      return ReduceScatterOp::create(builder, loc, type, member.value,
+                                     scatter.getKind(), dim,
+                                     scatter.getMeshAttr(), scatter.getAxes(),
+                                     StringAttr(), StringAttr(), IntegerAttr());
     auto gather = cast<AllGatherOp>(op);
-    RankedTensorType block = getType(member.value);
-    SmallVector<int64_t> shape(block.getShape());
-    shape[member.dim] *= ranks;
-    return AllGatherOp::create(builder, loc, block.clone(shape), member.value,
-                               builder.getI64IntegerAttr(member.dim),
+    return AllGatherOp::create(builder, loc, type, member.value, dim,
                                gather.getMeshAttr(), gather.getAxes(),
                                StringAttr(), StringAttr(), IntegerAttr());
   }
@@ -261,8 +460,14 @@ private:
 
   Operation *op;
   nn::ConcatOp all;
-  /// 1 for a reduction.
+  MeshOp mesh;
+  /// Those that run the program.
+  ArrayRef<int64_t> ownRanks;
+  /// Of the group of a gather or a scatter.
+  AxisListAttr axes;
   int64_t ranks;
+  /// Of the result.
+  int64_t numRows;
   SmallVector<Member> members;
 };
 
@@ -275,17 +480,18 @@ static bool areAlike(nn::ConcatOp all) {
          });
 }
 
-SmallVector<unsigned> tp::unbundle(func::FuncOp program, MeshOp mesh,
+SmallVector<unsigned> tp::unbundle(const Program &program, MeshOp mesh,
                                    bool keepAlike) {
   SmallVector<Operation *> collectives;
-  program.walk([&](CollectiveOpInterface op) { collectives.push_back(op); });
+  func::FuncOp function = program.function;
+  function.walk([&](CollectiveOpInterface op) { collectives.push_back(op); });
   SmallVector<unsigned> counts;
   for (Operation *op : collectives) {
     nn::ConcatOp all = getBundle(op);
     counts.push_back(1);
     if (!all || (keepAlike && areAlike(all)))
       continue;
-    Bundle bundle(op, all, mesh);
+    Bundle bundle(op, all, mesh, program.ranks);
     if (failed(bundle.find()))
       continue;
     counts.back() = bundle.getNumMembers();

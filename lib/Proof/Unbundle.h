@@ -12,17 +12,16 @@
 #ifndef TP_LIB_PROOF_UNBUNDLE_H
 #define TP_LIB_PROOF_UNBUNDLE_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Proof/Equivalence.h"
 
 namespace mlir::tp {
 
-/// Replaces each all_reduce and all_gather of a concatenation by those of its
-/// parts, where all uses of the result cut one part out. Returns, for each
-/// collective that the program had, in its order, how many it became.
-/// `keepAlike`: buffers of values of one type that are flat already stay, as
-/// the partition hook of a loss makes them.
-SmallVector<unsigned> unbundle(func::FuncOp program, MeshOp mesh,
+/// Replaces each all_reduce, all_gather and reduce_scatter of a concatenation
+/// by those of its parts, where all uses of the result cut one part out.
+/// Returns, for each collective that the program had, in its order, how many it
+/// became. `keepAlike`: buffers of values of one type that are flat already
+/// stay, as the partition hook of a loss makes them.
+SmallVector<unsigned> unbundle(const Program &program, MeshOp mesh,
                                bool keepAlike);
 
 } // namespace mlir::tp

@@ -1,6 +1,7 @@
 //===- Accumulate.cpp - gradient accumulation -----------------------------===//
 
 #include "Accumulate.h"
+#include "Recompute.h"
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"
@@ -27,8 +28,11 @@ public:
     IRMapping toCopy;
     OpBuilder builder(function.getContext());
     builder.setInsertionPointToEnd(&copy);
+    llvm::SmallPtrSet<Operation *, 16> shared;
     for (Operation &op : block.without_terminator())
-      if (!isa<nn::ParameterOp>(op))
+      if (isSharedByBatches(op, shared))
+        shared.insert(&op);
+      else
         builder.clone(op, toCopy);
     Value lossCopy = toCopy.lookupOrDefault(loss);
     LogicalResult result = takeFirst();
@@ -40,15 +44,39 @@ public:
                              OpBuilder(block.getTerminator()));
       for (BlockArgument argument : block.getArguments())
         toBatch.map(argument, getBatch(b, argument, batch));
-      for (Operation &op : copy)
-        b.clone(op, toBatch);
+      SmallVector<Operation *> gathers;
+      for (Operation &op : copy) {
+        Operation *made = b.clone(op, toBatch);
+        if (made->hasAttr(kReshardAttr))
+          gathers.push_back(made);
+      }
       result = visit(toBatch.lookupOrDefault(lossCopy));
+      for (Operation *gather : gathers)
+        gatherAgain(gather, batch);
     }
     copy.dropAllReferences();
     return result;
   }
 
 private:
+  /// Whether all batches may take one result: parameters, as they are read, and
+  /// as they are gathered where that is kept.
+  static bool
+  isSharedByBatches(Operation &op,
+                    const llvm::SmallPtrSetImpl<Operation *> &shared) {
+    if (isa<nn::ParameterOp>(op))
+      return true;
+    return isa<nn::CastOp, RedistributeOp>(op) && !op.hasAttr(kReshardAttr) &&
+           op.getOperand(0).getDefiningOp() &&
+           shared.contains(op.getOperand(0).getDefiningOp());
+  }
+
+  static void gatherAgain(Operation *gather, int64_t batch) {
+    OpBuilder builder(gather);
+    gather->setOperand(
+        0, readAgain(builder, gather->getOperand(0), /*pass=*/2 * batch));
+  }
+
   LogicalResult takeFirst() {
     auto begin = ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &block);
     for (BlockArgument argument : block.getArguments()) {

@@ -11,6 +11,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Training/Differentiate.h"
 #include "tp/Training/Passes.h"
@@ -39,7 +40,7 @@ private:
     trained.clear();
     sums.clear();
     totalLoss = stepParameter = {};
-    stream = 0;
+    stream = numBatches = 0;
     if (failed(run()))
       return signalPassFailure();
   }
@@ -148,8 +149,10 @@ private:
     if (config.accumulate > 1) {
       double share = 1.0 / static_cast<double>(config.accumulate);
       totalLoss = mul(b, totalLoss, share);
-      for (auto &[fqn, sum] : sums)
+      for (auto &[fqn, sum] : sums) {
         sum = mul(b, sum, share);
+        sum.getDefiningOp()->setAttr(kFqnAttr, fqn);
+      }
     }
     SmallVector<TrainedParameter> updates;
     for (auto &[fqn, ops] : trained) {
@@ -191,21 +194,38 @@ private:
     if (failed(result))
       return failure();
     gradients = *result;
-    recomputeGroups(gradients.begin);
+    recomputeGroups(gradients.begin, /*pass=*/2 * numBatches++ + 1);
     ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
     auto addTo = [&](Value &sum, Value value) {
       sum = sum ? add(b, sum, value) : value;
     };
     addTo(totalLoss, gradients.loss);
-    for (auto &[fqn, ops] : trained)
+    for (auto &[fqn, ops] : trained) {
+      Value own;
       for (nn::ParameterOp op : ops) // several where modules share it
         if (Value gradient = gradients.of.lookup(op))
-          addTo(sums[fqn], gradient);
+          addTo(own, gradient);
+      if (own)
+        addTo(sums[fqn], own);
+    }
     return success();
   }
 
-  void recomputeGroups(Operation *begin) {
-    recompute(getBlock(), begin, [&](Operation *op) -> const void * {
+  /// Whether `op` gathers a parameter that FSDP has split.
+  static bool isGather(Operation *op) {
+    if (!isa<RedistributeOp>(op))
+      return false;
+    Operation *source = op->getOperand(0).getDefiningOp();
+    if (isa_and_nonnull<nn::CastOp>(source))
+      source = source->getOperand(0).getDefiningOp();
+    return source && source->hasAttr(kFsdpGroupAttr);
+  }
+
+  void recomputeGroups(Operation *begin, int64_t pass) {
+    recompute(getBlock(), begin, pass, [&](Operation *op) -> const void * {
+      // What is gathered to be kept isn't gathered again in any module.
+      if (isGather(op) && !op->hasAttr(kReshardAttr))
+        return nullptr;
       StringRef fqn = getFqn(op);
       for (size_t dot = fqn.find('.');; dot = fqn.find('.', dot + 1)) {
         StringRef module = fqn.take_front(dot);
@@ -295,7 +315,7 @@ private:
   /// The gradient of each so far, and the loss.
   llvm::MapVector<StringAttr, Value> sums;
   Value totalLoss;
-  int64_t stream = 0;
+  int64_t stream = 0, numBatches = 0;
   Value stepParameter;
 };
 

@@ -10,6 +10,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Fsdp.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -18,9 +19,9 @@ namespace {
 
 class Recomputer {
 public:
-  Recomputer(Operation *begin,
+  Recomputer(Operation *begin, int64_t pass,
              llvm::function_ref<const void *(Operation *)> getGroup)
-      : getGroup(getGroup) {
+      : pass(pass), getGroup(getGroup) {
     for (Operation &op :
          llvm::make_range(begin->getBlock()->begin(), begin->getIterator()))
       isForward.insert(&op);
@@ -83,18 +84,12 @@ private:
       return value;
     Value &input = inputs[{value, group}];
     if (!input) {
-      auto again = nn::RecomputeOp::create(builder, value.getLoc(),
-                                           value.getType(), value);
-      // A parameter that is split is gathered anew.
-      if (Attribute sharding = producer && isa<nn::ParameterOp>(producer)
-                                   ? producer->getAttr(kShardingAttr)
-                                   : Attribute())
-        again->setAttr(kShardingAttr, sharding);
-      input = again;
+      input = readAgain(builder, value, pass);
     }
     return input;
   }
 
+  int64_t pass;
   llvm::function_ref<const void *(Operation *)> getGroup;
   DenseSet<Operation *> isForward;
   IRMapping computed;
@@ -103,9 +98,21 @@ private:
 
 } // namespace
 
-void tp::recompute(Block &block, Operation *begin,
+Value tp::readAgain(OpBuilder &builder, Value value, int64_t pass) {
+  auto again =
+      nn::RecomputeOp::create(builder, value.getLoc(), value.getType(), value);
+  again->setAttr(kPassAttr, builder.getI64IntegerAttr(pass));
+  // A parameter that is split is gathered anew.
+  auto parameter = value.getDefiningOp<nn::ParameterOp>();
+  if (Attribute sharding =
+          parameter ? parameter->getAttr(kShardingAttr) : Attribute())
+    again->setAttr(kShardingAttr, sharding);
+  return again;
+}
+
+void tp::recompute(Block &block, Operation *begin, int64_t pass,
                    llvm::function_ref<const void *(Operation *)> getGroup) {
-  Recomputer recomputer(begin, getGroup);
+  Recomputer recomputer(begin, pass, getGroup);
   SmallVector<Operation *> backward;
   for (Operation &op : llvm::make_range(begin->getIterator(), block.end()))
     backward.push_back(&op);

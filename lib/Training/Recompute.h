@@ -3,15 +3,20 @@
 #ifndef TP_LIB_TRAINING_RECOMPUTE_H
 #define TP_LIB_TRAINING_RECOMPUTE_H
 
-#include "mlir/IR/Block.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace mlir::tp {
 
-/// Lets the backward pass of `block`, which begins with op `begin`, compute the
-/// forward pass's values of a group again, from what the group reads, instead
-/// of keeping them. `getGroup` tells an op's group; null: its results are kept.
-void recompute(Block &block, Operation *begin,
+/// `value` as the pass number `pass` over the model reads it (`tp.pass`): no
+/// pass takes for it what another one has computed from it.
+Value readAgain(OpBuilder &builder, Value value, int64_t pass);
+
+/// Lets the backward pass, number `pass`, of `block`, which begins with op
+/// `begin`, compute the forward pass's values of a group again, from what the
+/// group reads, instead of keeping them. `getGroup` tells an op's group; null:
+/// its results are kept.
+void recompute(Block &block, Operation *begin, int64_t pass,
                llvm::function_ref<const void *(Operation *)> getGroup);
 
 } // namespace mlir::tp

@@ -9,6 +9,7 @@
 #include "DataParallel.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Plan/Style.h"
 #include "tp/Transforms/Utils.h"
 
@@ -77,18 +78,22 @@ private:
       whole = ShardingAttr::getReplicated(meshRef, type.getRank());
     SmallVector<AxisRefAttr> axes;
     const plan::DataAxis *first = nullptr;
+    StringAttr group = checked.fsdpGroups.lookup(parameter.getFqnAttr());
     bool reshard = false;
     for (const plan::DataAxis &data : plan.data)
       if (data.style == plan::DataAxis::FSDP) {
         axes.push_back(getAxis(data));
         first = first ? first : &data;
-        reshard |= data.reshardAfterForward;
+        reshard |= data.reshardAfterForward.value_or(group &&
+                                                     !group.getValue().empty());
       }
-    // A scalar can't be split; a buffer isn't worth it.
-    if (axes.empty() || type.getRank() == 0 || parameter.getFrozen()) {
+    // A scalar can't be split; buffers are none of fully_shard's.
+    if (axes.empty() || type.getRank() == 0 ||
+        parameter->hasAttr(kBufferAttr)) {
       parameter->setAttr(kShardingAttr, whole);
       return;
     }
+    parameter->setAttr(kFsdpGroupAttr, group);
     parameter->setAttr(kShardingAttr, addTo(0, whole, type, axes));
     OpBuilder builder(parameter->getContext());
     builder.setInsertionPointAfter(parameter);

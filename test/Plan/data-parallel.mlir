@@ -13,6 +13,10 @@
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/names.yaml -o %t/out.mlir 2>&1 | FileCheck %t/names.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/list.yaml -o %t/out.mlir 2>&1 | FileCheck %t/list.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/styles.yaml -o %t/out.mlir 2>&1 | FileCheck %t/styles.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/modules-invalid.yaml -o %t/out.mlir 2>&1 | FileCheck %t/modules-invalid.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/modules-item.yaml -o %t/out.mlir 2>&1 | FileCheck %t/modules-item.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/modules-unmatched.yaml -o %t/out.mlir 2>&1 | FileCheck %t/modules-unmatched.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/modules-twice.yaml -o %t/out.mlir 2>&1 | FileCheck %t/modules-twice.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/two.yaml -o %t/out.mlir 2>&1 | FileCheck %t/two.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/both.yaml -o %t/out.mlir 2>&1 | FileCheck %t/both.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/only.yaml -o %t/out.mlir 2>&1 | FileCheck %t/only.yaml --implicit-check-not=error:
@@ -29,14 +33,14 @@ data_parallel: {dp: ddp}
 
 //--- fsdp.yaml
 mesh: {dp: 2, tp: 4}
-data_parallel: {dp: fsdp}
+data_parallel: {dp: {style: fsdp, reshard_after_forward: true}}
 # The plan is about what isn't for data.
 plan:
   net1: ColwiseParallel
 # CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>})
-# CHECK: %[[W:.*]] = nn.parameter "net1.weight" {tp.sharding = #tp.sharding<@mesh, [{tp, dp}, {}]>}
+# CHECK: %[[W:.*]] = nn.parameter "net1.weight" {tp.fsdp_group = "", tp.sharding = #tp.sharding<@mesh, [{tp, dp}, {}]>}
 # CHECK: tp.redistribute %[[W]] to <@mesh, [{tp}, {}]> {fqn = "net1", reason = "{{.*}}fsdp.yaml:2:17: fsdp", tp.reshard} : tensor<16x10xf32>
-# CHECK: %[[V:.*]] = nn.parameter "net2.weight" {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
+# CHECK: %[[V:.*]] = nn.parameter "net2.weight" {tp.fsdp_group = "", tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
 # CHECK: tp.redistribute %[[V]] to <@mesh, [{}, {}]> {fqn = "net2",
 
 //--- kept.yaml
@@ -49,23 +53,26 @@ data_parallel: {dp: {style: fsdp, reshard_after_forward: false}}
 mesh: {replicate: 2, dp: 2}
 data_parallel: {dp: fsdp, replicate: ddp}
 # CHECK: func.func @main(%{{.*}}: tensor<8x10xf32> {tp.batch = ["replicate", "dp"], tp.sharding = #tp.sharding<@mesh, [{replicate, dp}, {}]>})
-# CHECK: nn.parameter "net1.weight" {tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
+# CHECK: nn.parameter "net1.weight" {tp.fsdp_group = "", tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}
 
 //--- fsdp-only.yaml
 mesh: {dp: 2}
 data_parallel: {dp: fsdp}
 
 //--- frozen.mlir
-// What is frozen and scalars stay whole; a scalar input has no batch.
+// Buffers and scalars stay whole, what is frozen is split; a scalar input has no batch.
 // CHECK: func.func @main(%{{.*}}: tensor<4x6xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{dp}, {}]>}, %{{.*}}: tensor<f32>)
 func.func @main(%x: tensor<4x6xf32>, %s: tensor<f32>) -> tensor<4x6xf32> {
-  // CHECK: nn.parameter "frozen" frozen {tp.sharding = #tp.sharding<@mesh, [{}]>}
+  // CHECK: nn.parameter "frozen" frozen {tp.fsdp_group = "", tp.sharding = #tp.sharding<@mesh, [{dp}]>}
   %f = nn.parameter "frozen" frozen : tensor<6xf32>
+  // CHECK: nn.parameter "buffer" frozen {tp.buffer, tp.sharding = #tp.sharding<@mesh, [{}]>}
+  %b = nn.parameter "buffer" frozen {tp.buffer} : tensor<6xf32>
   // CHECK: nn.parameter "scalar" {tp.sharding = #tp.sharding<@mesh, []>}
   %a = nn.parameter "scalar" : tensor<f32>
-  // CHECK: nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{dp}]>}
+  // CHECK: nn.parameter "w" {tp.fsdp_group = "", tp.sharding = #tp.sharding<@mesh, [{dp}]>}
   %w = nn.parameter "w" : tensor<6xf32>
-  %0 = nn.mul %x, %f : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
+  %m = nn.mul %x, %b : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
+  %0 = nn.mul %m, %f : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   %1 = nn.mul %0, %w : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
   %2 = nn.mul %1, %a : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
   %3 = nn.mul %2, %s : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
@@ -138,6 +145,32 @@ data_parallel:
   c: {style: fsdp, reshard_after_forward: often}
 # CHECK: :[[#@LINE+1]]:42: error: reshard_after_forward is for fsdp
   d: {style: ddp, reshard_after_forward: true}
+
+//--- modules-invalid.yaml
+mesh: {a: 2, b: 2}
+data_parallel:
+# CHECK: :[[#@LINE+1]]:19: error: modules is for fsdp
+  a: {style: ddp, modules: [net1]}
+# CHECK: :[[#@LINE+1]]:29: error: modules must be a list of patterns, found 'net1'
+  b: {style: fsdp, modules: net1}
+
+//--- modules-item.yaml
+mesh: {dp: 2}
+# CHECK: :[[#@LINE+1]]:35: error: a pattern of modules is expected, found a map
+data_parallel: {dp: {style: fsdp, modules: [{net1: fsdp}]}}
+
+//--- modules-unmatched.yaml
+mesh: {a: 2, b: 2}
+data_parallel:
+# CHECK: :[[#@LINE+1]]:30: error: modules: pattern 'nett1' matches no module: did you mean 'net1'?
+  a: {style: fsdp, modules: [nett1, net2]}
+
+//--- modules-twice.yaml
+mesh: {a: 2, b: 2}
+data_parallel:
+  a: {style: fsdp, modules: [net1]}
+# CHECK: :[[#@LINE+1]]:3: error: modules are named for another mesh dimension already; a parameter is in one group over all of them
+  b: {style: fsdp, modules: [net2]}
 
 //--- two.yaml
 # CHECK: :[[#@LINE+1]]:1: error: the mesh has 3 dimensions; say which one the plan parallelizes over, such as mesh_dim: tp

@@ -30,10 +30,12 @@
 // FSDP-NEXT: tp.reduce_scatter sum %[[UP]] dim 0 over @mesh {dp} {{.*}}fqn = "up.weight"{{.*}} : tensor<64x64xf32> -> tensor<32x64xf32>
 // FSDP-NOT: tp.all_gather
 
-// HSDP reduces over both mesh dimensions: what is scattered over one, in one bucket over the other.
-// HSDP-COUNT-3: tp.all_gather %{{.*}} dim 0 over @mesh {dp}
-// HSDP: tp.reduce_scatter sum %{{.*}} dim 0 over @mesh {dp} {{.*}}fqn = "down.weight"{{.*}} : tensor<64x64xf32> -> tensor<32x64xf32>
-// HSDP: tp.reduce_scatter sum %{{.*}} dim 0 over @mesh {dp} {{.*}}fqn = "up.weight"
+// HSDP reduces over both mesh dimensions: what is scattered over one, in one bucket over the other. Without blocks, all
+// parameters are the root's.
+// HSDP: tp.all_gather %{{.*}} dim 0 over @mesh {dp} {{.*}}fqn = "up, down"
+// HSDP-NOT: tp.all_gather
+// HSDP: tp.reduce_scatter sum %{{.*}} dim 0 over @mesh {dp} {{.*}}fqn = "down.weight, up.weight"{{.*}} : tensor<2x4096xf32> -> tensor<1x4096xf32>
+// HSDP-NOT: tp.reduce_scatter
 // HSDP: tp.all_reduce sum %{{.*}} over @mesh {replicate} {{.*}}fqn = "down.weight, up.weight"{{.*}} : tensor<4096xf32>
 
 // The second module's weight is gathered while the first computes.
@@ -92,7 +94,7 @@ data_parallel: {dp: ddp}
 
 //--- fsdp.yaml
 mesh: {dp: 2}
-data_parallel: {dp: fsdp}
+data_parallel: {dp: {style: fsdp, modules: [up, down]}}
 
 //--- kept.yaml
 mesh: {dp: 2}

@@ -168,8 +168,8 @@ checkpoint: [up]
 # CHECK: %[[W:.*]] = nn.parameter "up.weight"
 # CHECK: %[[Y:.*]] = nn.linear %arg0, %[[W]]
 # CHECK: nn.gelu %[[Y]]
-# CHECK: %[[X1:.*]] = nn.recompute %arg0 : tensor<4x8xf32>
-# CHECK: %[[W1:.*]] = nn.recompute %[[W]] : tensor<8x8xf32>
+# CHECK: %[[X1:.*]] = nn.recompute %arg0 {tp.pass = 1 : i64} : tensor<4x8xf32>
+# CHECK: %[[W1:.*]] = nn.recompute %[[W]] {tp.pass = 1 : i64} : tensor<8x8xf32>
 # CHECK: %[[Y1:.*]] = nn.linear %[[X1]], %[[W1]]
 # CHECK: %[[R1:.*]] = nn.gelu %[[Y1]]
 # CHECK: nn.outer_sum %{{.*}}, %[[R1]]

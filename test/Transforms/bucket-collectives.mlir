@@ -1,6 +1,5 @@
 // RUN: tp-opt %s --tp-optimize-collectives=bucket-bytes=256 | FileCheck %s
 // RUN: tp-opt %s --tp-optimize-collectives | FileCheck %s --check-prefix=OFF
-// RUN: tp-opt %s --tp-optimize-collectives="bucket-bytes=256 bucket-gathers=false" | FileCheck %s --check-prefix=SMALL
 // Many small collectives as few large ones.
 
 tp.mesh @mesh(dp = 2, tp = 2)
@@ -76,35 +75,4 @@ func.func @gathers(%a: tensor<2x3xf32>, %b: tensor<4xf32>, %c: tensor<2xf32>) ->
   %1 = tp.all_gather %b dim 0 over @mesh {tp} : tensor<4xf32> -> tensor<8xf32>
   %2 = tp.all_gather %c dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<3xf32>
   return %0, %1, %2 : tensor<2x6xf32>, tensor<8xf32>, tensor<3xf32>
-}
-
-// Small parameters are gathered with the first of them, large ones where they are; what is gathered again, again.
-// SMALL-LABEL: func.func @parameters
-// SMALL: tp.all_gather {{.*}}fqn = "w"
-// SMALL: %[[B:.*]] = nn.parameter "b"
-// SMALL-NEXT: %[[C:.*]] = nn.parameter "c"
-// SMALL-NEXT: %[[ALL:.*]] = nn.concat %[[B]], %[[C]] dim 0
-// SMALL-NEXT: tp.all_gather %[[ALL]] dim 0 over @mesh {dp} {bytes = 64 : i64, fqn = "b, c"} : tensor<16xf32> -> tensor<32xf32>
-// SMALL: nn.linear
-// SMALL: tp.all_gather {{.*}}fqn = "v"
-// SMALL: nn.linear
-// SMALL: %[[AGAIN:.*]] = nn.recompute %[[B]]
-// SMALL-NEXT: tp.all_gather %[[AGAIN]] dim 0
-func.func @parameters(%x: tensor<4x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
-  %w = nn.parameter "w" : tensor<8x16xf32>
-  %0 = tp.all_gather %w dim 0 over @mesh {dp} {fqn = "w"} : tensor<8x16xf32> -> tensor<16x16xf32>
-  %b = nn.parameter "b" : tensor<8xf32>
-  %1 = tp.all_gather %b dim 0 over @mesh {dp} {fqn = "b"} : tensor<8xf32> -> tensor<16xf32>
-  %y = nn.linear %x, %0 : (tensor<4x16xf32>, tensor<16x16xf32>) -> tensor<4x16xf32>
-  %z = nn.add %y, %1 : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
-  %v = nn.parameter "v" : tensor<8x16xf32>
-  %2 = tp.all_gather %v dim 0 over @mesh {dp} {fqn = "v"} : tensor<8x16xf32> -> tensor<16x16xf32>
-  %u = nn.linear %z, %2 : (tensor<4x16xf32>, tensor<16x16xf32>) -> tensor<4x16xf32>
-  %c = nn.parameter "c" : tensor<8xf32>
-  %3 = tp.all_gather %c dim 0 over @mesh {dp} {fqn = "c"} : tensor<8xf32> -> tensor<16xf32>
-  %s = nn.add %u, %3 : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
-  %d = nn.recompute %b : tensor<8xf32>
-  %4 = tp.all_gather %d dim 0 over @mesh {dp} {fqn = "b"} : tensor<8xf32> -> tensor<16xf32>
-  %t = nn.add %s, %4 : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
-  return %s, %t : tensor<4x16xf32>, tensor<4x16xf32>
 }

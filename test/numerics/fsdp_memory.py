@@ -2,10 +2,11 @@
 """What FSDP keeps on a rank: stacks of equal modules, of any depth, with few activations.
 
 Parameters and the optimizer's state take 1/N of what they take on one rank. The arena, which the report predicts and the
-artifact has, takes what activations do and at most one module's parameters, however many modules there are; with overlap two
-modules', a module's gradients that are being reduced, and 1/N of all gradients. Without reshard_after_forward all parameters
-are whole between the passes. Every parameter is gathered once for the forward pass, once for the backward pass if it is
-resharded and backward needs it, and its gradient is reduce-scattered once.
+artifact has, takes what activations do and at most twice a module's parameters, however many modules there are: the parameters, and
+the buffer that they are gathered in, or their gradients are reduced in. With overlap it takes the next module's parameters
+besides, and 1/N of all gradients. Without reshard_after_forward all parameters are whole between the passes. A module's parameters
+are gathered by one collective for the forward pass, by one for the backward pass if they are resharded, and their gradients are
+reduced by one.
 """
 
 import argparse
@@ -84,13 +85,11 @@ def main():
         for depth in (4, 8):
             with tempfile.TemporaryDirectory() as scratch:
                 memory, counts = measure(options.tools, pathlib.Path(scratch), depth, ranks, reshard, overlap)
-            again = 2 * depth - 1 if reshard == "true" else 0  # the first module's input needs no gradient
-            # All biases are gathered at once.
-            expected = {"all_gather": 2 * depth + again + 1, "reduce_scatter": 3 * depth, "all_reduce": 1}
+            expected = {"all_gather": 2 * depth if reshard == "true" else depth, "reduce_scatter": depth, "all_reduce": 1}
             kept = 3 * depth * MODULE // ranks + 8
-            limit = (1 if reshard == "true" else depth) * MODULE + depth * (ACTIVATIONS + BIAS) + OTHERS
+            limit = (2 if reshard == "true" else depth + 1) * MODULE + depth * (ACTIVATIONS + BIAS) + OTHERS
             if overlap:
-                limit += 2 * MODULE + depth * MODULE // ranks
+                limit += MODULE + depth * MODULE // ranks
             wrong = []
             if counts != expected:
                 wrong.append(f"has collectives {counts}, must have {expected}")

@@ -94,8 +94,9 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
   PassOptions::Option<int64_t> bucketBytes{
       *this, "bucket-bytes",
       llvm::cl::desc("Bytes up to which independent collectives are joined; 0: "
-                     "they aren't; -1, the default: 25 MiB in a training step, "
-                     "as by DistributedDataParallel, and else 0"),
+                     "they aren't, nor those of FSDP's groups; -1, the "
+                     "default: 25 MiB of reductions in a training step, as by "
+                     "DistributedDataParallel, and FSDP's groups"),
       llvm::cl::init(-1)};
   PassOptions::Option<int64_t> memoryLimit{
       *this, "memory-limit",

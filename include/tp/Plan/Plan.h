@@ -51,6 +51,10 @@ struct CheckedPlan {
   /// The dimension that is the batch, of the inputs that have it; none without
   /// data parallelism.
   llvm::DenseMap<Value, int64_t> batchDims;
+  /// Of each parameter that fsdp may split: the FQN of the module with whose
+  /// parameters it is gathered, and reduced; empty for the root. Where a model
+  /// has no blocks, the FQN of its bucket's first parameter.
+  llvm::DenseMap<StringAttr, StringAttr> fsdpGroups;
   /// What can be said before the placements of values are known.
   std::vector<Finding> findings;
 

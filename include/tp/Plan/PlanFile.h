@@ -12,6 +12,7 @@
 #include "mlir/Support/LLVM.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Plan/Placement.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,11 @@ struct PlanGroup {
   std::vector<PlanEntry> entries;
 };
 
+struct ModulePattern {
+  std::string text;
+  FileLineColLoc loc;
+};
+
 /// What data parallelism does over one mesh dimension: the batch is split.
 struct DataAxis {
   enum Style {
@@ -93,9 +99,13 @@ struct DataAxis {
   /// Index into PlanFile::mesh.
   unsigned axis;
   Style style;
-  /// Of FSDP: whether the backward pass gathers again.
-  bool reshardAfterForward = true;
   FileLineColLoc loc;
+  /// Of FSDP: whether the backward pass gathers again. As in fully_shard, it
+  /// does unless the file says otherwise, but for the root's own parameters.
+  std::optional<bool> reshardAfterForward = std::nullopt;
+  /// Of FSDP: patterns of the modules that fully_shard is called on, beside the
+  /// root; none where the file doesn't say.
+  std::optional<std::vector<ModulePattern>> modules = std::nullopt;
 };
 
 /// The dimension of an input that is the batch.

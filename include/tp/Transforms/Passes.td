@@ -351,6 +351,31 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     %4 = tp.all_reduce sum %3 over @mesh {tp} : tensor<8x16xf32>
     ```
 
+    Parameters that FSDP splits are gathered by group (`tp.fsdp_group`, the module that PyTorch's `fully_shard` would be called
+    on): one `all_gather` before the first of them is used, in each pass over the model that needs any (`tp.pass` of
+    `nn.recompute`), and one `reduce_scatter` of their gradients where the last of these is computed. Uneven blocks are filled up
+    with zeros. `fsdp-groups=false` leaves them apart.
+
+    ```mlir
+    %w = nn.parameter "up.w" {tp.fsdp_group = "up"} : tensor<4x8xf32>
+    %0 = tp.all_gather %w dim 0 over @mesh {dp} : tensor<4x8xf32> -> tensor<8x8xf32>
+    %b = nn.parameter "up.b" {tp.fsdp_group = "up"} : tensor<4xf32>
+    %1 = tp.all_gather %b dim 0 over @mesh {dp} : tensor<4xf32> -> tensor<8xf32>
+    …
+    %4 = tp.reduce_scatter sum %2 dim 0 over @mesh {dp} : tensor<8x8xf32> -> tensor<4x8xf32>
+    %5 = tp.reduce_scatter sum %3 dim 0 over @mesh {dp} : tensor<8xf32> -> tensor<4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = nn.concat (nn.reshape %w), %b dim 0 : (tensor<32xf32>, tensor<4xf32>) -> tensor<36xf32>
+    %1 = tp.all_gather %0 dim 0 over @mesh {dp} : tensor<36xf32> -> tensor<72xf32>
+    …                                          // cut out of tensor<2x36xf32>: a row is what a rank has
+    %4 = nn.concat (nn.reshape %2), (nn.reshape %3) dim 1 : (tensor<2x32xf32>, tensor<2x4xf32>) -> tensor<2x36xf32>
+    %5 = tp.reduce_scatter sum %4 dim 0 over @mesh {dp} : tensor<2x36xf32> -> tensor<1x36xf32>
+    ```
+
     By request, as they trade one cost for another:
 
     - `sequence-parallel`: an `all_reduce` becomes a `reduce_scatter` and, behind the norms, additions and activations
@@ -370,7 +395,7 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
       %2 = tp.all_gather %1 dim 0 over @mesh {tp} : tensor<4x16xf32> -> tensor<8x16xf32>
       ```
     - `bucket-bytes`: independent `all_reduce`s, or `all_gather`s, of one group and element type are joined into one
-      whose operand has at most so many bytes.
+      whose operand has at most so many bytes, unless all are gradients of one of FSDP's groups.
 
       ```mlir
       %0 = tp.all_reduce sum %a over @mesh {tp} : tensor<4x2xf32>
@@ -387,9 +412,6 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
       %4 = nn.reshape %3 : tensor<8xf32> -> tensor<4x2xf32>
       %5 = nn.slice %2 dim 0 start 8 step 1 : tensor<16xf32> -> tensor<8xf32>
       ```
-      With `bucket-gathers=false`, of the gathers only those of small parameters are joined, that is of norms and biases under
-      FSDP: up to a quarter of the largest parameter that is gathered, and 1 MiB, of parameters of a quarter of that each.
-      What the backward pass gathers again is apart from what the forward pass does.
     - `memory-limit`: where more bytes of values are alive at once, an `all_gather` with later uses is issued again
       before them instead of being kept.
 
@@ -405,6 +427,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
            "Bytes up to which independent collectives are joined; 0: they aren't">,
     Option<"bucketGathers", "bucket-gathers", "bool", /*default=*/"true",
            "Whether gathers are joined as well; without, what is gathered late stays late">,
+    Option<"fsdpGroups", "fsdp-groups", "bool", /*default=*/"true",
+           "Whether what FSDP gathers and reduces for one module's parameters is joined">,
     Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
            "Bytes of values alive at once above which all_gathers are issued again; 0: they aren't">,
   ];

@@ -3,6 +3,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -105,9 +106,27 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
       return emit() << "a unit attribute on 'tp.redistribute' is expected";
     return success();
   }
+  if (name == kFsdpGroupAttr) {
+    if (!isa<StringAttr>(attr.getValue()))
+      return emit() << "the FQN of a module, a string, is expected";
+    return success();
+  }
+  if (name == kBufferAttr) {
+    if (!isa<UnitAttr>(attr.getValue()))
+      return emit() << "a unit attribute is expected";
+    return success();
+  }
+  if (name == kPassAttr) {
+    auto number = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!number || !number.getType().isInteger(64))
+      return emit() << "the number of a pass over the model, an i64, is "
+                       "expected";
+    return success();
+  }
   return emit() << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
                    "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', "
-                   "'tp.redistributions', 'tp.arena_bytes' and 'tp.reshard'";
+                   "'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', "
+                   "'tp.fsdp_group', 'tp.pass' and 'tp.buffer'";
 }
 
 static LogicalResult verifyInterfaceAttr(Operation *op, Type type,

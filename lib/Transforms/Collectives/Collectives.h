@@ -105,9 +105,13 @@ FailureOr<unsigned> splitBetweenReductions(func::FuncOp program,
 /// operands each. Returns how many went.
 unsigned bucket(func::FuncOp program, int64_t bytes, bool gathers);
 
-/// Joins gathers of small parameters, up to `bytes` of results and a quarter of
-/// the largest parameter's each. Returns how many went.
-unsigned joinSmallParameters(func::FuncOp program, int64_t bytes);
+/// Gathers the parameters of each of FSDP's groups by one collective in each
+/// pass over the model. Returns how many went.
+unsigned joinGathers(func::FuncOp program);
+
+/// Reduces and scatters the gradients of each of FSDP's groups by one
+/// collective. Returns how many went.
+unsigned joinGradients(func::FuncOp program);
 
 /// Gathers again what would else be kept alive while more than `bytes` of
 /// values are. Returns how often.

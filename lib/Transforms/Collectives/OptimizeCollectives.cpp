@@ -21,9 +21,6 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::collectives;
 
-/// Bytes of small parameters that are gathered together.
-constexpr int64_t kMaxJoined = 1 << 20;
-
 namespace {
 
 struct OptimizeCollectives
@@ -109,11 +106,15 @@ struct OptimizeCollectives
           failed(forEach(simplify)))
         return failure();
     }
+    if (fsdpGroups && (failed(forEach([&](func::FuncOp program) {
+                         return count(numJoined, joinGathers(program));
+                       })) ||
+                       failed(forEach([&](func::FuncOp program) {
+                         return count(numJoined, joinGradients(program));
+                       }))))
+      return failure();
     if (bucketBytes > 0 && failed(forEach([&](func::FuncOp program) {
-          (void)count(numJoined, bucket(program, bucketBytes, bucketGathers));
-          return count(
-              numJoined,
-              bucketGathers ? 0 : joinSmallParameters(program, kMaxJoined));
+          return count(numJoined, bucket(program, bucketBytes, bucketGathers));
         })))
       return failure();
     if (memoryLimit > 0 && failed(forEach([&](func::FuncOp program) {

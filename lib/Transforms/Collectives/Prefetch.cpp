@@ -28,14 +28,24 @@ struct Unit {
 };
 } // namespace
 
+/// The first op that computes with what is gathered, beyond what cuts a joined
+/// gather's result into the parameters.
 static Operation *getFirstUser(const Unit &unit) {
   Operation *first = nullptr;
-  for (AllGatherOp gather : unit.gathers)
-    for (Operation *user : gather->getUsers()) {
-      Operation *ancestor = getAncestor(gather->getBlock(), user);
+  SmallVector<Operation *> worklist(unit.gathers.begin(), unit.gathers.end());
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    for (Operation *user : op->getUsers()) {
+      if (isa<nn::ReshapeOp, nn::SliceOp, nn::TransposeOp>(user) &&
+          user->getBlock() == op->getBlock()) {
+        worklist.push_back(user);
+        continue;
+      }
+      Operation *ancestor = getAncestor(unit.gathers.front()->getBlock(), user);
       if (!first || ancestor->isBeforeInBlock(first))
         first = ancestor;
     }
+  }
   return first;
 }
 

@@ -44,9 +44,20 @@ static bool waitsToFree(Operation &op) {
   return start && frees(start.getCollective());
 }
 
-/// The earliest op that the collective may stand before.
+/// Whether a parameter is gathered.
+static bool isOfParameters(CollectiveOpInterface op) {
+  llvm::SmallSetVector<Operation *, 8> ops;
+  return isa<AllGatherOp>(op.getOperation()) &&
+         collectOfParameters(op->getOperand(0), ops);
+}
+
+/// The earliest op that the collective may stand before. Parameters could be
+/// gathered at any time, and take memory from then on: they stay where they
+/// were prefetched to.
 static Operation *getEarliest(CollectiveOpInterface op) {
   Operation *earliest = op;
+  if (isOfParameters(op))
+    return earliest;
   bool isFreeing = frees(op);
   for (Operation *before = op->getPrevNode(); before;
        before = before->getPrevNode()) {

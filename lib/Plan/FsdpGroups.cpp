@@ -1,0 +1,212 @@
+//===- FsdpGroups.cpp - which parameters FSDP moves together --------------===//
+//
+// PyTorch's fully_shard makes one group of the parameters of each module that
+// it is called on, less those of modules inside that it was called on before.
+// Its users call it on a model's blocks and then on the root. Where a plan
+// doesn't name the blocks, they are what is numbered: the modules of a list, or
+// siblings whose names differ in a number at their end.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FsdpGroups.h"
+#include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Plan/Pattern.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+/// Bytes of whole parameters that make a group where a model has no blocks; the
+/// bucket_cap_mb of DistributedDataParallel.
+constexpr int64_t kGroupBytes = 25 << 20;
+
+namespace {
+
+/// A module, or what only contains modules, such as nn.ModuleList.
+struct Node {
+  /// Empty where it isn't called.
+  StringRef className;
+  bool hasParameters = false;
+  std::map<std::string, Node> children;
+
+  bool isLeaf() const {
+    return llvm::none_of(
+        children, [](auto &child) { return child.second.hasParameters; });
+  }
+};
+
+class GroupFinder {
+public:
+  GroupFinder(ModuleOp model, CheckedPlan &plan) : plan(plan) {
+    model.walk([&](Operation *op) {
+      if (auto module = dyn_cast<nn::ModuleOp>(op)) {
+        tree.addModule(module.getFqn());
+        modules.insert(module.getFqn());
+        getNode(module.getFqn()).className = module.getClassName();
+      } else if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+        if (!parameter->hasAttr(kBufferAttr))
+          addParameter(parameter);
+      }
+    });
+  }
+
+  LogicalResult run(const DataAxis *axis) {
+    if (axis->modules) {
+      if (failed(takeModules(*axis->modules)))
+        return failure();
+    } else {
+      for (bool mayBeLeaves : {false, true})
+        if (heads.empty())
+          findBlocks(root, "", mayBeLeaves);
+      if (heads.empty()) {
+        takeBuckets();
+        return success();
+      }
+    }
+    for (nn::ParameterOp parameter : parameters)
+      setGroup(parameter, getHead(parameter.getFqn()));
+    return success();
+  }
+
+private:
+  Node &getNode(StringRef fqn) {
+    Node *node = &root;
+    for (StringRef token : llvm::split(fqn, '.'))
+      if (!token.empty())
+        node = &node->children[token.str()];
+    return *node;
+  }
+
+  void addParameter(nn::ParameterOp parameter) {
+    if (!names.insert(parameter.getFqn()).second)
+      return;
+    parameters.push_back(parameter);
+    Node *node = &root;
+    node->hasParameters = true;
+    for (StringRef token : llvm::split(getHolder(parameter.getFqn()), '.'))
+      if (!token.empty()) {
+        node = &node->children[token.str()];
+        node->hasParameters = true;
+      }
+  }
+
+  static StringRef getHolder(StringRef parameter) {
+    size_t dot = parameter.rfind('.');
+    return dot == StringRef::npos ? StringRef() : parameter.take_front(dot);
+  }
+
+  void setGroup(nn::ParameterOp parameter, StringRef group) {
+    plan.fsdpGroups[parameter.getFqnAttr()] =
+        StringAttr::get(parameter.getContext(), group);
+  }
+
+  /// The innermost head that has the parameter; the root's FQN is empty.
+  StringRef getHead(StringRef parameter) const {
+    StringRef module = getHolder(parameter);
+    while (!module.empty() && !heads.contains(module))
+      module = getHolder(module);
+    return module;
+  }
+
+  LogicalResult takeModules(ArrayRef<ModulePattern> patterns) {
+    bool valid = true;
+    for (const ModulePattern &pattern : patterns) {
+      bool matched = pattern.text.empty();
+      for (StringRef module : modules.keys())
+        if (matchFqn(pattern.text, module)) {
+          heads.insert(module);
+          matched = true;
+        }
+      if (matched)
+        continue;
+      valid = false;
+      emitError(pattern.loc)
+          << "modules: pattern '" << pattern.text << "' matches no module: "
+          << tree.explainMismatch(pattern.text, MatchMode::Fnmatch);
+    }
+    return success(valid);
+  }
+
+  /// Takes the outermost numbered modules as blocks. Those without modules
+  /// inside are layers of one only where there is nothing else.
+  void findBlocks(const Node &node, const std::string &fqn, bool mayBeLeaves) {
+    std::map<std::string, SmallVector<const Node *>> bySeries;
+    for (auto &[name, child] : node.children)
+      if (llvm::isDigit(name.back()))
+        bySeries[getSeries(name)].push_back(&child);
+    for (auto &[name, child] : node.children) {
+      if (!child.hasParameters)
+        continue;
+      std::string path = fqn.empty() ? name : fqn + "." + name;
+      if (llvm::isDigit(name.back()) &&
+          areBlocks(getSeries(name), bySeries[getSeries(name)], mayBeLeaves))
+        heads.insert(path);
+      else
+        findBlocks(child, path, mayBeLeaves);
+    }
+  }
+
+  static std::string getSeries(StringRef name) {
+    return name.rtrim("0123456789").str();
+  }
+
+  static bool areBlocks(StringRef series, ArrayRef<const Node *> members,
+                        bool mayBeLeaves) {
+    auto isAlike = [&](const Node *member) {
+      return !member->className.empty() &&
+             member->className == members.front()->className;
+    };
+    bool areAlike = members.size() > 1 && llvm::all_of(members, isAlike);
+    if (mayBeLeaves)
+      return series.empty() && areAlike;
+    return (series.empty() || areAlike) &&
+           llvm::none_of(members, [](const Node *member) {
+             return member->hasParameters && member->isLeaf();
+           });
+  }
+
+  /// Without blocks, what is read one after another is a group, up to some
+  /// size. One group alone is the root's.
+  void takeBuckets() {
+    StringRef group;
+    int64_t bytes = 0;
+    for (nn::ParameterOp parameter : parameters) {
+      RankedTensorType type = parameter.getType();
+      int64_t own = type.getNumElements() *
+                    static_cast<int64_t>(
+                        llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+      if (bytes + own > kGroupBytes && bytes != 0) {
+        group = parameter.getFqn();
+        bytes = 0;
+      }
+      bytes += own;
+      setGroup(parameter, group);
+    }
+  }
+
+  CheckedPlan &plan;
+  ModuleTree tree;
+  Node root;
+  llvm::StringSet<> modules, names;
+  /// In the order in which the model reads them first.
+  SmallVector<nn::ParameterOp> parameters;
+  /// The modules, beside the root, that have a group.
+  llvm::StringSet<> heads;
+};
+
+} // namespace
+
+LogicalResult plan::findFsdpGroups(ModuleOp model, CheckedPlan &plan) {
+  const DataAxis *axis = nullptr;
+  for (const DataAxis &data : plan.file.data)
+    if (data.style == DataAxis::FSDP && (!axis || data.modules)) {
+      if (axis && axis->modules)
+        return emitError(data.loc)
+               << "modules are named for another mesh dimension already; a "
+                  "parameter is in one group over all of them";
+      axis = &data;
+    }
+  return axis ? GroupFinder(model, plan).run(axis) : success();
+}

@@ -1,0 +1,18 @@
+//===- FsdpGroups.h - which parameters FSDP moves together ------*- C++ -*-===//
+
+#ifndef TP_LIB_PLAN_FSDPGROUPS_H
+#define TP_LIB_PLAN_FSDPGROUPS_H
+
+#include "tp/Plan/Plan.h"
+
+namespace mlir::tp::plan {
+
+/// Finds the group of each parameter: the innermost of the modules that the
+/// plan names, or else of the model's blocks, that has it, or the root. Emits
+/// an error at the plan's line and column for each pattern that matches no
+/// module.
+LogicalResult findFsdpGroups(ModuleOp model, CheckedPlan &plan);
+
+} // namespace mlir::tp::plan
+
+#endif // TP_LIB_PLAN_FSDPGROUPS_H

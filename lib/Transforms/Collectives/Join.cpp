@@ -1,0 +1,265 @@
+//===- Join.cpp - Several collectives as one ------------------------------===//
+//
+// Collectives of one kind, group and element type are flattened, concatenated,
+// moved at once, and taken apart again. Each moves as many bytes as before;
+// what is saved is the time that a collective takes however small it is.
+//
+//   %2 = tp.all_reduce sum %0           %2 = nn.concat (nn.reshape %0),
+//                                                      (nn.reshape %1)
+//   %3 = tp.all_reduce sum %1           %3 = tp.all_reduce sum %2
+//                                       %4 = nn.reshape (nn.slice %3 …), …
+//
+// Of gathers and reduce-scatters, row r of the buffer is what rank r gives, or
+// gets. Where blocks are uneven, all are filled up with zeros to the size of
+// the first one, as PyTorch's FSDP does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Join.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Blocks.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::collectives;
+
+namespace {
+
+/// How a tensor is gathered or scattered.
+struct Split {
+  int64_t dim, ranks;
+  /// The size of the largest block along `dim`.
+  int64_t blockSize;
+};
+
+} // namespace
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// The split of a gather or a reduce-scatter; nullopt where the blocks, each
+/// filled up to the largest one, don't make up the whole in order.
+static std::optional<Split> getSplit(Operation *op) {
+  auto gather = dyn_cast<AllGatherOp>(op);
+  auto scatter = dyn_cast<ReduceScatterOp>(op);
+  if (!gather && !scatter)
+    return std::nullopt;
+  AxisListAttr axes = gather ? gather.getAxes() : scatter.getAxes();
+  int64_t dim = gather ? gather.getDim() : scatter.getDim();
+  RankedTensorType whole =
+      typeOf(gather ? op->getResult(0) : op->getOperand(0));
+  if (!axes.getSegments().empty())
+    return std::nullopt;
+  auto collective = cast<CollectiveOpInterface>(op);
+  MeshOp mesh = lookupMesh(op, collective.getMeshAttr());
+  int64_t size = whole.getDimSize(dim);
+  // Further axes cut each block anew.
+  int64_t blockSize = size;
+  for (AxisRefAttr axis : axes.getAxes())
+    blockSize = llvm::divideCeilSigned(blockSize, mesh.getAxesSize(axis));
+  int64_t ranks = mesh.getAxesSize(axes.getAxes());
+  if (axes.getAxes().size() > 1 && blockSize * ranks != size)
+    return std::nullopt;
+  return Split{dim, ranks, blockSize};
+}
+
+std::optional<JoinKey> collectives::getJoinKey(Operation *op, bool mayFill) {
+  if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op))
+    return std::nullopt;
+  bool isReduced = isa<AllReduceOp>(op);
+  RankedTensorType whole =
+      typeOf(isa<AllGatherOp>(op) ? op->getResult(0) : op->getOperand(0));
+  std::optional<Split> split = getSplit(op);
+  if (whole.getNumElements() == 0 || (!isReduced && !split))
+    return std::nullopt;
+  if (!isReduced && !mayFill &&
+      split->blockSize * split->ranks != whole.getDimSize(split->dim))
+    return std::nullopt;
+  NamedAttrList meaning(getMeaning(op));
+  meaning.erase("dim");
+  meaning.set("op",
+              StringAttr::get(op->getContext(), op->getName().getStringRef()));
+  return JoinKey(meaning.getDictionary(op->getContext()),
+                 whole.getElementType());
+}
+
+namespace {
+
+class Joiner {
+public:
+  explicit Joiner(ArrayRef<CollectiveOpInterface> list)
+      : members(list), b(members.back()), loc(members.back().getLoc()) {}
+
+  void run() {
+    CollectiveOpInterface first = members.front(), last = members.back();
+    remarkRewrite(last, "Bucket",
+                  std::to_string(members.size()) + " " +
+                      last.getCollectiveKind().str() + " joined");
+    SmallVector<Value> parts;
+    if (isa<AllReduceOp>(first.getOperation()))
+      parts = reduce();
+    else if (isa<AllGatherOp>(first.getOperation()))
+      parts = gather();
+    else
+      parts = scatter();
+    for (auto [member, part] : llvm::zip_equal(members, parts))
+      member->getResult(0).replaceAllUsesWith(part);
+    for (CollectiveOpInterface member : members)
+      member.erase();
+  }
+
+private:
+  SmallVector<Value> reduce() {
+    auto first = cast<AllReduceOp>(members.front().getOperation());
+    SmallVector<Value> flat;
+    for (CollectiveOpInterface member : members) {
+      Value operand = member->getOperand(0);
+      flat.push_back(
+          buildReshape(b, loc, operand, {typeOf(operand).getNumElements()}));
+    }
+    auto reduced = AllReduceOp::create(
+        b, loc, concat(flat, 0), first.getKind(), first.getMeshAttr(),
+        first.getAxes(), StringAttr(), StringAttr(), IntegerAttr());
+    inherit(reduced, members);
+    SmallVector<Value> parts;
+    int64_t offset = 0;
+    for (CollectiveOpInterface member : members) {
+      RankedTensorType type = typeOf(member->getResult(0));
+      Value part =
+          buildSlice(b, loc, reduced, 0, offset, type.getNumElements());
+      parts.push_back(buildReshape(b, loc, part, type.getShape()));
+      offset += type.getNumElements();
+    }
+    return parts;
+  }
+
+  SmallVector<Value> gather() {
+    auto first = cast<AllGatherOp>(members.front().getOperation());
+    SmallVector<Value> flat;
+    for (CollectiveOpInterface member : members) {
+      Split split = *getSplit(member);
+      Value block = fill(member->getOperand(0), split.dim, split.blockSize);
+      flat.push_back(
+          buildReshape(b, loc, block, {typeOf(block).getNumElements()}));
+    }
+    Value all = concat(flat, 0);
+    int64_t ranks = getSplit(first)->ranks;
+    int64_t size = typeOf(all).getDimSize(0);
+    auto gathered = AllGatherOp::create(
+        b, loc, typeOf(all).clone({ranks * size}), all, b.getI64IntegerAttr(0),
+        first.getMeshAttr(), first.getAxes(), StringAttr(), StringAttr(),
+        IntegerAttr());
+    inherit(gathered, members);
+    Value rows = buildReshape(b, loc, gathered, {ranks, size});
+    SmallVector<Value> parts;
+    int64_t offset = 0;
+    for (CollectiveOpInterface member : members) {
+      Split split = *getSplit(member);
+      RankedTensorType whole = typeOf(member->getResult(0));
+      SmallVector<int64_t> shape(whole.getShape());
+      shape[split.dim] = split.blockSize;
+      shape.insert(shape.begin(), ranks);
+      int64_t own = ShapedType::getNumElements(shape) / ranks;
+      Value part =
+          buildReshape(b, loc, buildSlice(b, loc, rows, 1, offset, own), shape);
+      // The ranks' dimension comes before the one that is gathered.
+      part = moveDim(part, 0, split.dim);
+      shape.assign(whole.getShape().begin(), whole.getShape().end());
+      shape[split.dim] = ranks * split.blockSize;
+      part = buildReshape(b, loc, part, shape);
+      parts.push_back(cut(part, split.dim, whole.getDimSize(split.dim)));
+      offset += own;
+    }
+    return parts;
+  }
+
+  SmallVector<Value> scatter() {
+    auto first = cast<ReduceScatterOp>(members.front().getOperation());
+    int64_t ranks = getSplit(first)->ranks;
+    SmallVector<Value> rows;
+    for (CollectiveOpInterface member : members) {
+      Split split = *getSplit(member);
+      Value whole =
+          fill(member->getOperand(0), split.dim, ranks * split.blockSize);
+      SmallVector<int64_t> shape(typeOf(whole).getShape());
+      shape[split.dim] = split.blockSize;
+      shape.insert(shape.begin() + split.dim, ranks);
+      whole = moveDim(buildReshape(b, loc, whole, shape), split.dim, 0);
+      rows.push_back(buildReshape(
+          b, loc, whole, {ranks, typeOf(whole).getNumElements() / ranks}));
+    }
+    Value all = concat(rows, 1);
+    int64_t size = typeOf(all).getDimSize(1);
+    auto scattered = ReduceScatterOp::create(
+        b, loc, typeOf(all).clone({1, size}), all, first.getKind(),
+        b.getI64IntegerAttr(0), first.getMeshAttr(), first.getAxes(),
+        StringAttr(), StringAttr(), IntegerAttr());
+    inherit(scattered, members);
+    Value flat = buildReshape(b, loc, scattered, {size});
+    SmallVector<Value> parts;
+    int64_t offset = 0;
+    for (CollectiveOpInterface member : members) {
+      Split split = *getSplit(member);
+      RankedTensorType block = typeOf(member->getResult(0));
+      SmallVector<int64_t> shape(block.getShape());
+      shape[split.dim] = split.blockSize;
+      int64_t own = ShapedType::getNumElements(shape);
+      Value part =
+          buildReshape(b, loc, buildSlice(b, loc, flat, 0, offset, own), shape);
+      parts.push_back(cut(part, split.dim, block.getDimSize(split.dim)));
+      offset += own;
+    }
+    return parts;
+  }
+
+  Value concat(ArrayRef<Value> parts, int64_t dim) {
+    RankedTensorType type = typeOf(parts.front());
+    int64_t size = 0;
+    for (Value part : parts)
+      size += typeOf(part).getDimSize(dim);
+    return nn::ConcatOp::create(b, loc, resize(type, dim, size), parts, dim);
+  }
+
+  /// `value` with zeros behind it along `dim`.
+  Value fill(Value value, int64_t dim, int64_t size) {
+    RankedTensorType type = typeOf(value);
+    int64_t missing = size - type.getDimSize(dim);
+    if (missing == 0)
+      return value;
+    RankedTensorType rest = resize(type, dim, missing);
+    Value zeros =
+        nn::ConstantOp::create(b, loc, cast<ElementsAttr>(b.getZeroAttr(rest)));
+    return concat({value, zeros}, dim);
+  }
+
+  Value cut(Value value, int64_t dim, int64_t size) {
+    if (typeOf(value).getDimSize(dim) == size)
+      return value;
+    return buildSlice(b, loc, value, dim, 0, size);
+  }
+
+  Value moveDim(Value value, int64_t from, int64_t to) {
+    if (from == to)
+      return value;
+    RankedTensorType type = typeOf(value);
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    permutation.erase(permutation.begin() + from);
+    permutation.insert(permutation.begin() + to, from);
+    SmallVector<int64_t> shape;
+    for (int64_t dim : permutation)
+      shape.push_back(type.getDimSize(dim));
+    return nn::TransposeOp::create(b, loc, type.clone(shape), value,
+                                   permutation);
+  }
+
+  SmallVector<CollectiveOpInterface> members;
+  OpBuilder b;
+  Location loc;
+};
+
+} // namespace
+
+void collectives::join(ArrayRef<CollectiveOpInterface> members) {
+  Joiner(members).run();
+}
