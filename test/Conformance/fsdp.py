@@ -94,13 +94,14 @@ class Vision(nn.Module):
 
     def __init__(self, size=16):
         super().__init__()
-        self.patches = nn.Conv2d(3, size, 4, 4)
+        self.patches = nn.Linear(48, size)
         self.token, self.positions = nn.Parameter(torch.randn(1, 1, size)), nn.Parameter(torch.randn(1, 5, size))
         self.blocks = nn.Sequential(*(Block(size, 32) for _ in range(2)))
         self.head = nn.Sequential(nn.LayerNorm(size), nn.Linear(size, 10))
 
     def forward(self, x):
-        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = x.view(x.shape[0], 3, 2, 4, 2, 4).permute(0, 2, 4, 1, 3, 5).reshape(x.shape[0], 4, 48)
+        x = self.patches(x)
         x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.positions
         return self.head(self.blocks(x)[:, 0])
 
@@ -212,11 +213,11 @@ def get_rows():
     for name, (make, inputs, modules) in get_models().items():
         row = lambda what, **more: Row(f"{name}{what}", make, inputs, **{"modules": modules, **more})
         yield row("")
-        yield row(", resharded", reshard=True)
         yield row(", kept", reshard=False)
-        yield row(", clipped", clip=0.1, optimizer="AdamW")
-        yield row(", accumulated", accumulate=2)
+        yield row(", accumulated, clipped", accumulate=2, clip=0.1, optimizer="AdamW")
     decoder = lambda what, **more: Row(f"decoder{what}", Decoder, make_tokens, **{"modules": ["layers.*"], **more})
+    yield decoder(", resharded", reshard=True)
+    yield decoder(", clipped", clip=0.1)
     yield decoder(", accumulated 4 times, clipped", accumulate=4, clip=0.1)
     yield decoder(", accumulated, kept", accumulate=4, reshard=False)
     yield decoder(", recomputed", checkpoint=["layers.*"])

@@ -162,7 +162,7 @@ data_parallel: {dp: {style: fsdp, modules: [{net1: fsdp}]}}
 //--- modules-unmatched.yaml
 mesh: {a: 2, b: 2}
 data_parallel:
-# CHECK: :[[#@LINE+1]]:30: error: modules: pattern 'nett1' matches no module: did you mean 'net1'?
+# CHECK: :[[#@LINE+1]]:30: error: modules: pattern 'nett1' matches no module: no submodule 'nett1' in the root module; did you mean 'net1'?
   a: {style: fsdp, modules: [nett1, net2]}
 
 //--- modules-twice.yaml
