@@ -65,6 +65,8 @@ private:
     if (failed(prepareControlFlow(function, config.computeType &&
                                                 !config.computeType.isF32())))
       return failure();
+    // Gradients are added up in one order, whoever shares a parameter.
+    shareParameters(getBlock(), /*onlyFsdp=*/false);
     for (auto op : getBlock().getOps<nn::ParameterOp>())
       parameters[op.getFqnAttr()].push_back(op);
     if (failed(checkPatterns(config, modules,
@@ -200,14 +202,10 @@ private:
       sum = sum ? add(b, sum, value) : value;
     };
     addTo(totalLoss, gradients.loss);
-    for (auto &[fqn, ops] : trained) {
-      Value own;
-      for (nn::ParameterOp op : ops) // several where modules share it
+    for (auto &[fqn, ops] : trained)
+      for (nn::ParameterOp op : ops)
         if (Value gradient = gradients.of.lookup(op))
-          addTo(own, gradient);
-      if (own)
-        addTo(sums[fqn], own);
-    }
+          addTo(sums[fqn], gradient);
     return success();
   }
 

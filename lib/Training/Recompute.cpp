@@ -102,10 +102,13 @@ Value tp::readAgain(OpBuilder &builder, Value value, int64_t pass) {
   auto again =
       nn::RecomputeOp::create(builder, value.getLoc(), value.getType(), value);
   again->setAttr(kPassAttr, builder.getI64IntegerAttr(pass));
-  // A parameter that is split is gathered anew.
-  auto parameter = value.getDefiningOp<nn::ParameterOp>();
-  if (Attribute sharding =
-          parameter ? parameter->getAttr(kShardingAttr) : Attribute())
+  // A parameter that is split is gathered anew, in another type too.
+  Operation *source = value.getDefiningOp();
+  if (isa_and_nonnull<nn::CastOp>(source))
+    source = source->getOperand(0).getDefiningOp();
+  if (Attribute sharding = isa_and_nonnull<nn::ParameterOp>(source)
+                               ? source->getAttr(kShardingAttr)
+                               : Attribute())
     again->setAttr(kShardingAttr, sharding);
   return again;
 }

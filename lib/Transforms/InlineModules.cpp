@@ -4,6 +4,7 @@
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_INLINEMODULES
@@ -29,35 +30,45 @@ static void inlineModule(nn::ModuleOp module) {
   module.erase();
 }
 
-/// Where modules share a parameter that FSDP splits, it is read, and gathered,
-/// once for all of them.
-static void shareParameters(Block &block) {
-  DenseMap<StringAttr, nn::ParameterOp> first;
-  DenseMap<std::pair<Value, Attribute>, RedistributeOp> gathered;
+/// What FSDP gathers of `parameter` is gathered by the first op that does.
+static void shareGathers(nn::ParameterOp parameter) {
+  DenseMap<Attribute, RedistributeOp> gathered;
+  SmallVector<RedistributeOp> all;
+  for (Operation *user : parameter->getUsers())
+    if (auto gather = dyn_cast<RedistributeOp>(user);
+        gather && gather->getBlock() == parameter->getBlock())
+      all.push_back(gather);
+  llvm::sort(all, [](RedistributeOp a, RedistributeOp b) {
+    return a->isBeforeInBlock(b);
+  });
+  for (RedistributeOp gather : all) {
+    RedistributeOp &first = gathered[gather.getSharding()];
+    if (!first) {
+      first = gather;
+      continue;
+    }
+    gather.replaceAllUsesWith(first.getResult());
+    gather.erase();
+  }
+}
+
+void tp::shareParameters(Block &block, bool onlyFsdp) {
+  llvm::MapVector<StringAttr, nn::ParameterOp> first;
   for (auto parameter :
        llvm::make_early_inc_range(block.getOps<nn::ParameterOp>())) {
-    if (!parameter->hasAttr(kFsdpGroupAttr))
+    if (onlyFsdp && !parameter->hasAttr(kFsdpGroupAttr))
       continue;
     nn::ParameterOp &known = first[parameter.getFqnAttr()];
-    if (!known)
+    if (!known) {
       known = parameter;
-    for (Operation *user : llvm::make_early_inc_range(parameter->getUsers())) {
-      auto gather = dyn_cast<RedistributeOp>(user);
-      if (!gather || gather->getBlock() != &block)
-        continue;
-      RedistributeOp &other = gathered[{known, gather.getSharding()}];
-      if (!other) {
-        other = gather;
-        continue;
-      }
-      gather.replaceAllUsesWith(other.getResult());
-      gather.erase();
-    }
-    if (known == parameter)
       continue;
+    }
     parameter.replaceAllUsesWith(known.getResult());
     parameter.erase();
   }
+  for (auto &[fqn, parameter] : first)
+    if (parameter->hasAttr(kFsdpGroupAttr))
+      shareGathers(parameter);
 }
 
 void tp::inlineModules(Operation *root) {
@@ -66,7 +77,7 @@ void tp::inlineModules(Operation *root) {
       [](nn::ModuleOp module) { inlineModule(module); });
   root->walk([](FunctionOpInterface function) {
     if (!function.isExternal())
-      shareParameters(function.getFunctionBody().front());
+      shareParameters(function.getFunctionBody().front(), /*onlyFsdp=*/true);
   });
 }
 

@@ -411,6 +411,8 @@ def check(row, expected, tools, folder, options=""):
     found = collections.Counter(
         entry["kind"] for entry in report["collectives"] if math.prod(entry["shape"]) > 2)  # the loss, and the norm
     text = ", ".join(f"{number} {kind}" for kind, number in sorted(found.items())) or "none"
+    if row.compute == "bf16":  # norms' gradients are summed in f32, where PyTorch rounds them first
+        expected = expected | {RS: 2 * expected[RS]}
     if more := {kind: number for kind, number in found.items() if number > expected.get(kind, 0)}:
         raise Failure(f"{text}, but PyTorch has {expected}: {more}")
 

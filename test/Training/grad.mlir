@@ -126,7 +126,7 @@ func.func @every_third() -> tensor<f32> {
 // CHECK: %[[HEAD:.*]] = nn.outer_sum %{{.*}}, %[[X]]
 // CHECK-NOT: nn.outer_sum
 // CHECK: %[[TABLE:.*]] = nn.scatter_add_rows
-// CHECK: %[[G:.*]] = nn.add %[[TABLE]], %[[HEAD]]
+// CHECK: %[[G:.*]] = nn.add %[[HEAD]], %[[TABLE]]
 // CHECK: return %{{.*}}, %[[G]]
 func.func @tied(%ids: tensor<4xi64>) -> (tensor<f32> {tp.name = "loss"}) {
   %w0 = nn.parameter "embed" : tensor<10x8xf32>

@@ -18,6 +18,11 @@ void inlineModules(Operation *root);
 /// there is differentiated any more.
 void removeStopGradients(Operation *root);
 
+/// Where ops of `block` read the same parameter, the first of them reads it for
+/// all, and what FSDP gathers of it is gathered once. `onlyFsdp`: only of
+/// parameters that FSDP splits (`tp.fsdp_group`).
+void shareParameters(Block &block, bool onlyFsdp);
+
 /// The one mesh of `module`; fails with an error where there are several, gives
 /// null where there is none.
 FailureOr<MeshOp> getMesh(ModuleOp module);
