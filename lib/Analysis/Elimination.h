@@ -148,6 +148,8 @@ private:
   }
   /// The variables that `variable` shared a factor with.
   Variables eliminate(unsigned variable);
+  void shiftCosts(unsigned variable,
+                  llvm::MutableArrayRef<llvm::SmallVector<unsigned, 4>> parts);
   void eliminatePart(unsigned variable, llvm::ArrayRef<unsigned> part,
                      llvm::ArrayRef<unsigned> scope);
 

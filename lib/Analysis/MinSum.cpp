@@ -111,16 +111,9 @@ const MinSum::FactorLists &MinSum::getGiven() {
 /// have been eliminated together.
 constexpr unsigned kNoChoice = ~0u;
 
-/// The sum of `parts` over `scope`, minimised over `variable`, which isn't in
-/// it.
-const MinSum::Message &MinSum::eliminate(unsigned variable,
-                                         llvm::ArrayRef<unsigned> parts,
-                                         llvm::ArrayRef<unsigned> scope) {
-  // Variables by their place in the scope; the eliminated one stands last.
-  auto getPlace = [&](unsigned other) -> unsigned {
-    return llvm::find(scope, other) - scope.begin();
-  };
-  // A word has a table and the places of its first variables, or further ones.
+/// A word has a table and the places of its first variables, or further ones.
+WordList MinSum::getKey(unsigned variable, llvm::ArrayRef<unsigned> parts,
+                        llvm::ArrayRef<unsigned> scope) const {
   WordList key = {domains[variable], scope.size()};
   for (unsigned part : parts) {
     key.push_back(factors[part].table);
@@ -130,21 +123,25 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
         key.push_back(0);
         free = sizeof(Word);
       }
-      key.back() = key.back() << CHAR_BIT | getPlace(other);
+      // The eliminated variable stands last.
+      key.back() =
+          key.back() << CHAR_BIT | (llvm::find(scope, other) - scope.begin());
       --free;
     }
   }
-  auto [number, isNew] = messageNumbers.insert(key);
-  if (!isNew)
-    return messages[number];
+  return key;
+}
 
+/// Calls `visit`, for each combination of values of `scope`, with what the
+/// values of `variable`, which isn't in it, cost by the sum of `parts`.
+void MinSum::forEachRow(
+    unsigned variable, llvm::ArrayRef<unsigned> parts,
+    llvm::ArrayRef<unsigned> scope,
+    llvm::function_ref<void(llvm::ArrayRef<CommunicationCost>)> visit) const {
   size_t numPlaces = scope.size(), numValues = domains[variable];
-  Table result;
   size_t numEntries = 1;
-  for (unsigned other : scope) {
-    result.dims.push_back(domains[other]);
+  for (unsigned other : scope)
     numEntries *= domains[other];
-  }
   // How far a step of each place, and of the variable, leads in each part; and
   // where the entry begins.
   struct Part {
@@ -159,10 +156,10 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
     Part operand{table.costs.data(), llvm::SmallVector<size_t>(numPlaces + 1)};
     size_t stride = 1, level = 0;
     for (size_t i = table.dims.size(); i-- > 0; stride *= table.dims[i]) {
-      unsigned place = getPlace(getScope(part)[i]);
+      size_t place = llvm::find(scope, getScope(part)[i]) - scope.begin();
       operand.strides[place] = stride;
       if (place < numPlaces)
-        level = std::max<size_t>(level, place + 1);
+        level = std::max(level, place + 1);
     }
     levels[level].push_back(std::move(operand));
   }
@@ -173,6 +170,8 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
     std::vector<CommunicationCost> &row = rows[level];
     if (level > 0)
       llvm::copy(rows[level - 1], row.begin());
+    else
+      llvm::fill(row, CommunicationCost());
     for (const Part &part : levels[level]) {
       const CommunicationCost *at = part.costs + part.base;
       size_t step = part.strides[numPlaces];
@@ -184,22 +183,9 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
   };
   for (size_t level = 0; level <= numPlaces; ++level)
     addUp(level);
-  result.costs.reserve(numEntries);
-  Message &message = messages.emplace_back();
-  message.choices.reserve(numEntries);
   llvm::SmallVector<unsigned> place(numPlaces, 0);
-  CommunicationCost least = CommunicationCost::infinite();
   for (size_t entry = 0; entry < numEntries; ++entry) {
-    CommunicationCost best = CommunicationCost::infinite();
-    unsigned choice = kNoChoice;
-    for (auto [value, cost] : llvm::enumerate(rows[numPlaces]))
-      if (!cost.isInfinite() && cost < best) {
-        best = cost;
-        choice = value;
-      }
-    result.costs.push_back(best);
-    message.choices.push_back(choice);
-    least = std::min(least, best);
+    visit(rows[numPlaces]);
     // The next entry, and the rows that it changes.
     for (size_t i = numPlaces; i-- > 0;) {
       bool carries = ++place[i] == domains[scope[i]];
@@ -215,12 +201,64 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
       place[i] = 0;
     }
   }
+}
+
+/// The sum of `parts` over `scope`, minimised over `variable`, which isn't in
+/// it.
+const MinSum::Message &MinSum::eliminate(unsigned variable,
+                                         llvm::ArrayRef<unsigned> parts,
+                                         llvm::ArrayRef<unsigned> scope) {
+  auto [number, isNew] = messageNumbers.insert(getKey(variable, parts, scope));
+  if (!isNew)
+    return messages[number];
+
+  Table result;
+  size_t numEntries = 1;
+  for (unsigned other : scope) {
+    result.dims.push_back(domains[other]);
+    numEntries *= domains[other];
+  }
+  result.costs.reserve(numEntries);
+  Message &message = messages.emplace_back();
+  message.choices.reserve(numEntries);
+  CommunicationCost least = CommunicationCost::infinite();
+  forEachRow(variable, parts, scope,
+             [&](llvm::ArrayRef<CommunicationCost> row) {
+               CommunicationCost best = CommunicationCost::infinite();
+               unsigned choice = kNoChoice;
+               for (auto [value, cost] : llvm::enumerate(row))
+                 if (!cost.isInfinite() && cost < best) {
+                   best = cost;
+                   choice = value;
+                 }
+               result.costs.push_back(best);
+               message.choices.push_back(choice);
+               least = std::min(least, best);
+             });
   if (!least.isInfinite())
     for (CommunicationCost &cost : result.costs)
       cost = cost - least;
   message.constant = least;
   message.table = intern(std::move(result));
   return message;
+}
+
+/// What each value of `variable` costs at least by the sum of `parts`.
+const std::vector<CommunicationCost> &
+MinSum::getMarginals(unsigned variable, llvm::ArrayRef<unsigned> parts,
+                     llvm::ArrayRef<unsigned> scope) {
+  auto [number, isNew] = marginalNumbers.insert(getKey(variable, parts, scope));
+  if (isNew) {
+    auto &least = marginals.emplace_back(domains[variable],
+                                         CommunicationCost::infinite());
+    forEachRow(variable, parts, scope,
+               [&](llvm::ArrayRef<CommunicationCost> row) {
+                 for (auto [known, cost] : llvm::zip_equal(least, row))
+                   if (!cost.isInfinite() && cost < known)
+                     known = cost;
+               });
+  }
+  return marginals[number];
 }
 
 /// Variables whose elimination leaves few entries fall where they stand; then
@@ -246,6 +284,40 @@ void MinSum::Elimination::eliminatePart(unsigned variable,
   isActive.push_back(!scope.empty());
   for (unsigned other : scope)
     append(other, factors.size() - 1);
+}
+
+/// Each part would choose the value of `variable` that is cheapest for itself.
+/// What a value costs at least is moved between them until it is the same in
+/// all (Flerova, Ihler, Dechter and Otten, "Mini-bucket elimination with moment
+/// matching", 2011): the sum of the parts stays what it is, and what they agree
+/// on is counted.
+void MinSum::Elimination::shiftCosts(
+    unsigned variable,
+    llvm::MutableArrayRef<llvm::SmallVector<unsigned, 4>> parts) {
+  size_t numValues = domains[variable];
+  int64_t numParts = parts.size();
+  std::vector<std::vector<CommunicationCost>> costs;
+  for (const auto &part : parts)
+    costs.push_back(
+        problem.getMarginals(variable, part, getScope(variable, part)));
+  for (size_t value = 0; value < numValues; ++value) {
+    CommunicationCost sum;
+    for (const auto &own : costs)
+      sum += own[value];
+    // What is impossible for one part is so for all.
+    CommunicationCost mean = sum.isInfinite() ? sum : sum / numParts;
+    CommunicationCost rest = sum.isInfinite() ? sum : sum - mean * numParts;
+    for (auto [index, own] : llvm::enumerate(costs))
+      own[value] = sum.isInfinite() ? CommunicationCost()
+                                    : (index ? mean : mean + rest) - own[value];
+  }
+  for (auto [part, own] : llvm::zip_equal(parts, costs)) {
+    part.push_back(factors.size());
+    factors.push_back({problem.intern({{domains[variable]}, std::move(own)}), 1,
+                       problem.scopes.size()});
+    problem.scopes.push_back(variable);
+    isActive.push_back(false);
+  }
 }
 
 MinSum::Elimination::Variables
@@ -277,6 +349,8 @@ MinSum::Elimination::eliminate(unsigned variable) {
       part->push_back(factor);
   }
   isExact &= parts.size() < 2;
+  if (parts.size() > 1)
+    shiftCosts(variable, parts);
   for (const auto &part : parts)
     eliminatePart(variable, part, getScope(variable, part));
   if (parts.size() > 1)

@@ -255,7 +255,7 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
 /// can do the same, for the same.
 bool Propagation::Impl::makeProblem(int64_t priority, bool isExhaustive) {
   problem = std::make_unique<MinSum>();
-  isSharingCut = graph->hasCutDomains = false;
+  isSharingCut = false;
   edgeTables.clear();
   flowNumbers = {};
   flowKinds.clear();
@@ -313,9 +313,8 @@ bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
                    ? problem->solve(options.maxEntries)
                    : problem->solveGreedily();
   }
-  // What is shared but isn't known to be may be counted twice; what isn't
-  // considered may be cheaper.
-  if (isSharingCut || graph->hasCutDomains)
+  // What is shared but isn't known to be may be counted twice.
+  if (isSharingCut)
     solution.lowerBound = {};
   return true;
 }

@@ -124,8 +124,6 @@ public:
   unsigned numOps = 0;
   /// The first node of each part that is there, and the one after the last.
   SmallVector<unsigned> partNodes;
-  /// Whether an op had too many strategies to consider all of them.
-  mutable bool hasCutDomains = false;
 
 private:
   LogicalResult addFunction(func::FuncOp function, unsigned instance,

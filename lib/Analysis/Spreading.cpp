@@ -312,7 +312,6 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
       space.getDomain(node.rule, choices, before, extendsBefore);
   if (domain->strategies.size() <= kMaxExhaustive)
     return domain;
-  hasCutDomains = true;
   return space.getDomain(node.rule, withBefore(getSpread(node).choices), before,
                          extendsBefore);
 }

@@ -411,8 +411,8 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
                        remark::RemarkOpts::name("Gap").category("tp-propagate"))
           << remark::reason(
                  "the search was bounded: {0} bytes of communication "
-                 "and latency at most over the optimum",
-                 gap.volume);
+                 "and latency at most over the optimum of {1} or more",
+                 gap.volume, propagation.getLowerBound().volume);
   }
 
   LogicalResult write(SmallVector<Propagation::Function> functions,

@@ -168,6 +168,27 @@ TEST_P(RandomMinSum, BoundsWhatIsTooLarge) {
   EXPECT_GT(numInexact, 10);
 }
 
+/// Two parts that want different values: each alone is free, both together
+/// cost what one of them must give up.
+TEST(MinSum, ShiftsCostsBetweenParts) {
+  MinSum problem;
+  unsigned x = problem.addVariable(2);
+  CommunicationCost cost{0, 10, 10, 1, 0};
+  TableId wantsFirst = problem.addTable({2, 2}, {{}, {}, cost, cost});
+  TableId wantsSecond = problem.addTable({2, 2}, {cost, cost, {}, {}});
+  for (TableId table : {wantsFirst, wantsSecond, wantsFirst, wantsSecond}) {
+    unsigned other = problem.addVariable(2);
+    problem.addFactor(table, {x, other});
+    // It isn't eliminated first.
+    for (unsigned i = 0; i < 3; ++i)
+      problem.addFactor(problem.addTable({2, 2}, {{}, {}, {}, {}}),
+                        {other, problem.addVariable(2)});
+  }
+  MinSum::Solution solution = problem.solve(4);
+  EXPECT_EQ(solution.cost, cost * 2);
+  EXPECT_EQ(solution.lowerBound, cost * 2);
+}
+
 TEST_P(RandomMinSum, GreedyIsAnAssignment) {
   RandomProblems problems(3);
   int numWorse = 0;

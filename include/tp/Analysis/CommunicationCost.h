@@ -40,7 +40,10 @@ struct CommunicationCost {
   /// The same, but that an infinite sum may not equal `infinite()`: for inner
   /// loops.
   void addUnlessInfinite(const CommunicationCost &other) {
-    parameterBytes = std::min(parameterBytes + other.parameterBytes, kInfinite);
+    // A finite cost may be negative, as a difference of costs is.
+    parameterBytes = std::max(parameterBytes, other.parameterBytes) >= kInfinite
+                         ? kInfinite
+                         : parameterBytes + other.parameterBytes;
     volume += other.volume;
     bytes += other.bytes;
     collectives += other.collectives;
@@ -63,6 +66,11 @@ struct CommunicationCost {
       return a;
     return {a.parameterBytes * n, a.volume * n, a.bytes * n, a.collectives * n,
             a.work * n};
+  }
+  /// Member by member, rounded towards zero; finite.
+  friend CommunicationCost operator/(const CommunicationCost &a, int64_t n) {
+    return {a.parameterBytes / n, a.volume / n, a.bytes / n, a.collectives / n,
+            a.work / n};
   }
 
   std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t> asTuple() const {

@@ -4,9 +4,9 @@
 // them cost together: which assignment costs least in sum? Solved exactly by
 // variable elimination (Dechter, "Bucket elimination: a unifying framework for
 // reasoning", 1999) wherever the intermediate tables stay small. Where they
-// don't, a bucket is split into mini-buckets (Dechter and Rish, 2003), which
-// bounds the optimum from below; the assignment found is improved locally, and
-// the gap is known.
+// don't, a bucket is split into mini-buckets (Dechter and Rish, 2003), with costs
+// shifted between them, which bounds the optimum from below; the assignment
+// found is improved locally, and the gap is known.
 //
 // Tables are unique by content and normalised, and each elimination step is
 // computed once for equal tables: a graph that repeats a part, as the layers of
@@ -20,6 +20,7 @@
 #include "tp/Analysis/CommunicationCost.h"
 #include "tp/Analysis/ListTable.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <deque>
 #include <map>
@@ -117,8 +118,17 @@ private:
     return llvm::ArrayRef(scopes).slice(factors[factor].begin,
                                         factors[factor].size);
   }
+  WordList getKey(unsigned variable, llvm::ArrayRef<unsigned> parts,
+                  llvm::ArrayRef<unsigned> scope) const;
+  void forEachRow(unsigned variable, llvm::ArrayRef<unsigned> parts,
+                  llvm::ArrayRef<unsigned> scope,
+                  llvm::function_ref<void(llvm::ArrayRef<CommunicationCost>)>
+                      visit) const;
   const Message &eliminate(unsigned variable, llvm::ArrayRef<unsigned> factors,
                            llvm::ArrayRef<unsigned> scope);
+  const std::vector<CommunicationCost> &
+  getMarginals(unsigned variable, llvm::ArrayRef<unsigned> parts,
+               llvm::ArrayRef<unsigned> scope);
   CommunicationCost lookUp(unsigned factor,
                            llvm::ArrayRef<unsigned> values) const;
   CommunicationCost evaluate(llvm::ArrayRef<unsigned> values) const;
@@ -151,8 +161,9 @@ private:
   /// Made when it is asked for first.
   FactorLists given;
   /// By tables, and how their variables correspond.
-  ListTable messageNumbers;
+  ListTable messageNumbers, marginalNumbers;
   std::deque<Message> messages;
+  std::deque<std::vector<CommunicationCost>> marginals;
 };
 
 } // namespace mlir::tp
