@@ -5,6 +5,7 @@
 #include "ProgramMatcher.h"
 #include "Rejoin.h"
 #include "Unbundle.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "tp/Dialect/NN/NN.h"
 
 using namespace mlir;
@@ -83,6 +84,21 @@ static std::optional<Equivalence> proveRestored(const ReferenceGraph &reference,
   return equivalence.mismatch ? std::nullopt : std::optional(equivalence);
 }
 
+/// The op, and all that depends on it, in the order of its function.
+static SmallVector<Operation *> getDependents(Operation *op) {
+  if (isa<func::FuncOp>(op))
+    return {};
+  SetVector<Operation *> slice;
+  getForwardSlice(op, &slice);
+  slice.insert(op);
+  SmallVector<Operation *> dependents;
+  op->getParentOfType<func::FuncOp>().walk([&](Operation *each) {
+    if (slice.contains(each) && !each->hasTrait<OpTrait::IsTerminator>())
+      dependents.push_back(each);
+  });
+  return dependents;
+}
+
 /// Tries one form of the reference after the other, and what its ops consist of
 /// last. Says of the first one why it isn't proven.
 static Equivalence proveAny(func::FuncOp reference, ArrayRef<Program> programs,
@@ -112,25 +128,29 @@ Equivalence tp::checkEquivalence(func::FuncOp reference,
   if (options.prove)
     equivalence = proveAny(reference, programs, mesh, options.otherForms);
   bool isProven = equivalence.verdict == Verdict::Proven;
+  if (equivalence.mismatch)
+    equivalence.executed = getDependents(equivalence.mismatch->op);
   if (!options.maxOperations || (isProven && !options.alwaysExecute) ||
       (equivalence.mismatch && equivalence.mismatch->isInterface))
     return equivalence;
 
-  ExactCheck check(reference, programs, mesh, options.maxOperations);
+  ExactCheck check(reference, programs, mesh, options.maxOperations, isProven);
   ExactCheck::Outcome outcome = check.run();
   equivalence.numOperations = check.getNumOperations();
+  equivalence.numInputs = check.getNumInputs();
   equivalence.reason = check.reason;
   equivalence.at = check.at;
   switch (outcome) {
   case ExactCheck::Outcome::Equal:
     if (!isProven)
-      equivalence.verdict = Verdict::Executed;
+      equivalence.verdict = Verdict::Tested;
     break;
   case ExactCheck::Outcome::NotExecuted:
     equivalence.numOperations = 0;
     break;
   case ExactCheck::Outcome::Different:
-    equivalence.verdict = Verdict::Different;
+    equivalence.verdict = Verdict::Refuted;
+    equivalence.inputs = check.printInputs();
     equivalence.result = check.result;
     if (check.result)
       equivalence.difference = check.difference;

@@ -8,16 +8,17 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Transforms/Utils.h"
-#include "llvm/Support/xxhash.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::exact;
 
 ExactCheck::ExactCheck(func::FuncOp reference, ArrayRef<Program> programs,
-                       MeshOp mesh, int64_t budget)
+                       MeshOp mesh, int64_t budget, bool isProven)
     : reference(reference), programs(programs), mesh(mesh), budget(budget),
-      session(mesh, budget), ranges(reference.getNumArguments()) {
+      session(mesh, budget), isProven(isProven) {
   byRank.resize(mesh.getNumRanks());
   for (const Program &program : programs)
     for (int64_t rank : program.ranks)
@@ -32,34 +33,12 @@ static std::string getName(BlockArgument argument) {
   return "argument " + std::to_string(argument.getArgNumber());
 }
 
-/// Numbers are large, small, or of either sign in turn, so that conditions come
-/// out both ways; what is an index is in its range always.
-Datum ExactCheck::makeInput(StringRef name, RankedTensorType type) {
-  Range range = ranges.lookup(name);
-  if (range.bound == Range().bound && point % 3) {
-    range.bound = 8;
-    range.low = point % 3 == 1 ? 0 : -8;
-  }
-  auto tensor = std::make_shared<Tensor>();
-  tensor->shape.assign(type.getShape().begin(), type.getShape().end());
-  int64_t size = exact::getNumElements(tensor->shape);
-  session.budget -= size;
+Datum ExactCheck::makeInput(StringRef name, RankedTensorType type,
+                            bool isParameter) {
+  session.budget -= type.getNumElements();
   if (session.budget < 0)
     return {};
-  tensor->data.resize(size);
-  uint64_t seed = llvm::xxHash64(name) + point;
-  Type element = type.getElementType();
-  bool isNumber = !isa<FloatType>(element) && !element.isInteger(1);
-  uint64_t low = isNumber ? range.low : 0;
-  uint64_t count = isa<FloatType>(element) ? kPrime
-                   : element.isInteger(1)
-                       ? 2
-                       : std::max<int64_t>(range.bound - range.low, 1);
-  uint64_t width = element.isInteger() ? element.getIntOrFloatBitWidth() : 64;
-  for (int64_t i = 0; i < size; ++i)
-    tensor->data[i] =
-        wrap(low + hash({seed, static_cast<uint64_t>(i)}) % count, width);
-  return {tensor, 0};
+  return {std::make_shared<Tensor>(inputs.make(name, type, isParameter)), {}};
 }
 
 /// A rank's block; of a Partial, contributions that make the value up.
@@ -81,11 +60,10 @@ Datum ExactCheck::getBlockOf(const Datum &whole, RankedTensorType type,
     auto part = std::make_shared<Tensor>(*block.tensor);
     for (auto [i, value] : llvm::enumerate(part->data)) {
       auto share = [&](int64_t of) {
-        uint64_t number = hash({value, static_cast<uint64_t>(of)});
-        return isFloat ? number : number % (1 << 20);
+        return inputs.getShare(value, of, isFloat);
       };
       if (partial.getKind() == ReductionKind::Product && index)
-        value = 1;
+        value = isFloat ? fromInteger(1) : Scalar{1};
       if (partial.getKind() != ReductionKind::Sum)
         continue;
       // The first rank has what the others leave.
@@ -95,10 +73,11 @@ Datum ExactCheck::getBlockOf(const Datum &whole, RankedTensorType type,
       }
       Scalar rest = value;
       for (int64_t other = 1; other < size; ++other)
-        rest = isFloat ? sub(rest, share(other)) : rest - share(other);
+        rest = isFloat ? sub(rest, share(other))
+                       : Scalar{rest.bits - share(other).bits};
       value = rest;
     }
-    block = {part, 0};
+    block = {part, {}};
   }
   return block;
 }
@@ -116,11 +95,14 @@ LogicalResult ExactCheck::runReference() {
       if (!argument.getType().isIntOrIndexOrFloat())
         return session.fail(reference, "an argument is no tensor or number");
       Datum one = makeInput(getName(argument),
-                            RankedTensorType::get({}, argument.getType()));
-      arguments.push_back({nullptr, one.tensor ? one.tensor->data[0] : 0});
+                            RankedTensorType::get({}, argument.getType()),
+                            /*isParameter=*/false);
+      arguments.push_back(
+          {nullptr, one.tensor ? one.tensor->data[0] : Scalar()});
       continue;
     }
-    arguments.push_back(makeInput(getName(argument), type));
+    arguments.push_back(
+        makeInput(getName(argument), type, /*isParameter=*/false));
     if (!arguments.back().tensor)
       return session.spend(reference, 0);
   }
@@ -128,64 +110,85 @@ LogicalResult ExactCheck::runReference() {
     Datum &value = parameters[cast<nn::ParameterOp>(op).getFqn()];
     if (!value.tensor)
       value = makeInput(cast<nn::ParameterOp>(op).getFqn(),
-                        cast<RankedTensorType>(op->getResult(0).getType()));
+                        cast<RankedTensorType>(op->getResult(0).getType()),
+                        /*isParameter=*/true);
     return value;
   };
   session.getParameter = getParameter;
+  session.meaning.isReference = true;
   whole = std::make_unique<Machine>(session, reference, 0, arguments);
   return success(whole->run() == Machine::Status::Finished);
 }
 
-/// Changes the integer inputs that indices come from which were out of range:
-/// below the bound first, then away from zero, of which something may be
-/// subtracted; false if that is of no use either.
-bool ExactCheck::narrow() {
-  bool narrowed = false;
-  for (auto [op, bound] : session.outOfRange) {
-    SmallVector<Value> worklist;
-    DenseSet<Value> seen;
-    auto push = [&](Operation *user, auto isIndex) {
-      for (Value operand : user->getOperands())
-        if (isIndex(operand) && seen.insert(operand).second)
-          worklist.push_back(operand);
-    };
-    auto isNumber = [](Value value) { return value.getType().isIntOrIndex(); };
-    auto isAny = [](Value value) {
-      return getElementTypeOrSelf(value).isIntOrIndex();
-    };
-    // Where an op takes its indices one by one, its tensors are data. One index
-    // of a few that are possible may be right by chance.
-    if (llvm::any_of(op->getOperands(), isNumber)) {
-      push(op, isNumber);
-      minPoints = 8;
-    } else {
-      push(op, isAny);
-    }
-    while (!worklist.empty()) {
-      Value value = worklist.pop_back_val();
-      std::string name;
-      if (auto parameter = value.getDefiningOp<nn::ParameterOp>()) {
-        name = parameter.getFqn();
-      } else if (Operation *producer = value.getDefiningOp()) {
-        push(producer, isAny);
-        continue;
-      } else if (auto argument = cast<BlockArgument>(value);
-                 argument.getOwner()->getParentOp() == reference) {
-        name = getName(argument);
-      } else {
-        continue;
-      }
-      Range &range = ranges[name];
-      if (range.bound > bound) {
-        range.bound = bound;
-        narrowed = true;
-      } else if (range.low < 4 && range.low + 1 < range.bound) {
-        ++range.low;
-        narrowed = true;
-      }
-    }
+/// The integer inputs that `op` takes indices from.
+SmallVector<std::string> ExactCheck::getInputs(Operation *op) {
+  SmallVector<std::string> names;
+  SmallVector<Value> worklist;
+  DenseSet<Value> seen;
+  auto push = [&](Operation *user, auto isIndex) {
+    for (Value operand : user->getOperands())
+      if (isIndex(operand) && seen.insert(operand).second)
+        worklist.push_back(operand);
+  };
+  auto isNumber = [](Value value) { return value.getType().isIntOrIndex(); };
+  auto isAny = [](Value value) {
+    return getElementTypeOrSelf(value).isIntOrIndex();
+  };
+  // Where an op takes its indices one by one, its tensors are data. One index
+  // of a few that are possible may be right by chance.
+  if (llvm::any_of(op->getOperands(), isNumber)) {
+    push(op, isNumber);
+    minPoints = std::max<uint64_t>(minPoints, 8);
+  } else {
+    push(op, isAny);
   }
-  return narrowed;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (auto parameter = value.getDefiningOp<nn::ParameterOp>())
+      names.push_back(parameter.getFqn().str());
+    else if (Operation *producer = value.getDefiningOp())
+      push(producer, isAny);
+    else if (auto argument = cast<BlockArgument>(value);
+             argument.getOwner()->getParentOp() == reference)
+      names.push_back(getName(argument));
+  }
+  return names;
+}
+
+/// Changes the integer inputs that indices come from which were out of range:
+/// below the bound first, then without boundaries that are none of its indices,
+/// then away from zero, of which something may be subtracted; false if that is
+/// of no use either.
+bool ExactCheck::narrow() {
+  if (session.outOfRange.empty())
+    return false;
+  SmallVector<std::pair<std::string, int64_t>> indices;
+  bool isNarrowed = false;
+  for (auto [op, bound, index] : session.outOfRange)
+    for (const std::string &name : getInputs(op)) {
+      Inputs::Range &range = inputs.getRange(name);
+      indices.push_back({name, index});
+      if (range.bound <= bound)
+        continue;
+      range.bound = bound;
+      isNarrowed = true;
+    }
+  if (isNarrowed)
+    return true;
+  for (auto &[name, index] : indices)
+    isNarrowed |= inputs.exclude(name, index);
+  if (isNarrowed)
+    return true;
+  llvm::StringSet<> raised;
+  for (auto &[name, index] : indices) {
+    Inputs::Range &range = inputs.getRange(name);
+    if (!raised.insert(name).second || range.low >= 4 ||
+        range.low + 1 >= range.bound)
+      continue;
+    ++range.low;
+    isNarrowed = true;
+  }
+  return isNarrowed;
 }
 
 LogicalResult ExactCheck::runPrograms() {
@@ -214,11 +217,39 @@ LogicalResult ExactCheck::runPrograms() {
                             rank);
   };
   session.getParameter = getParameter;
+  session.meaning.isReference = false;
   auto finished = runRanks(session, byRank, blocks);
   if (failed(finished))
     return failure();
   machines = std::move(*finished);
   return success();
+}
+
+static std::string print(Scalar number, Type type) {
+  if (type.isInteger(1))
+    return number.bits ? "true" : "false";
+  if (!isa<FloatType>(type))
+    return std::to_string(number.getInt());
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.9g", getValue(number));
+  return text;
+}
+
+/// Whether numbers that aren't the same differ by more than rounding errors. An
+/// infinite number may be NaN when it is put together from several. Notes those
+/// that don't.
+bool ExactCheck::isDifferent(Scalar found, Scalar expected, Type element) {
+  if (!isa<FloatType>(element) || isProven ||
+      session.meaning.getMode() == Interpretation::Mode::Free)
+    return !(isa<FloatType>(element) && found.bits == kNaN &&
+             (expected.bits == kInfinity || expected.bits == kMinusInfinity));
+  if (found.bits == kNaN && !isFinite(expected))
+    return false;
+  if (!isFinite(found) || !isFinite(expected) ||
+      !areClose(getValue(found), getValue(expected)))
+    return true;
+  areSomeClose = true;
+  return false;
 }
 
 std::optional<Difference> ExactCheck::compare(const Datum &whole,
@@ -234,7 +265,7 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
       auto parts =
           llvm::map_to_vector(mesh.getGroupOf(rank, partial.getAxis()),
                               [&](int64_t member) { return before[member]; });
-      reduced[rank] = reduceParts(parts, partial.getKind(), element);
+      reduced[rank] = reduceParts(session, parts, partial.getKind(), element);
     }
   }
   ArrayRef<int64_t> shape = whole.tensor->shape;
@@ -246,7 +277,7 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
       if (numWrong)
         *numWrong = std::numeric_limits<int64_t>::max();
       if (!first)
-        first = Difference{rank, {}, {}};
+        first = Difference{rank, {}, {}, {}, {}};
       return first;
     }
     if (exact::getNumElements(size) == 0)
@@ -265,13 +296,16 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
       int64_t at = 0;
       for (size_t dim = 0; dim < index.size(); ++dim)
         at += positions[dim][index[dim]] * strides[dim];
-      if (reduced[rank].tensor->data[next++] == whole.tensor->data[at])
+      Scalar found = reduced[rank].tensor->data[next++];
+      Scalar expected = whole.tensor->data[at];
+      if (found.bits == expected.bits || !isDifferent(found, expected, element))
         continue;
       if (numWrong)
         ++*numWrong;
       if (first)
         continue;
-      first = Difference{rank, index, {}};
+      first = Difference{
+          rank, index, {}, print(found, element), print(expected, element)};
       for (size_t dim = 0; dim < index.size(); ++dim)
         first->global.push_back(positions[dim][index[dim]]);
       if (!numWrong)
@@ -279,6 +313,34 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
     } while (advance(index, size));
   }
   return first;
+}
+
+SmallVector<std::pair<std::string, std::string>> ExactCheck::printInputs() {
+  SmallVector<std::pair<std::string, std::string>> printed;
+  auto add = [&](const Twine &name, const Datum &datum, Type type) {
+    constexpr size_t kMany = 16;
+    std::string text;
+    if (!datum.tensor) {
+      text = print(datum.scalar, type);
+    } else {
+      ArrayRef<Scalar> data = datum.tensor->data;
+      for (Scalar element : data.take_front(kMany))
+        text += (text.empty() ? "[" : ", ") +
+                print(element, getElementTypeOrSelf(type));
+      text += data.size() > kMany ? ", ...]" : data.empty() ? "[]" : "]";
+    }
+    printed.push_back({name.str(), text});
+  };
+  for (BlockArgument argument : reference.getArguments())
+    if (argument.getArgNumber() < arguments.size())
+      add(getName(argument), arguments[argument.getArgNumber()],
+          argument.getType());
+  reference.walk([&](nn::ParameterOp op) {
+    auto it = parameters.find(op.getFqn());
+    if (it != parameters.end())
+      add("parameter '" + op.getFqn() + "'", it->second, op.getType());
+  });
+  return printed;
 }
 
 ExactCheck::Outcome ExactCheck::stop() {
@@ -332,38 +394,182 @@ Operation *ExactCheck::findNotEntered() {
   return found;
 }
 
-/// One point is enough for what runs always and everywhere; others are tried
-/// until all that may run has run.
+void ExactCheck::addBoundaries() {
+  if (session.meaning.usesRounding)
+    for (double whole : {0.0, 1.0, 2.0})
+      for (double number : {whole, whole + 0.5, -whole - 0.5})
+        inputs.addBoundary(number);
+  for (const auto &site : session.meaning.getSites())
+    for (const Site::Values &values : site->values)
+      if (values.areConstant())
+        for (uint64_t bits : values.bits)
+          inputs.addBoundary(llvm::bit_cast<double>(bits));
+}
+
+/// Where blocks of anything that has a placement begin.
+static void addBlockBoundaries(Inputs &inputs, func::FuncOp function,
+                               MeshOp mesh) {
+  auto add = [&](ShardingAttr sharding, TypeAttr type) {
+    auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : nullptr;
+    if (!sharding || !tensor || sharding.getRank() != tensor.getRank())
+      return;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      for (const auto &intervals :
+           getBlock(tensor.getShape(), sharding, mesh, rank))
+        for (Interval interval : intervals)
+          if (interval.offset)
+            inputs.addBoundary(interval.offset);
+  };
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    add(getArgSharding(function, i),
+        function.getArgAttrOfType<TypeAttr>(i, kGlobalTypeAttr));
+  function.walk([&](nn::ParameterOp op) {
+    add(op->getAttrOfType<ShardingAttr>(kShardingAttr),
+        op->getAttrOfType<TypeAttr>(kGlobalTypeAttr));
+  });
+}
+
+const Site *ExactCheck::findUntested() {
+  const Interpretation &meaning = session.meaning;
+  DenseSet<uint64_t> keys[2];
+  for (const auto &site : meaning.getSites())
+    for (uint64_t key : site->keys)
+      if (meaning.isSampled(key))
+        keys[site->isOfReference].insert(key);
+  for (const auto &site : meaning.getSites()) {
+    if (!meaning.isVarying(*site))
+      continue;
+    bool isAlone = llvm::any_of(site->keys, [&](uint64_t key) {
+      return meaning.isSampled(key) &&
+             !keys[!site->isOfReference].contains(key);
+    });
+    bool isTested = true;
+    switch (site->kind) {
+    case Site::Kind::Floats:
+      break;
+    case Site::Kind::Integers:
+      // What an op compares to do what it does is a part of its meaning.
+      if (site->isPartOf &&
+          !getElementTypeOrSelf(site->op->getResult(0)).isInteger(1))
+        break;
+      // No index is the number of rows: its neighbour is as near as may be.
+      isTested = isAlone ? site->sawEqual ||
+                               (site->sawNeighbours && inputs.hadBoundaries())
+                         : site->sawTrue && site->sawFalse;
+      break;
+    case Site::Kind::IntegerExtremum:
+      isTested = !isAlone || (site->sawLess && site->sawGreater);
+      break;
+    }
+    if (!isTested)
+      return site.get();
+  }
+  return nullptr;
+}
+
 ExactCheck::Outcome ExactCheck::run() {
+  Interpretation &meaning = session.meaning;
+  for (func::FuncOp function : byRank)
+    addBlockBoundaries(inputs, function, mesh);
+  Outcome outcome = runReal();
+  if (outcome != Outcome::Equal || isProven)
+    return outcome;
+  meaning.isNoting = false;
+  std::string number = std::to_string(numInputs);
+  if (const Site *site = findUntested()) {
+    at = site->op;
+    reason =
+        "none of " + number + " inputs meets the boundary of what it compares";
+    return Outcome::NotExecuted;
+  }
+  if (areSomeClose) {
+    at = nullptr;
+    reason = "numbers differ by as little as rounding errors do";
+    return Outcome::NotExecuted;
+  }
+  if (!meaning.usesOrder && !meaning.usesFunctions)
+    return outcome;
+  uint64_t numFree = meaning.usesOrder ? 4 : 2, numReal = numInputs;
+  bool isEqual = true;
+  for (uint64_t point = 0; point < numFree && isEqual; ++point)
+    isEqual = runAt(Interpretation::Mode::Free, point) == Outcome::Equal;
+  if (isEqual) {
+    numInputs = numReal;
+    return Outcome::Equal;
+  }
+  // Inputs may still show it.
+  session.clearError();
+  result.reset();
+  numInputs = numReal;
+  for (uint64_t point = numReal; point < 4 * Inputs::kNumPoints; ++point) {
+    outcome = runAt(Interpretation::Mode::Real, point);
+    if (outcome == Outcome::Different)
+      return outcome;
+    if (outcome == Outcome::NotExecuted)
+      break;
+  }
+  at = nullptr;
+  reason = "they agree on " + std::to_string(numInputs) +
+           " inputs, but compare, round or compute other numbers than the "
+           "reference does, so that others may tell them apart";
+  return Outcome::NotExecuted;
+}
+
+/// One point is enough for what runs always and everywhere; others are tried
+/// until all that may run has run, and where there are boundaries.
+ExactCheck::Outcome ExactCheck::runReal() {
   constexpr uint64_t kMaxPoints = 64;
+  Interpretation &meaning = session.meaning;
+  meaning.isNoting = true;
   for (uint64_t next = 0; next < kMaxPoints; ++next) {
-    Outcome outcome = runAt(next);
+    int64_t before = session.budget;
+    Outcome outcome = runAt(Interpretation::Mode::Real, next);
+    // What is proven is tried on what there is time for.
+    if (outcome == Outcome::NotExecuted && isProven && numInputs &&
+        session.budget < 0) {
+      reason.clear();
+      at = nullptr;
+      outcome = Outcome::Equal;
+      break;
+    }
     if (outcome != Outcome::Equal)
       return outcome;
+    inputs.endPoint();
+    addBoundaries();
     at = findNotEntered();
-    if (!at && next + 1 >= minPoints)
+    bool isCompared = meaning.usesOrder || !meaning.getSites().empty();
+    if (isCompared)
+      minPoints = std::max(minPoints, Inputs::kNumPoints);
+    // What follows takes some points, too.
+    bool isLast = session.budget < 6 * (before - session.budget);
+    if (!at && next + 1 >= minPoints &&
+        (!isCompared || isLast || inputs.hadBoundaries()))
       return Outcome::Equal;
   }
+  if (!at)
+    return Outcome::Equal;
   reason = "no inputs are found that run all of its regions";
   return Outcome::NotExecuted;
 }
 
-ExactCheck::Outcome ExactCheck::runAt(uint64_t inputs) {
-  point = inputs;
+ExactCheck::Outcome ExactCheck::runAt(Interpretation::Mode mode,
+                                      uint64_t point) {
+  inputs.setPoint(mode, point);
+  session.meaning.setPoint(mode, point);
   do {
     session.outOfRange.clear();
     if (failed(runReference()))
       return stop();
   } while (narrow());
   if (!session.outOfRange.empty()) {
-    at = session.outOfRange.front().first;
+    at = session.outOfRange.front().op;
     reason = "no inputs are found for which its indices are in range";
     return Outcome::NotExecuted;
   }
   if (failed(runPrograms()))
     return stop();
   if (!session.outOfRange.empty()) {
-    at = session.outOfRange.front().first;
+    at = session.outOfRange.front().op;
     reason = "an index is out of range that is in range in the reference";
     return Outcome::Different;
   }
@@ -371,8 +577,8 @@ ExactCheck::Outcome ExactCheck::runAt(uint64_t inputs) {
     auto type = dyn_cast<RankedTensorType>(reference.getResultTypes()[index]);
     if (!type) {
       for (auto [rank, machine] : llvm::enumerate(machines))
-        if (machine->getResults()[index].scalar !=
-            whole->getResults()[index].scalar) {
+        if (machine->getResults()[index].scalar.bits !=
+            whole->getResults()[index].scalar.bits) {
           reason = "result " + std::to_string(index) +
                    " is another number on "
                    "rank " +
@@ -397,6 +603,7 @@ ExactCheck::Outcome ExactCheck::runAt(uint64_t inputs) {
     result = index;
     return Outcome::Different;
   }
+  ++numInputs;
   return Outcome::Equal;
 }
 

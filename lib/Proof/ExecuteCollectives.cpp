@@ -13,42 +13,49 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::exact;
 
-static Scalar combine(ReductionKind kind, bool isFloat, Scalar a, Scalar b) {
-  auto less = [&]() {
-    return isFloat ? toSigned(a) < toSigned(b)
-                   : static_cast<int64_t>(a) < static_cast<int64_t>(b);
+static Scalar combine(Interpretation &meaning, ReductionKind kind, bool isFloat,
+                      Scalar a, Scalar b) {
+  auto isFirstLarger = [&]() {
+    return isFloat ? meaning.isFirstLarger(nullptr, a, b)
+                   : a.getInt() > b.getInt();
+  };
+  auto takeExtremum = [&](bool isLarger) {
+    for (Scalar each : {a, b})
+      if (isFloat && each.bits == kNaN)
+        return each;
+    return isFirstLarger() == isLarger ? a : b;
   };
   switch (kind) {
   case ReductionKind::Sum:
   case ReductionKind::Avg:
-    return isFloat ? add(a, b) : a + b;
+    return isFloat ? add(a, b) : Scalar{a.bits + b.bits};
   case ReductionKind::Max:
-    return less() ? b : a;
+    return takeExtremum(true);
   case ReductionKind::Min:
-    return less() ? a : b;
+    return takeExtremum(false);
   case ReductionKind::Product:
-    return isFloat ? mul(a, b) : a * b;
+    return isFloat ? mul(a, b) : Scalar{a.bits * b.bits};
   }
   llvm_unreachable("unknown reduction");
 }
 
-Datum exact::reduceParts(ArrayRef<Datum> parts, ReductionKind kind,
-                         Type element) {
+Datum exact::reduceParts(Session &session, ArrayRef<Datum> parts,
+                         ReductionKind kind, Type element) {
   bool isFloat = isa<FloatType>(element);
   auto result = std::make_shared<Tensor>(*parts.front().tensor);
   for (const Datum &part : parts.drop_front()) {
     if (!part.tensor || part.tensor->shape != result->shape)
       return {};
     for (auto [own, other] : llvm::zip_equal(result->data, part.tensor->data)) {
-      own = combine(kind, isFloat, own, other);
+      own = combine(session.meaning, kind, isFloat, own, other);
       if (!isFloat)
-        own = wrap(own, element.getIntOrFloatBitWidth());
+        own.bits = wrap(own.bits, element.getIntOrFloatBitWidth());
     }
   }
   if (kind == ReductionKind::Avg && isFloat)
     for (Scalar &value : result->data)
-      value = mul(value, inverse(parts.size()));
-  return {result, 0};
+      value = div(value, fromInteger(parts.size()));
+  return {result, {}};
 }
 
 /// The block of `op.getTo()` from the group's blocks of `op.getFrom()`.
@@ -76,7 +83,7 @@ static FailureOr<Datum> exchange(ExchangeOp op, int64_t rank,
       result->data[to] = source.data[from];
     } while (advance(index, transfer.size));
   }
-  return Datum{result, 0};
+  return Datum{result, {}};
 }
 
 FailureOr<SmallVector<Datum>>
@@ -111,11 +118,11 @@ exact::evaluateCollective(Session &session, ArrayRef<Operation *> ops,
         TypeSwitch<Operation *, Result>(op)
             .Case([&](AllGatherOp op) { return join(parts, op.getDim()); })
             .Case([&](AllReduceOp op) -> Result {
-              Datum sum = reduceParts(parts, op.getKind(), element);
+              Datum sum = reduceParts(session, parts, op.getKind(), element);
               return sum.tensor ? Result(sum) : Result(failure());
             })
             .Case([&](ReduceScatterOp op) -> Result {
-              Datum sum = reduceParts(parts, op.getKind(), element);
+              Datum sum = reduceParts(session, parts, op.getKind(), element);
               return sum.tensor ? Result(slice(sum, op.getDim()))
                                 : Result(failure());
             })

@@ -96,7 +96,7 @@ private:
       step.tensor = get(extract.getTensor()).tensor;
       for (Value i : extract.getIndices())
         step.operands.push_back(getSlot(i));
-    } else if (auto code = compile(inner)) {
+    } else if (auto code = compile(inner, session.meaning)) {
       step.kind = Step::Code;
       step.code = *code;
       for (Value operand : inner->getOperands())
@@ -143,17 +143,17 @@ private:
         break;
       }
       case Step::Index:
-        values[step.result] = loops[step.loop];
+        values[step.result] = {static_cast<uint64_t>(loops[step.loop])};
         break;
       case Step::Extract: {
         int64_t position = 0;
         bool inside = true;
         for (auto [size, slot] :
              llvm::zip_equal(step.tensor->shape, step.operands)) {
-          inside &= values[slot] < static_cast<uint64_t>(size);
-          position = position * size + values[slot];
+          inside &= values[slot].bits < static_cast<uint64_t>(size);
+          position = position * size + values[slot].getInt();
         }
-        values[step.result] = inside ? step.tensor->data[position] : 0;
+        values[step.result] = inside ? step.tensor->data[position] : Scalar();
         break;
       }
       case Step::For:
@@ -165,14 +165,14 @@ private:
   static void runFor(const Step &step, MutableArrayRef<Scalar> values,
                      ArrayRef<int64_t> loops) {
     auto at = [&](unsigned i) {
-      return static_cast<int64_t>(values[step.operands[i]]);
+      return values[step.operands[i]].getInt();
     };
     int64_t upper = at(1), by = std::max<int64_t>(at(2), 1);
     SmallVector<Scalar> state;
     for (unsigned slot : ArrayRef(step.operands).drop_front(3))
       state.push_back(values[slot]);
     for (int64_t i = at(0); i < upper; i += by) {
-      values[step.carried[0]] = i;
+      values[step.carried[0]] = {static_cast<uint64_t>(i)};
       for (size_t k = 0; k < state.size(); ++k)
         values[step.carried[k + 1]] = state[k];
       runSteps(step.inner, values, loops);
@@ -284,7 +284,7 @@ exact::evaluateLinalg(Session &session, linalg::LinalgOp op, GetDatum get) {
         outputs[i]->data[at[i]] = slots[body.yielded[i]];
     } while (advance(index, loops));
   return llvm::map_to_vector(
-      outputs, [](const std::shared_ptr<Tensor> &t) { return Datum{t, 0}; });
+      outputs, [](const std::shared_ptr<Tensor> &t) { return Datum{t, {}}; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -308,7 +308,7 @@ Datum exact::take(const Datum &from, int64_t dim,
       result->data.insert(result->data.end(), begin,
                           begin + interval.size * inner);
     }
-  return {result, 0};
+  return {result, {}};
 }
 
 Datum exact::concat(ArrayRef<Datum> parts, int64_t dim) {
@@ -324,7 +324,7 @@ Datum exact::concat(ArrayRef<Datum> parts, int64_t dim) {
       auto begin = part.tensor->data.begin() + i * size;
       result->data.insert(result->data.end(), begin, begin + size);
     }
-  return {result, 0};
+  return {result, {}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -345,7 +345,7 @@ static SmallVector<int64_t> getNumbers(ArrayRef<OpFoldResult> list,
   return llvm::map_to_vector(list, [&](OpFoldResult number) {
     if (auto constant = getConstantIntValue(number))
       return *constant;
-    return static_cast<int64_t>(get(cast<Value>(number)).scalar);
+    return get(cast<Value>(number)).scalar.getInt();
   });
 }
 
@@ -382,7 +382,7 @@ static FailureOr<int64_t> getPosition(Session &session, Operation *op,
                                       ValueRange indices, GetDatum get) {
   int64_t at = 0;
   for (auto [size, index] : llvm::zip_equal(shape, indices)) {
-    auto i = static_cast<int64_t>(get(index).scalar);
+    int64_t i = get(index).scalar.getInt();
     if (failed(session.keepInRange(op, i, size)))
       return failure();
     at = at * size + i;
@@ -400,7 +400,7 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
   auto reshape = [&](Value input) -> Result {
     auto result = makeTensor(op->getResult(0).getType());
     result->data = get(input).tensor->data;
-    return Datum{result, 0};
+    return Datum{result, {}};
   };
   return TypeSwitch<Operation *, Result>(op)
       .Case([&](arith::ConstantOp op) -> Result {
@@ -413,16 +413,16 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
         if (dense.isSplat())
           std::fill(result->data.begin(), result->data.end(),
                     result->data.empty()
-                        ? 0
+                        ? Scalar()
                         : getConstant(dense.getSplatValue<Attribute>()));
         else
           for (auto [element, value] :
                llvm::enumerate(dense.getValues<Attribute>()))
             result->data[element] = getConstant(value);
-        return Datum{result, 0};
+        return Datum{result, {}};
       })
       .Case([&](tensor::EmptyOp op) -> Result {
-        return Datum{makeTensor(op.getType()), 0};
+        return Datum{makeTensor(op.getType()), {}};
       })
       .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
           [&](auto op) { return reshape(op.getSrc()); })
@@ -432,19 +432,19 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
         auto result = makeTensor(op.getType());
         std::fill(result->data.begin(), result->data.end(),
                   get(op.getInput()).scalar);
-        return Datum{result, 0};
+        return Datum{result, {}};
       })
       .Case([&](tensor::FromElementsOp op) -> Result {
         auto result = makeTensor(op.getType());
         for (auto [i, element] : llvm::enumerate(op.getElements()))
           result->data[i] = get(element).scalar;
-        return Datum{result, 0};
+        return Datum{result, {}};
       })
       .Case([&](tensor::DimOp op) -> Result {
+        int64_t dim = get(op.getIndex()).scalar.getInt();
         return Datum{
             nullptr,
-            static_cast<Scalar>(
-                get(op.getSource()).tensor->shape[get(op.getIndex()).scalar])};
+            {static_cast<uint64_t>(get(op.getSource()).tensor->shape[dim])}};
       })
       .Case([&](tensor::ExtractOp op) -> Result {
         Datum from = get(op.getTensor());
@@ -460,7 +460,7 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
         if (failed(at))
           return Result(failure());
         result->data[*at] = get(op.getScalar()).scalar;
-        return Datum{result, 0};
+        return Datum{result, {}};
       })
       .Case([&](tensor::ExtractSliceOp op) -> Result {
         Datum from = get(op.getSource());
@@ -471,7 +471,7 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
                                 result->data.push_back(from.tensor->data[at]);
                               })))
           return Result(failure());
-        return Datum{result, 0};
+        return Datum{result, {}};
       })
       .Case([&](tensor::InsertSliceOp op) -> Result {
         auto result = std::make_shared<Tensor>(*get(op.getDest()).tensor);
@@ -481,7 +481,7 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
               result->data[at] = source.tensor->data[next++];
             })))
           return Result(failure());
-        return Datum{result, 0};
+        return Datum{result, {}};
       })
       .Case([&](tensor::ConcatOp op) -> Result {
         return concat(llvm::map_to_vector(op.getInputs(),
@@ -510,7 +510,7 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
               at += (index[i] + low[i]) * strides[i];
             result->data[at] = source.tensor->data[next++];
           } while (advance(index, source.tensor->shape));
-        return Datum{result, 0};
+        return Datum{result, {}};
       })
       .Default([](Operation *) -> Result { return std::nullopt; });
 }

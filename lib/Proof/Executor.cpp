@@ -9,6 +9,7 @@
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -60,7 +61,7 @@ LogicalResult Session::keepInRange(Operation *op, int64_t &index,
     return success();
   if (bound <= 0)
     return fail(op, "no index is in range");
-  outOfRange.push_back({op, bound});
+  outOfRange.push_back({op, bound, index});
   index = 0;
   return success();
 }
@@ -148,9 +149,9 @@ Machine::Status Machine::run(const Datum *received) {
 LogicalResult Machine::enter(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](scf::ForOp loop) {
-        auto lower = static_cast<int64_t>(get(loop.getLowerBound()).scalar);
-        auto upper = static_cast<int64_t>(get(loop.getUpperBound()).scalar);
-        auto step = static_cast<int64_t>(get(loop.getStep()).scalar);
+        int64_t lower = get(loop.getLowerBound()).scalar.getInt();
+        int64_t upper = get(loop.getUpperBound()).scalar.getInt();
+        int64_t step = get(loop.getStep()).scalar.getInt();
         SmallVector<Datum> carried = getAll(loop.getInitArgs());
         if (step <= 0)
           return session.fail(op, "its step isn't positive");
@@ -160,7 +161,7 @@ LogicalResult Machine::enter(Operation *op) {
             values[result] = datum;
           return success();
         }
-        carried.insert(carried.begin(), Datum{nullptr, Scalar(lower)});
+        carried.insert(carried.begin(), Datum{nullptr, {static_cast<uint64_t>(lower)}});
         if (failed(enterBlock(*loop.getBody(), op, carried)))
           return failure();
         frames.back().induction = lower;
@@ -169,7 +170,7 @@ LogicalResult Machine::enter(Operation *op) {
         return success();
       })
       .Case([&](scf::IfOp branch) {
-        Region &region = get(branch.getCondition()).scalar
+        Region &region = get(branch.getCondition()).scalar.bits
                              ? branch.getThenRegion()
                              : branch.getElseRegion();
         return region.empty() ? success() : enterBlock(region.front(), op, {});
@@ -209,7 +210,7 @@ LogicalResult Machine::leave(Operation *terminator) {
     int64_t next = frame.induction + frame.step;
     if (next >= frame.upper)
       return finish(yielded);
-    yielded.insert(yielded.begin(), Datum{nullptr, Scalar(next)});
+    yielded.insert(yielded.begin(), Datum{nullptr, {static_cast<uint64_t>(next)}});
     if (failed(enterBlock(*loop.getBody(), loop, yielded)))
       return failure();
     frames.back().induction = next;
@@ -221,7 +222,7 @@ LogicalResult Machine::leave(Operation *terminator) {
     if (!isa<scf::ConditionOp>(terminator))
       return enterBlock(loop.getBefore().front(), loop, yielded);
     ArrayRef<Datum> passed = ArrayRef(yielded).drop_front();
-    if (!yielded.front().scalar)
+    if (!yielded.front().scalar.bits)
       return finish(passed);
     return enterBlock(loop.getAfter().front(), loop, passed);
   }
@@ -248,7 +249,7 @@ LogicalResult Machine::evaluateScalars(Operation *op, const ScalarCode &code) {
       row[i] = operand.tensor->data[element];
     result->data[element] = code.function(row.data(), code);
   }
-  values[op->getResult(0)] = {result, 0};
+  values[op->getResult(0)] = {result, {}};
   return success();
 }
 
@@ -259,11 +260,14 @@ LogicalResult Machine::evaluateLowered(Operation *op) {
                                 "' has no meaning that could be executed");
   size_t numBefore = session.outOfRange.size();
   Machine machine(session, function, rank, getAll(op->getOperands()));
+  llvm::SaveAndRestore outer(
+      session.meaning.partOf,
+      session.meaning.partOf ? session.meaning.partOf : op);
   if (machine.run() != Status::Finished)
     return failure();
   // Seen from outside, it is the op that looks up.
   for (size_t i = numBefore; i < session.outOfRange.size(); ++i)
-    session.outOfRange[i].first = op;
+    session.outOfRange[i].op = op;
   for (auto [result, datum] :
        llvm::zip_equal(op->getResults(), machine.getResults()))
     values[result] = datum;
@@ -273,7 +277,7 @@ LogicalResult Machine::evaluateLowered(Operation *op) {
 static Datum makeScalarTensor(Scalar value) {
   auto tensor = std::make_shared<Tensor>();
   tensor->data.push_back(value);
-  return {tensor, 0};
+  return {tensor, {}};
 }
 
 /// The program may be one of several ranks, whose slices differ in shape.
@@ -308,11 +312,11 @@ LogicalResult Machine::evaluate(Operation *op) {
     values[op->getResult(0)] = **computed;
     return success();
   }
-  if (auto code = compile(op))
+  if (auto code = compile(op, session.meaning))
     return evaluateScalars(op, *code);
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     values[select] =
-        get(get(select.getCondition()).scalar ? select.getTrueValue()
+        get(get(select.getCondition()).scalar.bits ? select.getTrueValue()
                                               : select.getFalseValue());
     return success();
   }
@@ -332,20 +336,20 @@ LogicalResult Machine::evaluate(Operation *op) {
     Interval block =
         getDimBlock(offset.getSize(), offset.getAxes(), session.mesh, rank)
             .front();
-    values[offset] = makeScalarTensor(block.offset);
+    values[offset] = makeScalarTensor({static_cast<uint64_t>(block.offset)});
     return success();
   }
   if (auto local = dyn_cast<LocalSliceOp>(op))
     return slice(local);
   if (auto check = dyn_cast<tprt::CheckIndexOp>(op)) {
+    DenseSet<int64_t> found;
     for (Scalar index : get(check.getIndices()).tensor->data)
-      if (index >= static_cast<uint64_t>(check.getBound()) &&
+      if (index.bits >= static_cast<uint64_t>(check.getBound()) &&
           (!check.getIgnored() ||
-           index != static_cast<uint64_t>(*check.getIgnored()))) {
+           index.bits != static_cast<uint64_t>(*check.getIgnored())) &&
+          found.insert(index.getInt()).second)
         session.outOfRange.push_back(
-            {op, static_cast<int64_t>(check.getBound())});
-        break;
-      }
+            {op, static_cast<int64_t>(check.getBound()), index.getInt()});
     return success();
   }
   return evaluateLowered(op);

@@ -30,7 +30,7 @@ struct Tensor {
 /// A tensor, or a scalar.
 struct Datum {
   std::shared_ptr<const Tensor> tensor;
-  Scalar scalar = 0;
+  Scalar scalar = {};
 };
 
 int64_t getNumElements(ArrayRef<int64_t> shape);
@@ -43,10 +43,6 @@ Datum take(const Datum &from, int64_t dim, ArrayRef<Interval> positions);
 /// The tensors side by side; at least one.
 Datum concat(ArrayRef<Datum> parts, int64_t dim);
 
-/// The reduction of contributions, tensors of `element`; no tensor where their
-/// shapes differ.
-Datum reduceParts(ArrayRef<Datum> parts, ReductionKind kind, Type element);
-
 /// What the machines of one run share.
 struct Session {
   Session(MeshOp mesh, int64_t budget)
@@ -56,6 +52,7 @@ struct Session {
   MeshOp mesh;
   /// Scalar operations that may still be done; a run that needs more stops.
   int64_t budget;
+  Interpretation meaning;
   /// A rank's block of a parameter; no tensor where the op's type isn't one.
   llvm::function_ref<Datum(Operation *, int64_t rank)> getParameter;
 
@@ -64,10 +61,18 @@ struct Session {
   Operation *errorOp = nullptr;
   /// The blocks that were run, of all machines.
   DenseSet<Block *> entered;
-  /// Ops whose indices weren't all in range, and the smallest range.
-  SmallVector<std::pair<Operation *, int64_t>> outOfRange;
+  /// Ops with an index that isn't below a bound.
+  struct OutOfRange {
+    Operation *op;
+    int64_t bound, index;
+  };
+  SmallVector<OutOfRange> outOfRange;
 
   LogicalResult fail(Operation *op, const Twine &text);
+  void clearError() {
+    error.clear();
+    errorOp = nullptr;
+  }
   LogicalResult spend(Operation *op, int64_t operations);
   /// Notes where `index`, of `op`, isn't below `bound`, and makes it 0 to go
   /// on.
@@ -129,6 +134,10 @@ FailureOr<SmallVector<Datum>> evaluateLinalg(Session &session,
 /// nullopt where `op` is none that is known.
 std::optional<FailureOr<Datum>> evaluateTensor(Session &session, Operation *op,
                                                GetDatum get);
+/// The reduction of contributions, tensors of `element`; no tensor where their
+/// shapes differ.
+Datum reduceParts(Session &session, ArrayRef<Datum> parts, ReductionKind kind,
+                  Type element);
 /// What all ranks get from a collective that each issues as `ops`, by rank.
 FailureOr<SmallVector<Datum>> evaluateCollective(Session &session,
                                                  ArrayRef<Operation *> ops,

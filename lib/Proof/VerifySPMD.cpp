@@ -19,6 +19,7 @@
 #include "tp/Training/Passes.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
@@ -110,7 +111,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     bool proven = true;
     for (ArrayRef<func::FuncOp> functions : getPrograms(module))
       proven &= succeeded(verify(functions, *mesh, forms));
-    if (!proven || failed(writeReport()))
+    if (failed(writeReport()) || !proven)
       signalPassFailure();
     markAllAnalysesPreserved();
   }
@@ -242,21 +243,26 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       switch (result.verdict) {
       case Verdict::Proven:
         return "proven";
-      case Verdict::Executed:
-        return "executed";
-      case Verdict::Different:
-        return "different";
+      case Verdict::Tested:
+        return "tested";
+      case Verdict::Refuted:
+        return "refuted";
       case Verdict::Unproven:
         return "unproven";
       }
       llvm_unreachable("unknown verdict");
     };
+    llvm::json::Object executed;
+    for (auto &[op, count] : countExecuted(result))
+      executed[op] = count;
     llvm::json::Object object{{"function", name},
                               {"ranks", mesh.getNumRanks()},
                               {"verdict", verdict()},
                               {"ops_by_rule", result.numByRule},
                               {"helper_ops", result.numHelpers},
                               {"movements", result.numMovements},
+                              {"inputs", result.numInputs},
+                              {"ops_left_to_execution", std::move(executed)},
                               {"executed_operations", result.numOperations}};
     if (result.mismatch) {
       object["not_proven"] = llvm::json::Object{
@@ -264,7 +270,29 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
           {"fqn", getFqn(result.mismatch->op)},
           {"reason", result.mismatch->reason}};
     }
+    if (result.difference && result.verdict == Verdict::Refuted) {
+      llvm::json::Object values;
+      for (const auto &[input, value] : result.inputs)
+        values[input] = value;
+      object["counter_example"] = llvm::json::Object{
+          {"rank", result.difference->rank},
+          {"result", *result.result},
+          {"element", llvm::json::Array(result.difference->local)},
+          {"of_whole", llvm::json::Array(result.difference->global)},
+          {"found", result.difference->found},
+          {"expected", result.difference->expected},
+          {"inputs", std::move(values)}};
+    }
     return object;
+  }
+
+  /// How many ops of each name are left to execution, in their order.
+  static llvm::MapVector<StringRef, int64_t>
+  countExecuted(const Equivalence &result) {
+    llvm::MapVector<StringRef, int64_t> count;
+    for (Operation *op : result.executed)
+      ++count[op->getName().getStringRef()];
+    return count;
   }
 
   LogicalResult writeReport() {
@@ -296,21 +324,35 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
                            << result.numHelpers << " more as parts of them), "
                            << result.numMovements
                            << " movements by block algebra";
-    } else if (result.verdict == Verdict::Executed) {
-      describe(result.mismatch->op->emitRemark(), *result.mismatch, programs)
-          << "; executed instead";
+    } else if (result.verdict == Verdict::Tested) {
+      InFlightDiagnostic diag =
+          describe(acceptTested ? result.mismatch->op->emitRemark()
+                                : result.mismatch->op->emitError(),
+                   *result.mismatch, programs);
+      diag << "; tested instead: '" << first.getSymName() << "' gives what the "
+           << "reference gives on " << result.numInputs << " inputs, with "
+           << result.executed.size() << " ops left to execution (";
+      llvm::interleaveComma(countExecuted(result), diag, [&](auto &each) {
+        diag << each.second << " " << each.first;
+      });
+      diag << ")";
+      if (acceptTested)
+        return success();
+      diag.attachNote(first.getLoc())
+          << "'accept-tested' accepts programs that are only tested";
+      return diag;
     } else {
       return reportFailure(result, programs);
     }
     if (!result.reason.empty())
       (result.at ? result.at : module)->emitWarning()
-          << "the programs can't be executed over exact integers: "
+          << "the programs can't be executed: "
           << result.reason;
     if (result.numOperations)
       module->emitRemark()
           << "'" << first.getSymName() << "' is executed for "
-          << mesh.getNumRanks() << " ranks over exact integers, in "
-          << result.numOperations
+          << mesh.getNumRanks() << " ranks on " << result.numInputs
+          << " inputs, in " << result.numOperations
           << " scalar operations: all results are the blocks of the "
              "reference's";
     return success();
@@ -328,14 +370,13 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (result.verdict == Verdict::Unproven) {
       if (!result.reason.empty())
         diag.attachNote(result.at ? result.at->getLoc() : first.getLoc())
-            << "nor can the programs be executed over exact integers: "
-            << result.reason;
+            << "nor can the programs be tested: " << result.reason;
       return diag;
     }
     auto attach = [&](Operation *at, const Twine &what,
                       const Difference &difference) {
       Diagnostic &note = diag.attachNote(at->getLoc());
-      note << "executed over exact integers: on rank " << difference.rank;
+      note << "refuted by execution: on rank " << difference.rank;
       if (difference.global.empty()) {
         note << ", " << what << " has another shape than the block";
         return;
@@ -344,7 +385,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       llvm::interleaveComma(difference.local, note);
       note << "] of " << what << " isn't element [";
       llvm::interleaveComma(difference.global, note);
-      note << "] of what the reference computes";
+      note << "] of what the reference computes: it is " << difference.found
+           << ", not " << difference.expected;
     };
     if (result.differenceAtOp)
       attach(mismatch.op, "this op's result", *result.differenceAtOp);
@@ -353,7 +395,14 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
              "result " + Twine(*result.result), *result.difference);
     else
       diag.attachNote(result.at ? result.at->getLoc() : first.getLoc())
-          << "executed over exact integers: " << result.reason;
+          << "refuted by execution: " << result.reason;
+    if (!result.inputs.empty()) {
+      Diagnostic &note = diag.attachNote(first.getLoc());
+      note << "with these inputs: ";
+      llvm::interleaveComma(result.inputs, note, [&](auto &each) {
+        note << each.first << " = " << each.second;
+      });
+    }
     return diag;
   }
 

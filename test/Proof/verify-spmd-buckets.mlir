@@ -21,7 +21,7 @@
 // RUN: sed -e 's/nn.transpose \(%[0-9]*\) \[1, 0, 2\] : tensor<4x4x4xf32>/nn.transpose \1 [2, 0, 1] : tensor<4x4x4xf32>/' %t.mlir > %t.order.mlir
 // RUN: not tp-opt %t.order.mlir --tp-verify-spmd=reference=%s -o /dev/null 2>&1 | FileCheck %s --check-prefix=WRONG
 // WRONG: error: not proven
-// WRONG: note: executed over exact integers: on rank 0, element
+// WRONG: note: refuted by execution: on rank 0, element
 
 tp.mesh @mesh(tp = 4)
 

@@ -19,7 +19,7 @@
 // RUN: sed -e 's/nn.concat \(%[0-9]*\), \(%[0-9]*\) dim 0/nn.concat \2, \1 dim 0/' %t.mlir > %t.order.mlir
 // RUN: not tp-opt %t.order.mlir --tp-verify-spmd=reference=%s -o /dev/null 2>&1 | FileCheck %s --check-prefix=WRONG
 // WRONG: error: not proven
-// WRONG: note: executed over exact integers: on rank 0, element
+// WRONG: note: refuted by execution: on rank 0, element
 
 tp.mesh @mesh(tp = 2)
 

@@ -7,7 +7,7 @@
 // DEFINE: %{verify} = tp-opt %t.bad.mlir --tp-verify-spmd=reference=%s -o /dev/null
 
 // CHECK: remark: 'row_parallel' is proven for 4 ranks: 4 ops by rule (0 more as parts of them), 1 movements by block algebra
-// CHECK: remark: 'row_parallel' is executed for 4 ranks over exact integers, in {{[0-9]+}} scalar operations: all results are the blocks of the reference's
+// CHECK: remark: 'row_parallel' is executed for 4 ranks on {{[0-9]+}} inputs, in {{[0-9]+}} scalar operations: all results are the blocks of the reference's
 // CHECK: remark: 'gathered' is proven
 // A masked lookup is made of many ops.
 // CHECK: remark: 'table' is proven for 4 ranks: 2 ops by rule (19 more as parts of them), 1 movements by block algebra
@@ -19,6 +19,7 @@
 // JSON: "executed_operations": {{[1-9][0-9]*}}
 // JSON: "function": "row_parallel"
 // JSON: "helper_ops": 0
+// JSON: "inputs": {{[1-9][0-9]*}}
 // JSON: "movements": 1
 // JSON: "ops_by_rule": 4
 // JSON: "ranks": 4
@@ -29,12 +30,25 @@ tp.mesh @mesh(dp = 2, tp = 2)
 
 // A missing reduction.
 // RUN: sed -e '/tp.all_reduce sum %2 over/d; s/nn.add %3, %1/nn.add %2, %1/' %t.mlir > %t.bad.mlir
-// RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s report=%t.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: FileCheck %s --check-prefix=MISSING-JSON --input-file %t.json
 // MISSING: error: not proven, of 'row': with operands that are (Replicate, Partial(sum)), (Replicate, Replicate), the reference's op is to be computed otherwise
 // MISSING-NEXT: %4 = nn.add
 // MISSING: verify-spmd.mlir:{{.*}}: note: the reference computes this here
-// MISSING: note: executed over exact integers: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes
-// MISSING: note: executed over exact integers: on rank 0, element [0, 0] of result 0 isn't element [0, 0] of what the reference computes
+// MISSING: note: refuted by execution: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes
+// MISSING: note: refuted by execution: on rank 0, element [0, 0] of result 0 isn't element [0, 0] of what the reference computes: it is {{[-.0-9e]+}}, not {{[-.0-9e]+}}
+// MISSING: note: with these inputs: argument 0 = [{{[-.0-9e]+}}, {{.*}}, ...], parameter 'w' = [{{.*}}, ...], parameter 'b' = [{{.*}}]
+
+// MISSING-JSON: "counter_example": {
+// MISSING-JSON: "element": [
+// MISSING-JSON: "expected": "
+// MISSING-JSON: "found": "
+// MISSING-JSON: "inputs": {
+// MISSING-JSON-NEXT: "argument 0": "[
+// MISSING-JSON: "of_whole": [
+// MISSING-JSON: "rank": 0,
+// MISSING-JSON: "result": 0
+// MISSING-JSON: "verdict": "refuted"
 
 // A wrong group.
 // RUN: sed -e 's/sum %2 over @mesh {tp}/sum %2 over @mesh {dp}/' %t.mlir > %t.bad.mlir
@@ -61,19 +75,32 @@ func.func @row_parallel(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: error: not proven: rank 0 gets elements 0 to 1, 4 to 5, 2 to 3, 6 to 7 of dimension 0 in this order, and no placement gives the ranks such blocks
 // ORDER-NEXT: tp.all_gather
-// ORDER: note: executed over exact integers: on rank 0, element [2, 0] of this op's result isn't element [2, 0] of what the reference computes
+// ORDER: note: refuted by execution: on rank 0, element [2, 0] of this op's result isn't element [2, 0] of what the reference computes
 
-// What is right and can't be proven is executed; or fails where that is too much.
+// What is right and can't be proven is tested, which must be asked for; or fails where that is too much.
 // RUN: sed -e 's/tp.all_gather %0 dim 0 over @mesh {dp, tp}/tp.all_gather %again dim 0 over @mesh {dp, tp}/' \
 // RUN:     -e 's/%0 = nn.relu.*/&\n%again = nn.relu %0 : tensor<2x4xf32>/' %t.mlir > %t.bad.mlir
-// RUN: %{verify} 2>&1 | FileCheck %s --check-prefix=EXECUTED
+// RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=TESTED
+// RUN: tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s accept-tested report=%t.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ACCEPTED
+// RUN: FileCheck %s --check-prefix=TESTED-JSON --input-file %t.json
+// RUN: tp-opt %t.bad.mlir --tp-verify-spmd=reference=%s --accept-tested -o /dev/null 2>&1 | FileCheck %s --check-prefix=ACCEPTED
 // RUN: not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s max-operations=100" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s max-operations=0" -o /dev/null 2>&1 | FileCheck %s --check-prefix=NEVER
-// EXECUTED: remark: not proven: it isn't what an op of the reference is to each rank; executed instead
-// EXECUTED-NEXT: %again = nn.relu
-// EXECUTED: remark: 'gathered' is executed for 4 ranks over exact integers
+// TESTED: error: not proven: it isn't what an op of the reference is to each rank; tested instead: 'gathered' gives what the reference gives on {{1[4-9]}} inputs, with 2 ops left to execution (1 nn.relu, 1 tp.all_gather)
+// TESTED-NEXT: %again = nn.relu
+// TESTED: note: 'accept-tested' accepts programs that are only tested
+// ACCEPTED: remark: not proven: it isn't what an op of the reference is to each rank; tested instead: 'gathered' gives what the reference gives on {{1[4-9]}} inputs
+// ACCEPTED-NEXT: %again = nn.relu
+// TESTED-JSON: "function": "gathered"
+// TESTED-JSON: "inputs": {{1[4-9]}},
+// TESTED-JSON: "not_proven": {
+// TESTED-JSON: "op": "nn.relu",
+// TESTED-JSON: "ops_left_to_execution": {
+// TESTED-JSON-NEXT: "nn.relu": 1,
+// TESTED-JSON-NEXT: "tp.all_gather": 1
+// TESTED-JSON: "verdict": "tested"
 // LIMIT: error: not proven: it isn't what an op of the reference is to each rank
-// LIMIT: note: nor can the programs be executed over exact integers: it takes more scalar operations than 'max-operations' allows
+// LIMIT: note: nor can the programs be tested: it takes more scalar operations than 'max-operations' allows
 // NEVER: error: not proven: it isn't what an op of the reference is to each rank
 // NEVER-NOT: note
 func.func @gathered(%x: tensor<8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{dp, tp}, {}]>}) -> tensor<8x4xf32> {
@@ -86,7 +113,7 @@ func.func @gathered(%x: tensor<8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{dp,
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=OFFSET
 // OFFSET: error: not proven: it isn't what an op of the reference is to each rank
 // OFFSET-NEXT: tp.shard_offset of 8
-// OFFSET: note: executed over exact integers: on rank {{[0-9]}}, element
+// OFFSET: note: refuted by execution: on rank {{[0-9]}}, element
 func.func @table(%ids: tensor<3xi64>) -> tensor<3x4xf32> {
   %t = nn.parameter "t" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<10x4xf32>
   %0 = nn.embedding %ids, %t : (tensor<3xi64>, tensor<10x4xf32>) -> tensor<3x4xf32>
@@ -117,7 +144,7 @@ func.func @fused(%x: tensor<2x4xf32>) -> (tensor<2x4xf32> {tp.sharding = #tp.sha
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=TAIL
 // TAIL: error: not proven, for ranks 1, 3: the collective isn't the one that the other ranks issue here, of the same value
 // TAIL-NEXT: nn.sin
-// TAIL: note: executed over exact integers: on rank 0, element [2, 0] of result 0 isn't element [2, 0] of what the reference computes
+// TAIL: note: refuted by execution: on rank 0, element [2, 0] of result 0 isn't element [2, 0] of what the reference computes
 
 // Ranks that run no program, and two.
 // RUN: sed -e 's/tp.ranks = array<i64: 1, 3>/tp.ranks = array<i64: 1>/' %t.mlir > %t.bad.mlir

@@ -3,7 +3,7 @@
   proofs.py [--tools DIRECTORY] [--seed N] [--batches N] [--first N] [--graphs N] [--cases N] [--keep DIRECTORY]
 
 The batches are those of sharded.py, over more meshes. tp-verify-spmd must prove each one by rules and block algebra
-alone, and its execution over exact integers must find the same. Exit code 1 when any fails.
+alone, and its execution must find the same. Exit code 1 when any fails.
 """
 
 import random

@@ -10,8 +10,29 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/StringSaver.h"
 
 namespace cl = llvm::cl;
+
+/// `--accept-tested` is that option of each `--tp-verify-spmd`.
+static llvm::SmallVector<char *> passAcceptTested(int argc, char **argv,
+                                                  llvm::StringSaver &saver) {
+  llvm::SmallVector<char *> words(argv, argv + argc);
+  auto isIt = [](llvm::StringRef word) {
+    return word == "--accept-tested" || word == "-accept-tested";
+  };
+  if (llvm::none_of(words, isIt))
+    return words;
+  for (char *&word : words) {
+    auto [name, value] = llvm::StringRef(word).split('=');
+    if (name.ltrim('-') != "tp-verify-spmd" ||
+        value.contains("accept-tested"))
+      continue;
+    word = const_cast<char *>(
+        saver.save(name + "=" + value + " accept-tested").data());
+  }
+  return words;
+}
 
 int main(int argc, char **argv) {
   llvm::setBugReportMsg(
@@ -32,11 +53,16 @@ int main(int argc, char **argv) {
                                     cl::init("-"));
   static cl::opt<std::string> output("o", cl::desc("Output file"),
                                      cl::value_desc("file"), cl::init("-"));
+  static cl::opt<bool> acceptTested(
+      "accept-tested",
+      cl::desc("Accept programs that --tp-verify-spmd tests by execution and "
+               "can't prove"));
   static cl::extrahelp examples(R"(
 EXAMPLES:
   tp-opt model.mlir --tp-parallelize="plan=plan.yaml report=report.json" -o ranks.mlir
   tp-opt model.mlir --tp-apply-plan=plan=plan.yaml --tp-propagate
   tp-opt model.mlir --tp-parallelize=plan=plan.yaml -o ranks.mlir --remarks-filter='tp-.*'
+  tp-opt ranks.mlir --tp-verify-spmd=reference=model.mlir --accept-tested -o /dev/null
 
 EXIT CODES: 0 success, 1 bad input, 2 wrong usage
 )");
@@ -47,7 +73,10 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
       cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic"));
   if (printOp)
     printOp->setInitialValue(false);
-  if (!cl::ParseCommandLineOptions(argc, argv, header, &llvm::errs()))
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  llvm::SmallVector<char *> words = passAcceptTested(argc, argv, saver);
+  if (!cl::ParseCommandLineOptions(argc, words.data(), header, &llvm::errs()))
     return 2;
   // MlirOptMain takes a wrong option of a pass or pipeline for bad input.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

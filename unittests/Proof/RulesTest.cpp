@@ -5,8 +5,7 @@
 // op of nn, and of some upstream ones, all such placements are tried:
 //
 // - sound: where the rule of an op allows a placement, what its partition hook
-//   builds
-//   computes, executed over exact integers, the blocks of what the op computes;
+//   builds computes, executed, the blocks of what the op computes;
 // - complete: where the op on local blocks, unchanged, computes these, its rule
 //   allows it. What rules leave out on purpose is listed here, with the reason.
 //
@@ -406,7 +405,7 @@ protected:
     EquivalenceOptions options;
     options.prove = false;
     return checkEquivalence(reference, programs, mesh, options).verdict ==
-           Verdict::Executed;
+           Verdict::Tested;
   }
 
   std::string print(Operation *op, ArrayRef<ShardingAttr> operands,

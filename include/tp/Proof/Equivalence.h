@@ -2,8 +2,8 @@
 //
 // Whether the programs that ranks run compute the blocks of what a function on
 // global values computes. Proven by the ops' sharding rules and by block
-// algebra where that is possible, for all inputs; else executed over exact
-// integers on hashed inputs (docs/Proof.md).
+// algebra where that is possible, for all inputs; else tested, by execution on
+// inputs that look for boundaries (docs/Proof.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,16 +46,19 @@ struct Difference {
   /// Its place in the block and in the global value; both empty where the block
   /// has another shape.
   SmallVector<int64_t> local, global;
+  /// What it is, and what the reference's is.
+  std::string found, expected;
 };
 
 enum class Verdict {
   /// Equal for all inputs, if the ops' rules and partition hooks are right.
   Proven,
-  /// Not all of it is proven; executed over exact integers, the results agree.
-  Executed,
-  /// Executed over exact integers, the results differ.
-  Different,
-  /// Neither proven nor executed.
+  /// Not all of it is proven; executed on some inputs, the results agree.
+  Tested,
+  /// Executed on some inputs, the results differ.
+  Refuted,
+  /// None of these: it can't be executed, or no inputs show what a part of it
+  /// does.
   Unproven,
 };
 
@@ -77,15 +80,20 @@ struct Equivalence {
   /// Ops of the first program that a rule proves, others that are parts of
   /// their per-rank forms, and data movements followed by block algebra.
   int64_t numByRule = 0, numHelpers = 0, numMovements = 0;
-  /// Scalar operations executed.
-  int64_t numOperations = 0;
+  /// Scalar operations executed, and on how many inputs all results agreed.
+  int64_t numOperations = 0, numInputs = 0;
   /// The first op that isn't proven, if any.
   std::optional<Mismatch> mismatch;
+  /// What is left to execution: that op, and those of its program that depend on
+  /// it, in order.
+  SmallVector<Operation *> executed;
   /// Of what is different: the result's index and the element.
   std::optional<unsigned> result;
   std::optional<Difference> difference;
   /// An element that is wrong already in the result of `mismatch->op`.
   std::optional<Difference> differenceAtOp;
+  /// Names and values of arguments and parameters that show the difference.
+  SmallVector<std::pair<std::string, std::string>> inputs;
   /// Why it couldn't be executed, or what else went wrong, and where.
   std::string reason;
   Operation *at = nullptr;

@@ -16,8 +16,18 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
       holds, in which order.
     - An op is matched with one of the model's: from the placements of the operands, the
       op's sharding rule gives the split, and its partition hook what each rank has to run.
-    - What can't be proven so is executed over exact integers, the model and all ranks, and
-      a remark says so. `max-operations` bounds it.
+    - What can't be proven so is executed, the model and all ranks, on inputs that look for
+      boundaries. `max-operations` bounds it.
+
+    The verdict on a function is one of
+
+    | | | exit code |
+    |---|---|---|
+    | proven | by rules and block algebra, for all inputs | 0 |
+    | tested | executed on some inputs, on which all results agree; how many, and which ops are left to execution, is said | 0 with `accept-tested`, else 1 |
+    | refuted | a rank, an element and inputs for which it differs | 1 |
+
+    What can't be executed, or has a part that no inputs test, is an error too.
 
     With
 
@@ -45,11 +55,10 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
     ```
     ranks.mlir:9:10: error: not proven: with operands that are (Partial(sum)), (Replicate), the reference's op is to be computed otherwise
     model.mlir:7:8: note: the reference computes this here
-    ranks.mlir:9:10: note: executed over exact integers: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes
+    ranks.mlir:9:10: note: refuted by execution: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes: it is 0.25, not 1.5
     ```
 
-    Fails where a program is wrong, and where it can neither be proven nor executed. The
-    IR stays as it is.
+    and the inputs that show it. The IR stays as it is.
   }];
   let options = [
     Option<"reference", "reference", "std::string", /*default=*/"\"\"",
@@ -60,7 +69,10 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
            "Whether to execute what is proven as well, which checks the rules">,
     Option<"report", "report", "std::string", /*default=*/"\"\"",
            "Path of a JSON file with the verdict on each function; none is "
-           "written when empty, nor when a program is wrong">,
+           "written when empty">,
+    Option<"acceptTested", "accept-tested", "bool", /*default=*/"false",
+           "Whether programs that are tested, by execution on some inputs, and "
+           "not proven are accepted">,
     Option<"maxOperations", "max-operations", "int64_t",
            /*default=*/"1000000000",
            "How many scalar operations, of all ranks together, may be executed "
