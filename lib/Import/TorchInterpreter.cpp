@@ -571,6 +571,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     ++position;
     values.push_back(graph.inputs()[i + 1]);
     const std::string &argumentName = schema.arguments()[i + 1].name();
+    size_t firstOperand = operands.size();
     auto enter = [&](const at::Tensor &tensor) {
       // A number stays a number: shapes may be computed from it.
       if (!tensor.is_meta() && tensor.dim() == 0)
@@ -585,7 +586,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
       Value value = tracked ? table.valueOf(tensor) : table.materialise(tensor);
       std::string operandName = argumentName;
       if (!argument.isTensor())
-        operandName += "." + std::to_string(operands.size());
+        operandName += "." + std::to_string(operands.size() - firstOperand);
       operands.push_back(value);
       entering.names.push_back(operandName);
       entering.positions.push_back(position);

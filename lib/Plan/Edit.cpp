@@ -4,6 +4,7 @@
 #include "tp/Plan/Style.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include <set>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -98,8 +99,8 @@ static ArrayRef<StringRef> getLayouts() {
 namespace {
 class Proposer {
 public:
-  Proposer(const PlanFile &file, std::vector<PlanEdit> &edits)
-      : file(file), edits(edits) {}
+  Proposer(const CheckedPlan &plan, std::vector<PlanEdit> &edits)
+      : plan(plan), file(plan.file), edits(edits) {}
 
   void propose(unsigned group, unsigned entry) {
     this->group = group;
@@ -108,6 +109,7 @@ public:
     if (original.direct.empty()) {
       changeArguments(original);
       changeStyle(original);
+      narrowPattern(original);
     } else {
       changePlacements(original);
     }
@@ -132,18 +134,6 @@ private:
         {PlanEdit::Action::Replace, group, index, std::move(entry)});
   }
 
-  /// The modules that are like `module` but for numbers.
-  static std::string getPattern(StringRef module, MatchMode mode) {
-    std::string pattern;
-    for (StringRef token : llvm::split(module, '.')) {
-      bool isNumber = llvm::all_of(token, llvm::isDigit);
-      bool isRegex = mode == MatchMode::Regex;
-      pattern += pattern.empty() ? "" : isRegex ? "\\." : ".";
-      pattern += !isNumber ? token.str() : isRegex ? "\\d+" : "*";
-    }
-    return pattern;
-  }
-
   static PlanValue makeScalar(StringRef text, FileLineColLoc loc) {
     PlanValue value(loc);
     value.kind = PlanValue::Kind::Scalar;
@@ -163,7 +153,8 @@ private:
     }
     for (const ArgumentSpec &spec : style->getArguments()) {
       if (spec.type != ArgumentSpec::Type::Layout &&
-          spec.type != ArgumentSpec::Type::Layouts)
+          spec.type != ArgumentSpec::Type::Layouts &&
+          spec.type != ArgumentSpec::Type::InputLayouts)
         continue;
       auto written =
           llvm::find_if(original.arguments, [&](const PlanArgument &argument) {
@@ -184,7 +175,7 @@ private:
       }
       // An absent list has no length to be guessed.
       if (written == original.arguments.end() &&
-          spec.type == ArgumentSpec::Type::Layouts)
+          spec.type != ArgumentSpec::Type::Layout)
         continue;
       for (StringRef layout : getLayouts()) {
         PlanEntry entry = original;
@@ -215,6 +206,22 @@ private:
     }
   }
 
+  /// Of the kinds of modules that the entry is about, such as wq, wk and wv of
+  /// w[qkv], one alone.
+  void narrowPattern(const PlanEntry &original) {
+    std::set<std::string> patterns;
+    for (const ModuleLayouts &layouts : plan.modules)
+      if (layouts.entry == &original)
+        patterns.insert(getPattern(layouts.fqn, file.groups[group].match));
+    if (patterns.size() < 2)
+      return;
+    for (const std::string &pattern : patterns) {
+      PlanEntry entry = original;
+      entry.pattern = pattern;
+      replace(std::move(entry));
+    }
+  }
+
   void changePlacements(const PlanEntry &original) {
     for (size_t i = 0; i < original.direct.size(); ++i)
       for (Placement placement :
@@ -227,6 +234,7 @@ private:
       }
   }
 
+  const CheckedPlan &plan;
   const PlanFile &file;
   std::vector<PlanEdit> &edits;
   unsigned group = 0, index = 0;
@@ -241,10 +249,11 @@ static bool concerns(const PlanEntry &entry, StringRef module, MatchMode mode) {
   return matchFqn(holder, module, mode);
 }
 
-std::vector<PlanEdit> plan::proposeEdits(const PlanFile &file,
+std::vector<PlanEdit> plan::proposeEdits(const CheckedPlan &plan,
                                          ArrayRef<StringRef> modules) {
+  const PlanFile &file = plan.file;
   std::vector<PlanEdit> edits;
-  Proposer proposer(file, edits);
+  Proposer proposer(plan, edits);
   for (unsigned group = 0; group < file.groups.size(); ++group) {
     const PlanGroup &from = file.groups[group];
     llvm::SmallSetVector<unsigned, 8> entries;

@@ -98,7 +98,8 @@ static bool matchHuggingFace(StringRef pattern, StringRef fqn) {
 }
 
 /// Python's spelling in the one of POSIX, which lacks classes behind a
-/// backslash and groups that aren't captured.
+/// backslash and groups that aren't captured, for a match at the begin as
+/// re.match has it.
 static std::string toPosix(StringRef pattern) {
   std::string posix = "^(";
   bool inBracket = false;
@@ -122,7 +123,7 @@ static std::string toPosix(StringRef pattern) {
       posix += c;
     }
   }
-  return posix + ")$";
+  return posix + ")";
 }
 
 bool plan::matchFqn(StringRef pattern, StringRef fqn, MatchMode mode) {
@@ -132,20 +133,43 @@ bool plan::matchFqn(StringRef pattern, StringRef fqn, MatchMode mode) {
   case MatchMode::HuggingFace:
     return matchHuggingFace(pattern, fqn);
   case MatchMode::Regex:
+    // The root module's FQN is empty, and the empty pattern is the root alone.
+    if (pattern.empty() || fqn.empty())
+      return pattern.empty() && fqn.empty();
     return llvm::Regex(toPosix(pattern)).match(fqn);
   }
   llvm_unreachable("all modes are handled");
 }
 
 std::string plan::checkPattern(StringRef pattern, MatchMode mode) {
-  std::string error;
-  if (mode != MatchMode::Regex)
-    return error;
+  if (mode != MatchMode::Regex) {
+    for (size_t i = 0; i < pattern.size(); ++i) {
+      if (pattern[i] != '[')
+        continue;
+      i = findBracketEnd(pattern, i);
+      if (i == StringRef::npos)
+        return "is no pattern: its '[' lacks a ']'";
+    }
+    return "";
+  }
   // Counts multiply: a few of them, one inside of the other, fill the memory.
   if (pattern.count('{') > 1)
-    return "it has more than one repetition count";
-  (void)llvm::Regex(toPosix(pattern)).isValid(error);
-  return error;
+    return "is no regular expression: it has more than one repetition count";
+  std::string error;
+  return llvm::Regex(toPosix(pattern)).isValid(error)
+             ? ""
+             : "is no regular expression: " + error;
+}
+
+std::string plan::getPattern(StringRef fqn, MatchMode mode) {
+  std::string pattern;
+  bool isRegex = mode == MatchMode::Regex;
+  for (StringRef token : splitFqn(fqn)) {
+    bool isNumber = llvm::all_of(token, llvm::isDigit);
+    pattern += pattern.empty() ? "" : isRegex ? "\\." : ".";
+    pattern += !isNumber ? token.str() : isRegex ? "\\d+" : "*";
+  }
+  return isRegex ? pattern + "$" : pattern;
 }
 
 StringRef plan::findNearest(StringRef name, ArrayRef<StringRef> candidates) {
@@ -194,7 +218,7 @@ std::string ModuleTree::explainMismatch(StringRef pattern,
   if (mode == MatchMode::Fnmatch)
     return explainFnmatch(pattern);
   if (mode == MatchMode::Regex)
-    return "the whole of an FQN must match";
+    return "no FQN begins with it";
   std::vector<std::string> keys;
   for (const std::string &module : modules)
     keys.push_back(generalize(module, /*anyDigits=*/false));

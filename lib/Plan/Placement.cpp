@@ -99,6 +99,13 @@ std::optional<Placement> plan::parsePlacement(StringRef text,
                                               std::string &error) {
   Call call;
   call.name = text.trim();
+  if (call.name.starts_with("(")) {
+    error = ("'" + text +
+             "' is a tuple in Python; a list is written in brackets here, and "
+             "None as null, as in [Shard(1), null]")
+                .str();
+    return std::nullopt;
+  }
   if (size_t open = call.name.find('('); open != StringRef::npos) {
     if (!call.name.ends_with(")")) {
       error = ("'" + text + "' lacks a closing parenthesis").str();

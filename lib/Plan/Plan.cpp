@@ -72,7 +72,7 @@ public:
   LogicalResult check() {
     bool valid = true;
     for (groupIndex = 0; groupIndex < plan.groups.size(); ++groupIndex) {
-      for (const PlanEntry &entry : getFileGroup().entries)
+      for (PlanEntry &entry : plan.file.groups[groupIndex].entries)
         valid &= succeeded(check(entry));
       if (getFileGroup().lossParallel)
         valid &= succeeded(splitLosses());
@@ -100,11 +100,10 @@ private:
     bool empty() const { return modules.empty() && parameters.empty(); }
   };
 
-  LogicalResult check(const PlanEntry &entry) {
+  LogicalResult check(PlanEntry &entry) {
     MatchMode mode = getFileGroup().match;
     if (std::string error = checkPattern(entry.pattern, mode); !error.empty())
-      return emitError(entry.loc)
-             << "'" << entry.pattern << "' is no regular expression: " << error;
+      return emitError(entry.loc) << "'" << entry.pattern << "' " << error;
     const Style *style = nullptr;
     if (entry.direct.empty()) {
       style = lookupStyle(entry.style);
@@ -117,7 +116,8 @@ private:
       return success(placeDirectly(entry, matches.parameters) && valid);
 
     Arguments arguments(entry.loc);
-    if (failed(arguments.read(entry, style->getArguments())) ||
+    if (failed(renameArguments(entry, style->getAliases(entry))) ||
+        failed(arguments.read(entry, style->getArguments())) ||
         failed(style->verify(arguments, getGroup())))
       return failure();
 
@@ -167,6 +167,13 @@ private:
       for (auto &[fqn, calls] : index.modules)
         if (matchFqn(entry.pattern, fqn, mode))
           matches.modules.push_back(fqn);
+    // A prefix matches much; vLLM looks at each nn.Linear alone.
+    auto isAccepted = [&](StringAttr fqn) {
+      return style->accepts(index.modules[fqn].front());
+    };
+    if (mode == MatchMode::Regex && llvm::any_of(matches.modules, isAccepted))
+      llvm::erase_if(matches.modules,
+                     [&](StringAttr fqn) { return !isAccepted(fqn); });
     Style::ParameterUse use =
         style ? style->getParameterUse() : Style::ParameterUse::Named;
     if (!matches.modules.empty() || use == Style::ParameterUse::None)
@@ -305,7 +312,7 @@ private:
       valid &= succeeded(
           claim(module.getFqnAttr(), entry, Parameters | Inputs | Outputs));
     valid &= succeeded(placeAll(requests, entry));
-    plan.modules.push_back({module, groupIndex, &entry,
+    plan.modules.push_back({module, module.getFqnAttr(), groupIndex, &entry,
                             std::move(requests.inputs),
                             std::move(requests.outputs), requests.python});
     for (std::unique_ptr<ModuleRequests> &child : requests.children)
@@ -387,9 +394,10 @@ private:
 
   LogicalResult splitLosses() {
     FileLineColLoc loc = getFileGroup().lossLoc;
+    // Users' plans have it for training; for inference they are the same.
     if (index.losses.empty())
-      return emitError(loc) << "loss_parallel needs a cross entropy in the "
-                               "model, and there is none";
+      emitRemark(loc) << "loss_parallel changes nothing: the model has no cross "
+                         "entropy";
     for (nn::CrossEntropyOp loss : index.losses) {
       auto logits = cast<RankedTensorType>(loss.getInput().getType());
       if (!loss.getLabelSmoothing().isZero()) {

@@ -63,6 +63,9 @@ public:
                    {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize",
                     "match", "on_unmatched", "loss_parallel", "world_size",
                     "data_parallel", "batch"});
+    if (fields["plan"] && fields["plan"]->isNull() && failed)
+      report(fields.getKeyLoc("plan"),
+             "'plan' has nothing below it; indent the lines that belong to it");
     MeshReader mesh(plan);
     mesh.read(fields["mesh"], fields["world_size"], root.loc);
     failed |= mesh.hasFailed();
@@ -80,7 +83,8 @@ public:
           fields.getKeyLoc("parallelize"),
           "a plan has either 'plan' or 'parallelize', and this one has both");
     else if (entries)
-      readGroup(fields, *entries, defaults, fields.getKeyLoc("plan"));
+      readGroup(fields, *entries, defaults, fields.getKeyLoc("plan"),
+                /*isOnly=*/true);
     else if (list)
       readGroups(fields, *list, defaults);
     else if (plan.data.empty())
@@ -208,7 +212,7 @@ private:
       readOptions(fields, group);
       if (fields["plan"])
         readGroup(fields, *fields["plan"], std::move(group),
-                  fields.getKeyLoc("plan"));
+                  fields.getKeyLoc("plan"), /*isOnly=*/false);
       else
         report(item.loc, "key 'plan' is missing; it maps modules to styles");
     }
@@ -244,10 +248,11 @@ private:
     }
   }
 
+  /// `isOnly`: the file has no other group.
   void readGroup(Fields &fields, const PlanValue &entries, PlanGroup group,
-                 FileLineColLoc loc) {
+                 FileLineColLoc loc, bool isOnly) {
     group.loc = loc;
-    group.axes = readAxes(fields);
+    group.axes = readAxes(fields, isOnly);
     for (const DataAxis &data : plan.data)
       if (!failed && llvm::is_contained(group.axes, data.axis))
         report(data.loc, "'" + plan.mesh[data.axis].name +
@@ -283,7 +288,7 @@ private:
   }
 
   /// The mesh dimensions that `mesh_dim` or `tp_mesh_dim` name.
-  AxisSet readAxes(Fields &fields) {
+  AxisSet readAxes(Fields &fields, bool isOnly) {
     const PlanValue *byName = fields["mesh_dim"];
     const PlanValue *byIndex = fields["tp_mesh_dim"];
     if (plan.mesh.empty())
@@ -315,7 +320,15 @@ private:
         others.push_back(axis);
     if (!plan.data.empty() && others.size() == 1)
       return others;
-    if (plan.mesh.size() > 1)
+    if (plan.mesh.size() == 1)
+      return {0};
+    if (isOnly && plan.data.empty())
+      emitWarning(meshLoc, "the plan parallelizes over '" +
+                               plan.mesh.front().name +
+                               "', dimension 0 of the mesh, PyTorch 2.0's "
+                               "default; mesh_dim: " +
+                               plan.mesh.back().name + " is another");
+    else
       report(meshLoc, "the mesh has " + Twine(plan.mesh.size()) +
                           " dimensions; say which one the plan parallelizes "
                           "over, such as mesh_dim: " +
@@ -441,6 +454,10 @@ private:
   /// Takes `Name` and, as Python has it, `Name()`.
   bool readStyleName(const PlanValue &value, PlanEntry &entry) {
     StringRef name = StringRef(value.text).trim();
+    if (name.contains(':')) {
+      report(value.loc, "'" + name + "' lacks a space behind ':'");
+      return false;
+    }
     name.consume_back("()");
     if (name.contains('(')) {
       StringRef bare = name.take_until([](char c) { return c == '('; });

@@ -52,6 +52,16 @@ SmallVector<StringRef> plan::getStyleNames() {
 // Arguments
 //===----------------------------------------------------------------------===//
 
+std::string InputLayout::str() const {
+  std::string text =
+      llvm::join(llvm::map_range(layouts,
+                                 [](const Layout &layout) {
+                                   return layout ? layout->str() : "null";
+                                 }),
+                 ", ");
+  return isList ? "[" + text + "]" : text;
+}
+
 /// Reads a placement or null into `layout`.
 static LogicalResult readLayout(const PlanValue &value, const Twine &argument,
                                 Layout &layout) {
@@ -66,6 +76,23 @@ static LogicalResult readLayout(const PlanValue &value, const Twine &argument,
   if (layout)
     return success();
   return emitError(value.loc, argument + ": " + error);
+}
+
+/// Reads a placement, null, or a list of them into `input`.
+static LogicalResult readInputLayout(const PlanValue &value,
+                                     const Twine &argument,
+                                     InputLayout &input) {
+  input.isList = value.isList();
+  if (!input.isList)
+    return readLayout(value, argument, input.layouts.front());
+  if (value.items.empty())
+    return emitError(value.loc, argument + ": an empty list says nothing; "
+                                           "write null to leave it alone");
+  bool valid = true;
+  input.layouts.resize(value.items.size());
+  for (auto [item, layout] : llvm::zip(value.items, input.layouts))
+    valid &= succeeded(readLayout(item, argument, layout));
+  return success(valid);
 }
 
 /// Reads a value that isn't null by the type of its argument.
@@ -107,19 +134,24 @@ static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
     result.text = value.text;
     return success();
   case Type::Layout:
-  case Type::Layouts: {
+  case Type::Layouts:
+  case Type::InputLayouts: {
     if (value.isMap())
       return expected(spec.type == Type::Layout
                           ? "a placement"
                           : "a placement, or a list of placements and nulls");
     if (!value.isList())
-      return readLayout(value, spec.name, result.layouts.emplace_back());
+      return readInputLayout(value, spec.name, result.layouts.emplace_back());
     if (spec.type == Type::Layout)
       return expected("one placement");
     bool valid = true;
-    for (const PlanValue &item : value.items)
-      valid &=
-          succeeded(readLayout(item, spec.name, result.layouts.emplace_back()));
+    for (const PlanValue &item : value.items) {
+      InputLayout &input = result.layouts.emplace_back();
+      valid &= succeeded(
+          spec.type == Type::InputLayouts
+              ? readInputLayout(item, spec.name, input)
+              : readLayout(item, spec.name, input.layouts.front()));
+    }
     return success(valid);
   }
   case Type::KeywordLayouts: {
@@ -129,13 +161,38 @@ static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
     for (size_t i = 0; i < value.getNumFields(); ++i) {
       auto &[name, layout] = result.keywordLayouts.emplace_back();
       name = value.getKey(i).text;
-      valid &= succeeded(
-          readLayout(value.getField(i), spec.name + " of " + name, layout));
+      valid &= succeeded(readInputLayout(value.getField(i),
+                                         spec.name + " of " + name, layout));
     }
     return success(valid);
   }
   }
   llvm_unreachable("all types are handled");
+}
+
+LogicalResult plan::renameArguments(PlanEntry &entry,
+                                    ArrayRef<ArgumentAlias> aliases) {
+  bool valid = true;
+  // By the names as written: one's former name may be another's of today.
+  SmallVector<std::string> names;
+  for (PlanArgument &argument : entry.arguments) {
+    const auto *alias = llvm::find_if(aliases, [&](const ArgumentAlias &a) {
+      return a.former == argument.name;
+    });
+    StringRef name = alias == aliases.end() ? argument.name : alias->name;
+    if (llvm::is_contained(names, name)) {
+      valid = false;
+      emitError(argument.loc) << entry.style << " has '" << name
+                              << "' twice: by today's name and a former one";
+    } else if (alias != aliases.end()) {
+      emitRemark(argument.loc) << "'" << argument.name << "' of " << entry.style
+                               << " is called '" << name << "' today";
+    }
+    names.push_back(name.str());
+  }
+  for (auto [argument, name] : llvm::zip(entry.arguments, names))
+    argument.name = name;
+  return success(valid);
 }
 
 static PlanValue getDefault(const ArgumentSpec &spec, FileLineColLoc loc) {
@@ -166,8 +223,11 @@ LogicalResult Arguments::read(const PlanEntry &entry,
     auto written = llvm::find_if(entry.arguments, [&](const auto &candidate) {
       return candidate.name == spec.name;
     });
-    // As in PyTorch, null stands for the default.
-    if (written != entry.arguments.end() && !written->value.isNull()) {
+    // As in PyTorch, None stands for the default of a layout.
+    bool takesNull = spec.type != ArgumentSpec::Type::Bool &&
+                     spec.type != ArgumentSpec::Type::Int;
+    if (written != entry.arguments.end() &&
+        !(takesNull && written->value.isNull())) {
       argument.loc = written->loc;
       argument.given = true;
       valid &= succeeded(readValue(written->value, spec, argument));

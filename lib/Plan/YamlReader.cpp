@@ -1,6 +1,7 @@
 //===- YamlReader.cpp - YAML and JSON with places -------------------------===//
 
 #include "tp/Plan/YamlReader.h"
+#include "YamlScanner.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -16,12 +17,12 @@ namespace yaml = llvm::yaml;
 namespace {
 
 /// Reads YAML into PlanValues. Of YAML it takes what JSON has, in either
-/// spelling: no anchors, aliases or tags, one document.
+/// spelling: no anchors, aliases or tags (the scanner finds them), one document.
 class YamlReader {
 public:
   YamlReader(StringRef text, StringRef path, StringRef what,
              MLIRContext *context)
-      : path(StringAttr::get(context, path)), what(what),
+      : path(StringAttr::get(context, path)), text(text), what(what),
         stream(text, sources, false) {
     sources.setDiagHandler(
         [](const llvm::SMDiagnostic &diagnostic, void *reader) {
@@ -32,6 +33,8 @@ public:
 
   /// The document; nothing when the file is malformed, which was reported.
   std::optional<PlanValue> read() {
+    if (std::optional<YamlProblem> problem = findYamlProblem(text, what))
+      return report(*problem);
     auto document = stream.begin();
     std::optional<PlanValue> value;
     if (document != stream.end())
@@ -62,6 +65,13 @@ private:
     return getLocation(node.getSourceRange().Start, fallback);
   }
 
+  std::nullopt_t report(const YamlProblem &problem) {
+    StringRef before = text.take_front(problem.offset);
+    return report(getLocation(before.count('\n') + 1,
+                              before.size() - before.rfind('\n')),
+                  problem.message);
+  }
+
   std::nullopt_t report(FileLineColLoc loc, const Twine &message) {
     failed = true;
     emitError(loc, message);
@@ -73,6 +83,10 @@ private:
     // What follows the first syntax error are its consequences.
     if (failed)
       return;
+    if (std::optional<YamlProblem> problem = findIndentationProblem(text)) {
+      report(*problem);
+      return;
+    }
     std::string message = diagnostic.getMessage().rtrim(".!").str();
     if (!message.empty())
       message[0] = llvm::toLower(message[0]);
@@ -145,18 +159,11 @@ private:
       }
       return value;
     }
-    // The range of an alias ends where it should begin; its name is in place.
-    if (auto *alias = dyn_cast<yaml::AliasNode>(&node))
-      return report(
-          getLocation(SMLoc::getFromPointer(alias->getName().data() - 1),
-                      fallback),
-          "'*" + alias->getName() + "' is a YAML alias, which " + what +
-              " doesn't have; put quotes around a text that begins with '*'");
     return report(value.loc, "this kind of YAML value has no place in " + what);
   }
 
   StringAttr path;
-  StringRef what;
+  StringRef text, what;
   llvm::SourceMgr sources;
   yaml::Stream stream;
   bool failed = false;

@@ -33,15 +33,23 @@ constexpr size_t kMaxSteps = 6;
 
 namespace {
 
-/// What moves, in this program and in one with an edit: where it comes from,
-/// and its type.
-using MovementKey = std::pair<const void *, const void *>;
+/// A redistribution as it can be told from others in this program and in one
+/// with an edit.
+struct Moved {
+  /// Where the value is computed, before any redistribution, and its type.
+  std::pair<const void *, const void *> origin;
+  /// Where it is needed: the place, name and operand of an op.
+  std::tuple<const void *, const void *, int64_t> consumer;
+  /// The placements, if they are of a value.
+  std::string change;
+  /// Each time it is done.
+  int64_t bytes;
+};
 
 /// What a program costs.
 struct Outcome {
   int64_t bytes = 0, collectives = 0, work = 0, parameterBytes = 0;
-  /// Bytes, and how many redistributions.
-  std::map<MovementKey, std::pair<int64_t, int64_t>> movements;
+  std::vector<Moved> movements;
   /// "argument 0 'x'" and how it is placed, for each of each root.
   std::vector<std::pair<std::string, std::string>> interface;
 };
@@ -54,9 +62,23 @@ struct IREdit {
 
 } // namespace
 
-static MovementKey getKey(const ExplainedMovement &movement) {
-  return {movement.value.getLoc().getAsOpaquePointer(),
-          movement.type.getAsOpaquePointer()};
+static Moved describe(const ExplainedMovement &movement, MeshOp mesh) {
+  Value origin = movement.value;
+  while (Operation *op = origin.getDefiningOp()) {
+    if (!isa<RedistributeOp, ConstraintOp>(op))
+      break;
+    origin = op->getOperand(0);
+  }
+  Operation *op = movement.op;
+  return {{origin.getLoc().getAsOpaquePointer(),
+           movement.type.getAsOpaquePointer()},
+          {op->getLoc().getAsOpaquePointer(),
+           op->getName().getAsOpaquePointer(),
+           movement.operand ? int64_t(*movement.operand) : -1},
+          movement.from ? printPlacements(movement.from, mesh) + " to " +
+                              printPlacements(movement.to, mesh)
+                        : "",
+          movement.bytes * movement.times};
 }
 
 static Outcome getOutcome(const Propagation &propagation,
@@ -66,11 +88,8 @@ static Outcome getOutcome(const Propagation &propagation,
   outcome.bytes = explanation.getBytes();
   outcome.collectives = explanation.getNumCollectives();
   outcome.work = propagation.getCost().work;
-  for (const ExplainedMovement &movement : explanation.movements) {
-    auto &[bytes, count] = outcome.movements[getKey(movement)];
-    bytes += movement.bytes * movement.times;
-    ++count;
-  }
+  for (const ExplainedMovement &movement : explanation.movements)
+    outcome.movements.push_back(describe(movement, mesh));
   llvm::StringSet<> seen;
   for (const Propagation::Function &function : propagation.getFunctions()) {
     func::FuncOp op = function.op;
@@ -311,17 +330,28 @@ void Editor::consider(TriedEdit edit, const ExplainedMovement &movement,
     it = known.emplace(name, model ? evaluate(*model, options) : std::nullopt)
              .first;
   }
-  if (!it->second || getVolume(*it->second) >= getVolume(base))
+  // Fewer collectives that move more are another trade.
+  if (!it->second || getVolume(*it->second) >= getVolume(base) ||
+      it->second->bytes > base.bytes)
     return;
   const Outcome &outcome = *it->second;
-  auto left = outcome.movements.find(getKey(movement));
-  auto [bytes, count] = left == outcome.movements.end()
-                            ? std::pair<int64_t, int64_t>()
-                            : left->second;
-  auto [baseBytes, baseCount] = base.movements.at(getKey(movement));
-  if (bytes >= baseBytes)
+  Moved own = describe(movement, program.mesh);
+  auto getBytes = [&](const Outcome &outcome) {
+    int64_t bytes = 0;
+    for (const Moved &moved : outcome.movements)
+      bytes += moved.origin == own.origin ? moved.bytes : 0;
+    return bytes;
+  };
+  int64_t less = getBytes(base) - getBytes(outcome);
+  if (less <= 0)
     return;
-  edit.removes = count < baseCount;
+  // What another redistribution makes up for isn't gone.
+  bool isLeft = llvm::any_of(outcome.movements, [&](const Moved &moved) {
+    return moved.origin == own.origin &&
+           (moved.consumer == own.consumer || moved.change == own.change);
+  });
+  edit.removes = !isLeft && less >= own.bytes &&
+                 base.bytes - outcome.bytes >= own.bytes;
   edit.bytes = outcome.bytes - base.bytes;
   edit.collectives = outcome.collectives - base.collectives;
   edit.parameterBytes = outcome.parameterBytes - base.parameterBytes;
@@ -392,9 +422,8 @@ SmallVector<StringRef> Editor::getModules(const ExplainedMovement &movement) {
 
 void Editor::tryPlanEdits(const ExplainedMovement &movement,
                           std::vector<TriedEdit> &edits) {
-  const plan::PlanFile &file = program.plan->file;
   for (const plan::PlanEdit &edit :
-       plan::proposeEdits(file, getModules(movement))) {
+       plan::proposeEdits(*program.plan, getModules(movement))) {
     using Action = plan::PlanEdit::Action;
     TriedEdit tried;
     tried.place = plan::printReason(edit.changed.loc, "");
@@ -410,7 +439,7 @@ void Editor::tryPlanEdits(const ExplainedMovement &movement,
         [&]() -> OwningOpRef<ModuleOp> {
           OwningOpRef<ModuleOp> model = original.clone();
           plan::CheckedPlan plan;
-          plan.file = plan::applyEdit(file, edit);
+          plan.file = plan::applyEdit(program.plan->file, edit);
           if (failed(plan::checkPlan(*model, plan)))
             return {};
           writePlan(plan, *model);

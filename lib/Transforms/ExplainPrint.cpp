@@ -271,7 +271,7 @@ static std::string printChange(const TriedEdit &edit) {
 static std::string printEffect(const TriedEdit &edit) {
   std::string text = printDelta(edit.bytes, edit.collectives);
   if (!edit.removes)
-    text += "; it is cheaper then, not gone";
+    text += "; lessens it, doesn't remove it";
   if (edit.parameterBytes)
     text += "; each rank holds " +
             plan::printBytes(std::abs(edit.parameterBytes)) +
@@ -284,17 +284,17 @@ static std::string printEffect(const TriedEdit &edit) {
   return text;
 }
 
-static void printMovement(const Program &program, size_t index,
+/// `place`: "" or ", at model.mlir:3:8".
+static void printMovement(const Program &program, size_t index, StringRef place,
                           raw_ostream &os) {
   const ExplainedMovement &movement = program.explanation.movements[index];
-  os << "  " << index + 1 << ". " << printCollectives(movement.collectives)
-     << "\n     " << (movement.from ? "of " : "in ")
-     << printValue(movement.value) << ", " << printType(movement.type);
+  os << printCollectives(movement.collectives) << "\n     "
+     << (movement.from ? "of " : "in ") << printValue(movement.value) << ", "
+     << printType(movement.type);
   if (movement.from)
     os << ", " << printPlacements(movement.from, program.mesh) << " to "
        << printPlacements(movement.to, program.mesh);
-  if (std::string place = printLocation(movement.op->getLoc()); !place.empty())
-    os << ", at " << place;
+  os << place;
   os << "\n     cause: " << movement.reason;
   if (!movement.fqn.empty())
     os << ", in '" << movement.fqn << "'";
@@ -331,6 +331,63 @@ static void printMovement(const Program &program, size_t index,
   os << "\n";
 }
 
+/// `text` with a `*` for each number that is a part of an FQN.
+static std::string maskNumbers(StringRef text) {
+  std::string masked;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && llvm::isDigit(text[end]))
+      ++end;
+    if (end == i) {
+      masked += text[i++];
+      continue;
+    }
+    auto isPart = [](char c) { return llvm::isAlpha(c) || c == '_'; };
+    StringRef before = masked;
+    bool isAfterName = before.size() > 1 && before.back() == '.' &&
+                       (isPart(before[before.size() - 2]) ||
+                        before[before.size() - 2] == '*');
+    bool isBeforeName = !before.empty() &&
+                        StringRef("'( ").contains(before.back()) &&
+                        end + 1 < text.size() && text[end] == '.' &&
+                        isPart(text[end + 1]);
+    if (isAfterName || isBeforeName)
+      masked += '*';
+    else
+      masked += text.slice(i, end);
+    i = end;
+  }
+  return masked;
+}
+
+namespace {
+/// Texts that are the same but for the numbers of layers.
+struct AlikeTexts {
+  struct Item {
+    unsigned function;
+    std::string name, rest;
+  };
+  struct Group {
+    Item first;
+    size_t size = 1;
+  };
+
+  void add(StringRef key, Item item) {
+    auto [it, isNew] = indices.try_emplace(maskNumbers(key), groups.size());
+    if (isNew)
+      groups.push_back({std::move(item)});
+    else
+      ++groups[it->second].size;
+  }
+
+  /// In the order of their first items.
+  std::vector<Group> groups;
+
+private:
+  llvm::StringMap<size_t> indices;
+};
+} // namespace
+
 void explain::printText(const Program &program, raw_ostream &os) {
   MeshOp mesh = program.mesh;
   os << "mesh";
@@ -343,23 +400,46 @@ void explain::printText(const Program &program, raw_ostream &os) {
   os << "\ntotal after tp-optimize-collectives: "
      << printTotals(program.optimized);
   os << "\n\nplacements\n";
-  std::optional<unsigned> function;
+  AlikeTexts values;
   for (const ExplainedValue &entry : explanation.values) {
-    if (function != entry.function) {
-      function = entry.function;
+    std::string rest =
+        ": " + printType(cast<RankedTensorType>(entry.value.getType())) + " " +
+        printPlacements(entry.sharding, mesh) + "\n";
+    for (auto [axis, chain] : llvm::enumerate(entry.chains))
+      rest += "      " + mesh.getAxisName(axis).str() + ": " +
+              printChain(chain, program) + "\n";
+    std::string name = printValue(entry.value);
+    values.add(std::to_string(entry.function) + " " + name + rest,
+               {entry.function, std::move(name), std::move(rest)});
+  }
+  std::optional<unsigned> function;
+  for (const AlikeTexts::Group &group : values.groups) {
+    if (function != group.first.function) {
+      function = group.first.function;
       os << "  @" << func::FuncOp(program.functions[*function].op).getSymName()
          << "\n";
     }
-    os << "    " << printValue(entry.value) << ": "
-       << printType(cast<RankedTensorType>(entry.value.getType())) << " "
-       << printPlacements(entry.sharding, mesh) << "\n";
-    for (auto [axis, chain] : llvm::enumerate(entry.chains))
-      os << "      " << mesh.getAxisName(axis) << ": "
-         << printChain(chain, program) << "\n";
+    os << "    " << group.first.name;
+    if (group.size > 1)
+      os << ", and " << group.size - 1 << " more of other layers";
+    os << group.first.rest;
   }
   os << "\ncollectives\n";
-  for (size_t i = 0; i < explanation.movements.size(); ++i)
-    printMovement(program, i, os);
+  AlikeTexts movements;
+  for (size_t i = 0; i < explanation.movements.size(); ++i) {
+    const ExplainedMovement &movement = explanation.movements[i];
+    std::string key, text;
+    llvm::raw_string_ostream keyStream(key), textStream(text);
+    printMovement(program, i, "", keyStream);
+    std::string place = printLocation(movement.op->getLoc());
+    printMovement(program, i, place.empty() ? "" : ", at " + place, textStream);
+    movements.add(key, {movement.function, std::to_string(i + 1), text});
+  }
+  for (const AlikeTexts::Group &group : movements.groups) {
+    os << "  " << group.first.name << ". " << group.first.rest;
+    if (group.size > 1)
+      os << "     the same " << group.size - 1 << " more times, in other layers\n";
+  }
   if (explanation.movements.empty())
     os << "  none\n";
   if (program.isCutShort)

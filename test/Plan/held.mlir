@@ -36,7 +36,7 @@ plan:
   self_attn: ColwiseParallel
 # CHECK: :[[#@LINE+1]]:3: error: pattern 'self_attn.out_proj' matches no module: the model never calls 'self_attn.out_proj', it uses its parameters; they can have a style for weights, such as ColwiseParallel, or placements
   self_attn.out_proj: SequenceParallel
-# CHECK: :[[#@LINE+1]]:3: error: PairwiseParallel needs two nn.Linear modules, one after the other, which 'self_attn' of class 'MultiheadAttention' doesn't call itself
+# CHECK: :[[#@LINE+1]]:3: error: PairwiseParallel needs two nn.Linear modules, one after the other, which neither 'self_attn' of class 'MultiheadAttention' nor a module inside of it calls
   self_att?: PairwiseParallel
 # CHECK: :[[#@LINE+1]]:3: error: pattern 'self_attn.in_proj_weight' matches no module: 'self_attn.in_proj_weight' is a parameter; styles apply to modules, here 'self_attn'
   self_attn.in_proj_weight: ColwiseParallel

@@ -2,6 +2,7 @@
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/hf.yaml | FileCheck %t/hf.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/regex.yaml 2>&1 | FileCheck %t/regex.yaml
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/prefix.yaml 2>&1 | FileCheck %t/prefix.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/warn.yaml 2>&1 | FileCheck %t/warn.yaml
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/hf-invalid.yaml -o %t/out.mlir 2>&1 | FileCheck %t/hf-invalid.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/regex-invalid.yaml -o %t/out.mlir 2>&1 | FileCheck %t/regex-invalid.yaml --implicit-check-not=error:
@@ -50,6 +51,17 @@ plan:
   'model[.]layers[.]0[.]w1': RowwiseParallel
   '.*\.out[\d]': rowwise_split_input
 
+# vLLM: re.match takes a prefix, of each nn.Linear alone; Hugging Face's keys are read as regular expressions.
+//--- prefix.yaml
+# CHECK: "model.layers.0.w1.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{tp}, {}]>}
+# CHECK: "model.layers.10.out2.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}, {tp}]>}
+# CHECK: "model.layers.10.sinks" :
+mesh: {tp: 2}
+match: regex
+plan:
+  'model.layers.*.w': colwise_gather_output
+  'model.layers.1': rowwise_split_input
+
 # As PyTorch does.
 //--- warn.yaml
 # CHECK: warn.yaml:[[#@LINE+5]]:3: warning: pattern 'net3' matches no module: no submodule 'net3' in the root module; its submodules are 'model'
@@ -75,5 +87,5 @@ match: regex
 plan:
 # CHECK: :[[#@LINE+1]]:3: error: 'model.(layers' is no regular expression: parentheses not balanced
   'model.(layers': colwise
-# CHECK: :[[#@LINE+1]]:3: error: pattern 'model' matches no module: the whole of an FQN must match
-  'model': colwise
+# CHECK: :[[#@LINE+1]]:3: error: pattern 'layers' matches no module: no FQN begins with it
+  'layers': colwise

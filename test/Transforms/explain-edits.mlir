@@ -5,11 +5,14 @@
 // RUN: %python %S/Inputs/check_edits.py %S/Inputs/norm_mlp.mlir %t/gathered.yaml %t/gathered | FileCheck %s --check-prefix=DONE
 // RUN: %python %S/Inputs/check_edits.py %S/../Plan/Inputs/mlp.mlir %t/mlp.yaml %t/mlp | FileCheck %s --check-prefix=DONE
 // RUN: %python %S/Inputs/check_edits.py %S/../Plan/Inputs/mlp.mlir %t/direct.yaml %t/direct | FileCheck %s --check-prefix=DONE
+// RUN: %python %S/Inputs/check_edits.py %S/../Plan/Inputs/grouped.mlir %t/grouped.yaml %t/grouped | FileCheck %s --check-prefix=DONE
+// RUN: %python %S/Inputs/random_edits.py %t/random
 // DONE: {{^[1-9][0-9]*}} edits do what they say
 
 // The bytes of an edit are those of the whole program, and a layout that nobody needs is the first to go.
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain=plan=%t/gathered.yaml 2>/dev/null | FileCheck %t/gathered.check
 // RUN: tp-opt %S/../Plan/Inputs/mlp.mlir --tp-explain=plan=%t/mlp.yaml | FileCheck %t/mlp.check
+// RUN: tp-opt %S/../Plan/Inputs/grouped.mlir --tp-explain=plan=%t/grouped.yaml 2>/dev/null | FileCheck %t/grouped.check
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain="plan=%t/gathered.yaml trials=0" 2>/dev/null | FileCheck %t/untried.check
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-explain="plan=%t/gathered.yaml trials=2" 2>/dev/null | FileCheck %t/cut.check
 
@@ -38,6 +41,19 @@ mesh_dim: tp
 plan:
   net1: {style: ColwiseParallel, output_layouts: Replicate}
   net2: ColwiseParallel
+
+# A pattern is proposed for the queries alone, and equal layers are explained once.
+//--- grouped.yaml
+mesh: {tp: 4}
+plan:
+  layers.*.attention.w[qkv]: ColwiseParallel
+  layers.*.attention.wo: RowwiseParallel
+
+//--- grouped.check
+CHECK: 'layers.0.attention.wk.weight', and 1 more of other layers: 16x64xf32 (Shard(0))
+CHECK-NOT: layers.1.attention.wk.weight'
+CHECK: edit: replace grouped.yaml:3:3 by layers.*.attention.wq: ColwiseParallel
+CHECK: the same 1 more times, in other layers
 
 //--- direct.yaml
 mesh: {tp: 2}

@@ -9,7 +9,7 @@
 #ifndef TP_PLAN_EDIT_H
 #define TP_PLAN_EDIT_H
 
-#include "tp/Plan/PlanFile.h"
+#include "tp/Plan/Plan.h"
 
 namespace mlir::tp::plan {
 
@@ -30,10 +30,11 @@ PlanFile applyEdit(PlanFile file, const PlanEdit &edit);
 /// Shard(1)}".
 std::string printEntry(const PlanEntry &entry);
 
-/// Edits of what `file` says about the modules with the FQNs `modules`: each
-/// layout otherwise, another style, no entry, an entry where there is none.
-/// Smaller changes come first.
-std::vector<PlanEdit> proposeEdits(const PlanFile &file,
+/// Edits of what `plan` says about the modules with the FQNs `modules`: each
+/// layout otherwise, another style, a pattern for one of the kinds of modules
+/// that an entry is about, no entry, an entry where there is none. Smaller
+/// changes come first.
+std::vector<PlanEdit> proposeEdits(const CheckedPlan &plan,
                                    ArrayRef<StringRef> modules);
 
 } // namespace mlir::tp::plan

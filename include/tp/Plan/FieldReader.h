@@ -54,7 +54,10 @@ protected:
     llvm::StringMap<const PlanValue *> seen;
     for (size_t i = 0; i < map.getNumFields(); ++i) {
       const PlanValue &key = map.getKey(i);
-      if (seen.try_emplace(key.text, &key).second)
+      if (map.getField(i).isNull() && !key.quoted &&
+          StringRef(key.text).contains(':'))
+        report(key.loc, "'" + key.text + "' lacks a space behind ':'");
+      else if (seen.try_emplace(key.text, &key).second)
         handle(key, map.getField(i));
       else
         report(key.loc, "'" + key.text + "' comes twice in this " + what);

@@ -34,16 +34,20 @@ enum class MatchMode {
   /// may
   /// lack the FQN's first token (the name of the base model, `model.`).
   HuggingFace,
-  /// vLLM: a regular expression in Python's spelling for the whole FQN.
+  /// vLLM: a regular expression in Python's spelling that matches at the
+  /// begin of the FQN, as re.match.
   Regex,
 };
 
 /// The same by `mode`.
 bool matchFqn(StringRef pattern, StringRef fqn, MatchMode mode);
 
-/// Why `pattern` is none by `mode` (a malformed regular expression); empty when
+/// Why `pattern` is none by `mode`, as "is no regular expression: …"; empty when
 /// it is one.
 std::string checkPattern(StringRef pattern, MatchMode mode);
+
+/// The pattern of the modules that are like `fqn` but for numbers.
+std::string getPattern(StringRef fqn, MatchMode mode);
 
 /// The candidate closest to `name` in spelling, or an empty string when none
 /// is close enough to be what was meant.

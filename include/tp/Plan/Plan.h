@@ -14,6 +14,8 @@ namespace mlir::tp::plan {
 /// What happens at the boundary of one call of a module, by one entry.
 struct ModuleLayouts {
   nn::ModuleOp module;
+  /// Of `module`, for when it is inlined.
+  StringAttr fqn;
   /// Index into CheckedPlan::groups.
   unsigned group;
   const PlanEntry *entry;

@@ -35,7 +35,11 @@ struct ArgumentSpec {
     Layout,
     /// One placement, or a list of placements and nulls, one per tensor.
     Layouts,
-    /// A map of argument names of the module's forward to placements.
+    /// The same with one per argument of the module's forward; a list for an
+    /// argument that is a tuple of tensors.
+    InputLayouts,
+    /// A map of argument names of the module's forward to placements; to lists
+    /// of them for tuples of tensors.
     KeywordLayouts,
   };
 
@@ -44,6 +48,28 @@ struct ArgumentSpec {
   /// As a plan would write it; empty when the argument may be absent.
   StringRef defaultText = "";
   bool required = false;
+};
+
+/// A name that an argument had before, as in the proposal of today's styles
+/// (https://github.com/pytorch/pytorch/pull/111160).
+struct ArgumentAlias {
+  StringRef former, name;
+};
+
+/// What a plan says of the tensors of one input: one layout for all of them, or
+/// one for each.
+struct InputLayout {
+  SmallVector<Layout, 1> layouts = {std::nullopt};
+  bool isList = false;
+
+  /// Of tensor `i`, which exists.
+  Layout get(unsigned i) const { return layouts[isList ? i : 0]; }
+  /// Whether all tensors are left alone.
+  bool isNull() const {
+    return llvm::all_of(layouts, [](const Layout &layout) { return !layout; });
+  }
+  /// "Shard(1)", "[Replicate, null]".
+  std::string str() const;
 };
 
 /// The value of an argument, written or by default.
@@ -58,12 +84,18 @@ struct Argument {
   int64_t integer = 0;
   SmallVector<int64_t> integers;
   std::string text;
-  SmallVector<Layout> layouts;
-  SmallVector<std::pair<std::string, Layout>> keywordLayouts;
+  SmallVector<InputLayout> layouts;
+  SmallVector<std::pair<std::string, InputLayout>> keywordLayouts;
 
   /// The one placement of an argument of type Layout.
-  Placement getPlacement() const { return *layouts.front(); }
+  Placement getPlacement() const { return *layouts.front().get(0); }
 };
+
+/// Gives the arguments of `entry` the names that they have now, with a remark
+/// for each that is renamed. Emits an error where a former name and today's
+/// stand beside each other.
+LogicalResult renameArguments(PlanEntry &entry,
+                              ArrayRef<ArgumentAlias> aliases);
 
 /// All arguments of a style, each of them set.
 class Arguments {
@@ -210,6 +242,10 @@ public:
 
   virtual StringRef getName() const = 0;
   virtual ArrayRef<ArgumentSpec> getArguments() const = 0;
+  /// The former names of arguments that `entry` may be written in.
+  virtual ArrayRef<ArgumentAlias> getAliases(const PlanEntry &entry) const {
+    return {};
+  }
   /// A set of StyleAspects.
   virtual unsigned getAspects() const = 0;
 
@@ -219,6 +255,9 @@ public:
                                const MeshGroup &group) const {
     return success();
   }
+  /// Whether `module` is of the kind that the style is for. Of the modules that
+  /// a regular expression matches, it is about these, if there are any.
+  virtual bool accepts(nn::ModuleOp module) const { return true; }
   /// Asks for what the style means for `requests.getModule()`, or reports there
   /// why it can't be applied to it.
   virtual void apply(const Arguments &arguments,

@@ -12,6 +12,15 @@ using namespace mlir::tp::plan;
 
 FlowCheck::~FlowCheck() = default;
 
+std::string KnownLayout::describe() const {
+  if (placement)
+    return placement->str();
+  std::string dims;
+  for (const SplitPart &part : parts)
+    dims += (dims.empty() ? "" : " and ") + std::to_string(part.index);
+  return "split along dimensions " + dims;
+}
+
 namespace {
 
 class Flow {
@@ -28,9 +37,9 @@ public:
       if (auto child = dyn_cast<nn::ModuleOp>(&op))
         visitModule(child);
       else if (auto parameter = dyn_cast<nn::ParameterOp>(&op))
-        known[parameter] = getParameter(parameter);
+        known[parameter] = makeKnown(getParameter(parameter));
       else if (op.getNumOperands() == 0 && op.getNumResults() == 1)
-        known[op.getResult(0)] = {Placement::replicate()};
+        known[op.getResult(0)] = makeKnown(Placement::replicate());
       else if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(&op))
         visitRuleOp(ruleOp, module);
     }
@@ -55,19 +64,30 @@ private:
     return {known.lookup(logits), known.lookup(loss.getTarget()), classDim};
   }
 
-  KnownLayout getParameter(nn::ParameterOp parameter) {
+  int64_t getRanks() const { return context.getGroup().size; }
+
+  KnownLayout makeKnown(Layout placement, const LayoutStep *origin = nullptr,
+                        nn::ModuleOp originModule = {}) const {
+    KnownLayout layout{placement, origin, originModule};
+    if (placement && placement->isShard() && !placement->isSegmented())
+      layout.parts = {
+          {static_cast<unsigned>(placement->dim), getRanks()}};
+    return layout;
+  }
+
+  Layout getParameter(nn::ParameterOp parameter) {
     const AxisSet &axes = context.getGroup().axes;
     for (const AxisPlacement &over :
          context.plan.getPlacements(parameter.getFqnAttr())) {
       if (over.axes == axes)
-        return {over.placement};
+        return over.placement;
       // Along some of the dimensions is another thing than along all.
       if (llvm::any_of(over.axes, [&](unsigned axis) {
             return llvm::is_contained(axes, axis);
           }))
-        return {};
+        return std::nullopt;
     }
-    return {Placement::replicate()};
+    return Placement::replicate();
   }
 
   void visitModule(nn::ModuleOp module) {
@@ -99,7 +119,9 @@ private:
         if (step.declared && layout.placement)
           for (FlowCheck *check : checks)
             check->visitDeclared(value, layout, step, tensor);
-        layout = {step.placement, &step};
+        if (layout.apart)
+          reportApart(layout);
+        layout = makeKnown(step.placement, &step, module);
       }
     }
     return layout;
@@ -116,77 +138,195 @@ private:
     }
     ShardingRule rule = op.getShardingRule();
     // The factors that operands are split along, and which operand it is.
-    llvm::MapVector<unsigned, OpOperand *> factors;
+    SmallVector<SplitPart, 1> factors;
+    OpOperand *split = nullptr;
+    SmallVector<OpOperand *> conflicting;
     bool allKnown = true;
-    const LayoutStep *origin = nullptr;
+    // An operand in segments, and the factor that these are of.
+    std::optional<unsigned> segmentedFactor;
+    KnownLayout first, segmented;
+    std::optional<TakenApart> apart;
     for (OpOperand &operand : op->getOpOperands()) {
       KnownLayout layout = known.lookup(operand.get());
-      origin = origin ? origin : layout.origin;
-      allKnown &= layout.placement.has_value();
+      if (!first.origin)
+        first = layout;
+      bool isWhole = layout.placement && layout.placement->isReplicate();
       if (layout.placement && layout.placement->isShard() &&
-          layout.placement->isSegmented())
-        allKnown = false;
-      if (layout.placement && layout.placement->isPartial())
-        allKnown = false;
-      if (layout.isSplit())
-        addFactor(rule, operand, layout, module, factors);
-    }
-    if (factors.size() > 1) {
-      OpOperand *smallest = nullptr;
-      for (OpOperand *operand : llvm::make_second_range(factors))
-        if (!operand->get().getDefiningOp<nn::ParameterOp>() &&
-            (!smallest || getTensorBytes(operand->get().getType()) <
-                              getTensorBytes(smallest->get().getType())))
-          smallest = operand;
-      if (smallest)
+          layout.placement->isSegmented() && !segmentedFactor) {
+        const DimFactors &dim =
+            rule.operands[operand.getOperandNumber()][layout.placement->dim];
+        if (dim.size() == 1 &&
+            rule.factors[dim.front()].kind == FactorKind::Parallel) {
+          segmentedFactor = dim.front();
+          segmented = layout;
+          isWhole = true;
+        }
+      }
+      allKnown &= isWhole || layout.isSplit();
+      if (layout.placement && layout.placement->isShard())
         for (FlowCheck *check : checks)
-          check->visitConflict(*smallest, known.lookup(smallest->get()),
-                               module);
+          check->visitShard(operand, layout, module);
+      if (!layout.isSplit())
+        continue;
+      std::optional<TakenApart> ownApart = layout.apart;
+      std::optional<SmallVector<SplitPart, 1>> own =
+          getFactors(rule, operand, layout, module, ownApart);
+      if (!own)
+        continue;
+      if (split && *own != factors) {
+        conflicting.push_back(&operand);
+        continue;
+      }
+      split = &operand;
+      factors = std::move(*own);
+      apart = ownApart;
+    }
+    if (!conflicting.empty()) {
+      conflicting.push_back(split);
+      reportConflict(conflicting, module);
       return;
     }
     for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
       KnownLayout layout;
-      if (factors.empty()) {
-        if (allKnown)
-          layout = {Placement::replicate(), origin};
-      } else {
-        auto [factor, operand] = factors.front();
-        layout.origin = known.lookup(operand->get()).origin;
-        if (rule.factors[factor].kind == FactorKind::Reduction)
-          layout.placement = Placement::partial(rule.factors[factor].reduction);
+      if (segmentedFactor) {
         for (auto [dim, dimFactors] : llvm::enumerate(tensor))
-          if (!dimFactors.empty() && dimFactors.front() == factor)
-            layout.placement = Placement::shard(dim);
+          if (allKnown && !split &&
+              dimFactors == DimFactors{*segmentedFactor}) {
+            layout = segmented;
+            layout.placement->dim = dim;
+          }
+      } else if (split) {
+        const KnownLayout &from = known.lookup(split->get());
+        layout = followFactors(rule, factors, tensor);
+        layout.origin = from.origin;
+        layout.originModule = from.originModule;
+        if (!layout.placement)
+          layout.apart = apart;
+      } else if (allKnown) {
+        layout = makeKnown(Placement::replicate(), first.origin,
+                           first.originModule);
       }
       known[result] = layout;
     }
   }
 
-  /// Adds the factor that `operand` is split along, unless its op can't be
-  /// split there.
-  void addFactor(const ShardingRule &rule, OpOperand &operand,
-                 const KnownLayout &layout, StringRef module,
-                 llvm::MapVector<unsigned, OpOperand *> &factors) {
+  /// Of operands that are split along different factors, the smallest one would
+  /// move, or the one whose parts are split.
+  void reportConflict(ArrayRef<OpOperand *> operands, StringRef module) {
+    OpOperand *smallest = nullptr;
+    for (OpOperand *operand : operands) {
+      const KnownLayout &layout = known.lookup(operand->get());
+      if (layout.apart)
+        return reportApart(layout);
+      if (!operand->get().getDefiningOp<nn::ParameterOp>() &&
+          (!smallest || getTensorBytes(operand->get().getType()) <
+                            getTensorBytes(smallest->get().getType())))
+        smallest = operand;
+    }
+    if (smallest)
+      for (FlowCheck *check : checks)
+        check->visitConflict(*smallest, known.lookup(smallest->get()), module);
+  }
+
+  void reportApart(const KnownLayout &layout) {
     for (FlowCheck *check : checks)
-      check->visitSplit(operand, layout, module);
-    const DimFactors &dim =
-        rule.operands[operand.getOperandNumber()][layout.placement->dim];
-    unsigned factor = dim.empty() ? 0 : dim.front();
-    // What only costs collectives (all but a loss that is asked to) runs split
-    // here, but whole in PyTorch.
-    if (dim.empty() || rule.factors[factor].kind == FactorKind::Whole ||
-        rule.factors[factor].reductions > 0) {
+      check->visitTakenApart(*layout.apart, layout);
+  }
+
+  /// The factors that `operand` is split along, nothing where its op can't be
+  /// split there. Ranks that are more than a dimension's major part split that
+  /// and what comes next.
+  std::optional<SmallVector<SplitPart, 1>>
+  getFactors(const ShardingRule &rule, OpOperand &operand,
+             const KnownLayout &layout, StringRef module,
+             std::optional<TakenApart> &apart) {
+    SmallVector<SplitPart, 1> result;
+    for (const SplitPart &part : layout.parts) {
+      const DimFactors &dim =
+          rule.operands[operand.getOperandNumber()][part.index];
+      int64_t ranks = part.ranks;
+      auto fail = [&] {
+        if (layout.apart)
+          reportApart(layout);
+        else
+          for (FlowCheck *check : checks)
+            check->visitWhole(operand, layout, part.index, module);
+        return std::nullopt;
+      };
+      if (dim.empty())
+        return fail();
+      for (unsigned factor : dim) {
+        // What only costs collectives (all but a loss that is asked to) runs
+        // split here, but whole in PyTorch.
+        FactorKind kind = rule.factors[factor].kind;
+        if (kind == FactorKind::Whole || rule.factors[factor].reductions > 0 ||
+            (kind == FactorKind::Reduction && layout.parts.size() > 1))
+          return fail();
+        int64_t size = rule.factors[factor].size;
+        if (dim.size() == 1 || size % ranks == 0) {
+          result.push_back({factor, ranks});
+          ranks = 1;
+          break;
+        }
+        if (!apart)
+          apart = TakenApart{&operand, part.index, size, module};
+        if (ranks % size != 0)
+          break;
+        if (size > 1)
+          result.push_back({factor, size});
+        ranks /= size;
+      }
+      if (ranks == 1)
+        continue;
+      if (!apart)
+        return fail();
       for (FlowCheck *check : checks)
-        check->visitWhole(operand, layout, module);
-      return;
+        check->visitTakenApart(*apart, layout);
+      return std::nullopt;
     }
-    int64_t size = rule.factors[factor].size;
-    if (dim.size() > 1 && size % context.getGroup().size != 0) {
-      for (FlowCheck *check : checks)
-        check->visitMajorPart(operand, layout, size, module);
-      return;
+    return result;
+  }
+
+  /// What a tensor with the factors `tensor` is when its op is split along
+  /// `factors`.
+  KnownLayout followFactors(const ShardingRule &rule,
+                            ArrayRef<SplitPart> factors,
+                            ArrayRef<DimFactors> tensor) {
+    if (factors.size() == 1 &&
+        rule.factors[factors.front().index].kind == FactorKind::Reduction)
+      return makeKnown(Placement::partial(
+          rule.factors[factors.front().index].reduction));
+    KnownLayout layout;
+    for (const SplitPart &part : factors) {
+      // A factor is split in blocks of its dimension when it is the major one,
+      // or all of those before it are split up.
+      std::optional<unsigned> found;
+      for (auto [dim, dimFactors] : llvm::enumerate(tensor)) {
+        int64_t before = 1;
+        for (unsigned factor : dimFactors) {
+          if (factor == part.index)
+            found = dim;
+          if (found)
+            break;
+          before *= rule.factors[factor].size;
+        }
+        if (!found)
+          continue;
+        bool isNext = !layout.parts.empty() && layout.parts.back().index == dim;
+        if (before != (isNext ? layout.parts.back().ranks : 1))
+          return {};
+        if (isNext)
+          layout.parts.back().ranks *= part.ranks;
+        else
+          layout.parts.push_back({static_cast<unsigned>(dim), part.ranks});
+        break;
+      }
+      if (!found)
+        return {};
     }
-    factors.insert({factor, &operand});
+    if (layout.parts.size() == 1 && layout.parts.front().ranks == getRanks())
+      layout.placement = Placement::shard(layout.parts.front().index);
+    return layout;
   }
 
   FlowContext &context;
@@ -204,6 +344,8 @@ plan::followPlacements(FlowContext &context, ModuleOp model,
   for (auto function : model.getOps<FunctionOpInterface>())
     for (Block &block : function.getFunctionBody())
       flow.visit(block, "");
+  for (FlowCheck *check : checks)
+    check->finish();
   return std::move(flow.losses);
 }
 

@@ -16,16 +16,40 @@
 
 namespace mlir::tp::plan {
 
+/// A dimension, or a factor, and the number of blocks that it is split in.
+struct SplitPart {
+  unsigned index;
+  int64_t ranks;
+
+  bool operator==(const SplitPart &other) const = default;
+};
+
+/// Where a dimension that is split was taken apart such that the ranks split
+/// more than its major part.
+struct TakenApart {
+  OpOperand *operand;
+  int64_t dim, majorSize;
+  StringRef module;
+};
+
 /// What is known of where a value lives.
 struct KnownLayout {
+  /// Nothing where it isn't known, or where ranks split several dimensions.
   Layout placement;
-  /// The layout step that it comes from, unless it comes from a parameter.
+  /// The layout step that it comes from, and the module that this is about;
+  /// null when it comes from a parameter.
   const LayoutStep *origin = nullptr;
+  nn::ModuleOp originModule = {};
+  /// The dimensions that are split, major first, all of the ranks together;
+  /// none where `placement` isn't a Shard in one piece.
+  SmallVector<SplitPart, 1> parts = {};
+  /// Only where ranks split several dimensions.
+  std::optional<TakenApart> apart = {};
 
-  /// Whether it is split along a dimension, in one piece.
-  bool isSplit() const {
-    return placement && placement->isShard() && !placement->isSegmented();
-  }
+  /// Whether it is split in blocks.
+  bool isSplit() const { return !parts.empty(); }
+  /// "Shard(1)", "split along dimensions 1 and 2".
+  std::string describe() const;
 };
 
 /// What is known of the operands of a cross entropy.
@@ -46,20 +70,23 @@ public:
   /// `tensor` is what a message calls it.
   virtual void visitDeclared(Value value, const KnownLayout &known,
                              const LayoutStep &step, const Twine &tensor) {}
-  /// `operand` is split; its op is inside of `module`.
-  virtual void visitSplit(OpOperand &operand, const KnownLayout &known,
+  /// `operand` is a Shard; its op is inside of `module`.
+  virtual void visitShard(OpOperand &operand, const KnownLayout &known,
                           StringRef module) {}
-  /// `operand` is split along a dimension that its op needs whole.
+  /// `operand` is split along `dim`, which its op needs whole.
   virtual void visitWhole(OpOperand &operand, const KnownLayout &known,
-                          StringRef module) {}
-  /// The op takes dimension `dim` of `operand` apart, and its major part, of
-  /// size `majorSize`, isn't divided by the ranks that split the dimension.
-  virtual void visitMajorPart(OpOperand &operand, const KnownLayout &known,
-                              int64_t majorSize, StringRef module) {}
+                          unsigned dim, StringRef module) {}
+  /// A dimension is taken apart, and the ranks that split it can't split the
+  /// parts, or do, which what comes next can't take. `known` is of the tensor
+  /// that was taken apart, or of one that comes of it.
+  virtual void visitTakenApart(const TakenApart &apart,
+                               const KnownLayout &known) {}
   /// Two operands are split along dimensions that don't correspond; `operand`
   /// is the smaller one.
   virtual void visitConflict(OpOperand &operand, const KnownLayout &known,
                              StringRef module) {}
+  /// The flow is at its end.
+  virtual void finish() {}
 };
 
 /// What checks need to know of the group and where findings go.

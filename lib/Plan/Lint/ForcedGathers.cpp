@@ -13,12 +13,12 @@ class ForcedGatherCheck final : public FlowCheck {
 public:
   explicit ForcedGatherCheck(FlowContext &context) : context(context) {}
 
-  void visitWhole(OpOperand &operand, const KnownLayout &known,
+  void visitWhole(OpOperand &operand, const KnownLayout &known, unsigned dim,
                   StringRef module) override {
     // A slice along the dimension that was split is about a packed weight.
     if (!isa<nn::SliceOp>(operand.getOwner()))
       add(operand, known, module,
-          "needs dimension " + Twine(known.placement->dim) +
+          "needs dimension " + Twine(dim) +
               " of its operand whole, which is");
   }
 
@@ -34,12 +34,13 @@ private:
     if (!known.origin || context.getGroup().size == 1)
       return;
     Type type = operand.get().getType();
-    int64_t bytes = getReceivedBytes(*known.placement, Placement::replicate(),
-                                     type, context.getGroup().size);
+    int64_t bytes = getReceivedBytes(
+        known.placement.value_or(Placement::shard(0)), Placement::replicate(),
+        type, context.getGroup().size);
     context.add({"forced-gather", known.origin->loc,
                  ("'" + operand.getOwner()->getName().getStringRef() +
                   "' in '" + module + "' " + what + " " +
-                  known.placement->str() + " by " + known.origin->argument)
+                  known.describe() + " by " + known.origin->argument)
                      .str(),
                  "each rank receives up to " + printBytes(bytes),
                  isa<nn::CrossEntropyOp>(operand.getOwner())

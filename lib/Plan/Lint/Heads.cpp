@@ -1,12 +1,18 @@
 //===- Heads.cpp - heads that ranks don't divide --------------------------===//
 //
 // A projection's columns are split, and then taken apart into heads: a rank
-// must hold whole heads, or they have to be gathered first.
+// must hold whole heads, or they have to be gathered first. Where there are more
+// ranks than heads, they split the columns of a head too, which is well as long
+// as nothing needs these whole.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Flow.h"
 #include "Lint.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <set>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -18,34 +24,100 @@ class HeadCheck final : public FlowCheck {
 public:
   explicit HeadCheck(FlowContext &context) : context(context) {}
 
-  void visitMajorPart(OpOperand &operand, const KnownLayout &known,
-                      int64_t majorSize, StringRef module) override {
-    if (!known.origin)
-      return;
-    const MeshGroup &group = context.getGroup();
-    auto type = cast<RankedTensorType>(operand.get().getType());
-    int64_t size = type.getDimSize(known.placement->dim);
-    int64_t bytes = getReceivedBytes(*known.placement, Placement::replicate(),
-                                     type, group.size);
-    context.add(
-        {"heads", known.origin->loc,
-         "'" + module.str() + "' takes a dimension of size " +
-             std::to_string(size) + " apart into " + std::to_string(majorSize) +
-             " × " + std::to_string(size / majorSize) + ", and " +
-             std::to_string(majorSize) + " isn't divisible by " +
-             group.describe() + ", which splits it by " +
-             known.origin->argument,
-         "where no uneven split of the parts is possible, each rank receives " +
-             printBytes(bytes),
-         "sizes of the mesh dimension that divide " +
-             std::to_string(majorSize) + " are " + listDivisors(majorSize) +
-             "; a fused weight of " + std::to_string(majorSize) +
-             " parts needs packed_colwise with blocks: " +
-             std::to_string(majorSize)});
+  void visitTakenApart(const TakenApart &apart,
+                       const KnownLayout &known) override {
+    if (known.origin && seen.insert(apart.operand).second)
+      met[known.origin->loc].push_back({apart, known});
+  }
+
+  void finish() override {
+    for (auto &[loc, places] : met) {
+      llvm::SmallSetVector<StringAttr, 4> modules;
+      for (const Place &place : places)
+        if (nn::ModuleOp module = place.known.originModule)
+          modules.insert(module.getFqnAttr());
+      std::string narrower = narrow(modules.getArrayRef());
+      for (const Place &place : places)
+        report(place, narrower);
+    }
   }
 
 private:
+  struct Place {
+    TakenApart apart;
+    KnownLayout known;
+  };
+
+  void report(const Place &place, StringRef narrower) {
+    auto [operand, dim, majorSize, module] = place.apart;
+    const LayoutStep &origin = *place.known.origin;
+    const MeshGroup &group = context.getGroup();
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    int64_t size = type.getDimSize(dim);
+    int64_t bytes = getReceivedBytes(Placement::shard(dim),
+                                     Placement::replicate(), type, group.size);
+    std::string edit = narrower.str();
+    if (edit.empty())
+      edit = "sizes of the mesh dimension that divide " +
+             std::to_string(majorSize) + " are " + listDivisors(majorSize);
+    if (isFused(*operand, majorSize))
+      edit = "this is a fused weight of " + std::to_string(majorSize) +
+             " parts: write {style: packed_colwise, blocks: " +
+             std::to_string(majorSize) + "}";
+    context.add({"heads", origin.loc,
+                 "'" + module.str() + "' takes a dimension of size " +
+                     std::to_string(size) + " apart into " +
+                     std::to_string(majorSize) + " × " +
+                     std::to_string(size / majorSize) + ", and " +
+                     std::to_string(majorSize) + " isn't divisible by " +
+                     group.describe() + ", which splits it by " +
+                     origin.argument,
+                 "where no uneven split of the parts is possible, each rank "
+                 "receives " +
+                     printBytes(bytes),
+                 edit});
+  }
+
+  /// Whether the parts are used one by one, as query, key and value are.
+  static bool isFused(OpOperand &operand, int64_t majorSize) {
+    for (Value result : operand.getOwner()->getResults())
+      for (Operation *user : result.getUsers())
+        if (auto slice = dyn_cast<nn::SliceOp>(user))
+          if (slice.getInput().getType().getDimSize(slice.getDim()) ==
+              majorSize)
+            return true;
+    return false;
+  }
+
+  /// How to leave out `modules` of all those that their entry is about, such as
+  /// key and value projections of w[qkv]; empty where it is about these alone.
+  std::string narrow(ArrayRef<StringAttr> modules) {
+    if (modules.empty())
+      return "";
+    const PlanEntry *entry = nullptr;
+    for (const ModuleLayouts &layouts : context.plan.modules)
+      if (layouts.group == context.groupIndex &&
+          layouts.fqn == modules.front())
+        entry = layouts.entry;
+    MatchMode mode = context.plan.file.groups[context.groupIndex].match;
+    // In alphabetic order, as modules are called in any.
+    std::set<std::string> affected, others;
+    for (StringAttr fqn : modules)
+      affected.insert(getPattern(fqn, mode));
+    for (const ModuleLayouts &layouts : context.plan.modules) {
+      std::string pattern = getPattern(layouts.fqn, mode);
+      if (layouts.entry == entry && !affected.contains(pattern))
+        others.insert(pattern);
+    }
+    if (!entry || others.empty())
+      return "";
+    return "narrow the pattern to '" + llvm::join(others, "' and '") +
+           "', which leaves '" + llvm::join(affected, "' and '") + "' whole";
+  }
+
   FlowContext &context;
+  llvm::DenseSet<OpOperand *> seen;
+  llvm::MapVector<Attribute, SmallVector<Place>> met;
 };
 
 } // namespace

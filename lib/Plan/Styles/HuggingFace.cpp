@@ -59,6 +59,9 @@ public:
                                       "either blocks or segments";
     return success();
   }
+  bool accepts(nn::ModuleOp module) const override {
+    return findWeight(module).has_value();
+  }
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
     splitWeight(getSplit(arguments), arguments.getEntryLoc(), requests);
@@ -192,6 +195,10 @@ StringRef plan::explainUnsupported(StringRef style) {
       .Cases({"grouped_gemm", "ep_router", "moe_tp_experts",
               "moe_identity_expert", "megamoe_router", "megamoe_experts"},
              experts)
+      .Case("auto",
+            "a plan isn't chosen by itself; write out the model's tp_plan, "
+            "with match: hf, or begin with PairwiseParallel, and ask "
+            "tp-explain for edits that leave less to move")
       .Case("mla_kv_a_proj",
             "it splits the one half of a projection's output and not the "
             "other; write replicate, or packed_colwise with segments")

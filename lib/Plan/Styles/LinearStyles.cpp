@@ -37,6 +37,14 @@ public:
     return kind == WeightSplit::Kind::Colwise ? ArrayRef(colwise)
                                               : ArrayRef(rowwise);
   }
+  ArrayRef<ArgumentAlias> getAliases(const PlanEntry &) const override {
+    static const ArgumentAlias aliases[] = {
+        {"input_shard", "input_layouts"},
+        {"output_shard", "output_layouts"},
+        {"use_local", "use_local_output"},
+    };
+    return aliases;
+  }
   unsigned getAspects() const override { return Parameters | Inputs | Outputs; }
 
   LogicalResult verify(const Arguments &arguments,
@@ -55,6 +63,9 @@ public:
     return success(valid);
   }
 
+  bool accepts(nn::ModuleOp module) const override {
+    return findWeight(module).has_value();
+  }
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
     splitWeight(getSplit(arguments), arguments.getEntryLoc(), requests);

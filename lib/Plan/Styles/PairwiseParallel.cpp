@@ -1,11 +1,13 @@
 //===- PairwiseParallel.cpp - PyTorch 2.0's pairs of nn.Linear ------------===//
 //
-// These styles stand at a module that calls nn.Linear modules one after the
-// other and split them in turn by columns and by rows. Which comes after which
-// is read off the data flow: a Linear that depends on one that is split by
-// columns is split by rows, any other one by columns. For a plain sequence that
-// is PyTorch's odd and even; projections side by side (query, key, value) are
-// one step. A last Linear without a partner stays whole.
+// These styles split the nn.Linear modules that a module calls one after the
+// other in turn by columns and by rows. Where the module calls none, they go
+// down to the modules inside of it, as PyTorch goes down named_children().
+// Which Linear comes after which is read off the data flow: one that depends on
+// one that is split by columns is split by rows, any other one by columns. For
+// a plain sequence that is PyTorch's odd and even; projections side by side
+// (query, key, value) are one step. A last Linear without a partner stays
+// whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +25,12 @@ namespace {
 struct LinearChild {
   /// How many Linears of the module come before it.
   unsigned stage = 0;
-  /// Whether one comes after it.
-  bool hasSuccessor = false;
+  /// Those that come right after it.
+  SmallPtrSet<Operation *, 2> successors;
+
+  bool isColwise() const { return stage % 2 == 0; }
+  /// Whether it lacks a partner, so that it isn't split.
+  bool isWhole() const { return isColwise() && successors.empty(); }
 };
 
 using LinearChildren = llvm::MapVector<Operation *, LinearChild>;
@@ -51,7 +57,7 @@ static LinearChildren findLinearChildren(nn::ModuleOp module) {
     LinearChild linear;
     for (Operation *source : before) {
       LinearChild &predecessor = children[source];
-      predecessor.hasSuccessor = true;
+      predecessor.successors.insert(&op);
       linear.stage = std::max(linear.stage, predecessor.stage + 1);
     }
     children[&op] = linear;
@@ -60,36 +66,61 @@ static LinearChildren findLinearChildren(nn::ModuleOp module) {
   return children;
 }
 
-bool plan::hasLinearPair(nn::ModuleOp module) {
-  return llvm::any_of(findLinearChildren(module), [](const auto &child) {
-    return child.second.hasSuccessor;
-  });
+static bool hasLinearPair(const LinearChildren &children) {
+  return llvm::any_of(
+      children, [](const auto &child) { return !child.second.successors.empty(); });
+}
+
+bool plan::hasLinearPairInside(nn::ModuleOp module) {
+  return module
+      ->walk([](nn::ModuleOp inner) {
+        return hasLinearPair(findLinearChildren(inner))
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Splits the Linears that `children` are.
+static void splitChildren(const LinearChildren &children,
+                          const NamedLayout &input, const NamedLayout &output,
+                          FileLineColLoc loc, ModuleRequests &requests) {
+  for (auto &[op, child] : children) {
+    if (child.isWhole())
+      continue;
+    WeightSplit split{child.isColwise() ? WeightSplit::Kind::Colwise
+                                        : WeightSplit::Kind::Rowwise};
+    if (child.stage == 0)
+      split.declaredInput = input;
+    bool isLast = llvm::all_of(child.successors, [&](Operation *successor) {
+      return children.find(successor)->second.isWhole();
+    });
+    if (!child.isColwise() && isLast)
+      split.output = output;
+    splitWeight(split, loc, requests.addChild(cast<nn::ModuleOp>(op)));
+  }
 }
 
 void plan::splitPairs(const NamedLayout &input, const NamedLayout &output,
                       FileLineColLoc loc, ModuleRequests &requests) {
-  nn::ModuleOp module = requests.getModule();
-  if (!hasLinearPair(module))
+  nn::ModuleOp root = requests.getModule();
+  if (!hasLinearPairInside(root))
     return requests.reportError(
         loc, requests.getStyle() +
-                 " needs two nn.Linear modules, one after the other, which " +
+                 " needs two nn.Linear modules, one after the other, which "
+                 "neither " +
                  requests.describeModule() + " of class '" +
-                 module.getClassName() +
-                 "' doesn't call itself; give ColwiseParallel and "
+                 root.getClassName() +
+                 "' nor a module inside of it calls; give ColwiseParallel and "
                  "RowwiseParallel to its parts instead");
   requests.setPython("");
-  for (auto &[op, child] : findLinearChildren(module)) {
-    bool colwise = child.stage % 2 == 0;
-    if (colwise && !child.hasSuccessor)
-      continue;
-    WeightSplit split{colwise ? WeightSplit::Kind::Colwise
-                              : WeightSplit::Kind::Rowwise};
-    if (colwise && child.stage == 0)
-      split.declaredInput = input;
-    if (!colwise && !child.hasSuccessor)
-      split.output = output;
-    splitWeight(split, loc, requests.addChild(cast<nn::ModuleOp>(op)));
-  }
+  root->walk<WalkOrder::PreOrder>([&](nn::ModuleOp module) {
+    LinearChildren children = findLinearChildren(module);
+    if (!hasLinearPair(children))
+      return WalkResult::advance();
+    splitChildren(children, input, output, loc, requests);
+    return WalkResult::skip();
+  });
 }
 
 namespace {

@@ -17,10 +17,10 @@ using namespace mlir::tp::plan;
 using ArgumentType = ArgumentSpec::Type;
 
 /// PyTorch can't make a value Partial, nor can we.
-static LogicalResult verifyPair(const Argument &desiredArgument,
-                                StringRef desiredName, StringRef declaredName,
-                                const Twine &where, Layout declared,
-                                Layout desired) {
+static LogicalResult verifyTensor(const Argument &desiredArgument,
+                                  StringRef desiredName, StringRef declaredName,
+                                  const Twine &where, Layout declared,
+                                  Layout desired) {
   if (desired && !declared)
     return emitError(desiredArgument.loc)
            << desiredName << " has " << desired->str() << " " << where.str()
@@ -31,6 +31,24 @@ static LogicalResult verifyPair(const Argument &desiredArgument,
            << desiredName << " has " << desired->str() << " " << where.str()
            << ", but no value can be redistributed to Partial";
   return success();
+}
+
+static LogicalResult verifyPair(const Argument &desiredArgument,
+                                StringRef desiredName, StringRef declaredName,
+                                const Twine &where, const InputLayout &declared,
+                                const InputLayout &desired) {
+  size_t count = std::max(declared.layouts.size(), desired.layouts.size());
+  if (declared.isList && desired.isList &&
+      declared.layouts.size() != desired.layouts.size())
+    return emitError(desiredArgument.loc)
+           << declaredName << " and " << desiredName << " have "
+           << declared.layouts.size() << " and " << desired.layouts.size()
+           << " placements " << where;
+  bool valid = true;
+  for (size_t i = 0; i < count && valid; ++i)
+    valid = succeeded(verifyTensor(desiredArgument, desiredName, declaredName,
+                                   where, declared.get(i), desired.get(i)));
+  return success(valid);
 }
 
 /// Checks that two lists of layouts, declared and desired, fit together.
@@ -58,11 +76,11 @@ static LogicalResult verifyLists(const Arguments &arguments,
   return success(valid);
 }
 
-static Layout findKeyword(const Argument &argument, StringRef name) {
+static InputLayout findKeyword(const Argument &argument, StringRef name) {
   for (auto &[keyword, layout] : argument.keywordLayouts)
     if (keyword == name)
       return layout;
-  return std::nullopt;
+  return {};
 }
 
 /// The same for layouts by name.
@@ -93,14 +111,47 @@ static LogicalResult verifyKeywords(const Arguments &arguments) {
   return success(valid);
 }
 
-/// "'x' at 0, 'mask' at 2"
-static std::string describeInputs(nn::ModuleOp module) {
+namespace {
+/// An argument of forward that is a tensor, or a tuple, list or dictionary of
+/// tensors.
+struct ModuleInput {
+  StringRef name;
+  int64_t position;
+  /// Of the module's operands.
+  SmallVector<unsigned, 2> operands;
+};
+} // namespace
+
+/// A tuple's tensors have its position and are called `name.0`, `name.1`, ….
+static SmallVector<ModuleInput> getInputs(nn::ModuleOp module) {
+  SmallVector<ModuleInput> inputs;
+  for (auto [index, name, position] :
+       llvm::enumerate(module.getArgNames().getAsRange<StringAttr>(),
+                       module.getArgPositions())) {
+    if (!inputs.empty() && inputs.back().position == position) {
+      inputs.back().name = name.getValue().rsplit('.').first;
+      inputs.back().operands.push_back(index);
+      continue;
+    }
+    inputs.push_back({name.getValue(), position, {unsigned(index)}});
+  }
+  // A tuple of one.
+  for (ModuleInput &input : inputs)
+    if (auto [name, number] = input.name.rsplit('.');
+        input.operands.size() == 1 && number == "0")
+      input.name = name;
+  return inputs;
+}
+
+/// "'x' at 0, 'mask' at 2, 'freqs' (2 tensors) at 3"
+static std::string describeInputs(ArrayRef<ModuleInput> inputs) {
   std::string text;
-  for (auto [name, position] :
-       llvm::zip(module.getArgNames().getAsRange<StringAttr>(),
-                 module.getArgPositions()))
-    text += (text.empty() ? "'" : ", '") + name.str() + "' at " +
-            std::to_string(position);
+  for (const ModuleInput &input : inputs) {
+    text += (text.empty() ? "'" : ", '") + input.name.str() + "'";
+    if (input.operands.size() > 1)
+      text += " (" + std::to_string(input.operands.size()) + " tensors)";
+    text += " at " + std::to_string(input.position);
+  }
   return text.empty() ? "none" : text;
 }
 
@@ -159,71 +210,89 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
   const Argument &desired = arguments["desired_input_layouts"];
   const Argument &declaredKeywords = arguments["input_kwarg_layouts"];
   const Argument &desiredKeywords = arguments["desired_input_kwarg_layouts"];
-
-  SmallVector<StringRef> names;
-  for (StringAttr name : module.getArgNames().getAsRange<StringAttr>())
-    names.push_back(name.getValue());
+  SmallVector<ModuleInput> inputs = getInputs(module);
   auto isKeyword = [&](StringRef name) {
     return llvm::is_contained(
         llvm::make_first_range(declaredKeywords.keywordLayouts), name);
+  };
+  // Lays out all tensors of an input.
+  auto layOut = [&](const ModuleInput &input, const InputLayout &from,
+                    StringRef fromName, FileLineColLoc fromLoc,
+                    const InputLayout &to, StringRef toName,
+                    FileLineColLoc toLoc) {
+    for (auto [list, loc, name] : {std::tuple(&from, fromLoc, fromName),
+                                   std::tuple(&to, toLoc, toName)})
+      if (list->isList && list->layouts.size() != input.operands.size())
+        return requests.reportError(
+            loc, name + " has " + Twine(list->layouts.size()) +
+                     " placements for '" + input.name + "' of " +
+                     requests.describeModule() + ", which has " +
+                     Twine(input.operands.size()) +
+                     (input.operands.size() == 1 ? " tensor" : " tensors"));
+    for (auto [i, operand] : llvm::enumerate(input.operands))
+      applyStep(requests, operand, /*isInput=*/true, from.get(i), fromName,
+                fromLoc, to.get(i), toName, toLoc);
   };
 
   if (declared.given) {
     // Positions count all arguments of forward; those that aren't tensors must
     // be null. Arguments that are laid out by name need no position.
-    ArrayRef<int64_t> positions = module.getArgPositions();
     size_t needed = 0;
-    for (auto [name, position] : llvm::zip(names, positions))
-      if (!isKeyword(name))
-        needed = std::max<size_t>(needed, position + 1);
+    for (const ModuleInput &input : inputs)
+      if (!isKeyword(input.name))
+        needed = std::max<size_t>(needed, input.position + 1);
     if (declared.layouts.size() < needed)
       return requests.reportInputError(
           declared.loc,
           "input_layouts has " + Twine(declared.layouts.size()) +
               (declared.layouts.size() == 1 ? " entry" : " entries") +
               ", but " + requests.describeModule() + " has the tensor inputs " +
-              describeInputs(module) + "; write null for one to leave alone");
+              describeInputs(inputs) + "; write null for one to leave alone");
     for (auto [position, layout] : llvm::enumerate(declared.layouts)) {
-      auto it = llvm::find(positions, static_cast<int64_t>(position));
-      if (it == positions.end()) {
-        if (layout)
+      auto *input = llvm::find_if(inputs, [&](const ModuleInput &candidate) {
+        return candidate.position == static_cast<int64_t>(position);
+      });
+      if (input == inputs.end()) {
+        if (!layout.isNull())
           requests.reportInputError(
               declared.loc,
-              "input_layouts has " + layout->str() + " at position " +
+              "input_layouts has " + layout.str() + " at position " +
                   Twine(position) + ", which is no tensor input of " +
                   requests.describeModule() +
-                  "; its tensor inputs: " + describeInputs(module));
+                  "; its tensor inputs: " + describeInputs(inputs));
         continue;
       }
-      unsigned index = it - positions.begin();
-      if (layout && isKeyword(names[index])) {
+      if (!layout.isNull() && isKeyword(input->name)) {
         requests.reportInputError(declaredKeywords.loc,
-                             "input '" + names[index] + "' of " +
+                             "input '" + input->name + "' of " +
                                  requests.describeModule() +
                                  " has a layout by position as well");
         continue;
       }
-      applyStep(requests, index, /*isInput=*/true, layout, "input_layouts",
-                declared.loc, desired.layouts[position],
-                "desired_input_layouts", desired.loc);
+      layOut(*input, layout, "input_layouts", declared.loc,
+             desired.layouts[position], "desired_input_layouts", desired.loc);
     }
   }
 
   for (auto &[name, layout] : declaredKeywords.keywordLayouts) {
-    auto *it = llvm::find(names, name);
-    if (it == names.end()) {
+    auto *input = llvm::find_if(inputs, [&](const ModuleInput &candidate) {
+      return candidate.name == name;
+    });
+    if (input == inputs.end()) {
+      SmallVector<StringRef> names;
+      for (const ModuleInput &candidate : inputs)
+        names.push_back(candidate.name);
       std::string hint = suggestNearest(name, names);
       requests.reportInputError(
           declaredKeywords.loc,
           requests.describeModule() + " has no tensor input '" + name + "'" +
-              (hint.empty() ? "; its tensor inputs: " + describeInputs(module)
+              (hint.empty() ? "; its tensor inputs: " + describeInputs(inputs)
                             : hint));
       continue;
     }
-    applyStep(requests, it - names.begin(), /*isInput=*/true, layout,
-              "input_kwarg_layouts", declaredKeywords.loc,
-              findKeyword(desiredKeywords, name), "desired_input_kwarg_layouts",
-              desiredKeywords.loc);
+    layOut(*input, layout, "input_kwarg_layouts", declaredKeywords.loc,
+           findKeyword(desiredKeywords, name), "desired_input_kwarg_layouts",
+           desiredKeywords.loc);
   }
 }
 
@@ -242,8 +311,8 @@ static void applyOutputs(const Arguments &arguments, ModuleRequests &requests) {
             Twine(module.getNumResults()) + " tensor output" +
             (module.getNumResults() == 1 ? "" : "s"));
   for (unsigned i = 0; i < module.getNumResults(); ++i)
-    applyStep(requests, i, /*isInput=*/false, declared.layouts[i],
-              "output_layouts", declared.loc, desired.layouts[i],
+    applyStep(requests, i, /*isInput=*/false, declared.layouts[i].get(0),
+              "output_layouts", declared.loc, desired.layouts[i].get(0),
               "desired_output_layouts", desired.loc);
 }
 
@@ -260,13 +329,22 @@ public:
   StringRef getName() const override { return "PrepareModuleInput"; }
   ArrayRef<ArgumentSpec> getArguments() const override {
     static const ArgumentSpec specs[] = {
-        {"input_layouts", ArgumentType::Layouts},
-        {"desired_input_layouts", ArgumentType::Layouts},
+        {"input_layouts", ArgumentType::InputLayouts},
+        {"desired_input_layouts", ArgumentType::InputLayouts},
         {"input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"desired_input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"use_local_output", ArgumentType::Bool, "false"},
     };
     return specs;
+  }
+  ArrayRef<ArgumentAlias> getAliases(const PlanEntry &) const override {
+    static const ArgumentAlias aliases[] = {
+        {"input_shard", "input_layouts"},
+        {"output_shard", "desired_input_layouts"},
+        {"output_layouts", "desired_input_layouts"},
+        {"use_local", "use_local_output"},
+    };
+    return aliases;
   }
   unsigned getAspects() const override { return Inputs; }
   LogicalResult verify(const Arguments &arguments,
@@ -290,6 +368,22 @@ public:
     };
     return specs;
   }
+  ArrayRef<ArgumentAlias> getAliases(const PlanEntry &entry) const override {
+    static const ArgumentAlias aliases[] = {
+        {"use_local", "use_local_output"},
+        {"input_shard", "output_layouts"},
+        {"output_shard", "desired_output_layouts"},
+        // Today's output_layouts is what input_layouts was, so that its name
+        // alone doesn't say which of them is meant.
+        {"input_layouts", "output_layouts"},
+        {"output_layouts", "desired_output_layouts"},
+    };
+    bool isFormer = llvm::any_of(
+        entry.arguments, [](const PlanArgument &argument) {
+          return argument.name == "input_layouts";
+        });
+    return ArrayRef(aliases).drop_back(isFormer ? 0 : 2);
+  }
   unsigned getAspects() const override { return Outputs; }
   LogicalResult verify(const Arguments &arguments,
                        const MeshGroup &) const override {
@@ -306,8 +400,8 @@ public:
   StringRef getName() const override { return "PrepareModuleInputOutput"; }
   ArrayRef<ArgumentSpec> getArguments() const override {
     static const ArgumentSpec specs[] = {
-        {"input_layouts", ArgumentType::Layouts},
-        {"desired_input_layouts", ArgumentType::Layouts},
+        {"input_layouts", ArgumentType::InputLayouts},
+        {"desired_input_layouts", ArgumentType::InputLayouts},
         {"input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"desired_input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"use_local_input", ArgumentType::Bool, "false"},

@@ -39,7 +39,7 @@ public:
     const Argument &sequenceDim = arguments["sequence_dim"];
     // PyTorch 2.0 has another style of this name, for modules that call
     // nn.Linear pairs; today's is for norms and dropout.
-    if (!sequenceDim.given && hasLinearPair(module)) {
+    if (!sequenceDim.given && hasLinearPairInside(module)) {
       FileLineColLoc loc = arguments.getEntryLoc();
       NamedLayout sequence{Placement::shard(0), "_prepare_input", loc};
       NamedLayout output{Placement::shard(0), "_prepare_output", loc};

@@ -1,6 +1,7 @@
 //===- WeightedModule.cpp - modules around one weight ---------------------===//
 
 #include "WeightedModule.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -57,6 +58,22 @@ std::string plan::printPython(const Placement &placement) {
   return placement.str();
 }
 
+/// "; its parts are 'net1', 'net2'", of at most eight.
+static std::string listWeighted(nn::ModuleOp module) {
+  constexpr size_t kMaxNames = 8;
+  llvm::SmallSetVector<StringRef, 8> names;
+  module.getBody().walk([&](nn::ModuleOp inner) {
+    if (findWeight(inner))
+      names.insert(inner.getFqn());
+  });
+  if (names.empty())
+    return "";
+  std::string text;
+  for (StringRef name : names.getArrayRef().take_front(kMaxNames))
+    text += (text.empty() ? "'" : ", '") + name.str() + "'";
+  return ", here " + text + (names.size() > kMaxNames ? ", …" : "");
+}
+
 /// PyTorch's own style with the same effect; nothing for a packed weight, which
 /// it can't split.
 static std::string getPython(const WeightSplit &split,
@@ -84,7 +101,8 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
                                          requests.describeModule() +
                                          " of class '" + module.getClassName() +
                                          "'; it shards nn.Linear and "
-                                         "nn.Embedding");
+                                         "nn.Embedding" +
+                                         listWeighted(module));
   // A traced module may return more than its output: whatever of its inside
   // the model uses elsewhere.
   if (module.getInputs().empty() || module.getNumResults() == 0)

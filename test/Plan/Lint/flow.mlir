@@ -6,6 +6,7 @@
 // RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/whole.yaml -o /dev/null 2>&1 | FileCheck %t/whole.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/heads.yaml -o /dev/null 2>&1 | FileCheck %t/heads.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../Inputs/attention.mlir --tp-apply-plan=plan=%t/conflict.yaml -o /dev/null 2>&1 | FileCheck %t/conflict.yaml --implicit-check-not=warning:
+// RUN: tp-opt %S/../Inputs/fused.mlir --tp-apply-plan=plan=%t/segments.yaml -o /dev/null 2>&1 | FileCheck %t/segments.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../Inputs/fused.mlir --tp-apply-plan=plan=%t/packed.yaml -o /dev/null 2>&1 | FileCheck %t/packed.yaml --implicit-check-not=warning:
 
 //--- clean.yaml
@@ -47,8 +48,16 @@ mesh: {tp: 8}
 plan:
 # CHECK: :[[#@LINE+3]]:3: warning: '' takes a dimension of size 16 apart into 4 × 4, and 4 isn't divisible by mesh dimension 'tp' of size 8, which splits it by output_layouts [heads]
 # CHECK: :[[#@LINE+2]]:3: note: cost: where no uneven split of the parts is possible, each rank receives 896 bytes
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: sizes of the mesh dimension that divide 4 are 2, 4;
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: sizes of the mesh dimension that divide 4 are 2, 4{{$}}
   wq: ColwiseParallel
+
+# Segments that aren't the pieces.
+//--- segments.yaml
+mesh: {tp: 2}
+plan:
+# CHECK: :[[#@LINE+2]]:3: warning: '' cuts a dimension that output_layouts splits in segments of 8, 24 into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: write {style: packed_colwise, segments: [16, 16]}
+  gate_up: {style: packed_colwise, segments: [8, 24]}
 
 //--- packed.yaml
 mesh: {tp: 2}

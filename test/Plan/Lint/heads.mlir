@@ -1,0 +1,90 @@
+// Fewer key and value heads than ranks: nothing is wrong as long as nothing moves.
+// RUN: split-file %s %t
+// RUN: tp-opt %S/../Inputs/grouped.mlir --tp-apply-plan="plan=%t/queries.yaml strict=true" -o /dev/null 2>&1 | count 0
+// RUN: tp-opt %S/../Inputs/grouped-explicit.mlir --tp-apply-plan="plan=%t/queries.yaml strict=true" -o /dev/null 2>&1 | count 0
+// RUN: tp-opt %S/../Inputs/grouped.mlir --tp-apply-plan="plan=%t/whole.yaml strict=true" -o /dev/null 2>&1 | count 0
+// RUN: tp-opt %S/../Inputs/grouped.mlir --tp-parallelize=plan=%t/whole.yaml | FileCheck %t/whole.yaml
+// RUN: tp-opt %S/../Inputs/grouped.mlir --tp-apply-plan=plan=%t/all.yaml -o /dev/null 2>&1 | FileCheck %t/all.yaml --implicit-check-not=warning: --implicit-check-not=packed_colwise
+// RUN: tp-opt %S/../Inputs/grouped-explicit.mlir --tp-apply-plan=plan=%t/all.yaml -o /dev/null 2>&1 | FileCheck %t/all.yaml --implicit-check-not=warning: --implicit-check-not=packed_colwise
+// RUN: tp-opt %S/../Inputs/grouped.mlir --tp-apply-plan=plan=%t/alone.yaml -o /dev/null 2>&1 | FileCheck %t/alone.yaml --implicit-check-not=warning: --implicit-check-not=packed_colwise
+// RUN: tp-opt %t/fused.mlir --tp-apply-plan=plan=%t/fused.yaml -o /dev/null 2>&1 | FileCheck %t/fused.yaml --implicit-check-not=warning:
+// RUN: tp-opt %t/fused.mlir --tp-apply-plan=plan=%t/blocks.yaml -o /dev/null 2>&1 | FileCheck %t/blocks.yaml --implicit-check-not=warning:
+// RUN: tp-opt %t/fused.mlir --tp-apply-plan="plan=%t/right.yaml strict=true" -o /dev/null 2>&1 | count 0
+
+//--- queries.yaml
+mesh: {tp: 4}
+plan:
+  layers.*.attention.wq: ColwiseParallel
+  layers.*.attention.wo: RowwiseParallel
+
+//--- whole.yaml
+# CHECK-COUNT-2: = tp.all_reduce
+# CHECK-NOT: = tp.
+mesh: {tp: 4}
+plan:
+  layers.*.attention.wq: ColwiseParallel
+  layers.*.attention.w[kv]: replicate
+  layers.*.attention.wo: RowwiseParallel
+
+# The ranks that are more than the heads split these, which attention needs whole: the queries alone are to be split.
+//--- all.yaml
+mesh: {tp: 4}
+plan:
+# CHECK: :[[#@LINE+3]]:3: warning: 'layers.0.attention' takes a dimension of size 16 apart into 2 × 8, and 2 isn't divisible by mesh dimension 'tp' of size 4, which splits it by output_layouts [heads]
+# CHECK: :[[#@LINE+2]]:3: note: to mend it: narrow the pattern to 'layers.*.attention.wq', which leaves 'layers.*.attention.wk' and 'layers.*.attention.wv' whole
+# CHECK: :[[#@LINE+1]]:3: note: the same holds in 3 more places
+  layers.*.attention.w[qkv]: ColwiseParallel
+  layers.*.attention.wo: RowwiseParallel
+
+# An entry that is about nothing else.
+//--- alone.yaml
+mesh: {tp: 4}
+plan:
+  layers.*.attention.wq: ColwiseParallel
+# CHECK: :[[#@LINE+2]]:3: warning: 'layers.0.attention' takes a dimension of size 16 apart into 2 × 8, {{.*}} [heads]
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: sizes of the mesh dimension that divide 2 are 2{{$}}
+  layers.*.attention.wk: ColwiseParallel
+  layers.*.attention.wo: RowwiseParallel
+
+# Query, key and value in one weight, taken apart by a view.
+//--- fused.mlir
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %r = nn.module "" class "Attention" (%x as "x" at 0) {
+  ^bb0(%a: tensor<4x8xf32>):
+    %f = nn.module "qkv" class "Linear" (%a as "input" at 0) {
+    ^bb0(%input: tensor<4x8xf32>):
+      %w = nn.parameter "qkv.weight" : tensor<24x8xf32>
+      %y = nn.linear %input, %w : (tensor<4x8xf32>, tensor<24x8xf32>) -> tensor<4x24xf32>
+      nn.yield %y : tensor<4x24xf32>
+    } : (tensor<4x8xf32>) -> tensor<4x24xf32>
+    %p = nn.reshape %f : tensor<4x24xf32> -> tensor<4x3x8xf32>
+    %0 = nn.slice %p dim 1 start 0 step 1 : tensor<4x3x8xf32> -> tensor<4x1x8xf32>
+    %1 = nn.slice %p dim 1 start 1 step 1 : tensor<4x3x8xf32> -> tensor<4x1x8xf32>
+    %2 = nn.slice %p dim 1 start 2 step 1 : tensor<4x3x8xf32> -> tensor<4x1x8xf32>
+    %3 = nn.mul %0, %1 : (tensor<4x1x8xf32>, tensor<4x1x8xf32>) -> tensor<4x1x8xf32>
+    %4 = nn.mul %3, %2 : (tensor<4x1x8xf32>, tensor<4x1x8xf32>) -> tensor<4x1x8xf32>
+    %5 = nn.reshape %4 : tensor<4x1x8xf32> -> tensor<4x8xf32>
+    nn.yield %5 : tensor<4x8xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+//--- fused.yaml
+mesh: {tp: 2}
+plan:
+# CHECK: :[[#@LINE+2]]:3: warning: '' takes a dimension of size 24 apart into 3 × 8, {{.*}} [heads]
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: this is a fused weight of 3 parts: write {style: packed_colwise, blocks: 3}
+  qkv: ColwiseParallel
+
+# packed_colwise with the wrong number of blocks.
+//--- blocks.yaml
+mesh: {tp: 2}
+plan:
+# CHECK: :[[#@LINE+2]]:3: warning: '' cuts a dimension that output_layouts splits in segments of 12, 12 into pieces of 8, 8, 8: a rank's block isn't its part of each piece [packed-weight]
+# CHECK: :[[#@LINE+1]]:3: note: to mend it: write {style: packed_colwise, segments: [8, 8, 8]}
+  qkv: packed_colwise
+
+//--- right.yaml
+mesh: {tp: 2}
+plan:
+  qkv: {style: packed_colwise, blocks: 3}
