@@ -175,6 +175,20 @@ bool TorchInterpreter::resolveConstants(jit::Node &node,
   return !stale;
 }
 
+/// Whether an op that PyTorch calls random draws any numbers: recurrent layers
+/// do for their dropout alone.
+static bool drawsNumbers(const c10::FunctionSchema &schema,
+                         llvm::ArrayRef<c10::IValue> inputs) {
+  for (auto [argument, value] : llvm::zip(schema.arguments(), inputs)) {
+    if (StringRef(argument.name()).starts_with("dropout") && value.isDouble() &&
+        value.toDouble() == 0)
+      return false;
+    if (argument.name() == "train" && value.isBool() && !value.toBool())
+      return false;
+  }
+  return true;
+}
+
 /// Tracing makes 0-d tensors of Python's numbers. In type promotion they must
 /// stay as weak as numbers are: int tensor + 1.5 is of the default float type.
 static void wrapNumbers(jit::Node &node, std::vector<c10::IValue> &inputs) {
@@ -231,6 +245,15 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     frame.values[node.output()] = c10::Device(c10::kCPU);
     return;
   }
+  if (schema && onModelData && StringRef(name).contains("nested_tensor")) {
+    problem(ImportProblem::UnsupportedOp, node,
+            "unsupported op '" + name +
+                "': PyTorch's fast path for nn.TransformerEncoder packs a "
+                "padded batch by it; call "
+                "torch.backends.mha.set_fastpath_enabled(False) before the "
+                "model is traced");
+    return;
+  }
   std::vector<c10::IValue> stack = inputs;
   if (computes && onModelData && usesShapeAlone(baseName(*schema))) {
     at::Tensor self = inputs[0].toTensor();
@@ -244,8 +267,9 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
   if (schema && node.isNondeterministic()) {
     if (!handlers.count(baseName(*schema))) {
       problem(ImportProblem::UnsupportedOp, node,
-              "unsupported op '" + c10::toString(*schema) +
-                  "': its result is random");
+              "unsupported op '" + c10::toString(*schema) + "'" +
+                  (drawsNumbers(*schema, inputs) ? ": its result is random"
+                                                 : ""));
       return;
     }
     // Dropout and attention with dropout: the handler sees to that, so the

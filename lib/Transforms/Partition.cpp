@@ -812,7 +812,8 @@ struct Partition : tp::impl::PartitionBase<Partition> {
     if (failed(mesh))
       return signalPassFailure();
     if (!*mesh) {
-      module.emitError("no tp.mesh to partition over");
+      module.emitError("no tp.mesh to partition over; plan=FILE of tp-parallelize "
+                       "or tp-apply-plan has one");
       return signalPassFailure();
     }
     inlineModules(module);

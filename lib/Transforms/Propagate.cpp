@@ -392,8 +392,8 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     if (failed(mesh))
       return signalPassFailure();
     if (!*mesh) {
-      module.emitError("no tp.mesh to propagate placements over; "
-                       "tp-apply-plan makes one from a plan");
+      module.emitError("no tp.mesh to propagate placements over; plan=FILE of "
+                       "tp-parallelize or tp-apply-plan has one");
       return signalPassFailure();
     }
     inlineModules(module);

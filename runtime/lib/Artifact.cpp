@@ -49,6 +49,10 @@ ArtifactParts tprt::checkContainer(std::string_view bytes,
   auto fail = [&](const std::string &message) {
     return inputError("'" + path + "' " + message);
   };
+  if (std::string foreign = describeTorchFile(path); !foreign.empty())
+    throw fail("is " + foreign +
+               ", expected an artifact: tp-import, tp-opt and tp-compile make "
+               "one of a traced model");
   if (!bytes.starts_with(magic))
     throw fail("is not an artifact of tp-compile");
   if (bytes.size() < headerSize)

@@ -269,6 +269,9 @@ static json calibrateCollectives(const CalibrationOptions &options) {
       for (int64_t size : sizes)
         manifest.collectives.push_back(
             makeCollective(kind, numRanks, size / numRanks * numRanks));
+    if (options.onProgress)
+      options.onProgress("collectives of " + std::to_string(numRanks) +
+                         " ranks");
     std::vector<Sample> samples =
         measureCollectives(manifest, options.secondsPerMeasurement);
     auto sample = samples.begin();
@@ -297,16 +300,25 @@ std::string tprt::calibrate(const CalibrationOptions &options) {
   int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   double seconds = options.secondsPerMeasurement;
   setGemmThreads(1);
+  auto begin = [&](const std::string &what) {
+    if (options.onProgress)
+      options.onProgress(what);
+  };
+  begin("memory bandwidth");
   double memory = measureMemory(1, 10 * seconds);
   double sharedMemory = measureMemory(cores, 10 * seconds) * cores;
   json flops;
   for (Dtype dtype : {Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16}) {
     constexpr double n = 384;
+    begin("products of " + std::string(toString(dtype)));
     flops[std::string(toString(dtype))] =
         2 * n * n * n / measureProduct(dtype, n, cores, 10 * seconds);
   }
+  begin("small kernels");
   double launch = measureProduct(Dtype::F32, 4, cores, 5 * seconds);
   json collectives = calibrateCollectives(options);
+  begin("elementwise arithmetic");
+  double elementwise = measureElementwise(cores, 10 * seconds);
   // Without a measurement of a kind, the all-reduce of fewest ranks stands for
   // it.
   json link = {{"name", "memory"}};
@@ -322,7 +334,7 @@ std::string tprt::calibrate(const CalibrationOptions &options) {
       {"name", "calibrated-cpu"},
       {"device",
        {{"flops", flops},
-        {"elementwise", measureElementwise(cores, 10 * seconds)},
+        {"elementwise", elementwise},
         {"memory_bandwidth", memory},
         {"memory_capacity", bytes / cores},
         {"launch", launch}}},

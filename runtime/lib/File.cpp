@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <random>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,4 +120,17 @@ void OutputFile::commit() {
   if (::rename(temporaryPath.c_str(), path.c_str()) != 0)
     fail("create");
   temporaryPath.clear();
+}
+
+std::string tprt::describeTorchFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  char bytes[4] = {};
+  if (!file.read(bytes, sizeof(bytes)))
+    return {};
+  std::string_view head(bytes, sizeof(bytes));
+  if (head == std::string_view("PK\x03\x04", 4))
+    return "a zip archive, as torch.save and torch.jit.save write";
+  if (head.starts_with("\x80\x02") || head.starts_with("\x80\x04"))
+    return "a pickle, as an old torch.save wrote";
+  return {};
 }

@@ -23,6 +23,17 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
   auto report = [&](const std::string &text) {
     problems += (problems.empty() ? "" : "\n") + text;
   };
+  // Of each kind of problem a few are enough to see what it is.
+  constexpr size_t maxReports = 8;
+  auto reportAll = [&](const std::vector<std::string> &texts,
+                       const std::string &more) {
+    for (size_t i = 0; i < std::min(texts.size(), maxReports); ++i)
+      report(texts[i]);
+    if (texts.size() > maxReports)
+      report("and " + std::to_string(texts.size() - maxReports) + " more " +
+             more);
+  };
+  std::vector<std::string> missing, wrong, unknown;
   std::vector<std::string> wantedNames, unused;
   std::set<std::string> wantedSet;
   for (const TensorInfo &info : wanted) {
@@ -39,7 +50,7 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
     if (found == given.end()) {
       if (info.init)
         continue;
-      report("missing " + quotedKind + " '" + info.name + "' of type " +
+      missing.push_back("missing " + quotedKind + " '" + info.name + "' of type " +
              info.getTypeString() + didYouMean(info.name, unused));
       continue;
     }
@@ -47,16 +58,23 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
     bool sameDtype = tensor.dtype == info.dtype ||
                      (info.dtype == Dtype::BF16 && tensor.dtype == Dtype::F32);
     if (!sameDtype || tensor.shape != info.shape)
-      report(quotedKind + " '" + info.name + "' has type " +
+      wrong.push_back(quotedKind + " '" + info.name + "' has type " +
              tensor.getTypeString() + ", expected " + info.getTypeString());
   }
   if (!allowUnused)
     for (const std::string &name : unused)
-      report("unknown " + quotedKind + " '" + name + "'" +
+      unknown.push_back("unknown " + quotedKind + " '" + name + "'" +
              (wantedNames.empty()
                   ? ", the program takes none"
                   : ", expected " + quotedList(wantedNames, 8)) +
              didYouMean(name, wantedNames));
+  if (missing.size() > maxReports &&
+      missing.size() + unknown.size() == wanted.size() + given.size())
+    report("none of the program's " + std::to_string(wanted.size()) + " " +
+           quotedKind + "s is there: these are another program's");
+  reportAll(missing, "are missing");
+  reportAll(wrong, "have another type");
+  reportAll(unknown, "are unknown");
   return problems;
 }
 

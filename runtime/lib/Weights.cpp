@@ -60,6 +60,11 @@ tprt::readWeights(const std::string &path) {
                        "model.safetensors.index.json");
     return readWeights(fs::exists(single) ? single : index);
   }
+  if (std::string foreign = describeTorchFile(path); !foreign.empty())
+    throw inputError("'" + path + "' is " + foreign +
+                     ", expected a safetensors file: tp-import --weights "
+                     "writes a traced model's, safetensors.torch.save_file a "
+                     "state_dict");
   if (!path.ends_with(".json"))
     return Safetensors::open(path).getEntries();
   std::map<std::string, std::map<std::string, SafetensorsEntry>> files;

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-propagate --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{no tp.mesh to propagate placements over; tp-apply-plan makes one from a plan}}
+// expected-error@+1 {{no tp.mesh to propagate placements over; plan=FILE of tp-parallelize or tp-apply-plan has one}}
 module {
 }
 

@@ -1,5 +1,6 @@
 //===- tp-ckpt.cpp - Look after checkpoints ------------------------------===//
 
+#include "../Usage.h"
 #include "tprt/Checkpoint.h"
 #include "tprt/Report.h"
 
@@ -216,7 +217,7 @@ int main(int argc, char **argv) {
   } catch (const CLI::Success &information) { // --help, --version
     return app.exit(information);
   } catch (const CLI::ParseError &error) {
-    std::cerr << "tp-ckpt: error: " << error.what()
+    std::cerr << "tp-ckpt: error: " << error.what() << suggestOptions(app)
               << "\nrun 'tp-ckpt --help' for the options\n";
     return WrongUsage;
   } catch (const Error &error) {

@@ -1,5 +1,6 @@
 //===- tp-compile.cpp - per-rank IR to one artifact -----------------------===//
 
+#include "../Version.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -79,6 +80,7 @@ static llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  setVersion("tp-compile");
   registerTPConversionPasses(); // so that options can name them
   registerAsmPrinterCLOptions();
   registerMLIRContextCLOptions();

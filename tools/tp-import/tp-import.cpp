@@ -1,6 +1,7 @@
 //===- tp-import.cpp - PyTorch models to MLIR
 //-------------------------------===//
 
+#include "../Version.h"
 #include "mlir/IR/AsmState.h"
 #include "tp/Import/TorchScript.h"
 #include "llvm/Support/CommandLine.h"
@@ -93,9 +94,7 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "tp-import (tp-mlir " TP_MLIR_VERSION ")\n";
-  });
+  setVersion("tp-import");
   cl::extrahelp help(
       "\nEXAMPLES:\n"
       "  tp-import model.pt --input ids=2x64xi64 --input mask=2x64xi64 \\\n"

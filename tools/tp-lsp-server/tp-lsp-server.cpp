@@ -1,5 +1,6 @@
 //===- tp-lsp-server.cpp - The language server for editors ----------------===//
 
+#include "../Version.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -7,6 +8,7 @@
 #include "tp/Pipelines/Pipelines.h"
 
 int main(int argc, char **argv) {
+  setVersion("tp-lsp-server");
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

@@ -1,5 +1,6 @@
 //===- tp-opt.cpp - The pass driver ---------------------------------------===//
 
+#include "../Version.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -7,6 +8,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Plan/Pattern.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/PrettyStackTrace.h"
@@ -34,14 +37,97 @@ static llvm::SmallVector<char *> passAcceptTested(int argc, char **argv,
   return words;
 }
 
+/// MLIR takes an apostrophe within an option's value, "plan=it's.yaml", for a
+/// quote that begins, and all that follows for the value. Puts quotes of the
+/// other kind around such a value.
+static std::string quoteApostrophes(llvm::StringRef argument) {
+  size_t begin = argument.find('=');
+  if (!argument.starts_with("--tp-") || begin == llvm::StringRef::npos)
+    return argument.str();
+  std::string text = argument.take_front(begin + 1).str();
+  llvm::StringRef rest = argument.drop_front(begin + 1);
+  while (!rest.empty()) {
+    size_t equals = rest.find_first_of("= ");
+    if (equals == llvm::StringRef::npos || rest[equals] == ' ') {
+      size_t end = std::min(equals, rest.size() - 1) + 1;
+      text += rest.take_front(end);
+      rest = rest.drop_front(end);
+      continue;
+    }
+    text += rest.take_front(equals + 1);
+    rest = rest.drop_front(equals + 1);
+    // A quote is one in front alone.
+    bool isQuoted = !rest.empty() && (rest[0] == '\'' || rest[0] == '"');
+    size_t end = isQuoted ? rest.find(rest[0], 1) : rest.find(' ');
+    end = std::min(end == llvm::StringRef::npos ? end : end + isQuoted,
+                   rest.size());
+    llvm::StringRef value = rest.take_front(end);
+    bool needsQuotes = !isQuoted && value.contains('\'') && !value.contains('"');
+    text += needsQuotes ? ("\"" + value + "\"").str() : value.str();
+    rest = rest.drop_front(end);
+  }
+  return text;
+}
+
+/// The names of the options of the pass or pipeline `name`.
+static llvm::SmallVector<std::string>
+getOptionNames(llvm::StringRef name, mlir::MLIRContext &context) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (name == "tp-parallelize") {
+    mlir::tp::ParallelizeOptions().print(os);
+  } else if (const mlir::PassInfo *info = mlir::PassInfo::lookup(name)) {
+    mlir::PassManager passes(&context, "builtin.module",
+                             mlir::PassManager::Nesting::Implicit);
+    if (mlir::failed(info->addToPipeline(
+            passes, "", [](const llvm::Twine &) { return mlir::failure(); })))
+      return {};
+    passes.printAsTextualPipeline(os);
+  }
+  // "name{first=1 second=x}"
+  llvm::StringRef options = llvm::StringRef(text).split('{').second;
+  llvm::SmallVector<std::string> names;
+  for (llvm::StringRef option :
+       llvm::split(options.take_until([](char c) { return c == '}'; }), " "))
+    if (!option.empty())
+      names.push_back(option.split('=').first.str());
+  return names;
+}
+
+/// After an option of a pass that doesn't exist: says which one may be meant.
+static void suggestPassOptions(int argc, char **argv,
+                               mlir::MLIRContext &context) {
+  for (llvm::StringRef argument : llvm::ArrayRef(argv, argc).drop_front()) {
+    if (!argument.consume_front("--") && !argument.consume_front("-"))
+      continue;
+    auto [pass, options] = argument.split('=');
+    llvm::SmallVector<std::string> names = getOptionNames(pass, context);
+    llvm::SmallVector<llvm::StringRef> known(names.begin(), names.end());
+    for (llvm::StringRef option : llvm::split(options, " ")) {
+      llvm::StringRef name = option.split('=').first;
+      if (name.empty() || llvm::is_contained(known, name))
+        continue;
+      llvm::StringRef nearest = mlir::tp::plan::findNearest(name, known);
+      if (!nearest.empty())
+        llvm::errs() << "tp-opt: " << pass << " has no option '" << name
+                     << "'; did you mean '" << nearest << "'?\n";
+    }
+  }
+}
+
 int main(int argc, char **argv) {
   llvm::setBugReportMsg(
       "PLEASE submit a bug report to the tp-mlir project with "
       "the input, the command line and this backtrace.\n");
   llvm::InitLLVM init(argc, argv);
-  cl::AddExtraVersionPrinter([](llvm::raw_ostream &os) {
-    os << "tp-opt (tp-mlir " TP_MLIR_VERSION ")\n";
-  });
+  llvm::SmallVector<std::string> quoted;
+  for (char *argument : llvm::ArrayRef(argv, argc))
+    quoted.push_back(quoteApostrophes(argument));
+  llvm::SmallVector<char *> arguments =
+      llvm::map_to_vector(quoted, [](std::string &text) { return text.data(); });
+  arguments.push_back(nullptr);
+  argv = arguments.data();
+  setVersion("tp-opt");
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
@@ -83,8 +169,10 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
   mlir::PassManager passes(&context, "builtin.module",
                            mlir::PassManager::Nesting::Implicit);
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
-  if (mlir::failed(config.setupPassPipeline(passes)))
+  if (mlir::failed(config.setupPassPipeline(passes))) {
+    suggestPassOptions(argc, argv, context);
     return 2;
+  }
   // Who asks for a plan's meaning or an explanation alone doesn't want the
   // model after it.
   bool onlyPrints =

@@ -1,5 +1,6 @@
 //===- tp-reduce.cpp - Shrinks a module that shows a fault ----------------===//
 
+#include "../Version.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -8,6 +9,7 @@
 #include "tp/Pipelines/Pipelines.h"
 
 int main(int argc, char **argv) {
+  setVersion("tp-reduce");
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

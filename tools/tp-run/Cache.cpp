@@ -133,7 +133,8 @@ static std::shared_ptr<const Artifact> loadCached(const fs::path &artifact) {
 std::shared_ptr<const Artifact> loadProgram(const std::string &path,
                                             bool useCache) {
   MappedFile::open(path); // says what is wrong with a path that can't be read
-  if (isArtifact(path) || fs::path(path).extension() == ".tpx")
+  if (isArtifact(path) || fs::path(path).extension() == ".tpx" ||
+      !describeTorchFile(path).empty()) // load says what it is
     return Artifact::load(path);
   fs::path compiler = findCompiler();
   if (compiler.empty())

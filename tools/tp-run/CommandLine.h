@@ -33,6 +33,7 @@ struct TrainingArguments {
   std::vector<std::string> tokenInputs = {"ids", "target"};
   uint64_t seed = 0;
   bool noShuffle = false, resetData = false, allowNonfinite = false;
+  int64_t logEvery = 0;
   std::string checkpointDirectory, resume = "auto", metrics, lossCurve;
   int64_t checkpointEvery = 0, checkpointKeep = 0;
 };

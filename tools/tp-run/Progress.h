@@ -7,11 +7,14 @@
 #include "tprt/Training.h"
 
 /// "step 120/1000  loss 2.3142  512 examples/s  1 min 40 s left", rewritten in
-/// place on stderr; nothing where that isn't a terminal.
+/// place on stderr where that is a terminal; and lines of a log on stdout, each
+/// of them flushed.
 class Progress {
 public:
-  /// `tokensPerExample`: speed in tokens, not examples.
-  Progress(int64_t steps, std::optional<int64_t> tokensPerExample);
+  /// `tokensPerExample`: speed in tokens, not examples. A line is logged every
+  /// `logEvery` steps; 0: every ten seconds, where neither is a terminal.
+  Progress(int64_t steps, std::optional<int64_t> tokensPerExample,
+           int64_t logEvery);
   /// Ends the line.
   ~Progress();
   Progress(const Progress &) = delete;
@@ -20,14 +23,20 @@ public:
   void show(const tprt::StepReport &report);
 
 private:
+  std::string describe(const tprt::StepReport &report) const;
+  void log(const tprt::StepReport &report);
+
   using Clock = std::chrono::steady_clock;
 
   const int64_t steps;
   const int64_t unitsPerExample;
   const char *const unit;
+  const int64_t logEvery;
   const bool isTerminal;
+  const bool logsByTime;
   double secondsPerStep = 0; ///< running mean
   Clock::time_point last;    ///< when the line was written; long ago at first
+  Clock::time_point lastLog = Clock::now();
   bool isShown = false;
 };
 

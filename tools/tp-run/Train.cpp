@@ -87,6 +87,12 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
   CLI::Option *metrics = app.add_option("--metrics", arguments.metrics,
                                         "write a line of JSON for each step")
                              ->type_name("PATH");
+  CLI::Option *log =
+      app.add_option("--log-every", arguments.logEvery,
+                     "print a line every N steps; without it, every ten "
+                     "seconds where the output is no terminal")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
+          ->type_name("N");
   CLI::Option *curve = app.add_option("--loss-curve", arguments.lossCurve,
                                       "draw the losses, as SVG, when training "
                                       "ends")
@@ -96,7 +102,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
                    "go on when the loss is NaN or infinite");
   for (CLI::Option *option :
        {data, tokenType, tokenInputs, seed, noShuffle, directory, every, keep,
-        resume, resetData, metrics, curve, nonfinite})
+        resume, resetData, metrics, log, curve, nonfinite})
     option->needs(steps)->group(group);
   steps->group(group);
   for (const char *other :
@@ -373,7 +379,7 @@ static ExitCode trainRank(const Options &options,
   {
     std::optional<Progress> progress;
     if (isFirst)
-      progress.emplace(arguments.steps, tokens);
+      progress.emplace(arguments.steps, tokens, arguments.logEvery);
     trainingOptions.onStep = [&](const StepReport &report) {
       if (!isFirst)
         return;

@@ -1,5 +1,6 @@
 //===- tp-run.cpp - Run a compiled program on its ranks ------------------===//
 
+#include "../Usage.h"
 #include "Cache.h"
 #include "CommandLine.h"
 #include "Launch.h"
@@ -222,7 +223,11 @@ static ExitCode describeProgram(const Options &options) {
 
 static ExitCode calibrateMachine(const Options &options) {
   OutputFile file(options.calibration);
-  file.write(calibrate());
+  CalibrationOptions calibration;
+  calibration.onProgress = [](const std::string &what) {
+    report("note", "measuring " + what);
+  };
+  file.write(calibrate(calibration));
   file.commit();
   return Success;
 }
@@ -353,7 +358,7 @@ static void declareOptions(CLI::App &app, Options &options) {
                "collectives, and don't run it");
   app.add_option("--calibrate", options.calibration,
                  "measure this machine, and write a description for 'machine=' "
-                 "of tp-opt; takes some seconds and no program")
+                 "of tp-opt; takes about a minute and no program")
       ->type_name("PATH");
   app.add_flag("--no-cache", options.noCache,
                "compile IR anew, and don't keep the result");
@@ -371,7 +376,7 @@ int main(int argc, char **argv) {
   } catch (const CLI::Success &information) { // --help, --version
     return app.exit(information);
   } catch (const CLI::ParseError &error) {
-    report("error", error.what() + usageHint);
+    report("error", error.what() + suggestOptions(app) + usageHint);
     return WrongUsage;
   }
   if (options.program.empty() == options.calibration.empty()) {

@@ -11,13 +11,53 @@
 #include "Patterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
+
+/// The arguments of the function that `value` is computed from by way of
+/// integers alone; false where floats, or much else, lie between.
+static bool findArguments(Value value, llvm::SmallSetVector<Value, 2> &found,
+                          unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 16;
+  if (!getElementTypeOrSelf(value.getType()).isIntOrIndex() ||
+      depth > kMaxDepth)
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    found.insert(value);
+    return isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  }
+  Operation *op = value.getDefiningOp();
+  SmallVector<Value> operands = op->getOperands();
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+    operands = destination.getDpsInputs();
+  return llvm::all_of(operands, [&](Value operand) {
+    return !isa<ShapedType>(operand.getType()) ||
+           findArguments(operand, found, depth + 1);
+  });
+}
+
+/// " of input 'ids'", the one that the indices come from; empty where it isn't
+/// known.
+static std::string nameInput(Value indices) {
+  llvm::SmallSetVector<Value, 2> found;
+  if (!findArguments(indices, found) || found.size() != 1)
+    return "";
+  auto argument = cast<BlockArgument>(found.front());
+  auto function =
+      cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                    tp::kNameAttr);
+  return name ? (" of input '" + name.getValue() + "'").str() : "";
+}
 
 void mlir::tp::nnlinalg::buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op,
                                          Value indices, int64_t bound,
@@ -27,6 +67,7 @@ void mlir::tp::nnlinalg::buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op,
   if (fqn && !fqn.empty())
     what = (fqn.getValue() + ": ").str();
   what += op->getName().stripDialect();
+  what += nameInput(indices);
   IntegerAttr ignoredAttr;
   if (ignored)
     ignoredAttr = b.getI64IntegerAttr(*ignored);

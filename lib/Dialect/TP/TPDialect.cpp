@@ -18,6 +18,20 @@ struct TPInlinerInterface : public DialectInlinerInterface {
     return true;
   }
 };
+
+/// The records of a function's redistributions have a line each, in front of the
+/// module, and not one for all of them in the function's.
+struct TPAsmInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const final {
+    auto record = dyn_cast<DictionaryAttr>(attr);
+    if (!record || !record.contains("steps") ||
+        !record.contains("lower_bound_total"))
+      return AliasResult::NoAlias;
+    os << "redistribution";
+    return AliasResult::FinalAlias;
+  }
+};
 } // namespace
 
 void TPDialect::initialize() {
@@ -27,7 +41,7 @@ void TPDialect::initialize() {
 #define GET_OP_LIST
 #include "tp/Dialect/TP/TPOps.cpp.inc"
       >();
-  addInterfaces<TPInlinerInterface>();
+  addInterfaces<TPInlinerInterface, TPAsmInterface>();
 }
 
 static InFlightDiagnostic emitAttrError(Operation *op, NamedAttribute attr) {

@@ -113,6 +113,14 @@ unsigned joinGathers(func::FuncOp program);
 /// collective. Returns how many went.
 unsigned joinGradients(func::FuncOp program);
 
+/// What is alive at once in a program, as `rematerialize` counts it, and the op
+/// where it is most.
+struct MemoryPeak {
+  int64_t bytes = 0;
+  Operation *op = nullptr;
+};
+MemoryPeak getMemoryPeak(func::FuncOp program);
+
 /// Gathers again what would else be kept alive while more than `bytes` of
 /// values are. Returns how often.
 unsigned rematerialize(func::FuncOp program, int64_t bytes);

@@ -121,9 +121,27 @@ struct OptimizeCollectives
           return count(numRematerialized, rematerialize(program, memoryLimit));
         })))
       return failure();
+    if (memoryLimit > 0)
+      warnAboutMemory();
     if (changed || sequenceParallel)
       eraseUnusedEverywhere();
     return success();
+  }
+
+  /// Where no gather that could be issued again is left.
+  void warnAboutMemory() {
+    MemoryPeak largest;
+    for (ArrayRef<func::FuncOp> programs : functions)
+      for (func::FuncOp program : programs)
+        if (MemoryPeak peak = getMemoryPeak(program);
+            peak.bytes > largest.bytes)
+          largest = peak;
+    if (largest.bytes > memoryLimit)
+      emitWarning(largest.op->getLoc())
+          << "memory-limit=" << int64_t(memoryLimit)
+          << " isn't reached: " << largest.bytes
+          << " bytes of values are alive at once here, and issuing a gather "
+             "again lowers that no further";
   }
 
   LogicalResult forEach(function_ref<LogicalResult(func::FuncOp)> rewrite) {

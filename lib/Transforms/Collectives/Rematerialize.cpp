@@ -24,6 +24,15 @@ class Rematerializing {
 public:
   Rematerializing(Block &block, int64_t limit) : block(block), limit(limit) {}
 
+  /// The bytes that are alive at once, and the op where.
+  MemoryPeak getPeak() {
+    SmallVector<int64_t> alive = getAlive();
+    if (alive.empty())
+      return {};
+    auto *peak = llvm::max_element(alive);
+    return {*peak, &*std::next(block.begin(), peak - alive.begin())};
+  }
+
   unsigned run() {
     unsigned numAgain = 0;
     while (gatherOnceMore())
@@ -150,6 +159,18 @@ private:
 };
 
 } // namespace
+
+MemoryPeak collectives::getMemoryPeak(func::FuncOp program) {
+  MemoryPeak peak;
+  program.walk([&](Block *block) {
+    if (isa<StartOp>(block->getParentOp()))
+      return;
+    MemoryPeak own = Rematerializing(*block, 0).getPeak();
+    if (own.bytes > peak.bytes)
+      peak = own;
+  });
+  return peak;
+}
 
 unsigned collectives::rematerialize(func::FuncOp program, int64_t bytes) {
   unsigned numAgain = 0;

@@ -7,6 +7,7 @@
 #include "tprt/Error.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,14 @@ struct CalibrationOptions {
   std::vector<int64_t> ranks = {2, 4, 8};
   /// Seconds that a single measurement may take.
   double secondsPerMeasurement = 0.03;
+  /// Called with what is measured next: "memory bandwidth".
+  std::function<void(const std::string &)> onProgress = {};
 };
 
 /// Measures this machine with the `local` backend: memory bandwidth, products
 /// of every float type, elementwise arithmetic, and latency and bandwidth of
 /// every kind of collective. Returns a machine's description, JSON in the form
-/// of docs/Prediction.md. Takes some seconds; nothing else should run
+/// of docs/Prediction.md. Takes about a minute; nothing else should run
 /// meanwhile.
 TPRT_API std::string calibrate(const CalibrationOptions &options = {});
 

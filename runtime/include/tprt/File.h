@@ -66,6 +66,10 @@ TPRT_API void syncDirectory(const std::string &path);
 /// `prefix` and six random letters and digits.
 TPRT_API std::string makeTemporaryName(const std::string &prefix);
 
+/// "a PyTorch archive", "a pickle", by the first bytes of the file at `path`;
+/// empty for another file, and for none.
+TPRT_API std::string describeTorchFile(const std::string &path);
+
 } // namespace tprt
 
 #endif // TPRT_FILE_H

@@ -1,0 +1,27 @@
+//===- Usage.h - Options that are misspelt -----------------------*- C++
+//-*-===//
+
+#ifndef TP_TOOLS_USAGE_H
+#define TP_TOOLS_USAGE_H
+
+#include "tprt/Error.h"
+
+#include <CLI/CLI.hpp>
+
+/// " (did you mean '--weights'?)" for each option that `app`, which couldn't
+/// parse its arguments, doesn't have, if there is one like it.
+inline std::string suggestOptions(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  std::string text;
+  for (const std::string &argument : app.remaining(/*recurse=*/false))
+    if (argument.starts_with("--"))
+      text += tprt::didYouMean(argument.substr(0, argument.find('=')), names);
+  for (const CLI::App *subcommand : app.get_subcommands())
+    text += suggestOptions(*subcommand);
+  return text;
+}
+
+#endif // TP_TOOLS_USAGE_H

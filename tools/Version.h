@@ -1,0 +1,20 @@
+//===- Version.h - What --version prints ------------------------*- C++ -*-===//
+
+#ifndef TP_TOOLS_VERSION_H
+#define TP_TOOLS_VERSION_H
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+
+/// Lets --version of the tool `name` say which tp-mlir it is of, and which LLVM
+/// it is built with.
+inline void setVersion(std::string name) {
+  llvm::cl::SetVersionPrinter([name = std::move(name)](llvm::raw_ostream &os) {
+    os << name << " (tp-mlir " TP_MLIR_VERSION ", LLVM " LLVM_VERSION_STRING
+       << ")\n";
+  });
+}
+
+#endif // TP_TOOLS_VERSION_H
