@@ -353,7 +353,7 @@ void ModuleRequests::reportInputError(FileLineColLoc loc,
 }
 
 void ModuleRequests::checkInputsAreKnown() {
-  if (!isTraced(module))
+  if (!isTraced(module) || inputs.empty())
     return;
   auto getPlacements = [](ArrayRef<LayoutStep> steps) {
     return llvm::map_to_vector(

@@ -72,8 +72,8 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
       missing.size() + unknown.size() == wanted.size() + given.size())
     report("none of the program's " + std::to_string(wanted.size()) + " " +
            quotedKind + "s is there: these are another program's");
-  reportAll(missing, "are missing");
   reportAll(wrong, "have another type");
+  reportAll(missing, "are missing");
   reportAll(unknown, "are unknown");
   return problems;
 }
