@@ -25,6 +25,12 @@ static LogicalResult roundLike(AtenCall &call, NNBuilder &b) {
   return call.result(b.isFloat(self) ? b.unary<Op>(self) : self);
 }
 
+/// Python's abs calls its argument x.
+static LogicalResult absolute(AtenCall &call, NNBuilder &b) {
+  return call.result(
+      b.unary<nn::AbsOp>(call.tensor(call.has("self") ? "self" : "x")));
+}
+
 static LogicalResult trunc(AtenCall &call, NNBuilder &b) {
   Value self = call.tensor("self");
   if (!b.isFloat(self))
@@ -371,7 +377,7 @@ static LogicalResult otherDropout(AtenCall &call, NNBuilder &b) {
 
 void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["neg"] = {unary<nn::NegOp>, "self"};
-  table["abs"] = {unary<nn::AbsOp>, "self"};
+  table["abs"] = {absolute, "self x"};
   table["relu"] = {unary<nn::ReluOp>, "self"};
   table["exp"] = {unary<nn::ExpOp>, "self"};
   table["log"] = {unary<nn::LogOp>, "self"};
