@@ -126,6 +126,8 @@ def run_op(name, x, a, shape, dtype, weights):
             return torch.matmul(*x)
         case "linear":
             return F.linear(*x)
+        case "stop_gradient":
+            return x[0]
         case "gelu":
             return F.gelu(x[0], approximate="tanh" if a.get("tanh") else "none")
         case "cast":
@@ -200,7 +202,7 @@ def evaluate(text, weights_path, inputs):
                 assert parse_type(type_text) == (list(value.shape), value.dtype), line
                 values[name] = value
             continue
-        if line.startswith("}) :") and modules:
+        if re.match(r"}\) (\{.*\} )?:", line) and modules:
             module = modules.pop()
             yielded = [values[name] for name in module["yielded"]]
             for i, value in enumerate(yielded):
