@@ -47,6 +47,7 @@ func.func @before() -> tensor<f32> {
 
 // In a branch.
 
+// FOLD-LABEL: func.func @branch
 // CHECK-LABEL: func.func @branch
 // CHECK-NOT: nn.stop_gradient
 // CHECK: %[[ONES:.*]] = nn.broadcast
