@@ -148,7 +148,7 @@ def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
     becomes
 
     ```mlir
-    func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<8x4xf32> {tprt.role = "input"},
+    func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<8x4xf32> {tp.name = "x", tprt.role = "input"},
                     %w: memref<2x4xf32> {tprt.role = "parameter"}, %out: memref<8x2xf32> {tprt.role = "output"}) {
       %0 = bufferization.to_tensor %x restrict : …
       %1 = bufferization.to_tensor %w restrict : …

@@ -354,9 +354,14 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
     func::ReturnOp terminator = program.getReturn();
     OpBuilder builder = OpBuilder::atBlockBegin(&body);
     SmallVector<DictionaryAttr> argAttrs;
-    auto addArg = [&](Type type, Role role, Location loc) {
-      argAttrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-          kRoleAttr, builder.getStringAttr(stringifyRole(role)))));
+    auto addArg = [&](Type type, Role role, Location loc,
+                      StringRef name = "") {
+      NamedAttrList attrs;
+      attrs.set(kRoleAttr, builder.getStringAttr(stringifyRole(role)));
+      // Errors about its elements name the input.
+      if (role == Role::Input)
+        attrs.set(kNameAttr, builder.getStringAttr(name));
+      argAttrs.push_back(attrs.getDictionary(&getContext()));
       return body.addArgument(type, loc);
     };
     auto addBuffer = [&](const Boundary &boundary, Role role) {
@@ -365,7 +370,7 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
       if (tensor.getNumElements() == 0)
         shape = {0}; // bare pointers need plain strides
       return addArg(MemRefType::get(shape, tensor.getElementType()), role,
-                    boundary.loc);
+                    boundary.loc, boundary.name);
     };
     auto read = [&](const Boundary &boundary, Role role,
                     bool writable = false) -> Value {

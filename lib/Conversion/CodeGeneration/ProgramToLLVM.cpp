@@ -193,8 +193,10 @@ class ConvertProgramToLLVM
         function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
         continue;
       }
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (unsigned i = 0; i < function.getNumArguments(); ++i) {
         function.removeArgAttr(i, kRoleAttr);
+        function.removeArgAttr(i, kNameAttr);
+      }
     }
     for (func::FuncOp program : programs)
       program->removeAttr(kRanksAttr);

@@ -12,7 +12,7 @@
 tp.mesh @mesh(tp = 2)
 
 // CHECK: func.func @main(%{{.+}}: index {tprt.role = "rank"},
-// CHECK-SAME: %[[X:.+]]: memref<8x4xf32> {tprt.role = "input"},
+// CHECK-SAME: %[[X:.+]]: memref<8x4xf32> {tp.name = "x", tprt.role = "input"},
 // CHECK-SAME: %[[W:.+]]: memref<3x4xf32> {tprt.role = "parameter"},
 // CHECK-SAME: %[[OUT:.+]]: memref<8x3xf32> {tprt.role = "output"}) {
 // CHECK-DAG: %[[XT:.+]] = bufferization.to_tensor %[[X]] restrict
