@@ -482,6 +482,12 @@ ExactCheck::Outcome ExactCheck::run() {
         "none of " + number + " inputs meets the boundary of what it compares";
     return Outcome::NotExecuted;
   }
+  if (differForInfinite) {
+    at = nullptr;
+    reason = "they agree on finite inputs only; for infinite ones equal sums "
+             "may differ";
+    return Outcome::NotExecuted;
+  }
   if (areSomeClose) {
     at = nullptr;
     reason = "numbers differ by as little as rounding errors do";
@@ -502,7 +508,7 @@ ExactCheck::Outcome ExactCheck::run() {
   result.reset();
   numInputs = numReal;
   for (uint64_t point = numReal; point < 4 * Inputs::kNumPoints; ++point) {
-    outcome = runAt(Interpretation::Mode::Real, point);
+    outcome = runRealAt(point);
     if (outcome == Outcome::Different)
       return outcome;
     if (outcome == Outcome::NotExecuted)
@@ -523,7 +529,7 @@ ExactCheck::Outcome ExactCheck::runReal() {
   meaning.isNoting = true;
   for (uint64_t next = 0; next < kMaxPoints; ++next) {
     int64_t before = session.budget;
-    Outcome outcome = runAt(Interpretation::Mode::Real, next);
+    Outcome outcome = runRealAt(next);
     // What is proven is tried on what there is time for.
     if (outcome == Outcome::NotExecuted && isProven && numInputs &&
         session.budget < 0) {
@@ -550,6 +556,18 @@ ExactCheck::Outcome ExactCheck::runReal() {
     return Outcome::Equal;
   reason = "no inputs are found that run all of its regions";
   return Outcome::NotExecuted;
+}
+
+ExactCheck::Outcome ExactCheck::runRealAt(uint64_t point) {
+  Outcome outcome = runAt(Interpretation::Mode::Real, point);
+  if (outcome != Outcome::Different || !inputs.areInfinite())
+    return outcome;
+  session.clearError();
+  result.reset();
+  reason.clear();
+  at = nullptr;
+  differForInfinite = true;
+  return Outcome::Equal;
 }
 
 ExactCheck::Outcome ExactCheck::runAt(Interpretation::Mode mode,

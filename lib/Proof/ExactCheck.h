@@ -60,6 +60,10 @@ public:
 private:
   /// Runs all on the inputs of `point`, and compares.
   Outcome runAt(exact::Interpretation::Mode mode, uint64_t point);
+  /// The same, but for infinite inputs, on which programs that are equal may
+  /// differ: (a + b) * inf is infinite where a * inf + b * inf is NaN. Such a
+  /// difference is noted.
+  Outcome runRealAt(uint64_t point);
   /// Runs all on inputs until nothing is left to be tried.
   Outcome runReal();
   /// Numbers that the inputs so far were compared with.
@@ -96,6 +100,8 @@ private:
   int64_t numInputs = 0;
   /// Whether numbers differed too little to show it.
   bool areSomeClose = false;
+  /// Whether they differed for infinite inputs.
+  bool differForInfinite = false;
   SmallVector<exact::Datum> arguments;
   llvm::StringMap<exact::Datum> parameters;
   SmallVector<func::FuncOp> byRank;

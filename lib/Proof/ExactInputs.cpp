@@ -10,6 +10,7 @@ using namespace mlir::tp::exact;
 void Inputs::setPoint(Interpretation::Mode newMode, uint64_t newPoint) {
   mode = newMode;
   point = newPoint;
+  hasInfinite = false;
   constexpr Style kStyles[kNumPoints] = {
       Style::Any,        Style::Rows,  Style::Boundaries,
       Style::Special,    Style::Equal, Style::Boundaries,
@@ -163,6 +164,9 @@ Tensor Inputs::make(StringRef name, RankedTensorType type, bool isParameter) {
       if (own == Style::Special && size)
         tensor.data[draw(uint64_t(1) << 61) % size] = fromDouble(NAN);
     }
+    hasInfinite |= llvm::any_of(tensor.data, [](Scalar a) {
+      return a.bits == kInfinity || a.bits == kMinusInfinity;
+    });
     return tensor;
   }
   if (element.isInteger(1)) {

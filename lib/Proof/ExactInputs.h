@@ -37,6 +37,8 @@ public:
 
   void setPoint(Interpretation::Mode newMode, uint64_t newPoint);
   Tensor make(StringRef name, RankedTensorType type, bool isParameter);
+  /// Whether what was made for this point has infinite elements.
+  bool areInfinite() const { return hasInfinite; }
   /// A part of a number that is put together from several.
   Scalar getShare(Scalar of, int64_t rank, bool isFloat) const;
 
@@ -75,6 +77,7 @@ private:
   Interpretation::Mode mode = Interpretation::Mode::Real;
   uint64_t point = 0;
   Style style = Style::Any;
+  bool hasInfinite = false;
   llvm::StringMap<Range> ranges;
   SmallVector<double> floats;
   llvm::SmallSetVector<int64_t, 32> integers;

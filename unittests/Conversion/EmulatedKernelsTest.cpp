@@ -531,7 +531,7 @@ TEST(EmulatedKernels, IndexOutOfRange) {
       "cuda:emulated");
   program.run(1000);
   ASSERT_EQ(device.error.site, 0);
-  EXPECT_STREQ(device.code->sites[0], "words: embedding");
+  EXPECT_STREQ(device.code->sites[0], "words: embedding of input 'arg0'");
   EXPECT_GE(device.error.index, 9);
   EXPECT_LT(device.error.index, 1000);
   EXPECT_EQ(device.error.bound, 9);

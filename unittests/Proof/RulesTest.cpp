@@ -62,6 +62,8 @@ constexpr Instance kInstances[] = {
     {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
      "nn.relu %a : tensor<4x2xf32>"},
     {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.stop_gradient %a : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
      "nn.floor %a : tensor<4x2xf32>"},
     {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
      "nn.ceil %a : tensor<4x2xf32>"},
