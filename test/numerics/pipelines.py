@@ -22,7 +22,7 @@ import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path += [str(ROOT / "examples"), str(ROOT / "benchmarks")]
+sys.path += [str(ROOT / "examples"), str(ROOT / "benchmarks"), str(ROOT / "tools/tp-import")]
 
 import fsdp_memory
 import loss_parallel
@@ -30,6 +30,7 @@ import plans
 import programs
 import redistributions
 import sharded
+import tp_trace
 import transformer
 import upstream
 from execution import get_tool
@@ -86,9 +87,12 @@ class Source:
         archive, model = self.folder / f"{get_name(name)}.pt", self.folder / f"{get_name(name)}.mlir"
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            values = tuple(inputs.values())
-            (torch.jit.script(module) if script else torch.jit.trace(module, values, check_trace=False)).save(archive)
-        options = []
+            options = []
+            if script:
+                torch.jit.script(module).save(archive)
+            else:
+                tp_trace.save(module, tuple(inputs.values()), archive)
+                options = ["--signature", archive.with_suffix(".signature.json")]
         for key, value in inputs.items():
             element = {torch.int64: "i64", torch.float32: "f32", torch.bool: "i1"}[value.dtype]
             options += ["--input", f"{key}={'x'.join([*map(str, value.shape), element])}"]

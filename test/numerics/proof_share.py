@@ -37,7 +37,8 @@ RECORDED = {
     "upstream ops": (576, 100),
     # Loops in programs that ranks don't share, which one uneven block makes of all.
     "upstream ops together": (6, 33),
-    "redistributions": (16, 100),
+    # Collectives alone on views of a tensor: block algebra has no reshape of a rank's block.
+    "redistributions": (16, 87),
     "lit tests": (194, 100),
 }
 # Tests of what the passes refuse are lit tests.
