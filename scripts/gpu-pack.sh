@@ -29,7 +29,7 @@ mkdir -p "$pack/cases" "$pack/blocks" "$pack/third_party/include" "$pack/third_p
 # Sources, and what they include and link that a bare machine may lack.
 cp -r runtime "$pack/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
-cp -r tools/tp-run "$pack/tools/"
+cp -r tools/tp-run tools/Usage.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"
 cp benchmarks/llama_block.py "$pack/benchmarks/"
 cp -rL /usr/include/nlohmann /usr/include/CLI "$pack/third_party/include/"
