@@ -260,7 +260,7 @@ static LogicalResult embedding(AtenCall &call, NNBuilder &b) {
     paddingAttr = b.builder.getI64IntegerAttr(padding);
   return call.result(nn::EmbeddingOp::create(
       b.builder, b.loc, call.resultType(), call.tensor("indices"),
-      call.tensor("weight"), paddingAttr));
+      call.tensor("weight"), paddingAttr, call.flag("scale_grad_by_freq")));
 }
 
 static LogicalResult renormalize(AtenCall &call, NNBuilder &b) {
@@ -405,8 +405,8 @@ void mlir::tp::addContractionOps(AtenTable &table) {
       attention,
       "query key value attn_mask dropout_p is_causal scale enable_gqa"};
   table["embedding"] = {.run = embedding,
-                        .reads = "weight indices padding_idx",
-                        .noEffect = "sparse",
-                        .refuses = "scale_grad_by_freq"};
+                        .reads =
+                            "weight indices padding_idx scale_grad_by_freq",
+                        .noEffect = "sparse"};
   table["embedding_renorm"] = {renormalize, "self indices max_norm norm_type"};
 }

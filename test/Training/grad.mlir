@@ -46,6 +46,25 @@ func.func @main(%ids: tensor<2x4xi64>) -> tensor<f32> {
 
 // -----
 
+// Each row's gradient is divided by how often its index is there.
+
+// CHECK-LABEL: func.func @by_frequency
+// CHECK-SAME: (%[[IDS:.*]]: tensor<2x4xi64>
+// CHECK: %[[ONES:.*]] = nn.constant dense<1.000000e+00> : tensor<2x4x1xf32>
+// CHECK: %[[COUNTS:.*]] = nn.scatter_add_rows %[[IDS]], %[[ONES]] : (tensor<2x4xi64>, tensor<2x4x1xf32>) -> tensor<10x1xf32>
+// CHECK: %[[COUNT:.*]] = nn.embedding %[[IDS]], %[[COUNTS]] : (tensor<2x4xi64>, tensor<10x1xf32>) -> tensor<2x4x1xf32>
+// CHECK: %[[ROWS:.*]] = nn.div %{{.*}}, %[[COUNT]]
+// CHECK: nn.scatter_add_rows %[[IDS]], %[[ROWS]]
+func.func @by_frequency(%ids: tensor<2x4xi64>) -> tensor<f32> {
+  %t = nn.parameter "table" : tensor<10x8xf32>
+  %e = nn.embedding %ids, %t scale_grad_by_freq : (tensor<2x4xi64>, tensor<10x8xf32>) -> tensor<2x4x8xf32>
+  %s = nn.mul %e, %e : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %l = nn.reduce mean %s dims [0, 1, 2] : tensor<2x4x8xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
 // Parts of a fused weight: one concatenation, with zeros where no part is.
 
 // CHECK-LABEL: func.func @fused

@@ -94,6 +94,7 @@ MODELS = {
     "window": {"kind": "boolean", "window": 2},
     "module": {"kind": "module"},
     "padding row": {"kind": "boolean", "padding_idx": 3},
+    "frequency": {"kind": "boolean", "padding_idx": 3, "scale_grad_by_freq": True},
 }
 
 

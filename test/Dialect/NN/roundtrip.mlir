@@ -176,6 +176,8 @@ func.func @training(%ids: tensor<2x8xi64>, %x: tensor<2x8x16xf32>, %g: tensor<2x
   %m = nn.parameter "optimizer.exp_avg.w" frozen : tensor<4x16xf32>
   // CHECK: nn.embedding %{{.*}}, %{{.*}} padding 3 : (tensor<2x8xi64>, tensor<4x16xf32>) -> tensor<2x8x16xf32>
   %0 = nn.embedding %ids, %w padding 3 : (tensor<2x8xi64>, tensor<4x16xf32>) -> tensor<2x8x16xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} padding 3 scale_grad_by_freq : (tensor<2x8xi64>, tensor<4x16xf32>) -> tensor<2x8x16xf32>
+  %scaled = nn.embedding %ids, %w padding 3 scale_grad_by_freq : (tensor<2x8xi64>, tensor<4x16xf32>) -> tensor<2x8x16xf32>
   // CHECK: nn.recompute %{{.*}} : tensor<2x8x16xf32>
   %1 = nn.recompute %0 : tensor<2x8x16xf32>
   // CHECK: nn.dropout %{{.*}} p 1.000000e-01 : tensor<2x8x16xf32>

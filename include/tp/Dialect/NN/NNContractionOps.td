@@ -79,7 +79,8 @@ def NN_EmbeddingOp : NN_RuleOp<"embedding", "ShardingRule::einsum(*this, \"(i..,
   let description = [{
     Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) is a masked lookup: each rank
     gives the rows that it holds, and zeros otherwise, which is Partial(sum). An index out of
-    range is an error at run time. Row `padding` gets no gradient.
+    range is an error at run time. Row `padding` gets no gradient. `scale_grad_by_freq` divides the gradient of each row
+    by the number of indices that name it, of the whole mini-batch, as in PyTorch; the result is the same without it.
 
     ```mlir
     %1 = nn.embedding %ids, %table : (tensor<2x8xi64>, tensor<100x16xf32>) -> tensor<2x8x16xf32>
@@ -87,9 +88,13 @@ def NN_EmbeddingOp : NN_RuleOp<"embedding", "ShardingRule::einsum(*this, \"(i..,
 
     **Constraints:** (C1) weight is (v, d), the result (i…, d); (C2) the result has weight's element type.
   }];
-  let arguments = (ins NN_IndexTensor:$indices, NN_Tensor:$weight, OptionalAttr<I64Attr>:$padding);
+  let arguments = (ins NN_IndexTensor:$indices, NN_Tensor:$weight, OptionalAttr<I64Attr>:$padding,
+                       UnitProp:$scale_grad_by_freq);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$indices `,` $weight (`padding` $padding^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $indices `,` $weight (`padding` $padding^)? (`scale_grad_by_freq` $scale_grad_by_freq^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 

@@ -54,6 +54,20 @@ void EmbeddingOp::buildGradient(GradientBuilder &b) {
     counted = unsqueeze(b, counted, typeOf(counted).getRank());
     rows = keep(b, counted, rows);
   }
+  if (getScaleGradByFreq()) {
+    // How many indices name the same row.
+    Type element = elementOf(rows), wide = getWideElement(element);
+    SmallVector<int64_t> column(getIndices().getType().getShape());
+    column.push_back(1);
+    auto columnType = RankedTensorType::get(column, wide);
+    auto tableType =
+        RankedTensorType::get({getWeight().getType().getDimSize(0), 1}, wide);
+    Value counts = ScatterAddRowsOp::create(b, tableType, getIndices(),
+                                            filled(b, columnType, 1));
+    Value count =
+        EmbeddingOp::create(b, columnType, getIndices(), counts, IntegerAttr());
+    rows = castTo(b, div(b, castTo(b, rows, wide), count), element);
+  }
   b.setGradient(1, ScatterAddRowsOp::create(b, getWeight().getType(),
                                             getIndices(), rows));
 }

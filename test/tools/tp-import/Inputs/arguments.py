@@ -76,7 +76,8 @@ a.dropout_(x + 0, 0.5, False); a.feature_dropout_(x + 0, 0.5, False); a.alpha_dr
 
 # Honoured, and tested elsewhere; or refused where it isn't the default.
 ELSEWHERE = {("scaled_dot_product_attention", "dropout_p"): "dropout.test", ("pad", "mode"): "REFUSED",
-             ("requires_grad", "requires_grad"): "detach.test"}
+             ("requires_grad", "requires_grad"): "detach.test",
+             ("embedding", "scale_grad_by_freq"): "masked_attention.test"}
 # What a trace makes of ops that are another one's alias, so that there is no call of them.
 ALIASES = {"clip": "clamp", "concat": "cat", "concatenate": "cat", "subtract": "sub", "rsub": "sub"}
 
@@ -85,7 +86,6 @@ REFUSED = {
     "a.atleast_1d([x, y])[0]": "with argument 'tensors'",
     'a.pad(x, [1, 1], mode="reflect")': "with mode 'reflect', expected 'constant'",
     "a.linalg_vector_norm(x, ord=3)": "of order 3",
-    "F.embedding(n, x[0], scale_grad_by_freq=True)": "with argument 'scale_grad_by_freq' = True, expected False",
     # PyTorch itself refuses it, but for some of its backends.
     "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
     "F.embedding(n, x[0], max_norm=1.0)": "max_norm",
