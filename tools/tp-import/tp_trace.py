@@ -78,7 +78,19 @@ def ordered(model):
                 bound.arguments[name] = {key: touch(key, element) for key, element in value.items()}
             entry["calls"].append(tensors)
             signatures[fqn] = entry
-            return inner(*bound.args, **bound.kwargs)
+            # As the caller passes them: what decorates a forward, as in transformers, may look for keywords.
+            positional, named = [], {}
+            for name, value in bound.arguments.items():
+                kind = signature.parameters[name].kind
+                if kind == inspect.Parameter.VAR_POSITIONAL:
+                    positional += value
+                elif kind == inspect.Parameter.VAR_KEYWORD:
+                    named |= value
+                elif name in kwargs and kind != inspect.Parameter.POSITIONAL_ONLY:
+                    named[name] = value
+                else:
+                    positional.append(value)
+            return inner(*positional, **named)
 
         own = "forward" in vars(module)
         hook = module.register_forward_pre_hook(separate, with_kwargs=True)
