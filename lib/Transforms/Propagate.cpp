@@ -241,12 +241,17 @@ LogicalResult FunctionWriter::visitRedistribute(RedistributeOp op) {
   op.setShardingAttr(target);
   op.removeOverAttr();
   Value input = op.getInput();
+  Value same = input;
   if (function.shardings.lookup(input) != target) {
-    if (input.getParentBlock() == op->getBlock())
-      placed.try_emplace({input, target}, op.getResult());
-    return success();
+    // One redistribution serves all that need the same, asked for or not.
+    same = placed.lookup({input, target});
+    if (!same) {
+      if (input.getParentBlock() == op->getBlock())
+        placed[{input, target}] = op.getResult();
+      return success();
+    }
   }
-  op.replaceAllUsesWith(input);
+  op.replaceAllUsesWith(same);
   op.erase();
   return success();
 }

@@ -2,8 +2,7 @@
 
 What it says of the program's bytes and collectives must be what comes out, a redistribution that it removes
 must be gone, no edit may leave more to move, and what is said of the program before and after is what
-tp-report counts (of collectives that tp-optimize-collectives leaves alone; not with a fourth argument, for a
-program in which it merges some).
+tp-report counts: as propagated, and after tp-optimize-collectives.
 """
 
 import json
@@ -13,23 +12,24 @@ from pathlib import Path
 
 model, plan, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 folder.mkdir(parents=True, exist_ok=True)
+report = folder / "report.json"
 
 
 def explain(path):
     done = subprocess.run(["tp-opt", model, f"--tp-explain=plan={path} format=json"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     explained = json.loads(done.stdout)
-    if len(sys.argv) > 4:
-        return explained
-    report = folder / "report.json"
-    subprocess.run(["tp-opt", model, f"--tp-apply-plan=plan={path}", "--tp-propagate", "--tp-partition",
-                    f"--tp-report=file={report}", "-o", "/dev/null"], stderr=subprocess.DEVNULL, check=True)
-    collectives = json.loads(report.read_text())["collectives"]
-    counted = {"bytes": sum(sum(one["bytes_by_rank"]) for one in collectives),
-               "collectives": len(collectives)}
-    for key, value in counted.items():
-        if explained["totals"][key] != value:
-            sys.exit(f"{path}: explained {key} {explained['totals'][key]}, reported {value}")
+    totals = explained["totals"]
+    for stage, total, passes in (
+            ("propagated", totals,
+             [f"--tp-apply-plan=plan={path}", "--tp-propagate", "--tp-partition", f"--tp-report=file={report}"]),
+            ("optimized", totals["optimized"], [f"--tp-parallelize=plan={path} report={report}"])):
+        subprocess.run(["tp-opt", model, *passes, "-o", "/dev/null"], stderr=subprocess.DEVNULL, check=True)
+        collectives = json.loads(report.read_text())["collectives"]
+        counted = {"bytes": sum(sum(one["bytes_by_rank"]) for one in collectives), "collectives": len(collectives)}
+        for key, value in counted.items():
+            if total[key] != value:
+                sys.exit(f"{path}: {stage}, explained {key} {total[key]}, reported {value}")
     return explained
 
 

@@ -67,8 +67,7 @@ for seed in range(12):
         continue
     (folder / "model.mlir").write_text(model)
     (folder / "plan.yaml").write_text(plan)
-    done = subprocess.run([sys.executable, check, folder / "model.mlir", folder / "plan.yaml", folder / "edits",
-                           "merged"],
+    done = subprocess.run([sys.executable, check, folder / "model.mlir", folder / "plan.yaml", folder / "edits"],
                           capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"seed {seed}: {done.stdout}{done.stderr}\n{plan}{model}")
