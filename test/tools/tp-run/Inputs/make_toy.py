@@ -102,6 +102,12 @@ def main(directory):
     write("w_wrong.safetensors", safetensors({"w": ([3, 4], w), "bias": ([3], b)}))
     write("w_truncated.safetensors", safetensors(good)[:-4])
 
+    # A model of many layers, weights of another model, and weights some of which have another type.
+    many = [dict(manifest["parameters"][1], name=f"layers.{i}.w") for i in range(60)]
+    write("many.tpx", container(dict(manifest, parameters=many), code))
+    write("other.safetensors", safetensors({f"blocks.{i}.w": ([3], b) for i in range(59)}))
+    write("wrong.safetensors", safetensors({f"layers.{i}.w": ([4], b + [0]) if i < 20 else ([3], b) for i in range(60)}))
+
 
 if __name__ == "__main__":
     main(sys.argv[1])
