@@ -3,6 +3,7 @@
 #include "tp/Analysis/CostModel.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -19,10 +20,9 @@ static constexpr int64_t kMaxIterations = 4096;
 static int64_t getNumBytes(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape() ||
-      !tensor.getElementType().isIntOrFloat())
+      !tensor.getElementType().isIntOrIndexOrFloat())
     return 0;
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  return getTensorBytes(tensor);
 }
 
 static int64_t getNumElements(TypeRange types) {

@@ -2,6 +2,7 @@
 
 #include "tp/Analysis/Redistribution.h"
 #include "RedistributionSearch.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -530,7 +531,7 @@ void Planning::searchPlan() {
 }
 
 void Planning::certify(RedistributionPlan &plan) {
-  int64_t width = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t width = getElementBytes(type.getElementType());
   int64_t largest = 0, total = 0, most = 0, elements = 0;
   for (auto [have, want] : llvm::zip_equal(source, wanted)) {
     int64_t size = getNumElements(want);
@@ -634,8 +635,8 @@ CommunicationCost RedistributionCosts::compute(ShardingAttr from,
   for (PartialAttr entry : from.getPartial())
     if (!llvm::is_contained(to.getPartial(), entry))
       pending.push_back(entry);
-  int64_t width = type.getElementType().isIntOrFloat()
-                      ? llvm::divideCeil(type.getElementTypeBitWidth(), 8)
+  int64_t width = type.getElementType().isIntOrIndexOrFloat()
+                      ? getElementBytes(type.getElementType())
                       : 8;
   MLIRContext *context = from.getContext();
   auto uses = [&](AxisRefAttr axis) {

@@ -3,8 +3,8 @@
 #include "StrategySpace.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "tp/Analysis/SplitInference.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -61,8 +61,8 @@ unsigned StrategySpace::addRule(ShardingRule rule, int64_t width,
 
 static int64_t getWidth(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getElementType().isIntOrFloat()
-             ? llvm::divideCeil(tensor.getElementTypeBitWidth(), 8)
+  return tensor && tensor.getElementType().isIntOrIndexOrFloat()
+             ? getElementBytes(tensor.getElementType())
              : 8;
 }
 

@@ -332,6 +332,56 @@ struct PadModel
   }
 };
 
+/// Factors for the dimensions of `whole` that aren't looked up along: they are
+/// those of `slices` behind the first `batchRank`, where dimensions that are
+/// looked up along may be left, of size 1.
+void addLookupFactors(ShardingRule &rule, ArrayRef<int64_t> lookedUp,
+                      RankedTensorType whole, int64_t batchRank,
+                      TensorFactors &slices, ArrayRef<TensorFactors *> wholes) {
+  bool keepsDims =
+      static_cast<int64_t>(slices.size()) == batchRank + whole.getRank();
+  int64_t next = batchRank;
+  for (int64_t dim = 0; dim < whole.getRank(); ++dim) {
+    if (llvm::is_contained(lookedUp, dim)) {
+      next += keepsDims;
+      continue;
+    }
+    SmallVector<DimFactors *> places = {&slices[next++]};
+    for (TensorFactors *tensor : wholes)
+      places.push_back(&(*tensor)[dim]);
+    addFactor(rule, whole.getDimSize(dim), places);
+  }
+}
+
+/// Every rank needs all that its indices may read.
+struct GatherModel
+    : ShardingRuleOpInterface::ExternalModel<GatherModel, tensor::GatherOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto gather = cast<tensor::GatherOp>(op);
+    ShardingRule rule = ShardingRule::replicated(op);
+    int64_t batchRank = gather.getIndicesType().getRank() - 1;
+    for (int64_t dim = 0; dim < batchRank; ++dim)
+      addFactor(rule, gather.getIndicesType().getDimSize(dim),
+                {&rule.operands[1][dim], &rule.results[0][dim]});
+    addLookupFactors(rule, gather.getGatherDims(), gather.getSourceType(),
+                     batchRank, rule.results[0], {&rule.operands[0]});
+    return rule.linear({{0}});
+  }
+};
+
+/// All indices may write any place.
+struct ScatterModel
+    : ShardingRuleOpInterface::ExternalModel<ScatterModel, tensor::ScatterOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto scatter = cast<tensor::ScatterOp>(op);
+    ShardingRule rule = ShardingRule::replicated(op);
+    addLookupFactors(rule, scatter.getScatterDims(), scatter.getDestType(),
+                     scatter.getIndicesType().getRank() - 1, rule.operands[0],
+                     {&rule.operands[1], &rule.results[0]});
+    return rule.linear({{0, 1}});
+  }
+};
+
 template <typename... OpTs>
 void attachReplicated(MLIRContext *context) {
   (OpTs::template attachInterface<ReplicatedModel<OpTs>>(*context), ...);
@@ -354,8 +404,10 @@ void tp::registerTensorExternalModels(DialectRegistry &registry) {
     InsertSliceOp::attachInterface<InsertSliceModel>(*context);
     ConcatOp::attachInterface<ConcatModel>(*context);
     PadOp::attachInterface<PadModel>(*context);
-    attachReplicated<ExtractOp, FromElementsOp, GatherOp, InsertOp, RankOp,
-                     ReshapeOp, ScatterOp>(context);
+    GatherOp::attachInterface<GatherModel>(*context);
+    ScatterOp::attachInterface<ScatterModel>(*context);
+    attachReplicated<ExtractOp, FromElementsOp, InsertOp, RankOp, ReshapeOp>(
+        context);
     // What partition hooks build.
     context->loadDialect<TPDialect, arith::ArithDialect>();
   });

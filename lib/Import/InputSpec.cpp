@@ -18,6 +18,9 @@ static Type parseElementType(MLIRContext *context, llvm::StringRef text) {
       .Case("bf16", b.getBF16Type())
       .Case("i64", b.getI64Type())
       .Case("i32", b.getI32Type())
+      .Case("i16", b.getIntegerType(16))
+      .Case("i8", b.getIntegerType(8))
+      .Case("ui8", b.getIntegerType(8, /*isSigned=*/false))
       .Cases({"i1", "bool"}, b.getI1Type())
       .Default(Type());
 }
@@ -36,7 +39,8 @@ llvm::Expected<InputSpec> mlir::tp::parseInputSpec(MLIRContext *context,
   Type elementType = parseElementType(context, parts.back());
   if (!elementType)
     return error("unknown element type '" + parts.back() +
-                 "', expected one of f32, f64, f16, bf16, i64, i32, i1");
+                 "', expected one of f32, f64, f16, bf16, i64, i32, i16, "
+                 "i8, ui8, i1");
   parts.pop_back();
 
   llvm::SmallVector<int64_t> shape;

@@ -4,6 +4,8 @@
 #include "TorchArchive.h"
 #include "TorchCall.h"
 #include "TorchInterpreter.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -175,18 +177,18 @@ bool TorchInterpreter::resolveConstants(jit::Node &node,
   return !stale;
 }
 
-/// Whether an op that PyTorch calls random draws any numbers: recurrent layers
-/// do for their dropout alone.
-static bool drawsNumbers(const c10::FunctionSchema &schema,
-                         llvm::ArrayRef<c10::IValue> inputs) {
-  for (auto [argument, value] : llvm::zip(schema.arguments(), inputs)) {
-    if (StringRef(argument.name()).starts_with("dropout") && value.isDouble() &&
-        value.toDouble() == 0)
-      return false;
-    if (argument.name() == "train" && value.isBool() && !value.toBool())
-      return false;
+/// What is said of an op without a handler that PyTorch calls random. Of one
+/// that an argument can make deterministic, no form is imported, and the random
+/// one isn't to blame.
+static StringRef explainRandom(const c10::FunctionSchema &schema) {
+  for (const c10::Argument &argument : schema.arguments()) {
+    StringRef name = argument.name();
+    if (name.starts_with("dropout"))
+      return ", with dropout or without";
+    if (name == "train" || name == "training")
+      return ", in training mode or not";
   }
-  return true;
+  return ": its result is random";
 }
 
 /// Tracing makes 0-d tensors of Python's numbers. In type promotion they must
@@ -268,8 +270,7 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     if (!handlers.count(baseName(*schema))) {
       problem(ImportProblem::UnsupportedOp, node,
               "unsupported op '" + c10::toString(*schema) + "'" +
-                  (drawsNumbers(*schema, inputs) ? ": its result is random"
-                                                 : ""));
+                  explainRandom(*schema));
       return;
     }
     // Dropout and attention with dropout: the handler sees to that, so the
@@ -358,6 +359,22 @@ static bool mayHaveGradient(Value value) {
   return false;
 }
 
+/// Whether one of the ops has unsigned operands or results that it can't have.
+template <typename Ops>
+static bool computesUnsigned(Ops &&ops) {
+  auto isUnsigned = [](Type type) {
+    return getElementTypeOrSelf(type).isUnsignedInteger();
+  };
+  return llvm::any_of(ops, [&](Operation &op) {
+    if (llvm::none_of(op.getOperandTypes(), isUnsigned) &&
+        llvm::none_of(op.getResultTypes(), isUnsigned))
+      return false;
+    ScopedDiagnosticHandler handler(op.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    return failed(verify(&op));
+  });
+}
+
 /// What is wrong with arguments that the op's handler doesn't read, or an empty
 /// string.
 static std::string checkArguments(const AtenOp &op,
@@ -426,7 +443,7 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
       return unsupported(llvm::Twine(": element type ") +
                          c10::toString(result.scalar_type()) +
                          " of the result, expected f32, f64, f16, bf16, i64, "
-                         "i32 or bool");
+                         "i32, i16, i8, ui8 or bool");
   for (const at::Tensor &result : results)
     if (result.layout() != at::kStrided)
       return unsupported(": its result is sparse");
@@ -445,8 +462,15 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
 
   TorchCall call(table, b.builder.getContext(), handler->second, schema, inputs,
                  results);
+  Block *block = b.builder.getInsertionBlock();
+  Operation *last = block->empty() ? nullptr : &block->back();
   if (failed(handler->second.run(call, b)) || !call.getReason().empty())
     return unsupported(" " + call.getReason());
+  if (computesUnsigned(llvm::make_range(last ? std::next(last->getIterator())
+                                             : block->begin(),
+                                        block->end())))
+    return unsupported(" on uint8 tensors, which can be moved and converted; "
+                       "convert them first, as in x.to(torch.int32)");
   for (auto [result, value] : llvm::zip_equal(results, call.getResults())) {
     RankedTensorType expected =
         convertTensorType(b.builder.getContext(), result);

@@ -26,6 +26,10 @@ static at::ScalarType toScalarType(Type type) {
     return at::kLong;
   if (type.isInteger(32))
     return at::kInt;
+  if (type.isInteger(16))
+    return at::kShort;
+  if (type.isInteger(8))
+    return type.isUnsignedInteger() ? at::kByte : at::kChar;
   return type.isInteger(1) ? at::kBool : at::kFloat;
 }
 
@@ -165,7 +169,8 @@ llvm::Error ModelImporter::collectOutputs(const c10::IValue &value,
     if (!convertType(context, tensor.scalar_type()))
       return error("output '" + prefix + "' has element type " +
                    c10::toString(tensor.scalar_type()) +
-                   ", expected f32, f64, f16, bf16, i64, i32 or bool");
+                   ", expected f32, f64, f16, bf16, i64, i32, i16, i8, ui8 or "
+                   "bool");
     outputs.push_back(tensor.is_meta() ? table.valueOf(tensor)
                                        : table.materialise(tensor));
     outputNames.push_back(prefix);

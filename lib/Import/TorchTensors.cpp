@@ -23,6 +23,12 @@ Type mlir::tp::convertType(MLIRContext *context, at::ScalarType type) {
     return b.getI64Type();
   case at::kInt:
     return b.getI32Type();
+  case at::kShort:
+    return b.getIntegerType(16);
+  case at::kChar:
+    return b.getIntegerType(8);
+  case at::kByte:
+    return b.getIntegerType(8, /*isSigned=*/false);
   case at::kBool:
     return b.getI1Type();
   default:
@@ -53,6 +59,12 @@ static const char *safetensorsName(at::ScalarType type) {
     return "I64";
   case at::kInt:
     return "I32";
+  case at::kShort:
+    return "I16";
+  case at::kChar:
+    return "I8";
+  case at::kByte:
+    return "U8";
   default:
     return "BOOL";
   }

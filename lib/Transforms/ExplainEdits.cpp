@@ -11,6 +11,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Plan/Edit.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/SetVector.h"
@@ -100,9 +101,7 @@ static Outcome getOutcome(const Propagation &propagation,
       // The first rank's block is the largest.
       RankedTensorType type = getLocalType(
           cast<RankedTensorType>(parameter.getType()), sharding, mesh, 0);
-      outcome.parameterBytes +=
-          type.getNumElements() *
-          llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+      outcome.parameterBytes += getTensorBytes(type);
     });
     if (!llvm::is_contained(roots, op))
       continue;

@@ -10,6 +10,7 @@
 #include "mlir/IR/Remarks.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
@@ -30,11 +31,6 @@ static std::string getDtype(Type element) {
   std::string text;
   llvm::raw_string_ostream(text) << element;
   return text;
-}
-
-static int64_t getNumBytes(RankedTensorType type) {
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
 static llvm::json::Array toJSON(ArrayRef<int64_t> list) {
@@ -275,11 +271,11 @@ struct Report : tp::impl::ReportBase<Report> {
         {"dtype", getDtype(global.getElementType())},
         {"shape", toJSON(global.getShape())},
         {"local_shape", toJSON(localType.getShape())},
-        {"bytes_per_rank", getNumBytes(localType)},
+        {"bytes_per_rank", getTensorBytes(localType)},
         {"placements", llvm::json::Array(getPlacements(sharding, mesh))}};
     if (isEven(global.getShape(), sharding, mesh)) {
       for (RankMemory &rank : held)
-        rank.*kind += getNumBytes(localType);
+        rank.*kind += getTensorBytes(localType);
       return tensor;
     }
     llvm::json::Array shapes;
@@ -287,8 +283,8 @@ struct Report : tp::impl::ReportBase<Report> {
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
       RankedTensorType block = getLocalType(global, sharding, mesh, rank);
       shapes.push_back(toJSON(block.getShape()));
-      most = std::max(most, getNumBytes(block));
-      held[rank].*kind += getNumBytes(block);
+      most = std::max(most, getTensorBytes(block));
+      held[rank].*kind += getTensorBytes(block);
     }
     tensor["local_shapes"] = std::move(shapes);
     tensor["bytes_per_rank"] = most;

@@ -62,10 +62,7 @@ CUfunc_st makeReduction(const std::string &name) {
   std::string reduction = name.substr(12, split - 12);
   auto run = [=](uint32_t, uint32_t, void *const *arguments) {
     const auto &reduce = *static_cast<const ReduceArguments *>(arguments[0]);
-    size_t width = dtype == "i1"           ? 1
-                   : dtype.ends_with("16") ? 2
-                   : dtype.ends_with("64") ? 8
-                                           : 4;
+    size_t width = byteWidth(*parseDtype(dtype));
     for (int32_t j = 0; j < reduce.numOperands; ++j)
       if (!checkMemory(reduce.operands[j], reduce.count * width))
         return;
@@ -84,6 +81,12 @@ CUfunc_st makeReduction(const std::string &name) {
       reduceElements<int64_t, int64_t>(reduction, reduce);
     else if (dtype == "i32")
       reduceElements<int32_t, int32_t>(reduction, reduce);
+    else if (dtype == "i16")
+      reduceElements<int16_t, int32_t>(reduction, reduce);
+    else if (dtype == "i8")
+      reduceElements<int8_t, int32_t>(reduction, reduce);
+    else if (dtype == "ui8")
+      reduceElements<uint8_t, int32_t>(reduction, reduce);
     else
       reduceElements<uint8_t, uint8_t>(reduction, reduce);
   };

@@ -391,6 +391,8 @@ static void dispatch(ncclDataType_t type, F f) {
     return f(int64_t(), int64_t());
   case ncclInt32:
     return f(int32_t(), int32_t());
+  case ncclInt8:
+    return f(int8_t(), int8_t());
   default:
     return f(uint8_t(), uint8_t());
   }

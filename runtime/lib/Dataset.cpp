@@ -82,6 +82,11 @@ static Convert getConversion(std::string_view code, Dtype dtype) {
       {"u2", Dtype::I32, convertElements<int32_t, uint16_t>},
       {"i2", Dtype::I32, convertElements<int32_t, int16_t>},
       {"i4", Dtype::I32, convertElements<int32_t, int32_t>},
+      {"u1", Dtype::I16, convertElements<int16_t, uint8_t>},
+      {"i1", Dtype::I16, convertElements<int16_t, int8_t>},
+      {"i2", Dtype::I16, convertElements<int16_t, int16_t>},
+      {"i1", Dtype::I8, convertElements<int8_t, int8_t>},
+      {"u1", Dtype::UI8, convertElements<uint8_t, uint8_t>},
       {"f2", Dtype::F32, convertElements<float, Half>},
       {"f4", Dtype::F32, convertElements<float, float>},
       {"f2", Dtype::F64, convertElements<double, Half>},
@@ -112,6 +117,12 @@ static std::string_view getNumPyName(Dtype dtype) {
     return "int64";
   case Dtype::I32:
     return "int32";
+  case Dtype::I16:
+    return "int16";
+  case Dtype::I8:
+    return "int8";
+  case Dtype::UI8:
+    return "uint8";
   case Dtype::I1:
     return "bool";
   }

@@ -26,7 +26,12 @@ void tprt::fillElements(Dtype dtype, double value, std::byte *data,
     return fill(static_cast<int64_t>(value));
   case Dtype::I32:
     return fill(static_cast<int32_t>(value));
+  case Dtype::I16:
+    return fill(static_cast<int16_t>(value));
+  case Dtype::I8:
+    return fill(static_cast<int8_t>(value));
   case Dtype::I1:
+  case Dtype::UI8:
     return fill(static_cast<uint8_t>(value));
   }
 }

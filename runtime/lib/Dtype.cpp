@@ -9,7 +9,7 @@
 using namespace tprt;
 
 static constexpr std::string_view names[numDtypes] = {
-    "f32", "f64", "f16", "bf16", "i64", "i32", "i1"};
+    "f32", "f64", "f16", "bf16", "i64", "i32", "i1", "i8", "i16", "ui8"};
 
 std::string_view tprt::toString(Dtype dtype) {
   return names[static_cast<int32_t>(dtype)];
@@ -83,7 +83,12 @@ double tprt::loadAsDouble(Dtype dtype, const void *data, size_t index) {
     return loadElement<int64_t>(data, index);
   case Dtype::I32:
     return loadElement<int32_t>(data, index);
+  case Dtype::I16:
+    return loadElement<int16_t>(data, index);
+  case Dtype::I8:
+    return loadElement<int8_t>(data, index);
   case Dtype::I1:
+  case Dtype::UI8:
     return loadElement<uint8_t>(data, index);
   }
   return 0;

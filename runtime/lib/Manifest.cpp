@@ -66,9 +66,16 @@ public:
     bool fits = true;
     if (dtype == Dtype::I1)
       fits = number == 0 || number == 1;
-    else if (!isFloat(dtype)) // doubles hold these integers exactly
-      fits = std::trunc(number) == number &&
-             std::abs(number) <= (dtype == Dtype::I32 ? 0x1p31 - 1 : 0x1p53);
+    else if (!isFloat(dtype)) {
+      // Doubles hold these integers exactly.
+      double bound = dtype == Dtype::UI8 ? 255
+                     : dtype == Dtype::I64
+                         ? 0x1p53
+                         : std::exp2(8 * byteWidth(dtype) - 1) - 1;
+      double lowest = dtype == Dtype::UI8 ? 0 : -bound;
+      fits =
+          std::trunc(number) == number && lowest <= number && number <= bound;
+    }
     if (!fits)
       fail("found " + value.dump() + ", which is no " +
            std::string(tprt::toString(dtype)));

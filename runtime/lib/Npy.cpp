@@ -135,24 +135,32 @@ struct TypeCode {
 
 } // namespace
 
-/// "i32" for i4, as diagnostics name types.
-static std::string describeCode(const std::string &code) {
-  if (code == "V2" || code == "b1")
-    return code == "b1" ? "i1" : "bf16";
-  return code[0] + std::to_string((code[1] - '0') * 8);
-}
-
 static Error unknownType(const std::string &descr, const std::string &path) {
-  return inputError(
-      "'" + path + "' has elements of type '" + descr +
-      "', expected one of f4, f8, f2, V2 (bf16), i8, i4, b1 (little-endian)");
+  return inputError("'" + path + "' has elements of type '" + descr +
+                    "', expected one of f4, f8, f2, V2 (bf16), i8, i4, i2, i1, "
+                    "u1, b1 (little-endian)");
 }
 
 static constexpr TypeCode typeCodes[] = {
     {"f4", Dtype::F32},  {"f8", Dtype::F64}, {"f2", Dtype::F16},
     {"V2", Dtype::BF16}, {"i8", Dtype::I64}, {"i4", Dtype::I32},
+    {"i2", Dtype::I16},  {"i1", Dtype::I8},  {"u1", Dtype::UI8},
     {"b1", Dtype::I1},
 };
+
+static std::optional<Dtype> findDtype(std::string_view code) {
+  for (const TypeCode &known : typeCodes)
+    if (known.code == code)
+      return known.dtype;
+  return std::nullopt;
+}
+
+/// "i32" for i4, as diagnostics name types.
+static std::string describeCode(const std::string &code) {
+  if (std::optional<Dtype> dtype = findDtype(code))
+    return std::string(toString(*dtype));
+  return "ui" + std::to_string((code[1] - '0') * 8);
+}
 
 /// NumPy's code without the byte order, and the size of an element.
 static std::pair<std::string, int64_t> parseTypeCode(const std::string &descr,
@@ -174,9 +182,8 @@ static std::pair<std::string, int64_t> parseTypeCode(const std::string &descr,
 
 Tensor tprt::readNpy(const std::string &path) {
   NpyArray array = readNpyArray(path);
-  for (const TypeCode &known : typeCodes)
-    if (known.code == array.code)
-      return {known.dtype, array.shape, array.data};
+  if (std::optional<Dtype> dtype = findDtype(array.code))
+    return {*dtype, array.shape, array.data};
   throw unknownType("<" + array.code, path);
 }
 
@@ -242,7 +249,7 @@ static std::string makeHeader(const Tensor &tensor) {
   for (const TypeCode &known : typeCodes)
     if (known.dtype == tensor.dtype)
       descr = known.code;
-  descr.insert(0, tensor.dtype == Dtype::I1 ? "|" : "<");
+  descr.insert(0, byteWidth(tensor.dtype) == 1 ? "|" : "<");
   std::string dict =
       "{'descr': '" + descr + "', 'fortran_order': False, " + "'shape': (";
   for (int64_t size : tensor.shape)

@@ -106,6 +106,10 @@ TPRT_REDUCE(reduceBF16, BFloat16, float)
 TPRT_REDUCE(reduceI64, int64_t, int64_t)
 TPRT_REDUCE(reduceI32, int32_t, int32_t)
 TPRT_REDUCE(reduceI1, uint8_t, uint8_t)
+// An average needs the sum's upper bits.
+TPRT_REDUCE(reduceI16, int16_t, int32_t)
+TPRT_REDUCE(reduceI8, int8_t, int32_t)
+TPRT_REDUCE(reduceUI8, uint8_t, int32_t)
 #undef TPRT_REDUCE
 
 void tprt::reduce(Reduction reduction, Dtype dtype,
@@ -125,8 +129,14 @@ void tprt::reduce(Reduction reduction, Dtype dtype,
       return reduceI64;
     case Dtype::I32:
       return reduceI32;
+    case Dtype::I16:
+      return reduceI16;
+    case Dtype::I8:
+      return reduceI8;
     case Dtype::I1:
       return reduceI1;
+    case Dtype::UI8:
+      return reduceUI8;
     }
     return reduceF32;
   }();

@@ -30,8 +30,8 @@ struct Range {
 static constexpr TypeName typeNames[] = {
     {"F32", 32, Dtype::F32},   {"F64", 64, Dtype::F64}, {"F16", 16, Dtype::F16},
     {"BF16", 16, Dtype::BF16}, {"I64", 64, Dtype::I64}, {"I32", 32, Dtype::I32},
-    {"BOOL", 8, Dtype::I1},    {"U8", 8, {}},           {"I8", 8, {}},
-    {"I16", 16, {}},           {"U16", 16, {}},         {"U32", 32, {}},
+    {"BOOL", 8, Dtype::I1},    {"I8", 8, Dtype::I8},    {"I16", 16, Dtype::I16},
+    {"U8", 8, Dtype::UI8},     {"U16", 16, {}},         {"U32", 32, {}},
     {"U64", 64, {}},           {"C64", 64, {}},         {"F8_E4M3", 8, {}},
     {"F8_E5M2", 8, {}},        {"F8_E8M0", 8, {}},
 };

@@ -38,6 +38,9 @@ std::vector<int64_t> startCollectives(Communicator &communicator,
                                       const std::vector<Call> &calls,
                                       const std::vector<size_t> &order);
 
+/// Whether the backend reduces elements of the type.
+bool canReduce(Reduction reduction, Dtype dtype);
+
 /// How often a test tries what only goes wrong now and then.
 extern const int numRounds;
 

@@ -407,8 +407,12 @@ TEST_P(CollectiveTest, AllGather) {
 static std::vector<Reduction> getReductions(Dtype dtype) {
   if (dtype == Dtype::I1)
     return {Reduction::Max, Reduction::Min, Reduction::Product};
-  return {Reduction::Sum, Reduction::Avg, Reduction::Max, Reduction::Min,
-          Reduction::Product};
+  std::vector<Reduction> reductions;
+  for (Reduction reduction : {Reduction::Sum, Reduction::Avg, Reduction::Max,
+                              Reduction::Min, Reduction::Product})
+    if (canReduce(reduction, dtype))
+      reductions.push_back(reduction);
+  return reductions;
 }
 
 TEST_P(CollectiveTest, ReduceScatter) {
@@ -544,6 +548,29 @@ INSTANTIATE_TEST_SUITE_P(Local, CollectiveTest,
                                   "_" + std::to_string(info.param.worldSize) +
                                   "ranks";
                          });
+
+/// An average of narrow integers has the upper bits of their sum.
+TEST(LocalCommunicator, AveragesOfNarrowIntegers) {
+  auto average = [](Dtype dtype, auto element, double lowest, double highest) {
+    using T = decltype(element);
+    Collective c{.kind = CollectiveKind::AllReduce, .dtype = dtype};
+    c.reduction = Reduction::Avg;
+    c.operandShapes = c.resultShapes = std::vector<Shape>(3, Shape{2});
+    c.groups = {{0, 1, 2}};
+    Manifest manifest = makeManifest(3, {c});
+    runRanks(manifest, {}, [&](Communicator &communicator) {
+      std::vector<T> data = {static_cast<T>(lowest), static_cast<T>(highest)};
+      auto *bytes = reinterpret_cast<std::byte *>(data.data());
+      runCollective(communicator, 0, bytes, sizeof(T) * 2, bytes,
+                    sizeof(T) * 2);
+      EXPECT_EQ(data[0], static_cast<T>(lowest));
+      EXPECT_EQ(data[1], static_cast<T>(highest));
+    });
+  };
+  average(Dtype::I8, int8_t(), -128, 127);
+  average(Dtype::I16, int16_t(), -32768, 32767);
+  average(Dtype::UI8, uint8_t(), 0, 255);
+}
 
 /// Floating-point sums depend on their order: the definition's is the group's.
 TEST(LocalCommunicator, SumsInGroupOrder) {

@@ -22,9 +22,9 @@ TEST(Safetensors, ReadsTensorsAndSkipsMetadata) {
                    "a": {"dtype": "BF16", "shape": [2, 1], "data_offsets": [0, 4]},
                    "s": {"dtype": "F64", "shape": [], "data_offsets": [12, 20]},
                    "e": {"dtype": "F32", "shape": [0, 3], "data_offsets": [4, 4]},
-                   "u": {"dtype": "U8", "shape": [1], "data_offsets": [20, 21]}})",
+                   "u": {"dtype": "U16", "shape": [1], "data_offsets": [20, 22]}})",
                std::string("\x80\x3f\x00\x40\1\0\0\0\2\0\0\0", 12) +
-                   std::string(9, '\0')));
+                   std::string(10, '\0')));
   Safetensors file = Safetensors::open(path);
   ASSERT_EQ(file.getEntries().size(), 5u);
   const Tensor &a = file.getEntries().at("a").tensor;

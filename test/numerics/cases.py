@@ -18,10 +18,14 @@ MLIR_TYPES = {
     torch.bfloat16: "bf16",
     torch.int64: "i64",
     torch.int32: "i32",
+    torch.int16: "i16",
+    torch.int8: "i8",
+    torch.uint8: "ui8",
     torch.bool: "i1",
 }
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-INTS = (torch.int64, torch.int32)
+INTS = (torch.int64, torch.int32, torch.int16, torch.int8)
+INDICES = (torch.int64, torch.int32)
 
 # Relative and absolute tolerance by the result's type.
 TOLERANCES = {
@@ -29,9 +33,6 @@ TOLERANCES = {
     torch.float64: (1e-9, 1e-10),
     torch.float16: (2e-3, 1e-3),
     torch.bfloat16: (1.6e-2, 8e-3),
-    torch.int64: (0, 0),
-    torch.int32: (0, 0),
-    torch.bool: (0, 0),
 }
 
 
@@ -81,6 +82,8 @@ generator = torch.Generator().manual_seed(20)
 def rand(*shape, dtype=torch.float32, low=-3.0, high=3.0):
     if dtype == torch.bool:
         return torch.rand(shape, generator=generator) < 0.5
+    if dtype == torch.uint8:  # also what a signed byte isn't
+        return torch.randint(0, 256, shape, generator=generator, dtype=dtype)
     if dtype in INTS:
         return torch.randint(int(low), int(high) + 1, shape, generator=generator, dtype=dtype)
     values = torch.rand(shape, generator=generator, dtype=torch.float64)
@@ -198,13 +201,15 @@ for name, function in PREDICATES.items():
         inputs = [rand(5, 1, dtype=dtype), rand(5, dtype=dtype)]
         case(f"compare {name} {short(dtype)}", f"nn.compare {name} %0, %1 : {{sig}}", inputs, function)
 
-for dtype in FLOATS + INTS + (torch.bool,):
+for dtype in FLOATS + INTS + (torch.bool, torch.uint8):
     inputs = [rand(4, 4, dtype=torch.bool), rand(2, 4, 4, dtype=dtype), rand(dtype=dtype)]
     case(f"where {short(dtype)}", "nn.where %0, %1, %2 : {sig}", inputs, torch.where)
-    for target in FLOATS + INTS + (torch.bool,):
+    for target in FLOATS + INTS + (torch.bool, torch.uint8):
         if target != dtype:
             name = f"cast {short(dtype)} to {short(target)}"
-            case(name, "nn.cast %0 : {t0} -> {t}", [rand(3, 7, dtype=dtype)], lambda x, to=target: x.to(to), exact=True)
+            # PyTorch leaves open what a negative float is as a uint8.
+            x = rand(3, 7, dtype=dtype, low=0, high=200) if target == torch.uint8 and dtype in FLOATS else rand(3, 7, dtype=dtype)
+            case(name, "nn.cast %0 : {t0} -> {t}", [x], lambda x, to=target: x.to(to), exact=True)
 case("cast of special values to i1", "nn.cast %0 : {t0} -> {t}", [special(torch.float32)], lambda x: x.bool())
 
 # --- contractions -----------------------------------------------------------------------------------------------------
@@ -376,7 +381,7 @@ case(
 
 # --- shapes -----------------------------------------------------------------------------------------------------------
 
-for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool):
+for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.int16, torch.int8, torch.uint8, torch.bool):
     suffix = short(dtype)
     for source, target in (
         ((2, 8, 16), (2, 8, 4, 4)),
@@ -422,8 +427,8 @@ case("iota of fractions", "nn.iota dim 0 start 0.5 step 0.1 : {t}", [], lambda: 
 case("constant", "nn.constant dense<[[1.5, 2.5], [-3.0, 4.0]]> : {t}", [], lambda: torch.tensor([[1.5, 2.5], [-3.0, 4.0]]))
 case("constant plus", "%c = nn.constant dense<0.3> : tensor<f16>\n%r = nn.add %0, %c : ({t0}, tensor<f16>) -> {t}", [rand(2, 3, dtype=torch.float16)], lambda x: x + torch.tensor(0.3, dtype=torch.float16).to(x.dtype))
 
-for index in INTS:
-    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+for index in INDICES:
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.int8, torch.uint8):
         suffix = f"{short(dtype)} {short(index)}"
         case(f"embedding {suffix}", "nn.embedding %0, %1 : {sig}", [indices(10, 2, 5, dtype=index), rand(10, 6, dtype=dtype)], lambda i, w: w[i.long()])
         for dim in (0, 1):
@@ -457,7 +462,7 @@ def difference(expected, actual):
     """What is wrong with `actual`, or None."""
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return f"is {tensor_type(actual)}, must be {tensor_type(expected)}"
-    rtol, atol = TOLERANCES[expected.dtype]
+    rtol, atol = TOLERANCES.get(expected.dtype, (0, 0))
     try:
         torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=True)
     except AssertionError as error:

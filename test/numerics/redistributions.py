@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 import execution
 import programs
-from cases import FLOATS, MLIR_TYPES, tensor_type
+from cases import FLOATS, INTS, MLIR_TYPES, tensor_type
 from execution import Failure, get_block
 
 MAX_RANKS = 16
@@ -146,7 +146,7 @@ class Drawer:
 
     def chain(self, program):
         """An argument by way of other placements, with an op in between."""
-        tensor = self.values(self.shape(), self.random.choice((*FLOATS, torch.int64)))
+        tensor = self.values(self.shape(), self.random.choice((*FLOATS, *INTS)))
         program.exact = True
         program.arguments = [(f"{program.name}_x", tensor, self.placement(tensor.shape))]
         value = f"%{program.name}_x"
@@ -166,7 +166,7 @@ class Drawer:
         shape = self.shape(EVEN_SIZES, (1, 2, 2, 3))
         lists, left = self.lists(shape, self.axes(), even=True)
         axes = [axis for axis in left if self.random.random() < 0.8]
-        dtype = self.random.choice((*FLOATS, torch.int64, torch.int32))
+        dtype = self.random.choice((*FLOATS, *INTS, torch.uint8))
         kind = self.random.choice([kind for kind in REDUCTIONS if kind != "avg" or dtype in FLOATS])
         kinds = [self.random.choice(("sum", "avg")) if kind == "avg" else kind for _ in axes]
         contributions = self.values((*(size for _, size in axes), *shape), dtype, kind)

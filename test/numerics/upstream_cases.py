@@ -462,6 +462,89 @@ add(
 values = ", ".join("[" + ", ".join(f"{v:.9e}" for v in line) + "]" for line in table.tolist())
 add("tosa.const", [x], f'%@c = "tosa.const"() {{{{values = dense<[{values}]> : {{t}}}}}} : () -> {{t}}\n%@r = tosa.add %@0, %@c : ({{t}}, {{t}}) -> {{t}}'.replace("{{", "{").replace("}}", "}"), x + table)
 
+# --- narrow integers ---------------------------------------------------------------------------------------------------
+
+for dtype, wide in ((torch.int8, torch.int32), (torch.int16, torch.int32), (torch.int16, torch.int64), (torch.int8, torch.int8)):
+    left, right = randint(-100, 100, (8, 12), dtype), randint(-100, 100, (12, 6), dtype)
+    add(
+        f"matmul {dtype} to {wide}",
+        [left, right],
+        fill("f", tensor_type(torch.zeros(8, 6, dtype=wide)), "0") + "%@r = linalg.matmul ins(%@0, %@1 : {t0}, {t1}) outs(%@f : {t}) -> {t}",
+        (left.long() @ right.long()).to(wide),
+    )
+for dtype in (torch.int8, torch.int16):
+    narrow, other = randint(-100, 100, (8, 12), dtype), randint(-100, 100, (8, 12), dtype)
+    add(f"{dtype} arith", [narrow, other], "%@p = arith.muli %@0, %@1 : {t}\n%@r = arith.maxsi %@p, %@1 : {t}", torch.maximum(narrow * other, other))
+    add(
+        f"{dtype} linalg.reduce",
+        [narrow],
+        fill("f", tensor_type(torch.zeros(12, dtype=dtype)), "-128") + "%@r = linalg.reduce {arith.maxsi} ins(%@0 : {t0}) outs(%@f : {t}) dimensions = [0]",
+        narrow.amax(0),
+    )
+pixels = randint(0, 256, (8, 12), torch.uint8)
+add("ui8 slices", [pixels], "%@r = tensor.extract_slice %@0[0, 4][8, 8][1, 1] : {t0} to {t}", pixels[:, 4:])
+add("ui8 transpose", [pixels], "%@e = tensor.empty() : {t}\n%@r = linalg.transpose ins(%@0 : {t0}) outs(%@e : {t}) permutation = [1, 0]", pixels.T)
+add(
+    "ui8 with nn",
+    [pixels, w],
+    "%@f = nn.cast %@0 : {t0} -> tensor<8x12xf32>\n"
+    + fill("z", "tensor<8x6xf32>")
+    + "%@r = linalg.matmul ins(%@f, %@1 : tensor<8x12xf32>, {t1}) outs(%@z : {t}) -> {t}",
+    pixels.float() @ w,
+)
+
+# --- lookups ----------------------------------------------------------------------------------------------------------
+
+for element in ("index", "i64", "i32", "i8"):
+    places = torch.tensor([6, 1, 4])
+    constant = f"%@i = arith.constant dense<[[6], [1], [4]]> : tensor<3x1x{element}>\n"
+    table, rows = rand(8, 12), rand(3, 12)
+    add(
+        f"gather {element}",
+        [table],
+        constant + f"%@r = tensor.gather %@0[%@i] gather_dims([0]) : ({{t0}}, tensor<3x1x{element}>) -> {{t}}",
+        table[places],
+    )
+    add(
+        f"gather keeps dimensions, {element}",
+        [table],
+        constant + f"%@r = tensor.gather %@0[%@i] gather_dims([1]) : ({{t0}}, tensor<3x1x{element}>) -> {{t}}",
+        table[:, places].T.unsqueeze(2),
+    )
+    written = table.clone()
+    written[places] = rows
+    add(
+        f"scatter {element}",
+        [rows, table],
+        constant + f"%@r = tensor.scatter %@0 into %@1[%@i] scatter_dims([0]) unique : ({{t0}}, {{t1}}, tensor<3x1x{element}>) -> {{t}}",
+        written,
+    )
+cube, columns = rand(4, 6, 5), rand(2, 2, 6)
+places = torch.tensor([[[0, 1], [2, 3]], [[3, 4], [1, 0]]])
+constant = f"%@i = arith.constant dense<{places.tolist()}> : tensor<2x2x2xindex>\n"
+along = (places[..., 0], slice(None), places[..., 1])
+written = cube.clone()
+written[along] = columns
+add(
+    "gather along two dimensions",
+    [cube],
+    constant + "%@r = tensor.gather %@0[%@i] gather_dims([0, 2]) : ({t0}, tensor<2x2x2xindex>) -> {t}",
+    cube[along],
+)
+add(
+    "scatter along two dimensions",
+    [columns.reshape(2, 2, 1, 6, 1), cube],
+    constant + "%@r = tensor.scatter %@0 into %@1[%@i] scatter_dims([0, 2]) unique : ({t0}, {t1}, tensor<2x2x2xindex>) -> {t}",
+    written,
+)
+chosen = randint(0, 8, (5, 1), torch.int64)
+add(
+    "gather at computed indices",
+    [x, chosen],
+    "%@r = tensor.gather %@0[%@1] gather_dims([0]) : ({t0}, {t1}) -> {t}",
+    x[chosen[:, 0]],
+)
+
 # --- scf --------------------------------------------------------------------------------------------------------------
 
 square = rand(12, 12) / 4

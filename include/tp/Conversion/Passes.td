@@ -222,12 +222,34 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
     "::mlir::tprt::TPRTDialect"];
 }
 
+def MakeIntegersSignless : Pass<"make-integers-signless", "::mlir::ModuleOp"> {
+  let summary = "Drop the signs of integer types";
+  let description = [{
+    `ui8` becomes `i8`, in the types of all values and functions. The ops that are left move elements, and `convert-nn-to-linalg` has
+    written those that depend on signs for signless integers, between casts that go.
+
+    ```mlir
+    ^bb0(%x: ui8, %out: f32):
+      %0 = builtin.unrealized_conversion_cast %x : ui8 to i8
+      %1 = arith.extui %0 : i8 to i32
+    ```
+
+    becomes
+
+    ```mlir
+    ^bb0(%x: i8, %out: f32):
+      %1 = arith.extui %x : i8 to i32
+    ```
+  }];
+}
+
 def ExpandTensorOps : Pass<"tp-expand-tensor-ops", "::mlir::func::FuncOp"> {
   let summary = "Express ops on tensors by structured ops and slices";
   let description = [{
     What bufferization or the fusion of linalg ops doesn't know becomes what they do: elementwise `arith` and `math` ops on
     tensors `linalg.generic`, `linalg.softmax`, `linalg.pack` and `linalg.unpack` the ops that they are made of,
-    `tensor.concat` and `tensor.pad` insertions. A slice of a `linalg.fill` or of a `tensor.empty` is a smaller one.
+    `tensor.concat` and `tensor.pad` insertions, `tensor.gather` and `tensor.scatter` (at constant indices) a `linalg.generic` that
+    reads the source at the indices. A slice of a `linalg.fill` or of a `tensor.empty` is a smaller one.
 
     ```mlir
     %0 = arith.addf %a, %b : tensor<8xf32>
@@ -240,7 +262,8 @@ def ExpandTensorOps : Pass<"tp-expand-tensor-ops", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = [
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
 }
 
 def CheckLowered : Pass<"tp-check-lowered", "::mlir::ModuleOp"> {

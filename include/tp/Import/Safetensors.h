@@ -17,7 +17,8 @@ namespace mlir::tp {
 /// written, so that a file of any size needs the memory of one tensor.
 struct WeightTensor {
   std::string name;
-  /// As safetensors spells it: F32, F64, F16, BF16, I64, I32, BOOL.
+  /// As safetensors spells it: F32, F64, F16, BF16, I64, I32, I16, I8, U8,
+  /// BOOL.
   std::string dtype;
   llvm::SmallVector<int64_t> shape;
   uint64_t bytes = 0;

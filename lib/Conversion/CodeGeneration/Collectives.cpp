@@ -260,8 +260,10 @@ public:
         transfers.push_back(describeTransfers(exchange, rank));
     }
     std::string dtype;
+    Type element =
+        cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
     llvm::raw_string_ostream(dtype)
-        << cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+        << (element.isIndex() ? b.getI64Type() : element);
 
     SmallVector<NamedAttribute> entries = {
         named("kind", b.getStringAttr(op.getCollectiveKind())),

@@ -21,11 +21,17 @@ static std::optional<StringRef> getDtype(Type type) {
     return "f16";
   if (type.isBF16())
     return "bf16";
-  if (type.isInteger(64))
+  if (type.isSignlessInteger(64))
     return "i64";
-  if (type.isInteger(32))
+  if (type.isSignlessInteger(32))
     return "i32";
-  if (type.isInteger(1))
+  if (type.isSignlessInteger(16))
+    return "i16";
+  if (type.isSignlessInteger(8))
+    return "i8";
+  if (type.isUnsignedInteger(8))
+    return "ui8";
+  if (type.isSignlessInteger(1))
     return "i1";
   return std::nullopt;
 }
@@ -93,7 +99,8 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
   if (!dtype)
     return emit() << "'" << boundary.name << "' has element type "
                   << local.getElementType()
-                  << ", an artifact holds f32, f64, f16, bf16, i64, i32 or i1";
+                  << ", an artifact holds f32, f64, f16, bf16, i64, i32, i16, "
+                     "i8, ui8 or i1";
 
   auto sharding = getAttr<ShardingAttr>(boundary, kShardingAttr);
   auto globalType = getAttr<TypeAttr>(boundary, kGlobalTypeAttr);

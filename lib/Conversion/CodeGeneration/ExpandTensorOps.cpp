@@ -1,5 +1,6 @@
 //===- ExpandTensorOps.cpp - structured ops for ops on tensors ------------===//
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -7,6 +8,8 @@
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Conversion/TensorLookup.h"
+#include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_EXPANDTENSOROPS
@@ -49,6 +52,16 @@ struct LowerUnPack : OpRewritePattern<linalg::UnPackOp> {
 
 class ExpandTensorOps : public tp::impl::ExpandTensorOpsBase<ExpandTensorOps> {
   void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    WalkResult walked = getOperation()->walk([&](Operation *op) {
+      if (auto gather = dyn_cast<tensor::GatherOp>(op))
+        tp::lowerGather(rewriter, gather);
+      else if (auto scatter = dyn_cast<tensor::ScatterOp>(op))
+        return WalkResult(tp::lowerScatter(rewriter, scatter));
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     patterns.add<Decompose, LowerPack, LowerUnPack>(&getContext());
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);

@@ -71,6 +71,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addNestedPass<func::FuncOp>(createTosaToArithPass());
   pm.addNestedPass<func::FuncOp>(createTosaToTensorPass());
   pm.addPass(createConvertTPToTPRT());
+  pm.addPass(createMakeIntegersSignless());
   pm.addNestedPass<func::FuncOp>(createExpandTensorOps());
   pm.addPass(createCheckLowered());
   pm.addPass(createSymbolDCEPass());

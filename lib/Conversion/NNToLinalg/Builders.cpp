@@ -22,6 +22,28 @@ Type mlir::tp::nnlinalg::getComputeType(Type elementType) {
   return elementType;
 }
 
+static Type getSignless(Type type) {
+  return IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth());
+}
+
+/// `--make-integers-signless` drops the cast.
+static Value castSignedness(ImplicitLocOpBuilder &b, Value value, Type type) {
+  return UnrealizedConversionCastOp::create(b, type, value).getResult(0);
+}
+
+Value mlir::tp::nnlinalg::buildConstant(ImplicitLocOpBuilder &b,
+                                        TypedAttr value) {
+  Type type = value.getType(), element = getElementTypeOrSelf(type);
+  if (!element.isUnsignedInteger())
+    return arith::ConstantOp::create(b, value);
+  Type signless = getSignless(element);
+  if (auto elements = dyn_cast<DenseElementsAttr>(value))
+    value = elements.bitcast(signless);
+  else
+    value = b.getIntegerAttr(signless, cast<IntegerAttr>(value).getValue());
+  return castSignedness(b, arith::ConstantOp::create(b, value), type);
+}
+
 Value mlir::tp::nnlinalg::getScalar(ImplicitLocOpBuilder &b, Type type,
                                     double value) {
   TypedAttr attr;
@@ -29,7 +51,7 @@ Value mlir::tp::nnlinalg::getScalar(ImplicitLocOpBuilder &b, Type type,
     attr = b.getFloatAttr(type, value);
   else
     attr = b.getIntegerAttr(type, static_cast<int64_t>(value));
-  return arith::ConstantOp::create(b, attr);
+  return buildConstant(b, attr);
 }
 
 Value mlir::tp::nnlinalg::getLowest(ImplicitLocOpBuilder &b, Type type) {
@@ -58,6 +80,16 @@ Value mlir::tp::nnlinalg::convertScalar(ImplicitLocOpBuilder &b, Value value,
   Type from = value.getType();
   if (from == type)
     return value;
+  if (from.isUnsignedInteger()) {
+    // Wide enough to be signed as well.
+    value = castSignedness(b, value, getSignless(from));
+    if (type.getIntOrFloatBitWidth() == from.getIntOrFloatBitWidth())
+      return value;
+    return convertScalar(b, arith::ExtUIOp::create(b, b.getI32Type(), value),
+                         type);
+  }
+  if (type.isUnsignedInteger())
+    return castSignedness(b, convertScalar(b, value, getSignless(type)), type);
   if (type.isInteger(1)) {
     Value zero = getScalar(b, from, 0);
     if (isa<FloatType>(from))
@@ -68,7 +100,11 @@ Value mlir::tp::nnlinalg::convertScalar(ImplicitLocOpBuilder &b, Value value,
     if (isa<FloatType>(type))
       return convertFloat(b, value, type);
     value = convertFloat(b, value, getComputeType(from));
-    return arith::FPToSIOp::create(b, type, value);
+    if (type.getIntOrFloatBitWidth() >= 32)
+      return arith::FPToSIOp::create(b, type, value);
+    // As machines do: what doesn't fit loses its upper bits.
+    value = arith::FPToSIOp::create(b, b.getI32Type(), value);
+    return arith::TruncIOp::create(b, type, value);
   }
   if (isa<FloatType>(type)) {
     Type compute = getComputeType(type);
@@ -96,7 +132,7 @@ TypedAttr mlir::tp::nnlinalg::getSplat(Value tensor) {
 static Value buildSplatScalar(ImplicitLocOpBuilder &b, TypedAttr splat) {
   auto value = dyn_cast<FloatAttr>(splat);
   if (!value || value.getType() == getComputeType(value.getType()))
-    return arith::ConstantOp::create(b, splat);
+    return buildConstant(b, splat);
   return getScalar(b, b.getF32Type(), value.getValueAsDouble());
 }
 

@@ -41,11 +41,15 @@ using ReductionBody = function_ref<Value(ImplicitLocOpBuilder &,
 /// The type in which bodies compute: f32 for f16 and bf16, else the type.
 Type getComputeType(Type elementType);
 
+/// A constant scalar or tensor, also of unsigned integers.
+Value buildConstant(ImplicitLocOpBuilder &b, TypedAttr value);
+
 /// A numeric scalar constant of `type`; integers are truncated from `value`.
 Value getScalar(ImplicitLocOpBuilder &b, Type type, double value);
 
 /// PyTorch's conversion of a scalar: float to integer truncates, anything to i1
-/// is `x != 0`, i1 is 0 or 1; f16 and bf16 go through f32.
+/// is `x != 0`, i1 is 0 or 1; f16 and bf16 go through f32. What doesn't fit
+/// into an integer type loses its upper bits.
 Value convertScalar(ImplicitLocOpBuilder &b, Value value, Type type);
 
 /// What a maximum starts from: -inf or the smallest integer.

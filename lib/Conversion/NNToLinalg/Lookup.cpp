@@ -97,7 +97,7 @@ static Value buildLookup(ImplicitLocOpBuilder &b, RankedTensorType type,
   if (getTensorType(table).getNumElements() == 0) {
     // There is nothing to read, and no index that would pass the check.
     Attribute zero = b.getZeroAttr(type.getElementType());
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, zero));
+    return buildConstant(b, DenseElementsAttr::get(type, zero));
   }
   return buildElementwise(
       b, type, index,

@@ -17,8 +17,8 @@ struct ConstantPattern : OpRewritePattern<nn::ConstantOp> {
 
   LogicalResult matchAndRewrite(nn::ConstantOp op,
                                 PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, cast<TypedAttr>(op.getValue()));
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, buildConstant(b, cast<TypedAttr>(op.getValue())));
     return success();
   }
 };
@@ -91,8 +91,8 @@ struct BroadcastPattern : OpRewritePattern<nn::BroadcastOp> {
     RankedTensorType type = getTensorType(op.getResult());
     Value input = op.getInput();
     if (TypedAttr splat = getSplat(input)) {
-      rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-          op, DenseElementsAttr::get(type, Attribute(splat)));
+      rewriter.replaceOp(
+          op, buildConstant(b, DenseElementsAttr::get(type, Attribute(splat))));
       return success();
     }
     Value result =

@@ -332,7 +332,7 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
   if (!tensor.hasStaticShape())
     return emitError() << "a sharding needs a tensor of static shape, found "
                        << type;
-  if (!tensor.getElementType().isIntOrFloat())
+  if (!tensor.getElementType().isIntOrIndexOrFloat())
     return emitError() << "a sharding needs a tensor of integers or floats, "
                           "found "
                        << type;

@@ -3,6 +3,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -522,9 +523,7 @@ LogicalResult StartOp::verifyRegions() {
 //===----------------------------------------------------------------------===//
 
 static int64_t getNumBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return getTensorBytes(cast<RankedTensorType>(value.getType()));
 }
 
 int64_t AllGatherOp::getReceivedBytes(int64_t, MeshOp &) {
@@ -538,7 +537,7 @@ int64_t ReduceScatterOp::getReceivedBytes(int64_t, MeshOp &mesh) {
 int64_t AllReduceOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
   int64_t n = mesh.getAxesSize(getAxes().getAxes());
   int64_t elements = getType().getNumElements();
-  int64_t width = llvm::divideCeil(getType().getElementTypeBitWidth(), 8);
+  int64_t width = getElementBytes(getType().getElementType());
   int64_t own =
       getChunk({0, elements}, n, mesh.getIndexAlong(rank, getAxes().getAxes()))
           .size;
@@ -565,7 +564,7 @@ int64_t ExchangeOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
        getTransfers(getShape(), getFrom(), getTo(), mesh, rank))
     if (transfer.source != rank)
       elements += llvm::product_of(transfer.size);
-  return elements * llvm::divideCeil(getType().getElementTypeBitWidth(), 8);
+  return elements * getElementBytes(getType().getElementType());
 }
 
 int64_t BroadcastOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {

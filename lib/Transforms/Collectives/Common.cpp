@@ -4,6 +4,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -33,9 +34,7 @@ DictionaryAttr collectives::getMeaning(Operation *op) {
 }
 
 int64_t collectives::getNumBytes(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() *
-         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  return getTensorBytes(cast<RankedTensorType>(type));
 }
 
 int64_t collectives::getAnyRank(func::FuncOp program) {

@@ -22,9 +22,12 @@ enum class Dtype : int32_t {
   BF16 = TPRT_BF16,
   I64 = TPRT_I64,
   I32 = TPRT_I32,
-  I1 = TPRT_I1
+  I1 = TPRT_I1,
+  I8 = TPRT_I8,
+  I16 = TPRT_I16,
+  UI8 = TPRT_UI8
 };
-inline constexpr int32_t numDtypes = 7;
+inline constexpr int32_t numDtypes = 10;
 
 /// Size of one element in bytes.
 constexpr int64_t byteWidth(Dtype dtype) {
@@ -37,8 +40,11 @@ constexpr int64_t byteWidth(Dtype dtype) {
     return 4;
   case Dtype::F16:
   case Dtype::BF16:
+  case Dtype::I16:
     return 2;
   case Dtype::I1:
+  case Dtype::I8:
+  case Dtype::UI8:
     return 1;
   }
   return 0;

@@ -52,6 +52,9 @@ enum tprt_dtype {
   TPRT_I64 = 4,
   TPRT_I32 = 5,
   TPRT_I1 = 6, ///< one byte, 0 or 1
+  TPRT_I8 = 7,
+  TPRT_I16 = 8,
+  TPRT_UI8 = 9, ///< unsigned, the other integers are signed
 };
 
 /// What a product may end with, element by element; numbered in

@@ -27,6 +27,7 @@ struct ncclUniqueId {
 enum : int32_t {
   ncclSuccess = 0,
 
+  ncclInt8 = 0,
   ncclUint8 = 1,
   ncclInt32 = 2,
   ncclInt64 = 4,

@@ -66,7 +66,7 @@ private:
   ncclComm_t getComm(const std::vector<std::vector<int64_t>> &groups);
   void connect();
   bool sharesOffsets(const std::byte *arena, int64_t bytes);
-  void makePlan(const Collective &collective, Plan &plan);
+  void makePlan(int64_t id);
   void addParts(const Collective &collective, const std::vector<int64_t> &group,
                 Plan &plan);
   void enqueue(int64_t id, const std::byte *src, std::byte *dst);
@@ -103,7 +103,8 @@ private:
 #define TPRT_NCCL(function, comm, ...)                                         \
   nccl.check(nccl.function(__VA_ARGS__), #function, comm)
 
-static ncclDataType_t toNccl(Dtype dtype) {
+/// The type of a reduction's elements; nothing where NCCL hasn't the type.
+static std::optional<ncclDataType_t> toNccl(Dtype dtype) {
   switch (dtype) {
   case Dtype::F32:
     return ncclFloat32;
@@ -117,10 +118,25 @@ static ncclDataType_t toNccl(Dtype dtype) {
     return ncclInt64;
   case Dtype::I32:
     return ncclInt32;
+  case Dtype::I8:
+    return ncclInt8;
   case Dtype::I1:
+  case Dtype::UI8:
     return ncclUint8;
+  case Dtype::I16:
+    return std::nullopt;
   }
-  return ncclUint8;
+  return std::nullopt;
+}
+
+/// An average of bytes would lose the upper bits of the sum.
+static void checkReduction(const Collective &c, int64_t id) {
+  bool loses = c.reduction == Reduction::Avg && byteWidth(c.dtype) == 1;
+  if (c.isReduction() && (!toNccl(c.dtype) || loses))
+    throw executionError(describe(c, id) + ": NCCL doesn't reduce " +
+                         std::string(toString(c.dtype)) + " by " +
+                         std::string(toString(c.reduction)) +
+                         ": convert the operand to i32");
 }
 
 static ncclRedOp_t toNccl(Reduction reduction) {
@@ -162,7 +178,7 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
   try {
     // In the same order everywhere: splitting is collective itself.
     for (size_t i = 0; i < plans.size(); ++i)
-      makePlan(manifest.collectives[i], plans[i]);
+      makePlan(i);
     connect();
   } catch (const AbortedError &) { // the others know
     throw;
@@ -279,7 +295,10 @@ static bool isOutermost(const Shape &shape, int64_t dim) {
   return true;
 }
 
-void NcclCommunicator::makePlan(const Collective &c, Plan &plan) {
+void NcclCommunicator::makePlan(int64_t id) {
+  const Collective &c = manifest.collectives[id];
+  Plan &plan = plans[id];
+  checkReduction(c, id);
   plan.comm = getComm(c.groups);
   const std::vector<int64_t> *group = c.getGroup(rank);
   if (!group)
@@ -360,8 +379,8 @@ void NcclCommunicator::allGather(const Collective &c, const Plan &plan,
     return exchange(plan, width, src, dst);
   std::byte *gathered =
       plan.isDense ? dst : stream.getStaging(plan.receivedBytes);
-  TPRT_NCCL(ncclAllGather, plan.comm, src, gathered, plan.operandElements,
-            toNccl(c.dtype), plan.comm, stream.get());
+  TPRT_NCCL(ncclAllGather, plan.comm, src, gathered,
+            plan.operandElements * width, ncclUint8, plan.comm, stream.get());
   if (!plan.isDense)
     copyParts(plan.received, width, gathered, dst, /*isSent=*/false);
 }
@@ -377,13 +396,13 @@ void NcclCommunicator::reduceScatter(const Collective &c, const Plan &plan,
   }
   if (plan.isEven) {
     TPRT_NCCL(ncclReduceScatter, plan.comm, blocks, dst, plan.resultElements,
-              toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
+              *toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
     return;
   }
   TPRT_NCCL(ncclGroupStart, plan.comm);
   for (const Part &part : plan.sent)
     TPRT_NCCL(ncclReduce, plan.comm, blocks + part.offset, dst,
-              part.bytes / width, toNccl(c.dtype), toNccl(c.reduction),
+              part.bytes / width, *toNccl(c.dtype), toNccl(c.reduction),
               static_cast<int>(part.peer), plan.comm, stream.get());
   TPRT_NCCL(ncclGroupEnd, plan.comm);
 }
@@ -401,12 +420,12 @@ void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
   case CollectiveKind::AllReduce:
     if (plan.resultElements > 0)
       TPRT_NCCL(ncclAllReduce, plan.comm, src, dst, plan.resultElements,
-                toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
+                *toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
     break;
   case CollectiveKind::Broadcast:
-    TPRT_NCCL(ncclBroadcast, plan.comm, src, dst, plan.resultElements,
-              toNccl(c.dtype), static_cast<int>(c.root), plan.comm,
-              stream.get());
+    TPRT_NCCL(ncclBroadcast, plan.comm, src, dst,
+              plan.resultElements * byteWidth(c.dtype), ncclUint8,
+              static_cast<int>(c.root), plan.comm, stream.get());
     break;
   case CollectiveKind::AllGather:
     allGather(c, plan, src, dst);

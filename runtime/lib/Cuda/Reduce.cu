@@ -30,6 +30,19 @@ struct Traits {
   static __device__ T widen(T value) { return value; }
   static __device__ T narrow(T value) { return value; }
 };
+/// An average needs the sum's upper bits.
+template <typename T>
+struct NarrowTraits {
+  using Acc = int32_t;
+  static __device__ int32_t widen(T value) { return value; }
+  static __device__ T narrow(int32_t value) { return static_cast<T>(value); }
+};
+template <>
+struct Traits<int16_t> : NarrowTraits<int16_t> {};
+template <>
+struct Traits<int8_t> : NarrowTraits<int8_t> {};
+template <>
+struct Traits<uint8_t> : NarrowTraits<uint8_t> {};
 template <>
 struct Traits<__half> {
   using Acc = float;
@@ -99,6 +112,9 @@ KERNELS(__half, f16)
 KERNELS(__nv_bfloat16, bf16)
 KERNELS(int64_t, i64)
 KERNELS(int32_t, i32)
+KERNELS(int16_t, i16)
+KERNELS(int8_t, i8)
+KERNELS(uint8_t, ui8)
 // Of i1 there is neither sum nor average.
 KERNEL(Max, max, uint8_t, i1)
 KERNEL(Min, min, uint8_t, i1)

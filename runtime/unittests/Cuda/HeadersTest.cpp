@@ -287,6 +287,7 @@ static_assert(ours::NCCL_WIN_COLL_SYMMETRIC == winCollSymmetric);
 #endif
 
 CHECK_VALUE(ncclSuccess)
+CHECK_VALUE(ncclInt8)
 CHECK_VALUE(ncclUint8)
 CHECK_VALUE(ncclInt32)
 CHECK_VALUE(ncclInt64)

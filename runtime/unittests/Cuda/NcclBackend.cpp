@@ -23,6 +23,11 @@ Device &test::getDevice(int64_t rank) {
   return *device;
 }
 
+bool test::canReduce(Reduction reduction, Dtype dtype) {
+  bool isByte = byteWidth(dtype) == 1;
+  return dtype != Dtype::I16 && !(isByte && reduction == Reduction::Avg);
+}
+
 std::vector<std::unique_ptr<Communicator>>
 test::makeCommunicators(const Manifest &manifest,
                         const CommunicatorOptions &options) {

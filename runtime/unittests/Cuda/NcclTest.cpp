@@ -1,6 +1,7 @@
 //===- NcclTest.cpp - Jobs, and sessions of one rank each ----------------===//
 
 #include "Cuda/Nccl.h"
+#include "DeviceBackend.h"
 #include "Fake.h"
 #include "Jobs.h"
 #include "ToyManifest.h"
@@ -115,6 +116,37 @@ TPRT_NCCL_FUNCTIONS(TPRT_DECLARE)
 TPRT_NCCL_MEMORY_FUNCTIONS(TPRT_DECLARE)
 TPRT_NCCL_WINDOW_FUNCTIONS(TPRT_DECLARE)
 } // namespace tprt::cuda
+
+/// Every rank says which collective it is, before anything runs.
+TEST(NcclReductions, WithoutTypeAreRefused) {
+  auto getErrors = [](Reduction reduction, Dtype dtype) {
+    Collective c{.kind = CollectiveKind::AllReduce, .dtype = dtype};
+    c.reduction = reduction;
+    c.fqn = "mlp.down";
+    c.operandShapes = c.resultShapes = std::vector<Shape>(2, Shape{4});
+    c.groups = {{0, 1}};
+    Manifest manifest;
+    manifest.worldSize = 2;
+    manifest.collectives = {c};
+    std::vector<Job> jobs = makeJobs(2);
+    std::vector<std::string> errors(2);
+    runThreads(2, [&](int64_t rank) {
+      Connection connection(jobs[rank], seconds(60));
+      CommunicatorOptions options;
+      options.device = &getDevice(rank);
+      errors[rank] =
+          errorOf([&] { connection.getNccl()(manifest, options); });
+    });
+    return errors[0] + "\n" + errors[1];
+  };
+  std::string errors = getErrors(Reduction::Sum, Dtype::I16);
+  EXPECT_TRUE(contains(errors, "mlp.down")) << errors;
+  EXPECT_TRUE(contains(errors, "NCCL doesn't reduce i16 by sum: convert the "
+                               "operand to i32"))
+      << errors;
+  errors = getErrors(Reduction::Avg, Dtype::I8);
+  EXPECT_TRUE(contains(errors, "NCCL doesn't reduce i8 by avg")) << errors;
+}
 
 TEST(FakeNccl, NoticesWhatIsRegisteredForTooLong) {
   using namespace tprt::cuda;

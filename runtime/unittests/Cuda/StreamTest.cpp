@@ -69,8 +69,8 @@ TEST_F(DeviceTest, RoundsToBF16OnTheWay) {
 }
 
 TEST_F(DeviceTest, FillsElements) {
-  for (Dtype dtype : {Dtype::F32, Dtype::F64, Dtype::F16, Dtype::BF16,
-                      Dtype::I64, Dtype::I32, Dtype::I1}) {
+  for (int32_t number = 0; number < numDtypes; ++number) {
+    Dtype dtype = static_cast<Dtype>(number);
     auto data = device->allocate(3 * byteWidth(dtype));
     device->fill(dtype, 1, data.get(), 3);
     std::byte elements[24];

@@ -47,3 +47,40 @@ func.func @block(%at: index) -> tensor<2x4xf32> {
   %0 = tensor.extract_slice %f[%at, 0][2, 4][1, 1] : tensor<4x4xf32> to tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
+
+// Indices that are computed are checked, each coordinate against its dimension.
+// CHECK-LABEL: func.func @gather
+// CHECK-SAME: %[[X:.*]]: tensor<4x6x5xf32>, %[[I:.*]]: tensor<3x2xindex>
+func.func @gather(%x: tensor<4x6x5xf32>, %i: tensor<3x2xindex>) -> tensor<3x6xf32> {
+  // CHECK: %[[FIRST:.*]] = tensor.extract_slice %[[I]][0, 0] [3, 1] [1, 1] : tensor<3x2xindex> to tensor<3xindex>
+  // CHECK: tprt.check_index %{{.*}} below 4 what "gather" : tensor<3xi64>
+  // CHECK: %[[SECOND:.*]] = tensor.extract_slice %[[I]][0, 1] [3, 1] [1, 1] : tensor<3x2xindex> to tensor<3xindex>
+  // CHECK: tprt.check_index %{{.*}} below 5 what "gather" : tensor<3xi64>
+  // CHECK: linalg.generic
+  // CHECK: tensor.extract %[[X]]
+  // CHECK-NOT: tensor.gather
+  %0 = tensor.gather %x[%i] gather_dims([0, 2]) : (tensor<4x6x5xf32>, tensor<3x2xindex>) -> tensor<3x6xf32>
+  return %0 : tensor<3x6xf32>
+}
+
+// CHECK-LABEL: func.func @gather_constant
+func.func @gather_constant(%x: tensor<4xf32>) -> tensor<2xf32> {
+  %i = arith.constant dense<[[3], [0]]> : tensor<2x1xi8>
+  // CHECK-NOT: tprt.check_index
+  // CHECK: tensor.extract
+  %0 = tensor.gather %x[%i] gather_dims([0]) : (tensor<4xf32>, tensor<2x1xi8>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// Each place knows which index stands for it.
+// CHECK-LABEL: func.func @scatter
+// CHECK-SAME: %[[U:.*]]: tensor<2x3xf32>, %[[X:.*]]: tensor<4x3xf32>
+func.func @scatter(%u: tensor<2x3xf32>, %x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // CHECK: %[[NUMBERS:.*]] = arith.constant dense<[1, -1, -1, 0]> : tensor<4xi64>
+  %i = arith.constant dense<[[3], [0]]> : tensor<2x1xindex>
+  // CHECK: linalg.generic {{.*}} ins(%[[X]], %[[NUMBERS]] : tensor<4x3xf32>, tensor<4xi64>)
+  // CHECK: tensor.extract %[[U]]
+  // CHECK: arith.select
+  %0 = tensor.scatter %u into %x[%i] scatter_dims([0]) unique : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<2x1xindex>) -> tensor<4x3xf32>
+  return %0 : tensor<4x3xf32>
+}

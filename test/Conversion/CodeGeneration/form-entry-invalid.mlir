@@ -54,8 +54,8 @@ func.func @main(%x: tensor<4xf32> {tp.name = "x"}, %y: tensor<4xf32> {tp.name = 
 
 // -----
 
-// expected-error @+1 {{'arg0' has element type 'i8', an artifact holds f32, f64, f16, bf16, i64, i32 or i1}}
-func.func @main(%x: tensor<4xi8>) {
+// expected-error @+1 {{'arg0' has element type 'i4', an artifact holds f32, f64, f16, bf16, i64, i32, i16, i8, ui8 or i1}}
+func.func @main(%x: tensor<4xi4>) {
   return
 }
 

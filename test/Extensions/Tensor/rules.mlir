@@ -47,6 +47,19 @@ func.func @slices(%x: tensor<4x6x15xf32>, %y: tensor<4x2x15xf32>, %r: tensor<6x1
   return
 }
 
+func.func @lookups(%x: tensor<4x6x5xf32>, %i: tensor<3x1xi64>, %j: tensor<2x3x2xindex>, %u: tensor<3x1x6x5xf32>, %v: tensor<2x3x1x6x1xf32>) {
+  // A rank needs all that its indices may read, and has all that any index may write.
+  // expected-remark@+1 {{([_][1][2], [0][_]) -> ([0][1][2]) {0=3, 1=6, 2=5} linear={{0}}}}
+  %0 = tensor.gather %x[%i] gather_dims([0]) : (tensor<4x6x5xf32>, tensor<3x1xi64>) -> tensor<3x6x5xf32>
+  // expected-remark@+1 {{([_][2][_], [0][1][_]) -> ([0][1][_][2][_]) {0=2, 1=3, 2=6} linear={{0}}}}
+  %1 = tensor.gather %x[%j] gather_dims([0, 2]) : (tensor<4x6x5xf32>, tensor<2x3x2xindex>) -> tensor<2x3x1x6x1xf32>
+  // expected-remark@+1 {{([_][_][0][1], [_][0][1], [_][_]) -> ([_][0][1]) {0=6, 1=5} linear={{0, 1}}}}
+  %2 = tensor.scatter %u into %x[%i] scatter_dims([0]) unique : (tensor<3x1x6x5xf32>, tensor<4x6x5xf32>, tensor<3x1xi64>) -> tensor<4x6x5xf32>
+  // expected-remark@+1 {{([_][_][_][0][_], [_][0][_], [_][_][_]) -> ([_][0][_]) {0=6} linear={{0, 1}}}}
+  %3 = tensor.scatter %v into %x[%j] scatter_dims([0, 2]) unique : (tensor<2x3x1x6x1xf32>, tensor<4x6x5xf32>, tensor<2x3x2xindex>) -> tensor<4x6x5xf32>
+  return
+}
+
 func.func @pads(%x: tensor<4x6xf32>, %v: f32, %c: index) {
   // expected-remark@+1 {{() -> () {}}}
   %zero = arith.constant 0.0 : f32

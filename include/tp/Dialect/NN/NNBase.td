@@ -11,14 +11,11 @@ include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def NN_Float : AnyTypeOf<[F16, BF16, F32, F64]>;
-def NN_Int : AnyTypeOf<[I32, I64]>;
-def NN_Bool : AnyTypeOf<[I1]>;
-def NN_Element : AnyTypeOf<[F16, BF16, F32, F64, I32, I64, I1]>;
-
-def NN_Tensor : StaticShapeTensorOf<[F16, BF16, F32, F64, I32, I64, I1]>;
+/// ui8 can be moved and cast; arithmetic is on signless integers.
+def NN_Tensor : StaticShapeTensorOf<[F16, BF16, F32, F64, I8, I16, I32, I64, I1, UI8]>;
+def NN_SignlessTensor : StaticShapeTensorOf<[F16, BF16, F32, F64, I8, I16, I32, I64, I1]>;
 def NN_FloatTensor : StaticShapeTensorOf<[F16, BF16, F32, F64]>;
-def NN_NumericTensor : StaticShapeTensorOf<[F16, BF16, F32, F64, I32, I64]>;
+def NN_NumericTensor : StaticShapeTensorOf<[F16, BF16, F32, F64, I8, I16, I32, I64]>;
 def NN_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
 def NN_BoolTensor : StaticShapeTensorOf<[I1]>;
 

@@ -114,7 +114,7 @@ def NN_CompareOp : NN_RuleOp<"compare", "ShardingRule::elementwise(*this)",
     %2 = nn.compare le %0, %1 : (tensor<4x1xi64>, tensor<4xi64>) -> tensor<4x4xi1>
     ```
   }];
-  let arguments = (ins EnumProp<NN_ComparePredicate>:$predicate, NN_Tensor:$lhs, NN_Tensor:$rhs);
+  let arguments = (ins EnumProp<NN_ComparePredicate>:$predicate, NN_SignlessTensor:$lhs, NN_SignlessTensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }

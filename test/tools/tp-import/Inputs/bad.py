@@ -79,13 +79,38 @@ class BadOutput(nn.Module):
         return x, x.size(0)
 
 
+class Recurrent(nn.Module):
+    """No form is imported, so that dropout isn't to blame."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 4, num_layers=2, dropout=0.5)
+        self.gru = nn.GRU(4, 4)
+        self.rnn = nn.RNN(4, 4, num_layers=2, dropout=0.5)
+
+    def forward(self, x):
+        return self.lstm(x)[0] + self.gru(x)[0] + self.rnn(x)[0]
+
+
+class Complex(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.zeros(4, dtype=torch.complex64))
+
+    def forward(self, x):
+        return (x + self.table).real
+
+
 class Bytes(nn.Module):
+    """Bytes can be moved and converted; their sum is PyTorch's, modulo 256."""
+
     def __init__(self):
         super().__init__()
         self.register_buffer("table", torch.zeros(4, dtype=torch.uint8))
 
     def forward(self, x):
-        return x + self.table
+        moved = self.table.reshape(2, 2).t()
+        return x + (moved + moved).reshape(4)
 
 
 class AlphaDropout(nn.Module):
@@ -102,7 +127,7 @@ def main():
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     models = [Unsupported, Branch, Nonzero, Raises, Mismatch, Random, Counter, StaleView, BadOutput,
-              Bytes, AlphaDropout, TwoInputs]
+              Bytes, Complex, Recurrent, AlphaDropout, TwoInputs]
     for cls in models:
         torch.jit.script(cls().eval()).save(str(directory / f"{cls.__name__}.pt"))
     whole = (directory / "Mismatch.pt").read_bytes()

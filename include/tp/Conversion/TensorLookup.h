@@ -1,0 +1,20 @@
+//===- TensorLookup.h - tensor.gather and tensor.scatter --------*- C++ -*-===//
+
+#ifndef TP_CONVERSION_TENSORLOOKUP_H
+#define TP_CONVERSION_TENSORLOOKUP_H
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::tp {
+
+/// Replaces the op by a linalg.generic that reads the source at its indices,
+/// after a check that all of them are in range.
+void lowerGather(RewriterBase &rewriter, tensor::GatherOp op);
+
+/// Replaces the op by a linalg.generic over its result, where the indices are
+/// constant; else an error.
+LogicalResult lowerScatter(RewriterBase &rewriter, tensor::ScatterOp op);
+
+} // namespace mlir::tp
+
+#endif // TP_CONVERSION_TENSORLOOKUP_H
