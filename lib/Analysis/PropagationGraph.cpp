@@ -101,6 +101,10 @@ static LogicalResult checkTypes(Operation *op, TypeRange types,
       if (!tensor.hasStaticShape())
         return op->emitError() << what << " " << index << " is a " << type
                                << "; only static shapes can be placed";
+      if (!tensor.getElementType().isIntOrIndexOrFloat())
+        return op->emitError()
+               << what << " " << index << " is a " << type
+               << "; only integers, indices and floats can be placed";
     } else if (isa<ShapedType>(type)) {
       return op->emitError()
              << what << " " << index << " is not a ranked tensor";

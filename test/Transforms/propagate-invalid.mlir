@@ -49,7 +49,7 @@ func.func @again(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding 
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error@+1 {{argument 0: a sharding needs a tensor of integers or floats, found 'tensor<8xcomplex<f32>>'}}
+// expected-error@+1 {{argument 0 is a 'tensor<8xcomplex<f32>>'; only integers, indices and floats can be placed}}
 func.func @element_type(%x: tensor<8xcomplex<f32>>) {
   return
 }
