@@ -279,6 +279,17 @@ static Scalar round(const Scalar *a, const ScalarCode &code) {
   return fromDouble(code.value(&value));
 }
 
+/// A cast to a narrower float, which is the identity but for rounding. Any is
+/// free to be another linear function, so that it commutes with sums, as the
+/// rules have it, and with nothing else. Detail: the types.
+static Scalar shorten(const Scalar *a, const ScalarCode &code) {
+  constexpr int64_t kExact = 1 << 8;
+  bool isExact = std::abs(toSigned(a[0].bits)) <= kExact;
+  if (code.meaning->getMode() != Mode::Free || !isFinite(a[0]) || isExact)
+    return a[0];
+  return mul(a[0], fromHash(hash({code.detail})));
+}
+
 /// Detail: the width, and 1 << 8 for an unsigned one. Beyond its range, the
 /// nearest end; of NaN 0.
 static Scalar truncate(const Scalar *a, const ScalarCode &code) {
@@ -457,9 +468,17 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
       .Case([&](arith::MinNumFOp) {
         return compares(takeExtremum, IgnoresNaN, Kind::Floats);
       })
-      // Rounding to a float isn't modelled.
-      .Case<arith::ExtFOp, arith::TruncFOp>(
-          [&](auto) { return Code{FUNCTION(a[0])}; })
+      .Case([&](arith::ExtFOp) { return Code{FUNCTION(a[0])}; })
+      .Case([&](arith::TruncFOp op) {
+        std::string types;
+        llvm::raw_string_ostream(types)
+            << getElementTypeOrSelf(op.getIn().getType()) << " to "
+            << getElementTypeOrSelf(type);
+        Code code{shorten, llvm::xxHash64(types)};
+        code.meaning = &meaning;
+        meaning.usesFunctions = true;
+        return code;
+      })
       .Case([&](arith::SIToFPOp op) {
         // A boolean is 1, as a signed number -1.
         if (getWidth(op.getIn().getType()) == 1)
