@@ -8,62 +8,9 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-using Intervals = SmallVector<Interval, 1>;
-
 //===----------------------------------------------------------------------===//
 // Lists of intervals
 //===----------------------------------------------------------------------===//
-
-static void append(Intervals &list, Interval interval) {
-  if (interval.size == 0)
-    return;
-  if (!list.empty() && list.back().offset + list.back().size == interval.offset)
-    list.back().size += interval.size;
-  else
-    list.push_back(interval);
-}
-
-static Intervals normalize(ArrayRef<Interval> list) {
-  Intervals result;
-  for (Interval interval : list)
-    append(result, interval);
-  return result;
-}
-
-static int64_t getSize(ArrayRef<Interval> list) {
-  int64_t size = 0;
-  for (Interval interval : list)
-    size += interval.size;
-  return size;
-}
-
-static bool isEqual(ArrayRef<Interval> a, ArrayRef<Interval> b) {
-  return llvm::equal(a, b, [](Interval x, Interval y) {
-    return x.offset == y.offset && x.size == y.size;
-  });
-}
-
-static bool isEqual(const DimBlocks &a, const DimBlocks &b) {
-  return llvm::equal(
-      a, b, [](const auto &x, const auto &y) { return isEqual(x, y); });
-}
-
-/// The elements of `list` at the local positions that `positions` has.
-static Intervals select(ArrayRef<Interval> list, ArrayRef<Interval> positions) {
-  Intervals result;
-  for (Interval position : positions) {
-    int64_t begin = 0;
-    for (Interval interval : list) {
-      int64_t from = std::max(position.offset, begin);
-      int64_t to =
-          std::min(position.offset + position.size, begin + interval.size);
-      if (from < to)
-        append(result, {interval.offset + from - begin, to - from});
-      begin += interval.size;
-    }
-  }
-  return result;
-}
 
 static std::string print(ArrayRef<Interval> list) {
   std::string text;
@@ -145,15 +92,13 @@ const DimBlocks &BlockAlgebra::getBlocks(int64_t size, AxisListAttr axes) {
   if (!blocks) {
     blocks = std::make_unique<DimBlocks>();
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      blocks->push_back(normalize(getDimBlock(size, axes, mesh, rank)));
+      blocks->push_back(mergeNeighbours(getDimBlock(size, axes, mesh, rank)));
   }
   return *blocks;
 }
 
-/// The Partial over mesh dimensions of more than one rank, in parts as `cuts`
-/// needs them.
-static SmallVector<PartialAttr> getPartials(MeshOp mesh, ShardingAttr sharding,
-                                            ArrayRef<AxisRefAttr> cuts) {
+SmallVector<PartialAttr> tp::getPartials(MeshOp mesh, ShardingAttr sharding,
+                                         ArrayRef<AxisRefAttr> cuts) {
   SmallVector<PartialAttr> partials;
   for (PartialAttr partial : sharding.getPartial())
     for (AxisRefAttr part : cutParts(mesh, partial.getAxis(), cuts))
@@ -205,8 +150,16 @@ RankedTensorType BlockAlgebra::getLocalType(RankedTensorType global,
     }
     const DimBlocks &blocks = getBlocks(size, axes);
     shape.push_back(getSize(blocks[ranks.front()]));
+    // A rank's form of an op may show how many elements of each segment it has.
+    SmallVector<Interval> pieces;
+    if (!axes.getSegments().empty())
+      pieces = getDimBlock(size, axes, mesh, ranks.front());
+    auto hasSameSize = [](Interval a, Interval b) { return a.size == b.size; };
     for (int64_t rank : ranks)
-      if (getSize(blocks[rank]) != shape.back())
+      if (getSize(blocks[rank]) != shape.back() ||
+          (!pieces.empty() &&
+           !llvm::equal(pieces, getDimBlock(size, axes, mesh, rank),
+                        hasSameSize)))
         return {};
   }
   return global.clone(shape);
@@ -523,6 +476,27 @@ FailureOr<ShardingAttr> BlockAlgebra::Move::finish() {
               PartialAttr::get(mesh.getContext(), part, partial.getKind()));
   }
   return ShardingAttr::get(mesh.getContext(), from.getMesh(), dims, remaining);
+}
+
+FailureOr<ShardingAttr>
+BlockAlgebra::findPlacement(RankedTensorType global, ShardingAttr from,
+                            ArrayRef<PartialAttr> partials,
+                            SmallVector<DimBlocks> blocks) {
+  SmallVector<AxisRefAttr> all;
+  for (size_t i = 0; i < mesh.getNumAxes(); ++i)
+    all.push_back(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
+  std::string reason;
+  Move move(*this, global, from, AxisListAttr::get(mesh.getContext(), all),
+            reason);
+  move.result = std::move(blocks);
+  SmallVector<AxisListAttr> dims;
+  for (int64_t dim = 0; dim < global.getRank(); ++dim) {
+    FailureOr<AxisListAttr> found = move.findAxes(dim);
+    if (failed(found))
+      return failure();
+    dims.push_back(*found);
+  }
+  return ShardingAttr::get(mesh.getContext(), from.getMesh(), dims, partials);
 }
 
 bool BlockAlgebra::isMovement(Operation *op) {

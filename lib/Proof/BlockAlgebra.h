@@ -11,7 +11,7 @@
 #ifndef TP_LIB_PROOF_BLOCKALGEBRA_H
 #define TP_LIB_PROOF_BLOCKALGEBRA_H
 
-#include "tp/Dialect/TP/Blocks.h"
+#include "Intervals.h"
 #include "tp/Dialect/TP/TP.h"
 #include <string>
 
@@ -19,7 +19,7 @@ namespace mlir::tp {
 
 /// By rank, the intervals of one dimension of a global value that the rank's
 /// local one consists of, in their local order; neighbours are merged.
-using DimBlocks = std::vector<SmallVector<Interval, 1>>;
+using DimBlocks = std::vector<Intervals>;
 
 class BlockAlgebra {
 public:
@@ -33,6 +33,13 @@ public:
   /// block of the value, `reason` says why.
   FailureOr<ShardingAttr> apply(Operation *op, RankedTensorType global,
                                 ShardingAttr from, std::string &reason);
+
+  /// The placement that gives the ranks `blocks` of each dimension, with these
+  /// partials, if there is one; it may be like `from`.
+  FailureOr<ShardingAttr> findPlacement(RankedTensorType global,
+                                        ShardingAttr from,
+                                        ArrayRef<PartialAttr> partials,
+                                        SmallVector<DimBlocks> blocks);
 
   /// Whether both placements give the same elements to every rank, and are
   /// Partial alike.
@@ -51,6 +58,11 @@ private:
   MeshOp mesh;
   DenseMap<std::pair<int64_t, AxisListAttr>, std::unique_ptr<DimBlocks>> cache;
 };
+
+/// The Partial over mesh dimensions of more than one rank, in parts as `cuts`
+/// needs them.
+SmallVector<PartialAttr> getPartials(MeshOp mesh, ShardingAttr sharding,
+                                     ArrayRef<AxisRefAttr> cuts);
 
 /// The axes in their coarsest form: parts of a mesh dimension that follow each
 /// other become one.

@@ -41,8 +41,8 @@ FailureOr<SmallVector<Program>> tp::getRanks(ArrayRef<func::FuncOp> functions,
   return programs;
 }
 
-static Equivalence prove(const ReferenceGraph &reference,
-                         ArrayRef<Program> programs, MeshOp mesh) {
+static Equivalence prove(ReferenceGraph &reference, ArrayRef<Program> programs,
+                         MeshOp mesh) {
   Equivalence equivalence;
   ProgramMatcher matcher(reference, programs, mesh);
   equivalence.mismatch = matcher.run();
@@ -57,7 +57,7 @@ static Equivalence prove(const ReferenceGraph &reference,
 /// What is proven of the programs with joined collectives taken apart, and
 /// chunks put together; nothing where that is no help. All programs must have
 /// joined and cut the same: else they would wait for each other.
-static std::optional<Equivalence> proveRestored(const ReferenceGraph &reference,
+static std::optional<Equivalence> proveRestored(ReferenceGraph &reference,
                                                 ArrayRef<Program> programs,
                                                 MeshOp mesh, bool keepAlike) {
   func::FuncOp first = programs.front().function;

@@ -6,10 +6,10 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-SmallVector<StringAttr> tp::exposeAssignments(func::FuncOp function) {
-  SmallVector<StringAttr> names;
+SmallVector<Assignment> tp::exposeAssignments(func::FuncOp function) {
+  SmallVector<Assignment> assignments;
   if (function.isExternal() || !function.getBody().hasOneBlock())
-    return names;
+    return assignments;
   Block &block = function.getBody().front();
   DenseMap<StringAttr, nn::ParameterOp> parameters;
   SmallVector<nn::AssignOp> assigns;
@@ -27,7 +27,7 @@ SmallVector<StringAttr> tp::exposeAssignments(func::FuncOp function) {
     return a.getFqn() < b.getFqn();
   });
   for (nn::AssignOp assign : assigns) {
-    names.push_back(assign.getFqnAttr());
+    assignments.push_back({assign.getFqnAttr(), assign.getInitAttr()});
     Value value = assign.getValue();
     NamedAttrList attrs;
     if (nn::ParameterOp parameter = parameters.lookup(assign.getFqnAttr()))
@@ -41,5 +41,5 @@ SmallVector<StringAttr> tp::exposeAssignments(func::FuncOp function) {
                                 attrs.getDictionary(function.getContext()));
     assign.erase();
   }
-  return names;
+  return assignments;
 }

@@ -5,6 +5,32 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+/// Operands that aren't tensors, such as bounds and conditions.
+SmallVector<Value> ProgramMatcher::getScalars(Operation *op) {
+  return llvm::filter_to_vector(op->getOperands(), [](Value operand) {
+    return !isa<RankedTensorType>(operand.getType());
+  });
+}
+
+/// What `from`, an op with regions or the end of one, passes on to `to`.
+ValueRange ProgramMatcher::getPassed(Operation *from, RegionSuccessor to) {
+  if (auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(from))
+    return terminator.getSuccessorOperands(to);
+  return cast<RegionBranchOpInterface>(from).getEntrySuccessorOperands(to);
+}
+
+/// What programs may have where the first one has `value`, a block of `theirs`.
+ProgramMatcher::Alternatives
+ProgramMatcher::getAlternatives(Value value, Value theirs,
+                                ShardingAttr sharding) {
+  Alternatives alternatives;
+  for (const Replica *replica : byNumber.lookup(firstNumbers[value]))
+    if (replica->value == reference.getId(theirs) &&
+        (!sharding || replica->sharding == sharding))
+      alternatives.push_back(replica->numbers);
+  return alternatives;
+}
+
 /// By induction over the times that a region runs: what enters it is a block of
 /// what enters the reference's, and if so, what it passes on is, placed alike
 /// on all ways.
@@ -16,22 +42,29 @@ ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
       similar = cast<RegionBranchOpInterface>(other);
       break;
     }
-  if (!similar || programs.size() > 1)
+  if (!similar)
     return std::nullopt; // what uses the results isn't explained
   usedRegionOps.insert(similar);
+  matchedRegionOps.insert(op);
+  size_t position = matchedRegions.size();
+  matchedRegions.push_back({op, {issued.size()}});
 
   // Passes values on, from both sides' points, to where they arrive.
   auto pass = [&](Operation *at, ValueRange own, ValueRange theirs,
                   ValueRange ownInputs,
                   ValueRange theirInputs) -> std::optional<Mismatch> {
+    passed.emplace_back();
+    size_t list = passed.size() - 1;
     for (auto [value, their, input, theirInput] :
          llvm::zip_equal(own, theirs, ownInputs, theirInputs)) {
       const Replica *from = nullptr;
       ShardingAttr wanted = arrivedAs.lookup(input);
-      for (const Replica *replica : byNumber.lookup(firstNumbers[value]))
-        if (replica->value == reference.getId(their) &&
-            (!wanted || replica->sharding == wanted))
-          from = replica;
+      do {
+        for (const Replica *replica : byNumber.lookup(firstNumbers[value]))
+          if (replica->value == reference.getId(their) &&
+              (!wanted || replica->sharding == wanted))
+            from = replica;
+      } while (!from && regroup());
       if (!from) {
         if (auto culprit = findCulprit(value))
           return culprit;
@@ -40,6 +73,7 @@ ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
                         "same placed otherwise than what else arrives there",
                         theirInput.getDefiningOp()};
       }
+      passed[list].push_back(getAlternatives(value, their, from->sharding));
       if (wanted)
         continue;
       arrivedAs[input] = from->sharding;
@@ -48,50 +82,50 @@ ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
     return std::nullopt;
   };
   auto passAll = [&](Operation *at, Operation *theirAt, RegionBranchPoint point,
-                     RegionBranchPoint theirPoint,
-                     bool isEntry) -> std::optional<Mismatch> {
+                     RegionBranchPoint theirPoint) -> std::optional<Mismatch> {
+    passed.emplace_back();
+    for (auto [own, their] :
+         llvm::zip_equal(getScalars(at), getScalars(theirAt)))
+      passed.back().push_back(getAlternatives(own, their, {}));
     SmallVector<RegionSuccessor> successors, theirs;
     op.getSuccessorRegions(point, successors);
     similar.getSuccessorRegions(theirPoint, theirs);
     if (successors.size() != theirs.size())
       return Mismatch{at, 0, "it goes on elsewhere than the reference",
                       theirAt};
-    for (auto [mine, their] : llvm::zip_equal(successors, theirs)) {
-      // What isn't passed on runs no times: its results are those of the
-      // terminators, which come later.
-      auto operands = [&](auto branch, Operation *terminator,
-                          RegionSuccessor to) -> ValueRange {
-        if (isEntry)
-          return branch.getEntrySuccessorOperands(to);
-        return cast<RegionBranchTerminatorOpInterface>(terminator)
-            .getSuccessorOperands(to);
-      };
-      if (auto mismatch = pass(
-              at, operands(op, at, mine), operands(similar, theirAt, their),
-              mine.getSuccessorInputs(), their.getSuccessorInputs()))
+    for (auto [mine, their] : llvm::zip_equal(successors, theirs))
+      if (auto mismatch =
+              pass(at, getPassed(at, mine), getPassed(theirAt, their),
+                   mine.getSuccessorInputs(), their.getSuccessorInputs()))
         return mismatch;
-    }
     return std::nullopt;
   };
   if (auto mismatch = passAll(op, similar, RegionBranchPoint::parent(),
-                              RegionBranchPoint::parent(), true))
+                              RegionBranchPoint::parent()))
     return mismatch;
   for (auto [region, their] :
        llvm::zip_equal(op->getRegions(), similar->getRegions())) {
-    if (region.empty())
+    if (region.empty()) {
+      matchedRegions[position].numIssued.push_back(issued.size());
       continue;
+    }
     // Scalars that the op makes, such as a loop's index.
     for (auto [argument, theirs] :
          llvm::zip_equal(region.getArguments(), their.getArguments()))
       if (!arrivedAs.contains(argument) &&
           !isa<RankedTensorType>(argument.getType()))
         introduce(argument, theirs, getWhole(0));
+    for (BlockArgument argument : region.getArguments())
+      if (!firstNumbers.contains(argument))
+        return Mismatch{op, 0, "it isn't known what enters this region",
+                        similar};
     drain();
     for (Operation &inner : region.front().without_terminator())
       if (auto mismatch = matchOp(&inner))
         return mismatch;
     Operation *end = region.front().getTerminator();
     Operation *theirEnd = their.front().getTerminator();
+    matchedRegions[position].numIssued.push_back(issued.size());
     auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(end);
     auto theirTerminator =
         dyn_cast<RegionBranchTerminatorOpInterface>(theirEnd);
@@ -99,7 +133,7 @@ ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
       return Mismatch{end, 0, "it goes on otherwise than the reference",
                       theirEnd};
     if (auto mismatch = passAll(end, theirEnd, RegionBranchPoint(terminator),
-                                RegionBranchPoint(theirTerminator), false))
+                                RegionBranchPoint(theirTerminator)))
       return mismatch;
   }
   return std::nullopt;
@@ -113,33 +147,44 @@ ShardingAttr ProgramMatcher::getWhole(int64_t rank) {
 /// A value that regions make: a block of the reference's, by assumption.
 void ProgramMatcher::introduce(Value value, Value theirs,
                                ShardingAttr sharding) {
-  if (!isa<OpResult>(value))
-    firstNumbers[value] = numbering.getSource(
-        StringAttr::get(mesh.getContext(),
-                        "region value " + Twine(arrivedAs.size()) + " of " +
-                            Twine(firstNumbers.size())),
-        value.getType());
-  Number number = firstNumbers[value];
-  computed.insert(number);
-  add({reference.getId(theirs), sharding, {number}});
+  StringAttr name = StringAttr::get(
+      mesh.getContext(), "region value " + Twine(regionValues.size()));
+  regionValues[value] = name;
+  SmallVector<Type, 1> types(programs.size(), value.getType());
+  if (auto global = dyn_cast<RankedTensorType>(theirs.getType())) {
+    auto blocks = getLocalTypes(global, sharding);
+    if (!blocks || blocks->front() != value.getType())
+      return;
+    types.assign(blocks->begin(), blocks->end());
+  }
+  Replica replica = {reference.getId(theirs), sharding, {}};
+  for (Type type : types)
+    replica.numbers.push_back(numbering.getSource(name, type));
+  // One program's op is as equal to another one as its regions are.
+  if (isa<OpResult>(value) && programs.size() == 1)
+    replica.numbers.front() = firstNumbers[value];
+  firstNumbers[value] = replica.numbers.front();
+  computed.insert(replica.numbers.front());
+  add(std::move(replica));
 }
 
-/// Whether scalar operands are the same; tensors are passed on.
+/// Whether scalar operands are the same, on all ranks; tensors are passed on.
 bool ProgramMatcher::matchesScalars(Operation *op, Operation *theirs) {
   if (op->getNumOperands() != theirs->getNumOperands())
     return false;
   for (auto [own, their] :
        llvm::zip_equal(op->getOperands(), theirs->getOperands()))
     if (!isa<RankedTensorType>(own.getType()) &&
-        llvm::none_of(byNumber.lookup(firstNumbers[own]),
-                      [&](const Replica *replica) {
-                        return replica->value == reference.getId(their);
-                      }))
+        (reference.get(reference.getId(their)).isLocal ||
+         llvm::none_of(byNumber.lookup(firstNumbers[own]),
+                       [&](const Replica *replica) {
+                         return replica->value == reference.getId(their);
+                       })))
       return false;
   return true;
 }
 
-bool ProgramMatcher::isSimilar(Operation *op, Operation *theirs) {
+bool ProgramMatcher::haveSameForm(Operation *op, Operation *theirs) {
   return op->getName() == theirs->getName() &&
          getMeaning(op) == getMeaning(theirs) &&
          op->getNumResults() == theirs->getNumResults() &&
@@ -149,7 +194,11 @@ bool ProgramMatcher::isSimilar(Operation *op, Operation *theirs) {
                        return a.getNumArguments() == b.getNumArguments() &&
                               a.empty() == b.empty();
                      }) &&
-         op->getNumOperands() == theirs->getNumOperands() &&
+         op->getNumOperands() == theirs->getNumOperands();
+}
+
+bool ProgramMatcher::isSimilar(Operation *op, Operation *theirs) {
+  return haveSameForm(op, theirs) && matchesScalars(op, theirs) &&
          llvm::all_of(llvm::zip(op->getOperands(), theirs->getOperands()),
                       [&](auto pair) {
                         auto [own, their] = pair;

@@ -3,37 +3,20 @@
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 
-ProgramMatcher::ProgramMatcher(const ReferenceGraph &reference,
+ProgramMatcher::ProgramMatcher(ReferenceGraph &reference,
                                ArrayRef<Program> programs, MeshOp mesh)
     : reference(reference), programs(programs), mesh(mesh), algebra(mesh),
       scratchModule(ModuleOp::create(mesh.getLoc())),
       scratch(scratchModule->getBody()) {}
-
-/// The first op of the function, in its order, that `values` depend on and that
-/// `isWanted` says.
-static Operation *findFirst(func::FuncOp function, ValueRange values,
-                            function_ref<bool(Operation *)> isWanted) {
-  DenseSet<Operation *> slice;
-  SmallVector<Value> worklist(values);
-  while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val().getDefiningOp();
-    if (!op || !slice.insert(op).second)
-      continue;
-    llvm::append_range(worklist, op->getOperands());
-    llvm::append_range(worklist, ValueNumbering::getCaptured(op));
-  }
-  for (Operation &op : function.getBody().front())
-    if (slice.contains(&op) && isWanted(&op))
-      return &op;
-  return nullptr;
-}
 
 //===----------------------------------------------------------------------===//
 // Replicas
@@ -85,12 +68,16 @@ void ProgramMatcher::add(Replica replica) {
   byValue[added->value].push_back(added);
   byNumber[added->numbers.front()].push_back(added);
   pending.push_back(added);
+  notePartial(*added);
 }
 
-/// Follows what is known now through the ops of the reference.
+/// Follows what is known now through the ops of the reference, and the data
+/// movements of the first program.
 void ProgramMatcher::drain() {
   while (!pending.empty()) {
     const Replica *replica = pending.pop_back_val();
+    for (Operation *op : movements.lookup(replica->numbers.front()))
+      move(op, *replica);
     for (Operation *user : reference.get(replica->value).users)
       expand(user, replica);
   }
@@ -362,381 +349,106 @@ void ProgramMatcher::expandAlike(Operation *op,
 // Data movement
 //===----------------------------------------------------------------------===//
 
-void ProgramMatcher::move(Operation *op, Number operand) {
-  auto it = byNumber.find(operand);
-  if (it == byNumber.end())
+void ProgramMatcher::move(Operation *op, const Replica &from) {
+  RankedTensorType global = reference.getType(from.value);
+  if (!global || reference.get(from.value).isLocal)
     return;
-  SmallVector<const Replica *, 2> from = it->second;
-  for (const Replica *replica : from) {
-    RankedTensorType global = reference.getType(replica->value);
-    if (!global || reference.get(replica->value).isLocal)
-      continue;
-    std::string reason;
-    FailureOr<ShardingAttr> to =
-        algebra.apply(op, global, replica->sharding, reason);
-    if (failed(to))
-      continue;
-    auto local = getLocalTypes(global, *to);
-    if (!local || local->front() != op->getResult(0).getType())
-      continue;
-    Replica moved = {replica->value, *to, {}};
-    for (auto [index, type] : llvm::enumerate(*local))
-      moved.numbers.push_back(
-          numbering.get(op, replica->numbers[index], Type(type)));
-    addCounterparts(moved.numbers);
-    add(std::move(moved));
-  }
+  std::string reason;
+  FailureOr<ShardingAttr> to = algebra.apply(op, global, from.sharding, reason);
+  if (failed(to))
+    return;
+  auto local = getLocalTypes(global, *to);
+  if (!local || local->front() != op->getResult(0).getType())
+    return;
+  Replica moved = {from.value, *to, {}};
+  for (auto [index, type] : llvm::enumerate(*local))
+    moved.numbers.push_back(numbering.get(op, from.numbers[index], Type(type)));
+  addCounterparts(moved.numbers);
+  add(std::move(moved));
 }
 
 //===----------------------------------------------------------------------===//
-// The programs
+// Regrouped sums
 //===----------------------------------------------------------------------===//
 
-void ProgramMatcher::collectAxes() {
-  auto addAll = [&](ArrayRef<AxisRefAttr> list) {
-    for (AxisRefAttr axis : list)
-      if (!llvm::is_contained(axes, axis))
-        axes.push_back(axis);
-  };
-  auto addSharding = [&](ShardingAttr sharding) {
-    if (!sharding)
-      return;
-    for (AxisListAttr list : sharding.getDims()) {
-      addAll(list.getAxes());
-      if (!list.getSegments().empty() &&
-          !llvm::is_contained(segments, list.getSegments()))
-        segments.push_back(list.getSegments());
-    }
-  };
-  func::FuncOp function = programs.front().function;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    addSharding(getArgSharding(function, i));
-    types.insert(function.getArgument(i).getType());
+/// What is Partial may be a leaf of a sum that is reduced once.
+void ProgramMatcher::notePartial(const Replica &replica) {
+  ArrayRef<PartialAttr> partials = replica.sharding.getPartial();
+  bool isZero = false;
+  for (auto &[other, sum] : sums)
+    isZero |= llvm::is_contained(sum.getZeros(), replica.value);
+  if (isZero)
+    return addPartialZeros(replica);
+  bool isSum = llvm::all_of(partials, [](PartialAttr partial) {
+    return partial.getKind() == ReductionKind::Sum;
+  });
+  if (!partials.empty() && isSum)
+    sums.try_emplace(partials, reference)
+        .first->second.addPartial(replica.value);
+}
+
+/// Zero on every rank is Partial.
+void ProgramMatcher::addPartialZeros(const Replica &zero) {
+  if (zero.sharding.isPartial())
+    return;
+  SmallVector<AxisRefAttr> splitting = getSplittingAxes(zero.sharding);
+  for (auto &[partials, sum] : sums) {
+    bool isUsed = llvm::any_of(partials, [&](PartialAttr partial) {
+      return llvm::any_of(splitting, [&](AxisRefAttr axis) {
+        return axis.overlaps(partial.getAxis());
+      });
+    });
+    if (!isUsed && llvm::is_contained(sum.getZeros(), zero.value))
+      add({zero.value,
+           ShardingAttr::get(mesh.getContext(), zero.sharding.getMesh(),
+                             zero.sharding.getDims(), partials),
+           zero.numbers});
   }
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    addSharding(getResultSharding(function, i));
+}
+
+/// Looks at other forms of sums of what is Partial now. Whether there are any.
+bool ProgramMatcher::regroup() {
+  size_t before = replicas.size();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Regrouping &sum = std::next(sums.begin(), i)->second;
+    SmallVector<Operation *> forms = sum.run();
+    for (ReferenceGraph::Id zero : sum.getZeros()) {
+      SmallVector<const Replica *, 2> known = byValue.lookup(zero);
+      for (const Replica *replica : known)
+        addPartialZeros(*replica);
+    }
+    for (Operation *form : forms)
+      expand(form, nullptr);
+    drain();
+  }
+  return replicas.size() != before;
+}
+
+/// What the ops of the first program are known as.
+void ProgramMatcher::count() {
+  func::FuncOp function = programs.front().function;
   function.walk([&](Operation *op) {
-    for (NamedAttribute attr : op->getAttrDictionary())
-      addSharding(dyn_cast<ShardingAttr>(attr.getValue()));
-    if (auto list = op->getAttrOfType<AxisListAttr>("axes"))
-      addAll(list.getAxes());
-    for (Type type : op->getResultTypes())
-      types.insert(type);
+    auto it = op->getNumResults() ? firstNumbers.find(op->getResult(0))
+                                  : firstNumbers.end();
+    if (it == firstNumbers.end())
+      return;
+    auto view = views.find(op->getResult(0));
+    bool isViewed = view != views.end() && !view->second.empty();
+    if (isViewed || byNumber.contains(it->second))
+      ++(isViewed || BlockAlgebra::isMovement(op) ? numMovements : numByRule);
+    else if (helpers.contains(it->second))
+      ++numHelpers;
   });
 }
 
-/// What the placement says that the ranks' arguments are must be what they are.
-std::optional<Mismatch> ProgramMatcher::addArguments() {
-  auto function = const_cast<ReferenceGraph &>(reference).getFunction();
-  Builder builder(mesh.getContext());
-  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    ReferenceGraph::Id id = reference.getId(function.getArgument(index));
-    RankedTensorType global = reference.getType(id);
-    Replica replica = {id, {}, {}};
-    for (auto [number, program] : llvm::enumerate(programs)) {
-      func::FuncOp own = program.function;
-      auto fail = [&](const Twine &text) {
-        return Mismatch{own, static_cast<unsigned>(number),
-                        ("argument " + Twine(index) + " " + text).str(),
-                        function, /*isInterface=*/true};
-      };
-      ShardingAttr sharding = getArgSharding(own, index);
-      auto type = own.getArgAttrOfType<TypeAttr>(index, kGlobalTypeAttr);
-      if (!global) {
-        // Scalars are the same on all ranks.
-        if (own.getArgument(index).getType() !=
-            function.getArgument(index).getType())
-          return fail("has another type than the reference's argument");
-        replica.sharding = getWhole(0);
-        replica.numbers.push_back(numbering.getSource(
-            builder.getIndexAttr(index), own.getArgument(index).getType()));
-        continue;
-      }
-      if (!sharding || !type)
-        return fail("has no 'tp.sharding' and 'tp.global_type'");
-      if (type.getValue() != global)
-        return fail("is a block of a tensor of another type than the "
-                    "reference's argument");
-      if (replica.sharding && replica.sharding != sharding)
-        return fail("is placed otherwise than in the first program");
-      replica.sharding = sharding;
-      if (algebra.getLocalType(global, sharding, program.ranks) !=
-          own.getArgument(index).getType())
-        return fail("has another type than the ranks' blocks of it");
-      replica.numbers.push_back(numbering.getSource(
-          builder.getIndexAttr(index), own.getArgument(index).getType()));
-    }
-    func::FuncOp first = programs.front().function;
-    firstNumbers[first.getArgument(index)] = replica.numbers.front();
-    computed.insert(replica.numbers.front());
-    add(std::move(replica));
-  }
-  return std::nullopt;
-}
-
-/// A source that says what it is a block of.
-std::optional<Mismatch> ProgramMatcher::addParameter(Operation *op) {
-  auto fqn = op->getAttrOfType<StringAttr>("fqn");
-  auto fail = [&](const Twine &text) {
-    return Mismatch{
-        op, 0,
-        ("parameter '" + (fqn ? fqn.getValue() : "") + "' " + text).str(),
-        nullptr, /*isInterface=*/true};
-  };
-  auto id = reference.getParameter(fqn ? fqn.getValue() : "");
-  if (!id)
-    return fail("is not in the reference");
-  auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr);
-  auto global = dyn_cast<RankedTensorType>(
-      op->getAttrOfType<TypeAttr>(kGlobalTypeAttr).getValue());
-  if (!sharding || global != reference.getType(*id))
-    return fail("is a block of a tensor of another type than the reference's");
-  auto local = getLocalTypes(global, sharding);
-  if (!local || local->front() != op->getResult(0).getType())
-    return fail("has another type than the ranks' blocks of it");
-  Replica replica = {*id, sharding, {}};
-  for (RankedTensorType type : *local)
-    replica.numbers.push_back(numbering.get(op, {}, Type(type)));
-  add(std::move(replica));
-  return std::nullopt;
-}
-
-std::optional<Mismatch> ProgramMatcher::matchFirst() {
-  func::FuncOp function = programs.front().function;
-  Block &block = function.getBody().front();
-  for (Operation &op : block.without_terminator())
-    if (auto mismatch = matchOp(&op))
-      return mismatch;
-  return matchReturn(block.getTerminator());
-}
-
-std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
-  Number first = number(op, firstNumbers);
-  for (OpResult result : op->getResults()) {
-    firstNumbers[result] = first + result.getResultNumber();
-    computed.insert(first + result.getResultNumber());
-  }
-  if (op->hasAttr(kGlobalTypeAttr)) {
-    if (auto mismatch = addParameter(op))
-      return mismatch;
-  } else if (BlockAlgebra::isMovement(op)) {
-    move(op, firstNumbers.lookup(op->getOperand(0)));
-  } else if (hasFollowedRegions(op)) {
-    if (auto mismatch = matchRegions(cast<RegionBranchOpInterface>(op)))
-      return mismatch;
-  }
-  for (OpResult result : op->getResults()) {
-    auto it = expected.find(firstNumbers[result]);
-    if (it == expected.end())
-      continue;
-    SmallVector<Replica, 1> list = std::move(it->second);
-    expected.erase(it);
-    for (Replica &replica : list)
-      add(std::move(replica));
-  }
-  drain();
-  bool known =
-      op->getNumResults() && byNumber.contains(firstNumbers[op->getResult(0)]);
-  if (known && BlockAlgebra::isMovement(op))
-    ++numMovements;
-  else if (known)
-    ++numByRule;
-  else if (op->getNumResults() &&
-           helpers.contains(firstNumbers[op->getResult(0)]))
-    ++numHelpers;
-  auto collective = dyn_cast<CollectiveOpInterface>(op);
-  if (!collective)
-    return std::nullopt;
-  auto it = counterparts.find(firstNumbers[op->getResult(0)]);
-  if (it == counterparts.end()) {
-    auto culprit = findCulprit(op->getResult(0));
-    return culprit ? *culprit : explain(op);
-  }
-  issued.push_back(it->second);
-  firstCollectives.push_back(collective);
-  return std::nullopt;
-}
-
-std::optional<Mismatch> ProgramMatcher::matchReturn(Operation *op) {
-  func::FuncOp function = programs.front().function;
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    ReferenceGraph::Id wanted = reference.getResults()[index];
-    RankedTensorType global = reference.getType(wanted);
-    ShardingAttr sharding = getResultSharding(function, index);
-    std::string what = "result " + std::to_string(index);
-    auto type = function.getResultAttrOfType<TypeAttr>(index, kGlobalTypeAttr);
-    if (!sharding || !type)
-      return Mismatch{function, 0,
-                      what + " has no 'tp.sharding' and 'tp.global_type'",
-                      nullptr, /*isInterface=*/true};
-    if (type.getValue() != global)
-      return Mismatch{
-          function, 0,
-          what + " is a block of a tensor of another type than the reference's",
-          nullptr, /*isInterface=*/true};
-    const Replica *other = nullptr;
-    Alternatives found;
-    for (const Replica *replica : byNumber.lookup(firstNumbers[operand])) {
-      if (replica->value != wanted)
-        continue;
-      other = replica;
-      if (algebra.isSame(global, replica->sharding, sharding))
-        found.push_back(replica->numbers);
-    }
-    if (!found.empty()) {
-      returned.push_back(std::move(found));
-      continue;
-    }
-    Operation *value = reference.get(wanted).value.getDefiningOp();
-    if (other)
-      return Mismatch{op, 0,
-                      what + " is returned as " +
-                          printPlacements(other->sharding, mesh) +
-                          " and declared " + printPlacements(sharding, mesh),
-                      value};
-    if (auto culprit = findCulprit(operand))
-      return culprit;
-    return Mismatch{
-        op, 0, what + " is the value of another of the reference's ops", value};
-  }
-  return std::nullopt;
-}
-
-/// Another program has to compute its own form of what the first one does.
-std::optional<Mismatch> ProgramMatcher::matchOther(unsigned index) {
-  DenseMap<Value, Number> numbers;
-  func::FuncOp function = programs[index].function;
-  Builder builder(mesh.getContext());
-  for (BlockArgument argument : function.getArguments())
-    numbers[argument] = numbering.getSource(
-        builder.getIndexAttr(argument.getArgNumber()), argument.getType());
-  // What the first program's values correspond to.
-  DenseSet<Number> known;
-  for (const auto &replica : replicas)
-    known.insert(replica->numbers[index]);
-  auto fail = [&](Operation *at, ValueRange values, const Twine &text) {
-    Operation *unknown = findFirst(function, values, [&](Operation *op) {
-      return llvm::none_of(op->getResults(), [&](Value result) {
-        return known.contains(numbers.lookup(result)) ||
-               helpers.contains(numbers.lookup(result));
-      });
-    });
-    return Mismatch{unknown ? unknown : at, index, text.str(), nullptr};
-  };
-  auto isOneOf = [&](const Alternatives &alternatives, Number number) {
-    return llvm::any_of(alternatives, [&](const Numbers &numbers) {
-      return numbers[index] == number;
-    });
-  };
-  size_t next = 0;
-  for (Operation &op : function.getBody().front()) {
-    if (op.hasTrait<OpTrait::IsTerminator>()) {
-      if (next != issued.size())
-        return fail(&op, {},
-                    "the program issues " + Twine(next) +
-                        " collectives where others issue " +
-                        Twine(issued.size()));
-      for (auto [i, operand] : llvm::enumerate(op.getOperands()))
-        if (!isOneOf(returned[i], numbers.lookup(operand)))
-          return fail(&op, operand,
-                      "result " + Twine(i) +
-                          " isn't computed from the ranks' blocks as it is "
-                          "by the other ranks");
-      return std::nullopt;
-    }
-    Number first = number(&op, numbers);
-    for (OpResult result : op.getResults())
-      numbers[result] = first + result.getResultNumber();
-    auto collective = dyn_cast<CollectiveOpInterface>(op);
-    if (!collective)
-      continue;
-    // Ranks meet in one group only if all name it alike.
-    if (next == issued.size() || !isOneOf(issued[next], first) ||
-        collective.getAxes() != firstCollectives[next].getAxes())
-      return fail(&op, op.getResults(),
-                  "the collective isn't the one that the other ranks issue "
-                  "here, of the same value");
-    ++next;
-  }
-  return std::nullopt;
-}
-
-//===----------------------------------------------------------------------===//
-// Explaining
-//===----------------------------------------------------------------------===//
-
-/// The first op on the way to `wrong` that nothing explains.
-std::optional<Mismatch> ProgramMatcher::findCulprit(Value wrong) {
-  Operation *op =
-      findFirst(programs.front().function, wrong, [&](Operation *op) {
-        return llvm::none_of(op->getResults(), [&](Value result) {
-          return byNumber.contains(firstNumbers[result]) ||
-                 helpers.contains(firstNumbers[result]);
-        });
-      });
-  return op ? std::optional<Mismatch>(explain(op)) : std::nullopt;
-}
-
-Mismatch ProgramMatcher::explain(Operation *op) {
-  Mismatch mismatch{op, 0, "", nullptr};
-  if (BlockAlgebra::isMovement(op)) {
-    for (const Replica *replica :
-         byNumber.lookup(firstNumbers[op->getOperand(0)])) {
-      mismatch.reference = reference.get(replica->value).value.getDefiningOp();
-      RankedTensorType global = reference.getType(replica->value);
-      if (succeeded(
-              algebra.apply(op, global, replica->sharding, mismatch.reason)))
-        mismatch.reason = "its result has another type than the ranks' blocks";
-      return mismatch;
-    }
-    mismatch.reason = "its operand is no block of a value of the reference";
-    return mismatch;
-  }
-  // The op of the reference that it might stand for: one of the same kind that
-  // uses the same values, the first place of origin that agrees.
-  Operation *similar = nullptr;
-  for (Value operand : op->getOperands())
-    for (const Replica *replica : byNumber.lookup(firstNumbers[operand]))
-      for (Operation *user : reference.get(replica->value).users)
-        if (user->getName() == op->getName() &&
-            (!similar || user->getLoc() == op->getLoc()))
-          similar = user;
-  mismatch.reference = similar;
-  mismatch.reason = "it isn't what an op of the reference is to each rank";
-  if (!similar)
-    return mismatch;
-  if (similar->getNumOperands() != op->getNumOperands())
-    return mismatch;
-  // Operands that are what the reference's are, placed otherwise than it takes.
-  SmallVector<ShardingAttr> shardings;
-  for (auto [own, theirs] :
-       llvm::zip_equal(op->getOperands(), similar->getOperands()))
-    for (const Replica *replica : byNumber.lookup(firstNumbers[own]))
-      if (replica->value == reference.getId(theirs)) {
-        shardings.push_back(replica->sharding);
-        break;
-      }
-  auto ruleOp = dyn_cast<ShardingRuleOpInterface>(similar);
-  if (!ruleOp || shardings.size() != op->getNumOperands()) {
-    mismatch.reason = "its operands aren't those of the reference's op";
-    return mismatch;
-  }
-  std::string why;
-  if (findSplits(ruleOp, mesh, algebra, shardings, {}, why).empty())
-    mismatch.reason = why;
-  else {
-    mismatch.reason = "with operands that are ";
-    for (auto [index, sharding] : llvm::enumerate(shardings))
-      mismatch.reason += (index ? ", " : "") + printPlacements(sharding, mesh);
-    mismatch.reason += ", the reference's op is to be computed otherwise";
-  }
-  return mismatch;
-}
-
 std::optional<Mismatch> ProgramMatcher::run() {
+  llvm::scope_exit countLast([&]() { count(); });
   collectAxes();
   if (auto mismatch = addArguments())
     return mismatch;
+  for (unsigned i = 0; i < reference.getResults().size(); ++i)
+    if (auto mismatch = checkResultAttributes(i))
+      return mismatch;
   for (Operation *source : reference.getSources())
     expand(source, nullptr);
   drain();

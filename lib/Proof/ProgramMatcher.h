@@ -21,17 +21,22 @@
 
 #include "BlockAlgebra.h"
 #include "ReferenceGraph.h"
+#include "Regroup.h"
 #include "ValueNumbering.h"
+#include "ViewAlgebra.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "tp/Dialect/NN/NN.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Proof/Equivalence.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::tp {
 
 class ProgramMatcher {
 public:
-  ProgramMatcher(const ReferenceGraph &reference, ArrayRef<Program> programs,
+  /// `reference` gets forms of its sums as the programs have need of them.
+  ProgramMatcher(ReferenceGraph &reference, ArrayRef<Program> programs,
                  MeshOp mesh);
 
   /// Matches everything that can be; the first thing that can't be, if any.
@@ -56,17 +61,32 @@ private:
     }
   };
 
+  /// Values of the programs that hold the elements of one of the reference's,
+  /// in another shape.
+  struct ViewReplica {
+    ReferenceGraph::Id value;
+    View view;
+    Numbers numbers;
+  };
+
   std::optional<Mismatch> addArguments();
-  std::optional<Mismatch> addParameter(Operation *op);
+  std::optional<Mismatch> addParameter(nn::ParameterOp op);
+  std::optional<Mismatch> checkResultAttributes(unsigned index);
+  std::optional<Mismatch> checkEffects(Operation *op, unsigned program);
   std::optional<Mismatch> matchFirst();
   std::optional<Mismatch> matchOp(Operation *op);
   std::optional<Mismatch> matchRegions(RegionBranchOpInterface op);
   bool isSimilar(Operation *op, Operation *theirs);
   bool matchesScalars(Operation *op, Operation *theirs);
+  static bool haveSameForm(Operation *op, Operation *theirs);
+  static SmallVector<Value> getScalars(Operation *op);
+  static ValueRange getPassed(Operation *from, RegionSuccessor to);
   void introduce(Value value, Value theirs, ShardingAttr sharding);
   ShardingAttr getWhole(int64_t rank);
   std::optional<Mismatch> matchReturn(Operation *op);
   std::optional<Mismatch> matchOther(unsigned program);
+  static Operation *findFirst(func::FuncOp function, ValueRange values,
+                              function_ref<bool(Operation *)> isWanted);
   std::optional<Mismatch> findCulprit(Value wrong);
   Mismatch explain(Operation *op);
 
@@ -83,13 +103,21 @@ private:
   void expandAlike(Operation *op, ArrayRef<const Replica *> operands);
   void expect(Replica replica);
   void addCounterparts(Numbers numbers);
-  void move(Operation *op, Number operand);
+  void move(Operation *op, const Replica &from);
+  void notePartial(const Replica &replica);
+  bool regroup();
+  void addPartialZeros(const Replica &zero);
+  void count();
+  ArrayRef<ViewReplica> getViews(Value value);
+  LogicalResult follow(Operation *op, ViewReplica &view);
+  bool followViews(Value value);
+  bool isOfView(Operation *op) const;
   std::optional<SmallVector<RankedTensorType, 1>>
   getLocalTypes(RankedTensorType global, ShardingAttr sharding);
   Number number(Operation *op, const DenseMap<Value, Number> &numbers);
   Value getPlaceholder(Number number, Type type);
 
-  const ReferenceGraph &reference;
+  ReferenceGraph &reference;
   ArrayRef<Program> programs;
   MeshOp mesh;
   BlockAlgebra algebra;
@@ -113,10 +141,33 @@ private:
   /// What the other programs may compute where the first one computes a number:
   /// several things, where the first one's happen to be equal.
   using Alternatives = SmallVector<Numbers, 1>;
+  Alternatives getAlternatives(Value value, Value theirs,
+                               ShardingAttr sharding);
+  class OtherProgram;
   /// Of collectives.
   DenseMap<Number, Alternatives> counterparts;
+  /// The data movements of the first program so far, by what they move.
+  DenseMap<Number, SmallVector<Operation *, 1>> movements;
+  /// What was asked for, by the first program's values; and those of which
+  /// there is any.
+  DenseMap<Value, SmallVector<ViewReplica, 1>> views;
+  DenseSet<Value> viewed;
+  /// By the Partial that their leaves have: other forms of sums.
+  llvm::MapVector<ArrayRef<PartialAttr>, Regrouping> sums;
   DenseMap<Value, Number> firstNumbers;
   SmallVector<Alternatives> issued, returned;
+  /// Of the loops and branches of the first program that are matched, in order,
+  /// and how many collectives were issued before each and in it, up to the end
+  /// of each region.
+  struct MatchedRegions {
+    RegionBranchOpInterface op;
+    SmallVector<size_t, 3> numIssued;
+  };
+  SmallVector<MatchedRegions> matchedRegions;
+  /// What they pass on: first their scalars, then what goes each way.
+  std::vector<SmallVector<Alternatives, 1>> passed;
+  /// What values that regions make are called, by the first program's.
+  DenseMap<Value, StringAttr> regionValues;
   /// The collectives that `issued` has the numbers of.
   SmallVector<CollectiveOpInterface> firstCollectives;
 
@@ -124,6 +175,9 @@ private:
   /// with regions are taken.
   DenseMap<Value, ShardingAttr> arrivedAs;
   DenseSet<Operation *> usedRegionOps;
+  /// Ops of the programs that are matched with them.
+  DenseSet<Operation *> matchedRegionOps;
+  DenseMap<StringAttr, ShardingAttr> parameterPlacements;
 
   /// Where hooks build. Its arguments stand for the programs' values.
   OwningOpRef<ModuleOp> scratchModule;

@@ -40,18 +40,17 @@ bool tp::hasFollowedRegions(Operation *op) {
 }
 
 ReferenceGraph::ReferenceGraph(func::FuncOp function, bool withParts)
-    : function(function), withParts(withParts) {
+    : function(function), withParts(withParts),
+      parts(ModuleOp::create(function.getLoc())) {
   if (withParts) {
-    parts = ModuleOp::create(function.getLoc());
     auto builder = OpBuilder::atBlockBegin(parts->getBody());
     SmallVector<std::string> names;
     for (unsigned i = 0; i < kMaxSplit; ++i)
       names.push_back(std::to_string(i));
     SmallVector<StringRef> axes(names.begin(), names.end());
-    single = MeshOp::create(builder, function.getLoc(), "single",
-                            builder.getStrArrayAttr(axes),
-                            SmallVector<int64_t>(axes.size(), 1),
-                            DenseI64ArrayAttr());
+    single = MeshOp::create(
+        builder, function.getLoc(), "single", builder.getStrArrayAttr(axes),
+        SmallVector<int64_t>(axes.size(), 1), DenseI64ArrayAttr());
   }
   Block &block = function.getBody().front();
   addBlock(block);
@@ -59,27 +58,29 @@ ReferenceGraph::ReferenceGraph(func::FuncOp function, bool withParts)
     results.push_back(getId(operand));
 }
 
-void ReferenceGraph::addBlock(Block &block) {
+void ReferenceGraph::addBlock(Block &block, bool isLocal) {
   for (BlockArgument argument : block.getArguments()) {
     // One of its own each.
     auto name = IntegerAttr::get(IndexType::get(function.getContext()),
                                  static_cast<int64_t>(entries.size()));
-    add(argument, numbering.getSource(name, argument.getType()));
+    Id id = add(argument, numbering.getSource(name, argument.getType()));
+    entries[id].isLocal = isLocal;
   }
   for (Operation &op : block.without_terminator())
     addOp(&op);
 }
 
-void ReferenceGraph::addOp(Operation *op) {
+/// Whether the graph didn't have it.
+bool ReferenceGraph::addOp(Operation *op) {
   if (isPlacementOnly(op)) {
     ids[op->getResult(0)] = getId(op->getOperand(0));
-    return;
+    return false;
   }
   if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
     Id id = add(parameter, numbering.getSource(parameter.getFqnAttr(),
                                                parameter.getType()));
     parameters[parameter.getFqn()] = id;
-    return;
+    return false;
   }
   SmallVector<Value> used(op->getOperands());
   llvm::append_range(used, ValueNumbering::getCaptured(op));
@@ -92,13 +93,21 @@ void ReferenceGraph::addOp(Operation *op) {
     add(result, first + result.getResultNumber());
   if (hasFollowedRegions(op)) {
     regionOps.push_back(op);
+    // What is passed round may be any of what enters or is made inside.
+    auto isToLocal = [](ToLocalOp) { return WalkResult::interrupt(); };
+    bool isLocal = op->walk(isToLocal).wasInterrupted() ||
+                   llvm::any_of(used, [&](Value value) {
+                     return get(getId(value)).isLocal;
+                   });
+    for (OpResult result : op->getResults())
+      entries[getId(result)].isLocal = isLocal;
     for (Region &region : op->getRegions())
       if (!region.empty())
-        addBlock(region.front());
-    return;
+        addBlock(region.front(), isLocal);
+    return true;
   }
   if (isRepeated)
-    return;
+    return false;
   bool isLocal = isa<ToLocalOp>(op);
   llvm::SmallDenseSet<Id, 4> seen;
   for (Value value : used) {
@@ -112,6 +121,13 @@ void ReferenceGraph::addOp(Operation *op) {
     sources.push_back(op);
   if (withParts && !isLocal)
     addParts(op);
+  return true;
+}
+
+bool ReferenceGraph::addForm(Operation *op, Value same) {
+  if (same)
+    ids[op->getResult(0)] = getId(same);
+  return addOp(op);
 }
 
 void ReferenceGraph::addParts(Operation *op) {
@@ -124,8 +140,8 @@ void ReferenceGraph::addParts(Operation *op) {
   for (auto [factor, axes] :
        llvm::zip_equal(ruleOp.getShardingRule().factors, split.factorAxes))
     if (factor.kind == FactorKind::Collective && numSplit < kMaxSplit)
-      axes.push_back(AxisRefAttr::get(op->getContext(),
-                                      single.getAxisName(numSplit++)));
+      axes.push_back(
+          AxisRefAttr::get(op->getContext(), single.getAxisName(numSplit++)));
   if (numSplit == 0)
     return;
   // Split by ranks that are one, it reduces and doesn't communicate.
@@ -156,8 +172,7 @@ bool ReferenceGraph::addBuilt(ShardingRuleOpInterface op,
   for (auto [result, value] : llvm::zip_equal(op->getResults(), *built)) {
     while (auto reduce = value.getDefiningOp<AllReduceOp>())
       value = reduce.getInput();
-    if (Operation *end = value.getDefiningOp();
-        end && end->getBlock() == block)
+    if (Operation *end = value.getDefiningOp(); end && end->getBlock() == block)
       ids[value] = getId(result);
   }
   for (Operation &each : llvm::make_early_inc_range(made))

@@ -52,13 +52,21 @@ public:
   /// Whether what an op consists of is looked at, too.
   bool hasParts() const { return withParts; }
 
+  /// Where forms of the function's ops are built.
+  Block *getFormBlock() const { return parts.get().getBody(); }
+  /// Whether `op` is none of the function itself.
+  bool isForm(Operation *op) const { return op->getBlock() == getFormBlock(); }
+  /// Adds an op that was built at the end of the block of forms, unless an
+  /// equal one is there. If `same` is given, that is what it computes.
+  bool addForm(Operation *op, Value same = {});
+
   /// Ops with regions that are followed into, in order.
   ArrayRef<Operation *> getRegionOps() const { return regionOps; }
 
 private:
   Id add(Value value, ValueNumbering::Number number);
-  void addBlock(Block &block);
-  void addOp(Operation *op);
+  void addBlock(Block &block, bool isLocal = false);
+  bool addOp(Operation *op);
   void addParts(Operation *op);
   bool addBuilt(ShardingRuleOpInterface op, const OpSplit &split);
 
@@ -72,8 +80,8 @@ private:
   SmallVector<Id> results;
   SmallVector<Operation *> sources, regionOps;
 
-  /// Where hooks build, with a mesh of one rank.
   bool withParts;
+  /// Where forms are built, by hooks with a mesh of one rank.
   OwningOpRef<ModuleOp> parts;
   MeshOp single;
 };

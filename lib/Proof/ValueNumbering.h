@@ -48,7 +48,8 @@ private:
 
   std::vector<Entry> entries;
   DenseMap<size_t, SmallVector<unsigned, 1>> byHash;
-  Number next = 0;
+  /// 0 is the number of nothing.
+  Number next = 1;
 };
 
 } // namespace mlir::tp

@@ -108,7 +108,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       removeStopGradients(*form);
     }
     removeStopGradients(module);
-    bool proven = true;
+    bool proven = succeeded(checkComplete(module, *forms.front()));
     for (ArrayRef<func::FuncOp> functions : getPrograms(module))
       proven &= succeeded(verify(functions, *mesh, forms));
     if (failed(writeReport()) || !proven)
@@ -191,7 +191,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (failed(programs))
       return failure();
     // What a training step assigns is compared as a result.
-    SmallVector<StringAttr> assigned = exposeAssignments(function);
+    SmallVector<Assignment> assigned = exposeAssignments(function);
     for (func::FuncOp each : functions)
       if (failed(checkAssigned(each, exposeAssignments(each), assigned)))
         return failure();
@@ -222,18 +222,50 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     return conclude(result, *programs, mesh);
   }
 
+  /// Each function of the reference that can be called from outside has its
+  /// programs.
+  static LogicalResult checkComplete(ModuleOp programs, ModuleOp reference) {
+    FailureOr<SmallVector<func::FuncOp>> roots = getRoots(reference);
+    if (failed(roots))
+      return failure();
+    for (func::FuncOp root : *roots) {
+      if (root.isPrivate())
+        continue;
+      auto own = programs.lookupSymbol<func::FuncOp>(root.getSymName());
+      if (own && !own.isPrivate() && !own.isExternal())
+        continue;
+      InFlightDiagnostic diag = programs.emitError("no program computes '")
+                                << root.getSymName()
+                                << "', which the reference has";
+      diag.attachNote(root.getLoc()) << "the reference is here";
+      return diag;
+    }
+    return success();
+  }
+
   /// The programs assign what the reference does.
   static LogicalResult checkAssigned(func::FuncOp program,
-                                     ArrayRef<StringAttr> found,
-                                     ArrayRef<StringAttr> expected) {
-    for (StringAttr fqn : expected)
-      if (!llvm::is_contained(found, fqn))
+                                     ArrayRef<Assignment> found,
+                                     ArrayRef<Assignment> expected) {
+    auto find = [](ArrayRef<Assignment> all, StringAttr fqn) {
+      return llvm::find_if(all, [=](const Assignment &assignment) {
+        return assignment.fqn == fqn;
+      });
+    };
+    for (const Assignment &assignment : expected) {
+      auto own = find(found, assignment.fqn);
+      if (own == found.end())
         return program.emitError("doesn't assign ")
-               << fqn << ", which the reference does";
-    for (StringAttr fqn : found)
-      if (!llvm::is_contained(expected, fqn))
+               << assignment.fqn << ", which the reference does";
+      if (own->init != assignment.init)
+        return program.emitError("lets ")
+               << assignment.fqn
+               << " begin with another value than the reference does";
+    }
+    for (const Assignment &assignment : found)
+      if (find(expected, assignment.fqn) == expected.end())
         return program.emitError("assigns ")
-               << fqn << ", which the reference doesn't";
+               << assignment.fqn << ", which the reference doesn't";
     return success();
   }
 
@@ -346,8 +378,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     }
     if (!result.reason.empty())
       (result.at ? result.at : module)->emitWarning()
-          << "the programs can't be executed: "
-          << result.reason;
+          << "the programs can't be executed: " << result.reason;
     if (result.numOperations)
       module->emitRemark()
           << "'" << first.getSymName() << "' is executed for "

@@ -30,6 +30,7 @@ import plans
 import programs
 import redistributions
 import sharded
+import sums
 import tp_trace
 import transformer
 import upstream
@@ -269,6 +270,14 @@ def get_batch(source, name, mesh, batch, passes):
     return Pipeline(name, model, passes("/dev/null"))
 
 
+def get_functions(source, name, mesh, batch, passes):
+    """Each program a function of its own."""
+    header, _, _ = programs.get_module(mesh, batch[:1]).partition("func.func @main")
+    functions = [programs.get_module(mesh, [program]).partition("func.func @main")[2] for program in batch]
+    text = header + "\n".join(f"func.func @case{i}{body}" for i, body in enumerate(functions))
+    return Pipeline(name, source.write(f"{name}.mlir", text), passes)
+
+
 def get_upstream(source, together=False):
     """Every case of upstream ops over every mesh: each a function, or all in one."""
     for number, sizes in enumerate(upstream.MESHES):
@@ -279,10 +288,17 @@ def get_upstream(source, together=False):
         if together:
             yield get_batch(source, name, mesh, batch, lambda report: ["--tp-parallelize"])
             continue
-        header, _, _ = programs.get_module(mesh, batch[:1]).partition("func.func @main")
-        functions = [programs.get_module(mesh, [program]).partition("func.func @main")[2] for program in batch]
-        text = header + "\n".join(f"func.func @case{i}{body}" for i, body in enumerate(functions))
-        yield Pipeline(name, source.write(f"{name}.mlir", text), ["--tp-parallelize"])
+        yield get_functions(source, name, mesh, batch, ["--tp-parallelize"])
+
+
+def get_sums(source):
+    """Every form of a sum of Partial and whole values, which take one reduction, over every mesh."""
+    for axes, is_split in itertools.product(sums.MESHES, (False, True)):
+        draw, generator = random.Random(f"share/{axes}"), torch.Generator().manual_seed(1)
+        batch = [sums.write(f"s{i}", tree, is_split, varies, draw, generator)
+                 for i, (tree, varies) in enumerate(sums.get_forms())]
+        name = f"sums over {axes}{', split' * is_split}"
+        yield get_functions(source, name, programs.Mesh(axes), batch, ["--tp-parallelize"])
 
 
 def get_redistributions(source, count=4):
@@ -401,6 +417,7 @@ FAMILIES = {
     "random programs": get_random,
     "upstream ops": get_upstream,
     "upstream ops together": lambda source: get_upstream(source, together=True),
+    "sums": get_sums,
     "redistributions": get_redistributions,
     "lit tests": get_lit,
 }

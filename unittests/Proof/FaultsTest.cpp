@@ -30,7 +30,7 @@ namespace {
 class FaultsTest : public test::ProofTest {
 protected:
   /// What is done to the collectives by request.
-  enum class Form { Plain, Joined, InChunks, OnBlocks };
+  enum class Form { Plain, Joined, InChunks, OnBlocks, InViews };
 
   OwningOpRef<ModuleOp> parallelize(ModuleOp model, Form form) {
     OwningOpRef<ModuleOp> ranks = model.clone();
@@ -40,6 +40,8 @@ protected:
       options.bucketBytes = 1 << 20;
     if (form == Form::OnBlocks)
       options.sequenceParallel = true;
+    if (form == Form::InViews)
+      options.oneShot = false;
     if (form == Form::InChunks) {
       options.overlap = true;
       options.chunks = 2;
@@ -135,11 +137,13 @@ TEST_F(FaultsTest, AreCaught) {
   };
   for (const test::Model &each : test::kModels)
     for (Form form :
-         {Form::Plain, Form::Joined, Form::InChunks, Form::OnBlocks})
+         {Form::Plain, Form::Joined, Form::InChunks, Form::OnBlocks,
+          Form::InViews})
       plantAll(each, form);
   EXPECT_GE(numModels[Form::Joined], 2);
   EXPECT_GE(numModels[Form::InChunks], 1);
   EXPECT_GE(numModels[Form::OnBlocks], 2);
+  EXPECT_GE(numModels[Form::InViews], 1);
   for (auto &kind : caught)
     llvm::outs() << kind.second << " " << kind.first() << "\n";
   llvm::outs() << numFaults << " faults, all caught; " << numHarmless

@@ -198,6 +198,49 @@ func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
   }
   return %r : tensor<3x4xf32>
 })"},
+    {"parallel_residual", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %w1 = nn.parameter "w1" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<8x6xf32>
+  %w2 = nn.parameter "w2" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<6x8xf32>
+  %w3 = nn.parameter "w3" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<6x8xf32>
+  %b2 = nn.parameter "b2" : tensor<6xf32>
+  %b3 = nn.parameter "b3" : tensor<6xf32>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %0 = nn.linear %x, %w1 : (tensor<4x6xf32>, tensor<8x6xf32>) -> tensor<4x8xf32>
+  %1 = nn.linear %0, %w2 : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+  %2 = nn.add %1, %b2 : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
+  %3 = nn.linear %0, %w3 : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+  %4 = nn.add %3, %b3 : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>
+  %5 = nn.mul %4, %half : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+  %6 = nn.sub %x, %2 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %7 = nn.add %6, %5 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %7 : tensor<4x6xf32>
+})"},
+    {"uneven_loop", R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %w1 = nn.parameter "w1" {tp.sharding = #tp.sharding<@mesh, [{tp}, {} ]>} : tensor<5x4xf32>
+  %w2 = nn.parameter "w2" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<4x5xf32>
+  %lower = arith.constant 0 : index
+  %upper = arith.constant 2 : index
+  %step = arith.constant 1 : index
+  %r = scf.for %i = %lower to %upper step %step iter_args(%h = %x) -> (tensor<3x4xf32>) {
+    %0 = nn.linear %h, %w1 : (tensor<3x4xf32>, tensor<5x4xf32>) -> tensor<3x5xf32>
+    %1 = nn.silu %0 : tensor<3x5xf32>
+    %2 = nn.linear %1, %w2 : (tensor<3x5xf32>, tensor<4x5xf32>) -> tensor<3x4xf32>
+    %3 = nn.add %2, %h : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+    scf.yield %3 : tensor<3x4xf32>
+  }
+  return %r : tensor<3x4xf32>
+})"},
+    {"crossed", R"(
+tp.mesh @mesh(x = 4, y = 2)
+func.func @main(%a: tensor<8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{x}, {y} ]>})
+    -> (tensor<8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{y}, {x} ]>}) {
+  %0 = nn.relu %a : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+})"},
     {"upstream", R"(
 #rows = affine_map<(d0, d1) -> (d0, d1)>
 #columns = affine_map<(d0, d1) -> (d1)>

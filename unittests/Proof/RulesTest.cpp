@@ -477,6 +477,49 @@ TEST_F(RulesTest, AreSound) {
   EXPECT_GT(numSplits, 500);
 }
 
+/// An op whose operands count once each is its first operand where the other one
+/// is zero, and the other one too if it is commutative: what regrouped sums rely
+/// on.
+TEST_F(RulesTest, SumsKeepWhatZeroIsAddedTo) {
+  int64_t numSums = 0;
+  for (const Instance &instance : kInstances) {
+    OwningOpRef<ModuleOp> module = parse(instance, 1);
+    MeshOp mesh = *module->getOps<MeshOp>().begin();
+    auto function = *module->getOps<func::FuncOp>().begin();
+    Operation *op = &function.getBody().front().front();
+    auto ruleOp = cast<ShardingRuleOpInterface>(op);
+    if (ruleOp.getShardingRule().numOnce == 0 || op->getNumRegions())
+      continue;
+    ASSERT_EQ(op->getNumOperands(), 2u) << instance.op;
+    SmallVector<ShardingAttr> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(getWhole(cast<RankedTensorType>(operand.getType())));
+    ShardingAttr result =
+        getWhole(cast<RankedTensorType>(op->getResult(0).getType()));
+    unsigned numKept = op->hasTrait<OpTrait::IsCommutative>() ? 2 : 1;
+    for (unsigned kept = 0; kept < numKept; ++kept) {
+      ++numSums;
+      // op(a, b) is a + op(0, b).
+      auto equal = isEquivalent(
+          op, mesh, operands, result,
+          [&](OpBuilder &b, ValueRange values, TypeRange types,
+              int64_t) -> FailureOr<SmallVector<Value>> {
+            SmallVector<Value> others(values);
+            others[kept] = nn::ConstantOp::create(
+                b, op->getLoc(),
+                cast<ElementsAttr>(b.getZeroAttr(values[kept].getType())));
+            auto rest = clonePartitioned(op, b, others, types);
+            if (failed(rest))
+              return failure();
+            return SmallVector<Value>{nn::AddOp::create(
+                b, op->getLoc(), types[0], values[kept], rest->front())};
+          });
+      EXPECT_TRUE(equal && *equal) << instance.op;
+    }
+  }
+  EXPECT_GE(numSums, 3);
+}
+
 /// Placements that would be right and that rules leave out.
 struct Omission {
   StringRef placements, reason;

@@ -1,0 +1,94 @@
+//===- ExplainMismatch.cpp - Why a program is not proven ------------------===//
+
+#include "ProgramMatcher.h"
+#include "SplitSearch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// The first op of the function, in its order, that `values` depend on and that
+/// `isWanted` says.
+Operation *ProgramMatcher::findFirst(func::FuncOp function, ValueRange values,
+                                     function_ref<bool(Operation *)> isWanted) {
+  DenseSet<Operation *> slice;
+  SmallVector<Value> worklist(values);
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (!op || !slice.insert(op).second)
+      continue;
+    llvm::append_range(worklist, op->getOperands());
+    llvm::append_range(worklist, ValueNumbering::getCaptured(op));
+  }
+  for (Operation &op : function.getBody().front())
+    if (slice.contains(&op) && isWanted(&op))
+      return &op;
+  return nullptr;
+}
+
+/// The first op on the way to `wrong` that nothing explains.
+std::optional<Mismatch> ProgramMatcher::findCulprit(Value wrong) {
+  Operation *op =
+      findFirst(programs.front().function, wrong, [&](Operation *op) {
+        return llvm::none_of(op->getResults(), [&](Value result) {
+          return byNumber.contains(firstNumbers[result]) ||
+                 helpers.contains(firstNumbers[result]);
+        });
+      });
+  return op ? std::optional<Mismatch>(explain(op)) : std::nullopt;
+}
+
+Mismatch ProgramMatcher::explain(Operation *op) {
+  Mismatch mismatch{op, 0, "", nullptr};
+  if (BlockAlgebra::isMovement(op)) {
+    for (const Replica *replica :
+         byNumber.lookup(firstNumbers[op->getOperand(0)])) {
+      mismatch.reference = reference.get(replica->value).value.getDefiningOp();
+      RankedTensorType global = reference.getType(replica->value);
+      if (succeeded(
+              algebra.apply(op, global, replica->sharding, mismatch.reason)))
+        mismatch.reason = "its result has another type than the ranks' blocks";
+      return mismatch;
+    }
+    mismatch.reason = "its operand is no block of a value of the reference";
+    return mismatch;
+  }
+  // The op of the reference that it might stand for: one of the same kind that
+  // uses the same values, the first place of origin that agrees.
+  Operation *similar = nullptr;
+  for (Value operand : op->getOperands())
+    for (const Replica *replica : byNumber.lookup(firstNumbers[operand]))
+      for (Operation *user : reference.get(replica->value).users)
+        if (user->getName() == op->getName() &&
+            (!similar || user->getLoc() == op->getLoc()))
+          similar = user;
+  mismatch.reference = similar;
+  mismatch.reason = "it isn't what an op of the reference is to each rank";
+  if (!similar)
+    return mismatch;
+  if (similar->getNumOperands() != op->getNumOperands())
+    return mismatch;
+  // Operands that are what the reference's are, placed otherwise than it takes.
+  SmallVector<ShardingAttr> shardings;
+  for (auto [own, theirs] :
+       llvm::zip_equal(op->getOperands(), similar->getOperands()))
+    for (const Replica *replica : byNumber.lookup(firstNumbers[own]))
+      if (replica->value == reference.getId(theirs)) {
+        shardings.push_back(replica->sharding);
+        break;
+      }
+  auto ruleOp = dyn_cast<ShardingRuleOpInterface>(similar);
+  if (!ruleOp || shardings.size() != op->getNumOperands()) {
+    mismatch.reason = "its operands aren't those of the reference's op";
+    return mismatch;
+  }
+  std::string why;
+  if (findSplits(ruleOp, mesh, algebra, shardings, {}, why).empty())
+    mismatch.reason = why;
+  else {
+    mismatch.reason = "with operands that are ";
+    for (auto [index, sharding] : llvm::enumerate(shardings))
+      mismatch.reason += (index ? ", " : "") + printPlacements(sharding, mesh);
+    mismatch.reason += ", the reference's op is to be computed otherwise";
+  }
+  return mismatch;
+}

@@ -1,0 +1,114 @@
+//===- MatchPrograms.cpp - The programs, op by op -------------------------===//
+
+#include "ProgramMatcher.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Transforms/Utils.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+std::optional<Mismatch> ProgramMatcher::matchFirst() {
+  func::FuncOp function = programs.front().function;
+  Block &block = function.getBody().front();
+  for (Operation &op : block.without_terminator())
+    if (auto mismatch = matchOp(&op))
+      return mismatch;
+  return matchReturn(block.getTerminator());
+}
+
+std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
+  Number first = number(op, firstNumbers);
+  for (OpResult result : op->getResults()) {
+    firstNumbers[result] = first + result.getResultNumber();
+    computed.insert(first + result.getResultNumber());
+  }
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+    if (auto mismatch = addParameter(parameter))
+      return mismatch;
+  } else if (BlockAlgebra::isMovement(op)) {
+    Number operand = firstNumbers.lookup(op->getOperand(0));
+    movements[operand].push_back(op);
+    SmallVector<const Replica *, 2> known = byNumber.lookup(operand);
+    for (const Replica *replica : known)
+      move(op, *replica);
+  } else if (hasFollowedRegions(op)) {
+    if (auto mismatch = matchRegions(cast<RegionBranchOpInterface>(op)))
+      return mismatch;
+  }
+  for (OpResult result : op->getResults()) {
+    auto it = expected.find(firstNumbers[result]);
+    if (it == expected.end())
+      continue;
+    SmallVector<Replica, 1> list = std::move(it->second);
+    expected.erase(it);
+    for (Replica &replica : list)
+      add(std::move(replica));
+  }
+  drain();
+  if (isOfView(op))
+    followViews(op->getResult(0));
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (!collective)
+    return checkEffects(op, 0);
+  auto it = counterparts.find(firstNumbers[op->getResult(0)]);
+  if (it == counterparts.end() && (followViews(op->getResult(0)) || regroup()))
+    it = counterparts.find(firstNumbers[op->getResult(0)]);
+  if (it == counterparts.end()) {
+    auto culprit = findCulprit(op->getResult(0));
+    return culprit ? *culprit : explain(op);
+  }
+  issued.push_back(it->second);
+  firstCollectives.push_back(collective);
+  return std::nullopt;
+}
+
+/// Nothing but collectives may do what isn't in the results.
+std::optional<Mismatch> ProgramMatcher::checkEffects(Operation *op,
+                                                     unsigned program) {
+  // Of followed regions, each op is looked at.
+  if (matchedRegionOps.contains(op) || isMemoryEffectFree(op))
+    return std::nullopt;
+  return Mismatch{op, program,
+                  op->getNumRegions()
+                      ? "what it does besides computing its results, such as "
+                        "to issue collectives, isn't what the reference does"
+                      : "it has an effect that the reference doesn't have",
+                  nullptr};
+}
+
+std::optional<Mismatch> ProgramMatcher::matchReturn(Operation *op) {
+  func::FuncOp function = programs.front().function;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    ReferenceGraph::Id wanted = reference.getResults()[index];
+    RankedTensorType global = reference.getType(wanted);
+    ShardingAttr sharding = getResultSharding(function, index);
+    std::string what = "result " + std::to_string(index);
+    const Replica *other = nullptr;
+    Alternatives found;
+    do {
+      for (const Replica *replica : byNumber.lookup(firstNumbers[operand])) {
+        if (replica->value != wanted)
+          continue;
+        other = replica;
+        if (algebra.isSame(global, replica->sharding, sharding))
+          found.push_back(replica->numbers);
+      }
+    } while (found.empty() && regroup());
+    if (!found.empty()) {
+      returned.push_back(std::move(found));
+      continue;
+    }
+    Operation *value = reference.get(wanted).value.getDefiningOp();
+    if (other)
+      return Mismatch{op, 0,
+                      what + " is returned as " +
+                          printPlacements(other->sharding, mesh) +
+                          " and declared " + printPlacements(sharding, mesh),
+                      value};
+    if (auto culprit = findCulprit(operand))
+      return culprit;
+    return Mismatch{
+        op, 0, what + " is the value of another of the reference's ops", value};
+  }
+  return std::nullopt;
+}

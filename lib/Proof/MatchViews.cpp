@@ -1,0 +1,69 @@
+//===- MatchViews.cpp - Blocks that are moved in other shapes -------------===//
+
+#include "ProgramMatcher.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// How the ranks hold values of the reference in `value` of the first program,
+/// as far as reshapes, transposes and data movements led there.
+ArrayRef<ProgramMatcher::ViewReplica> ProgramMatcher::getViews(Value value) {
+  if (auto it = views.find(value); it != views.end())
+    return it->second;
+  auto &found = views[value];
+  Operation *op = value.getDefiningOp();
+  if (!op || !View::isFollowed(op))
+    return found = {};
+  Value operand = op->getOperand(0);
+  SmallVector<ViewReplica, 1> from(getViews(operand));
+  for (const Replica *replica : byNumber.lookup(firstNumbers.lookup(operand))) {
+    RankedTensorType global = reference.getType(replica->value);
+    if (global && !reference.get(replica->value).isLocal)
+      from.push_back({replica->value,
+                      View(algebra, mesh, global, replica->sharding, axes),
+                      replica->numbers});
+  }
+  SmallVector<ViewReplica, 1> result;
+  for (ViewReplica &each : from)
+    if (succeeded(follow(op, each)))
+      result.push_back(std::move(each));
+  return views[value] = std::move(result);
+}
+
+/// Makes of what `op` reads what it gives.
+LogicalResult ProgramMatcher::follow(Operation *op, ViewReplica &view) {
+  if (failed(view.view.apply(op, programs.front().ranks.front())))
+    return failure();
+  for (auto [index, program] : llvm::enumerate(programs)) {
+    RankedTensorType type = view.view.getLocalType(program.ranks);
+    if (!type || (index == 0 && type != op->getResult(0).getType()))
+      return failure();
+    view.numbers[index] = numbering.get(op, view.numbers[index], Type(type));
+  }
+  return success();
+}
+
+/// Whether `value` is known to hold the elements of a value of the reference,
+/// be they a block of it or not. What of its users does so is found as they
+/// come.
+bool ProgramMatcher::followViews(Value value) {
+  ArrayRef<ViewReplica> found = getViews(value);
+  if (found.empty())
+    return false;
+  viewed.insert(value);
+  bool isCollective = isa<CollectiveOpInterface>(value.getDefiningOp());
+  for (const ViewReplica &each : found) {
+    if (isCollective)
+      addCounterparts(each.numbers);
+    FailureOr<ShardingAttr> sharding = each.view.getPlacement();
+    if (succeeded(sharding))
+      add({each.value, *sharding, each.numbers});
+  }
+  drain();
+  return true;
+}
+
+/// Whether `op` goes on with what was found in another shape.
+bool ProgramMatcher::isOfView(Operation *op) const {
+  return View::isFollowed(op) && viewed.contains(op->getOperand(0));
+}

@@ -1,0 +1,469 @@
+//===- ViewAlgebra.cpp - Data movement in other shapes --------------------===//
+
+#include "ViewAlgebra.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "tp/Dialect/NN/NN.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+bool View::Factor::isIndex() const {
+  return llvm::all_of(held, [](const Intervals &list) {
+    return list.size() == 1 && list.front().size == 1;
+  });
+}
+
+bool View::Factor::isWhole() const {
+  return llvm::all_of(held, [&](const Intervals &list) {
+    return list.size() == 1 && list.front().offset == 0 &&
+           list.front().size == size;
+  });
+}
+
+/// Parts of prime size, major to minor, such that each one of `cuts` is made of
+/// whole ones.
+static SmallVector<AxisRefAttr>
+getParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes, ArrayRef<AxisRefAttr> cuts) {
+  return getPrimeParts(mesh, cutParts(mesh, axes, cuts)).front();
+}
+
+static DimBlocks getIndices(MeshOp mesh, AxisRefAttr axis) {
+  DimBlocks held;
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+    held.push_back({Interval{mesh.getIndexAlong(rank, axis), 1}});
+  return held;
+}
+
+View::View(BlockAlgebra &algebra, MeshOp mesh, RankedTensorType global,
+           ShardingAttr sharding, ArrayRef<AxisRefAttr> cuts)
+    : algebra(&algebra), mesh(mesh), global(global), from(sharding),
+      cuts(cuts) {
+  SmallVector<AxisRefAttr> all(cuts);
+  for (PartialAttr partial : sharding.getPartial())
+    all.push_back(partial.getAxis());
+  partials = getPartials(mesh, sharding, all);
+  for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
+    int64_t size = global.getDimSize(dim);
+    ofWhole.emplace_back();
+    dims.emplace_back();
+    auto add = [&](int64_t factorSize, DimBlocks held) {
+      ofWhole[dim].push_back(factors.size());
+      factors.push_back(
+          {static_cast<int64_t>(dim), factorSize, std::move(held)});
+      dims[dim].push_back(factors.size() - 1);
+    };
+    SmallVector<AxisRefAttr> parts = getParts(mesh, axes.getAxes(), cuts);
+    int64_t count = mesh.getAxesSize(axes.getAxes());
+    if (!axes.getSegments().empty() || size % count != 0) {
+      add(size, algebra.getBlocks(size, axes));
+      continue;
+    }
+    for (AxisRefAttr part : parts)
+      if (mesh.getAxisSize(part) > 1)
+        add(mesh.getAxisSize(part), getIndices(mesh, part));
+    if (size / count != 1 || ofWhole[dim].empty())
+      add(size / count, DimBlocks(getNumRanks(), {Interval{0, size / count}}));
+  }
+}
+
+bool View::isFollowed(Operation *op) {
+  return BlockAlgebra::isMovement(op) ||
+         isa<nn::ReshapeOp, nn::TransposeOp>(op);
+}
+
+/// Takes a factor that all ranks hold all of apart: it becomes the minor one of
+/// two, and is behind the major one wherever it is.
+void View::split(unsigned factor, int64_t major) {
+  unsigned added = factors.size();
+  int64_t minor = factors[factor].size / major;
+  factors.push_back({factors[factor].dim, major,
+                     DimBlocks(getNumRanks(), {Interval{0, major}})});
+  factors[factor].size = minor;
+  factors[factor].held = DimBlocks(getNumRanks(), {Interval{0, minor}});
+  for (auto *lists : {&ofWhole, &dims})
+    for (SmallVector<unsigned> &list : *lists)
+      if (auto *it = llvm::find(list, factor); it != list.end())
+        list.insert(it, added);
+}
+
+/// `rank` tells which factors a dimension of the result is made of.
+LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
+  if (llvm::is_contained(shape, 0))
+    return failure();
+  auto concat = [&] {
+    SmallVector<unsigned> all;
+    for (ArrayRef<unsigned> dim : dims)
+      llvm::append_range(all, dim);
+    return all;
+  };
+  SmallVector<unsigned> all = concat();
+  dims.assign({all});
+  SmallVector<SmallVector<unsigned>> result;
+  size_t next = 0;
+  for (int64_t size : shape) {
+    result.emplace_back();
+    int64_t own = 1;
+    while (next < all.size()) {
+      int64_t held = factors[all[next]].getSize(rank);
+      if (own == size && (held != 1 || size != 1 || !result.back().empty()))
+        break;
+      if (own * held <= size ? size % (own * held) != 0
+                             : size % own != 0 || held % (size / own) != 0 ||
+                                   !factors[all[next]].isWhole())
+        return failure();
+      if (own * held > size) {
+        split(all[next], size / own);
+        all = concat();
+        held = size / own;
+      }
+      own *= held;
+      result.back().push_back(all[next++]);
+    }
+    if (own != size)
+      return failure();
+  }
+  for (; next < all.size() && !result.empty(); ++next) {
+    if (factors[all[next]].getSize(rank) != 1)
+      return failure();
+    result.back().push_back(all[next]);
+  }
+  if (next != all.size())
+    return failure();
+  dims = std::move(result);
+  return success();
+}
+
+View::Groups View::getGroups(AxisListAttr axes) const {
+  Groups groups;
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank)
+    groups.push_back(mesh.getGroupOf(rank, axes.getAxes()));
+  return groups;
+}
+
+/// Each rank keeps its part of dimension `dim`.
+LogicalResult View::slice(int64_t dim, AxisListAttr axes) {
+  SmallVector<AxisRefAttr> parts = getParts(mesh, axes.getAxes(), cuts);
+  llvm::erase_if(parts,
+                 [&](AxisRefAttr part) { return mesh.getAxisSize(part) == 1; });
+  // Evenly: of the major factors, each rank has one index.
+  View even = *this;
+  bool isEven = axes.getSegments().empty();
+  for (AxisRefAttr part : parts) {
+    SmallVector<unsigned> own = even.getMoved(dim);
+    int64_t size = mesh.getAxisSize(part);
+    isEven &= !own.empty() && even.factors[own.front()].isWhole() &&
+              even.factors[own.front()].size % size == 0;
+    if (!isEven)
+      break;
+    if (even.factors[own.front()].size != size)
+      even.split(own.front(), size);
+    even.factors[even.getMoved(dim).front()].held = getIndices(mesh, part);
+  }
+  if (isEven) {
+    *this = std::move(even);
+    return success();
+  }
+  SmallVector<unsigned> own = getMoved(dim);
+  if (own.empty())
+    own = dims[dim];
+  if (own.size() != 1)
+    return failure();
+  Factor &only = factors[own.front()];
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank)
+    only.held[rank] = select(only.held[rank],
+                             getDimBlock(only.getSize(rank), axes, mesh, rank));
+  return success();
+}
+
+/// The first of the ranks that has an element; the first one where none has.
+int64_t View::getHolder(ArrayRef<int64_t> group) const {
+  const int64_t *holder =
+      llvm::find_if(group, [&](int64_t rank) { return !isEmpty(rank); });
+  return holder == group.end() ? group.front() : *holder;
+}
+
+/// Whether the rank has no element.
+bool View::isEmpty(int64_t rank) const {
+  return llvm::any_of(
+      factors, [&](const Factor &factor) { return factor.held[rank].empty(); });
+}
+
+/// Those that members of a group hold otherwise than each other. Of what a rank
+/// without elements holds, only how much it is counts.
+SmallVector<unsigned> View::getDifferent(const Groups &groups) const {
+  SmallVector<unsigned> different;
+  for (auto [index, factor] : llvm::enumerate(factors)) {
+    const DimBlocks &held = factor.held;
+    bool isAlike = llvm::all_of(groups, [&](ArrayRef<int64_t> group) {
+      int64_t holder = getHolder(group);
+      return llvm::all_of(group, [&](int64_t rank) {
+        return factor.getSize(rank) == factor.getSize(holder) &&
+               (isEmpty(rank) ||
+                isEqual(ArrayRef(held[rank]), ArrayRef(held[holder])));
+      });
+    });
+    if (!isAlike)
+      different.push_back(index);
+  }
+  return different;
+}
+
+/// Puts together along `dim` what the groups' members have.
+LogicalResult View::gather(int64_t dim, const Groups &groups) {
+  SmallVector<unsigned> different = getDifferent(groups);
+  if (different.empty())
+    return success(groups.front().size() == 1);
+  for (auto [index, factor] : llvm::enumerate(factors)) {
+    if (llvm::is_contained(different, index))
+      continue;
+    DimBlocks before = factor.held;
+    for (auto [rank, group] : llvm::enumerate(groups))
+      factor.held[rank] = before[getHolder(group)];
+  }
+  if (different.size() == 1)
+    return gatherOne(dim, different.front(), groups);
+  constexpr size_t kMaxIndices = 6;
+  auto isIndex = [&](unsigned factor) { return factors[factor].isIndex(); };
+  if (different.size() > kMaxIndices || !llvm::all_of(different, isIndex))
+    return failure();
+  do {
+    if (gatherIndices(dim, different, groups))
+      return success();
+  } while (std::next_permutation(different.begin(), different.end()));
+  return failure();
+}
+
+/// The factors of a dimension of the tensors that aren't one index each.
+SmallVector<unsigned> View::getMoved(int64_t dim) const {
+  return llvm::filter_to_vector(
+      dims[dim], [&](unsigned factor) { return !factors[factor].isIndex(); });
+}
+
+/// Makes `major` the major factors of dimension `dim` of the tensors.
+void View::moveTo(int64_t dim, ArrayRef<unsigned> major) {
+  for (SmallVector<unsigned> &list : dims)
+    llvm::erase_if(list, [&](unsigned factor) {
+      return llvm::is_contained(major, factor);
+    });
+  dims[dim].insert(dims[dim].begin(), major.begin(), major.end());
+}
+
+LogicalResult View::gatherOne(int64_t dim, unsigned factor,
+                              const Groups &groups) {
+  Factor &own = factors[factor];
+  SmallVector<unsigned> moved = getMoved(dim);
+  if (own.isIndex())
+    moveTo(dim, factor);
+  else if (moved.empty() || moved.front() != factor)
+    return failure();
+  DimBlocks before = std::exchange(own.held, {});
+  for (ArrayRef<int64_t> group : groups) {
+    own.held.emplace_back();
+    for (int64_t rank : group)
+      for (Interval interval : before[rank])
+        append(own.held.back(), interval);
+  }
+  return success();
+}
+
+/// If the members of each group count through the indices of `major`, the last
+/// one fastest, these are the major factors of `dim` from now on.
+bool View::gatherIndices(int64_t dim, ArrayRef<unsigned> major,
+                         const Groups &groups) {
+  auto getIndex = [&](unsigned factor, int64_t rank) {
+    return factors[factor].held[rank].front().offset;
+  };
+  SmallVector<DimBlocks> gathered(major.size());
+  for (ArrayRef<int64_t> group : groups) {
+    SmallVector<SmallVector<int64_t>> indices(major.size());
+    for (auto [factor, list] : llvm::zip_equal(major, indices))
+      for (int64_t rank : group)
+        if (!llvm::is_contained(list, getIndex(factor, rank)))
+          list.push_back(getIndex(factor, rank));
+    for (auto [position, rank] : llvm::enumerate(group)) {
+      size_t rest = position;
+      for (auto [factor, list] :
+           llvm::reverse(llvm::to_vector(llvm::zip_equal(major, indices)))) {
+        if (list[rest % list.size()] != getIndex(factor, rank))
+          return false;
+        rest /= list.size();
+      }
+      if (rest != 0)
+        return false;
+    }
+    size_t count = 1;
+    for (auto [blocks, list] : llvm::zip_equal(gathered, indices)) {
+      count *= list.size();
+      blocks.emplace_back();
+      for (int64_t index : list)
+        append(blocks.back(), {index, 1});
+    }
+    if (count != group.size())
+      return false;
+  }
+  for (auto [factor, blocks] : llvm::zip_equal(major, gathered))
+    factors[factor].held = std::move(blocks);
+  moveTo(dim, major);
+  return true;
+}
+
+LogicalResult View::permute(const Groups &groups,
+                            function_ref<size_t(size_t)> getSource) {
+  for (Factor &factor : factors) {
+    DimBlocks before = factor.held;
+    for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+      ArrayRef<int64_t> group = groups[rank];
+      size_t mine = std::distance(group.begin(), llvm::find(group, rank));
+      factor.held[rank] = before[group[getSource(mine)]];
+    }
+  }
+  return success();
+}
+
+LogicalResult View::reduce(AxisListAttr axes, ReductionKind kind) {
+  if (!getDifferent(getGroups(axes)).empty())
+    return failure();
+  SmallVector<AxisRefAttr> all(cuts);
+  for (PartialAttr partial : partials)
+    all.push_back(partial.getAxis());
+  for (AxisRefAttr axis : cutParts(mesh, axes.getAxes(), all)) {
+    if (mesh.getAxisSize(axis) == 1)
+      continue;
+    auto *it =
+        llvm::find(partials, PartialAttr::get(mesh.getContext(), axis, kind));
+    if (it == partials.end())
+      return failure();
+    partials.erase(it);
+  }
+  // Reductions of different kinds don't commute.
+  return success(llvm::all_of(partials, [&](PartialAttr partial) {
+    return partial.getKind() == kind;
+  }));
+}
+
+/// No contribution may meet one to another sum.
+LogicalResult View::checkNotPartial(AxisListAttr axes) const {
+  for (PartialAttr partial : partials)
+    for (AxisRefAttr axis : axes)
+      if (axis.overlaps(partial.getAxis()))
+        return failure();
+  return success();
+}
+
+LogicalResult View::apply(Operation *op, int64_t rank) {
+  auto rankOf = [](Operation *op) {
+    return cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
+  };
+  auto isDim = [&](int64_t dim) { return dim >= 0 && dim < rankOf(op); };
+  if (rankOf(op) != static_cast<int64_t>(dims.size()) ||
+      global.getNumElements() == 0)
+    return failure();
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](nn::ReshapeOp op) {
+        return reshape(op.getType().getShape(), rank);
+      })
+      .Case([&](nn::TransposeOp op) {
+        dims = applyPermutation(ArrayRef(dims), op.getPermutation());
+        return success();
+      })
+      .Case([&](LocalSliceOp op) {
+        return success(succeeded(checkNotPartial(op.getAxes())) &&
+                       isDim(op.getDim()) &&
+                       succeeded(slice(op.getDim(), op.getAxes())));
+      })
+      .Case([&](AllGatherOp op) {
+        return success(succeeded(checkNotPartial(op.getAxes())) &&
+                       isDim(op.getDim()) &&
+                       succeeded(gather(op.getDim(), getGroups(op.getAxes()))));
+      })
+      .Case([&](AllReduceOp op) { return reduce(op.getAxes(), op.getKind()); })
+      .Case([&](ReduceScatterOp op) {
+        return success(isDim(op.getDim()) &&
+                       succeeded(reduce(op.getAxes(), op.getKind())) &&
+                       succeeded(slice(op.getDim(), op.getAxes())));
+      })
+      .Case([&](AllToAllOp op) {
+        // What is gathered is alike along the dimension that is sliced.
+        int64_t split = op.getSplitDim(), concat = op.getConcatDim();
+        return success(succeeded(checkNotPartial(op.getAxes())) &&
+                       isDim(split) && isDim(concat) && split != concat &&
+                       succeeded(gather(concat, getGroups(op.getAxes()))) &&
+                       succeeded(slice(split, op.getAxes())));
+      })
+      .Case([&](PermuteOp op) {
+        return success(
+            succeeded(checkNotPartial(op.getAxes())) &&
+            succeeded(permute(getGroups(op.getAxes()),
+                              [&](size_t i) { return op.getSource()[i]; })));
+      })
+      .Case([&](BroadcastOp op) {
+        return success(succeeded(checkNotPartial(op.getAxes())) &&
+                       succeeded(permute(getGroups(op.getAxes()), [&](size_t) {
+                         return op.getRoot();
+                       })));
+      })
+      .Default(failure());
+}
+
+RankedTensorType View::getLocalType(ArrayRef<int64_t> ranks) const {
+  SmallVector<int64_t> shape;
+  for (ArrayRef<unsigned> dim : dims) {
+    shape.push_back(1);
+    for (unsigned factor : dim) {
+      shape.back() *= factors[factor].getSize(ranks.front());
+      for (int64_t rank : ranks)
+        if (factors[factor].getSize(rank) !=
+            factors[factor].getSize(ranks.front()))
+          return {};
+    }
+  }
+  return global.clone(shape);
+}
+
+/// What the ranks hold of a dimension of the whole.
+FailureOr<DimBlocks> View::getBlocks(int64_t dim) const {
+  constexpr int64_t kMaxIntervals = 1 << 14;
+  DimBlocks blocks;
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+    Intervals own = {Interval{0, 1}};
+    for (unsigned index : ofWhole[dim]) {
+      const Factor &factor = factors[index];
+      const Intervals &held = factor.held[rank];
+      Intervals next;
+      if (tp::getSize(held) == factor.size && held.size() == 1) {
+        for (Interval each : own)
+          append(next, {each.offset * factor.size, each.size * factor.size});
+      } else {
+        if (tp::getSize(own) * static_cast<int64_t>(held.size()) >
+            kMaxIntervals)
+          return failure();
+        for (Interval each : own)
+          for (int64_t i = each.offset; i < each.offset + each.size; ++i)
+            for (Interval interval : held)
+              append(next, {i * factor.size + interval.offset, interval.size});
+      }
+      own = std::move(next);
+    }
+    blocks.push_back(std::move(own));
+  }
+  return blocks;
+}
+
+FailureOr<ShardingAttr> View::getPlacement() const {
+  if (static_cast<int64_t>(dims.size()) != global.getRank())
+    return failure();
+  SmallVector<DimBlocks> blocks;
+  for (int64_t dim = 0; dim < global.getRank(); ++dim) {
+    // Its factors, and no other ones, in their order.
+    auto inOrder = llvm::make_filter_range(
+        ofWhole[dim], [&](unsigned f) { return !factors[f].isIndex(); });
+    if (!llvm::equal(inOrder, getMoved(dim)))
+      return failure();
+    FailureOr<DimBlocks> held = getBlocks(dim);
+    if (failed(held))
+      return failure();
+    blocks.push_back(std::move(*held));
+  }
+  return algebra->findPlacement(global, from, partials, std::move(blocks));
+}

@@ -1,0 +1,93 @@
+//===- ViewAlgebra.h - Data movement in other shapes ------------*- C++ -*-===//
+//
+// What block algebra doesn't follow: a rank's block is reshaped, so that each
+// mesh dimension that splits a dimension of the whole has one of its own, is
+// moved in that shape, and is reshaped back.
+//
+// Each dimension of the whole is a product of factors, major to minor. A rank
+// holds one index of a factor that a mesh dimension splits, all of one that
+// nothing splits, and any list of intervals of a dimension that isn't split
+// evenly. The dimensions of its tensor are products of factors too, of any
+// dimensions of the whole. Where a factor is of which each rank holds one index
+// doesn't matter, until the ranks put their indices together.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_PROOF_VIEWALGEBRA_H
+#define TP_LIB_PROOF_VIEWALGEBRA_H
+
+#include "BlockAlgebra.h"
+
+namespace mlir::tp {
+
+/// How the ranks hold a value.
+class View {
+public:
+  /// As `sharding` says. Mesh dimensions are taken in parts as `cuts` needs
+  /// them.
+  View(BlockAlgebra &algebra, MeshOp mesh, RankedTensorType global,
+       ShardingAttr sharding, ArrayRef<AxisRefAttr> cuts);
+
+  /// Whether `op` is one that `apply` knows.
+  static bool isFollowed(Operation *op);
+
+  /// Follows `op` of a program that `rank` runs. Fails where the result isn't
+  /// made of factors.
+  LogicalResult apply(Operation *op, int64_t rank);
+
+  /// The type of the ranks' tensors where all of `ranks` have the same; null
+  /// where they haven't.
+  RankedTensorType getLocalType(ArrayRef<int64_t> ranks) const;
+
+  /// The placement of the value, if the tensors are blocks of it.
+  FailureOr<ShardingAttr> getPlacement() const;
+
+private:
+  struct Factor {
+    int64_t dim; // of the whole
+    int64_t size;
+    DimBlocks held;
+
+    /// Whether each rank holds one index of it.
+    bool isIndex() const;
+    /// Whether each rank holds all of it.
+    bool isWhole() const;
+    int64_t getSize(int64_t rank) const { return tp::getSize(held[rank]); }
+  };
+  using Groups = SmallVector<SmallVector<int64_t>>;
+
+  int64_t getNumRanks() const { return mesh.getNumRanks(); }
+  void split(unsigned factor, int64_t major);
+  LogicalResult reshape(ArrayRef<int64_t> shape, int64_t rank);
+  LogicalResult slice(int64_t dim, AxisListAttr axes);
+  LogicalResult gather(int64_t dim, const Groups &groups);
+  LogicalResult gatherOne(int64_t dim, unsigned factor, const Groups &groups);
+  bool gatherIndices(int64_t dim, ArrayRef<unsigned> major,
+                     const Groups &groups);
+  SmallVector<unsigned> getMoved(int64_t dim) const;
+  void moveTo(int64_t dim, ArrayRef<unsigned> major);
+  LogicalResult permute(const Groups &groups,
+                        function_ref<size_t(size_t)> getSource);
+  LogicalResult reduce(AxisListAttr axes, ReductionKind kind);
+  bool isEmpty(int64_t rank) const;
+  int64_t getHolder(ArrayRef<int64_t> group) const;
+  SmallVector<unsigned> getDifferent(const Groups &groups) const;
+  Groups getGroups(AxisListAttr axes) const;
+  LogicalResult checkNotPartial(AxisListAttr axes) const;
+  FailureOr<DimBlocks> getBlocks(int64_t dim) const;
+
+  BlockAlgebra *algebra;
+  mutable MeshOp mesh;
+  RankedTensorType global;
+  ShardingAttr from;
+  SmallVector<AxisRefAttr> cuts;
+  SmallVector<PartialAttr> partials;
+  SmallVector<Factor> factors;
+  /// Of each dimension of the whole, its factors, major to minor; and of the
+  /// ranks' tensors.
+  SmallVector<SmallVector<unsigned>> ofWhole, dims;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_PROOF_VIEWALGEBRA_H

@@ -1,0 +1,74 @@
+// What programs say of themselves, and what they do besides computing results, has to be right too.
+//
+// RUN: tp-opt %s --tp-parallelize -o %t.mlir
+// RUN: tp-opt %t.mlir --tp-verify-spmd=reference=%s -o /dev/null 2>&1 | FileCheck %s
+// CHECK: remark: 'main' is proven for 2 ranks
+// CHECK: remark: 'uneven' is proven for 2 ranks
+
+// DEFINE: %{verify} = not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s accept-tested" -o /dev/null 2>&1 | FileCheck %s
+
+// A function without programs, and one that can't be called.
+// RUN: sed -e '/func.func @main(/,/^  }/d' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=MISSING
+// RUN: sed -e 's/func.func @main(/func.func private @main(/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=MISSING
+// MISSING: error: no program computes 'main', which the reference has
+// MISSING: note: the reference is here
+
+// Names, by which the runtime passes arguments and results.
+// RUN: sed -e 's/tp.name = "x"/tp.name = "y"/; t; s/tp.name = "y"/tp.name = "x"/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=ARGUMENT
+// ARGUMENT: error: not proven: argument 0 has another name than the reference's argument
+// RUN: sed -e 's/tp.name = "a"/tp.name = "c"/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=RESULT
+// RESULT: error: not proven: result 0 has another name than the reference's
+
+// Where the results of another rank's program are said to belong.
+// RUN: sed -e '/func.func @uneven_0/ s/-> (tensor<2x5xf32> {tp.global_type = tensor<5x5xf32>, tp.name = "r", tp.sharding = .*>})/-> (tensor<2x5xf32> {tp.global_type = tensor<5x5xf32>, tp.name = "r", tp.sharding = #tp.sharding<@mesh, [{tp| 2, 3}, {}]>})/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=PLACED
+// PLACED: error: not proven, for ranks 1: result 0 is placed otherwise than in the first program
+// RUN: sed -e '/func.func @uneven_0/ s/-> (tensor<2x5xf32> {.*>})/-> tensor<2x5xf32>/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=UNPLACED
+// UNPLACED: error: not proven, for ranks 1: result 0 has no 'tp.sharding' and 'tp.global_type'
+
+// What a parameter is before the first run.
+// RUN: sed -e 's/init 0.0/init 1.0/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=INIT
+// INIT: error: lets "m" begin with another value than the reference does
+
+// An op that looks like a parameter.
+// RUN: sed -e 's/%0 = nn.parameter "w" {\(.*\)} :/%0 = nn.constant {fqn = "w", \1} dense<1.0> :/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=CONSTANT
+// CONSTANT: error: not proven: it isn't what an op of the reference is to each rank
+// CONSTANT-NEXT: nn.constant
+
+// A parameter of which a rank would hold two blocks.
+// RUN: sed -e 's/%2 = nn.sub/%again = nn.parameter "w" {tp.global_type = tensor<4x4xf32>, tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>} : tensor<4x2xf32>\n%2 = nn.sub/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=TWICE
+// TWICE: error: not proven: parameter 'w' is placed in two ways
+
+// A collective that only some ranks issue; nothing uses what it gives.
+// RUN: sed -e 's/%2 = nn.sub/%offset = tp.shard_offset of 2 over @mesh {tp} : tensor<i64>\n%rank = tensor.extract %offset[] : tensor<i64>\n%when = arith.trunci %rank : i64 to i1\n%unused = scf.if %when -> (tensor<2x4xf32>) {\n%moved = tp.all_reduce sum %arg0 over @mesh {tp} : tensor<2x4xf32>\nscf.yield %moved : tensor<2x4xf32>\n} else {\nscf.yield %arg0 : tensor<2x4xf32>\n}\n%2 = nn.sub/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=BRANCH
+// BRANCH: error: not proven: what it does besides computing its results, such as to issue collectives, isn't what the reference does
+// BRANCH-NEXT: scf.if
+
+tp.mesh @mesh(tp = 2)
+
+func.func @main(%x: tensor<4x4xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>},
+                %y: tensor<4x4xf32> {tp.name = "y", tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<4x4xf32> {tp.name = "a"}, tensor<4x4xf32> {tp.name = "b"}) {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<4x4xf32>
+  %m = nn.parameter "m" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<4x4xf32>
+  %0 = nn.sub %x, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = nn.mul %0, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = nn.add %m, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  nn.assign "m", %2 init 0.0 : tensor<4x4xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+func.func @uneven(%x: tensor<5x5xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<5x5xf32> {tp.name = "r", tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) {
+  %0 = nn.relu %x : tensor<5x5xf32>
+  return %0 : tensor<5x5xf32>
+}
