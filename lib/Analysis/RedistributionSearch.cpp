@@ -22,12 +22,13 @@ using namespace mlir::tp::redistribution;
 namespace {
 
 /// What plans are ordered by. `steps` prefers a named collective to an
-/// exchange, and fewer slices.
+/// exchange, and fewer slices; `peers` prefers small groups: it counts the
+/// ranks that a rank waits for, in each of an all-reduce's two phases.
 struct Cost {
-  int64_t bytes = 0, collectives = 0, steps = 0;
+  int64_t bytes = 0, collectives = 0, steps = 0, peers = 0;
   Cost operator+(const Cost &other) const {
     return {bytes + other.bytes, collectives + other.collectives,
-            steps + other.steps};
+            steps + other.steps, peers + other.peers};
   }
 };
 
@@ -75,10 +76,10 @@ public:
 private:
   bool isLess(const Cost &a, const Cost &b) const {
     if (options.fewestCollectives)
-      return std::tie(a.collectives, a.bytes, a.steps) <
-             std::tie(b.collectives, b.bytes, b.steps);
-    return std::tie(a.bytes, a.collectives, a.steps) <
-           std::tie(b.bytes, b.collectives, b.steps);
+      return std::tie(a.collectives, a.bytes, a.steps, a.peers) <
+             std::tie(b.collectives, b.bytes, b.steps, b.peers);
+    return std::tie(a.bytes, a.collectives, a.steps, a.peers) <
+           std::tie(b.bytes, b.collectives, b.steps, b.peers);
   }
   auto getLater() const {
     return [this](const Entry &a, const Entry &b) {
@@ -103,6 +104,7 @@ private:
   }
   int64_t getRemaining(const State &state, bool forward) const;
   int64_t getBytes(const State &before, const Move &move) const;
+  int64_t getPeers(const Move &move) const;
   bool isAllowed(const State &state) const;
 
   void visit(Frontier &side, int at, const State &next, Move move);
@@ -180,6 +182,13 @@ int64_t Search::getBytes(const State &before, const Move &move) const {
   llvm_unreachable("not a move of the search");
 }
 
+int64_t Search::getPeers(const Move &move) const {
+  if (move.kind == RedistributionStep::LocalSlice)
+    return 0;
+  int64_t others = space.getNumBlocks(move.atoms) - 1;
+  return move.kind == RedistributionStep::AllReduce ? 2 * others : others;
+}
+
 /// Whether a search that leaves uneven placements out takes this one.
 bool Search::isAllowed(const State &state) const {
   auto begins = [](const List *list, const List *whole) {
@@ -201,7 +210,7 @@ void Search::visit(Frontier &side, int at, const State &next, Move move) {
     return;
   move.result = side.forward ? next : side.nodes[at].state;
   Cost step{getBytes(side.forward ? side.nodes[at].state : next, move),
-            move.kind != RedistributionStep::LocalSlice, 1};
+            move.kind != RedistributionStep::LocalSlice, 1, getPeers(move)};
   // Gathers of one dimension in a row are one gather.
   const Move &after = side.nodes[at].move;
   if (side.nodes[at].previous >= 0 && after.kind == move.kind &&
@@ -421,7 +430,7 @@ void Search::close(Frontier &side, Frontier &other, int at) {
       continue;
     int64_t moved = space.getPermuted(before, after);
     meetAt(id, Move{RedistributionStep::Permute, {}, 0, 0, {}, {}, after},
-           {moved, moved != 0, 1});
+           {moved, moved != 0, 1, moved != 0});
   }
 }
 
