@@ -1,6 +1,7 @@
 //===- Redistribution.cpp - From one placement to another -----------------===//
 
 #include "tp/Analysis/Redistribution.h"
+#include "LocalSlices.h"
 #include "RedistributionSearch.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/MapVector.h"
@@ -99,6 +100,8 @@ private:
   void searchPlan();
   void append(const Solution &solution);
   void appendExchange(ShardingAttr result);
+  bool appendSlices(ArrayRef<int64_t> shape, ShardingAttr before,
+                    ShardingAttr after);
   void addReceived(ArrayRef<int64_t> elements) {
     for (auto [sum, more] : llvm::zip_equal(received, elements))
       sum += more;
@@ -204,6 +207,10 @@ void Planning::append(const Solution &solution) {
         continue;
       }
     } else if (move.kind == RedistributionStep::Exchange) {
+      if (appendSlices(solution.problem.shape, step.operand, step.result)) {
+        state = move.result;
+        continue;
+      }
       step.axes = getSplittingAxes(step.operand);
     }
     steps.push_back(std::move(step));
@@ -213,12 +220,23 @@ void Planning::append(const Solution &solution) {
     steps.back().result = solution.problem.to;
 }
 
+/// What ranks have already is cut, not exchanged. Whether it is so.
+bool Planning::appendSlices(ArrayRef<int64_t> shape, ShardingAttr before,
+                            ShardingAttr after) {
+  auto slices = findLocalSlices(mesh, shape, before, after);
+  if (slices)
+    llvm::append_range(steps, *slices);
+  return slices.has_value();
+}
+
 /// One step from where `from` is reduced to the target.
 void Planning::appendExchange(ShardingAttr result) {
   RedistributionStep step{RedistributionStep::Exchange, getSplittingAxes(from)};
   step.operand = ShardingAttr::get(from.getContext(), from.getMesh(),
                                    from.getDims(), result.getPartial());
   step.result = result;
+  if (appendSlices(type.getShape(), step.operand, result))
+    return;
   steps.push_back(std::move(step));
   for (auto [rank, sum] : llvm::enumerate(received)) {
     int64_t size = getNumElements(wanted[rank]);
@@ -491,6 +509,9 @@ void Planning::attemptAll(ShardingAttr end, SearchOptions search) {
 }
 
 void Planning::searchPlan() {
+  if (!hasPending() && getBound() == 0 &&
+      appendSlices(type.getShape(), from, target))
+    return;
   auto segmentsDiffer = [](auto pair) {
     auto [a, b] = pair;
     return a != b && !(a.getSegments().empty() && b.getSegments().empty());

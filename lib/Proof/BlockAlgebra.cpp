@@ -387,11 +387,14 @@ FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
   if (isPlacedBy(dim, before))
     return before;
   SmallVector<SmallVector<int64_t>> segments = {{}};
-  for (AxisListAttr list : from.getDims())
+  auto mention = [&](AxisListAttr list) {
     if (!list.getSegments().empty() &&
         std::accumulate(list.getSegments().begin(), list.getSegments().end(),
                         int64_t(0)) == size)
       segments.emplace_back(list.getSegments());
+  };
+  llvm::for_each(from.getDims(), mention);
+  mention(axes);
   AxisListAttr found;
   auto fits = [&](ArrayRef<AxisRefAttr> chosen) {
     for (ArrayRef<int64_t> list : segments) {

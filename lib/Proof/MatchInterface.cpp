@@ -13,15 +13,15 @@ void ProgramMatcher::collectAxes() {
       if (!llvm::is_contained(axes, axis))
         axes.push_back(axis);
   };
+  auto addList = [&](AxisListAttr list) {
+    addAll(list.getAxes());
+    if (!list.getSegments().empty() &&
+        !llvm::is_contained(segments, list.getSegments()))
+      segments.push_back(list.getSegments());
+  };
   auto addSharding = [&](ShardingAttr sharding) {
-    if (!sharding)
-      return;
-    for (AxisListAttr list : sharding.getDims()) {
-      addAll(list.getAxes());
-      if (!list.getSegments().empty() &&
-          !llvm::is_contained(segments, list.getSegments()))
-        segments.push_back(list.getSegments());
-    }
+    if (sharding)
+      llvm::for_each(sharding.getDims(), addList);
   };
   func::FuncOp function = programs.front().function;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -34,7 +34,7 @@ void ProgramMatcher::collectAxes() {
     for (NamedAttribute attr : op->getAttrDictionary())
       addSharding(dyn_cast<ShardingAttr>(attr.getValue()));
     if (auto list = op->getAttrOfType<AxisListAttr>("axes"))
-      addAll(list.getAxes());
+      addList(list);
     for (Type type : op->getResultTypes())
       types.insert(type);
   });

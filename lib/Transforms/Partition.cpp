@@ -352,7 +352,7 @@ Value FunctionPartitioner::applyStep(const RedistributionStep &step,
                                      RedistributeOp op) {
   Location loc = op.getLoc();
   auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-  auto axes = AxisListAttr::get(op.getContext(), step.axes);
+  auto axes = AxisListAttr::get(op.getContext(), step.axes, step.segments);
   Type type = getLocalType(global, step.result, mesh, rank);
   StringAttr fqn = op.getFqnAttr(), reason = op.getReasonAttr();
   IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
@@ -475,7 +475,8 @@ static DictionaryAttr getCertificate(const RedistributionPlan &plan,
   for (const RedistributionStep &step : plan.steps)
     steps.push_back(b.getDictionaryAttr(
         {b.getNamedAttr("kind", b.getStringAttr(stringifyStep(step.kind))),
-         b.getNamedAttr("axes", AxisListAttr::get(op.getContext(), step.axes)),
+         b.getNamedAttr("axes", AxisListAttr::get(op.getContext(), step.axes,
+                                                  step.segments)),
          b.getNamedAttr("to", step.result)}));
   return b.getDictionaryAttr(
       {b.getNamedAttr("from", from), b.getNamedAttr("to", op.getSharding()),
@@ -812,8 +813,9 @@ struct Partition : tp::impl::PartitionBase<Partition> {
     if (failed(mesh))
       return signalPassFailure();
     if (!*mesh) {
-      module.emitError("no tp.mesh to partition over; plan=FILE of tp-parallelize "
-                       "or tp-apply-plan has one");
+      module.emitError(
+          "no tp.mesh to partition over; plan=FILE of tp-parallelize "
+          "or tp-apply-plan has one");
       return signalPassFailure();
     }
     inlineModules(module);

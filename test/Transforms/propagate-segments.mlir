@@ -71,3 +71,18 @@ func.func @table_rows(%i: tensor<4xi64>) -> tensor<4x2xf32> {
   %y = nn.embedding %i, %w : (tensor<4xi64>, tensor<8x2xf32>) -> tensor<4x2xf32>
   return %y : tensor<4x2xf32>
 }
+
+// Every rank has all of what is added to a value in segments, and cuts its pieces: nothing is exchanged.
+// CHECK-LABEL: func.func @bias
+// LOCAL-LABEL: func.func @bias
+func.func @bias(%x: tensor<2x8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}, {}]>}, %bias: tensor<16x4xf32>)
+    -> (tensor<2x8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}, {}]>}) {
+  %0 = nn.reshape %x : tensor<2x8x4xf32> -> tensor<16x4xf32>
+  // CHECK: tp.redistribute %{{.*}} to <@mesh, [{tp | 8, 8}, {}]>
+  // LOCAL-NOT: tp.exchange
+  // LOCAL: tp.local_slice %{{.*}} dim 0 over @mesh {tp | 8, 8} : tensor<16x4xf32> -> tensor<8x4xf32>
+  // LOCAL-NOT: tp.exchange
+  %1 = nn.add %0, %bias : (tensor<16x4xf32>, tensor<16x4xf32>) -> tensor<16x4xf32>
+  %2 = nn.reshape %1 : tensor<16x4xf32> -> tensor<2x8x4xf32>
+  return %2 : tensor<2x8x4xf32>
+}

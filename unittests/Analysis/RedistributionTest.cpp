@@ -174,20 +174,24 @@ protected:
     for (int64_t i = 0, e = block.getInner(0); i < e; ++i)
       block.elements.push_back({i, contributions});
     for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
-      SmallVector<int64_t> segments(axes.getSegments());
-      if (segments.empty())
-        segments.push_back(shape[dim]);
-      std::vector<Held> pieces;
-      int64_t begin = 0;
-      for (int64_t segment : segments) {
-        pieces.push_back(
-            slice(block, dim,
-                  getRange(axes.getAxes(), {begin, begin + segment}, rank)));
-        begin += segment;
-      }
-      block = concatenate(pieces, dim);
+      block = cut(block, dim, axes.getAxes(), axes.getSegments(), rank);
     }
     return block;
+  }
+
+  /// The part of each of `segments` that `axes` give `rank`; of all where there
+  /// are none.
+  Held cut(const Held &block, int64_t dim, ArrayRef<AxisRefAttr> axes,
+           ArrayRef<int64_t> segments, int64_t rank) {
+    std::vector<Held> pieces;
+    int64_t begin = 0, size = block.shape[dim];
+    for (int64_t segment : segments.empty() ? ArrayRef(size) : segments) {
+      pieces.push_back(
+          slice(block, dim, getRange(axes, {begin, begin + segment}, rank)));
+      begin += segment;
+    }
+    EXPECT_EQ(begin, size);
+    return concatenate(pieces, dim);
   }
 
   std::pair<int64_t, int64_t> getRange(ArrayRef<AxisRefAttr> axes,
@@ -225,7 +229,7 @@ protected:
         };
         switch (step.kind) {
         case RedistributionStep::LocalSlice:
-          result = slice(blocks[rank], step.dim, own(blocks[rank]));
+          result = cut(blocks[rank], step.dim, step.axes, step.segments, rank);
           break;
         case RedistributionStep::AllGather:
           result = concatenate(members, step.dim);
@@ -480,6 +484,54 @@ TEST_F(Redistribution, AllPairsOverPartsOfOneDimension) {
   checkAllPairs({6, 3}, placements);
 }
 
+/// Where sizes divide, and every rank has what it needs, no collective is
+/// planned: by segments or not, over dimensions of the mesh or parts of them.
+TEST_F(Redistribution, CutsWhatRanksHave) {
+  auto meshRef = FlatSymbolRefAttr::get(&context, "mesh");
+  unsigned local = 0;
+  for (StringRef axes : {"x = 4", "x = 2, y = 2", "x = 2, y = 3"}) {
+    setMesh(axes);
+    int64_t ranks = mesh.getNumRanks(), size = 4 * ranks;
+    SmallVector<AxisRefAttr> parts = getAxes();
+    if (parts.size() == 1) {
+      parts.push_back(AxisRefAttr::get(&context, "x", 1, 2));
+      parts.push_back(AxisRefAttr::get(&context, "x", 2, 2));
+    }
+    std::vector<ShardingAttr> placements = {
+        ShardingAttr::getReplicated(meshRef, 1)};
+    auto add = [&](ArrayRef<AxisRefAttr> list) {
+      for (const SmallVector<int64_t> &segments :
+           {SmallVector<int64_t>(),
+            {2 * ranks, 2 * ranks},
+            {ranks, 3 * ranks},
+            {ranks, ranks, ranks, ranks}})
+        placements.push_back(
+            ShardingAttr::get(&context, meshRef,
+                              AxisListAttr::get(&context, list, segments), {}));
+    };
+    for (AxisRefAttr first : parts) {
+      add(first);
+      for (AxisRefAttr second : parts)
+        if (!first.overlaps(second))
+          add({first, second});
+    }
+    for (bool oneShot : {true, false})
+      for (ShardingAttr from : placements)
+        for (ShardingAttr to : placements) {
+          SCOPED_TRACE(printPair(from, to));
+          check({size}, from, to, {oneShot, /*memory=*/false});
+          if (HasFatalFailure())
+            return;
+          const RedistributionPlan &found = **plan({size}, from, to);
+          if (found.lowerBoundTotal != 0)
+            continue;
+          EXPECT_EQ(found.getNumCollectives(), 0);
+          ++local;
+        }
+  }
+  EXPECT_GT(local, 300u);
+}
+
 TEST_F(Redistribution, TakesTheCheapestCollective) {
   setMesh("a = 2, b = 4");
   struct {
@@ -508,6 +560,19 @@ TEST_F(Redistribution, TakesTheCheapestCollective) {
       {"[{}, {}], partial = {b: sum}",
        "[{a}, {}]",
        {RedistributionStep::LocalSlice, RedistributionStep::AllReduce}},
+      // Scattered over both and gathered over one, it is as many bytes, in
+      // larger groups.
+      {"[{}, {}], partial = {a: sum, b: sum}",
+       "[{a}, {}]",
+       {RedistributionStep::ReduceScatter, RedistributionStep::AllReduce}},
+      {"[{}, {}], partial = {a: sum, b: sum}",
+       "[{}, {b}]",
+       {RedistributionStep::ReduceScatter, RedistributionStep::AllReduce}},
+      // Every rank has what it needs.
+      {"[{}, {}]", "[{a | 8, 8}, {}]", {RedistributionStep::LocalSlice}},
+      {"[{a | 8, 8}, {}]",
+       "[{a, b | 8, 8}, {}]",
+       {RedistributionStep::LocalSlice}},
   };
   for (auto &row : table) {
     SCOPED_TRACE(std::string(row.from) + " to " + row.to);

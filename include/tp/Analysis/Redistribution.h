@@ -44,6 +44,9 @@ struct RedistributionStep {
   /// `dim` and `concatDim`. No dimension is in two pairs.
   SmallVector<std::pair<int64_t, int64_t>> pairs = {};
   ReductionKind reduction = ReductionKind::Sum;
+  /// Of a slice, the segments of a rank's block that are cut each on its own;
+  /// empty where it is one.
+  SmallVector<int64_t, 0> segments = {};
   /// Of a permute, where each position of the group receives from.
   SmallVector<int64_t> source = {};
   /// The placements before and after this step, of the tensor as the plan views

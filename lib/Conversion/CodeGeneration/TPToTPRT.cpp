@@ -181,18 +181,33 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
       return;
     }
     MeshOp mesh = lookupMesh(op, op.getMeshAttr());
-    Value offset = buildByRank(
-        rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(), [&](int64_t r) {
-          return getBlockOffset(inputType.getDimSize(op.getDim()), op.getAxes(),
-                                mesh, r);
-        });
-    SmallVector<OpFoldResult> offsets(type.getRank(), rewriter.getIndexAttr(0));
-    SmallVector<OpFoldResult> strides(type.getRank(), rewriter.getIndexAttr(1));
-    offsets[op.getDim()] = getAsOpFoldResult(offset);
-    rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(
-        op, type, op.getInput(), offsets,
-        getAsIndexOpFoldResult(rewriter.getContext(), type.getShape()),
-        strides);
+    int64_t dim = op.getDim();
+    auto getBlock = [&](int64_t r) {
+      return getDimBlock(inputType.getDimSize(dim), op.getAxes(), mesh, r);
+    };
+    // One piece of each segment; ranks that share a program have equal ones.
+    SmallVector<Value> pieces;
+    for (auto [index, interval] : llvm::enumerate(getBlock(ranks.front()))) {
+      if (interval.size == 0)
+        continue;
+      Value offset =
+          buildByRank(rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(),
+                      [&](int64_t r) { return getBlock(r)[index].offset; });
+      SmallVector<OpFoldResult> offsets(type.getRank(),
+                                        rewriter.getIndexAttr(0));
+      SmallVector<OpFoldResult> strides(type.getRank(),
+                                        rewriter.getIndexAttr(1));
+      SmallVector<int64_t> shape(type.getShape());
+      offsets[dim] = getAsOpFoldResult(offset);
+      shape[dim] = interval.size;
+      pieces.push_back(tensor::ExtractSliceOp::create(
+          rewriter, op.getLoc(), type.clone(shape), op.getInput(), offsets,
+          getAsIndexOpFoldResult(rewriter.getContext(), shape), strides));
+    }
+    if (pieces.size() == 1)
+      rewriter.replaceOp(op, pieces.front());
+    else
+      rewriter.replaceOpWithNewOp<tensor::ConcatOp>(op, type, dim, pieces);
   }
 
   Value rank;

@@ -345,19 +345,29 @@ OpFoldResult RedistributeOp::fold(FoldAdaptor) {
 // Per-rank ops: verifiers
 //===----------------------------------------------------------------------===//
 
-/// The number of ranks that the axes span, or failure with a diagnostic.
+/// The number of ranks that the axes span, or failure with a diagnostic. Only
+/// axes that cut dimension `dim` of a tensor of type `whole` may have segments.
 static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
-                                      AxisListAttr axes) {
+                                      AxisListAttr axes,
+                                      RankedTensorType whole = {},
+                                      int64_t dim = 0) {
   MeshOp mesh = lookupMesh(op, meshRef);
   if (!mesh)
     return op->emitOpError()
            << "no tp.mesh called '" << meshRef.getValue() << "'";
   if (axes.empty())
     return op->emitOpError("needs at least one mesh dimension");
+  if (!whole && !axes.getSegments().empty())
+    return op->emitOpError(
+        "moves no segments; only 'tp.local_slice' cuts them");
+  if (!whole)
+    whole = RankedTensorType::get({1}, IntegerType::get(op->getContext(), 1));
   // A sharding that nests all axes on one dimension has the same constraints.
-  auto sharding = ShardingAttr::get(op->getContext(), meshRef, {axes}, {});
-  auto type = RankedTensorType::get({1}, IntegerType::get(op->getContext(), 1));
-  if (failed(verifySharding(sharding, type, op,
+  SmallVector<AxisListAttr> dims(whole.getRank(),
+                                 AxisListAttr::get(op->getContext(), {}));
+  dims[dim] = axes;
+  auto sharding = ShardingAttr::get(op->getContext(), meshRef, dims, {});
+  if (failed(verifySharding(sharding, whole, op,
                             [&]() { return op->emitOpError(); })))
     return failure();
   return mesh.getAxesSize(axes.getAxes());
@@ -367,24 +377,29 @@ static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
 /// elements.
 static bool isBlockSize(MeshOp mesh, AxisListAttr axes, int64_t whole,
                         int64_t block) {
-  for (int64_t rank : mesh.getGroupOf(mesh.getRank(0), axes.getAxes()))
-    if (getDimBlock(whole, axes, mesh, rank).front().size == block)
+  for (int64_t rank : mesh.getGroupOf(mesh.getRank(0), axes.getAxes())) {
+    int64_t size = 0;
+    for (Interval interval : getDimBlock(whole, axes, mesh, rank))
+      size += interval.size;
+    if (size == block)
       return true;
+  }
   return false;
 }
 
 /// Dimension `dim` of one value is a block of that of the other; all other
-/// dimensions are the same.
+/// dimensions are the same. The whole may be `segmented`.
 static LogicalResult verifyBlock(Operation *op, FlatSymbolRefAttr meshRef,
                                  AxisListAttr axes, int64_t dim,
-                                 RankedTensorType whole,
-                                 RankedTensorType block) {
-  if (failed(verifyGroup(op, meshRef, axes)))
-    return failure();
+                                 RankedTensorType whole, RankedTensorType block,
+                                 bool segmented = false) {
   auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
   if (dim < 0 || dim >= operand.getRank())
     return op->emitOpError()
            << "dimension " << dim << " is out of range for " << operand;
+  if (failed(segmented ? verifyGroup(op, meshRef, axes, whole, dim)
+                       : verifyGroup(op, meshRef, axes)))
+    return failure();
   MeshOp mesh = lookupMesh(op, meshRef);
   bool fits = whole.getRank() == block.getRank() &&
               whole.getElementType() == block.getElementType();
@@ -412,7 +427,7 @@ LogicalResult ReduceScatterOp::verify() {
 
 LogicalResult LocalSliceOp::verify() {
   return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(),
-                     getInput().getType(), getType());
+                     getInput().getType(), getType(), /*segmented=*/true);
 }
 
 LogicalResult AllReduceOp::verify() {

@@ -131,3 +131,24 @@ func.func @runs(%rank: index {tprt.role = "rank"}, %x: tensor<1xf32>, %y: tensor
   %2 = tp.all_reduce max %1 over @mesh {tp} : tensor<2xf32>
   return %0, %1, %2 : tensor<3xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// One piece of each segment.
+
+tp.mesh @mesh(tp = 2)
+
+// CHECK-LABEL: @main
+// CHECK-SAME: %[[RANK:.+]]: index
+// CHECK-SAME: %[[X:.+]]: tensor<3x8xf32>
+func.func @main(%rank: index {tprt.role = "rank"}, %x: tensor<3x8xf32>) -> tensor<3x4xf32> {
+  // CHECK-DAG: %[[FIRST:.+]] = arith.constant dense<[0, 3]> : tensor<2xi64>
+  // CHECK-DAG: %[[SECOND:.+]] = arith.constant dense<[6, 7]> : tensor<2xi64>
+  // CHECK: tensor.extract %[[FIRST]][%[[RANK]]]
+  // CHECK: %[[A:.+]] = tensor.extract_slice %[[X]][0, %{{.+}}] [3, 3] [1, 1]
+  // CHECK: tensor.extract %[[SECOND]][%[[RANK]]]
+  // CHECK: %[[B:.+]] = tensor.extract_slice %[[X]][0, %{{.+}}] [3, 1] [1, 1]
+  // CHECK: tensor.concat dim(1) %[[A]], %[[B]]
+  %0 = tp.local_slice %x dim 1 over @mesh {tp | 6, 2} : tensor<3x8xf32> -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}

@@ -324,3 +324,21 @@ func.func @never_waited_for(%x: tensor<8xf32>) {
   } : !tp.pending<tensor<8xf32>>
   return
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @other_segments(%x: tensor<4x8xf32>) -> tensor<4x4xf32> {
+  // expected-error@+1 {{the segments of dimension 1 add up to 6, its size is 8}}
+  %0 = tp.local_slice %x dim 1 over @mesh {tp | 4, 2} : tensor<4x8xf32> -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @gathered_segments(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
+  // expected-error@+1 {{moves no segments; only 'tp.local_slice' cuts them}}
+  %0 = tp.all_gather %x dim 1 over @mesh {tp | 4, 4} : tensor<4x4xf32> -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

@@ -38,6 +38,8 @@ func.func @collectives(%x: tensor<8x4xf32>) {
   %5 = tp.broadcast %x root 3 over @mesh {tp} : tensor<8x4xf32>
   // CHECK: tp.local_slice %{{.*}} dim 0 over @mesh {tp:(1)2} : tensor<8x4xf32> -> tensor<4x4xf32>
   %6 = tp.local_slice %x dim 0 over @mesh {tp:(1)2} : tensor<8x4xf32> -> tensor<4x4xf32>
+  // CHECK: tp.local_slice %{{.*}} dim 0 over @mesh {tp:(1)2 | 6, 2} : tensor<8x4xf32> -> tensor<4x4xf32>
+  %segments = tp.local_slice %x dim 0 over @mesh {tp:(1)2 | 6, 2} : tensor<8x4xf32> -> tensor<4x4xf32>
   // CHECK: tp.shard_offset of 8 over @mesh {dp, tp} : tensor<i64>
   %7 = tp.shard_offset of 8 over @mesh {dp, tp} : tensor<i64>
   return

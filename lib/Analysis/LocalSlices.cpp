@@ -1,0 +1,224 @@
+//===- LocalSlices.cpp - Placements that take no communication ------------===//
+//
+// Where a dimension is split further, by segments or not, each rank cuts its
+// block by the mesh dimensions that are new:
+//
+//   {} to {x | 8, 4}        the slice over {x | 8, 4}
+//   {x | 8, 4} to {x, y | 8, 4}, x = 2
+//                           the slice over {y | 4, 2}, of what a rank has
+//   {x | 4, 4} to {y, x}, x = y = 2
+//                           the slice over {y}: ranks have half of each half
+//
+// Which of these forms is right, if any, is found by comparing blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LocalSlices.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+using Intervals = SmallVector<Interval, 1>;
+
+static void append(Intervals &list, Interval interval) {
+  if (interval.size == 0)
+    return;
+  if (!list.empty() && list.back().offset + list.back().size == interval.offset)
+    list.back().size += interval.size;
+  else
+    list.push_back(interval);
+}
+
+static SmallVector<int64_t> getSizes(ArrayRef<Interval> intervals) {
+  return llvm::map_to_vector(intervals, [](Interval i) { return i.size; });
+}
+
+static bool isEqual(ArrayRef<Interval> a, ArrayRef<Interval> b) {
+  return llvm::equal(a, b, [](Interval x, Interval y) {
+    return x.offset == y.offset && x.size == y.size;
+  });
+}
+
+static Intervals normalize(ArrayRef<Interval> list) {
+  Intervals result;
+  for (Interval interval : list)
+    append(result, interval);
+  return result;
+}
+
+/// The elements of `held` at the places `taken` of a rank's block.
+static Intervals select(ArrayRef<Interval> held, ArrayRef<Interval> taken) {
+  Intervals result;
+  for (Interval places : taken) {
+    int64_t begin = 0;
+    for (Interval own : held) {
+      int64_t from = std::max(places.offset, begin);
+      int64_t to = std::min(places.offset + places.size, begin + own.size);
+      if (from < to)
+        append(result, {own.offset + from - begin, to - from});
+      begin += own.size;
+    }
+  }
+  return result;
+}
+
+namespace {
+
+/// One dimension that `have` splits before, and `want` after.
+class Dimension {
+public:
+  Dimension(MeshOp mesh, int64_t size, AxisListAttr have, AxisListAttr want)
+      : mesh(mesh), size(size), have(have), want(want) {
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      held.push_back(getDimBlock(size, have, mesh, rank));
+      wanted.push_back(getDimBlock(size, want, mesh, rank));
+    }
+  }
+
+  bool isSame() const {
+    return llvm::all_of(llvm::zip_equal(held, wanted), [](auto pair) {
+      auto [a, b] = pair;
+      return isEqual(normalize(a), normalize(b));
+    });
+  }
+
+  /// The axes and segments by which all ranks cut their blocks.
+  std::optional<AxisListAttr> find() {
+    SmallVector<AxisRefAttr> added = getAdded();
+    if (added.empty())
+      return std::nullopt;
+    SmallVector<SmallVector<int64_t>> candidates = {{}};
+    for (AxisListAttr list : {want, have})
+      if (std::optional<SmallVector<int64_t>> segments = getSegments(list))
+        candidates.push_back(*segments);
+    for (ArrayRef<int64_t> segments : candidates) {
+      auto list = AxisListAttr::get(mesh.getContext(), added, segments);
+      if (isRight(list))
+        return list;
+    }
+    return std::nullopt;
+  }
+
+private:
+  static int64_t getBegin(AxisRefAttr axis) {
+    return axis.isWhole() ? 1 : axis.getPreSize();
+  }
+
+  /// `axes` in parts, such that those of `others` consist of whole ones.
+  SmallVector<AxisRefAttr> cut(AxisListAttr axes, AxisListAttr others) {
+    SmallVector<AxisRefAttr> parts;
+    for (AxisRefAttr axis : axes) {
+      int64_t begin = getBegin(axis), end = begin * mesh.getAxisSize(axis);
+      SmallVector<int64_t> bounds = {begin, end};
+      for (AxisRefAttr other : others)
+        if (other.getName() == axis.getName())
+          for (int64_t at :
+               {getBegin(other), getBegin(other) * mesh.getAxisSize(other)})
+            if (at > begin && at < end && at % begin == 0 && end % at == 0)
+              bounds.push_back(at);
+      llvm::sort(bounds);
+      bounds.erase(llvm::unique(bounds), bounds.end());
+      if (bounds.size() == 2) {
+        parts.push_back(axis);
+        continue;
+      }
+      for (auto [from, to] : llvm::zip(bounds, ArrayRef(bounds).drop_front()))
+        parts.push_back(AxisRefAttr::get(mesh.getContext(), axis.getName(),
+                                         from, to / from));
+    }
+    return parts;
+  }
+
+  /// What splits the dimension after, and didn't before.
+  SmallVector<AxisRefAttr> getAdded() {
+    SmallVector<AxisRefAttr> before = cut(have, want), added;
+    llvm::copy_if(
+        cut(want, have), std::back_inserter(added),
+        [&](AxisRefAttr axis) { return !llvm::is_contained(before, axis); });
+    return added;
+  }
+
+  /// The sizes of the pieces of a block that the segments of `list` make;
+  /// nullopt where there is one, or where ranks differ.
+  std::optional<SmallVector<int64_t>> getSegments(AxisListAttr list) {
+    if (list.getSegments().empty())
+      return std::nullopt;
+    auto segmented = AxisListAttr::get(mesh.getContext(), have.getAxes(),
+                                       list.getSegments());
+    std::optional<SmallVector<int64_t>> common;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      SmallVector<int64_t> sizes =
+          getSizes(getDimBlock(size, segmented, mesh, rank));
+      llvm::erase(sizes, 0);
+      if (common && *common != sizes)
+        return std::nullopt;
+      common = sizes;
+    }
+    if (common->size() < 2 || llvm::sum_of(*common) != getHeldSize(0))
+      return std::nullopt;
+    return common;
+  }
+
+  int64_t getHeldSize(int64_t rank) const {
+    return llvm::sum_of(getSizes(held[rank]));
+  }
+
+  bool isRight(AxisListAttr list) {
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      if (!list.getSegments().empty() && getHeldSize(rank) != getHeldSize(0))
+        return false;
+      Intervals taken = getDimBlock(getHeldSize(rank), list, mesh, rank);
+      if (!isEqual(select(held[rank], taken), normalize(wanted[rank])))
+        return false;
+      // Ranks whose blocks have equal pieces share a program.
+      if (taken.size() > 1 && getSizes(taken) != getSizes(wanted[rank]))
+        return false;
+    }
+    return true;
+  }
+
+  MeshOp mesh;
+  int64_t size;
+  AxisListAttr have, want;
+  /// By rank.
+  std::vector<Intervals> held, wanted;
+};
+
+} // namespace
+
+std::optional<SmallVector<RedistributionStep>>
+redistribution::findLocalSlices(MeshOp mesh, ArrayRef<int64_t> shape,
+                                ShardingAttr from, ShardingAttr to) {
+  SmallVector<AxisListAttr> dims(from.getDims());
+  SmallVector<RedistributionStep> steps;
+  auto getSharding = [&]() {
+    return ShardingAttr::get(from.getContext(), from.getMesh(), dims,
+                             to.getPartial());
+  };
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    AxisListAttr have = dims[dim], want = to.getDims()[dim];
+    if (have == want)
+      continue;
+    ShardingAttr before = getSharding();
+    dims[dim] = want;
+    Dimension dimension(mesh, size, have, want);
+    if (dimension.isSame())
+      continue;
+    std::optional<AxisListAttr> slice = dimension.find();
+    if (!slice)
+      return std::nullopt;
+    RedistributionStep step{RedistributionStep::LocalSlice,
+                            SmallVector<AxisRefAttr>(slice->getAxes()),
+                            static_cast<int64_t>(dim)};
+    step.segments.assign(slice->getSegments().begin(),
+                         slice->getSegments().end());
+    step.operand = before;
+    step.result = getSharding();
+    steps.push_back(std::move(step));
+  }
+  if (!steps.empty())
+    steps.back().result = to;
+  return steps;
+}

@@ -1,0 +1,21 @@
+//===- LocalSlices.h - Placements that take no communication ----*- C++ -*-===//
+
+#ifndef TP_LIB_ANALYSIS_LOCALSLICES_H
+#define TP_LIB_ANALYSIS_LOCALSLICES_H
+
+#include "tp/Analysis/Redistribution.h"
+#include <optional>
+
+namespace mlir::tp::redistribution {
+
+/// The slices that give every rank its block of `to` from its block of `from`,
+/// one per dimension; none where the blocks are the same under another name.
+/// Nullopt where a rank lacks an element, or where sizes that don't divide give
+/// ranks pieces that no slice describes.
+std::optional<SmallVector<RedistributionStep>>
+findLocalSlices(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
+                ShardingAttr to);
+
+} // namespace mlir::tp::redistribution
+
+#endif // TP_LIB_ANALYSIS_LOCALSLICES_H
