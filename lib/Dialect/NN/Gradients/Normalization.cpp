@@ -24,15 +24,17 @@ static void buildNorm(OpT op, GradientBuilder &b, Value bias, bool centred) {
   auto mean = [&](Value value) {
     return reduce(b, ReduceKind::Mean, value, dims, /*keepdim=*/true);
   };
+  // Rounded before the sum: a rank's part of it is of the operand's type then,
+  // and is reduced together with the gradients of other parameters.
   auto set = [&](Value operand, unsigned index, Value gradient) {
-    b.setGradient(index, castTo(b, sumTo(b, gradient, typeOf(operand)),
-                                elementOf(operand)));
+    b.setGradient(index, sumTo(b, castTo(b, gradient, elementOf(operand)),
+                               typeOf(operand)));
   };
   Value weight = op.getWeight();
   unsigned weightIndex = 1, biasIndex = weight ? 2 : 1;
   Value g = castTo(b, b.getGradient(), wide);
   if (bias && b.wants(biasIndex))
-    set(bias, biasIndex, g);
+    set(bias, biasIndex, b.getGradient());
   if (!b.wants(0) && !(weight && b.wants(weightIndex)))
     return;
 
