@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import short
+
 ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 RANKS = 2
@@ -85,6 +87,7 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="the build tree (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=7, help="turns (default: %(default)s)")
     parser.add_argument("--gloo", action="store_true", help=argparse.SUPPRESS)
+    short.add_option(parser, rounds=1)
     arguments = parser.parse_args()
     if arguments.gloo:
         return run_gloo()
@@ -105,7 +108,7 @@ def main():
             missed |= goal is not None and ratio > goal
             print(f"{size:>8}  {name:<10} {statistics.median(times) * 1e6:>10.2f} {min(times) * 1e6:>9.2f}"
                   f" {max(times) * 1e6:>9.2f} {ratio:>11.2f}× {f'{goal}×' if goal else '':>6}")
-    return 1 if missed else 0
+    return 1 if missed and not arguments.short else 0
 
 
 if __name__ == "__main__":

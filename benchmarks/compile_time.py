@@ -21,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 import llama_graphs
+import short
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -76,6 +77,7 @@ def main():
     parser.add_argument("--layers", type=int, nargs="+", default=[64, 1024, 20480], help="of ours (default: %(default)s)")
     parser.add_argument("--shardy-layers", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
+    short.add_option(parser, layers=[2], shardy_layers=2, rounds=1)
     arguments = parser.parse_args()
 
     best = {}
@@ -105,7 +107,7 @@ def main():
                           f" at most {MAX_RATIO}, {MAX_SECONDS} s and {MAX_GIB} GiB are wanted")
     for line in misses:
         print(f"error: {line}", file=sys.stderr)
-    return 1 if misses else 0
+    return 1 if misses and not arguments.short else 0
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 """Time the matrix products of a forward pass of training_peers.py's model alone: the same shapes, f32, by the OpenBLAS that
 libtprt uses, with two threads. What no program that calls OpenBLAS can be faster than. Prints the seconds of each pass."""
 
+import argparse
 import ctypes
 import ctypes.util
 import sys
 import time
 
 import numpy as np
+
+import short
 
 LAYERS, DIM, HEADS, HIDDEN = 4, 512, 8, 1536
 BATCH, LENGTH = 2, 256
@@ -28,6 +31,10 @@ def load():
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("passes", type=int, nargs="?", default=15, help="default: %(default)s")
+    short.add_option(parser, passes=1)
+    arguments = parser.parse_args()
     library = load()
     rng = np.random.default_rng(0)
 
@@ -45,7 +52,7 @@ def main():
         library.cblas_sgemm(ROW_MAJOR, PLAIN, TRANSPOSED if transposed else PLAIN, m, n, k, 1.0, a.ctypes.data, k,
                             b.ctypes.data, k if transposed else n, 0.0, c.ctypes.data, n)
 
-    for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 15):
+    for _ in range(arguments.passes):
         start = time.perf_counter()
         for products in layers:
             for a, b, c in products:

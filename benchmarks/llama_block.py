@@ -209,10 +209,10 @@ def main():
     measurer.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                           help="cpu: without compiling, to try this script")
     for command in (maker, measurer):
-        command.add_argument("--small", action="store_true", help="sizes of a test")
+        command.add_argument("--short", action="store_true", help="small sizes, to see that the script works")
         command.add_argument("--ranks", type=int, nargs="+", default=RANKS)
     arguments = parser.parse_args()
-    config = SMALL if arguments.small else Config()
+    config = SMALL if arguments.short else Config()
     if arguments.command == "make":
         make(arguments.folder, config, arguments.ranks)
     else:

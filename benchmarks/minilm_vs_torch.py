@@ -18,6 +18,7 @@ import transformers
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
+import short
 import tp_tools
 from minilm import model
 
@@ -34,6 +35,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=5, help="turns (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=10,
                         help="runs of each side in a turn (default: %(default)s)")
+    short.add_option(parser, batch=1, length=16, rounds=1, runs=1)
     return parser.parse_args()
 
 

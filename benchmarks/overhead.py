@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+import short
+
 ROOT = Path(__file__).resolve().parent.parent
 LENGTHS = (100, 1100)
 SIZE = 4
@@ -99,6 +101,7 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="the build tree (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="turns (default: %(default)s)")
     parser.add_argument("--dtensor", action="store_true", help=argparse.SUPPRESS)
+    short.add_option(parser, rounds=1)
     arguments = parser.parse_args()
     if arguments.dtensor:
         return run_dtensor()
@@ -112,7 +115,7 @@ def main():
     for name, values, goal in (("tp-mlir", ours, f"{GOAL * 1e6:.1f}"), ("PyTorch DTensor", theirs, "")):
         print(f"{name:<20} {statistics.median(values) * 1e6:>10.3f} {min(values) * 1e6:>9.3f} {max(values) * 1e6:>9.3f}"
               f" {goal:>6}")
-    return 1 if median > GOAL else 0
+    return 1 if median > GOAL and not arguments.short else 0
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import short
 from llama_graphs import Config, get_module
 
 HERE = Path(__file__).resolve().parent
@@ -71,6 +72,7 @@ def main():
     parser.add_argument("--torch-python", type=Path, default=sys.executable, help="the Python with PyTorch")
     parser.add_argument("--layers", type=int, nargs="+", default=LAYERS)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/Comparison.md", help="where the table goes")
+    short.add_option(parser, layers=[1])
     arguments = parser.parse_args()
 
     configs = [Config(layers, mesh, sequence)

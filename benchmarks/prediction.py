@@ -18,6 +18,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 import decoder
+import short
 import tp_tools
 from llama import model as llama
 from minilm import model as minilm
@@ -39,6 +40,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=10, help="runs a round (default: %(default)s)")
     parser.add_argument("--machine", help="a description or preset; calibrated in each round by default")
+    short.add_option(parser, ranks=[2], rounds=1, repeat=1, machine="cpu")
     arguments = parser.parse_args()
     torch.manual_seed(0)
 

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 import all_reduce
 import minilm_vs_torch
 import overhead
+import short
 import tp_tools
 import training_peers
 import training_step
@@ -160,6 +161,7 @@ def parse_arguments():
                         help="training steps of each side in a turn (default: %(default)s)")
     parser.add_argument("--docs", type=Path, nargs="?", const=ROOT / "docs/Performance.md",
                         help="write the table into this file (%(const)s)")
+    short.add_option(parser, rounds=1, runs=1, steps=1)
     return parser.parse_args()
 
 
@@ -191,7 +193,7 @@ def main():
         arguments.docs.write_text(head + BEGIN + table + END + rest.split(END)[1])
     for row in failed:
         print(f"error: {row.work} against {row.name} misses its goal", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed and not arguments.short else 0
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import short
 import traffic_block
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,7 @@ def parse_arguments():
     parser.add_argument("--kernels", type=int, default=0, metavar="N", help="list so many of a program's kernels, largest first")
     parser.add_argument("--check", type=float, nargs=2, metavar=("PROGRAM", "KERNEL"),
                         help="the most that a program, and a kernel, may move of what is least, as 1.1 2")
+    short.add_option(parser, max_blocks=4)
     return parser.parse_args()
 
 

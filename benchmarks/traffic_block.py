@@ -4,6 +4,8 @@ say others. No weights are needed for what is said of a program before it runs."
 
 import argparse
 
+import short
+
 
 def build(batch, tokens, dim, heads, kv_heads, hidden, vocab, dtype):
     head = dim // heads
@@ -83,4 +85,7 @@ def add_arguments(parser):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     add_arguments(parser)
-    print(build(**vars(parser.parse_args())), end="")
+    short.add_option(parser, tokens=16, dim=64, heads=4, kv_heads=2, hidden=128, vocab=256)
+    arguments = vars(parser.parse_args())
+    del arguments["short"]
+    print(build(**arguments), end="")

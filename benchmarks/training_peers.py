@@ -18,6 +18,8 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import short
+
 LAYERS, DIM, HEADS, HIDDEN = 4, 512, 8, 1536
 BATCH, LENGTH = 2, 256
 LEARNING_RATE = 1e-4
@@ -176,6 +178,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="of each process (default: %(default)s)")
     parser.add_argument("--forward", action="store_true", help="forward passes instead of steps")
     parser.add_argument("--steps", type=int, default=15, help="(default: %(default)s)")
+    short.add_option(parser, steps=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     model, x = build()

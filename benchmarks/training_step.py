@@ -18,6 +18,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
+import short
 import tp_tools
 import training_peers
 from minilm_vs_torch import print_environment
@@ -53,6 +54,7 @@ def parse_arguments():
     parser.add_argument("--check", action="store_true",
                         help="exit with 1 where a ratio is above "
                         + ", ".join(f"{goal} ({NAMES[name]})" for name, goal in GOALS.items()))
+    short.add_option(parser, rounds=1, steps=1)
     return parser.parse_args()
 
 

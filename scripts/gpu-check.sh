@@ -207,7 +207,7 @@ blocks=$(for file in blocks/*/"$program"; do [ -f "$file" ] && basename "$(dirna
 ranks=$(echo "$blocks" | sed -n 's/^[a-z]*-\([0-9]*\)$/\1/p' | sort -nu | tr '\n' ' ')
 torch=none
 if [ $fake = 1 ]; then
-  torch_options="--small --device cpu --ranks $ranks"
+  torch_options="--short --device cpu --ranks $ranks"
   "$python" -c 'import torch' 2>/dev/null && torch=cpu
 else
   torch_options="--ranks $ranks"

@@ -162,7 +162,7 @@ numbers="1 2 4 8"
 [ $small = 1 ] && numbers="2 8"
 # Blocks of Llama 3 8B as a rank of 1, 2, 4 and 8 has them; for the fake device, of a test's size.
 # shellcheck disable=SC2086
-"$python" benchmarks/llama_block.py make "$made/small" --small --ranks $numbers
+"$python" benchmarks/llama_block.py make "$made/small" --short --ranks $numbers
 [ $small = 1 ] || "$python" benchmarks/llama_block.py make "$made/block"
 # add_block SIZE NAME TARGET FILE
 add_block() {
