@@ -446,10 +446,14 @@ def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
   let summary = "Keep this rank's block of a replicated value";
   let description = [{
     Block i along `dim` for the rank whose index along `axes` is i. No communication.
+    Where `axes` has segments, it is block i of each of them.
 
     ```mlir
     %1 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x4xf32>
+    %2 = tp.local_slice %0 dim 1 over @mesh {tp | 8, 8} : tensor<8x16xf32> -> tensor<8x4xf32>
     ```
+
+    **Constraints:** (C1) the segments add up to the size of the dimension.
   }];
   let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$dim), base);
   let results = (outs AnyRankedTensor:$result);
