@@ -62,6 +62,8 @@ public:
 
   CommunicationCost bound;
   bool isExact = true;
+  /// Whether to stop where it isn't exact.
+  bool mustBeExact = false;
 
 private:
   static constexpr unsigned kNone = ~0u;

@@ -349,6 +349,8 @@ MinSum::Elimination::eliminate(unsigned variable) {
       part->push_back(factor);
   }
   isExact &= parts.size() < 2;
+  if (mustBeExact && !isExact)
+    return {};
   if (parts.size() > 1)
     shiftCosts(variable, parts);
   for (const auto &part : parts)
@@ -369,9 +371,12 @@ void MinSum::Elimination::run(llvm::ArrayRef<unsigned> variables) {
       isDone[variable] = false;
     }
   llvm::SmallVector<unsigned> again;
-  for (double limit = kFirstLimit; !left.empty();) {
+  for (double limit = kFirstLimit;
+       !left.empty() && (isExact || !mustBeExact);) {
     double least = std::numeric_limits<double>::infinity();
     auto visit = [&](unsigned variable) {
+      if (mustBeExact && !isExact)
+        return;
       double size = getSize(variable, std::max(limit, least));
       if (size > limit) {
         least = std::min(least, size);
@@ -434,15 +439,21 @@ static std::vector<unsigned> getNumbers(unsigned begin, unsigned end) {
   return numbers;
 }
 
-MinSum::Solution MinSum::solve(size_t maxEntries) {
+std::optional<MinSum::Solution> MinSum::solve(size_t maxEntries,
+                                              bool mustBeExact) {
   size_t numGiven = factors.size(), numScopes = scopes.size();
   Elimination elimination(*this, maxEntries, getNumbers(0, factors.size()));
+  elimination.mustBeExact = mustBeExact;
   elimination.run(getNumbers(0, domains.size()));
+  bool isSolved = elimination.isExact || !mustBeExact;
   Solution solution;
   solution.values.assign(domains.size(), 0);
-  elimination.choose(solution.values);
+  if (isSolved)
+    elimination.choose(solution.values);
   factors.resize(numGiven);
   scopes.resize(numScopes);
+  if (!isSolved)
+    return std::nullopt;
   solution.lowerBound = elimination.bound + constant;
   // The sum of what normalisations took out is the optimum.
   if (elimination.isExact && !solution.lowerBound.isInfinite()) {

@@ -19,7 +19,8 @@ namespace {
 constexpr unsigned kMaxCopies = 2;
 /// Parts that repeat are looked at once from so many on.
 constexpr size_t kMinParts = 2 * Graph::kMargin + 2;
-/// The largest table of a value, its copies and a use.
+/// The largest table of a value, its copies and a use, of a search that needn't
+/// be exact.
 constexpr size_t kMaxCopyEntries = size_t(1) << 22;
 
 } // namespace
@@ -94,8 +95,10 @@ Propagation::Impl::getFlowKind(const FlowValue &value) {
                       ? ~Word(0)
                       : getColumn(domains[use.node]->operands, use.operand));
   auto [number, isNew] = flowNumbers.insert(key);
-  if (isNew)
+  if (isNew) {
     flowKinds.push_back(makeFlowKind(value));
+    flowKinds.back().number = number;
+  }
   return flowKinds[number];
 }
 
@@ -141,7 +144,7 @@ Propagation::Impl::makeFlowKind(const FlowValue &value) {
     size_t entries = space.getColumn(definition).size() * largest;
     unsigned fitting = 0;
     while (fitting < kind.numCopies &&
-           (entries *= wanted.size()) <= kMaxCopyEntries)
+           (entries *= wanted.size()) <= maxCopyEntries)
       ++fitting;
     kind.isCut = fitting < kind.numCopies;
     kind.numCopies = fitting;
@@ -251,24 +254,29 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
   return possible.back();
 }
 
-/// What the nodes can do, and what that costs. Whether parts that aren't there
-/// can do the same, for the same.
-bool Propagation::Impl::makeProblem(int64_t priority, bool isExhaustive) {
-  problem = std::make_unique<MinSum>();
-  isSharingCut = false;
-  edgeTables.clear();
-  flowNumbers = {};
-  flowKinds.clear();
-  copiesOf.clear();
+/// What the nodes can do.
+void Propagation::Impl::chooseDomains(int64_t priority, bool isExhaustive) {
   domains.clear();
-  variables.clear();
-  DenseMap<const Domain *, TableId> ownCosts;
   for (auto [index, node] : llvm::enumerate(graph->nodes)) {
     const Strategy *before = decided.empty() ? nullptr : decided[index];
     const Domain *domain =
         graph->getDomain(node, isExhaustive, priority, before);
     domains.push_back(getPossible(node, domain));
   }
+}
+
+/// What costs what. Whether parts that aren't there can do what those that are
+/// can, for the same.
+bool Propagation::Impl::makeProblem(size_t maxEntries) {
+  maxCopyEntries = maxEntries;
+  problem = std::make_unique<MinSum>();
+  isSharingCut = false;
+  edgeTables.clear();
+  flowNumbers = {};
+  flowKinds.clear();
+  copiesOf.clear();
+  variables.clear();
+  DenseMap<const Domain *, TableId> ownCosts;
   // A node's copies follow it: where decisions fall in order, each use finds
   // them made.
   std::vector<Flow> flows;
@@ -300,23 +308,61 @@ bool Propagation::Impl::makeProblem(int64_t priority, bool isExhaustive) {
   return !repetition || isSteady(flows);
 }
 
+/// Whether it could be solved: without parts that repeat, it always can.
 bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
-  if (!makeProblem(priority, isExhaustive))
+  chooseDomains(priority, isExhaustive);
+  // With a larger table, a search isn't exact.
+  if (!makeProblem(options.maxEntries))
     return false;
-  if (repetition) {
-    auto found = problem->solveRepeated(options.maxEntries);
-    if (!found)
-      return false;
-    solution = std::move(*found);
-  } else {
-    solution = options.strategy == PropagationStrategy::Optimal
-                   ? problem->solve(options.maxEntries)
-                   : problem->solveGreedily();
+  if (options.strategy == PropagationStrategy::Greedy) {
+    solution = problem->solveGreedily();
+    return true;
   }
+  std::optional<MinSum::Solution> found;
+  if (!isSharingCut)
+    found = repetition ? problem->solveRepeated(options.maxEntries)
+                       : problem->solveExactly(options.maxEntries);
+  if (found)
+    solution = std::move(*found);
+  else if (repetition)
+    return false;
+  else
+    solveEntangled();
+  return true;
+}
+
+/// The search is bounded unless the candidates that are left are few.
+void Propagation::Impl::solveEntangled() {
+  Pruned pruned = prune();
+  makeProblem(kMaxCopyEntries);
+  solution = problem->solve(options.maxEntries);
   // What is shared but isn't known to be may be counted twice.
   if (isSharingCut)
     solution.lowerBound = {};
-  return true;
+  solution.lowerBound = std::max(solution.lowerBound, pruned.lowerBound);
+  if (!(solution.lowerBound < solution.cost) || pruned.choice.empty())
+    return;
+  // The choice that is known may be better.
+  CommunicationCost cost = solution.cost, bound = solution.lowerBound;
+  std::vector<const Domain *> kept = domains;
+  auto solveAgain = [&](ArrayRef<const Domain *> of) {
+    domains.assign(of.begin(), of.end());
+    makeProblem(kMaxCopyEntries);
+    solution = problem->solve(options.maxEntries);
+  };
+  std::vector<const Domain *> chosen;
+  for (auto [domain, strategy] : llvm::zip_equal(domains, pruned.choice)) {
+    llvm::BitVector only(domain->strategies.size());
+    for (auto [index, other] : llvm::enumerate(domain->strategies))
+      if (other.operands == strategy->operands &&
+          other.results == strategy->results && only.none())
+        only.set(index);
+    chosen.push_back(only.any() ? space.getPart(domain, only) : domain);
+  }
+  solveAgain(chosen);
+  if (!(solution.cost < cost))
+    solveAgain(kept);
+  solution.lowerBound = bound;
 }
 
 LogicalResult Propagation::Impl::makeGraph() {

@@ -12,6 +12,8 @@
 
 namespace mlir::tp {
 
+class FlowBound;
+
 namespace propagation {
 
 /// A table over the columns of a value's definition and of one use.
@@ -76,6 +78,14 @@ private:
     TableId copyTable = 0;
     /// Whether more could be shared.
     bool isCut = false;
+    /// Of those with equal candidates.
+    unsigned number = 0;
+  };
+  /// What is known once candidates have fallen out.
+  struct Pruned {
+    CommunicationCost lowerBound = {};
+    /// By node, a choice that is possible; none where nothing is known.
+    std::vector<const Strategy *> choice = {};
   };
   struct Flow {
     const FlowValue *value;
@@ -87,7 +97,17 @@ private:
   LogicalResult makeGraph();
   bool solve(int64_t priority);
   bool solve(int64_t priority, bool isExhaustive);
-  bool makeProblem(int64_t priority, bool isExhaustive);
+  void chooseDomains(int64_t priority, bool isExhaustive);
+  bool makeProblem(size_t maxCopyEntries);
+  void solveEntangled();
+  Pruned prune();
+  /// The communication where no parameters move, the bytes of parameters that
+  /// do, or the two together.
+  enum class Counted { Volume, Parameters, Both };
+  double getScalar(CommunicationCost cost, Counted counted) const;
+  std::unique_ptr<FlowBound> makeBound(Counted counted);
+  void addFlow(const FlowValue &value, Counted counted, FlowBound &bound,
+               std::vector<std::optional<unsigned>> &moves);
   bool isSteady(ArrayRef<Flow> flows) const;
   void unfold();
   LogicalResult extractParts(Function &function);
@@ -137,6 +157,8 @@ private:
   int64_t numRanks;
   /// Whether a value has fewer copies than its uses could share.
   bool isSharingCut = false;
+  /// The largest table of a value, its copies and a use.
+  size_t maxCopyEntries = 0;
   std::unique_ptr<MinSum> problem;
   SmallVector<func::FuncOp> roots;
   /// Whether all strategies were considered.

@@ -150,7 +150,8 @@ void Propagation::Impl::unfold() {
   assert(succeeded(made) && "the graph was made before, in part");
   int64_t priority = graph->getPriorities().front();
   graph->spread(priority);
-  makeProblem(priority, isExhaustive);
+  chooseDomains(priority, isExhaustive);
+  makeProblem(options.maxEntries);
   bool isSame = values.size() == problem->getNumVariables() &&
                 strategies.size() == domains.size();
   for (size_t node = 0; isSame && node < domains.size(); ++node)

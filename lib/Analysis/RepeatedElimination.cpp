@@ -90,6 +90,7 @@ MinSum::RepeatedElimination::eliminate(const Numbers &factors,
                                        const Numbers &variables) {
   auto elimination =
       std::make_unique<Elimination>(problem, maxEntries, factors);
+  elimination->mustBeExact = true;
   elimination->run(variables);
   if (!elimination->isExact || elimination->bound.isInfinite())
     return nullptr;

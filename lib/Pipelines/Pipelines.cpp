@@ -32,7 +32,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   if (latencyBytes < 0)
     latencyBytes = isTraining ? 1024 : 65536;
   pm.addPass(createPropagate({options.strategy, options.forbidImplicit,
-                              options.exhaustiveOps, latencyBytes}));
+                              options.exhaustiveOps, latencyBytes,
+                              options.searchBudget}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on each entry point is one program: what it calls is part of it.
   pm.addPass(createInlineCalls());

@@ -61,6 +61,7 @@ private:
     if (failed(roots))
       return failure();
     PropagationOptions options{strategy, exhaustiveOps, latencyBytes};
+    options.searchBudget = searchBudget;
     Propagation propagation(*mesh, options);
     if (failed(propagation.run(*roots)))
       return failure();
@@ -76,7 +77,7 @@ private:
       return failure();
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
     if (strategy == PropagationStrategy::Optimal)
-      program.gap = std::max<int64_t>(gap.bytes, 0);
+      program.gap = std::max<int64_t>(gap.volume, 0);
     if (!value.empty() && !explain::filter(program, value))
       return original.emitError()
              << "nothing is called '" << value << "' that has a placement";
@@ -95,6 +96,7 @@ private:
     placed.strategy = strategy;
     placed.exhaustiveOps = exhaustiveOps;
     placed.latencyBytes = latencyBytes;
+    placed.searchBudget = searchBudget;
     passes.addPass(createPropagate(placed));
     passes.addPass(createPartition());
     passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));

@@ -16,6 +16,7 @@
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_PROPAGATE
@@ -387,6 +388,14 @@ static Propagation::Function translate(const Propagation::Function &function,
   return result;
 }
 
+/// What part of `least` is `gap`; nothing where that is zero.
+static std::string printPercent(const CommunicationCost &gap,
+                                const CommunicationCost &least) {
+  if (least.volume == 0)
+    return "";
+  return llvm::formatv(", {0:F1} %", 100.0 * gap.volume / least.volume).str();
+}
+
 namespace {
 struct Propagate : tp::impl::PropagateBase<Propagate> {
   using PropagateBase::PropagateBase;
@@ -406,18 +415,21 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(module);
     if (failed(roots))
       return signalPassFailure();
-    Propagation propagation(*mesh, {strategy, exhaustiveOps, latencyBytes});
+    PropagationOptions options{strategy, exhaustiveOps, latencyBytes};
+    options.searchBudget = searchBudget;
+    Propagation propagation(*mesh, options);
     if (failed(propagation.run(*roots)) ||
         failed(write(propagation.takeFunctions(), *mesh)))
       return signalPassFailure();
-    CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
+    CommunicationCost least = propagation.getLowerBound();
+    CommunicationCost gap = propagation.getCost() - least;
     if (strategy == PropagationStrategy::Optimal && gap.volume > 0)
       remark::analysis(module.getLoc(),
                        remark::RemarkOpts::name("Gap").category("tp-propagate"))
           << remark::reason(
                  "the search was bounded: {0} bytes of communication "
-                 "and latency at most over the optimum of {1} or more",
-                 gap.volume, propagation.getLowerBound().volume);
+                 "and latency at most over the optimum of {1} or more{2}",
+                 gap.volume, least.volume, printPercent(gap, least));
   }
 
   LogicalResult write(SmallVector<Propagation::Function> functions,

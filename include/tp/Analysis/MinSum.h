@@ -69,7 +69,14 @@ public:
 
   /// The cheapest assignment; no intermediate table has more than `maxEntries`
   /// entries. No variables are repeated.
-  Solution solve(size_t maxEntries);
+  Solution solve(size_t maxEntries) {
+    return *solve(maxEntries, /*mustBeExact=*/false);
+  }
+
+  /// The same, or none where a table would have more entries.
+  std::optional<Solution> solveExactly(size_t maxEntries) {
+    return solve(maxEntries, /*mustBeExact=*/true);
+  }
 
   /// The same where variables are repeated, in time that doesn't grow with the
   /// number of parts once what they leave is the same from part to part. None
@@ -143,6 +150,7 @@ private:
                   std::vector<unsigned> &values) const;
   void improve(std::vector<unsigned> &values);
   /// The factors that are given, by variable.
+  std::optional<Solution> solve(size_t maxEntries, bool mustBeExact);
   using FactorLists = std::vector<llvm::SmallVector<unsigned, 4>>;
   const FactorLists &getGiven();
 

@@ -40,6 +40,9 @@ struct PropagationOptions {
   /// Whether parts that a function repeats, as the layers of a model, are
   /// looked at once where that makes no difference.
   bool mergesRepeated = true;
+  /// How many costs of moves between placements are looked at to bound what has
+  /// larger tables.
+  uint64_t searchBudget = 500'000'000;
 };
 
 /// The placements of one function as one caller sees it.

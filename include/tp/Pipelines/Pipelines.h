@@ -54,6 +54,11 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::desc("Programs of up to so many ops consider every split of "
                      "every op"),
       llvm::cl::init(256)};
+  PassOptions::Option<uint64_t> searchBudget{
+      *this, "search-budget",
+      llvm::cl::desc("How many costs of moves are looked at where a program is "
+                     "entangled"),
+      llvm::cl::init(500'000'000)};
   PassOptions::Option<int64_t> latencyBytes{
       *this, "latency-bytes",
       llvm::cl::desc("What a collective costs beside the bytes that it moves, "

@@ -170,8 +170,9 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     value is computed, not as often as it is used in a loop. Modules are inlined first (`nn-inline-modules`).
 
     `strategy=optimal` (the default) solves the choice exactly by variable elimination. Where a program is entangled
-    too much for that, the search is bounded, and a remark (category `tp-propagate`) says how far it may be off the optimum. Functions of at
-    most `exhaustive-ops` ops consider every split of every op over the mesh dimensions in use; larger ones those that
+    too much for that, candidates that no cheapest choice can have fall out first, for which `search-budget` costs of moves are
+    looked at. Where that isn't enough, a remark (category `tp-propagate`) says, in bytes and per cent, how far the choice may be off
+    the optimum. Functions of at most `exhaustive-ops` ops consider every split of every op over the mesh dimensions in use; larger ones those that
     spread. `strategy=greedy` decides op by op, then improves locally.
 
     A parameter stays as it is placed, wherever anything else can move. Arguments and results without `tp.sharding` are
@@ -218,6 +219,8 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
            "Programs of up to so many ops consider every split of every op">,
     Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
            "What a collective costs beside the bytes that it moves, as bytes that a rank could have received">,
+    Option<"searchBudget", "search-budget", "uint64_t", "500000000",
+           "How many costs of moves are looked at where a program is entangled">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Functions copied for calls with other placements">,
@@ -272,6 +275,8 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
            "As of tp-propagate: programs of up to so many ops consider every split of every op">,
     Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
            "As of tp-propagate: what a collective costs beside the bytes that it moves, in bytes">,
+    Option<"searchBudget", "search-budget", "uint64_t", "500000000",
+           "As of tp-propagate: how many costs of moves are looked at where a program is entangled">,
   ];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
