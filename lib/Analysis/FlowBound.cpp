@@ -99,9 +99,10 @@ void FlowBound::makeGroups() {
   for (const Value &value : values) {
     unsigned numUses = value.ports.size() - 1;
     unsigned count = llvm::divideCeil(numUses, kMaxShared);
-    auto *known = llvm::find_if(llvm::MutableArrayRef(shares), [&](auto &share) {
-      return share.first == std::pair(value.moves, count);
-    });
+    auto *known =
+        llvm::find_if(llvm::MutableArrayRef(shares), [&](auto &share) {
+          return share.first == std::pair(value.moves, count);
+        });
     if (known == shares.data() + shares.size()) {
       shares.push_back({{value.moves, count}, getShare(value.moves, count)});
       known = &shares.back();
@@ -275,9 +276,8 @@ void FlowBound::visit(unsigned variable, bool isForward) {
   }
 }
 
-FlowBound::Cost
-FlowBound::evaluate(const Value &value,
-                    llvm::ArrayRef<unsigned> assignment) const {
+FlowBound::Cost FlowBound::evaluate(const Value &value,
+                                    llvm::ArrayRef<unsigned> assignment) const {
   auto getPlace = [&](const Port &port) {
     return port.places[assignment[port.variable]];
   };
@@ -296,8 +296,7 @@ FlowBound::evaluate(const Value &value,
   return cost;
 }
 
-FlowBound::Cost
-FlowBound::evaluate(llvm::ArrayRef<unsigned> assignment) const {
+FlowBound::Cost FlowBound::evaluate(llvm::ArrayRef<unsigned> assignment) const {
   Cost cost = 0;
   for (auto [variable, costs] : llvm::enumerate(own))
     cost += costs[assignment[variable]];

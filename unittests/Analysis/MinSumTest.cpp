@@ -168,6 +168,25 @@ TEST_P(RandomMinSum, BoundsWhatIsTooLarge) {
   EXPECT_GT(numInexact, 10);
 }
 
+TEST_P(RandomMinSum, SolvesExactlyOrNotAtAll) {
+  RandomProblems problems(6);
+  int numUnsolved = 0;
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    auto problem = problems.next(GetParam());
+    CommunicationCost optimum = problem->getOptimum();
+    for (size_t maxEntries : {1, 4, 30, 1 << 20}) {
+      auto solution = problem->problem.solveExactly(maxEntries);
+      numUnsolved += !solution;
+      if (!solution)
+        continue;
+      ASSERT_EQ(solution->cost, optimum);
+      ASSERT_EQ(problem->evaluate(solution->values), optimum);
+    }
+  }
+  EXPECT_GT(numUnsolved, 10);
+}
+
 /// Two parts that want different values: each alone is free, both together
 /// cost what one of them must give up.
 TEST(MinSum, ShiftsCostsBetweenParts) {
