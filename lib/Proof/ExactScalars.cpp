@@ -3,6 +3,7 @@
 #include "ExactScalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -590,6 +591,16 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
       })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>([&](auto op) {
         return Code{INTEGER(UNSIGNED(0)), getWidth(op.getIn().getType())};
+      })
+      // Between integers that differ in their signs: bits stay.
+      .Case([&](UnrealizedConversionCastOp op) -> Result {
+        auto isInteger = [&](Type type) {
+          return getElementTypeOrSelf(type).isInteger(width);
+        };
+        if (count != 1 || !isInteger(type) ||
+            !isInteger(op.getOperand(0).getType()))
+          return std::nullopt;
+        return Code{FUNCTION(a[0])};
       })
       .Case([&](math::AbsIOp) {
         return Code{

@@ -76,6 +76,14 @@ bool ReferenceGraph::addOp(Operation *op) {
     ids[op->getResult(0)] = getId(op->getOperand(0));
     return false;
   }
+  // What is put together as it was taken apart is what it was.
+  if (auto fromLocal = dyn_cast<FromLocalOp>(op))
+    if (auto toLocal = fromLocal.getInput().getDefiningOp<ToLocalOp>();
+        toLocal && toLocal.getSharding() == fromLocal.getSharding() &&
+        toLocal.getInput().getType() == fromLocal.getType()) {
+      ids[fromLocal] = getId(toLocal.getInput());
+      return false;
+    }
   if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
     Id id = add(parameter, numbering.getSource(parameter.getFqnAttr(),
                                                parameter.getType()));

@@ -87,6 +87,54 @@ void View::split(unsigned factor, int64_t major) {
         list.insert(it, added);
 }
 
+/// What a rank holds of a product of factors, by what it holds of the major ones
+/// and of the minor one.
+FailureOr<Intervals> View::compose(const Intervals &major, const Factor &minor,
+                                   int64_t rank) {
+  constexpr int64_t kMaxIntervals = 1 << 14;
+  const Intervals &held = minor.held[rank];
+  Intervals result;
+  if (tp::getSize(held) == minor.size && held.size() == 1) {
+    for (Interval each : major)
+      append(result, {each.offset * minor.size, each.size * minor.size});
+    return result;
+  }
+  if (tp::getSize(major) * static_cast<int64_t>(held.size()) > kMaxIntervals)
+    return failure();
+  for (Interval each : major)
+    for (int64_t i = each.offset; i < each.offset + each.size; ++i)
+      for (Interval interval : held)
+        append(result, {i * minor.size + interval.offset, interval.size});
+  return result;
+}
+
+/// Makes one of factors that are each the next minor one of a dimension of the
+/// whole, and of one of the ranks' tensors.
+LogicalResult View::merge(ArrayRef<unsigned> several) {
+  Factor &first = factors[several.front()];
+  SmallVector<unsigned> &whole = ofWhole[first.dim];
+  auto *begin = llvm::find(whole, several.front());
+  if (whole.end() - begin < static_cast<int64_t>(several.size()) ||
+      !llvm::equal(several, ArrayRef(begin, several.size())))
+    return failure();
+  for (unsigned index : several.drop_front()) {
+    Factor &minor = factors[index];
+    for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+      FailureOr<Intervals> held = compose(first.held[rank], minor, rank);
+      if (failed(held))
+        return failure();
+      first.held[rank] = std::move(*held);
+    }
+    first.size *= minor.size;
+    minor.size = 1;
+    minor.held = DimBlocks(getNumRanks(), {Interval{0, 1}});
+    for (SmallVector<unsigned> &list : dims)
+      llvm::erase(list, index);
+    llvm::erase(whole, index);
+  }
+  return success();
+}
+
 /// `rank` tells which factors a dimension of the result is made of.
 LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
   if (llvm::is_contained(shape, 0))
@@ -167,7 +215,9 @@ LogicalResult View::slice(int64_t dim, AxisListAttr axes) {
   SmallVector<unsigned> own = getMoved(dim);
   if (own.empty())
     own = dims[dim];
-  if (own.size() != 1)
+  if (own.size() > 1 && failed(merge(own)))
+    return failure();
+  if (own.empty())
     return failure();
   Factor &only = factors[own.front()];
   for (int64_t rank = 0; rank < getNumRanks(); ++rank)
@@ -223,12 +273,21 @@ LogicalResult View::gather(int64_t dim, const Groups &groups) {
   }
   if (different.size() == 1)
     return gatherOne(dim, different.front(), groups);
+  // A rank may have nothing to give, along `dim`.
+  Groups giving = groups;
+  for (SmallVector<int64_t> &group : giving)
+    llvm::erase_if(group, [&](int64_t rank) { return isEmpty(rank); });
+  auto isIndex = [&](unsigned factor) {
+    return llvm::all_of(llvm::seq(getNumRanks()), [&](int64_t rank) {
+      int64_t size = factors[factor].getSize(rank);
+      return size == 1 || (size == 0 && llvm::is_contained(dims[dim], factor));
+    });
+  };
   constexpr size_t kMaxIndices = 6;
-  auto isIndex = [&](unsigned factor) { return factors[factor].isIndex(); };
   if (different.size() > kMaxIndices || !llvm::all_of(different, isIndex))
     return failure();
   do {
-    if (gatherIndices(dim, different, groups))
+    if (gatherIndices(dim, different, giving))
       return success();
   } while (std::next_permutation(different.begin(), different.end()));
   return failure();
@@ -276,6 +335,8 @@ bool View::gatherIndices(int64_t dim, ArrayRef<unsigned> major,
   };
   SmallVector<DimBlocks> gathered(major.size());
   for (ArrayRef<int64_t> group : groups) {
+    if (group.empty())
+      return false;
     SmallVector<SmallVector<int64_t>> indices(major.size());
     for (auto [factor, list] : llvm::zip_equal(major, indices))
       for (int64_t rank : group)
@@ -423,29 +484,15 @@ RankedTensorType View::getLocalType(ArrayRef<int64_t> ranks) const {
 
 /// What the ranks hold of a dimension of the whole.
 FailureOr<DimBlocks> View::getBlocks(int64_t dim) const {
-  constexpr int64_t kMaxIntervals = 1 << 14;
   DimBlocks blocks;
   for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
-    Intervals own = {Interval{0, 1}};
-    for (unsigned index : ofWhole[dim]) {
-      const Factor &factor = factors[index];
-      const Intervals &held = factor.held[rank];
-      Intervals next;
-      if (tp::getSize(held) == factor.size && held.size() == 1) {
-        for (Interval each : own)
-          append(next, {each.offset * factor.size, each.size * factor.size});
-      } else {
-        if (tp::getSize(own) * static_cast<int64_t>(held.size()) >
-            kMaxIntervals)
-          return failure();
-        for (Interval each : own)
-          for (int64_t i = each.offset; i < each.offset + each.size; ++i)
-            for (Interval interval : held)
-              append(next, {i * factor.size + interval.offset, interval.size});
-      }
-      own = std::move(next);
+    FailureOr<Intervals> own = Intervals{Interval{0, 1}};
+    for (unsigned factor : ofWhole[dim]) {
+      own = compose(*own, factors[factor], rank);
+      if (failed(own))
+        return failure();
     }
-    blocks.push_back(std::move(own));
+    blocks.push_back(std::move(*own));
   }
   return blocks;
 }

@@ -58,6 +58,9 @@ private:
 
   int64_t getNumRanks() const { return mesh.getNumRanks(); }
   void split(unsigned factor, int64_t major);
+  LogicalResult merge(ArrayRef<unsigned> several);
+  static FailureOr<Intervals> compose(const Intervals &major,
+                                      const Factor &minor, int64_t rank);
   LogicalResult reshape(ArrayRef<int64_t> shape, int64_t rank);
   LogicalResult slice(int64_t dim, AxisListAttr axes);
   LogicalResult gather(int64_t dim, const Groups &groups);

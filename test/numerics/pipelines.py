@@ -181,7 +181,7 @@ def get_benchmarks(source):
     module, x = training_peers.build()
     model = source.import_model("training_peers", module, {"x": x})
     yield source.parallelize("training_step", model, training_step.PLAN, training_step.TRAINING)
-    for name, (plan, both, overlapping) in overlap.PROGRAMS.items():
+    for name, (plan, both, overlapping, _) in overlap.PROGRAMS.items():
         for options in (both, f"{both} {overlapping}"):
             yield source.parallelize(f"overlap, {name}, {options}", model, overlap.PLANS[plan], overlap.TRAINING, options)
 
@@ -368,7 +368,7 @@ def get_lit(source):
             for key in sorted(replaced, key=len, reverse=True):
                 line = re.sub(rf"{key}\b", lambda _: str(replaced[key]), line)
             for command in line.split(" && "):
-                words = shlex.split(command.split(" | ")[0])
+                words = list(itertools.takewhile(lambda word: word != "|", shlex.split(command)))
                 if words[0] == "cd":
                     at = at / words[1]
                 elif words[0] in SETUP:
