@@ -19,8 +19,8 @@ public:
   Explainer(const Propagation &propagation, MeshOp mesh, Explanation &result)
       : propagation(propagation), functions(propagation.getFunctions()),
         mesh(mesh), meshRef(FlatSymbolRefAttr::get(mesh.getSymNameAttr())),
-        space(mesh), graph(mesh, space), planner(mesh, RedistributionOptions()),
-        result(result) {}
+        space(mesh, propagation.getOptions().redistributions),
+        graph(mesh, space), result(result) {}
 
   LogicalResult run(ArrayRef<func::FuncOp> roots, bool withChains);
 
@@ -56,7 +56,6 @@ private:
   FlatSymbolRefAttr meshRef;
   StrategySpace space;
   Graph graph;
-  RedistributionPlanner planner;
   Explanation &result;
   std::unique_ptr<Provenance> provenance;
   /// By instance: what it became, and whether it is the first that did.
@@ -154,8 +153,8 @@ static StringRef getFqn(Operation *op) {
 FailureOr<ExplainedMovement *>
 Explainer::add(Movement movement, const FlowValue &value, const void *what) {
   FailureOr<const RedistributionPlan *> plan =
-      planner.plan(movement.from, movement.to, movement.type,
-                   [&]() { return movement.op->emitError(); });
+      space.getPlanner().plan(movement.from, movement.to, movement.type,
+                              [&]() { return movement.op->emitError(); });
   if (failed(plan))
     return failure();
   if ((*plan)->getNumCollectives() == 0)

@@ -34,7 +34,8 @@ CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
                                              ShardingAttr to) {
   if (from == to)
     return {};
-  CommunicationCost cost = costs.get(from, to, value.type) * value.weight;
+  CommunicationCost cost =
+      space.getPlanner().getCost(from, to, value.type) * value.weight;
   // Even a slice is something to do.
   cost.work += 1;
   addVolume(cost);
@@ -501,6 +502,9 @@ Propagation::~Propagation() = default;
 
 LogicalResult Propagation::run(ArrayRef<func::FuncOp> roots) {
   return impl->run(roots);
+}
+const PropagationOptions &Propagation::getOptions() const {
+  return impl->options;
 }
 ArrayRef<Propagation::Function> Propagation::getFunctions() const {
   return impl->functions;

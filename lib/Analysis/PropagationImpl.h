@@ -7,7 +7,6 @@
 #include "StrategySpace.h"
 #include "tp/Analysis/MinSum.h"
 #include "tp/Analysis/Propagation.h"
-#include "tp/Analysis/Redistribution.h"
 #include <map>
 
 namespace mlir::tp {
@@ -45,14 +44,15 @@ inline unsigned getColumn(ArrayRef<unsigned> columns, unsigned tensor) {
 class Propagation::Impl {
 public:
   Impl(MeshOp mesh, PropagationOptions options)
-      : mesh(mesh), options(options), space(mesh),
+      : options(options), mesh(mesh), space(mesh, options.redistributions),
         graph(std::make_unique<Graph>(mesh, space)),
-        numRanks(mesh.getNumRanks()), costs(mesh) {}
+        numRanks(mesh.getNumRanks()) {}
 
   LogicalResult run(ArrayRef<func::FuncOp> roots);
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
                                            unsigned limit);
 
+  const PropagationOptions options;
   SmallVector<Function> functions;
   MinSum::Solution solution;
   size_t numMerged = 0;
@@ -149,7 +149,6 @@ private:
   }
 
   MeshOp mesh;
-  PropagationOptions options;
   propagation::StrategySpace space;
   std::unique_ptr<Graph> graph;
   /// What the graph has the first and last parts of alone.
@@ -178,7 +177,6 @@ private:
   /// Of a domain, by the columns and types of what flows to it.
   ListTable possibleNumbers;
   std::vector<const Domain *> possible;
-  RedistributionCosts costs;
   /// The instance that each function is made of.
   SmallVector<unsigned> instanceOf;
   /// Nodes by instance and op, once getAlternatives asks for them.

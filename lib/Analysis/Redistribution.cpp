@@ -49,19 +49,23 @@ RankedTensorType RedistributionPlan::getViewed(RankedTensorType type) const {
   return type.clone(shape);
 }
 
+/// Whether `to` is Partial only over what `from` is.
+static bool isReachable(ShardingAttr from, ShardingAttr to, MeshOp mesh) {
+  return llvm::all_of(to.getPartial(), [&](PartialAttr wanted) {
+    return mesh.getAxisSize(wanted.getAxis()) == 1 ||
+           llvm::is_contained(from.getPartial(), wanted);
+  });
+}
+
 LogicalResult
 tp::verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
                          function_ref<InFlightDiagnostic()> emitError) {
-  for (PartialAttr wanted : to.getPartial()) {
-    if (mesh.getAxisSize(wanted.getAxis()) == 1 ||
-        llvm::is_contained(from.getPartial(), wanted))
-      continue;
-    return emitError() << "can't redistribute from "
-                       << printPlacements(from, mesh) << " to "
-                       << printPlacements(to, mesh)
-                       << ": no value becomes Partial by a redistribution";
-  }
-  return success();
+  if (isReachable(from, to, mesh))
+    return success();
+  return emitError() << "can't redistribute from "
+                     << printPlacements(from, mesh) << " to "
+                     << printPlacements(to, mesh)
+                     << ": no value becomes Partial by a redistribution";
 }
 
 namespace {
@@ -594,37 +598,42 @@ RedistributionPlan Planning::run() {
   return plan;
 }
 
+//===----------------------------------------------------------------------===//
+// RedistributionPlanner
+//===----------------------------------------------------------------------===//
+
+const RedistributionPlan &
+RedistributionPlanner::getPlan(ShardingAttr from, ShardingAttr to,
+                               RankedTensorType type) {
+  auto &entry = plans[{from, to, type}];
+  if (!entry)
+    entry = std::make_unique<RedistributionPlan>(
+        Planning(mesh, from, to, type, options).run());
+  return *entry;
+}
+
 FailureOr<const RedistributionPlan *>
 RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
                             RankedTensorType type,
                             function_ref<InFlightDiagnostic()> emitError) {
   if (failed(verifyRedistribution(from, to, mesh, emitError)))
     return failure();
-  auto &entry = plans[{from, to, type}];
-  if (!entry)
-    entry = std::make_unique<RedistributionPlan>(
-        Planning(mesh, from, to, type, options).run());
-  return entry.get();
+  return &getPlan(from, to, type);
 }
 
-CommunicationCost tp::getRedistributionCost(ShardingAttr from, ShardingAttr to,
-                                            RankedTensorType type,
-                                            MeshOp mesh) {
-  return RedistributionCosts(mesh).get(from, to, type);
-}
-
-CommunicationCost RedistributionCosts::get(ShardingAttr from, ShardingAttr to,
-                                           RankedTensorType type) {
+CommunicationCost RedistributionPlanner::getCost(ShardingAttr from,
+                                                 ShardingAttr to,
+                                                 RankedTensorType type) {
   if (from == to)
     return {};
   auto [it, inserted] = costs.try_emplace({from, to, type});
   if (inserted)
-    it->second = compute(from, to, type);
+    it->second = computeCost(from, to, type);
   return it->second;
 }
 
-ArrayRef<int64_t> RedistributionCosts::getShared(int64_t size, AxisListAttr a,
-                                                 AxisListAttr b) {
+ArrayRef<int64_t>
+RedistributionPlanner::getShared(int64_t size, AxisListAttr a, AxisListAttr b) {
   auto [it, inserted] = shared.try_emplace({size, a, b});
   if (inserted)
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
@@ -633,9 +642,9 @@ ArrayRef<int64_t> RedistributionCosts::getShared(int64_t size, AxisListAttr a,
   return it->second;
 }
 
-int64_t RedistributionCosts::getTotalShared(ArrayRef<int64_t> shape,
-                                            ArrayRef<AxisListAttr> a,
-                                            ArrayRef<AxisListAttr> b) {
+int64_t RedistributionPlanner::getTotalShared(ArrayRef<int64_t> shape,
+                                              ArrayRef<AxisListAttr> a,
+                                              ArrayRef<AxisListAttr> b) {
   SmallVector<int64_t> product(mesh.getNumRanks(), 1);
   for (auto [size, inA, inB] : llvm::zip_equal(shape, a, b))
     for (auto [elements, here] :
@@ -644,111 +653,41 @@ int64_t RedistributionCosts::getTotalShared(ArrayRef<int64_t> shape,
   return std::accumulate(product.begin(), product.end(), int64_t(0));
 }
 
-CommunicationCost RedistributionCosts::compute(ShardingAttr from,
-                                               ShardingAttr to,
-                                               RankedTensorType type) {
-  from = dropUnitAxes(from, mesh);
-  to = dropUnitAxes(to, mesh);
-  SmallVector<PartialAttr> pending;
-  for (PartialAttr entry : to.getPartial())
-    if (!llvm::is_contained(from.getPartial(), entry))
-      return CommunicationCost::infinite();
-  for (PartialAttr entry : from.getPartial())
-    if (!llvm::is_contained(to.getPartial(), entry))
-      pending.push_back(entry);
-  int64_t width = type.getElementType().isIntOrIndexOrFloat()
-                      ? getElementBytes(type.getElementType())
-                      : 8;
-  MLIRContext *context = from.getContext();
-  auto uses = [&](AxisRefAttr axis) {
-    auto overlaps = [&](AxisRefAttr other) { return other.overlaps(axis); };
-    return llvm::any_of(from.getDims(), [&](AxisListAttr list) {
-      return llvm::any_of(list, overlaps);
-    });
-  };
-  auto getTotal = [&](ArrayRef<AxisListAttr> of) {
-    return getTotalShared(type.getShape(), of, of);
-  };
-  // What the target splits further is sliced, or reduced in parts: runs of axes
-  // per dimension, all slices that come first before all others.
-  struct Run {
-    size_t dim;
-    bool isScattered;
-    SmallVector<AxisRefAttr> axes;
-  };
-  SmallVector<Run> runs;
-  for (auto [index, have, want] :
-       llvm::enumerate(from.getDims(), to.getDims())) {
-    if (!have.empty() && have.getSegments() != want.getSegments())
-      continue;
-    if (have.getAxes() != want.getAxes().take_front(have.size()))
-      continue;
-    for (AxisRefAttr axis : want.getAxes().drop_front(have.size())) {
-      if (uses(axis))
-        break;
-      auto *entry = llvm::find_if(pending, [&](PartialAttr partial) {
-        return partial.getAxis() == axis;
-      });
-      bool isScattered = entry != pending.end();
-      if (isScattered)
-        pending.erase(entry);
-      else if (llvm::any_of(from.getPartial(), [&](PartialAttr partial) {
-                 return partial.getAxis().overlaps(axis);
-               }))
-        break;
-      if (runs.empty() || runs.back().dim != index ||
-          runs.back().isScattered != isScattered)
-        runs.push_back({index, isScattered, {}});
-      runs.back().axes.push_back(axis);
-    }
-  }
-  CommunicationCost cost;
-  SmallVector<AxisListAttr> dims(from.getDims());
-  auto apply = [&](const Run &run) {
-    SmallVector<AxisRefAttr> axes(dims[run.dim].getAxes());
-    axes.append(run.axes);
-    dims[run.dim] =
-        AxisListAttr::get(context, axes, to.getDims()[run.dim].getSegments());
-  };
-  auto comesFirst = [&](const Run &run) {
-    return !run.isScattered &&
-           (&run == runs.begin() || (&run - 1)->dim != run.dim);
-  };
-  for (const Run &run : runs)
-    if (comesFirst(run))
-      apply(run);
-  for (const Run &run : runs) {
-    if (comesFirst(run))
-      continue;
-    apply(run);
-    if (!run.isScattered)
-      continue;
-    // Each rank receives its block from all others of the group.
-    cost.bytes += (mesh.getAxesSize(run.axes) - 1) * getTotal(dims) * width;
-    cost.collectives += 1;
-  }
-  // One all-reduce for each kind of what is left.
-  llvm::SmallMapVector<ReductionKind, int64_t, 2> ranksByKind;
-  for (PartialAttr entry : pending)
-    ranksByKind.try_emplace(entry.getKind(), 1).first->second *=
-        mesh.getAxisSize(entry.getAxis());
-  for (auto [kind, ranks] : ranksByKind) {
-    cost.bytes += 2 * (ranks - 1) * getTotal(dims) * width / ranks;
-    cost.collectives += 1;
-  }
-  ShardingAttr reduced =
-      ShardingAttr::get(context, from.getMesh(), dims, to.getPartial());
-  if (reduced == to)
-    return cost;
-  int64_t moved = getTotal(to.getDims()) -
-                  getTotalShared(type.getShape(), dims, to.getDims());
-  cost.bytes += moved * width;
-  // Without elements, there is a collective all the same.
-  bool isSlice =
-      llvm::all_of(llvm::zip(reduced.getDims(), to.getDims()), [](auto pair) {
+/// Whether `to` only splits further what `from` splits.
+static bool isSlice(ShardingAttr from, ShardingAttr to) {
+  return llvm::all_of(
+      llvm::zip_equal(from.getDims(), to.getDims()), [](auto pair) {
         auto [have, want] = pair;
-        return have.getAxes() == want.getAxes().take_front(have.size());
+        return have.getSegments().empty() && want.getSegments().empty() &&
+               have.getAxes() == want.getAxes().take_front(have.size());
       });
-  cost.collectives += moved != 0 || (type.getNumElements() == 0 && !isSlice);
+}
+
+CommunicationCost RedistributionPlanner::computeCost(ShardingAttr from,
+                                                     ShardingAttr to,
+                                                     RankedTensorType type) {
+  if (!isReachable(from, to, mesh))
+    return CommunicationCost::infinite();
+  // Elements that aren't numbers take eight bytes.
+  if (!type.getElementType().isIntOrIndexOrFloat())
+    type = type.clone(IntegerType::get(type.getContext(), 64));
+  CommunicationCost cost;
+  bool isReduced = llvm::any_of(from.getPartial(), [&](PartialAttr entry) {
+    return !llvm::is_contained(to.getPartial(), entry) &&
+           mesh.getAxisSize(entry.getAxis()) > 1;
+  });
+  if (!isReduced && options.oneShot) {
+    // One collective moves what ranks need and don't have.
+    int64_t moved =
+        getTotalShared(type.getShape(), to.getDims(), to.getDims()) -
+        getTotalShared(type.getShape(), from.getDims(), to.getDims());
+    cost.bytes = moved * getElementBytes(type.getElementType());
+    cost.collectives = moved != 0;
+    if (moved != 0 || isSlice(from, to))
+      return cost;
+  }
+  const RedistributionPlan &plan = getPlan(from, to, type);
+  cost.bytes = plan.receivedTotal;
+  cost.collectives = plan.getNumCollectives();
   return cost;
 }

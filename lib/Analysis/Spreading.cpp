@@ -1,7 +1,6 @@
 //===- Spreading.cpp - What spreads, and the strategies that it makes -----===//
 
 #include "PropagationGraph.h"
-#include "tp/Analysis/Redistribution.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include <deque>
 
@@ -265,8 +264,8 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
         [&](Strategy &strategy) {
           ShardingAttr from = strategy.operands[0];
           strategy.results[0] = redistribute.getTarget(from);
-          strategy.cost += getRedistributionCost(from, strategy.results[0],
-                                                 redistribute.getType(), mesh);
+          strategy.cost += space.getPlanner().getCost(
+              from, strategy.results[0], redistribute.getType());
         }));
   }
   case Node::Constraint: {

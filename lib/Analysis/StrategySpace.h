@@ -11,6 +11,7 @@
 
 #include "tp/Analysis/ListTable.h"
 #include "tp/Analysis/OpClasses.h"
+#include "tp/Analysis/Redistribution.h"
 #include "tp/Analysis/Strategies.h"
 #include "llvm/ADT/BitVector.h"
 #include <bitset>
@@ -58,7 +59,13 @@ struct Spread {
 
 class StrategySpace {
 public:
-  explicit StrategySpace(MeshOp mesh) : mesh(mesh) { addSet({}); }
+  StrategySpace(MeshOp mesh, RedistributionOptions redistributions)
+      : mesh(mesh), planner(mesh, redistributions) {
+    addSet({});
+  }
+
+  /// Knows what redistributions cost.
+  RedistributionPlanner &getPlanner() { return planner; }
 
   /// The number of the op's rule; of equal rules it is the same.
   unsigned getRule(ShardingRuleOpInterface op);
@@ -141,6 +148,7 @@ private:
                       std::vector<SplitChoice> &choices);
 
   MeshOp mesh;
+  RedistributionPlanner planner;
   std::vector<Rule> rules;
   std::map<std::vector<int64_t>, unsigned> rulesByContent;
   OpClasses classes;

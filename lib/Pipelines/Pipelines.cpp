@@ -33,7 +33,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
     latencyBytes = isTraining ? 1024 : 65536;
   pm.addPass(createPropagate({options.strategy, options.forbidImplicit,
                               options.exhaustiveOps, latencyBytes,
-                              options.searchBudget}));
+                              options.searchBudget, options.oneShot,
+                              options.memory}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on each entry point is one program: what it calls is part of it.
   pm.addPass(createInlineCalls());

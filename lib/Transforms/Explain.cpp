@@ -60,7 +60,8 @@ private:
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(*model);
     if (failed(roots))
       return failure();
-    PropagationOptions options{strategy, exhaustiveOps, latencyBytes};
+    PropagationOptions options{
+        strategy, exhaustiveOps, latencyBytes, {oneShot, memory}};
     options.searchBudget = searchBudget;
     Propagation propagation(*mesh, options);
     if (failed(propagation.run(*roots)))
@@ -97,8 +98,10 @@ private:
     placed.exhaustiveOps = exhaustiveOps;
     placed.latencyBytes = latencyBytes;
     placed.searchBudget = searchBudget;
+    placed.oneShot = oneShot;
+    placed.memory = memory;
     passes.addPass(createPropagate(placed));
-    passes.addPass(createPartition());
+    passes.addPass(createPartition({oneShot, memory}));
     passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
     passes.addPass(createSymbolDCEPass());
     passes.addPass(createOptimizeCollectives());

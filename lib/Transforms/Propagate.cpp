@@ -12,7 +12,6 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "tp/Analysis/Redistribution.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
@@ -32,8 +31,9 @@ namespace {
 class FunctionWriter {
 public:
   FunctionWriter(Propagation::Function &function, MeshOp mesh,
-                 bool forbidImplicit)
-      : function(function), mesh(mesh), forbidImplicit(forbidImplicit) {}
+                 bool forbidImplicit, RedistributionPlanner &planner)
+      : function(function), mesh(mesh), forbidImplicit(forbidImplicit),
+        planner(planner) {}
 
   LogicalResult run();
 
@@ -71,6 +71,7 @@ private:
   Propagation::Function &function;
   MeshOp mesh;
   bool forbidImplicit;
+  RedistributionPlanner &planner;
   /// What nothing asks for.
   DenseSet<std::pair<Value, ShardingAttr>> implicit;
   DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
@@ -131,8 +132,8 @@ void FunctionWriter::checkImplicit(OpOperand &operand) {
     return;
   ShardingAttr from = function.shardings.lookup(operand.get());
   ShardingAttr to = function.needed.lookup(&operand);
-  CommunicationCost cost = getRedistributionCost(
-      from, to, cast<RankedTensorType>(operand.get().getType()), mesh);
+  CommunicationCost cost = planner.getCost(
+      from, to, cast<RankedTensorType>(operand.get().getType()));
   // Uses that need the same share what it takes.
   if (cost.bytes == 0 || !implicit.insert({operand.get(), to}).second)
     return;
@@ -415,11 +416,13 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(module);
     if (failed(roots))
       return signalPassFailure();
-    PropagationOptions options{strategy, exhaustiveOps, latencyBytes};
+    PropagationOptions options{
+        strategy, exhaustiveOps, latencyBytes, {oneShot, memory}};
     options.searchBudget = searchBudget;
     Propagation propagation(*mesh, options);
+    RedistributionPlanner planner(*mesh, options.redistributions);
     if (failed(propagation.run(*roots)) ||
-        failed(write(propagation.takeFunctions(), *mesh)))
+        failed(write(propagation.takeFunctions(), *mesh, planner)))
       return signalPassFailure();
     CommunicationCost least = propagation.getLowerBound();
     CommunicationCost gap = propagation.getCost() - least;
@@ -433,7 +436,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
   }
 
   LogicalResult write(SmallVector<Propagation::Function> functions,
-                      MeshOp mesh) {
+                      MeshOp mesh, RedistributionPlanner &planner) {
     // Calls with other placements call a copy.
     SymbolTable symbols(getOperation());
     DenseMap<Operation *, Operation *> last;
@@ -456,8 +459,8 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
         cast<CallOpInterface>(call).setCalleeFromCallable(
             FlatSymbolRefAttr::get(target.getSymNameAttr()));
       }
-      isWritten &=
-          succeeded(FunctionWriter(function, mesh, forbidImplicit).run());
+      isWritten &= succeeded(
+          FunctionWriter(function, mesh, forbidImplicit, planner).run());
     }
     return success(isWritten);
   }

@@ -46,8 +46,8 @@ CommunicationCost withoutWork(CommunicationCost cost) {
 /// The communication that moving a value costs.
 CommunicationCost getMoveCost(ShardingAttr from, ShardingAttr to,
                               RankedTensorType type, bool isParameter,
-                              MeshOp mesh) {
-  CommunicationCost cost = getRedistributionCost(from, to, type, mesh);
+                              RedistributionPlanner &planner, MeshOp mesh) {
+  CommunicationCost cost = planner.getCost(from, to, type);
   if (cost.isInfinite())
     return cost;
   cost.volume =
@@ -98,7 +98,8 @@ int64_t getWidth(Operation *op) {
 /// All ways to run the nodes of a program, and the cheapest of them together.
 class Search {
 public:
-  explicit Search(MeshOp mesh) : mesh(mesh), space(mesh), graph(mesh, space) {}
+  Search(MeshOp mesh, RedistributionOptions redistributions)
+      : mesh(mesh), space(mesh, redistributions), graph(mesh, space) {}
 
   LogicalResult read(func::FuncOp function);
 
@@ -263,7 +264,7 @@ const CommunicationCost &Search::getMove(unsigned value, unsigned from,
   if (inserted)
     it->second =
         getMoveCost(placements[from], placements[to], graph.values[value].type,
-                    graph.values[value].isParameter, mesh);
+                    graph.values[value].isParameter, space.getPlanner(), mesh);
   return it->second;
 }
 
@@ -361,7 +362,10 @@ protected:
   }
 
   /// The communication of a program with a placement for every value.
-  static FailureOr<CommunicationCost> countCost(ModuleOp module);
+  static FailureOr<CommunicationCost>
+  countCost(ModuleOp module, RedistributionOptions redistributions);
+  /// The bytes that all ranks receive in a partitioned program.
+  static int64_t countReceived(ModuleOp module);
 
   static std::string print(ModuleOp module) {
     std::string text;
@@ -372,8 +376,11 @@ protected:
   MLIRContext context;
 };
 
-FailureOr<CommunicationCost> PropagationTest::countCost(ModuleOp module) {
+FailureOr<CommunicationCost>
+PropagationTest::countCost(ModuleOp module,
+                           RedistributionOptions redistributions) {
   MeshOp mesh = getMesh(module);
+  RedistributionPlanner planner(mesh, redistributions);
   func::FuncOp function = getMain(module);
   DenseMap<Value, ShardingAttr> placed;
   for (BlockArgument argument : function.getArguments())
@@ -384,7 +391,7 @@ FailureOr<CommunicationCost> PropagationTest::countCost(ModuleOp module) {
       placed[move.getResult()] = move.getSharding();
       sum += getMoveCost(placed.lookup(move.getInput()), move.getSharding(),
                          cast<RankedTensorType>(move.getType()),
-                         /*isParameter=*/false, mesh);
+                         /*isParameter=*/false, planner, mesh);
       continue;
     }
     auto shardings = getResultShardings(&op);
@@ -400,6 +407,15 @@ FailureOr<CommunicationCost> PropagationTest::countCost(ModuleOp module) {
     sum += getOwnCost(rule.getShardingRule(), *split, getWidth(&op));
   }
   return sum;
+}
+
+int64_t PropagationTest::countReceived(ModuleOp module) {
+  MeshOp mesh = getMesh(module);
+  int64_t bytes = 0;
+  module.walk([&](CollectiveOpInterface collective) {
+    bytes += llvm::sum_of(getReceivedBytesByRank(collective, mesh));
+  });
+  return bytes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -431,6 +447,8 @@ TEST_P(RandomPropagation, IsOptimal) {
     MeshOp mesh = getMesh(*module);
     PropagationOptions options;
     options.latencyBytes = kLatencyBytes;
+    options.redistributions.oneShot = i % 4 != 1;
+    options.redistributions.memory = i % 8 == 2;
     auto propagate = [&](const PropagationOptions &options) {
       auto propagation = std::make_unique<Propagation>(mesh, options);
       EXPECT_TRUE(succeeded(propagation->run({getMain(*module)})));
@@ -441,7 +459,7 @@ TEST_P(RandomPropagation, IsOptimal) {
     bool isExact = cost == optimal->getLowerBound();
     numInexact += !isExact;
 
-    Search search(mesh);
+    Search search(mesh, options.redistributions);
     ASSERT_TRUE(succeeded(search.read(getMain(*module))));
     switch (search.run(withoutWork(cost))) {
     case Search::Outcome::TooLarge:
@@ -482,8 +500,10 @@ TEST_P(RandomPropagation, IsOptimal) {
     unsigned numMoves = countMoves();
     PropagateOptions passOptions;
     passOptions.latencyBytes = kLatencyBytes;
+    passOptions.oneShot = options.redistributions.oneShot;
+    passOptions.memory = options.redistributions.memory;
     ASSERT_TRUE(succeeded(run(*module, createPropagate(passOptions))));
-    auto counted = countCost(*module);
+    auto counted = countCost(*module, options.redistributions);
     ASSERT_TRUE(succeeded(counted));
     CommunicationCost communication = withoutWork(cost);
     communication.parameterBytes = 0;
@@ -493,11 +513,16 @@ TEST_P(RandomPropagation, IsOptimal) {
           << ::print(*counted) << " in the IR, " << ::print(cost) << "\n"
           << print(*module);
 
-    // A second run finds nothing to do, and partitioning no fault.
+    // A second run finds nothing to do, and what partitioning makes of it
+    // receives what was counted.
     std::string once = print(*module);
     ASSERT_TRUE(succeeded(run(*module, createPropagate(passOptions))));
     EXPECT_EQ(print(*module), once);
-    ASSERT_TRUE(succeeded(run(*module, createPartition())));
+    PartitionOptions partitionOptions;
+    partitionOptions.oneShot = options.redistributions.oneShot;
+    partitionOptions.memory = options.redistributions.memory;
+    ASSERT_TRUE(succeeded(run(*module, createPartition(partitionOptions))));
+    EXPECT_EQ(countReceived(*module), counted->bytes) << once;
     if (HasFailure())
       return;
   }
@@ -650,7 +675,7 @@ TEST_P(RandomPropagation, MergesPartsThatRepeat) {
     passOptions.latencyBytes = kLatencyBytes;
     passOptions.exhaustiveOps = options.exhaustiveOps;
     ASSERT_TRUE(succeeded(run(*module, createPropagate(passOptions))));
-    auto counted = countCost(*module);
+    auto counted = countCost(*module, {});
     ASSERT_TRUE(succeeded(counted));
     CommunicationCost communication = withoutWork(cost);
     communication.parameterBytes = 0;

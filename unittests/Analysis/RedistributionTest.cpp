@@ -887,37 +887,47 @@ TEST_F(Redistribution, CostOverOneMeshDimension) {
   for (auto &row : table) {
     SCOPED_TRACE(std::string(row.from) + " to " + row.to);
     CommunicationCost cost =
-        getRedistributionCost(parse(row.from), parse(row.to), type, mesh);
+        RedistributionPlanner(mesh, {})
+            .getCost(parse(row.from), parse(row.to), type);
     EXPECT_FALSE(cost.isInfinite());
     EXPECT_EQ(cost.bytes, row.bytes);
     EXPECT_EQ(cost.collectives, row.collectives);
   }
 }
 
-/// The cost by which placements are chosen is that of a plan: never less than
-/// the best one, and finite where there is one.
-TEST_F(Redistribution, CostIsThatOfAPlan) {
-  setMesh("a = 2, b = 2");
-  auto placements = getPlacements(2, getAxes());
-  for (SmallVector<int64_t> shape : {SmallVector<int64_t>{4, 8}, {5, 3}}) {
-    auto type = RankedTensorType::get(shape, Float32Type::get(&context));
-    RedistributionPlanner planner(mesh, {});
-    for (ShardingAttr from : placements)
-      for (ShardingAttr to : placements) {
-        CommunicationCost cost = getRedistributionCost(from, to, type, mesh);
-        ScopedDiagnosticHandler ignore(&context,
-                                       [](Diagnostic &) { return success(); });
-        auto plan = planner.plan(from, to, type, [&]() {
-          return emitError(UnknownLoc::get(&context));
-        });
-        ASSERT_EQ(cost.isInfinite(), failed(plan));
-        if (failed(plan))
-          continue;
-        ASSERT_GE(cost.bytes, (*plan)->receivedTotal)
-            << printPlacements(from, mesh) << " to "
-            << printPlacements(to, mesh);
+/// The cost by which placements are chosen is that of the plan, and infinite
+/// where there is none.
+TEST_F(Redistribution, CostIsThatOfThePlan) {
+  ScopedDiagnosticHandler ignore(&context,
+                                 [](Diagnostic &) { return success(); });
+  for (const char *axes : {"a = 2, b = 2", "a = 4, b = 2", "a = 3, b = 2"})
+    for (bool oneShot : {true, false})
+      for (bool memory : {true, false}) {
+        setMesh(axes);
+        auto placements = getPlacements(2, getAxes());
+        placements.push_back(parse("[{a | 2, 2}, {}]"));
+        placements.push_back(parse("[{}, {b, a}], partial = {}"));
+        for (SmallVector<int64_t> shape :
+             {SmallVector<int64_t>{4, 8}, {4, 3}, {4, 0}}) {
+          auto type = RankedTensorType::get(shape, Float32Type::get(&context));
+          RedistributionPlanner planner(mesh, {oneShot, memory});
+          for (ShardingAttr from : placements)
+            for (ShardingAttr to : placements) {
+              CommunicationCost cost = planner.getCost(from, to, type);
+              auto plan = planner.plan(from, to, type, [&]() {
+                return emitError(UnknownLoc::get(&context));
+              });
+              ASSERT_EQ(cost.isInfinite(), failed(plan));
+              if (failed(plan))
+                continue;
+              SCOPED_TRACE(std::string(axes) + ": " +
+                           printPlacements(from, mesh) + " to " +
+                           printPlacements(to, mesh));
+              ASSERT_EQ(cost.bytes, (*plan)->receivedTotal);
+              ASSERT_EQ(cost.collectives, (*plan)->getNumCollectives());
+            }
+        }
       }
-  }
 }
 
 } // namespace

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Analysis/CommunicationCost.h"
+#include "tp/Analysis/Redistribution.h"
 #include "tp/Dialect/TP/TP.h"
 #include <memory>
 
@@ -35,6 +36,9 @@ struct PropagationOptions {
   /// The bytes that a rank could receive in the time that a collective takes to
   /// begin.
   int64_t latencyBytes = 64 * 1024;
+  /// How redistributions are going to be planned: what each costs is what its
+  /// plan does.
+  RedistributionOptions redistributions = {};
   /// The largest table of the exact search.
   size_t maxEntries = size_t(1) << 20;
   /// Whether parts that a function repeats, as the layers of a model, are
@@ -74,6 +78,7 @@ public:
   /// Decides for `roots` and all that they call. Emits what is wrong.
   LogicalResult run(ArrayRef<func::FuncOp> roots);
 
+  const PropagationOptions &getOptions() const;
   /// The roots first; calls with equal placements share one function.
   ArrayRef<Function> getFunctions() const;
   /// The same, for good.

@@ -88,7 +88,8 @@ struct RedistributionPlan {
   RankedTensorType getViewed(RankedTensorType type) const;
 };
 
-/// Plans redistributions over one mesh, each distinct one once.
+/// Plans redistributions over one mesh, and prices them, each distinct one
+/// once.
 class RedistributionPlanner {
 public:
   RedistributionPlanner(MeshOp mesh, RedistributionOptions options)
@@ -104,40 +105,18 @@ public:
   plan(ShardingAttr from, ShardingAttr to, RankedTensorType type,
        function_ref<InFlightDiagnostic()> emitError);
 
-private:
-  MeshOp mesh;
-  RedistributionOptions options;
-  DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>,
-           std::unique_ptr<RedistributionPlan>>
-      plans;
-};
-
-/// Whether a value placed as `from` can be placed as `to`; if not, the reason
-/// goes to `emitError`.
-LogicalResult
-verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
-                     function_ref<InFlightDiagnostic()> emitError);
-
-/// What placing a tensor of `type` from `from` to `to` costs, for choosing
-/// among placements: the bytes that all ranks receive and the number of
-/// collectives. Each Partial is reduced where the target is split, or
-/// everywhere; what else differs moves in one exchange. Equal to the plan's
-/// cost but where that finds something cheaper; infinite where `to` can't be
-/// reached.
-CommunicationCost getRedistributionCost(ShardingAttr from, ShardingAttr to,
-                                        RankedTensorType type, MeshOp mesh);
-
-/// The same for many placements over one mesh, each computed once.
-class RedistributionCosts {
-public:
-  explicit RedistributionCosts(MeshOp mesh) : mesh(mesh) {}
-
-  CommunicationCost get(ShardingAttr from, ShardingAttr to,
-                        RankedTensorType type);
-
-private:
-  CommunicationCost compute(ShardingAttr from, ShardingAttr to,
+  /// What that plan costs: the bytes that all ranks receive and the number of
+  /// collectives; infinite where there is no plan.
+  CommunicationCost getCost(ShardingAttr from, ShardingAttr to,
                             RankedTensorType type);
+
+private:
+  using Key = std::tuple<ShardingAttr, ShardingAttr, Type>;
+
+  const RedistributionPlan &getPlan(ShardingAttr from, ShardingAttr to,
+                                    RankedTensorType type);
+  CommunicationCost computeCost(ShardingAttr from, ShardingAttr to,
+                                RankedTensorType type);
   /// How many elements ranks have in their blocks by `a` and by `b`, summed
   /// over the ranks.
   int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
@@ -146,12 +125,19 @@ private:
   ArrayRef<int64_t> getShared(int64_t size, AxisListAttr a, AxisListAttr b);
 
   MeshOp mesh;
-  DenseMap<std::tuple<ShardingAttr, ShardingAttr, Type>, CommunicationCost>
-      costs;
+  RedistributionOptions options;
+  DenseMap<Key, std::unique_ptr<RedistributionPlan>> plans;
+  DenseMap<Key, CommunicationCost> costs;
   DenseMap<std::tuple<int64_t, AxisListAttr, AxisListAttr>,
            SmallVector<int64_t, 0>>
       shared;
 };
+
+/// Whether a value placed as `from` can be placed as `to`; if not, the reason
+/// goes to `emitError`.
+LogicalResult
+verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
+                     function_ref<InFlightDiagnostic()> emitError);
 
 } // namespace mlir::tp
 

@@ -221,6 +221,8 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
            "What a collective costs beside the bytes that it moves, as bytes that a rank could have received">,
     Option<"searchBudget", "search-budget", "uint64_t", "500000000",
            "How many costs of moves are looked at where a program is entangled">,
+    Option<"oneShot", "one-shot", "bool", "true", "As of tp-partition, whose plans are what redistributions cost">,
+    Option<"memory", "memory", "bool", "false", "As of tp-partition, likewise">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Functions copied for calls with other placements">,
@@ -277,6 +279,9 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
            "As of tp-propagate: what a collective costs beside the bytes that it moves, in bytes">,
     Option<"searchBudget", "search-budget", "uint64_t", "500000000",
            "As of tp-propagate: how many costs of moves are looked at where a program is entangled">,
+    Option<"oneShot", "one-shot", "bool", "true", "As of tp-partition: whether one exchange may stand for several collectives">,
+    Option<"memory", "memory", "bool", "false",
+           "As of tp-partition: whether no block on the way of a redistribution may be larger than those it leads between">,
   ];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
