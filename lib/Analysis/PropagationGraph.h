@@ -167,6 +167,9 @@ private:
   bool spreadNode(const Node &node, int64_t priority,
                   SmallVectorImpl<unsigned> &changed);
   void findBehindBarriers();
+  /// Whether the operands of `node` may be Partial where `choice` passes one
+  /// on: what is fixed otherwise isn't.
+  bool mayBeGiven(const Node &node, const SplitChoice &choice) const;
   const Domain *getAnyDomain(const Node &node, bool isExhaustive,
                              int64_t priority, const Strategy *before) const;
 

@@ -260,10 +260,21 @@ static int64_t getNumCollectives(ArrayRef<Move> moves) {
 int64_t Planning::getMaxReductions() const {
   llvm::SmallSetVector<std::pair<ReductionKind, int64_t>, 4> reductions;
   int64_t moving = 0;
-  for (PartialAttr entry : from.getPartial())
-    if (!llvm::is_contained(target.getPartial(), entry))
-      reductions.insert({entry.getKind(),
-                         target.getShardedDim(entry.getAxis()).value_or(-1)});
+  MeshOp mesh = this->mesh; // an op's accessors aren't const
+  for (PartialAttr entry : from.getPartial()) {
+    if (llvm::is_contained(target.getPartial(), entry))
+      continue;
+    // Parts of it may go to several places, or to none.
+    int64_t scattered = 1;
+    for (auto [dim, axes] : llvm::enumerate(target.getDims()))
+      for (AxisRefAttr axis : axes)
+        if (axis.overlaps(entry.getAxis())) {
+          reductions.insert({entry.getKind(), static_cast<int64_t>(dim)});
+          scattered *= mesh.getAxisSize(axis);
+        }
+    if (scattered < mesh.getAxisSize(entry.getAxis()))
+      reductions.insert({entry.getKind(), -1});
+  }
   for (auto [dim, axes] : llvm::enumerate(from.getDims()))
     for (AxisRefAttr axis : axes)
       moving += target.getShardedDim(axis) != static_cast<int64_t>(dim);

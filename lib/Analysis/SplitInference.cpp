@@ -175,10 +175,11 @@ static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
                          ArrayRef<TensorFactors> tensors) {
     for (auto [sharding, tensor] : llvm::zip(shardings, tensors))
       for (auto [list, dim] : llvm::zip(sharding.getDims(), tensor))
-        for (AxisRefAttr axis : list) {
+        for (auto [place, axis] : llvm::enumerate(list)) {
           SmallVector<AxisRefAttr> parts;
-          if (axis.isWhole())
-            collectParts(rule, dim, mesh, axis, parts);
+          collectParts(rule, dim, mesh, axis,
+                       mesh.getAxesSize(list.getAxes().take_front(place)),
+                       parts);
           for (AxisRefAttr part : parts)
             cuts[axis.getName()].insert(part.getPreSize());
         }

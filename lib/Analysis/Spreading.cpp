@@ -11,6 +11,9 @@ using namespace mlir::tp::propagation;
 /// An op with more strategies than so many considers only those that spread to
 /// it.
 constexpr size_t kMaxExhaustive = 512;
+/// The same of strategies in which mesh dimensions nest in any order, or split
+/// by parts: what is between their placements takes long to plan.
+constexpr size_t kMaxNested = 128;
 
 //===----------------------------------------------------------------------===//
 // Spreading
@@ -219,6 +222,22 @@ const Domain *Graph::getDomain(const Node &node, bool isExhaustive,
   return keepBatch(node, getAnyDomain(node, isExhaustive, priority, before));
 }
 
+bool Graph::mayBeGiven(const Node &node, const SplitChoice &choice) const {
+  if (!choice.isLinear)
+    return true;
+  auto isWhole = [&](unsigned operand) {
+    if (operand >= node.operands.size() || node.operands[operand] == kNoValue)
+      return false;
+    const Node &source = nodes[values[node.operands[operand]].node];
+    return source.kind == Node::Fixed && source.gives &&
+           llvm::none_of(source.gives.getPartial(), [&](PartialAttr partial) {
+             return partial.getAxis().overlaps(choice.axis);
+           });
+  };
+  return llvm::none_of(space.getRule(node.rule).linearSets[choice.index],
+                       isWhole);
+}
+
 const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
                                   int64_t priority,
                                   const Strategy *before) const {
@@ -298,19 +317,40 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
   if (!isExhaustive)
     return space.getDomain(node.rule, withBefore(getSpread(node).choices),
                            before, extendsBefore);
-  // All splits over the mesh dimensions in use, also where none of them spread
-  // to: what can't stay split as it is may be split otherwise.
+  // All splits over all mesh dimensions, also where none of them spread to: what
+  // can't stay split as it is may be split otherwise. Then nested in any order,
+  // and over the parts of them that the program mentions, unless these are too
+  // many.
   std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
   auto it = behindBarriers.find(&node - nodes.data());
-  for (const SplitChoice &choice : space.getAllChoices(node.rule))
-    if (!llvm::is_contained(choices, choice) &&
-        (it == behindBarriers.end() || space.isAbout(it->second, choice.axis)))
-      choices.push_back(choice);
-  keepBatch(node, choices);
-  const Domain *domain =
-      space.getDomain(node.rule, choices, before, extendsBefore);
-  if (domain->strategies.size() <= kMaxExhaustive)
-    return domain;
+  const Domain *largest = nullptr;
+  // What a program takes and gives isn't split by what it doesn't mention.
+  bool isEnd = !node.op && (node.operands.empty() || node.results.empty());
+  auto add = [&](const std::vector<SplitChoice> &more) {
+    for (const SplitChoice &choice : more)
+      if (!llvm::is_contained(choices, choice) && mayBeGiven(node, choice) &&
+          (!isEnd || space.isInUse(choice.axis)) &&
+          (it == behindBarriers.end() ||
+           space.isAbout(it->second, choice.axis)))
+        choices.push_back(choice);
+  };
+  auto enlarge = [&](bool reorders) {
+    std::vector<SplitChoice> kept = choices;
+    keepBatch(node, kept);
+    const Domain *domain =
+        space.getDomain(node.rule, kept, before, extendsBefore, {}, reorders,
+                        reorders ? kMaxNested : kMaxExhaustive);
+    if (!domain->strategies.empty())
+      largest = domain;
+    return !domain->strategies.empty();
+  };
+  add(space.getAllChoices(node.rule));
+  if (enlarge(/*reorders=*/false) && enlarge(/*reorders=*/true)) {
+    add(space.getPartChoices(node.rule));
+    enlarge(/*reorders=*/true);
+  }
+  if (largest)
+    return largest;
   return space.getDomain(node.rule, withBefore(getSpread(node).choices), before,
                          extendsBefore);
 }

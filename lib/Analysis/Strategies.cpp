@@ -21,26 +21,48 @@ bool Strategy::extends(const Strategy &other) const {
 }
 
 void tp::collectParts(const ShardingRule &rule, ArrayRef<unsigned> dim,
-                      MeshOp mesh, AxisRefAttr axis,
+                      MeshOp mesh, AxisRefAttr axis, int64_t before,
                       SmallVectorImpl<AxisRefAttr> &parts) {
   if (dim.size() < 2)
     return;
-  int64_t size = mesh.getAxisSize(axis);
-  int64_t common = std::gcd(rule.factors[dim.front()].size, size);
-  if (common == 1 || common == size)
-    return;
   MLIRContext *context = mesh.getContext();
-  parts.push_back(AxisRefAttr::get(context, axis.getName(), 1, common));
-  parts.push_back(
-      AxisRefAttr::get(context, axis.getName(), common, size / common));
+  int64_t pre = axis.isWhole() ? 1 : axis.getPreSize();
+  int64_t rest = mesh.getAxisSize(axis);
+  SmallVector<AxisRefAttr> found;
+  auto add = [&](int64_t size) {
+    found.push_back(AxisRefAttr::get(context, axis.getName(), pre, size));
+    pre *= size;
+    rest /= size;
+  };
+  for (unsigned factor : dim) {
+    int64_t size = rule.factors[factor].size;
+    if (before % size == 0) {
+      before /= size;
+      continue;
+    }
+    if (size % before != 0)
+      return;
+    int64_t room = size / before, common = std::gcd(room, rest);
+    before = 1;
+    if (common == rest || common == 1)
+      break;
+    add(common);
+    if (common != room)
+      break;
+  }
+  if (found.empty())
+    return;
+  add(rest);
+  llvm::append_range(parts, found);
 }
 
 namespace {
 class Enumerator {
 public:
   Enumerator(const ShardingRule &rule, MeshOp mesh,
-             ArrayRef<SplitChoice> choices, int64_t width, bool anyOrder)
-      : rule(rule), mesh(mesh), width(width), anyOrder(anyOrder) {
+             ArrayRef<SplitChoice> choices, int64_t width, bool anyOrder,
+             size_t limit)
+      : rule(rule), mesh(mesh), width(width), anyOrder(anyOrder), limit(limit) {
     for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
       auto &own = byAxis.emplace_back();
       for (const SplitChoice &choice : choices)
@@ -55,6 +77,13 @@ public:
 
   std::vector<Strategy> run() {
     enumerate(0, 0, getReplicatedSplit(rule, mesh));
+    // Of equal cost, the mesh's order wins.
+    if (anyOrder) {
+      reorders = true;
+      enumerate(0, 0, getReplicatedSplit(rule, mesh));
+    }
+    if (strategies.size() > limit)
+      strategies.clear();
     return std::move(strategies);
   }
 
@@ -63,13 +92,18 @@ private:
   /// `first` on, or several on parts of it.
   void enumerate(size_t axis, size_t first, const OpSplit &split);
   std::optional<OpSplit> apply(const SplitChoice &choice, OpSplit split);
-  void add(const OpSplit &split);
+  /// Adds `split` with the axes of the factors from `factor` on in all orders.
+  void addOrders(unsigned factor, const OpSplit &split);
+  void add(OpSplit split);
   CommunicationCost getOwnCost(const OpSplit &split);
 
   const ShardingRule &rule;
   MeshOp mesh;
   int64_t width;
   bool anyOrder;
+  /// Whether all orders are tried by now.
+  bool reorders = false;
+  size_t limit;
   SmallVector<SmallVector<const SplitChoice *>> byAxis;
   std::vector<Strategy> strategies;
   std::set<SmallVector<const void *, 8>> seen;
@@ -77,8 +111,10 @@ private:
 } // namespace
 
 void Enumerator::enumerate(size_t axis, size_t first, const OpSplit &split) {
+  if (strategies.size() > limit)
+    return;
   if (axis == byAxis.size())
-    return add(split);
+    return reorders ? addOrders(0, split) : add(split);
   // Of equal cost, the first wins: what leaves the mesh dimension unused is
   // last.
   ArrayRef<const SplitChoice *> own = byAxis[axis];
@@ -123,41 +159,35 @@ std::optional<OpSplit> Enumerator::apply(const SplitChoice &choice,
   return split;
 }
 
-void Enumerator::add(const OpSplit &given) {
-  // All orders of the axes of the first factor that has several; further ones
-  // nest as the mesh has them.
-  SmallVector<OpSplit> orders = {given};
-  if (anyOrder)
-    for (auto [factor, axes] : llvm::enumerate(given.factorAxes)) {
-      if (axes.size() < 2)
-        continue;
-      SmallVector<unsigned> order =
-          llvm::to_vector(llvm::seq<unsigned>(0, axes.size()));
-      while (std::next_permutation(order.begin(), order.end())) {
-        OpSplit other = given;
-        for (auto [place, from] : llvm::enumerate(order))
-          other.factorAxes[factor][place] = axes[from];
-        orders.push_back(std::move(other));
-      }
-      break;
-    }
-  for (OpSplit &split : orders) {
-    Strategy strategy;
-    SmallVector<const void *, 8> key;
-    for (size_t i = 0; i < rule.operands.size(); ++i) {
-      strategy.operands.push_back(getOperandSharding(rule, split, i));
-      key.push_back(strategy.operands.back().getAsOpaquePointer());
-    }
-    for (size_t i = 0; i < rule.results.size(); ++i) {
-      strategy.results.push_back(getResultSharding(rule, split, i));
-      key.push_back(strategy.results.back().getAsOpaquePointer());
-    }
-    if (llvm::is_contained(key, nullptr) || !seen.insert(key).second)
-      continue;
-    strategy.cost = getOwnCost(split);
-    strategy.split = std::move(split);
-    strategies.push_back(std::move(strategy));
+void Enumerator::addOrders(unsigned factor, const OpSplit &split) {
+  if (factor == split.factorAxes.size())
+    return add(split);
+  ArrayRef<AxisRefAttr> axes = split.factorAxes[factor];
+  auto order = llvm::to_vector(llvm::seq<unsigned>(0, axes.size()));
+  do {
+    OpSplit other = split;
+    for (auto [place, from] : llvm::enumerate(order))
+      other.factorAxes[factor][place] = axes[from];
+    addOrders(factor + 1, other);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+void Enumerator::add(OpSplit split) {
+  Strategy strategy;
+  SmallVector<const void *, 8> key;
+  for (size_t i = 0; i < rule.operands.size(); ++i) {
+    strategy.operands.push_back(getOperandSharding(rule, split, i));
+    key.push_back(strategy.operands.back().getAsOpaquePointer());
   }
+  for (size_t i = 0; i < rule.results.size(); ++i) {
+    strategy.results.push_back(getResultSharding(rule, split, i));
+    key.push_back(strategy.results.back().getAsOpaquePointer());
+  }
+  if (llvm::is_contained(key, nullptr) || !seen.insert(key).second)
+    return;
+  strategy.cost = getOwnCost(split);
+  strategy.split = std::move(split);
+  strategies.push_back(std::move(strategy));
 }
 
 /// Elements that a rank computes, and what the partition hook reduces along
@@ -194,6 +224,7 @@ CommunicationCost Enumerator::getOwnCost(const OpSplit &split) {
 std::vector<Strategy> tp::enumerateStrategies(const ShardingRule &rule,
                                               MeshOp mesh,
                                               ArrayRef<SplitChoice> choices,
-                                              int64_t width, bool anyOrder) {
-  return Enumerator(rule, mesh, choices, width, anyOrder).run();
+                                              int64_t width, bool anyOrder,
+                                              size_t limit) {
+  return Enumerator(rule, mesh, choices, width, anyOrder, limit).run();
 }

@@ -5,6 +5,9 @@
 #include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+#include <set>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -130,9 +133,6 @@ unsigned StrategySpace::getState(const State &state) {
   if (!inserted)
     return it->second;
   states.push_back(state);
-  auto whole = AxisRefAttr::get(mesh.getContext(), state.axis.getName());
-  if (!llvm::is_contained(axes, whole))
-    axes.push_back(whole);
   return it->second;
 }
 
@@ -156,6 +156,19 @@ StateSetId StrategySpace::unite(StateSetId a, StateSetId b) {
 }
 
 StateSetId StrategySpace::getStates(ShardingAttr sharding) {
+  auto mention = [&](AxisRefAttr axis) {
+    if (!axis.isWhole() && mesh.getAxisSize(axis) > 1 &&
+        !llvm::is_contained(mentionedParts, axis))
+      mentionedParts.push_back(axis);
+  };
+  for (AxisListAttr list : sharding.getDims())
+    llvm::for_each(list, mention);
+  for (PartialAttr partial : sharding.getPartial())
+    mention(partial.getAxis());
+  return addStates(sharding);
+}
+
+StateSetId StrategySpace::addStates(ShardingAttr sharding) {
   if (auto it = statesOf.find(sharding); it != statesOf.end())
     return it->second;
   StateSet set;
@@ -167,13 +180,15 @@ StateSetId StrategySpace::getStates(ShardingAttr sharding) {
       set.set(id);
   };
   for (auto [dim, list] : llvm::enumerate(sharding.getDims())) {
-    std::optional<unsigned> before;
+    std::optional<std::pair<unsigned, int64_t>> before;
     for (AxisRefAttr axis : list) {
       add({axis, std::nullopt, static_cast<unsigned>(dim),
            SmallVector<int64_t, 0>(list.getSegments())});
-      unsigned index = *mesh.getAxisIndex(axis.getName());
-      anyOrder |= before && index < *before;
-      before = index;
+      std::pair<unsigned, int64_t> place = {
+          *mesh.getAxisIndex(axis.getName()),
+          axis.isWhole() ? 1 : axis.getPreSize()};
+      anyOrder |= before && place < *before;
+      before = place;
     }
   }
   for (PartialAttr partial : sharding.getPartial())
@@ -219,9 +234,37 @@ static bool hasSegments(const ShardingRule &rule) {
   return !rule.windows.empty();
 }
 
+SmallVector<AxisRefAttr> StrategySpace::getParts(const ShardingRule &rule,
+                                                 ArrayRef<unsigned> dim,
+                                                 const State &state,
+                                                 StateSetId own) {
+  SmallVector<AxisRefAttr> parts;
+  if (dim.size() < 2)
+    return parts;
+  // What may be major to it: any of the others, each as it is.
+  llvm::SmallSetVector<int64_t, 8> before;
+  before.insert(1);
+  for (auto [id, other] : llvm::enumerate(states))
+    if (id < kMaxStates && sets[own].test(id) && !other.partial &&
+        other.dim == state.dim && !other.axis.overlaps(state.axis)) {
+      int64_t size = mesh.getAxisSize(other.axis);
+      for (int64_t blocks : SmallVector<int64_t>(before.getArrayRef()))
+        before.insert(blocks * size);
+    }
+  for (int64_t blocks : before) {
+    SmallVector<AxisRefAttr> here;
+    collectParts(rule, dim, mesh, state.axis, blocks, here);
+    for (AxisRefAttr part : here)
+      if (!llvm::is_contained(parts, part))
+        parts.push_back(part);
+  }
+  return parts;
+}
+
 /// The choices by which an op takes part in `state` of one of its tensors.
 void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
                                    unsigned tensor, const State &state,
+                                   StateSetId own,
                                    ArrayRef<StateSetId> operands,
                                    std::vector<SplitChoice> &choices) {
   if (state.partial) {
@@ -285,10 +328,7 @@ void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
                           llvm::to_vector_of<int64_t, 0>(segments)});
     // Where the mesh dimension doesn't divide the major factor of a product,
     // parts of it split the factors each on its own.
-    SmallVector<AxisRefAttr> parts;
-    if (state.axis.isWhole())
-      collectParts(rule, dim, mesh, state.axis, parts);
-    for (AxisRefAttr part : parts)
+    for (AxisRefAttr part : getParts(rule, dim, state, own))
       addChoice(choices, {part, false, factor, {}});
     if (!state.axis.isWhole())
       addChoice(choices,
@@ -333,7 +373,7 @@ const Spread &StrategySpace::spread(ArrayRef<Word> list, size_t numOperands) {
            ++id)
         if (sets[set].test(id)) {
           State state = states[id];
-          collectChoices(rule, isResult, tensor, state, operands,
+          collectChoices(rule, isResult, tensor, state, set, operands,
                          result.choices);
         }
   };
@@ -372,7 +412,7 @@ ArrayRef<StateSetId> StrategySpace::getEffect(unsigned ruleId,
     split.factorAxes[choice.index].push_back(choice.axis);
   }
   auto add = [&](ShardingAttr sharding) {
-    effect.push_back(sharding ? getStates(sharding) : 0);
+    effect.push_back(sharding ? addStates(sharding) : 0);
   };
   if (isValid) {
     for (size_t i = 0; i < rule.operands.size(); ++i)
@@ -384,11 +424,9 @@ ArrayRef<StateSetId> StrategySpace::getEffect(unsigned ruleId,
   return effects.back().second;
 }
 
-const std::vector<SplitChoice> &StrategySpace::getAllChoices(unsigned ruleId) {
-  Rule &entry = rules[ruleId];
-  if (entry.allChoices)
-    return *entry.allChoices;
-  const ShardingRule &rule = *entry.rule;
+std::vector<SplitChoice>
+StrategySpace::getChoices(unsigned ruleId, ArrayRef<AxisRefAttr> axes) const {
+  const ShardingRule &rule = *rules[ruleId].rule;
   std::vector<SplitChoice> choices;
   for (AxisRefAttr axis : axes) {
     for (unsigned set = 0; set + rule.numOnce < rule.linearSets.size(); ++set)
@@ -397,8 +435,48 @@ const std::vector<SplitChoice> &StrategySpace::getAllChoices(unsigned ruleId) {
       if (rule.factors[factor].kind != FactorKind::Whole)
         choices.push_back({axis, false, factor, {}});
   }
-  entry.allChoices = std::move(choices);
-  return *entry.allChoices;
+  return choices;
+}
+
+std::vector<SplitChoice> StrategySpace::getAllChoices(unsigned rule) const {
+  MeshOp op = mesh; // an op's accessors aren't const
+  SmallVector<AxisRefAttr> axes;
+  for (size_t i = 0, e = op.getNumAxes(); i < e; ++i)
+    if (op.getAxisSizes()[i] > 1)
+      axes.push_back(AxisRefAttr::get(op.getContext(), op.getAxisName(i)));
+  return getChoices(rule, axes);
+}
+
+std::vector<SplitChoice> StrategySpace::getPartChoices(unsigned rule) const {
+  MeshOp op = mesh;
+  SmallVector<AxisRefAttr> parts;
+  for (size_t i = 0, e = op.getNumAxes(); i < e; ++i) {
+    StringRef name = op.getAxisName(i);
+    std::set<int64_t> bounds = {1, op.getAxisSizes()[i]};
+    for (AxisRefAttr part : mentionedParts)
+      if (part.getName() == name)
+        bounds.insert(
+            {part.getPreSize(), part.getPreSize() * part.getSize()});
+    if (bounds.size() == 2)
+      continue;
+    // Parts between all bounds, where these nest; else those mentioned.
+    bool nest = true;
+    SmallVector<AxisRefAttr> between;
+    for (auto it = bounds.begin(), next = std::next(it); next != bounds.end();
+         ++it, ++next) {
+      nest &= *next % *it == 0;
+      if (nest)
+        between.push_back(
+            AxisRefAttr::get(op.getContext(), name, *it, *next / *it));
+    }
+    if (nest)
+      llvm::append_range(parts, between);
+    else
+      llvm::copy_if(
+          mentionedParts, std::back_inserter(parts),
+          [&](AxisRefAttr part) { return part.getName() == name; });
+  }
+  return getChoices(rule, parts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -429,17 +507,19 @@ const Domain *
 StrategySpace::getDomain(unsigned rule, const std::vector<SplitChoice> &choices,
                          const void *key,
                          function_ref<bool(const Strategy &)> filter,
-                         function_ref<void(Strategy &)> change) {
+                         function_ref<void(Strategy &)> change, bool reorders,
+                         size_t limit) {
   ChoiceKey choiceKey;
   for (const SplitChoice &choice : choices)
     choiceKey.push_back({choice.axis.getAsOpaquePointer(), choice.isLinear,
                          choice.index, choice.segments});
-  auto &domain = domains[{rule, std::move(choiceKey), key}];
+  auto &domain = domains[{rule, std::move(choiceKey), key, reorders, limit}];
   if (domain)
     return domain.get();
   domain = std::make_unique<Domain>();
   domain->strategies = enumerateStrategies(*rules[rule].rule, mesh, choices,
-                                           rules[rule].width, anyOrder);
+                                           rules[rule].width,
+                                           anyOrder || reorders, limit);
   if (rules[rule].isIdentity)
     for (Strategy &strategy : domain->strategies)
       strategy.cost = {};

@@ -77,8 +77,8 @@ public:
   unsigned getIdentityRule(RankedTensorType type, bool isLinear = true);
   const ShardingRule &getRule(unsigned rule) const { return *rules[rule].rule; }
 
-  /// The states of `sharding`; they and the mesh dimensions are in use from now
-  /// on.
+  /// The states of `sharding`, which the program mentions: they and the mesh
+  /// dimensions, or their parts, are in use from now on.
   StateSetId getStates(ShardingAttr sharding);
   StateSetId unite(StateSetId a, StateSetId b);
   /// Those of `set` that aren't about mesh dimensions in `over`.
@@ -94,16 +94,26 @@ public:
   const Spread &spread(ArrayRef<Word> list, size_t numOperands);
   /// Whether nothing spreads further from where `spread` leads.
   bool isSettled(unsigned rule, const Spread &spread);
-  /// All choices over the mesh dimensions in use.
-  const std::vector<SplitChoice> &getAllChoices(unsigned rule);
+  /// Whether the program mentions the mesh dimension that `axis` is of.
+  bool isInUse(AxisRefAttr axis) const {
+    return llvm::any_of(states, [&](const State &state) {
+      return state.axis.getName() == axis.getName();
+    });
+  }
+  /// All choices over whole mesh dimensions; and over the parts of them that
+  /// the program mentions.
+  std::vector<SplitChoice> getAllChoices(unsigned rule) const;
+  std::vector<SplitChoice> getPartChoices(unsigned rule) const;
 
   /// The strategies of a rule; of those, only the ones that `filter` takes.
-  /// `key` says which filter it is.
+  /// `key` says which filter it is. With `reorders`, mesh dimensions nest in any
+  /// order; empty where there are more than `limit`.
   const Domain *getDomain(unsigned rule,
                           const std::vector<SplitChoice> &choices,
                           const void *key = nullptr,
                           function_ref<bool(const Strategy &)> filter = {},
-                          function_ref<void(Strategy &)> change = {});
+                          function_ref<void(Strategy &)> change = {},
+                          bool reorders = false, size_t limit = ~size_t(0));
   /// All strategies of the choices of `spread`.
   const Domain *getDomain(unsigned rule, const Spread &spread) {
     if (!spread.domain)
@@ -128,7 +138,6 @@ private:
     int64_t width;
     /// Whether it only passes values on, and computes nothing.
     bool isIdentity = false;
-    std::optional<std::vector<SplitChoice>> allChoices;
     /// Where a choice alone takes the op's tensors.
     std::vector<std::pair<SplitChoice, SmallVector<StateSetId, 4>>> effects;
   };
@@ -140,12 +149,21 @@ private:
   unsigned getClass(Operation *op);
   unsigned getState(const State &state);
   StateSetId addSet(const StateSet &set);
+  StateSetId addStates(ShardingAttr sharding);
+  std::vector<SplitChoice> getChoices(unsigned rule,
+                                      ArrayRef<AxisRefAttr> axes) const;
   /// The states of operands, then results, over what `choice` alone splits;
   /// none where it can't.
   ArrayRef<StateSetId> getEffect(unsigned rule, const SplitChoice &choice);
   void collectChoices(const ShardingRule &rule, bool isResult, unsigned tensor,
-                      const State &state, ArrayRef<StateSetId> operands,
+                      const State &state, StateSetId own,
+                      ArrayRef<StateSetId> operands,
                       std::vector<SplitChoice> &choices);
+  /// The parts by which `state`, one of `own`, splits the factors of `dim`,
+  /// whatever of the others is major to it.
+  SmallVector<AxisRefAttr> getParts(const ShardingRule &rule,
+                                    ArrayRef<unsigned> dim, const State &state,
+                                    StateSetId own);
 
   MeshOp mesh;
   RedistributionPlanner planner;
@@ -155,8 +173,8 @@ private:
   std::vector<std::optional<unsigned>> plainRules, rulesByClass;
   std::vector<State> states;
   std::map<State, unsigned> statesById;
-  /// Mesh dimensions in use.
-  SmallVector<AxisRefAttr> axes;
+  /// Parts of mesh dimensions that the program mentions.
+  SmallVector<AxisRefAttr> mentionedParts;
   /// Whether a placement nests mesh dimensions in another order than the
   /// mesh's.
   bool anyOrder = false;
@@ -167,7 +185,7 @@ private:
   /// By rule and sets.
   ListTable spreadNumbers;
   std::deque<Spread> spreads;
-  std::map<std::tuple<unsigned, ChoiceKey, const void *>,
+  std::map<std::tuple<unsigned, ChoiceKey, const void *, bool, size_t>,
            std::unique_ptr<Domain>>
       domains;
   /// By what they need and what they give.

@@ -116,7 +116,7 @@ private:
     /// The numbers of the placements.
     SmallVector<unsigned> needs = {}, gives = {};
   };
-  /// Every split of every mesh dimension in use.
+  /// Every split of every mesh dimension.
   void addAllSplits(const Node &node, std::vector<Way> &ways);
   /// An order in which values are in use for a short while only.
   SmallVector<unsigned> getOrder() const;
@@ -127,7 +127,6 @@ private:
   Graph graph;
   std::vector<std::vector<Way>> ways;
   SmallVector<AxisRefAttr> axes;
-  bool anyOrder = false;
   SetVector<ShardingAttr> placements;
   DenseMap<std::tuple<unsigned, unsigned, unsigned>, CommunicationCost> moves;
 };
@@ -136,26 +135,8 @@ LogicalResult Search::read(func::FuncOp function) {
   if (failed(graph.addRoot(function)))
     return failure();
   graph.spread(0);
-  // Mesh dimensions in use are those that the program mentions.
-  for (const Node &node : graph.nodes)
-    for (ShardingAttr sharding : {node.needs, node.gives}) {
-      if (!sharding)
-        continue;
-      auto add = [&](AxisRefAttr axis) {
-        auto whole = AxisRefAttr::get(mesh.getContext(), axis.getName());
-        if (!llvm::is_contained(axes, whole))
-          axes.push_back(whole);
-      };
-      for (AxisListAttr list : sharding.getDims()) {
-        llvm::for_each(list, add);
-        anyOrder |= !llvm::is_sorted(list, [&](AxisRefAttr a, AxisRefAttr b) {
-          return *mesh.getAxisIndex(a.getName()) <
-                 *mesh.getAxisIndex(b.getName());
-        });
-      }
-      for (PartialAttr partial : sharding.getPartial())
-        add(partial.getAxis());
-    }
+  for (size_t i = 0; i < mesh.getNumAxes(); ++i)
+    axes.push_back(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
   for (const Node &node : graph.nodes) {
     auto &own = ways.emplace_back();
     for (const Strategy &strategy :
@@ -190,11 +171,7 @@ LogicalResult Search::read(func::FuncOp function) {
 void Search::addAllSplits(const Node &node, std::vector<Way> &ways) {
   const ShardingRule &rule = space.getRule(node.rule);
   std::vector<OpSplit> splits = {getReplicatedSplit(rule, mesh)};
-  SmallVector<AxisRefAttr> order = axes;
-  llvm::sort(order, [&](AxisRefAttr a, AxisRefAttr b) {
-    return *mesh.getAxisIndex(a.getName()) < *mesh.getAxisIndex(b.getName());
-  });
-  for (AxisRefAttr axis : order)
+  for (AxisRefAttr axis : axes)
     for (size_t i = 0, e = splits.size(); i < e; ++i) {
       for (unsigned set = 0; set + rule.numOnce < rule.linearSets.size();
            ++set) {
@@ -207,8 +184,7 @@ void Search::addAllSplits(const Node &node, std::vector<Way> &ways) {
         if (!canSplit(rule, split, factor, axis))
           continue;
         auto &list = split.factorAxes[factor];
-        size_t numOrders = anyOrder ? list.size() + 1 : 1;
-        for (size_t j = 0; j < numOrders; ++j) {
+        for (size_t j = 0; j <= list.size(); ++j) {
           OpSplit nested = split;
           auto &own = nested.factorAxes[factor];
           own.insert(own.end() - j, axis);

@@ -29,9 +29,9 @@ enum class PropagationStrategy {
 
 struct PropagationOptions {
   PropagationStrategy strategy = PropagationStrategy::Optimal;
-  /// Functions of up to so many ops consider every split of every op over the
-  /// mesh dimensions in use; larger ones only those that spread from what is
-  /// fixed.
+  /// Functions of up to so many ops consider every split of every op over all
+  /// mesh dimensions, in any order; larger ones only those that spread from what
+  /// is fixed.
   unsigned exhaustiveOps = 256;
   /// The bytes that a rank could receive in the time that a collective takes to
   /// begin.

@@ -45,18 +45,22 @@ struct Strategy {
 
 /// All strategies made of `choices`, at most one for each mesh dimension or
 /// part of one, that give valid placements; the replicated one is among them.
+/// None at all where there are more than `limit`.
 /// `width` is the bytes of an element, for what partition hooks move.
 /// `anyOrder`: where several mesh dimensions split one factor, they nest in any
-/// order, else in the mesh's.
+/// order, else in the mesh's; strategies that nest otherwise come last.
 std::vector<Strategy> enumerateStrategies(const ShardingRule &rule, MeshOp mesh,
                                           ArrayRef<SplitChoice> choices,
-                                          int64_t width, bool anyOrder);
+                                          int64_t width, bool anyOrder,
+                                          size_t limit);
 
-/// The parts of `axis`, a whole mesh dimension, that split the factors of the
-/// product `dim` each on its own, where the whole can't split its major factor;
-/// none where the sizes have nothing in common.
+/// The parts of `axis` that split the factors of the product `dim` each on its
+/// own, where what is major to it on that dimension splits it in `before`
+/// blocks: `axis` is cut where a factor ends. None where it needn't be cut, or
+/// where the sizes have nothing in common.
 void collectParts(const ShardingRule &rule, ArrayRef<unsigned> dim, MeshOp mesh,
-                  AxisRefAttr axis, SmallVectorImpl<AxisRefAttr> &parts);
+                  AxisRefAttr axis, int64_t before,
+                  SmallVectorImpl<AxisRefAttr> &parts);
 
 } // namespace mlir::tp
 

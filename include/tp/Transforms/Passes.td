@@ -172,7 +172,7 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     `strategy=optimal` (the default) solves the choice exactly by variable elimination. Where a program is entangled
     too much for that, candidates that no cheapest choice can have fall out first, for which `search-budget` costs of moves are
     looked at. Where that isn't enough, a remark (category `tp-propagate`) says, in bytes and per cent, how far the choice may be off
-    the optimum. Functions of at most `exhaustive-ops` ops consider every split of every op over the mesh dimensions in use; larger ones those that
+    the optimum. Functions of at most `exhaustive-ops` ops consider every split of every op over all mesh dimensions; larger ones those that
     spread. `strategy=greedy` decides op by op, then improves locally.
 
     A parameter stays as it is placed, wherever anything else can move. Arguments and results without `tp.sharding` are
