@@ -548,23 +548,3 @@ MinSum::Solution MinSum::solveGreedily() {
   solution.cost = evaluate(solution.values);
   return solution;
 }
-
-std::vector<CommunicationCost>
-MinSum::getCosts(llvm::ArrayRef<unsigned> variables,
-                 llvm::ArrayRef<unsigned> values) {
-  const FactorLists &given = getGiven();
-  llvm::SmallSetVector<unsigned, 16> touched;
-  for (unsigned variable : variables)
-    touched.insert(given[variable].begin(), given[variable].end());
-  std::vector<CommunicationCost> costs;
-  for (unsigned value = 0; value < domains[variables.front()]; ++value) {
-    std::vector<unsigned> assignment = values.vec();
-    assignment[variables.front()] = value;
-    for (unsigned variable : variables.drop_front())
-      assignment[variable] = choose(variable, given[variable], assignment);
-    CommunicationCost &cost = costs.emplace_back();
-    for (unsigned factor : touched)
-      cost += lookUp(factor, assignment);
-  }
-  return costs;
-}

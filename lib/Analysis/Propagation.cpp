@@ -30,12 +30,15 @@ constexpr size_t kMaxCopyEntries = size_t(1) << 22;
 //===----------------------------------------------------------------------===//
 
 CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
-                                             ShardingAttr from,
-                                             ShardingAttr to) {
+                                             ShardingAttr from, ShardingAttr to,
+                                             Price price) {
   if (from == to)
     return {};
-  CommunicationCost cost =
-      space.getPlanner().getCost(from, to, value.type) * value.weight;
+  RedistributionPlanner &planner = space.getPlanner();
+  CommunicationCost cost = price == Price::Planned
+                               ? planner.getCost(from, to, value.type)
+                               : planner.getBound(from, to, value.type);
+  cost = cost * value.weight;
   // Even a slice is something to do.
   cost.work += 1;
   addVolume(cost);
@@ -174,7 +177,6 @@ Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
   for (unsigned i = 0; i < kind.numCopies; ++i) {
     unsigned copy = problem->addVariable(kind.numWanted);
     problem->addFactor(kind.copyTable, {variables[value.node], copy});
-    copiesOf.push_back({value.node, copy});
   }
   return flow;
 }
@@ -194,6 +196,7 @@ void Propagation::Impl::addUses(const Flow &flow) {
 /// Whether it could be solved: without parts that repeat, it always can.
 bool Propagation::Impl::solve(int64_t priority) {
   graph->spread(priority);
+  decidedBefore = std::move(decided);
   isExhaustive = options.strategy == PropagationStrategy::Optimal &&
                  graph->numOps <= options.exhaustiveOps;
   if (!solve(priority, isExhaustive))
@@ -212,6 +215,30 @@ bool Propagation::Impl::solve(int64_t priority) {
   for (auto [index, domain] : llvm::enumerate(domains))
     decided.push_back(&domain->strategies[solution.values[variables[index]]]);
   return true;
+}
+
+/// Where the solution moves anything, its price becomes that of the plan. Whether
+/// all of them were. Of a move that costs more than was counted, those that may
+/// take its place are priced too: by the candidates in `among`, if there are any.
+bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
+  bool areSettled = true;
+  forEachMove([&](const FlowValue &value, const Use &use, ShardingAttr have,
+                  ShardingAttr want) {
+    CommunicationCost bound = getCost(value, have, want, Price::Bound),
+                      cost = getCost(value, have, want, Price::Planned);
+    if (cost == bound)
+      return;
+    areSettled = false;
+    if (among.empty())
+      return;
+    for (ShardingAttr from : space.getColumn(
+             getColumn(among[value.node]->results, value.result)))
+      for (ShardingAttr to : space.getColumn(
+               getColumn(among[use.node]->operands, use.operand)))
+        if (getCost(value, from, to, Price::Bound) < cost)
+          getCost(value, from, to, Price::Planned);
+  });
+  return areSettled;
 }
 
 /// `domain` without what can't be: strategies that need what an operand never
@@ -259,7 +286,8 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
 void Propagation::Impl::chooseDomains(int64_t priority, bool isExhaustive) {
   domains.clear();
   for (auto [index, node] : llvm::enumerate(graph->nodes)) {
-    const Strategy *before = decided.empty() ? nullptr : decided[index];
+    const Strategy *before =
+        decidedBefore.empty() ? nullptr : decidedBefore[index];
     const Domain *domain =
         graph->getDomain(node, isExhaustive, priority, before);
     domains.push_back(getPossible(node, domain));
@@ -275,7 +303,6 @@ bool Propagation::Impl::makeProblem(size_t maxEntries) {
   edgeTables.clear();
   flowNumbers = {};
   flowKinds.clear();
-  copiesOf.clear();
   variables.clear();
   DenseMap<const Domain *, TableId> ownCosts;
   // A node's copies follow it: where decisions fall in order, each use finds
@@ -310,8 +337,22 @@ bool Propagation::Impl::makeProblem(size_t maxEntries) {
 }
 
 /// Whether it could be solved: without parts that repeat, it always can.
+///
+/// Plans take long to make, so moves are priced by what they cost at least until
+/// a solution has them. A solution all of whose prices are known is the
+/// cheapest: others don't cost less than was counted for them.
 bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
-  chooseDomains(priority, isExhaustive);
+  std::vector<const Domain *> all;
+  do {
+    chooseDomains(priority, isExhaustive);
+    all = domains;
+    if (!solvePriced())
+      return false;
+  } while (!settle(all));
+  return true;
+}
+
+bool Propagation::Impl::solvePriced() {
   // With a larger table, a search isn't exact.
   if (!makeProblem(options.maxEntries))
     return false;
@@ -334,6 +375,13 @@ bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
 
 /// The search is bounded unless the candidates that are left are few.
 void Propagation::Impl::solveEntangled() {
+  // Most of what the search will move is what a quick one moves.
+  bool isFirst = true;
+  do {
+    makeProblem(/*maxCopyEntries=*/0);
+    solution = problem->solveGreedily();
+  } while (!settle(std::exchange(isFirst, false) ? ArrayRef<const Domain *>()
+                                                 : ArrayRef(domains)));
   Pruned pruned = prune();
   makeProblem(kMaxCopyEntries);
   solution = problem->solve(options.maxEntries);
@@ -470,26 +518,22 @@ LogicalResult Propagation::Impl::extract() {
     for (auto [value, id] : instance.values)
       function.shardings[value] = getSharding(graph->values[id]);
   }
-  for (const FlowValue &value : graph->values) {
-    ShardingAttr have = getSharding(value);
+  for (const FlowValue &value : graph->values)
     if (represents[value.instance] && !value.value)
       functions[placeOf[functionOf[value.instance]]]
-          .given[graph->nodes[value.node].op->getResult(value.result)] = have;
-    for (const Use &use : value.uses) {
-      if (repetition && isRepeated(use.node) &&
-          value.node < getRepeatedBegin() &&
-          value.node >= graph->partNodes[kRepeated - 1])
-        continue; // It takes the value of a part that isn't there.
-      ShardingAttr want = getNeeded(use);
-      if (want == have)
-        continue;
-      if (failed(checkReachable(value, use, have, want)))
-        return failure();
-      if (use.at && represents[use.instance])
-        functions[placeOf[functionOf[use.instance]]].needed[use.at] = want;
-    }
-  }
-  return repetition ? extractParts(functions.front()) : success();
+          .given[graph->nodes[value.node].op->getResult(value.result)] =
+          getSharding(value);
+  if (repetition)
+    extractParts(functions.front());
+  bool areReachable = true;
+  forEachMove([&](const FlowValue &value, const Use &use, ShardingAttr have,
+                  ShardingAttr want) {
+    areReachable =
+        areReachable && succeeded(checkReachable(value, use, have, want));
+    if (areReachable && use.at && represents[use.instance])
+      functions[placeOf[functionOf[use.instance]]].needed[use.at] = want;
+  });
+  return success(areReachable);
 }
 
 //===----------------------------------------------------------------------===//

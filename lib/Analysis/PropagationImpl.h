@@ -94,9 +94,14 @@ private:
     unsigned firstCopy;
   };
 
+  /// What a move costs at least, or by its plan.
+  enum class Price { Bound, Planned };
+
   LogicalResult makeGraph();
   bool solve(int64_t priority);
   bool solve(int64_t priority, bool isExhaustive);
+  bool solvePriced();
+  bool settle(ArrayRef<const Domain *> among);
   void chooseDomains(int64_t priority, bool isExhaustive);
   bool makeProblem(size_t maxCopyEntries);
   void solveEntangled();
@@ -110,7 +115,13 @@ private:
                std::vector<std::optional<unsigned>> &moves);
   bool isSteady(ArrayRef<Flow> flows) const;
   void unfold();
-  LogicalResult extractParts(Function &function);
+  void extractParts(Function &function);
+  /// Visits the uses that need a value otherwise than it is given; those of
+  /// parts that repeat for each part.
+  void forEachMove(
+      function_ref<void(const FlowValue &value, const Use &use,
+                        ShardingAttr have, ShardingAttr want)>
+          visit) const;
   const Domain *getPossible(const Node &node, const Domain *domain);
   const FlowKind &getFlowKind(const FlowValue &value);
   FlowKind makeFlowKind(const FlowValue &value);
@@ -119,7 +130,9 @@ private:
   TableId getEdgeTable(const FlowValue &value, unsigned definition,
                        unsigned use, unsigned copies, unsigned copyColumn);
   CommunicationCost getCost(const FlowValue &value, ShardingAttr from,
-                            ShardingAttr to);
+                            ShardingAttr to, Price price = Price::Bound);
+  CommunicationCost getCostAt(unsigned node, const Strategy &strategy,
+                              Price price);
   void addVolume(CommunicationCost &cost) const {
     cost.volume =
         cost.bytes + options.latencyBytes * numRanks * cost.collectives;
@@ -134,6 +147,11 @@ private:
   bool isRepeated(unsigned node) const {
     return node >= getRepeatedBegin() && node < graph->partNodes[kRepeated + 1];
   }
+  unsigned getValue(size_t part, unsigned node) const {
+    return solution.partValues[solution.parts[part]][variables[node] -
+                                                     variables[getRepeatedBegin()]];
+  }
+  DenseMap<Operation *, size_t> getPlaces() const;
   LogicalResult checkReachable(const FlowValue &value, const Use &use,
                                ShardingAttr from, ShardingAttr to);
 
@@ -142,6 +160,7 @@ private:
         domains[value.node]->results,
         value.result))[solution.values[variables[value.node]]];
   }
+  ShardingAttr getSharding(const FlowValue &value, size_t part) const;
   ShardingAttr getNeeded(const Use &use) const {
     return space.getColumn(propagation::getColumn(
         domains[use.node]->operands,
@@ -165,11 +184,8 @@ private:
   /// By node.
   std::vector<const Domain *> domains;
   std::vector<unsigned> variables;
-  /// The copies that the uses of a value share, with the node that defines it,
-  /// in order.
-  std::vector<std::pair<unsigned, unsigned>> copiesOf;
-  /// What each node did in the round before.
-  std::vector<const Strategy *> decided;
+  /// What each node does, and what it did in the round before.
+  std::vector<const Strategy *> decided, decidedBefore;
   std::map<EdgeKey, TableId> edgeTables;
   /// By candidates, as makeFlowKind looks at them.
   ListTable flowNumbers;

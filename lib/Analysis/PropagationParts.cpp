@@ -32,177 +32,176 @@ bool Propagation::Impl::isSteady(ArrayRef<Flow> flows) const {
       [](const Flow &a, const Flow &b) { return a.kind == b.kind; });
 }
 
-/// What the parts that aren't there do, by what was decided for them.
-LogicalResult Propagation::Impl::extractParts(Function &function) {
-  unsigned before = graph->partNodes[kRepeated - 1],
-           begin = graph->partNodes[kRepeated],
-           end = graph->partNodes[kRepeated + 1];
-  size_t numMissing = getNumMissing(), period = repetition->period;
-  DenseMap<Operation *, size_t> placeOf;
-  for (size_t place = 0; place < period; ++place)
-    placeOf[repetition->getOp(Graph::kMargin + numMissing, place)] = place;
-  // The values of the part that stands for all, and what it takes.
-  struct Given {
-    const FlowValue *value;
-    size_t place;
-    unsigned result;
-  };
-  struct Taken {
-    const FlowValue *value;
-    Use use;
-    size_t place;
-    unsigned operand;
-  };
-  SmallVector<Given> givens;
-  SmallVector<Taken> takens;
-  llvm::SmallSetVector<unsigned, 16> sources;
-  for (unsigned node = begin; node < end; ++node) {
-    for (unsigned value : graph->nodes[node].operands)
-      if (value != kNoValue)
-        sources.insert(value);
-    for (unsigned index : graph->nodes[node].results) {
-      if (index == kNoValue)
-        continue;
-      const FlowValue &value = graph->values[index];
-      OpResult result = value.value
-                            ? cast<OpResult>(value.value)
-                            : graph->nodes[node].op->getResult(value.result);
-      givens.push_back(
-          {&value, placeOf.at(result.getOwner()), result.getResultNumber()});
-    }
-  }
-  for (unsigned source : sources)
-    for (const Use &use : graph->values[source].uses)
-      if (isRepeated(use.node))
-        takens.push_back({&graph->values[source], use,
-                          use.at ? placeOf.at(use.at->getOwner()) : 0,
-                          use.at ? use.at->getOperandNumber() : 0});
-  auto getValue = [&](size_t part, unsigned node) {
-    return solution
-        .partValues[solution.parts[part]][variables[node] - variables[begin]];
-  };
-  function.shardings.reserve(repetition->ops.size());
-  for (size_t part = 0; part <= numMissing; ++part) {
-    auto getOp = [&](size_t place) {
-      return repetition->getOp(Graph::kMargin + part, place);
-    };
-    auto getGiven = [&](const FlowValue &value) {
-      unsigned column = getColumn(domains[value.node]->results, value.result);
-      unsigned choice = solution.values[variables[value.node]];
-      if (value.node >= begin)
-        choice = getValue(part, value.node);
-      else if (value.node >= before && part > 0)
-        choice = getValue(part - 1, value.node + (begin - before));
-      return space.getColumn(column)[choice];
-    };
-    for (auto [value, place, result] : givens)
-      (value->value ? function.shardings
-                    : function.given)[getOp(place)->getResult(result)] =
-          getGiven(*value);
-    for (auto &[value, use, place, operand] : takens) {
-      ShardingAttr have = getGiven(*value);
-      ShardingAttr want = space.getColumn(getColumn(
-          domains[use.node]->operands, use.operand))[getValue(part, use.node)];
-      if (have == want)
-        continue;
-      Use here = use;
-      if (use.at)
-        here.at = &getOp(place)->getOpOperand(operand);
-      if (failed(checkReachable(*value, here, have, want)))
-        return failure();
-      if (here.at)
-        function.needed[here.at] = want;
-    }
-  }
-  return success();
+/// What the part number `part` of those that repeat gives, or what it takes of
+/// the one before it or of what is there once.
+ShardingAttr Propagation::Impl::getSharding(const FlowValue &value,
+                                            size_t part) const {
+  unsigned before = graph->partNodes[kRepeated - 1], begin = getRepeatedBegin();
+  unsigned choice = solution.values[variables[value.node]];
+  if (value.node >= begin)
+    choice = getValue(part, value.node);
+  else if (value.node >= before && part > 0)
+    choice = getValue(part - 1, value.node + (begin - before));
+  return space.getColumn(
+      getColumn(domains[value.node]->results, value.result))[choice];
 }
 
-/// Makes the graph and the problem with all parts, and takes over what was
-/// decided.
-void Propagation::Impl::unfold() {
-  std::vector<unsigned> values;
-  std::vector<const Strategy *> strategies;
-  unsigned begin = graph->partNodes[kRepeated],
-           end = graph->partNodes[kRepeated + 1];
-  unsigned first = variables[begin],
-           last = first + solution.partValues.front().size();
-  auto addNodes = [&](unsigned from, unsigned to, auto getValue) {
-    for (unsigned node = from; node < to; ++node)
-      strategies.push_back(
-          &domains[node]->strategies[getValue(variables[node])]);
+void Propagation::Impl::forEachMove(
+    function_ref<void(const FlowValue &value, const Use &use, ShardingAttr have,
+                      ShardingAttr want)>
+        visit) const {
+  auto visitUnlessSame = [&](const FlowValue &value, const Use &use,
+                             ShardingAttr have, ShardingAttr want) {
+    if (have != want)
+      visit(value, use, have, want);
   };
-  auto getWhole = [&](unsigned variable) { return solution.values[variable]; };
-  values.assign(solution.values.begin(), solution.values.begin() + first);
-  addNodes(0, begin, getWhole);
-  for (unsigned part : solution.parts) {
-    const std::vector<unsigned> &partValues = solution.partValues[part];
-    llvm::append_range(values, partValues);
-    addNodes(begin, end,
-             [&](unsigned variable) { return partValues[variable - first]; });
-  }
-  values.insert(values.end(), solution.values.begin() + last,
-                solution.values.end());
-  addNodes(end, graph->nodes.size(), getWhole);
+  for (const FlowValue &value : graph->values)
+    for (const Use &use : value.uses)
+      // What repeats takes the value of a part that may not be there.
+      if (!repetition || !isRepeated(use.node))
+        visitUnlessSame(value, use, getSharding(value), getNeeded(use));
+  if (!repetition)
+    return;
+  size_t numMissing = getNumMissing();
+  DenseMap<Operation *, size_t> placeOf = getPlaces();
+  for (const FlowValue &value : graph->values)
+    for (const Use &use : value.uses) {
+      if (!isRepeated(use.node))
+        continue;
+      ArrayRef<ShardingAttr> column = space.getColumn(
+          getColumn(domains[use.node]->operands, use.operand));
+      for (size_t part = 0; part <= numMissing; ++part) {
+        Use here = use;
+        if (use.at)
+          here.at = &repetition
+                         ->getOp(Graph::kMargin + part,
+                                 placeOf.at(use.at->getOwner()))
+                         ->getOpOperand(use.at->getOperandNumber());
+        visitUnlessSame(value, here, getSharding(value, part),
+                        column[getValue(part, use.node)]);
+      }
+    }
+}
 
-  repetition.reset();
-  decided.clear();
-  [[maybe_unused]] LogicalResult made = makeGraph();
-  assert(succeeded(made) && "the graph was made before, in part");
-  int64_t priority = graph->getPriorities().front();
+/// The ops of the part that stands for the missing ones too, by their places.
+DenseMap<Operation *, size_t> Propagation::Impl::getPlaces() const {
+  DenseMap<Operation *, size_t> places;
+  for (size_t place = 0; place < repetition->period; ++place)
+    places[repetition->getOp(Graph::kMargin + getNumMissing(), place)] = place;
+  return places;
+}
+
+/// What the parts that aren't there give, by what was decided for them.
+void Propagation::Impl::extractParts(Function &function) {
+  DenseMap<Operation *, size_t> placeOf = getPlaces();
+  function.shardings.reserve(repetition->ops.size());
+  for (const FlowValue &value : graph->values) {
+    if (!isRepeated(value.node))
+      continue;
+    OpResult result = value.value
+                          ? cast<OpResult>(value.value)
+                          : graph->nodes[value.node].op->getResult(value.result);
+    auto &given = value.value ? function.shardings : function.given;
+    for (size_t part = 0; part <= getNumMissing(); ++part)
+      given[repetition
+                ->getOp(Graph::kMargin + part, placeOf.at(result.getOwner()))
+                ->getResult(result.getResultNumber())] =
+          getSharding(value, part);
+  }
+}
+
+/// Makes the graph and the candidates of all parts, and without what fell out
+/// of the search, beside what was decided.
+void Propagation::Impl::unfold() {
+  std::vector<const Strategy *> strategies = std::move(decided);
+  if (repetition) {
+    unsigned begin = graph->partNodes[kRepeated],
+             end = graph->partNodes[kRepeated + 1];
+    std::vector<const Strategy *> parts;
+    for (size_t part = 0; part < getNumMissing(); ++part)
+      for (unsigned node = begin; node < end; ++node)
+        parts.push_back(&domains[node]->strategies[getValue(part, node)]);
+    strategies.insert(strategies.begin() + begin, parts.begin(), parts.end());
+    repetition.reset();
+    [[maybe_unused]] LogicalResult made = makeGraph();
+    assert(succeeded(made) && "the graph was made before, in part");
+  }
+  decided = std::move(strategies);
+  int64_t priority = graph->getPriorities().back();
   graph->spread(priority);
   chooseDomains(priority, isExhaustive);
-  makeProblem(options.maxEntries);
-  bool isSame = values.size() == problem->getNumVariables() &&
-                strategies.size() == domains.size();
-  for (size_t node = 0; isSame && node < domains.size(); ++node)
-    isSame =
-        strategies[node] == &domains[node]->strategies[values[variables[node]]];
-  CommunicationCost bound = solution.lowerBound;
-  if (isSame)
-    solution.values = std::move(values);
-  else
-    solution = problem->solve(options.maxEntries);
-  solution.lowerBound = bound;
+  for (auto [index, node] : llvm::enumerate(graph->nodes))
+    if (node.op)
+      nodeOfOp.try_emplace({node.instance, node.op}, index);
+}
+
+/// What `node` and the moves of the values that it takes and gives cost where
+/// it does `strategy`, and all others what was decided. Uses share what they
+/// need alike.
+CommunicationCost Propagation::Impl::getCostAt(unsigned node,
+                                               const Strategy &strategy,
+                                               Price price) {
+  auto getStrategy = [&](unsigned other) -> const Strategy & {
+    return other == node ? strategy : *decided[other];
+  };
+  auto get = [](ArrayRef<ShardingAttr> list, unsigned tensor) {
+    return list[std::min<size_t>(tensor, list.size() - 1)];
+  };
+  CommunicationCost cost = strategy.cost;
+  addVolume(cost);
+  llvm::SmallSetVector<unsigned, 8> values(llvm::from_range,
+                                           graph->nodes[node].operands);
+  values.insert_range(graph->nodes[node].results);
+  values.remove(kNoValue);
+  for (unsigned index : values) {
+    const FlowValue &value = graph->values[index];
+    ShardingAttr have = get(getStrategy(value.node).results, value.result);
+    llvm::SmallSetVector<ShardingAttr, 4> wanted;
+    for (const Use &use : value.uses)
+      if (use.node != value.node)
+        wanted.insert(get(getStrategy(use.node).operands, use.operand));
+    for (ShardingAttr want : wanted)
+      cost += getCost(value, have, want, price);
+  }
+  return cost;
 }
 
 SmallVector<Propagation::Alternative>
 Propagation::Impl::getAlternatives(unsigned function, Operation *op,
                                    unsigned limit) {
-  SmallVector<Alternative> alternatives;
-  if (repetition)
-    unfold();
   if (nodeOfOp.empty())
-    for (auto [index, node] : llvm::enumerate(graph->nodes))
-      if (node.op)
-        nodeOfOp.try_emplace({node.instance, node.op}, index);
+    unfold();
   auto found = nodeOfOp.find({instanceOf[function], op});
   if (found == nodeOfOp.end())
-    return alternatives;
-  unsigned node = found->second, chosen = solution.values[variables[node]];
-  // The op, and the copies that follow it or stand before it.
-  SmallVector<unsigned> together = {variables[node]};
-  auto addCopies = [&](unsigned of) {
-    for (auto it = llvm::lower_bound(copiesOf, std::pair(of, 0u));
-         it != copiesOf.end() && it->first == of; ++it)
-      together.push_back(it->second);
-  };
-  addCopies(node);
-  for (unsigned value : graph->nodes[node].operands)
-    addCopies(graph->values[value].node);
-  auto costs = problem->getCosts(together, solution.values);
-  for (auto [value, cost] : llvm::enumerate(costs)) {
-    if (value == chosen || cost.isInfinite())
-      continue;
-    const Strategy &strategy = domains[node]->strategies[value];
-    alternatives.push_back(
-        {llvm::to_vector_of<ShardingAttr, 0>(strategy.operands),
-         llvm::to_vector_of<ShardingAttr, 0>(strategy.results),
-         cost - costs[chosen]});
+    return {};
+  unsigned node = found->second;
+  const Strategy &chosen = *decided[node];
+  CommunicationCost cost = getCostAt(node, chosen, Price::Planned);
+  std::vector<std::pair<CommunicationCost, const Strategy *>> others;
+  for (const Strategy &strategy : domains[node]->strategies)
+    if (strategy.operands != chosen.operands ||
+        strategy.results != chosen.results)
+      others.push_back({getCostAt(node, strategy, Price::Bound), &strategy});
+  llvm::stable_sort(others, llvm::less_first());
+  // Once enough are known, only what may cost less than one of them is planned.
+  SmallVector<Alternative> alternatives;
+  for (auto [bound, strategy] : others) {
+    if (bound.isInfinite() ||
+        (alternatives.size() == limit &&
+         !(bound - cost < alternatives.back().delta)))
+      break;
+    CommunicationCost exact = getCostAt(node, *strategy, Price::Planned);
+    Alternative alternative = {
+        llvm::to_vector_of<ShardingAttr, 0>(strategy->operands),
+        llvm::to_vector_of<ShardingAttr, 0>(strategy->results), exact - cost};
+    alternatives.insert(
+        llvm::upper_bound(alternatives, alternative,
+                          [](const Alternative &a, const Alternative &b) {
+                            return a.delta < b.delta;
+                          }),
+        std::move(alternative));
+    if (alternatives.size() > limit)
+      alternatives.pop_back();
   }
-  llvm::stable_sort(alternatives, [](const auto &a, const auto &b) {
-    return a.delta < b.delta;
-  });
-  if (alternatives.size() > limit)
-    alternatives.truncate(limit);
   return alternatives;
 }

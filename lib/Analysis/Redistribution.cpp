@@ -613,6 +613,23 @@ RedistributionPlan Planning::run() {
 // RedistributionPlanner
 //===----------------------------------------------------------------------===//
 
+/// Elements that aren't numbers take eight bytes.
+static RankedTensorType getCountedType(RankedTensorType type) {
+  if (type.getElementType().isIntOrIndexOrFloat())
+    return type;
+  return type.clone(IntegerType::get(type.getContext(), 64));
+}
+
+/// Whether `to` only splits further what `from` splits.
+static bool isSlice(ShardingAttr from, ShardingAttr to) {
+  return llvm::all_of(
+      llvm::zip_equal(from.getDims(), to.getDims()), [](auto pair) {
+        auto [have, want] = pair;
+        return have.getSegments().empty() && want.getSegments().empty() &&
+               have.getAxes() == want.getAxes().take_front(have.size());
+      });
+}
+
 const RedistributionPlan &
 RedistributionPlanner::getPlan(ShardingAttr from, ShardingAttr to,
                                RankedTensorType type) {
@@ -632,15 +649,24 @@ RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
   return &getPlan(from, to, type);
 }
 
+CommunicationCost RedistributionPlanner::getBound(ShardingAttr from,
+                                                  ShardingAttr to,
+                                                  RankedTensorType type) {
+  return getPrice(from, to, type).cost;
+}
+
 CommunicationCost RedistributionPlanner::getCost(ShardingAttr from,
                                                  ShardingAttr to,
                                                  RankedTensorType type) {
-  if (from == to)
-    return {};
-  auto [it, inserted] = costs.try_emplace({from, to, type});
-  if (inserted)
-    it->second = computeCost(from, to, type);
-  return it->second;
+  Price &price = getPrice(from, to, type);
+  if (price.isBound) {
+    const RedistributionPlan &plan =
+        getPlan(from, to, getCountedType(type));
+    price.cost.bytes = plan.receivedTotal;
+    price.cost.collectives = plan.getNumCollectives();
+    price.isBound = false;
+  }
+  return price.cost;
 }
 
 ArrayRef<int64_t>
@@ -664,41 +690,44 @@ int64_t RedistributionPlanner::getTotalShared(ArrayRef<int64_t> shape,
   return std::accumulate(product.begin(), product.end(), int64_t(0));
 }
 
-/// Whether `to` only splits further what `from` splits.
-static bool isSlice(ShardingAttr from, ShardingAttr to) {
-  return llvm::all_of(
-      llvm::zip_equal(from.getDims(), to.getDims()), [](auto pair) {
-        auto [have, want] = pair;
-        return have.getSegments().empty() && want.getSegments().empty() &&
-               have.getAxes() == want.getAxes().take_front(have.size());
-      });
+RedistributionPlanner::Price &
+RedistributionPlanner::getPrice(ShardingAttr from, ShardingAttr to,
+                                RankedTensorType type) {
+  auto [it, inserted] = prices.try_emplace({from, to, type});
+  if (inserted && from != to)
+    it->second = computePrice(from, to, getCountedType(type));
+  return it->second;
 }
 
-CommunicationCost RedistributionPlanner::computeCost(ShardingAttr from,
-                                                     ShardingAttr to,
-                                                     RankedTensorType type) {
+RedistributionPlanner::Price
+RedistributionPlanner::computePrice(ShardingAttr from, ShardingAttr to,
+                                    RankedTensorType type) {
   if (!isReachable(from, to, mesh))
-    return CommunicationCost::infinite();
-  // Elements that aren't numbers take eight bytes.
-  if (!type.getElementType().isIntOrIndexOrFloat())
-    type = type.clone(IntegerType::get(type.getContext(), 64));
-  CommunicationCost cost;
-  bool isReduced = llvm::any_of(from.getPartial(), [&](PartialAttr entry) {
-    return !llvm::is_contained(to.getPartial(), entry) &&
-           mesh.getAxisSize(entry.getAxis()) > 1;
-  });
-  if (!isReduced && options.oneShot) {
-    // One collective moves what ranks need and don't have.
-    int64_t moved =
-        getTotalShared(type.getShape(), to.getDims(), to.getDims()) -
-        getTotalShared(type.getShape(), from.getDims(), to.getDims());
-    cost.bytes = moved * getElementBytes(type.getElementType());
-    cost.collectives = moved != 0;
-    if (moved != 0 || isSlice(from, to))
-      return cost;
+    return {CommunicationCost::infinite()};
+  llvm::SmallSetVector<ReductionKind, 2> reductions;
+  // As certify() counts.
+  int64_t n = 1, problems = 1;
+  for (PartialAttr entry : from.getPartial()) {
+    int64_t size = mesh.getAxisSize(entry.getAxis());
+    bool stays = llvm::is_contained(to.getPartial(), entry);
+    (stays ? problems : n) *= size;
+    if (!stays && size > 1)
+      reductions.insert(entry.getKind());
   }
-  const RedistributionPlan &plan = getPlan(from, to, type);
-  cost.bytes = plan.receivedTotal;
-  cost.collectives = plan.getNumCollectives();
-  return cost;
+  // What ranks need, and what they need of others: a reduction leaves it where
+  // it is.
+  int64_t moved = getTotalShared(type.getShape(), to.getDims(), to.getDims());
+  int64_t missing =
+      moved - getTotalShared(type.getShape(), from.getDims(), to.getDims());
+  if (reductions.empty())
+    moved = missing;
+  else
+    moved += (n - 2) * problems * type.getNumElements();
+  Price price;
+  price.cost.bytes = moved * getElementBytes(type.getElementType());
+  price.cost.collectives = reductions.size() + (missing != 0);
+  // One exchange moves what ranks need and don't have.
+  bool isOne = options.oneShot && reductions.empty() && moved != 0;
+  price.isBound = !isOne && !(reductions.empty() && isSlice(from, to));
+  return price;
 }

@@ -12,8 +12,10 @@ using namespace mlir::tp::propagation;
 /// it.
 constexpr size_t kMaxExhaustive = 512;
 /// The same of strategies in which mesh dimensions nest in any order, or split
-/// by parts: what is between their placements takes long to plan.
+/// by parts, and the largest program that considers them: searches take long
+/// with many of them.
 constexpr size_t kMaxNested = 128;
+constexpr unsigned kMaxNestedOps = 32;
 
 //===----------------------------------------------------------------------===//
 // Spreading
@@ -317,10 +319,10 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
   if (!isExhaustive)
     return space.getDomain(node.rule, withBefore(getSpread(node).choices),
                            before, extendsBefore);
-  // All splits over all mesh dimensions, also where none of them spread to: what
-  // can't stay split as it is may be split otherwise. Then nested in any order,
-  // and over the parts of them that the program mentions, unless these are too
-  // many.
+  // All splits over all mesh dimensions, also where none spread to: what
+  // can't stay split as it is may be split otherwise. In small programs they
+  // nest in any order too, and so do the parts of them that the program mentions,
+  // unless these are too many.
   std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
   auto it = behindBarriers.find(&node - nodes.data());
   const Domain *largest = nullptr;
@@ -345,7 +347,8 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
     return !domain->strategies.empty();
   };
   add(space.getAllChoices(node.rule));
-  if (enlarge(/*reorders=*/false) && enlarge(/*reorders=*/true)) {
+  if (enlarge(/*reorders=*/false) && numOps <= kMaxNestedOps &&
+      enlarge(/*reorders=*/true)) {
     add(space.getPartChoices(node.rule));
     enlarge(/*reorders=*/true);
   }

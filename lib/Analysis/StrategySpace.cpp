@@ -6,7 +6,6 @@
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/MathExtras.h"
 #include <set>
 
 using namespace mlir;

@@ -35,17 +35,6 @@ struct Problem {
       sum += lookUp(factor, values);
     return sum;
   }
-  /// What the factors over any of `variables` cost.
-  CommunicationCost evaluate(const std::vector<unsigned> &values,
-                             llvm::ArrayRef<unsigned> variables) const {
-    CommunicationCost sum;
-    for (const Factor &factor : factors)
-      if (llvm::any_of(factor.scope, [&](unsigned variable) {
-            return llvm::is_contained(variables, variable);
-          }))
-        sum += lookUp(factor, values);
-    return sum;
-  }
   CommunicationCost lookUp(const Factor &factor,
                            const std::vector<unsigned> &values) const {
     size_t index = 0;
@@ -230,43 +219,6 @@ TEST_P(RandomMinSum, GreedyIsAnAssignment) {
     }
   }
   EXPECT_GT(numWorse, 0);
-}
-
-TEST_P(RandomMinSum, CountsWhatOtherValuesCost) {
-  RandomProblems problems(4);
-  for (int i = 0; i < 150; ++i) {
-    SCOPED_TRACE(i);
-    auto problem = problems.next(GetParam());
-    std::vector<unsigned> values =
-        problem->problem.solve(size_t(1) << 20).values;
-    std::vector<unsigned> variables = {
-        problems.draw(0, problem->domains.size() - 1)};
-    auto costs = problem->problem.getCosts(variables, values);
-    ASSERT_EQ(costs.size(), problem->domains[variables[0]]);
-    if (costs.size() == 1)
-      continue;
-    for (auto [value, cost] : llvm::enumerate(costs)) {
-      std::vector<unsigned> assignment = values;
-      assignment[variables[0]] = value;
-      ASSERT_EQ(cost, problem->evaluate(assignment, variables));
-    }
-    // One that follows is as cheap as it gets.
-    unsigned follower = problems.draw(0, problem->domains.size() - 1);
-    if (follower == variables[0] || problem->domains[follower] == 1)
-      continue;
-    variables.push_back(follower);
-    costs = problem->problem.getCosts(variables, values);
-    for (auto [value, cost] : llvm::enumerate(costs)) {
-      CommunicationCost best = CommunicationCost::infinite();
-      std::vector<unsigned> assignment = values;
-      assignment[variables[0]] = value;
-      for (unsigned other = 0; other < problem->domains[follower]; ++other) {
-        assignment[follower] = other;
-        best = std::min(best, problem->evaluate(assignment, variables));
-      }
-      ASSERT_EQ(cost, best);
-    }
-  }
 }
 
 TEST(MinSum, PrefersTheFirstOfEqualValues) {

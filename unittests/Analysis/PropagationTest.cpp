@@ -412,7 +412,7 @@ INSTANTIATE_TEST_SUITE_P(Shards, RandomPropagation, testing::Range(0u, 4u));
 TEST_P(RandomPropagation, IsOptimal) {
   unsigned numTooLarge = 0, numInexact = 0, numCheaper = 0, numWithCost = 0,
            numWorseGreedy = 0;
-  unsigned count = getCount(500);
+  unsigned count = getCount(120);
   for (unsigned i = 0; i < count + numTooLarge; ++i) {
     unsigned seed = GetParam() + 4 * i;
     std::string text =
@@ -640,11 +640,12 @@ TEST_P(RandomPropagation, MergesPartsThatRepeat) {
     const Propagation::Function &function = merged.getFunctions().front(),
                                 &other = expected.getFunctions().front();
     EXPECT_EQ(function.shardings.size(), other.shardings.size());
-    // Of each op, no other choice is cheaper.
+    // Of each op, no other choice moves less. Uses that share what they need
+    // may make fewer copies than the search counts.
     if (cost == merged.getLowerBound())
       for (Operation &op : main.getBody().front().without_terminator())
         for (const auto &alternative : merged.getAlternatives(0, &op, 2))
-          EXPECT_FALSE(alternative.delta < CommunicationCost());
+          EXPECT_FALSE(withoutWork(alternative.delta) < CommunicationCost());
 
     // What the IR says costs what was counted.
     PropagateOptions passOptions;

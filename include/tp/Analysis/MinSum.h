@@ -88,12 +88,6 @@ public:
   /// improvement; its lower bound is zero.
   Solution solveGreedily();
 
-  /// What each value of the first of `variables` costs where it counts, the
-  /// others following as is cheapest one after the other, all else as in
-  /// `values`.
-  std::vector<CommunicationCost> getCosts(llvm::ArrayRef<unsigned> variables,
-                                          llvm::ArrayRef<unsigned> values);
-
 private:
   class Elimination;
   class RepeatedElimination;

@@ -110,13 +110,24 @@ public:
   CommunicationCost getCost(ShardingAttr from, ShardingAttr to,
                             RankedTensorType type);
 
+  /// What any plan costs at least, found without making one; the cost itself
+  /// once that is known. Infinite where there is no plan.
+  CommunicationCost getBound(ShardingAttr from, ShardingAttr to,
+                             RankedTensorType type);
+
 private:
   using Key = std::tuple<ShardingAttr, ShardingAttr, Type>;
+  struct Price {
+    CommunicationCost cost;
+    /// Whether a plan may cost more.
+    bool isBound = false;
+  };
 
   const RedistributionPlan &getPlan(ShardingAttr from, ShardingAttr to,
                                     RankedTensorType type);
-  CommunicationCost computeCost(ShardingAttr from, ShardingAttr to,
-                                RankedTensorType type);
+  Price &getPrice(ShardingAttr from, ShardingAttr to, RankedTensorType type);
+  Price computePrice(ShardingAttr from, ShardingAttr to,
+                     RankedTensorType type);
   /// How many elements ranks have in their blocks by `a` and by `b`, summed
   /// over the ranks.
   int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
@@ -127,7 +138,7 @@ private:
   MeshOp mesh;
   RedistributionOptions options;
   DenseMap<Key, std::unique_ptr<RedistributionPlan>> plans;
-  DenseMap<Key, CommunicationCost> costs;
+  DenseMap<Key, Price> prices;
   DenseMap<std::tuple<int64_t, AxisListAttr, AxisListAttr>,
            SmallVector<int64_t, 0>>
       shared;
