@@ -31,6 +31,17 @@ func.func @to_partial(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+// Which part of a mesh dimension it is comes with it.
+
+tp.mesh @mesh(tp = 4)
+func.func @to_part(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{can't redistribute from (Replicate) to (Shard(0, part=(1)2)+Partial(max, part=(2)2)): no value}}
+  %0 = tp.redistribute %x to <@mesh, [{tp:(1)2}], partial = {tp:(2)2: max}> : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
 tp.mesh @mesh(dp = 2, tp = 4)
 func.func @partial_over(%x: tensor<8x8xf32>) -> (tensor<8x8xf32> {tp.open}) {
   // expected-error@+1 {{no value becomes Partial by a redistribution}}

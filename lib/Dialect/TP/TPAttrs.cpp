@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -408,6 +409,13 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
   return success();
 }
 
+/// Which part of a mesh dimension it is; empty for a whole one.
+static std::string printPart(AxisRefAttr axis) {
+  if (axis.isWhole())
+    return "";
+  return llvm::formatv(", part=({0}){1}", axis.getPreSize(), axis.getSize());
+}
+
 /// What `axis`, one of `axes` on dimension `dim`, is in DTensor's words. An
 /// axis that splits what axes after it in the mesh have split already is
 /// strided.
@@ -424,8 +432,7 @@ static std::string printShard(AxisRefAttr axis, AxisListAttr axes, int64_t dim,
   os << (splitFactor > 1 ? "_StridedShard(" : "Shard(") << dim;
   if (splitFactor > 1)
     os << ", split_factor=" << splitFactor;
-  if (!axis.isWhole())
-    os << ", part=(" << axis.getPreSize() << ")" << axis.getSize();
+  os << printPart(axis);
   if (!axes.getSegments().empty()) {
     os << ", segments=[";
     llvm::interleaveComma(axes.getSegments(), os);
@@ -446,7 +453,8 @@ SmallVector<std::string> tp::getPlacements(ShardingAttr sharding, MeshOp mesh) {
     for (PartialAttr partial : sharding.getPartial())
       if (partial.getAxis().getName() == mesh.getAxisName(i))
         parts.push_back("Partial(" +
-                        stringifyReductionKind(partial.getKind()).str() + ")");
+                        stringifyReductionKind(partial.getKind()).str() +
+                        printPart(partial.getAxis()) + ")");
     placements.push_back(parts.empty() ? "Replicate" : llvm::join(parts, "+"));
   }
   return placements;
