@@ -112,13 +112,14 @@ LogicalResult MeshOp::verify() {
       return emitOpError() << "has more than " << maxRanks << " ranks";
     numRanks *= getAxisSizes()[i];
   }
-  if (!getDevices())
+  std::optional<ArrayRef<int64_t>> devices = getDevices();
+  if (!devices)
     return success();
   llvm::SmallBitVector seen(getNumRanks());
-  if (static_cast<int64_t>(getDevices()->size()) != getNumRanks())
+  if (static_cast<int64_t>(devices->size()) != getNumRanks())
     return emitOpError() << "has " << getNumRanks() << " positions, but "
-                         << getDevices()->size() << " devices";
-  for (int64_t rank : *getDevices()) {
+                         << devices->size() << " devices";
+  for (int64_t rank : *devices) {
     if (rank < 0 || rank >= getNumRanks())
       return emitOpError() << "device " << rank << " is out of range; the mesh "
                            << "has ranks 0 to " << getNumRanks() - 1;
