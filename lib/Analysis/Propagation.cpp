@@ -22,6 +22,8 @@ constexpr size_t kMinParts = 2 * Graph::kMargin + 2;
 /// The largest table of a value, its copies and a use, of a search that needn't
 /// be exact.
 constexpr size_t kMaxCopyEntries = size_t(1) << 22;
+/// How many moves that may take another's place are planned with it.
+constexpr size_t kMaxOthers = 1024;
 
 } // namespace
 
@@ -201,14 +203,20 @@ bool Propagation::Impl::solve(int64_t priority) {
                  graph->numOps <= options.exhaustiveOps;
   if (!solve(priority, isExhaustive))
     return false;
-  CommunicationCost cost = solution.cost, bound = solution.lowerBound;
-  if (isExhaustive && !(cost == bound)) {
+  if (isExhaustive && !(solution.cost == solution.lowerBound)) {
     // Of fewer strategies, a bounded search may find better ones.
+    MinSum::Solution found = std::move(solution);
+    std::vector<const Domain *> foundDomains = domains;
+    std::vector<unsigned> foundVariables = variables;
     if (!solve(priority, /*isExhaustive=*/false))
       return false;
-    isExhaustive = !(solution.cost < cost);
-    if (isExhaustive)
-      solve(priority, /*isExhaustive=*/true);
+    isExhaustive = !(solution.cost < found.cost);
+    CommunicationCost bound = found.lowerBound;
+    if (isExhaustive) {
+      solution = std::move(found);
+      domains = std::move(foundDomains);
+      variables = std::move(foundVariables);
+    }
     solution.lowerBound = bound;
   }
   decided.clear();
@@ -217,9 +225,10 @@ bool Propagation::Impl::solve(int64_t priority) {
   return true;
 }
 
-/// Where the solution moves anything, its price becomes that of the plan. Whether
-/// all of them were. Of a move that costs more than was counted, those that may
-/// take its place are priced too: by the candidates in `among`, if there are any.
+/// Where the solution moves anything, its price becomes that of the plan.
+/// Whether all of them were. Of a move that costs more than was counted, the
+/// cheapest that may take its place are planned too: by the candidates in
+/// `among`, if there are any.
 bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
   bool areSettled = true;
   forEachMove([&](const FlowValue &value, const Use &use, ShardingAttr have,
@@ -231,12 +240,19 @@ bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
     areSettled = false;
     if (among.empty())
       return;
+    using Move = std::pair<ShardingAttr, ShardingAttr>;
+    std::vector<std::pair<CommunicationCost, Move>> others;
     for (ShardingAttr from : space.getColumn(
              getColumn(among[value.node]->results, value.result)))
       for (ShardingAttr to : space.getColumn(
                getColumn(among[use.node]->operands, use.operand)))
-        if (getCost(value, from, to, Price::Bound) < cost)
-          getCost(value, from, to, Price::Planned);
+        if (auto least = getCost(value, from, to, Price::Bound); least < cost)
+          others.push_back({least, {from, to}});
+    llvm::stable_sort(others, llvm::less_first());
+    if (others.size() > kMaxOthers)
+      others.resize(kMaxOthers);
+    for (auto &[least, move] : others)
+      getCost(value, move.first, move.second, Price::Planned);
   });
   return areSettled;
 }
@@ -338,8 +354,8 @@ bool Propagation::Impl::makeProblem(size_t maxEntries) {
 
 /// Whether it could be solved: without parts that repeat, it always can.
 ///
-/// Plans take long to make, so moves are priced by what they cost at least until
-/// a solution has them. A solution all of whose prices are known is the
+/// Plans take long to make, so moves are priced by what they cost at least
+/// until a solution has them. A solution all of whose prices are known is the
 /// cheapest: others don't cost less than was counted for them.
 bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   std::vector<const Domain *> all;
@@ -348,6 +364,8 @@ bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
     all = domains;
     if (!solvePriced())
       return false;
+    if (options.strategy == PropagationStrategy::Greedy)
+      all.clear();
   } while (!settle(all));
   return true;
 }

@@ -169,6 +169,8 @@ CommunicationCost Propagation::Impl::getCostAt(unsigned node,
 SmallVector<Propagation::Alternative>
 Propagation::Impl::getAlternatives(unsigned function, Operation *op,
                                    unsigned limit) {
+  if (limit == 0)
+    return {};
   if (nodeOfOp.empty())
     unfold();
   auto found = nodeOfOp.find({instanceOf[function], op});

@@ -92,10 +92,12 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
   return std::nullopt;
 }
 
-/// A source that says what it is a block of.
-std::optional<Mismatch> ProgramMatcher::addParameter(nn::ParameterOp op) {
+/// A program may only name parameters that the reference has, each in the one
+/// placement that all programs have it in.
+std::optional<Mismatch> ProgramMatcher::checkParameter(nn::ParameterOp op,
+                                                       unsigned index) {
   auto fail = [&](const Twine &text) {
-    return Mismatch{op, 0, ("parameter '" + op.getFqn() + "' " + text).str(),
+    return Mismatch{op, index, ("parameter '" + op.getFqn() + "' " + text).str(),
                     nullptr, /*isInterface=*/true};
   };
   auto id = reference.getParameter(op.getFqn());
@@ -114,9 +116,19 @@ std::optional<Mismatch> ProgramMatcher::addParameter(nn::ParameterOp op) {
     return fail("is placed in two ways");
   placed = sharding;
   auto local = getLocalTypes(global, sharding);
-  if (!local || local->front() != op.getType())
+  if (!local || (*local)[index] != op.getType())
     return fail("has another type than the ranks' blocks of it");
-  Replica replica = {*id, sharding, {}};
+  return std::nullopt;
+}
+
+/// A source that says what it is a block of.
+std::optional<Mismatch> ProgramMatcher::addParameter(nn::ParameterOp op) {
+  if (auto mismatch = checkParameter(op, 0))
+    return mismatch;
+  ReferenceGraph::Id id = *reference.getParameter(op.getFqn());
+  ShardingAttr sharding = parameterPlacements.lookup(op.getFqnAttr());
+  Replica replica = {id, sharding, {}};
+  auto local = getLocalTypes(reference.getType(id), sharding);
   for (RankedTensorType type : *local)
     replica.numbers.push_back(numbering.get(op, {}, Type(type)));
   add(std::move(replica));

@@ -92,6 +92,9 @@ std::optional<Mismatch> ProgramMatcher::OtherProgram::matchOp(Operation *op) {
   Number first = matcher.number(op, numbers);
   for (OpResult result : op->getResults())
     numbers[result] = first + result.getResultNumber();
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    if (auto mismatch = matcher.checkParameter(parameter, index))
+      return mismatch;
   if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
     // Ranks meet in one group only if all name it alike.
     if (numIssued == matcher.issued.size() ||

@@ -71,6 +71,7 @@ private:
 
   std::optional<Mismatch> addArguments();
   std::optional<Mismatch> addParameter(nn::ParameterOp op);
+  std::optional<Mismatch> checkParameter(nn::ParameterOp op, unsigned index);
   std::optional<Mismatch> checkResultAttributes(unsigned index);
   std::optional<Mismatch> checkEffects(Operation *op, unsigned program);
   std::optional<Mismatch> matchFirst();

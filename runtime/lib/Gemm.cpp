@@ -366,10 +366,14 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
       isHalf ? maxRows * args.k + 2 * maxRows * maxCols + maxCols : 0;
   float *blockB = state.getFloats(packedSize + convertedSize + halfSize);
   float *convertedB = blockB + packedSize;
-  float *blockA = convertedB + convertedSize;
-  float *blockC = blockA + maxRows * args.k;
-  float *blockFactor = blockC + maxRows * maxCols;
-  float *blockBias = blockFactor + maxRows * maxCols;
+  float *blockA = nullptr, *blockC = nullptr, *blockFactor = nullptr,
+        *blockBias = nullptr;
+  if (isHalf) {
+    blockA = convertedB + convertedSize;
+    blockC = blockA + maxRows * args.k;
+    blockFactor = blockC + maxRows * maxCols;
+    blockBias = blockFactor + maxRows * maxCols;
+  }
 
   for (int64_t j = 0; j < args.n; j += maxCols) {
     int64_t cols = std::min(maxCols, args.n - j);

@@ -72,7 +72,9 @@ public:
                      : dtype == Dtype::I64
                          ? 0x1p53
                          : std::exp2(8 * byteWidth(dtype) - 1) - 1;
-      double lowest = dtype == Dtype::UI8 ? 0 : -bound;
+      double lowest = dtype == Dtype::UI8   ? 0
+                      : dtype == Dtype::I64 ? -bound
+                                            : -bound - 1;
       fits =
           std::trunc(number) == number && lowest <= number && number <= bound;
     }

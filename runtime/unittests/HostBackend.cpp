@@ -2,7 +2,7 @@
 
 #include "Backend.h"
 
-#include <cstring>
+#include <algorithm>
 
 using namespace tprt;
 
@@ -35,7 +35,7 @@ std::vector<int64_t> test::startCollectives(Communicator &communicator,
   std::vector<int64_t> received(calls.size());
   for (size_t i : order) {
     received[i] = communicator.wait(calls[i].id);
-    std::memset(operands[i].data(), 0xEE, operands[i].size());
+    std::fill(operands[i].begin(), operands[i].end(), std::byte{0xEE});
   }
   return received;
 }
