@@ -18,6 +18,7 @@ FOLDERS = "--bin {build}/bin --out {out}"
 SCRIPTS = {
     "all_reduce": ("--build {build}", ["torch"]),
     "compile_time": ("--tp-opt {build}/bin/tp-opt --jax-python {peers}", ["peers"]),
+    "dots": ("--tp-opt {build}/bin/tp-opt", []),
     "gemms": ("", ["numpy"]),
     "llama_block": ("make {out} --ranks 1 2", ["torch"]),
     "minilm_vs_torch": (FOLDERS, ["torch", "transformers"]),
