@@ -1,22 +1,11 @@
 //===- Propagation.cpp - Placements for a whole program -------------------===//
 
 #include "PropagationImpl.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-//===----------------------------------------------------------------------===//
-// Costs of edges
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// How many placements that several uses share are kept track of: with more,
-/// costs are counted too high.
-constexpr unsigned kMaxCopies = 2;
 /// Parts that repeat are looked at once from so many on.
 constexpr size_t kMinParts = 2 * Graph::kMargin + 2;
 /// The largest table of a value, its copies and a use, of a search that needn't
@@ -25,175 +14,9 @@ constexpr size_t kMaxCopyEntries = size_t(1) << 22;
 /// How many moves that may take another's place are planned with it.
 constexpr size_t kMaxOthers = 1024;
 
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Propagation::Impl
 //===----------------------------------------------------------------------===//
-
-CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
-                                             ShardingAttr from, ShardingAttr to,
-                                             Price price) {
-  if (from == to)
-    return {};
-  RedistributionPlanner &planner = space.getPlanner();
-  CommunicationCost cost = price == Price::Planned
-                               ? planner.getCost(from, to, value.type)
-                               : planner.getBound(from, to, value.type);
-  cost = cost * value.weight;
-  // Even a slice is something to do.
-  cost.work += 1;
-  addVolume(cost);
-  if (value.isParameter && !cost.isInfinite())
-    cost.parameterBytes = cost.bytes;
-  return cost;
-}
-
-/// Over (definition, copies…, use): what the use costs that finds the value
-/// and its copies as they are.
-TableId Propagation::Impl::getEdgeTable(const FlowValue &value,
-                                        unsigned definition, unsigned use,
-                                        unsigned copies, unsigned copyColumn) {
-  EdgeKey key{definition,
-              use,
-              value.type.getAsOpaquePointer(),
-              value.weight,
-              value.isParameter,
-              copies,
-              copyColumn};
-  auto [it, inserted] = edgeTables.try_emplace(key);
-  if (!inserted)
-    return it->second;
-  ArrayRef<ShardingAttr> from = space.getColumn(definition);
-  ArrayRef<ShardingAttr> to = space.getColumn(use);
-  ArrayRef<ShardingAttr> copied =
-      copies ? space.getColumn(copyColumn) : ArrayRef<ShardingAttr>();
-  SmallVector<unsigned> dims = {static_cast<unsigned>(from.size())};
-  dims.append(copies, copied.size());
-  dims.push_back(to.size());
-  size_t numCombinations = 1;
-  for (unsigned i = 0; i < copies; ++i)
-    numCombinations *= copied.size();
-  std::vector<CommunicationCost> table;
-  table.reserve(from.size() * numCombinations * to.size());
-  for (ShardingAttr have : from) {
-    auto direct = llvm::map_to_vector(
-        to, [&](ShardingAttr want) { return getCost(value, have, want); });
-    for (size_t combination = 0; combination < numCombinations; ++combination)
-      for (auto [want, cost] : llvm::zip_equal(to, direct)) {
-        bool isShared = false;
-        for (size_t i = 0, rest = combination; i < copies;
-             ++i, rest /= copied.size())
-          isShared |= copied[rest % copied.size()] == want;
-        table.push_back(isShared ? CommunicationCost() : cost);
-      }
-  }
-  return it->second = problem->addTable(dims, std::move(table));
-}
-
-const Propagation::Impl::FlowKind &
-Propagation::Impl::getFlowKind(const FlowValue &value) {
-  WordList key = {getColumn(domains[value.node]->results, value.result),
-                  toWord(value.type.getAsOpaquePointer()),
-                  static_cast<Word>(value.weight), value.isParameter};
-  for (const Use &use : value.uses)
-    key.push_back(use.node == value.node
-                      ? ~Word(0)
-                      : getColumn(domains[use.node]->operands, use.operand));
-  auto [number, isNew] = flowNumbers.insert(key);
-  if (isNew) {
-    flowKinds.push_back(makeFlowKind(value));
-    flowKinds.back().number = number;
-  }
-  return flowKinds[number];
-}
-
-/// Several uses share what they need alike: a copy is made once, and costs
-/// nothing further.
-Propagation::Impl::FlowKind
-Propagation::Impl::makeFlowKind(const FlowValue &value) {
-  FlowKind kind;
-  unsigned definition = getColumn(domains[value.node]->results, value.result);
-  auto getUseColumn = [&](unsigned use) {
-    return getColumn(domains[value.uses[use].node]->operands,
-                     value.uses[use].operand);
-  };
-  auto isFree = [&](unsigned use) {
-    for (ShardingAttr have : space.getColumn(definition))
-      for (ShardingAttr want : space.getColumn(getUseColumn(use)))
-        if (CommunicationCost cost = getCost(value, have, want);
-            cost.isInfinite() || cost.bytes || cost.collectives)
-          return false;
-    return true;
-  };
-  for (unsigned use = 0; use < value.uses.size(); ++use)
-    // A node that uses what it gives itself, as a loop may, costs nothing.
-    if (value.uses[use].node != value.node && !isFree(use))
-      kind.uses.push_back(use);
-  unsigned copyColumn = 0;
-  kind.numCopies = std::min<unsigned>(kind.uses.size() / 2, kMaxCopies);
-  if (kind.numCopies) {
-    // What one use alone may want needs no copy.
-    llvm::SmallMapVector<ShardingAttr, unsigned, 16> numUses;
-    for (unsigned use : kind.uses)
-      for (ShardingAttr want : llvm::SmallSetVector<ShardingAttr, 16>(
-               llvm::from_range, space.getColumn(getUseColumn(use))))
-        ++numUses[want];
-    SmallVector<ShardingAttr> wanted = {ShardingAttr()}; // no copy
-    for (auto [want, count] : numUses)
-      if (count > 1)
-        wanted.push_back(want);
-    // Tables grow with each copy.
-    size_t largest = 0;
-    for (unsigned use : kind.uses)
-      largest = std::max(largest, space.getColumn(getUseColumn(use)).size());
-    size_t entries = space.getColumn(definition).size() * largest;
-    unsigned fitting = 0;
-    while (fitting < kind.numCopies &&
-           (entries *= wanted.size()) <= maxCopyEntries)
-      ++fitting;
-    kind.isCut = fitting < kind.numCopies;
-    kind.numCopies = fitting;
-    kind.numWanted = wanted.size();
-    copyColumn = space.addColumn(wanted);
-    std::vector<CommunicationCost> table;
-    for (ShardingAttr have : space.getColumn(definition))
-      for (ShardingAttr copy : wanted)
-        table.push_back(copy ? getCost(value, have, copy)
-                             : CommunicationCost());
-    kind.copyTable = problem->addTable(
-        {static_cast<unsigned>(space.getColumn(definition).size()),
-         kind.numWanted},
-        std::move(table));
-  }
-  for (unsigned use : kind.uses)
-    kind.tables.push_back(getEdgeTable(value, definition, getUseColumn(use),
-                                       kind.numCopies, copyColumn));
-  return kind;
-}
-
-Propagation::Impl::Flow Propagation::Impl::addCopies(const FlowValue &value) {
-  const FlowKind &kind = getFlowKind(value);
-  isSharingCut |= kind.isCut;
-  Flow flow{&value, &kind, problem->getNumVariables()};
-  for (unsigned i = 0; i < kind.numCopies; ++i) {
-    unsigned copy = problem->addVariable(kind.numWanted);
-    problem->addFactor(kind.copyTable, {variables[value.node], copy});
-  }
-  return flow;
-}
-
-void Propagation::Impl::addUses(const Flow &flow) {
-  for (auto [use, table] :
-       llvm::zip_equal(flow.kind->uses, flow.kind->tables)) {
-    SmallVector<unsigned, 4> scope = {variables[flow.value->node]};
-    // The table counts combinations with the first copy fastest.
-    for (unsigned i = flow.kind->numCopies; i-- > 0;)
-      scope.push_back(flow.firstCopy + i);
-    scope.push_back(variables[flow.value->uses[use].node]);
-    problem->addFactor(table, scope);
-  }
-}
 
 /// Whether it could be solved: without parts that repeat, it always can.
 bool Propagation::Impl::solve(int64_t priority) {
@@ -205,18 +28,13 @@ bool Propagation::Impl::solve(int64_t priority) {
     return false;
   if (isExhaustive && !(solution.cost == solution.lowerBound)) {
     // Of fewer strategies, a bounded search may find better ones.
-    MinSum::Solution found = std::move(solution);
-    std::vector<const Domain *> foundDomains = domains;
-    std::vector<unsigned> foundVariables = variables;
+    Outcome found = takeOutcome();
+    CommunicationCost bound = found.solution.lowerBound;
     if (!solve(priority, /*isExhaustive=*/false))
       return false;
-    isExhaustive = !(solution.cost < found.cost);
-    CommunicationCost bound = found.lowerBound;
-    if (isExhaustive) {
-      solution = std::move(found);
-      domains = std::move(foundDomains);
-      variables = std::move(foundVariables);
-    }
+    isExhaustive = !(solution.cost < found.solution.cost);
+    if (isExhaustive)
+      putBack(std::move(found));
     solution.lowerBound = bound;
   }
   decided.clear();
@@ -242,9 +60,9 @@ bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
       return;
     using Move = std::pair<ShardingAttr, ShardingAttr>;
     std::vector<std::pair<CommunicationCost, Move>> others;
-    for (ShardingAttr from : space.getColumn(
+    for (ShardingAttr from : space.getDistinct(
              getColumn(among[value.node]->results, value.result)))
-      for (ShardingAttr to : space.getColumn(
+      for (ShardingAttr to : space.getDistinct(
                getColumn(among[use.node]->operands, use.operand)))
         if (auto least = getCost(value, from, to, Price::Bound); least < cost)
           others.push_back({least, {from, to}});
@@ -286,12 +104,17 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
     auto column = getColumnOf(value);
     if (!column)
       continue;
-    for (auto [index, want] :
-         llvm::enumerate(space.getColumn(getColumn(domain->operands, operand))))
-      if (llvm::all_of(space.getColumn(*column), [&](ShardingAttr have) {
-            return getCost(graph->values[value], have, want).isInfinite();
-          }))
-        kept.reset(index);
+    unsigned needed = getColumn(domain->operands, operand);
+    auto isPossible =
+        llvm::map_to_vector(space.getDistinct(needed), [&](ShardingAttr want) {
+          return llvm::any_of(
+              space.getDistinct(*column), [&](ShardingAttr have) {
+                return !getCost(graph->values[value], have, want).isInfinite();
+              });
+        });
+    for (auto [strategy, index] : llvm::enumerate(space.getIndices(needed)))
+      if (!isPossible[index])
+        kept.reset(strategy);
   }
   possible.push_back(kept.any() && !kept.all() ? space.getPart(domain, kept)
                                                : domain);
@@ -308,48 +131,6 @@ void Propagation::Impl::chooseDomains(int64_t priority, bool isExhaustive) {
         graph->getDomain(node, isExhaustive, priority, before);
     domains.push_back(getPossible(node, domain));
   }
-}
-
-/// What costs what. Whether parts that aren't there can do what those that are
-/// can, for the same.
-bool Propagation::Impl::makeProblem(size_t maxEntries) {
-  maxCopyEntries = maxEntries;
-  problem = std::make_unique<MinSum>();
-  isSharingCut = false;
-  edgeTables.clear();
-  flowNumbers = {};
-  flowKinds.clear();
-  variables.clear();
-  DenseMap<const Domain *, TableId> ownCosts;
-  // A node's copies follow it: where decisions fall in order, each use finds
-  // them made.
-  std::vector<Flow> flows;
-  for (auto [index, node, domain] : llvm::enumerate(graph->nodes, domains)) {
-    if (repetition && index == graph->partNodes[kRepeated])
-      problem->beginRepeated(getNumMissing() + 1);
-    if (repetition && index == graph->partNodes[kRepeated + 1])
-      problem->endRepeated();
-    variables.push_back(problem->addVariable(domain->strategies.size()));
-    auto [it, inserted] = ownCosts.try_emplace(domain);
-    if (inserted) {
-      auto own =
-          llvm::map_to_vector(domain->strategies, [&](const Strategy &s) {
-            CommunicationCost cost = s.cost;
-            addVolume(cost);
-            return cost;
-          });
-      it->second = problem->addTable(
-          {static_cast<unsigned>(own.size())},
-          std::vector<CommunicationCost>(own.begin(), own.end()));
-    }
-    problem->addFactor(it->second, {variables.back()});
-    for (unsigned value : node.results)
-      if (value != kNoValue)
-        flows.push_back(addCopies(graph->values[value]));
-  }
-  for (const Flow &flow : flows)
-    addUses(flow);
-  return !repetition || isSteady(flows);
 }
 
 /// Whether it could be solved: without parts that repeat, it always can.
@@ -391,44 +172,97 @@ bool Propagation::Impl::solvePriced() {
   return true;
 }
 
-/// The search is bounded unless the candidates that are left are few.
+/// Leaves each node the candidate that `choose` names, or more of them where it
+/// has none that is alike.
+void Propagation::Impl::keepOnly(
+    function_ref<const Strategy &(unsigned node)> choose) {
+  for (auto [node, domain] : llvm::enumerate(domains)) {
+    const Strategy &chosen = choose(node);
+    llvm::BitVector only(domain->strategies.size());
+    for (auto [index, strategy] : llvm::enumerate(domain->strategies))
+      if (strategy.operands == chosen.operands &&
+          strategy.results == chosen.results && only.none())
+        only.set(index);
+    if (only.any())
+      domain = space.getPart(domain, only);
+  }
+}
+
+Propagation::Impl::Outcome Propagation::Impl::takeOutcome() {
+  return {std::move(solution), std::move(domains), std::move(variables)};
+}
+
+void Propagation::Impl::putBack(Outcome outcome) {
+  solution = std::move(outcome.solution);
+  domains = std::move(outcome.domains);
+  variables = std::move(outcome.variables);
+}
+
+/// Solves what is too entangled to be solved exactly. Moves may cost more once
+/// they are planned: the search is repeated, within its budget, until what it
+/// finds was planned before. Bounds stay what they are.
 void Propagation::Impl::solveEntangled() {
+  std::vector<const Domain *> all = domains;
+  budget = options.searchBudget;
+  std::optional<Outcome> best;
+  CommunicationCost lowerBound;
+  while (true) {
+    domains = all;
+    search();
+    lowerBound = std::max(lowerBound, solution.lowerBound);
+    bool areSettled = settle(all);
+    if (!areSettled) {
+      // What it costs as planned.
+      Outcome found = takeOutcome();
+      domains = found.domains;
+      keepOnly([&](unsigned node) -> const Strategy & {
+        return found.domains[node]
+            ->strategies[found.solution.values[found.variables[node]]];
+      });
+      makeProblem(kMaxCopyEntries);
+      solution = problem->solve(options.maxEntries);
+    }
+    if (!best || solution.cost < best->solution.cost)
+      best = takeOutcome();
+    if (areSettled || budget == 0 ||
+        !(lowerBound < best->solution.cost))
+      break;
+  }
+  putBack(std::move(*best));
+  solution.lowerBound = std::min(lowerBound, solution.cost);
+}
+
+/// The search is bounded unless the candidates that are left are few.
+void Propagation::Impl::search() {
   // Most of what the search will move is what a quick one moves.
   bool isFirst = true;
   do {
     makeProblem(/*maxCopyEntries=*/0);
     solution = problem->solveGreedily();
   } while (!settle(std::exchange(isFirst, false) ? ArrayRef<const Domain *>()
-                                                 : ArrayRef(domains)));
+                                                 : ArrayRef(domains)) &&
+           budget > 0);
   Pruned pruned = prune();
-  makeProblem(kMaxCopyEntries);
-  solution = problem->solve(options.maxEntries);
-  // What is shared but isn't known to be may be counted twice.
-  if (isSharingCut)
-    solution.lowerBound = {};
-  solution.lowerBound = std::max(solution.lowerBound, pruned.lowerBound);
-  if (!(solution.lowerBound < solution.cost) || pruned.choice.empty())
-    return;
-  // The choice that is known may be better.
-  CommunicationCost cost = solution.cost, bound = solution.lowerBound;
-  std::vector<const Domain *> kept = domains;
-  auto solveAgain = [&](ArrayRef<const Domain *> of) {
-    domains.assign(of.begin(), of.end());
+  auto solveAgain = [&]() {
     makeProblem(kMaxCopyEntries);
     solution = problem->solve(options.maxEntries);
   };
-  std::vector<const Domain *> chosen;
-  for (auto [domain, strategy] : llvm::zip_equal(domains, pruned.choice)) {
-    llvm::BitVector only(domain->strategies.size());
-    for (auto [index, other] : llvm::enumerate(domain->strategies))
-      if (other.operands == strategy->operands &&
-          other.results == strategy->results && only.none())
-        only.set(index);
-    chosen.push_back(only.any() ? space.getPart(domain, only) : domain);
+  solveAgain();
+  // What is shared but isn't known to be may be counted twice.
+  if (isSharingCut)
+    solution.lowerBound = {};
+  CommunicationCost bound = std::max(solution.lowerBound, pruned.lowerBound);
+  if (bound < solution.cost && !pruned.choice.empty()) {
+    // The choice that is known may be better.
+    Outcome found = takeOutcome();
+    domains = found.domains;
+    keepOnly([&](unsigned node) -> const Strategy & {
+      return *pruned.choice[node];
+    });
+    solveAgain();
+    if (!(solution.cost < found.solution.cost))
+      putBack(std::move(found));
   }
-  solveAgain(chosen);
-  if (!(solution.cost < cost))
-    solveAgain(kept);
   solution.lowerBound = bound;
 }
 
@@ -568,6 +402,7 @@ LogicalResult Propagation::run(ArrayRef<func::FuncOp> roots) {
 const PropagationOptions &Propagation::getOptions() const {
   return impl->options;
 }
+RedistributionPlanner &Propagation::getPlanner() { return impl->getPlanner(); }
 ArrayRef<Propagation::Function> Propagation::getFunctions() const {
   return impl->functions;
 }

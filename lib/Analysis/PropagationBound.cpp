@@ -10,17 +10,6 @@ using namespace mlir::tp::propagation;
 
 using Cost = FlowBound::Cost;
 
-/// Each placement of `column` once, and which of them each candidate has.
-static std::vector<unsigned>
-collectPlaces(ArrayRef<ShardingAttr> column,
-              llvm::SmallMapVector<ShardingAttr, unsigned, 16> &places) {
-  std::vector<unsigned> numbers;
-  for (ShardingAttr placement : column)
-    numbers.push_back(
-        places.try_emplace(placement, places.size()).first->second);
-  return numbers;
-}
-
 /// What a byte of parameters counts where they have to move.
 constexpr Cost kParameterWeight = 64;
 
@@ -50,9 +39,15 @@ void Propagation::Impl::addFlow(const FlowValue &value, Counted counted,
   llvm::SmallMapVector<ShardingAttr, unsigned, 16> had, wanted;
   auto getPort = [&](unsigned node, ArrayRef<unsigned> columns, unsigned tensor,
                      auto &places) {
-    return FlowBound::Port{
-        node,
-        collectPlaces(space.getColumn(getColumn(columns, tensor)), places)};
+    unsigned column = getColumn(columns, tensor);
+    auto numbers = llvm::map_to_vector(
+        space.getDistinct(column), [&](ShardingAttr placement) {
+          return places.try_emplace(placement, places.size()).first->second;
+        });
+    FlowBound::Port port = {node, {}};
+    for (unsigned index : space.getIndices(column))
+      port.places.push_back(numbers[index]);
+    return port;
   };
   auto definition =
       getPort(value.node, domains[value.node]->results, value.result, had);
@@ -92,7 +87,8 @@ std::unique_ptr<FlowBound> Propagation::Impl::makeBound(Counted counted) {
     addFlow(value, counted, *bound, moves);
   if (!bound->isExact())
     return nullptr;
-  bound->run(options.searchBudget);
+  bound->run(budget);
+  spend(bound->getNumEntries());
   return bound;
 }
 

@@ -51,6 +51,7 @@ public:
   LogicalResult run(ArrayRef<func::FuncOp> roots);
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
                                            unsigned limit);
+  RedistributionPlanner &getPlanner() { return space.getPlanner(); }
 
   const PropagationOptions options;
   SmallVector<Function> functions;
@@ -87,6 +88,12 @@ private:
     /// By node, a choice that is possible; none where nothing is known.
     std::vector<const Strategy *> choice = {};
   };
+  /// A solution, the candidates that it is of, and their variables.
+  struct Outcome {
+    MinSum::Solution solution;
+    std::vector<const Domain *> domains;
+    std::vector<unsigned> variables;
+  };
   struct Flow {
     const FlowValue *value;
     const FlowKind *kind;
@@ -104,7 +111,11 @@ private:
   bool settle(ArrayRef<const Domain *> among);
   void chooseDomains(int64_t priority, bool isExhaustive);
   bool makeProblem(size_t maxCopyEntries);
+  void keepOnly(function_ref<const Strategy &(unsigned node)> choose);
+  Outcome takeOutcome();
+  void putBack(Outcome outcome);
   void solveEntangled();
+  void search();
   Pruned prune();
   /// The communication where no parameters move, the bytes of parameters that
   /// do, or the two together.
@@ -137,6 +148,7 @@ private:
     cost.volume =
         cost.bytes + options.latencyBytes * numRanks * cost.collectives;
   }
+  void spend(uint64_t costs) { budget -= std::min(budget, costs); }
   LogicalResult extract();
   /// The part, of those in the graph, that stands for the missing ones too.
   static constexpr unsigned kRepeated = Graph::kMargin;
@@ -148,8 +160,8 @@ private:
     return node >= getRepeatedBegin() && node < graph->partNodes[kRepeated + 1];
   }
   unsigned getValue(size_t part, unsigned node) const {
-    return solution.partValues[solution.parts[part]][variables[node] -
-                                                     variables[getRepeatedBegin()]];
+    return solution.partValues[solution.parts[part]]
+                              [variables[node] - variables[getRepeatedBegin()]];
   }
   DenseMap<Operation *, size_t> getPlaces() const;
   LogicalResult checkReachable(const FlowValue &value, const Use &use,
@@ -177,6 +189,8 @@ private:
   bool isSharingCut = false;
   /// The largest table of a value, its copies and a use.
   size_t maxCopyEntries = 0;
+  /// How many costs a bounded search may still look at.
+  uint64_t budget = 0;
   std::unique_ptr<MinSum> problem;
   SmallVector<func::FuncOp> roots;
   /// Whether all strategies were considered.

@@ -98,9 +98,9 @@ void Propagation::Impl::extractParts(Function &function) {
   for (const FlowValue &value : graph->values) {
     if (!isRepeated(value.node))
       continue;
-    OpResult result = value.value
-                          ? cast<OpResult>(value.value)
-                          : graph->nodes[value.node].op->getResult(value.result);
+    Operation *op = graph->nodes[value.node].op;
+    OpResult result = value.value ? cast<OpResult>(value.value)
+                                  : op->getResult(value.result);
     auto &given = value.value ? function.shardings : function.given;
     for (size_t part = 0; part <= getNumMissing(); ++part)
       given[repetition

@@ -649,10 +649,19 @@ RedistributionPlanner::plan(ShardingAttr from, ShardingAttr to,
   return &getPlan(from, to, type);
 }
 
+CommunicationCost RedistributionPlanner::Price::getCost() const {
+  if (!isPossible)
+    return CommunicationCost::infinite();
+  CommunicationCost cost;
+  cost.bytes = bytes;
+  cost.collectives = collectives;
+  return cost;
+}
+
 CommunicationCost RedistributionPlanner::getBound(ShardingAttr from,
                                                   ShardingAttr to,
                                                   RankedTensorType type) {
-  return getPrice(from, to, type).cost;
+  return getPrice(from, to, type).getCost();
 }
 
 CommunicationCost RedistributionPlanner::getCost(ShardingAttr from,
@@ -662,11 +671,11 @@ CommunicationCost RedistributionPlanner::getCost(ShardingAttr from,
   if (price.isBound) {
     const RedistributionPlan &plan =
         getPlan(from, to, getCountedType(type));
-    price.cost.bytes = plan.receivedTotal;
-    price.cost.collectives = plan.getNumCollectives();
+    price.bytes = plan.receivedTotal;
+    price.collectives = plan.getNumCollectives();
     price.isBound = false;
   }
-  return price.cost;
+  return price.getCost();
 }
 
 ArrayRef<int64_t>
@@ -693,7 +702,10 @@ int64_t RedistributionPlanner::getTotalShared(ArrayRef<int64_t> shape,
 RedistributionPlanner::Price &
 RedistributionPlanner::getPrice(ShardingAttr from, ShardingAttr to,
                                 RankedTensorType type) {
-  auto [it, inserted] = prices.try_emplace({from, to, type});
+  auto &row = prices[{from, type}];
+  if (!row)
+    row = std::make_unique<DenseMap<ShardingAttr, Price>>();
+  auto [it, inserted] = row->try_emplace(to);
   if (inserted && from != to)
     it->second = computePrice(from, to, getCountedType(type));
   return it->second;
@@ -702,8 +714,10 @@ RedistributionPlanner::getPrice(ShardingAttr from, ShardingAttr to,
 RedistributionPlanner::Price
 RedistributionPlanner::computePrice(ShardingAttr from, ShardingAttr to,
                                     RankedTensorType type) {
-  if (!isReachable(from, to, mesh))
-    return {CommunicationCost::infinite()};
+  Price price;
+  price.isPossible = isReachable(from, to, mesh);
+  if (!price.isPossible)
+    return price;
   llvm::SmallSetVector<ReductionKind, 2> reductions;
   // As certify() counts.
   int64_t n = 1, problems = 1;
@@ -723,9 +737,8 @@ RedistributionPlanner::computePrice(ShardingAttr from, ShardingAttr to,
     moved = missing;
   else
     moved += (n - 2) * problems * type.getNumElements();
-  Price price;
-  price.cost.bytes = moved * getElementBytes(type.getElementType());
-  price.cost.collectives = reductions.size() + (missing != 0);
+  price.bytes = moved * getElementBytes(type.getElementType());
+  price.collectives = reductions.size() + (missing != 0);
   // One exchange moves what ranks need and don't have.
   bool isOne = options.oneShot && reductions.empty() && moved != 0;
   price.isBound = !isOne && !(reductions.empty() && isSlice(from, to));

@@ -321,14 +321,14 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
                            before, extendsBefore);
   // All splits over all mesh dimensions, also where none spread to: what
   // can't stay split as it is may be split otherwise. In small programs they
-  // nest in any order too, and so do the parts of them that the program mentions,
-  // unless these are too many.
+  // nest in any order too, and so do the parts of them that the program
+  // mentions, unless these are too many.
   std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
   auto it = behindBarriers.find(&node - nodes.data());
   const Domain *largest = nullptr;
   // What a program takes and gives isn't split by what it doesn't mention.
   bool isEnd = !node.op && (node.operands.empty() || node.results.empty());
-  auto add = [&](const std::vector<SplitChoice> &more) {
+  auto add = [&](ArrayRef<SplitChoice> more) {
     for (const SplitChoice &choice : more)
       if (!llvm::is_contained(choices, choice) && mayBeGiven(node, choice) &&
           (!isEnd || space.isInUse(choice.axis)) &&

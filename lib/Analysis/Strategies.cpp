@@ -36,6 +36,8 @@ void tp::collectParts(const ShardingRule &rule, ArrayRef<unsigned> dim,
   };
   for (unsigned factor : dim) {
     int64_t size = rule.factors[factor].size;
+    if (size == 0)
+      return;
     if (before % size == 0) {
       before /= size;
       continue;
@@ -78,7 +80,7 @@ public:
   std::vector<Strategy> run() {
     enumerate(0, 0, getReplicatedSplit(rule, mesh));
     // Of equal cost, the mesh's order wins.
-    if (anyOrder) {
+    if (anyOrder && strategies.size() <= limit) {
       reorders = true;
       enumerate(0, 0, getReplicatedSplit(rule, mesh));
     }
@@ -160,6 +162,8 @@ std::optional<OpSplit> Enumerator::apply(const SplitChoice &choice,
 }
 
 void Enumerator::addOrders(unsigned factor, const OpSplit &split) {
+  if (strategies.size() > limit)
+    return;
   if (factor == split.factorAxes.size())
     return add(split);
   ArrayRef<AxisRefAttr> axes = split.factorAxes[factor];

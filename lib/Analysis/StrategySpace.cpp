@@ -12,6 +12,10 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
+/// An op that would have more strategies has those of the mesh's order alone,
+/// unless all are asked for.
+constexpr size_t kMaxInAnyOrder = 1024;
+
 bool propagation::operator<(const State &a, const State &b) {
   auto key = [](const State &s) {
     return std::tuple(s.axis.getAsOpaquePointer(), s.partial.has_value(),
@@ -437,17 +441,20 @@ StrategySpace::getChoices(unsigned ruleId, ArrayRef<AxisRefAttr> axes) const {
   return choices;
 }
 
-std::vector<SplitChoice> StrategySpace::getAllChoices(unsigned rule) const {
-  MeshOp op = mesh; // an op's accessors aren't const
+ArrayRef<SplitChoice> StrategySpace::getAllChoices(unsigned rule) {
+  std::optional<std::vector<SplitChoice>> &all = rules[rule].allChoices;
+  if (all)
+    return *all;
   SmallVector<AxisRefAttr> axes;
-  for (size_t i = 0, e = op.getNumAxes(); i < e; ++i)
-    if (op.getAxisSizes()[i] > 1)
-      axes.push_back(AxisRefAttr::get(op.getContext(), op.getAxisName(i)));
-  return getChoices(rule, axes);
+  for (size_t i = 0, e = mesh.getNumAxes(); i < e; ++i)
+    if (mesh.getAxisSizes()[i] > 1)
+      axes.push_back(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
+  all = getChoices(rule, axes);
+  return *all;
 }
 
 std::vector<SplitChoice> StrategySpace::getPartChoices(unsigned rule) const {
-  MeshOp op = mesh;
+  MeshOp op = mesh; // an op's accessors aren't const
   SmallVector<AxisRefAttr> parts;
   for (size_t i = 0, e = op.getNumAxes(); i < e; ++i) {
     StringRef name = op.getAxisName(i);
@@ -487,8 +494,18 @@ unsigned StrategySpace::addColumn(ArrayRef<ShardingAttr> placements) {
   for (ShardingAttr sharding : placements)
     key.push_back(toWord(sharding.getAsOpaquePointer()));
   auto [number, isNew] = columnNumbers.insert(key);
-  if (isNew)
-    columns.emplace_back(placements.begin(), placements.end());
+  if (!isNew)
+    return number;
+  Column &column = columns.emplace_back();
+  llvm::append_range(column.placements, placements);
+  DenseMap<ShardingAttr, unsigned> indices;
+  for (ShardingAttr placement : placements) {
+    auto [it, isFirst] =
+        indices.try_emplace(placement, column.distinct.size());
+    if (isFirst)
+      column.distinct.push_back(placement);
+    column.indices.push_back(it->second);
+  }
   return number;
 }
 
@@ -516,9 +533,14 @@ StrategySpace::getDomain(unsigned rule, const std::vector<SplitChoice> &choices,
   if (domain)
     return domain.get();
   domain = std::make_unique<Domain>();
-  domain->strategies = enumerateStrategies(*rules[rule].rule, mesh, choices,
-                                           rules[rule].width,
-                                           anyOrder || reorders, limit);
+  auto enumerate = [&](bool inAnyOrder, size_t most) {
+    return enumerateStrategies(*rules[rule].rule, mesh, choices,
+                               rules[rule].width, inAnyOrder, most);
+  };
+  domain->strategies = enumerate(
+      anyOrder || reorders, reorders ? limit : std::min(limit, kMaxInAnyOrder));
+  if (domain->strategies.empty() && anyOrder && !reorders)
+    domain->strategies = enumerate(/*inAnyOrder=*/false, limit);
   if (rules[rule].isIdentity)
     for (Strategy &strategy : domain->strategies)
       strategy.cost = {};

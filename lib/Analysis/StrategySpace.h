@@ -1,5 +1,4 @@
-//===- StrategySpace.h - Rules, placements and domains, each once -*- C++
-//-*-===//
+//===- StrategySpace.h - Rules, placements and domains ----------*- C++ -*-===//
 //
 // A model repeats the same op many times: rules, candidates and strategies are
 // computed once for all that are alike, and referred to by number.
@@ -102,12 +101,12 @@ public:
   }
   /// All choices over whole mesh dimensions; and over the parts of them that
   /// the program mentions.
-  std::vector<SplitChoice> getAllChoices(unsigned rule) const;
+  ArrayRef<SplitChoice> getAllChoices(unsigned rule);
   std::vector<SplitChoice> getPartChoices(unsigned rule) const;
 
   /// The strategies of a rule; of those, only the ones that `filter` takes.
-  /// `key` says which filter it is. With `reorders`, mesh dimensions nest in any
-  /// order; empty where there are more than `limit`.
+  /// `key` says which filter it is. With `reorders`, mesh dimensions nest in
+  /// any order; empty where there are more than `limit`.
   const Domain *getDomain(unsigned rule,
                           const std::vector<SplitChoice> &choices,
                           const void *key = nullptr,
@@ -128,7 +127,16 @@ public:
 
   unsigned addColumn(ArrayRef<ShardingAttr> placements);
   ArrayRef<ShardingAttr> getColumn(unsigned column) const {
-    return columns[column];
+    return columns[column].placements;
+  }
+  /// The placements of a column, each once: many strategies place a tensor
+  /// alike.
+  ArrayRef<ShardingAttr> getDistinct(unsigned column) const {
+    return columns[column].distinct;
+  }
+  /// Where each placement of a column is among the distinct ones.
+  ArrayRef<unsigned> getIndices(unsigned column) const {
+    return columns[column].indices;
   }
 
 private:
@@ -139,7 +147,14 @@ private:
     /// Whether it only passes values on, and computes nothing.
     bool isIdentity = false;
     /// Where a choice alone takes the op's tensors.
-    std::vector<std::pair<SplitChoice, SmallVector<StateSetId, 4>>> effects;
+    std::vector<std::pair<SplitChoice, SmallVector<StateSetId, 4>>> effects =
+        {};
+    /// Once they are asked for.
+    std::optional<std::vector<SplitChoice>> allChoices = std::nullopt;
+  };
+  struct Column {
+    std::vector<ShardingAttr> placements, distinct;
+    std::vector<unsigned> indices;
   };
   using ChoiceKey = std::vector<
       std::tuple<const void *, bool, unsigned, SmallVector<int64_t, 0>>>;
@@ -194,7 +209,7 @@ private:
   DenseMap<std::pair<const Domain *, llvm::BitVector>, std::unique_ptr<Domain>>
       parts;
   ListTable columnNumbers;
-  std::deque<std::vector<ShardingAttr>> columns;
+  std::deque<Column> columns;
 };
 
 } // namespace mlir::tp::propagation

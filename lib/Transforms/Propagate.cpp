@@ -420,9 +420,9 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
         strategy, exhaustiveOps, latencyBytes, {oneShot, memory}};
     options.searchBudget = searchBudget;
     Propagation propagation(*mesh, options);
-    RedistributionPlanner planner(*mesh, options.redistributions);
     if (failed(propagation.run(*roots)) ||
-        failed(write(propagation.takeFunctions(), *mesh, planner)))
+        failed(write(propagation.takeFunctions(), *mesh,
+                     propagation.getPlanner())))
       return signalPassFailure();
     CommunicationCost least = propagation.getLowerBound();
     CommunicationCost gap = propagation.getCost() - least;

@@ -79,6 +79,8 @@ public:
   LogicalResult run(ArrayRef<func::FuncOp> roots);
 
   const PropagationOptions &getOptions() const;
+  /// Knows the plans of the moves that were decided.
+  RedistributionPlanner &getPlanner();
   /// The roots first; calls with equal placements share one function.
   ArrayRef<Function> getFunctions() const;
   /// The same, for good.

@@ -117,10 +117,15 @@ public:
 
 private:
   using Key = std::tuple<ShardingAttr, ShardingAttr, Type>;
+  /// What a redistribution costs: small, as there are many.
   struct Price {
-    CommunicationCost cost;
+    int64_t bytes = 0;
+    int32_t collectives = 0;
+    bool isPossible = true;
     /// Whether a plan may cost more.
     bool isBound = false;
+
+    CommunicationCost getCost() const;
   };
 
   const RedistributionPlan &getPlan(ShardingAttr from, ShardingAttr to,
@@ -138,7 +143,10 @@ private:
   MeshOp mesh;
   RedistributionOptions options;
   DenseMap<Key, std::unique_ptr<RedistributionPlan>> plans;
-  DenseMap<Key, Price> prices;
+  /// By source and type, then by target: targets are looked up in rows.
+  DenseMap<std::pair<ShardingAttr, Type>,
+           std::unique_ptr<DenseMap<ShardingAttr, Price>>>
+      prices;
   DenseMap<std::tuple<int64_t, AxisListAttr, AxisListAttr>,
            SmallVector<int64_t, 0>>
       shared;
