@@ -374,10 +374,9 @@ void ProgramMatcher::move(Operation *op, const Replica &from) {
 /// What is Partial may be a leaf of a sum that is reduced once.
 void ProgramMatcher::notePartial(const Replica &replica) {
   ArrayRef<PartialAttr> partials = replica.sharding.getPartial();
-  bool isZero = false;
-  for (auto &[other, sum] : sums)
-    isZero |= llvm::is_contained(sum.getZeros(), replica.value);
-  if (isZero)
+  if (llvm::any_of(sums, [&](const auto &entry) {
+        return entry.second.isZero(replica.value);
+      }))
     return addPartialZeros(replica);
   bool isSum = llvm::all_of(partials, [](PartialAttr partial) {
     return partial.getKind() == ReductionKind::Sum;
@@ -398,7 +397,7 @@ void ProgramMatcher::addPartialZeros(const Replica &zero) {
         return axis.overlaps(partial.getAxis());
       });
     });
-    if (!isUsed && llvm::is_contained(sum.getZeros(), zero.value))
+    if (!isUsed && sum.isZero(zero.value))
       add({zero.value,
            ShardingAttr::get(mesh.getContext(), zero.sharding.getMesh(),
                              zero.sharding.getDims(), partials),
@@ -412,7 +411,7 @@ bool ProgramMatcher::regroup() {
   for (size_t i = 0; i < sums.size(); ++i) {
     Regrouping &sum = std::next(sums.begin(), i)->second;
     SmallVector<Operation *> forms = sum.run();
-    for (ReferenceGraph::Id zero : sum.getZeros()) {
+    for (ReferenceGraph::Id zero : sum.takeZeros()) {
       SmallVector<const Replica *, 2> known = byValue.lookup(zero);
       for (const Replica *replica : known)
         addPartialZeros(*replica);

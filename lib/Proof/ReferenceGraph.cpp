@@ -19,7 +19,7 @@ ReferenceGraph::Id ReferenceGraph::add(Value value,
   auto [it, inserted] = byNumber.try_emplace(
       number, given != ids.end() ? given->second : entries.size());
   if (inserted && it->second == entries.size()) {
-    entries.push_back({value, {}, false});
+    entries.push_back({value, {}});
     numbers.push_back(number);
   }
   ids[value] = it->second;
@@ -56,6 +56,8 @@ ReferenceGraph::ReferenceGraph(func::FuncOp function, bool withParts)
   addBlock(block);
   for (Value operand : block.getTerminator()->getOperands())
     results.push_back(getId(operand));
+  for (Id id : results)
+    entries[id].isReturned = true;
 }
 
 void ReferenceGraph::addBlock(Block &block, bool isLocal) {
@@ -120,8 +122,14 @@ bool ReferenceGraph::addOp(Operation *op) {
   llvm::SmallDenseSet<Id, 4> seen;
   for (Value value : used) {
     isLocal |= get(getId(value)).isLocal && !isa<FromLocalOp>(op);
-    if (seen.insert(getId(value)).second)
-      entries[getId(value)].users.push_back(op);
+    if (!seen.insert(getId(value)).second)
+      continue;
+    Entry &entry = entries[getId(value)];
+    entry.users.push_back(op);
+    if (isForm(op))
+      continue;
+    entry.firstUser = entry.firstUser ? entry.firstUser : op;
+    ++entry.numUsers;
   }
   for (OpResult result : op->getResults())
     entries[getId(result)].isLocal = isLocal;

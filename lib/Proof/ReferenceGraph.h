@@ -35,6 +35,16 @@ public:
     /// Whether ranks have different values of it: a block between `tp.to_local`
     /// and `tp.from_local`.
     bool isLocal = false;
+    /// Of users that are no forms, the first, and how many there are.
+    Operation *firstUser = nullptr;
+    unsigned numUsers = 0;
+    bool isReturned = false;
+
+    /// The op that uses the value, if it is one and the value isn't returned;
+    /// forms left out.
+    Operation *getOnlyUser() const {
+      return numUsers == 1 && !isReturned ? firstUser : nullptr;
+    }
   };
 
   func::FuncOp getFunction() { return function; }

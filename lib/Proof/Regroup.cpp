@@ -1,9 +1,9 @@
 //===- Regroup.cpp - Sums of what is partial and what is whole ------------===//
 
 #include "Regroup.h"
-#include "mlir/Dialect/Traits.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Transforms/Sums.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -18,20 +18,6 @@ static ShardingRuleOpInterface getLinear(Operation *op) {
   return isTensorOp ? ruleOp : ShardingRuleOpInterface();
 }
 
-/// The op that uses `value`, if it is one and the value isn't returned; forms
-/// left out.
-Operation *Regrouping::getOnlyUser(ReferenceGraph::Id value) const {
-  Operation *only = nullptr;
-  for (Operation *user : graph.get(value).users) {
-    if (graph.isForm(user))
-      continue;
-    if (only)
-      return nullptr;
-    only = user;
-  }
-  return llvm::is_contained(graph.getResults(), value) ? nullptr : only;
-}
-
 /// The ops of trees with fresh leaves, in order.
 SmallVector<Operation *> Regrouping::findTouched() {
   llvm::MapVector<Block *, SmallVector<Operation *>> byBlock;
@@ -39,7 +25,7 @@ SmallVector<Operation *> Regrouping::findTouched() {
   auto touch = [&](Operation *op) {
     while (op && getLinear(op) && seen.insert(op).second) {
       byBlock[op->getBlock()].push_back(op);
-      op = getOnlyUser(graph.getId(op->getResult(0)));
+      op = graph.get(graph.getId(op->getResult(0))).getOnlyUser();
     }
   };
   for (ReferenceGraph::Id leaf : std::exchange(fresh, {}))
@@ -63,16 +49,20 @@ SmallVector<Operation *> Regrouping::run() {
 
 std::optional<Regrouping::Terms> Regrouping::getTerms(Value value) const {
   ReferenceGraph::Id id = graph.getId(value);
-  if (partial.contains(id))
-    return Terms{graph.get(id).value, {}};
   auto it = computed.find(id);
+  // What is partial itself is a leaf, whatever its tree consists of.
+  if (partial.contains(id))
+    return Terms{graph.get(id).value,
+                 {},
+                 it == computed.end() ? SmallVector<Operation *, 1>()
+                                      : it->second.sums};
   return it == computed.end() ? std::nullopt : std::optional(it->second);
 }
 
 void Regrouping::addForms(Operation *op) {
   ShardingRule rule = getLinear(op).getShardingRule();
   ReferenceGraph::Id id = graph.getId(op->getResult(0));
-  if (partial.contains(id) || graph.get(id).isLocal)
+  if (graph.get(id).isLocal)
     return;
   SmallVector<Terms> terms(op->getNumOperands());
   llvm::SmallBitVector summed(op->getNumOperands());
@@ -105,22 +95,41 @@ void Regrouping::addForms(Operation *op) {
       terms[i].whole = graph.get(graph.getId(op->getOperand(i))).value;
     hasWhole |= bool(terms[i].whole);
   }
-  if (!hasWhole) {
-    computed[id] = {graph.get(id).value, {}};
+  Terms own;
+  bool isSum = !once.empty();
+  if (isSum)
+    own.sums.push_back(op);
+  for (const Terms &each : terms)
+    for (Operation *sum : each.sums)
+      if (llvm::none_of(own.sums, [&](Operation *other) {
+            return other->getName() == sum->getName() &&
+                   getMeaning(other) == getMeaning(sum);
+          }))
+        own.sums.push_back(sum);
+  if (!hasWhole || partial.contains(id)) {
+    own.partial = graph.get(id).value;
+    computed[id] = own;
     return;
   }
-  bool isSum = !once.empty();
   auto part = [&](auto member) {
     SmallVector<Value> values;
     for (const Terms &each : terms)
       values.push_back(each.*member);
     return build(op, *set, std::move(values), isSum);
   };
-  Terms own = {part(&Terms::partial), part(&Terms::whole)};
+  own.partial = part(&Terms::partial);
+  own.whole = part(&Terms::whole);
+  // A program adds them by any of the sums.
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
   OpBuilder builder = OpBuilder::atBlockEnd(graph.getFormBlock());
-  add(nn::AddOp::create(builder, op->getLoc(), op->getResult(0).getType(),
-                        own.whole, own.partial),
-      op->getResult(0));
+  for (Operation *sum : own.sums) {
+    if (!canTotal(sum, type.getElementType()))
+      continue;
+    Operation *last = getLast();
+    Value addend = buildAddend(builder, sum, own.partial);
+    buildTotal(builder, sum, own.whole, addend, type);
+    addBuilt(last, op->getResult(0));
+  }
   computed[id] = own;
 }
 
@@ -135,41 +144,51 @@ Value Regrouping::build(Operation *op, ArrayRef<unsigned> set,
       return terms[only];
   }
   OpBuilder builder = OpBuilder::atBlockEnd(graph.getFormBlock());
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  SmallVector<Value> operands;
-  SmallVector<int64_t> shape;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    if (!llvm::is_contained(set, i)) {
-      operands.push_back(graph.get(graph.getId(operand)).value);
-      continue;
-    }
-    auto own = cast<RankedTensorType>(operand.getType());
-    Value term = terms[i];
-    if (!term) {
-      auto zero = isSum ? RankedTensorType::get({}, own.getElementType()) : own;
-      term = add(nn::ConstantOp::create(
-          builder, op->getLoc(),
-          cast<ElementsAttr>(builder.getZeroAttr(zero))));
-      zeros.insert(graph.getId(term));
-    } else if (!isSum && term.getType() != own) {
-      term = add(nn::BroadcastOp::create(builder, op->getLoc(), own, term));
-    }
-    operands.push_back(term);
-    SmallVector<int64_t> before = std::exchange(shape, {});
-    OpTrait::util::getBroadcastedShape(
-        before, cast<RankedTensorType>(term.getType()).getShape(), shape);
+  Operation *last = getLast();
+  auto getType = [](Value value) {
+    return value ? cast<RankedTensorType>(value.getType()) : RankedTensorType();
+  };
+  if (isSum) {
+    buildSum(builder, op, terms[0], terms[1],
+             getSumType(getType(terms[0]), getType(terms[1])));
+    return addBuilt(last);
   }
-  if (isSum)
-    type = type.clone(shape);
-  FailureOr<SmallVector<Value>> built =
-      clonePartitioned(op, builder, operands, type);
-  return add(built->front().getDefiningOp());
+  SmallVector<Value> operands;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    RankedTensorType own = getType(operand);
+    if (!llvm::is_contained(set, i))
+      operands.push_back(graph.get(graph.getId(operand)).value);
+    else if (!terms[i])
+      operands.push_back(buildZero(builder, op, own));
+    else if (terms[i].getType() != own)
+      operands.push_back(
+          nn::BroadcastOp::create(builder, op->getLoc(), own, terms[i]));
+    else
+      operands.push_back(terms[i]);
+  }
+  if (failed(clonePartitioned(op, builder, operands, op->getResultTypes())))
+    llvm_unreachable("a clone can't fail");
+  return addBuilt(last);
 }
 
-/// Adds `op`, whose result is `same`, if that is given, to the reference; gives
-/// the value that it computes.
-Value Regrouping::add(Operation *op, Value same) {
-  if (graph.addForm(op, same))
-    added.push_back(op);
-  return graph.get(graph.getId(op->getResult(0))).value;
+Operation *Regrouping::getLast() const {
+  Block *block = graph.getFormBlock();
+  return block->empty() ? nullptr : &block->back();
+}
+
+/// Adds the ops that were built after `before` to the reference; the last one's
+/// result is `same`, if that is given. Gives the value that it computes.
+Value Regrouping::addBuilt(Operation *before, Value same) {
+  Operation *last = getLast();
+  for (Operation *op = before ? before->getNextNode()
+                              : &graph.getFormBlock()->front();
+       op; op = op->getNextNode()) {
+    if (graph.addForm(op, op == last ? same : Value()))
+      added.push_back(op);
+    // Of constants, only zeros are built.
+    if (ReferenceGraph::Id id = graph.getId(op->getResult(0));
+        op->hasTrait<OpTrait::ConstantLike>() && zeros.insert(id).second)
+      freshZeros.push_back(id);
+  }
+  return graph.get(graph.getId(last->getResult(0))).value;
 }

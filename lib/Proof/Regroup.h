@@ -4,7 +4,7 @@
 #define TP_LIB_PROOF_REGROUP_H
 
 #include "ReferenceGraph.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace mlir::tp {
 
@@ -31,29 +31,36 @@ public:
   /// the ops that the reference didn't have.
   SmallVector<Operation *> run();
 
-  /// Constants in the forms that are zero.
-  ArrayRef<ReferenceGraph::Id> getZeros() const { return zeros.getArrayRef(); }
+  /// Whether `value` is a constant in the forms, which is zero.
+  bool isZero(ReferenceGraph::Id value) const { return zeros.contains(value); }
+  /// Those that came since the last time.
+  SmallVector<ReferenceGraph::Id> takeZeros() {
+    return std::exchange(freshZeros, {});
+  }
 
 private:
   /// What a value is the sum of; either may be null, for zero.
   struct Terms {
     Value partial, whole;
+    /// The sums of its tree, one of each kind.
+    SmallVector<Operation *, 1> sums;
   };
 
   std::optional<Terms> getTerms(Value value) const;
-  Operation *getOnlyUser(ReferenceGraph::Id value) const;
   SmallVector<Operation *> findTouched();
   void addForms(Operation *op);
   Value build(Operation *op, ArrayRef<unsigned> set, SmallVector<Value> terms,
               bool isSum);
-  Value add(Operation *op, Value same = {});
+  Operation *getLast() const;
+  Value addBuilt(Operation *before, Value same = {});
 
   ReferenceGraph &graph;
   DenseSet<ReferenceGraph::Id> partial;
   SmallVector<ReferenceGraph::Id> fresh;
   /// Of values that a tree computes.
   DenseMap<ReferenceGraph::Id, Terms> computed;
-  llvm::SetVector<ReferenceGraph::Id> zeros;
+  DenseSet<ReferenceGraph::Id> zeros;
+  SmallVector<ReferenceGraph::Id> freshZeros;
   SmallVector<Operation *> added;
 };
 

@@ -170,3 +170,37 @@ func.func @keep(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> (tensor<128xf32>, t
   %17 = nn.add %16, %b : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
   return %1, %3, %6, %9, %7, %12, %15, %17 : tensor<128xf32>, tensor<4x8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 }
+
+// By the additions that the tree has; here the zero is of the operands' shape.
+// CHECK-LABEL: func.func @upstream
+// CHECK-SAME: %[[X:.*]]: tensor<8xindex>, %[[A:.*]]: tensor<8xindex>, %[[B:.*]]: tensor<8xindex>
+func.func @upstream(%x: tensor<8xindex>, %a: tensor<8xindex>, %b: tensor<8xindex>) -> tensor<8xindex> {
+  // CHECK-NEXT: %[[ZERO:.*]] = arith.constant dense<0> : tensor<8xindex>
+  // CHECK-NEXT: %[[NEG:.*]] = arith.subi %[[ZERO]], %[[A]] : tensor<8xindex>
+  // CHECK-NEXT: %[[AB:.*]] = arith.addi %[[NEG]], %[[B]] : tensor<8xindex>
+  // CHECK-NEXT: %[[R:.*]] = tp.all_reduce sum %[[AB]]
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[X]], %[[R]] : tensor<8xindex>
+  // CHECK-NEXT: return %[[SUM]]
+  %0 = tp.all_reduce sum %a over @mesh {tp} : tensor<8xindex>
+  %1 = tp.all_reduce sum %b over @mesh {tp} : tensor<8xindex>
+  %2 = arith.subi %x, %0 : tensor<8xindex>
+  %3 = arith.addi %2, %1 : tensor<8xindex>
+  return %3 : tensor<8xindex>
+}
+
+// Where no addition is known, the negated sum is taken away.
+// CHECK-LABEL: func.func @differences
+// CHECK-SAME: %[[X:.*]]: tensor<8xf32>, %[[A:.*]]: tensor<8xf32>, %[[B:.*]]: tensor<8xf32>
+func.func @differences(%x: tensor<8xf32>, %a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK: %[[AB:.*]] = arith.subf %[[A]], %[[B]] : tensor<8xf32>
+  // CHECK: %[[NEG:.*]] = arith.subf %{{.*}}, %[[AB]] : tensor<8xf32>
+  // CHECK-NEXT: %[[R:.*]] = tp.all_reduce sum %[[NEG]]
+  // CHECK: %[[W:.*]] = arith.subf %{{.*}}, %[[X]] : tensor<8xf32>
+  // CHECK-NEXT: %[[SUM:.*]] = arith.subf %[[W]], %[[R]] : tensor<8xf32>
+  // CHECK-NEXT: return %[[SUM]]
+  %0 = tp.all_reduce sum %a over @mesh {tp} : tensor<8xf32>
+  %1 = tp.all_reduce sum %b over @mesh {tp} : tensor<8xf32>
+  %2 = arith.subf %0, %x : tensor<8xf32>
+  %3 = arith.subf %2, %1 : tensor<8xf32>
+  return %3 : tensor<8xf32>
+}

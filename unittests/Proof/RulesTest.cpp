@@ -18,6 +18,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "tp/Proof/Equivalence.h"
+#include "tp/Transforms/Sums.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -273,6 +274,12 @@ constexpr Instance kInstances[] = {
     {"(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32>",
      "arith.addf %a, %b : tensor<4x2xf32>"},
     {"(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "arith.subf %a, %b : tensor<4x2xf32>"},
+    {"(%a: tensor<4x2xi32>, %b: tensor<4x2xi32>) -> tensor<4x2xi32>",
+     "arith.addi %a, %b : tensor<4x2xi32>"},
+    {"(%a: tensor<4x2xi32>, %b: tensor<4x2xi32>) -> tensor<4x2xi32>",
+     "arith.subi %a, %b : tensor<4x2xi32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32>",
      "arith.mulf %a, %b : tensor<4x2xf32>"},
     {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
      "math.exp %a : tensor<4x2xf32>"},
@@ -451,7 +458,7 @@ TEST_F(RulesTest, AreSound) {
         std::string reason;
         for (const OpSplit &split :
              findSplits(ruleOp, mesh, algebra, operands,
-                        {AxisRefAttr::get(&context, "t")}, reason)) {
+                        {AxisRefAttr::get(&context, "t"), {}}, reason)) {
           SmallVector<ShardingAttr> results;
           for (unsigned i = 0; i < instance.numResults; ++i)
             results.push_back(
@@ -477,9 +484,10 @@ TEST_F(RulesTest, AreSound) {
   EXPECT_GT(numSplits, 500);
 }
 
-/// An op whose operands count once each is its first operand where the other one
-/// is zero, and the other one too if it is commutative: what regrouped sums rely
-/// on.
+/// An op whose operands count once each is its first operand where the other
+/// one is zero, and the other one too if it is commutative; and what is taken
+/// apart is put together by the addition that belongs to it. Regrouped sums
+/// rely on both.
 TEST_F(RulesTest, SumsKeepWhatZeroIsAddedTo) {
   int64_t numSums = 0;
   for (const Instance &instance : kInstances) {
@@ -516,8 +524,19 @@ TEST_F(RulesTest, SumsKeepWhatZeroIsAddedTo) {
           });
       EXPECT_TRUE(equal && *equal) << instance.op;
     }
+    // op(a, b) is a, and op(0, b) beside it.
+    auto equal = isEquivalent(
+        op, mesh, operands, result,
+        [&](OpBuilder &b, ValueRange values, TypeRange types,
+            int64_t) -> FailureOr<SmallVector<Value>> {
+          auto type = cast<RankedTensorType>(types[0]);
+          Value part = buildSum(b, op, {}, values[1], type);
+          return SmallVector<Value>{buildTotal(
+              b, op, values[0], buildAddend(b, op, part), type)};
+        });
+    EXPECT_TRUE(equal && *equal) << instance.op;
   }
-  EXPECT_GE(numSums, 3);
+  EXPECT_GE(numSums, 9);
 }
 
 /// Placements that would be right and that rules leave out.
@@ -589,7 +608,7 @@ TEST_F(RulesTest, AreComplete) {
       std::string reason;
       SmallVector<ShardingAttr> allowed;
       for (const OpSplit &split :
-           findSplits(ruleOp, mesh, algebra, operands, {axis}, reason))
+           findSplits(ruleOp, mesh, algebra, operands, {axis, {}}, reason))
         if (ShardingAttr result =
                 getResultSharding(ruleOp.getShardingRule(), split, 0))
           allowed.push_back(result);

@@ -24,10 +24,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
-#include "mlir/Dialect/Traits.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "tp/Transforms/Sums.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -59,21 +59,14 @@ struct Node {
   RankedTensorType partial, whole;
   /// Whether the op is a sum of its operands, or differs from one by signs.
   bool isSum = false;
+  /// The sum of the tree by which what is whole is added: an addition if there
+  /// is one, the nearest to the root.
+  Operation *total = nullptr;
   Cost reducedAbove, best;
   bool isRoot = true;
 
   bool isReducedHere() const { return summed.empty() || best < reducedAbove; }
 };
-
-/// The type that tensors of types `a` and `b` have together; either may be
-/// null.
-RankedTensorType broadcast(RankedTensorType a, RankedTensorType b) {
-  if (!a || !b)
-    return a ? a : b;
-  SmallVector<int64_t> shape;
-  OpTrait::util::getBroadcastedShape(a.getShape(), b.getShape(), shape);
-  return a.clone(shape);
-}
 
 class Merging {
 public:
@@ -184,7 +177,7 @@ private:
     node.isSum = !once.empty();
     if (first->dim >= 0 && !addScattered(op, rule, *first, node))
       return false;
-    if (!addTypes(op, rule, *first, node))
+    if (!addTypes(op, rule, *first, node) || !addTotal(op, node))
       return false;
     node.best = std::min(node.reducedAbove, getCost(node));
     for (unsigned i : node.summed)
@@ -269,13 +262,29 @@ private:
       const Node &summand = nodes[op->getOperand(i)];
       if (node.dim >= 0 && op->getOperand(i).getType() != result)
         return false;
-      node.partial = broadcast(node.partial, summand.partial);
-      node.whole = broadcast(node.whole, summand.whole);
+      node.partial = getSumType(node.partial, summand.partial);
+      node.whole = getSumType(node.whole, summand.whole);
     }
     for (unsigned i : node.added)
-      node.whole = broadcast(
+      node.whole = getSumType(
           node.whole, cast<RankedTensorType>(op->getOperand(i).getType()));
     return true;
+  }
+
+  /// Whether what is whole can be added.
+  bool addTotal(Operation *op, Node &node) {
+    Type element = getElementTypeOrSelf(op->getResult(0));
+    if (node.isSum)
+      node.total = op;
+    for (unsigned i : node.summed) {
+      if (node.total && node.total->hasTrait<OpTrait::IsCommutative>())
+        break;
+      Operation *below = nodes[op->getOperand(i)].total;
+      if (below && canTotal(below, element) &&
+          (!node.total || below->hasTrait<OpTrait::IsCommutative>()))
+        node.total = below;
+    }
+    return node.total || !node.whole;
   }
 
   /// Puts the reductions for `value` where they cost least.
@@ -317,14 +326,18 @@ private:
                       .str());
     Operation *root = value.getDefiningOp();
     OpBuilder builder(root);
-    Value result = reduce(builder, replaced.back().getLoc(), node,
-                          buildPartial(builder, value));
+    Value partial = buildPartial(builder, value);
+    if (node.whole)
+      partial = buildAddend(builder, node.total, partial);
+    Value result = reduce(builder, replaced.back().getLoc(), node, partial);
     inherit(cast<CollectiveOpInterface>(result.getDefiningOp()), replaced);
     if (node.whole) {
-      auto sum = nn::AddOp::create(builder, root->getLoc(), value.getType(),
-                                   buildWhole(builder, value), result);
+      Value whole = buildWhole(builder, value);
+      result = buildTotal(builder, node.total, whole, result,
+                          cast<RankedTensorType>(value.getType()));
+      Operation *sum = result.getDefiningOp();
+      sum->setLoc(root->getLoc());
       sum->setDiscardableAttrs(root->getDiscardableAttrDictionary());
-      result = sum;
     }
     value.replaceAllUsesWith(result);
     for (Operation *op : tree)
@@ -390,21 +403,14 @@ private:
       if (only == set.front() || op->hasTrait<OpTrait::IsCommutative>())
         return terms[only];
     }
-    auto element = [](RankedTensorType of) {
-      return RankedTensorType::get({}, of.getElementType());
-    };
+    if (node.isSum)
+      return buildSum(builder, op, terms[0], terms[1], type);
     Operation *clone = builder.clone(*op);
     for (unsigned i : set) {
       auto own = cast<RankedTensorType>(op->getOperand(i).getType());
-      if (!terms[i]) {
-        RankedTensorType zero = node.isSum ? element(own) : own;
-        terms[i] = nn::ConstantOp::create(
-            builder, op->getLoc(),
-            cast<ElementsAttr>(builder.getZeroAttr(zero)));
-      } else if (!node.isSum) {
-        terms[i] = fill(builder, terms[i], own,
-                        isPartial ? nodes[op->getOperand(i)].dim : -1);
-      }
+      terms[i] = terms[i] ? fill(builder, terms[i], own,
+                                 isPartial ? nodes[op->getOperand(i)].dim : -1)
+                          : buildZero(builder, op, own);
       clone->setOperand(i, terms[i]);
     }
     clone->moveBefore(&*builder.getInsertionPoint());

@@ -1,0 +1,76 @@
+//===- Sums.cpp - Ops that add and subtract -------------------------------===//
+
+#include "tp/Transforms/Sums.h"
+#include "mlir/Dialect/Traits.h"
+#include "tp/Dialect/NN/NN.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// Whether operands of different shapes are broadcast, as those of nn are.
+static bool broadcasts(Operation *sum) {
+  return sum->hasTrait<OpTrait::ResultsBroadcastableShape>();
+}
+
+RankedTensorType tp::getSumType(RankedTensorType a, RankedTensorType b) {
+  if (!a || !b)
+    return a ? a : b;
+  SmallVector<int64_t> shape;
+  OpTrait::util::getBroadcastedShape(a.getShape(), b.getShape(), shape);
+  return a.clone(shape);
+}
+
+Value tp::buildZero(OpBuilder &builder, Operation *like,
+                    RankedTensorType type) {
+  Attribute zero = builder.getZeroAttr(type);
+  if (Operation *constant = like->getDialect()->materializeConstant(
+          builder, zero, type, like->getLoc()))
+    return constant->getResult(0);
+  return nn::ConstantOp::create(builder, like->getLoc(),
+                                cast<ElementsAttr>(zero));
+}
+
+Value tp::buildSum(OpBuilder &builder, Operation *like, Value a, Value b,
+                   RankedTensorType type) {
+  Location loc = like->getLoc();
+  SmallVector<Value, 2> operands = {a, b};
+  for (Value &operand : operands) {
+    if (!operand)
+      operand = buildZero(builder, like,
+                          broadcasts(like)
+                              ? RankedTensorType::get({}, type.getElementType())
+                              : type);
+    else if (!broadcasts(like) && operand.getType() != type)
+      operand = nn::BroadcastOp::create(builder, loc, type, operand);
+  }
+  Operation *sum = Operation::create(loc, like->getName(), type, operands,
+                                     like->getDiscardableAttrDictionary(),
+                                     like->getPropertiesStorage(), BlockRange(),
+                                     /*numRegions=*/0);
+  return builder.insert(sum)->getResult(0);
+}
+
+bool tp::canTotal(Operation *like, Type element) {
+  // What isn't of nn may be of any type that arithmetic has.
+  return !broadcasts(like) ||
+         getElementTypeOrSelf(like->getResult(0)) == element;
+}
+
+/// Whether it is a difference, and an addition isn't known.
+static bool isOnlyDifference(Operation *like) {
+  return !like->hasTrait<OpTrait::IsCommutative>() && !broadcasts(like);
+}
+
+Value tp::buildAddend(OpBuilder &builder, Operation *like, Value part) {
+  return isOnlyDifference(like)
+             ? buildSum(builder, like, {}, part,
+                        cast<RankedTensorType>(part.getType()))
+             : part;
+}
+
+Value tp::buildTotal(OpBuilder &builder, Operation *like, Value whole,
+                     Value addend, RankedTensorType type) {
+  if (like->hasTrait<OpTrait::IsCommutative>() || isOnlyDifference(like))
+    return buildSum(builder, like, whole, addend, type);
+  return nn::AddOp::create(builder, like->getLoc(), type, whole, addend);
+}

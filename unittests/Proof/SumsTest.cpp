@@ -1,0 +1,184 @@
+//===- SumsTest.cpp - Regrouped sums, by enumeration ----------------------===//
+//
+// All trees of sums and differences of a whole value and of two or three
+// Partial ones, in ops of nn, of arith and of both: each program is valid, has
+// one reduction and is proven.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProofTest.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "tp/Proof/Equivalence.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// What an element type's sums are called.
+struct Element {
+  const char *type;
+  std::vector<const char *> ops;
+};
+
+/// `op` of two values of `type`.
+std::string write(StringRef op, StringRef a, StringRef b, StringRef type) {
+  std::string text = (op + " " + a + ", " + b + " : ").str();
+  return text + (op.starts_with("nn.")
+                     ? ("(" + type + ", " + type + ") -> " + type).str()
+                     : type.str());
+}
+
+class SumsTest : public test::ProofTest {
+protected:
+  SumsTest() : ProofTest(MLIRContext::Threading::DISABLED) {}
+
+  /// Every tree over `leaves`, in every order, with every choice of `ops`, as
+  /// lines, the last of which is the root.
+  std::vector<Texts> getTrees(ArrayRef<std::string> leaves,
+                              const Element &element, StringRef type) {
+    if (leaves.size() == 1)
+      return {{leaves.front()}};
+    std::vector<Texts> trees;
+    for (unsigned mask = 1; mask + 1 < 1u << leaves.size(); ++mask) {
+      Texts left, right;
+      for (auto [i, leaf] : llvm::enumerate(leaves))
+        (mask >> i & 1 ? left : right).push_back(leaf);
+      for (const Texts &a : getTrees(left, element, type))
+        for (const Texts &b : getTrees(right, element, type))
+          for (const char *op : element.ops) {
+            Texts tree;
+            llvm::append_range(tree, ArrayRef(a).drop_back());
+            llvm::append_range(tree, ArrayRef(b).drop_back());
+            std::string name = "%s" + std::to_string(numValues++);
+            tree.push_back(name + " = " + write(op, a.back(), b.back(), type));
+            tree.push_back(name);
+            trees.push_back(std::move(tree));
+          }
+    }
+    return trees;
+  }
+
+  /// Whole `x`, Partial `p0`, `p1`, …; what `tree` computes is placed as
+  /// `result` says.
+  std::string getText(const Texts &tree, unsigned numPartial, StringRef type,
+                      StringRef placement) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    std::string sharding =
+        (" {tp.sharding = #tp.sharding" + placement + "}").str();
+    os << "tp.mesh @mesh(tp = 2)\nfunc.func @main(%x: " << type << sharding;
+    for (unsigned i = 0; i < numPartial; ++i)
+      os << ", %p" << i << ": " << type
+         << " {tp.sharding = #tp.sharding<@mesh, [{}, {}], partial = {tp: "
+            "sum}>}";
+    os << ") -> (" << type << sharding << ") {\n";
+    for (unsigned i = 0; i < numPartial; ++i)
+      os << "  %r" << i << " = tp.redistribute %p" << i << " to " << placement
+         << " : " << type << "\n";
+    for (StringRef line : ArrayRef(tree).drop_back())
+      os << "  " << line << "\n";
+    os << "  return " << tree.back() << " : " << type << "\n}\n";
+    return text;
+  }
+
+  void check(const std::string &text, bool isExecuted) {
+    auto model = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(model);
+    OwningOpRef<ModuleOp> ranks = model->clone();
+    PassManager passes(&context);
+    buildParallelizePipeline(passes, {});
+    ASSERT_TRUE(succeeded(passes.run(*ranks)));
+    int64_t numCollectives = 0;
+    ranks->walk([&](CollectiveOpInterface) { ++numCollectives; });
+    EXPECT_EQ(numCollectives, 1);
+    MeshOp mesh = *ranks->getOps<MeshOp>().begin();
+    auto programs = getRanks(
+        SmallVector<func::FuncOp>(ranks->getOps<func::FuncOp>()), mesh);
+    ASSERT_TRUE(succeeded(programs));
+    EquivalenceOptions options;
+    options.alwaysExecute = isExecuted;
+    options.maxOperations = isExecuted ? options.maxOperations : 0;
+    Equivalence result = checkEquivalence(
+        *model->getOps<func::FuncOp>().begin(), *programs, mesh, options);
+    EXPECT_EQ(result.verdict, Verdict::Proven)
+        << (result.mismatch ? result.mismatch->reason : result.reason);
+    if (HasFailure()) {
+      std::string printed;
+      llvm::raw_string_ostream(printed) << *ranks;
+      FAIL() << printed;
+    }
+  }
+
+  void checkAll(const Element &element, unsigned numPartial, bool isExecuted) {
+    std::string type = std::string("tensor<4x6x") + element.type + ">";
+    Texts leaves = {"%x"};
+    for (unsigned i = 0; i < numPartial; ++i)
+      leaves.push_back("%r" + std::to_string(i));
+    for (StringRef placement : {"<@mesh, [{}, {}]>", "<@mesh, [{tp}, {}]>"})
+      for (const Texts &tree : getTrees(leaves, element, type)) {
+        std::string text = getText(tree, numPartial, type, placement);
+        SCOPED_TRACE(text);
+        ++numPrograms;
+        check(text, isExecuted);
+        if (HasFailure() && ++numFailures > 3)
+          return;
+      }
+  }
+
+  int64_t numPrograms = 0;
+  int64_t numValues = 0, numFailures = 0;
+};
+
+TEST_F(SumsTest, OfTwoReductions) {
+  for (const Element &element : std::initializer_list<Element>{
+           {"f32", {"nn.add", "nn.sub", "arith.addf", "arith.subf"}},
+           {"i32", {"nn.add", "nn.sub", "arith.addi", "arith.subi"}}})
+    checkAll(element, 2, /*isExecuted=*/true);
+  llvm::outs() << numPrograms << " sums are proven\n";
+}
+
+/// Of element types that nn doesn't have.
+TEST_F(SumsTest, OfUpstreamTypes) {
+  for (const Element &element :
+       std::initializer_list<Element>{{"index", {"arith.addi", "arith.subi"}},
+                                      {"i4", {"arith.addi", "arith.subi"}},
+                                      {"f80", {"arith.addf", "arith.subf"}}})
+    checkAll(element, 2, /*isExecuted=*/false);
+}
+
+TEST_F(SumsTest, OfThreeReductions) {
+  for (const Element &element : std::initializer_list<Element>{
+           {"f32", {"arith.addf"}}, {"f32", {"nn.add", "arith.subf"}}})
+    checkAll(element, 3, /*isExecuted=*/false);
+}
+
+/// Sums of nn broadcast; those of arith take operands of one shape.
+TEST_F(SumsTest, OfSmallerShapes) {
+  for (StringRef last : {"nn.add", "nn.sub", "arith.addf", "arith.subf"})
+    for (bool isSwapped : {false, true}) {
+      std::string text = R"(
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<4x6xf32>, %y: tensor<1x6xf32>,
+                %p: tensor<1x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}], partial = {tp: sum}>},
+                %q: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}], partial = {tp: sum}>}) -> tensor<4x6xf32> {
+  %0 = tp.redistribute %p to <@mesh, [{}, {}]> : tensor<1x6xf32>
+  %1 = tp.redistribute %q to <@mesh, [{}, {}]> : tensor<4x6xf32>
+  %2 = nn.add %x, %0 : (tensor<4x6xf32>, tensor<1x6xf32>) -> tensor<4x6xf32>
+  %3 = nn.sub %1, %y : (tensor<4x6xf32>, tensor<1x6xf32>) -> tensor<4x6xf32>
+  %4 = )" +
+                         write(last, isSwapped ? "%3" : "%2",
+                               isSwapped ? "%2" : "%3", "tensor<4x6xf32>") +
+                         "\n  return %4 : tensor<4x6xf32>\n}\n";
+      SCOPED_TRACE(text);
+      check(text, /*isExecuted=*/true);
+    }
+}
+
+} // namespace
