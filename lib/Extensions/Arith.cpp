@@ -12,8 +12,13 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+/// Sums of booleans aren't numbers of them. Where an overflow is undefined, a
+/// part of a sum may have one that the sum doesn't have.
 bool tp::hasSums(Operation *op) {
-  return !getElementTypeOrSelf(op->getResult(0)).isInteger(1);
+  auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
+  bool wraps = !flags || flags.getOverflowAttr().getValue() ==
+                             arith::IntegerOverflowFlags::none;
+  return wraps && !getElementTypeOrSelf(op->getResult(0)).isInteger(1);
 }
 
 /// max and min agree with the runtime's on what is no number where they give

@@ -9,6 +9,11 @@ func.func @sums(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %i: tensor<8xi32>, %
   // A sum of booleans is none.
   // expected-remark@+1 {{([0], [0]) -> ([0]) {0=8}}}
   %2 = arith.addi %b, %b : tensor<8xi1>
+  // A part of a sum may overflow where the sum doesn't, which is undefined here.
+  // expected-remark-re@+1 {{{{^}}([0], [0]) -> ([0]) {0=8}{{$}}}}
+  %3 = arith.addi %i, %i overflow<nsw> : tensor<8xi32>
+  // expected-remark-re@+1 {{{{^}}([0], [0]) -> ([0]) {0=8}{{$}}}}
+  %4 = arith.subi %i, %i overflow<nuw> : tensor<8xi32>
   return
 }
 

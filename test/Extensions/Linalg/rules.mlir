@@ -93,6 +93,16 @@ func.func @maps(%x: tensor<6x6xf32>, %image: tensor<2x6x6x4xf32>, %kernel: tenso
   return
 }
 
+// A part of a sum may overflow where the sum doesn't: no rank has a part of its own.
+func.func @overflows(%x: tensor<8x6xi32>, %init: tensor<8xi32>) {
+  // expected-remark-re@+1 {{{{^}}([0][1], [0]) -> ([0]) {0=8, 1=6} whole={1}{{$}}}}
+  %0 = linalg.reduce ins(%x : tensor<8x6xi32>) outs(%init : tensor<8xi32>) dimensions = [1] (%in: i32, %acc: i32) {
+    %1 = arith.addi %in, %acc overflow<nsw> : i32
+    linalg.yield %1 : i32
+  }
+  return
+}
+
 func.func @others(%x: tensor<8x6xf32>) {
   // expected-remark@+1 {{() -> ([0][1]) {0=8, 1=6}}}
   %e = tensor.empty() : tensor<8x6xf32>
