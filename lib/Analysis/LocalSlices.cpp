@@ -14,54 +14,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "LocalSlices.h"
-#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Intervals.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 
-using Intervals = SmallVector<Interval, 1>;
-
-static void append(Intervals &list, Interval interval) {
-  if (interval.size == 0)
-    return;
-  if (!list.empty() && list.back().offset + list.back().size == interval.offset)
-    list.back().size += interval.size;
-  else
-    list.push_back(interval);
-}
-
 static SmallVector<int64_t> getSizes(ArrayRef<Interval> intervals) {
   return llvm::map_to_vector(intervals, [](Interval i) { return i.size; });
-}
-
-static bool isEqual(ArrayRef<Interval> a, ArrayRef<Interval> b) {
-  return llvm::equal(a, b, [](Interval x, Interval y) {
-    return x.offset == y.offset && x.size == y.size;
-  });
-}
-
-static Intervals normalize(ArrayRef<Interval> list) {
-  Intervals result;
-  for (Interval interval : list)
-    append(result, interval);
-  return result;
-}
-
-/// The elements of `held` at the places `taken` of a rank's block.
-static Intervals select(ArrayRef<Interval> held, ArrayRef<Interval> taken) {
-  Intervals result;
-  for (Interval places : taken) {
-    int64_t begin = 0;
-    for (Interval own : held) {
-      int64_t from = std::max(places.offset, begin);
-      int64_t to = std::min(places.offset + places.size, begin + own.size);
-      if (from < to)
-        append(result, {own.offset + from - begin, to - from});
-      begin += own.size;
-    }
-  }
-  return result;
 }
 
 namespace {
@@ -80,7 +40,7 @@ public:
   bool isSame() const {
     return llvm::all_of(llvm::zip_equal(held, wanted), [](auto pair) {
       auto [a, b] = pair;
-      return isEqual(normalize(a), normalize(b));
+      return isEqual(mergeNeighbours(a), mergeNeighbours(b));
     });
   }
 
@@ -161,16 +121,14 @@ private:
     return common;
   }
 
-  int64_t getHeldSize(int64_t rank) const {
-    return llvm::sum_of(getSizes(held[rank]));
-  }
+  int64_t getHeldSize(int64_t rank) const { return getSize(held[rank]); }
 
   bool isRight(AxisListAttr list) {
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
       if (!list.getSegments().empty() && getHeldSize(rank) != getHeldSize(0))
         return false;
       Intervals taken = getDimBlock(getHeldSize(rank), list, mesh, rank);
-      if (!isEqual(select(held[rank], taken), normalize(wanted[rank])))
+      if (!isEqual(select(held[rank], taken), mergeNeighbours(wanted[rank])))
         return false;
       // Ranks whose blocks have equal pieces share a program.
       if (taken.size() > 1 && getSizes(taken) != getSizes(wanted[rank]))

@@ -11,7 +11,7 @@
 #ifndef TP_LIB_PROOF_BLOCKALGEBRA_H
 #define TP_LIB_PROOF_BLOCKALGEBRA_H
 
-#include "Intervals.h"
+#include "tp/Dialect/TP/Intervals.h"
 #include "tp/Dialect/TP/TP.h"
 #include <string>
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_PROOF_INTERVALS_H
-#define TP_LIB_PROOF_INTERVALS_H
+#ifndef TP_DIALECT_TP_INTERVALS_H
+#define TP_DIALECT_TP_INTERVALS_H
 
 #include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
@@ -71,4 +71,4 @@ inline Intervals select(ArrayRef<Interval> list, ArrayRef<Interval> positions) {
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_PROOF_INTERVALS_H
+#endif // TP_DIALECT_TP_INTERVALS_H
