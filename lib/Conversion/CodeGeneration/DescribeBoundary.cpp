@@ -96,11 +96,16 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
     return emit() << "'" << boundary.name << "' has type " << boundary.type
                   << ", a tensor of static shape is needed";
   std::optional<StringRef> dtype = getDtype(local.getElementType());
-  if (!dtype)
-    return emit() << "'" << boundary.name << "' has element type "
-                  << local.getElementType()
-                  << ", an artifact holds f32, f64, f16, bf16, i64, i32, i16, "
-                     "i8, ui8 or i1";
+  if (!dtype) {
+    InFlightDiagnostic diag = emit()
+                              << "'" << boundary.name << "' has element type "
+                              << local.getElementType()
+                              << ", an artifact holds f32, f64, f16, bf16, "
+                                 "i64, i32, i16, i8, ui8 or i1";
+    if (local.getElementType().isIndex())
+      diag << "; pass i64, and convert it in the program by arith.index_cast";
+    return diag;
+  }
 
   auto sharding = getAttr<ShardingAttr>(boundary, kShardingAttr);
   auto globalType = getAttr<TypeAttr>(boundary, kGlobalTypeAttr);

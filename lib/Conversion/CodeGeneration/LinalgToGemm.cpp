@@ -329,8 +329,9 @@ class ConvertLinalgToGemm
   /// pass, kept or computed again, has to have the bits of the forward pass.
   bool isTraining() {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    auto parameters = module ? getManifest(module).getAs<ArrayAttr>("parameters")
-                             : ArrayAttr();
+    auto parameters = module
+                          ? getManifest(module).getAs<ArrayAttr>("parameters")
+                          : ArrayAttr();
     return parameters &&
            llvm::any_of(parameters.getAsRange<DictionaryAttr>(),
                         [](DictionaryAttr parameter) {

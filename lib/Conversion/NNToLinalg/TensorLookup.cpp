@@ -203,7 +203,6 @@ LogicalResult mlir::tp::lowerScatter(RewriterBase &rewriter,
                 }
                 Value written =
                     tensor::ExtractOp::create(b, source, coordinates);
-                written = convertScalar(b, written, args[0].getType());
                 return arith::SelectOp::create(b, isWritten, written, args[0]);
               }));
   return success();

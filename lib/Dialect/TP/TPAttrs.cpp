@@ -334,8 +334,8 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
     return emitError() << "a sharding needs a tensor of static shape, found "
                        << type;
   if (!tensor.getElementType().isIntOrIndexOrFloat())
-    return emitError() << "a sharding needs a tensor of integers or floats, "
-                          "found "
+    return emitError() << "a sharding needs a tensor of integers, floats or "
+                          "indices, found "
                        << type;
   // No number of bytes, summed over ranks, may overflow.
   constexpr int64_t maxElements = int64_t(1) << 40;

@@ -61,6 +61,13 @@ func.func @main(%x: tensor<4xi4>) {
 
 // -----
 
+// expected-error @+1 {{'arg0' has element type 'index', an artifact holds f32, f64, f16, bf16, i64, i32, i16, i8, ui8 or i1; pass i64, and convert it in the program by arith.index_cast}}
+func.func @main(%x: tensor<4xindex>) {
+  return
+}
+
+// -----
+
 tp.mesh @mesh(tp = 2)
 func.func @main() -> (tensor<4x4xf32>, tensor<4x4xf32>) {
   // expected-note @+1 {{the other one is here}}

@@ -275,7 +275,7 @@ func.func @dynamic(%x: tensor<?x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp},
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error@+1 {{a sharding needs a tensor of integers or floats, found 'tensor<8xcomplex<f32>>'}}
+// expected-error@+1 {{a sharding needs a tensor of integers, floats or indices, found 'tensor<8xcomplex<f32>>'}}
 func.func @complex(%x: tensor<8xcomplex<f32>> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
   return
 }
