@@ -396,8 +396,9 @@ private:
     FileLineColLoc loc = getFileGroup().lossLoc;
     // Users' plans have it for training; for inference they are the same.
     if (index.losses.empty())
-      emitRemark(loc) << "loss_parallel changes nothing: the model has no cross "
-                         "entropy";
+      emitRemark(loc)
+          << "loss_parallel changes nothing: the model has no cross "
+             "entropy";
     for (nn::CrossEntropyOp loss : index.losses) {
       auto logits = cast<RankedTensorType>(loss.getInput().getType());
       if (!loss.getLabelSmoothing().isZero()) {

@@ -17,7 +17,8 @@ namespace yaml = llvm::yaml;
 namespace {
 
 /// Reads YAML into PlanValues. Of YAML it takes what JSON has, in either
-/// spelling: no anchors, aliases or tags (the scanner finds them), one document.
+/// spelling: no anchors, aliases or tags (the scanner finds them), one
+/// document.
 class YamlReader {
 public:
   YamlReader(StringRef text, StringRef path, StringRef what,

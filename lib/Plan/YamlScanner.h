@@ -1,4 +1,4 @@
-//===- YamlScanner.h - what is wrong with the text of a YAML file -*- C++ -*-===//
+//===- YamlScanner.h - what is wrong with a YAML file's text ----*- C++ -*-===//
 //
 // LLVM's parser takes some texts that mean nothing in a plan, and words its
 // errors by its grammar. This looks at the text itself: brackets, commas,

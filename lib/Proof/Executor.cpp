@@ -161,7 +161,8 @@ LogicalResult Machine::enter(Operation *op) {
             values[result] = datum;
           return success();
         }
-        carried.insert(carried.begin(), Datum{nullptr, {static_cast<uint64_t>(lower)}});
+        carried.insert(carried.begin(),
+                       Datum{nullptr, {static_cast<uint64_t>(lower)}});
         if (failed(enterBlock(*loop.getBody(), op, carried)))
           return failure();
         frames.back().induction = lower;
@@ -210,7 +211,8 @@ LogicalResult Machine::leave(Operation *terminator) {
     int64_t next = frame.induction + frame.step;
     if (next >= frame.upper)
       return finish(yielded);
-    yielded.insert(yielded.begin(), Datum{nullptr, {static_cast<uint64_t>(next)}});
+    yielded.insert(yielded.begin(),
+                   Datum{nullptr, {static_cast<uint64_t>(next)}});
     if (failed(enterBlock(*loop.getBody(), loop, yielded)))
       return failure();
     frames.back().induction = next;

@@ -10,8 +10,8 @@
 //   order means, so that no boundary between inputs can tell them apart.
 //
 // Under the real one, what is compared is noted by the place that does it, from
-// which inputs that look for boundaries are derived. Integers are the same under
-// both; whether inputs found their boundaries is noted, too.
+// which inputs that look for boundaries are derived. Integers are the same
+// under both; whether inputs found their boundaries is noted, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -132,7 +132,8 @@ public:
               bool truth, bool negated);
   /// Notes a comparison of integers.
   void note(Site *site, uint64_t relation, int64_t a, int64_t b, bool truth);
-  /// Whether a Free function gives NaN instead, as it does at every other point.
+  /// Whether a Free function gives NaN instead, as it does at every other
+  /// point.
   bool mayBeNaN(uint64_t bits) const {
     return point % 2 && hash({bits, point}) % 16 == 0;
   }

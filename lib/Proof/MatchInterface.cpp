@@ -97,8 +97,9 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
 std::optional<Mismatch> ProgramMatcher::checkParameter(nn::ParameterOp op,
                                                        unsigned index) {
   auto fail = [&](const Twine &text) {
-    return Mismatch{op, index, ("parameter '" + op.getFqn() + "' " + text).str(),
-                    nullptr, /*isInterface=*/true};
+    return Mismatch{op, index,
+                    ("parameter '" + op.getFqn() + "' " + text).str(), nullptr,
+                    /*isInterface=*/true};
   };
   auto id = reference.getParameter(op.getFqn());
   if (!id)

@@ -10,8 +10,9 @@ namespace mlir::tp {
 
 /// `model` with all cross entropies marked as of split classes
 /// (`loss_parallel`), which says how a training step computes them and not
-/// what. With a training file `train`, the loss that it asks for is one of them.
-/// Null where that changes nothing; the training file has errors then, if any.
+/// what. With a training file `train`, the loss that it asks for is one of
+/// them. Null where that changes nothing; the training file has errors then, if
+/// any.
 OwningOpRef<ModuleOp> markSplitLosses(ModuleOp model, StringRef train);
 
 } // namespace mlir::tp

@@ -87,8 +87,8 @@ void View::split(unsigned factor, int64_t major) {
         list.insert(it, added);
 }
 
-/// What a rank holds of a product of factors, by what it holds of the major ones
-/// and of the minor one.
+/// What a rank holds of a product of factors, by what it holds of the major
+/// ones and of the minor one.
 FailureOr<Intervals> View::compose(const Intervals &major, const Factor &minor,
                                    int64_t rank) {
   constexpr int64_t kMaxIntervals = 1 << 14;

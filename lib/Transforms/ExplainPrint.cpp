@@ -438,7 +438,8 @@ void explain::printText(const Program &program, raw_ostream &os) {
   for (const AlikeTexts::Group &group : movements.groups) {
     os << "  " << group.first.name << ". " << group.first.rest;
     if (group.size > 1)
-      os << "     the same " << group.size - 1 << " more times, in other layers\n";
+      os << "     the same " << group.size - 1
+         << " more times, in other layers\n";
   }
   if (explanation.movements.empty())
     os << "  none\n";

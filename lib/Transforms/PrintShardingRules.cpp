@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace mlir::tp;
 
 namespace {
-struct PrintShardingRules : tp::impl::PrintShardingRulesBase<PrintShardingRules> {
+struct PrintShardingRules
+    : tp::impl::PrintShardingRulesBase<PrintShardingRules> {
   void runOnOperation() override {
     getOperation()->walk<WalkOrder::PreOrder>([](ShardingRuleOpInterface op) {
       std::string text;

@@ -50,8 +50,9 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
     if (found == given.end()) {
       if (info.init)
         continue;
-      missing.push_back("missing " + quotedKind + " '" + info.name + "' of type " +
-             info.getTypeString() + didYouMean(info.name, unused));
+      missing.push_back("missing " + quotedKind + " '" + info.name +
+                        "' of type " + info.getTypeString() +
+                        didYouMean(info.name, unused));
       continue;
     }
     const Tensor &tensor = found->second;

@@ -62,7 +62,8 @@ static std::string quoteApostrophes(llvm::StringRef argument) {
     end = std::min(end == llvm::StringRef::npos ? end : end + isQuoted,
                    rest.size());
     llvm::StringRef value = rest.take_front(end);
-    bool needsQuotes = !isQuoted && value.contains('\'') && !value.contains('"');
+    bool needsQuotes =
+        !isQuoted && value.contains('\'') && !value.contains('"');
     text += needsQuotes ? ("\"" + value + "\"").str() : value.str();
     rest = rest.drop_front(end);
   }
@@ -123,8 +124,8 @@ int main(int argc, char **argv) {
   llvm::SmallVector<std::string> quoted;
   for (char *argument : llvm::ArrayRef(argv, argc))
     quoted.push_back(quoteApostrophes(argument));
-  llvm::SmallVector<char *> arguments =
-      llvm::map_to_vector(quoted, [](std::string &text) { return text.data(); });
+  llvm::SmallVector<char *> arguments = llvm::map_to_vector(
+      quoted, [](std::string &text) { return text.data(); });
   arguments.push_back(nullptr);
   argv = arguments.data();
   setVersion("tp-opt");

@@ -4,9 +4,9 @@
 // them cost together: which assignment costs least in sum? Solved exactly by
 // variable elimination (Dechter, "Bucket elimination: a unifying framework for
 // reasoning", 1999) wherever the intermediate tables stay small. Where they
-// don't, a bucket is split into mini-buckets (Dechter and Rish, 2003), with costs
-// shifted between them, which bounds the optimum from below; the assignment
-// found is improved locally, and the gap is known.
+// don't, a bucket is split into mini-buckets (Dechter and Rish, 2003), with
+// costs shifted between them, which bounds the optimum from below; the
+// assignment found is improved locally, and the gap is known.
 //
 // Tables are unique by content and normalised, and each elimination step is
 // computed once for equal tables: a graph that repeats a part, as the layers of

@@ -12,8 +12,8 @@ class DialectRegistry;
 namespace mlir::tp {
 
 /// Adds the passes that lead from a per-rank program of nn and tp ops to GEMM
-/// calls and kernels on one arena, whose size is then known: in loops for a CPU,
-/// or in many rows for a device with blocks of threads.
+/// calls and kernels on one arena, whose size is then known: in loops for a
+/// CPU, or in many rows for a device with blocks of threads.
 void buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice = false);
 
 /// Adds the passes that lead from a per-rank program of nn and tp ops to the

@@ -43,8 +43,8 @@ importTorchScript(MLIRContext *context, llvm::StringRef path,
                   const ForwardSignatures &signatures = {});
 
 /// Prints the ops that can be imported and, for each, what is decided about
-/// every argument of its overloads: honoured (or refused with a reason), seen in
-/// the result's type, without effect on values, or only at its default.
+/// every argument of its overloads: honoured (or refused with a reason), seen
+/// in the result's type, without effect on values, or only at its default.
 void printOps(llvm::raw_ostream &os);
 
 } // namespace mlir::tp

@@ -42,8 +42,8 @@ enum class MatchMode {
 /// The same by `mode`.
 bool matchFqn(StringRef pattern, StringRef fqn, MatchMode mode);
 
-/// Why `pattern` is none by `mode`, as "is no regular expression: …"; empty when
-/// it is one.
+/// Why `pattern` is none by `mode`, as "is no regular expression: …"; empty
+/// when it is one.
 std::string checkPattern(StringRef pattern, MatchMode mode);
 
 /// The pattern of the modules that are like `fqn` but for numbers.

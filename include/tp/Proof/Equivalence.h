@@ -84,8 +84,8 @@ struct Equivalence {
   int64_t numOperations = 0, numInputs = 0;
   /// The first op that isn't proven, if any.
   std::optional<Mismatch> mismatch;
-  /// What is left to execution: that op, and those of its program that depend on
-  /// it, in order.
+  /// What is left to execution: that op, and those of its program that depend
+  /// on it, in order.
   SmallVector<Operation *> executed;
   /// Of what is different: the result's index and the element.
   std::optional<unsigned> result;

@@ -19,8 +19,8 @@ struct TPInlinerInterface : public DialectInlinerInterface {
   }
 };
 
-/// The records of a function's redistributions have a line each, in front of the
-/// module, and not one for all of them in the function's.
+/// The records of a function's redistributions have a line each, in front of
+/// the module, and not one for all of them in the function's.
 struct TPAsmInterface : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   AliasResult getAlias(Attribute attr, raw_ostream &os) const final {

@@ -1,9 +1,9 @@
 //===- Heads.cpp - heads that ranks don't divide --------------------------===//
 //
 // A projection's columns are split, and then taken apart into heads: a rank
-// must hold whole heads, or they have to be gathered first. Where there are more
-// ranks than heads, they split the columns of a head too, which is well as long
-// as nothing needs these whole.
+// must hold whole heads, or they have to be gathered first. Where there are
+// more ranks than heads, they split the columns of a head too, which is well as
+// long as nothing needs these whole.
 //
 //===----------------------------------------------------------------------===//
 

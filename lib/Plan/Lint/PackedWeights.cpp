@@ -30,8 +30,8 @@ public:
     SmallVector<int64_t> pieces = getPieces(operand, placement.dim);
     // Of plain blocks that are taken apart the check of heads says more.
     bool isSlice = isa<nn::SliceOp>(operand.getOwner());
-    if (pieces.empty() || (!isSlice && segments.size() < 2) || isMadeOf(pieces, segments) ||
-        !seen.insert(operand.get()).second)
+    if (pieces.empty() || (!isSlice && segments.size() < 2) ||
+        isMadeOf(pieces, segments) || !seen.insert(operand.get()).second)
       return;
     int64_t bytes =
         getReceivedBytes(Placement::shard(placement.dim),

@@ -67,8 +67,9 @@ static LinearChildren findLinearChildren(nn::ModuleOp module) {
 }
 
 static bool hasLinearPair(const LinearChildren &children) {
-  return llvm::any_of(
-      children, [](const auto &child) { return !child.second.successors.empty(); });
+  return llvm::any_of(children, [](const auto &child) {
+    return !child.second.successors.empty();
+  });
 }
 
 bool plan::hasLinearPairInside(nn::ModuleOp module) {

@@ -47,7 +47,9 @@ template <>
 struct Traits<__half> {
   using Acc = float;
   static __device__ float widen(__half value) { return __half2float(value); }
-  static __device__ __half narrow(float value) { return __float2half_rn(value); }
+  static __device__ __half narrow(float value) {
+    return __float2half_rn(value);
+  }
 };
 template <>
 struct Traits<__nv_bfloat16> {
@@ -76,7 +78,8 @@ __device__ void reduce(const Arguments &arguments) {
 #pragma unroll 1
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
        i < arguments.count; i += stride) {
-    Acc acc = Traits<T>::widen(static_cast<const T *>(arguments.operands[0])[i]);
+    Acc acc =
+        Traits<T>::widen(static_cast<const T *>(arguments.operands[0])[i]);
 #pragma unroll 1
     for (int32_t j = 1; j < arguments.numOperands; ++j)
       acc = combine<reduction, Acc>(
