@@ -529,10 +529,12 @@ TEST_F(RulesTest, SumsKeepWhatZeroIsAddedTo) {
         op, mesh, operands, result,
         [&](OpBuilder &b, ValueRange values, TypeRange types,
             int64_t) -> FailureOr<SmallVector<Value>> {
-          auto type = cast<RankedTensorType>(types[0]);
-          Value part = buildSum(b, op, {}, values[1], type);
-          return SmallVector<Value>{buildTotal(
-              b, op, values[0], buildAddend(b, op, part), type)};
+          Value part =
+              buildSum(b, op, {}, values[1],
+                       cast<RankedTensorType>(values[1].getType()));
+          return SmallVector<Value>{
+              buildTotal(b, op, values[0], buildAddend(b, op, part),
+                         cast<RankedTensorType>(types[0]))};
         });
     EXPECT_TRUE(equal && *equal) << instance.op;
   }
