@@ -8,7 +8,7 @@ bytes alone (latency-bytes=0), with and without one-shot exchanges. Elements tha
 
 The bound is the least over all ways to split the product by the mesh dimensions, or their parts, that the case
 mentions: what ranks need and don't have, and what sums need to meet and to spread, wherever they meet. Not every bound
-can be reached: a collective adds where its ranks are, not where the sum is wanted.
+can be reached: sums may meet in other places for each element, which no collective does.
 
 Exit code 1 when one of ours moves more than Shardy's, or more with one-shot than without."""
 
@@ -223,12 +223,20 @@ def get_bound(case):
                     more = axes[:place] + (parts[index],) + axes[place:]
                     yield from splits(index + 1, lists[:i] + (more,) + lists[i + 1:])
 
+    @functools.lru_cache(None)
+    def get_kept(placed):
+        return peers.get_kept(case.mesh, case.get_shape(2), placed, case.have[2])
+
     least = math.inf
     for split in splits(0, ((),) * len(letters)):
         left, right, result = (tuple(split[letter] for letter in tensor) for tensor in case.letters)
         moved = get_missing(0, left) + (get_missing(1, right) if not case.is_same or left != right else 0)
         summed = peers.get_size(axis for letter in letters if case.is_summed(letter) for axis in split[letter])
+        # Of n parts of a sum n - 1 move until a rank has the whole, or n where that rank has no part; then one more to each
+        # further rank that needs it.
         moved += wanted + (summed - 2) * elements if summed > 1 else get_missing(2, result)
+        if summed > 1 and moved < least:
+            moved += elements - get_kept(result)
         least = min(least, moved)
     return least
 

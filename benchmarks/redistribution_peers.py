@@ -60,6 +60,14 @@ def get_missing(mesh, shape, source, target):
     return missing
 
 
+def get_kept(mesh, shape, source, target):
+    """Elements that a rank has of `source` and needs of `target`, each once. Even blocks are the same or disjoint, and so is what
+    they have in common."""
+    pairs = zip(get_blocks(mesh, shape, source), get_blocks(mesh, shape, target))
+    common = {tuple((max(a[0], b[0]), min(a[1], b[1])) for a, b in zip(have, want)) for have, want in pairs}
+    return sum(math.prod(max(0, end - begin) for begin, end in block) for block in common)
+
+
 def get_permuted(mesh, shape, source, target):
     """What a permute moves: the whole block, where it is another one."""
     pairs = zip(get_blocks(mesh, shape, source), get_blocks(mesh, shape, target))
