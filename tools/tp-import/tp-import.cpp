@@ -21,7 +21,7 @@ static cl::opt<std::string> modelPath(cl::Positional, cl::Required,
 static cl::list<std::string>
     inputTexts("input", cl::value_desc("name=shapextype"),
                cl::desc("An argument of forward: ids=2x64xi64; x=f32 is a "
-                        "scalar. Types: f32 f64 f16 bf16 i64 i32 i1"),
+                        "scalar. Types: f32 f64 f16 bf16 i64 i32 i16 i8 ui8 i1"),
                cl::cat(category));
 static cl::opt<std::string> outputPath("o", cl::value_desc("model.mlir"),
                                        cl::desc("Where the IR goes, - for "

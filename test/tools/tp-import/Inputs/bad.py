@@ -123,6 +123,16 @@ class TwoInputs(nn.Module):
         return input_ids * attention_mask * scale
 
 
+class FastPath(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1)
+
+    def forward(self, x, pad):
+        return self.encoder(x, src_key_padding_mask=pad)
+
+
 def main():
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
@@ -130,6 +140,9 @@ def main():
               Bytes, Complex, Recurrent, AlphaDropout, TwoInputs]
     for cls in models:
         torch.jit.script(cls().eval()).save(str(directory / f"{cls.__name__}.pt"))
+    with torch.no_grad():  # with gradients there is no fast path
+        inputs = torch.randn(2, 4, 8), torch.tensor([[False, False, False, True]] * 2)
+        torch.jit.trace(FastPath().eval(), inputs).save(str(directory / "FastPath.pt"))
     whole = (directory / "Mismatch.pt").read_bytes()
     (directory / "truncated.pt").write_bytes(whole[: len(whole) // 2])
     (directory / "random.pt").write_bytes(bytes(range(256)) * 8)
