@@ -110,17 +110,32 @@ double reduce(ReductionKind kind, double a, double b) {
 }
 
 double cast(double value, Type from, Type to) {
-  if (isa<FloatType>(to))
-    return value;
+  if (auto type = dyn_cast<FloatType>(to)) {
+    if (type.getWidth() >= 32)
+      return value;
+    APFloat rounded(value);
+    bool losesInfo = false;
+    rounded.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                    &losesInfo);
+    return rounded.convertToDouble();
+  }
   if (to.isInteger(1))
     return value != 0;
+  unsigned width = to.getIntOrFloatBitWidth();
   if (isa<FloatType>(from)) {
-    double bound = std::ldexp(1.0, to.getIntOrFloatBitWidth() - 1);
-    return std::isnan(value)
-               ? 0
-               : std::trunc(std::min(std::max(value, -bound), bound - 1));
+    // To small integers by way of those of 32 bits.
+    double bound = std::ldexp(1.0, std::max(width, 32u) - 1);
+    value = std::isnan(value)
+                ? 0
+                : std::trunc(std::min(std::max(value, -bound), bound - 1));
   }
-  return value;
+  double count = std::ldexp(1.0, width);
+  double low = to.isUnsignedInteger() ? 0 : -count / 2;
+  // Integers wrap; those of 64 bits here are small.
+  if (width == 64)
+    return value;
+  double wrapped = std::fmod(value - low, count);
+  return wrapped + (wrapped < 0 ? count : 0) + low;
 }
 
 bool compare(nn::ComparePredicate predicate, double a, double b) {

@@ -210,17 +210,6 @@ void addAttributeFaults(Operation *op, MeshOp mesh,
         faults.push_back({"comparison", [=](Operation *op) {
                             cast<nn::CompareOp>(op).setPredicate(*predicate);
                           }});
-  if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr)) {
-    // Another block of the parameter, of the same type.
-    SmallVector<AxisListAttr> dims(sharding.getDims());
-    std::rotate(dims.begin(), dims.begin() + 1, dims.end());
-    auto rotated = ShardingAttr::get(op->getContext(), sharding.getMesh(), dims,
-                                     sharding.getPartial());
-    if (rotated != sharding)
-      faults.push_back({"block of a parameter", [=](Operation *op) {
-                          op->setAttr(kShardingAttr, rotated);
-                        }});
-  }
 }
 
 /// Changes of a function that others run on other ranks.
@@ -254,6 +243,7 @@ std::vector<Fault> mlir::tp::test::getFaults(Operation *op, MeshOp mesh) {
   addOperandFaults(op, faults);
   addWholeOpFaults(op, faults);
   addAttributeFaults(op, mesh, faults);
+  llvm::append_range(faults, getBlockFaults(op, mesh));
   return faults;
 }
 
@@ -474,5 +464,6 @@ std::vector<Fault> mlir::tp::test::getValueFaults(Operation *op, MeshOp mesh) {
   addReplacement<nn::ReluOp, nn::AbsOp>(op, faults);
   addReplacement<nn::TanhOp, nn::SigmoidOp>(op, faults);
   addResultFaults(op, mesh, faults);
+  llvm::append_range(faults, getCastFaults(op));
   return faults;
 }

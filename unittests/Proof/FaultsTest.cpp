@@ -107,7 +107,9 @@ TEST_F(FaultsTest, AreCaught) {
     for (auto [index, op] : llvm::enumerate(ops)) {
       if (isa<ModuleOp, MeshOp>(op))
         continue;
-      for (const Fault &fault : test::getFaults(op, mesh)) {
+      std::vector<Fault> faults = test::getFaults(op, mesh);
+      llvm::append_range(faults, test::getPlacementFaults(op, mesh));
+      for (const Fault &fault : faults) {
         OwningOpRef<ModuleOp> copy = ranks->clone();
         SmallVector<Operation *> copies;
         copy->walk([&](Operation *op) { copies.push_back(op); });
@@ -154,7 +156,8 @@ TEST_F(FaultsTest, AreCaught) {
        {"drop collective", "wrong group", "swapped gather order",
         "bias on every rank", "attribute start", "ranks", "operand",
         "swap operands", "reduction", "comparison", "attribute size",
-        "attribute dim"})
+        "attribute dim", "placement of an argument", "placement of a result",
+        "placement of a parameter", "the same slice on all ranks"})
     EXPECT_GT(caught.lookup(kind), 0) << kind.str();
 }
 

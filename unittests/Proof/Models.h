@@ -43,6 +43,17 @@ func.func @main(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}
   %6 = nn.add %5, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %6 : tensor<8x8xf32>
 })"},
+    {"exchanged", R"(
+tp.mesh @mesh(x = 2, y = 2)
+func.func @main(%a: tensor<6x5xf32> {tp.sharding = #tp.sharding<@mesh, [{x}, {y} ]>},
+                %b: tensor<7x3xf32> {tp.sharding = #tp.sharding<@mesh, [{x, y}, {} ]>})
+    -> (tensor<6x5xf32> {tp.sharding = #tp.sharding<@mesh, [{y}, {x} ]>}, tensor<7x3xf32> {tp.sharding = #tp.sharding<@mesh, [{y, x}, {} ]>}) {
+  %0 = nn.relu %a : tensor<6x5xf32>
+  %1 = tp.redistribute %0 to <@mesh, [{y}, {x} ]> : tensor<6x5xf32>
+  %2 = nn.relu %b : tensor<7x3xf32>
+  %3 = tp.redistribute %2 to <@mesh, [{y, x}, {} ]> : tensor<7x3xf32>
+  return %1, %3 : tensor<6x5xf32>, tensor<7x3xf32>
+})"},
     {"attention", R"(
 tp.mesh @mesh(dp = 2, tp = 2)
 func.func @main(%x: tensor<4x3x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}, {} ]>})

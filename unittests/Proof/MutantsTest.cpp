@@ -104,6 +104,36 @@ func.func @main(%x: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}
   %4 = nn.tanh %3 : tensor<4x6xf32>
   return %1, %4 : tensor<4x6xf32>, tensor<4x6xf32>
 })"},
+    {"rounding", 8, R"(
+func.func @main(%x: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>} : tensor<3x6xf32>
+  %0 = nn.linear %x, %w : (tensor<4x6xf32>, tensor<3x6xf32>) -> tensor<4x3xf32>
+  %1 = nn.cast %0 : tensor<4x3xf32> -> tensor<4x3xbf16>
+  %2 = nn.cast %1 : tensor<4x3xbf16> -> tensor<4x3xf32>
+  %3 = nn.tanh %2 : tensor<4x3xf32>
+  %4 = nn.mul %0, %0 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  return %3, %4 : tensor<4x3xf32>, tensor<4x3xf32>
+})"},
+    {"rounded parts", 8, R"(
+func.func @main(%x: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> (tensor<4x6xf32>, tensor<4xbf16>) {
+  %0 = nn.cast %x : tensor<4x6xf32> -> tensor<4x6xbf16>
+  %1 = nn.cast %0 : tensor<4x6xbf16> -> tensor<4x6xf32>
+  %2 = nn.mul %1, %x : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %3 = nn.reduce sum %1 dims [1] : tensor<4x6xf32> -> tensor<4xf32>
+  %4 = nn.cast %3 : tensor<4xf32> -> tensor<4xbf16>
+  return %2, %4 : tensor<4x6xf32>, tensor<4xbf16>
+})"},
+    {"signs", 8, R"(
+func.func @main(%x: tensor<4x6xi8> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>},
+                %f: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> (tensor<4x6xui8>, tensor<4x6xf32>, tensor<4x6xui8>, tensor<4x6xi64>) {
+  %0 = nn.cast %x : tensor<4x6xi8> -> tensor<4x6xui8>
+  %1 = nn.cast %0 : tensor<4x6xui8> -> tensor<4x6xf32>
+  %2 = nn.cast %f : tensor<4x6xf32> -> tensor<4x6xui8>
+  %3 = nn.cast %x : tensor<4x6xi8> -> tensor<4x6xf32>
+  %4 = nn.sub %3, %1 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %5 = nn.cast %0 : tensor<4x6xui8> -> tensor<4x6xi64>
+  return %0, %4, %2, %5 : tensor<4x6xui8>, tensor<4x6xf32>, tensor<4x6xui8>, tensor<4x6xi64>
+})"},
     {"masked softmax", 8, R"(
 func.func @main(%x: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>},
                 %m: tensor<4x6xi1> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> tensor<4x6xf32> {
@@ -219,6 +249,11 @@ protected:
     for (double &each : array.data) {
       if (type.getElementType().isInteger(1)) {
         each = style == 0 ? 0 : random() % 2;
+        continue;
+      }
+      if (type.getElementType().isInteger(8)) {
+        each = double(random() % 256) -
+               (type.getElementType().isUnsignedInteger() ? 0 : 128);
         continue;
       }
       if (type.getElementType().isInteger(64)) {
