@@ -43,6 +43,7 @@ private:
   unsigned index;
   func::FuncOp function;
   DenseMap<Value, Number> numbers;
+  DenseMap<Number, unsigned> numDraws;
   DenseSet<Number> known;
   /// How many of the first program's collectives, loops and branches, and of
   /// the lists of values that these pass on, were met.
@@ -89,7 +90,7 @@ std::optional<Mismatch> ProgramMatcher::OtherProgram::match() {
 }
 
 std::optional<Mismatch> ProgramMatcher::OtherProgram::matchOp(Operation *op) {
-  Number first = matcher.number(op, numbers);
+  Number first = matcher.numberNext(op, numbers, numDraws);
   for (OpResult result : op->getResults())
     numbers[result] = first + result.getResultNumber();
   if (auto parameter = dyn_cast<nn::ParameterOp>(op))

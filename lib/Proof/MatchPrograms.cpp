@@ -17,7 +17,7 @@ std::optional<Mismatch> ProgramMatcher::matchFirst() {
 }
 
 std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
-  Number first = number(op, firstNumbers);
+  Number first = numberNext(op, firstNumbers, numDraws);
   for (OpResult result : op->getResults()) {
     firstNumbers[result] = first + result.getResultNumber();
     computed.insert(first + result.getResultNumber());

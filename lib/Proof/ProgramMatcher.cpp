@@ -181,13 +181,25 @@ Value ProgramMatcher::getPlaceholder(Number number, Type type) {
 }
 
 ProgramMatcher::Number
-ProgramMatcher::number(Operation *op, const DenseMap<Value, Number> &numbers) {
+ProgramMatcher::number(Operation *op, const DenseMap<Value, Number> &numbers,
+                       unsigned draw) {
   SmallVector<Number> operands;
   for (Value operand : op->getOperands())
     operands.push_back(numbers.lookup(operand));
   for (Value captured : ValueNumbering::getCaptured(op))
     operands.push_back(numbers.lookup(captured));
-  return numbering.get(op, operands);
+  return numbering.get(op, operands, draw);
+}
+
+ProgramMatcher::Number
+ProgramMatcher::numberNext(Operation *op,
+                           const DenseMap<Value, Number> &numbers,
+                           DenseMap<Number, unsigned> &numDraws) {
+  Number first = number(op, numbers);
+  if (isDraw(op))
+    if (unsigned draw = numDraws[first]++)
+      return number(op, numbers, draw);
+  return first;
 }
 
 /// Lets the op's hook build what each program has to run.
@@ -259,7 +271,8 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
             if (Value value = around.lookup(operand.get()))
               operand.set(value);
         });
-      Number first = number(&inner, numbers);
+      Number first = number(&inner, numbers,
+                            isDraw(&inner) ? reference.getDraw(op) : 0);
       hasRegions |= inner.getNumRegions() != 0;
       for (OpResult result : inner.getResults()) {
         numbers[result] = first + result.getResultNumber();
@@ -333,7 +346,7 @@ void ProgramMatcher::expandAlike(Operation *op,
     auto own = llvm::map_to_vector(operands, [&](const Replica *operand) {
       return operand->numbers[index];
     });
-    Number first = numbering.get(op, own);
+    Number first = numbering.get(op, own, reference.getDraw(op));
     for (size_t i = 0; i < numbers.size(); ++i)
       numbers[i].push_back(first + i);
   }

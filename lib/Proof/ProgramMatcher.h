@@ -115,7 +115,11 @@ private:
   bool isOfView(Operation *op) const;
   std::optional<SmallVector<RankedTensorType, 1>>
   getLocalTypes(RankedTensorType global, ShardingAttr sharding);
-  Number number(Operation *op, const DenseMap<Value, Number> &numbers);
+  Number number(Operation *op, const DenseMap<Value, Number> &numbers,
+                unsigned draw = 0);
+  /// Of the next op of a program that has made `numDraws` draws.
+  Number numberNext(Operation *op, const DenseMap<Value, Number> &numbers,
+                    DenseMap<Number, unsigned> &numDraws);
   Value getPlaceholder(Number number, Type type);
 
   ReferenceGraph &reference;
@@ -156,6 +160,8 @@ private:
   /// By the Partial that their leaves have: other forms of sums.
   llvm::MapVector<ArrayRef<PartialAttr>, Regrouping> sums;
   DenseMap<Value, Number> firstNumbers;
+  /// How many equal draws it has made.
+  DenseMap<Number, unsigned> numDraws;
   SmallVector<Alternatives> issued, returned;
   /// Of the loops and branches of the first program that are matched, in order,
   /// and how many collectives were issued before each and in it, up to the end

@@ -97,6 +97,11 @@ bool ReferenceGraph::addOp(Operation *op) {
   auto operands = llvm::map_to_vector(
       used, [&](Value value) { return numbers[getId(value)]; });
   ValueNumbering::Number first = numbering.get(op, operands);
+  if (isDraw(op))
+    if (unsigned draw = numDraws[first]++) {
+      draws[op] = draw;
+      first = numbering.get(op, operands, draw);
+    }
   // An op that computes what an earlier one does has no users of its own.
   bool isRepeated = op->getNumResults() && byNumber.contains(first);
   for (OpResult result : op->getResults())

@@ -55,6 +55,8 @@ public:
   }
   /// The parameter of this name, if the function has it.
   std::optional<Id> getParameter(StringRef fqn) const;
+  /// Which one of equal draws `op` is.
+  unsigned getDraw(Operation *op) const { return draws.lookup(op); }
   /// What the function returns.
   ArrayRef<Id> getResults() const { return results; }
   /// Ops without operands, parameters left out.
@@ -82,6 +84,8 @@ private:
 
   func::FuncOp function;
   ValueNumbering numbering;
+  DenseMap<Operation *, unsigned> draws;
+  DenseMap<ValueNumbering::Number, unsigned> numDraws;
   DenseMap<Value, Id> ids;
   DenseMap<ValueNumbering::Number, Id> byNumber;
   std::vector<ValueNumbering::Number> numbers; // by id

@@ -14,6 +14,7 @@ static ShardingRuleOpInterface getLinear(Operation *op) {
   auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
   bool isTensorOp = ruleOp && op->getNumResults() == 1 &&
                     op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+                    !isDraw(op) &&
                     isa<RankedTensorType>(op->getResult(0).getType());
   return isTensorOp ? ruleOp : ShardingRuleOpInterface();
 }

@@ -3,6 +3,7 @@
 #include "ValueNumbering.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -40,6 +41,11 @@ Attribute tp::getMeaning(Operation *op) {
   return kept.getDictionary(op->getContext());
 }
 
+bool tp::isDraw(Operation *op) {
+  auto isDropout = [](nn::DropoutOp) { return WalkResult::interrupt(); };
+  return op->walk(isDropout).wasInterrupted();
+}
+
 SmallVector<Value> ValueNumbering::getCaptured(Operation *op) {
   llvm::SetVector<Value> captured;
   if (op->getNumRegions())
@@ -72,13 +78,14 @@ ValueNumbering::Number ValueNumbering::intern(Entry entry,
                                               unsigned numResults) {
   llvm::hash_code hash = llvm::hash_combine(
       entry.name, entry.op ? entry.op->getAsOpaquePointer() : nullptr,
-      llvm::hash_combine_range(entry.operands),
+      entry.draw, llvm::hash_combine_range(entry.operands),
       llvm::hash_combine_range(entry.types));
   SmallVector<unsigned, 1> &same = byHash[static_cast<size_t>(hash)];
   for (unsigned index : same) {
     const Entry &other = entries[index];
     if (other.name == entry.name && other.op == entry.op &&
         other.operands == entry.operands && other.types == entry.types &&
+        other.draw == entry.draw &&
         (!entry.regions || haveSameRegions(other.regions, entry.regions)))
       return other.first;
   }
@@ -96,9 +103,11 @@ ValueNumbering::Number ValueNumbering::getSource(Attribute name, Type type) {
   return intern(std::move(entry), 1);
 }
 
-ValueNumbering::Number
-ValueNumbering::get(Operation *op, ArrayRef<Number> operands, TypeRange types) {
+ValueNumbering::Number ValueNumbering::get(Operation *op,
+                                           ArrayRef<Number> operands,
+                                           TypeRange types, unsigned draw) {
   Entry entry;
+  entry.draw = draw;
   entry.name = getMeaning(op);
   entry.op = op->getName();
   entry.operands.assign(operands.begin(), operands.end());

@@ -13,6 +13,10 @@ namespace mlir::tp {
 /// Of an op that names what it is a block of, `tp.sharding` is part of it.
 Attribute getMeaning(Operation *op);
 
+/// Whether `op`, or an op in it, draws random numbers: two that are equal, and
+/// have equal operands, are two values.
+bool isDraw(Operation *op);
+
 /// Names a value by what it is computed from: two values that the same ops
 /// compute from values of the same numbers have one number. Where an op came
 /// from (its location, FQN, reason) isn't part of it.
@@ -26,10 +30,12 @@ public:
   /// The number of the first of `op`'s results, those of the others follow.
   /// `operands` has the numbers of the operands, then those of the values from
   /// above that its regions use, in the order of `getCaptured`. The results are
-  /// taken to have the types `types`. An op with regions must live on.
-  Number get(Operation *op, ArrayRef<Number> operands, TypeRange types);
-  Number get(Operation *op, ArrayRef<Number> operands) {
-    return get(op, operands, op->getResultTypes());
+  /// taken to have the types `types`. An op with regions must live on. Of equal
+  /// draws `draw` tells one from another.
+  Number get(Operation *op, ArrayRef<Number> operands, TypeRange types,
+             unsigned draw = 0);
+  Number get(Operation *op, ArrayRef<Number> operands, unsigned draw = 0) {
+    return get(op, operands, op->getResultTypes(), draw);
   }
 
   /// Values from above that the regions of `op` use, each once.
@@ -42,6 +48,7 @@ private:
     SmallVector<Number, 4> operands;
     SmallVector<Type, 1> types;
     Operation *regions = nullptr;
+    unsigned draw = 0;
     Number first = 0;
   };
   Number intern(Entry entry, unsigned numResults);
