@@ -543,7 +543,10 @@ ExactCheck::Outcome ExactCheck::runReal() {
     inputs.endPoint();
     addBoundaries();
     at = findNotEntered();
-    bool isCompared = meaning.usesOrder || !meaning.getSites().empty();
+    if (meaning.usesIntegers)
+      inputs.makeWideIntegers();
+    bool isCompared = meaning.usesOrder || meaning.usesIntegers ||
+                      !meaning.getSites().empty();
     if (isCompared)
       minPoints = std::max(minPoints, Inputs::kNumPoints);
     // What follows takes some points, too.

@@ -37,6 +37,8 @@ public:
 
   void setPoint(Interpretation::Mode newMode, uint64_t newPoint);
   Tensor make(StringRef name, RankedTensorType type, bool isParameter);
+  /// Also makes integers of many bits, of either sign.
+  void makeWideIntegers() { areWide = true; }
   /// Whether what was made for this point has infinite elements.
   bool areInfinite() const { return hasInfinite; }
   /// A part of a number that is put together from several.
@@ -77,7 +79,7 @@ private:
   Interpretation::Mode mode = Interpretation::Mode::Real;
   uint64_t point = 0;
   Style style = Style::Any;
-  bool hasInfinite = false;
+  bool hasInfinite = false, areWide = false;
   llvm::StringMap<Range> ranges;
   SmallVector<double> floats;
   llvm::SmallSetVector<int64_t, 32> integers;

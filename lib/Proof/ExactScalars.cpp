@@ -420,10 +420,32 @@ static unsigned getWidth(Type type) {
 #define SIGNED(index) a[index].getInt()
 #define UNSIGNED(index) getUnsigned(a[index], code.detail)
 
+/// Whether any few integers show what the op does with integers: where it is a
+/// polynomial, or where its site says what they are to each other.
+static bool isShownByFewIntegers(Operation *op) {
+  return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::TruncIOp,
+             arith::SelectOp, arith::CmpIOp, arith::MaxSIOp, arith::MinSIOp,
+             arith::MaxUIOp, arith::MinUIOp, UnrealizedConversionCastOp>(op) ||
+         llvm::none_of(op->getOperandTypes(), [](Type type) {
+           type = getElementTypeOrSelf(type);
+           return type.isIntOrIndex() && !type.isInteger(1);
+         });
+}
+
+/// Whether what it gives is undefined for some integers: inputs don't show
+/// that.
+static bool isUndefinedForSome(Operation *op) {
+  auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
+  return (flags && flags.getOverflowAttr().getValue() !=
+                       arith::IntegerOverflowFlags::none) ||
+         op->hasAttr("isExact");
+}
+
 std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
                                                    Interpretation &meaning) {
-  if (op->getNumResults() != 1 || op->getNumRegions())
+  if (op->getNumResults() != 1 || op->getNumRegions() || isUndefinedForSome(op))
     return std::nullopt;
+  meaning.usesIntegers |= !isShownByFewIntegers(op);
   Type type = op->getResult(0).getType();
   if (!getElementTypeOrSelf(type).isIntOrIndexOrFloat())
     return std::nullopt;

@@ -113,6 +113,9 @@ public:
   /// Whether anything was computed whose meaning the interpretation gives:
   /// an order of floats (or a rounding); a rounding; a function of them.
   bool usesOrder = false, usesRounding = false, usesFunctions = false;
+  /// Whether integers were used by what isn't a polynomial of them modulo a
+  /// power of 2: divided, shifted, extended, taken for floats.
+  bool usesIntegers = false;
 
   Site *getSite(Operation *op, Site::Kind kind);
   ArrayRef<std::unique_ptr<Site>> getSites() const { return sites; }
