@@ -53,6 +53,12 @@
 // BRANCH: error: not proven: what it does besides computing its results, such as to issue collectives, isn't what the reference does
 // BRANCH-NEXT: scf.if
 
+// An op of whole values.
+// RUN: sed -e 's/%2 = nn.sub %arg0,/%moved = tp.redistribute %arg0 to <@mesh, [{}, {tp}]> : tensor<2x4xf32>\n%2 = nn.sub %moved,/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=WHOLE
+// WHOLE: error: not proven: it isn't what an op of the reference is to each rank
+// WHOLE: note: nor can the programs be tested: it is of a whole value, and a rank's program has blocks
+
 tp.mesh @mesh(tp = 2)
 
 func.func @main(%x: tensor<4x4xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>},
