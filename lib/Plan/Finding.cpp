@@ -35,7 +35,7 @@ LogicalResult plan::emitFindings(ArrayRef<Finding> findings, bool strict) {
     if (!first.cost.empty())
       diagnostic.attachNote(first.loc) << "cost: " << first.cost;
     if (!first.edit.empty())
-      diagnostic.attachNote(first.loc) << "to mend it: " << first.edit;
+      diagnostic.attachNote(first.loc) << "fix: " << first.edit;
     if (same.size() > 1)
       diagnostic.attachNote(first.loc)
           << "the same holds in " << same.size() - 1 << " more place"

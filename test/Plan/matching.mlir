@@ -41,7 +41,7 @@ plan:
 
 //--- regex.yaml
 # CHECK: regex.yaml:[[#@LINE+8]]:3: warning: 'model[.]layers[.]0[.]w1' is shadowed by '(?:model\.)?layers\.\d+\.w1': all that it matches has a style from there [shadowed]
-# CHECK: regex.yaml:[[#@LINE+7]]:3: note: to mend it: remove the entry, or move it before the other one
+# CHECK: regex.yaml:[[#@LINE+7]]:3: note: fix: remove the entry, or move it before the other one
 # CHECK: "model.layers.0.w1.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{tp}, {}]>}
 # CHECK: "model.layers.10.out2.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}, {tp}]>}
 mesh: {tp: 2}

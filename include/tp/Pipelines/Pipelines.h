@@ -106,8 +106,8 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
   PassOptions::Option<int64_t> memoryLimit{
       *this, "memory-limit",
       llvm::cl::desc(
-          "Bytes of values alive at once above which all_gathers are "
-          "issued again; 0: they aren't"),
+          "Repeat all_gathers instead of keeping their results where more "
+          "bytes than this are alive; 0: never"),
       llvm::cl::init(0)};
   PassOptions::Option<bool> overlap{
       *this, "overlap",

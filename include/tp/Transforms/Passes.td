@@ -440,7 +440,7 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     Option<"fsdpGroups", "fsdp-groups", "bool", /*default=*/"true",
            "Whether what FSDP gathers and reduces for one module's parameters is joined">,
     Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
-           "Bytes of values alive at once above which all_gathers are issued again; 0: they aren't">,
+           "Repeat all_gathers instead of keeping their results where more bytes than this are alive; 0: never">,
   ];
   let statistics = [
     Statistic<"numShared", "shared", "Collectives replaced by an equal earlier one">,

@@ -23,7 +23,7 @@ plan:
   norm: SequenceParallel
 # CHECK: :[[#@LINE+3]]:3: warning: input 'input' of 'wq' is declared Replicate, but comes as Shard(1) from sequence_dim at declared.yaml:[[#@LINE-1]]:3 [hidden-gather]
 # CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 512 bytes here; PyTorch trusts the declaration, and with local tensors computes something else
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: declare Shard(1), or ask for Replicate at declared.yaml:[[#@LINE-3]]:3
+# CHECK: :[[#@LINE+1]]:3: note: fix: declare Shard(1), or ask for Replicate at declared.yaml:[[#@LINE-3]]:3
   wq: ColwiseParallel
   wo: RowwiseParallel
 
@@ -40,7 +40,7 @@ mesh: {tp: 2}
 plan:
 # CHECK: :[[#@LINE+3]]:35: warning: 'nn.layer_norm' in 'norm' needs dimension 2 of its operand whole, which is Shard(2) by sequence_dim [forced-gather]
 # CHECK: :[[#@LINE+2]]:35: note: cost: each rank receives up to 512 bytes
-# CHECK: :[[#@LINE+1]]:35: note: to mend it:
+# CHECK: :[[#@LINE+1]]:35: note: fix:
   norm: {style: SequenceParallel, sequence_dim: 2}
 
 //--- heads.yaml
@@ -48,7 +48,7 @@ mesh: {tp: 8}
 plan:
 # CHECK: :[[#@LINE+3]]:3: warning: '' takes a dimension of size 16 apart into 4 × 4, and 4 isn't divisible by mesh dimension 'tp' of size 8, which splits it by output_layouts [heads]
 # CHECK: :[[#@LINE+2]]:3: note: cost: where no uneven split of the parts is possible, each rank receives 896 bytes
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: sizes of the mesh dimension that divide 4 are 2, 4{{$}}
+# CHECK: :[[#@LINE+1]]:3: note: fix: sizes of the mesh dimension that divide 4 are 2, 4{{$}}
   wq: ColwiseParallel
 
 # Segments that aren't the pieces.
@@ -56,7 +56,7 @@ plan:
 mesh: {tp: 2}
 plan:
 # CHECK: :[[#@LINE+2]]:3: warning: '' cuts a dimension that output_layouts splits in segments of 8, 24 into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: write {style: packed_colwise, segments: [16, 16]}
+# CHECK: :[[#@LINE+1]]:3: note: fix: write {style: packed_colwise, segments: [16, 16]}
   gate_up: {style: packed_colwise, segments: [8, 24]}
 
 //--- packed.yaml
@@ -64,7 +64,7 @@ mesh: {tp: 2}
 plan:
 # CHECK: :[[#@LINE+3]]:3: warning: '' cuts a dimension that output_layouts splits in plain blocks into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
 # CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 128 bytes
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: write {style: packed_colwise, segments: [16, 16]}
+# CHECK: :[[#@LINE+1]]:3: note: fix: write {style: packed_colwise, segments: [16, 16]}
   gate_up: ColwiseParallel
 
 # Rows of the batch and rows of the weight over one mesh dimension.

@@ -31,7 +31,7 @@ plan:
 mesh: {tp: 4}
 plan:
 # CHECK: :[[#@LINE+3]]:3: warning: 'layers.0.attention' takes a dimension of size 16 apart into 2 × 8, and 2 isn't divisible by mesh dimension 'tp' of size 4, which splits it by output_layouts [heads]
-# CHECK: :[[#@LINE+2]]:3: note: to mend it: narrow the pattern to 'layers.*.attention.wq', which leaves 'layers.*.attention.wk' and 'layers.*.attention.wv' whole
+# CHECK: :[[#@LINE+2]]:3: note: fix: narrow the pattern to 'layers.*.attention.wq', which leaves 'layers.*.attention.wk' and 'layers.*.attention.wv' whole
 # CHECK: :[[#@LINE+1]]:3: note: the same holds in 3 more places
   layers.*.attention.w[qkv]: ColwiseParallel
   layers.*.attention.wo: RowwiseParallel
@@ -42,7 +42,7 @@ mesh: {tp: 4}
 plan:
   layers.*.attention.wq: ColwiseParallel
 # CHECK: :[[#@LINE+2]]:3: warning: 'layers.0.attention' takes a dimension of size 16 apart into 2 × 8, {{.*}} [heads]
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: sizes of the mesh dimension that divide 2 are 2{{$}}
+# CHECK: :[[#@LINE+1]]:3: note: fix: sizes of the mesh dimension that divide 2 are 2{{$}}
   layers.*.attention.wk: ColwiseParallel
   layers.*.attention.wo: RowwiseParallel
 
@@ -73,7 +73,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 mesh: {tp: 2}
 plan:
 # CHECK: :[[#@LINE+2]]:3: warning: '' takes a dimension of size 24 apart into 3 × 8, {{.*}} [heads]
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: this is a fused weight of 3 parts: write {style: packed_colwise, blocks: 3}
+# CHECK: :[[#@LINE+1]]:3: note: fix: this is a fused weight of 3 parts: write {style: packed_colwise, blocks: 3}
   qkv: ColwiseParallel
 
 # packed_colwise with the wrong number of blocks.
@@ -81,7 +81,7 @@ plan:
 mesh: {tp: 2}
 plan:
 # CHECK: :[[#@LINE+2]]:3: warning: '' cuts a dimension that output_layouts splits in segments of 12, 12 into pieces of 8, 8, 8: a rank's block isn't its part of each piece [packed-weight]
-# CHECK: :[[#@LINE+1]]:3: note: to mend it: write {style: packed_colwise, segments: [8, 8, 8]}
+# CHECK: :[[#@LINE+1]]:3: note: fix: write {style: packed_colwise, segments: [8, 8, 8]}
   qkv: packed_colwise
 
 //--- right.yaml

@@ -25,7 +25,7 @@ func.func @main(%x: tensor<4x1024xf32>) -> tensor<4x1024xf32> {
 //--- plan.yaml
 # CHECK: plan.yaml:{{.*}}: warning: no entry is about 'down.weight': each rank holds the whole [replicated-parameter]
 # CHECK: note: cost: each rank holds 3 MiB (3145728 bytes) more than its part
-# CHECK: note: to mend it: give the module a style, or write 'down.weight: [Replicate]' where it is meant so
+# CHECK: note: fix: give the module a style, or write 'down.weight: [Replicate]' where it is meant so
 mesh: {tp: 4}
 plan:
   up: {style: ColwiseParallel, output_layouts: Replicate}
