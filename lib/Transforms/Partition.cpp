@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RankGrouper.h"
+#include "RedistributionWriter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
@@ -52,7 +52,8 @@ public:
                       RedistributionPlanner &planner,
                       const DenseMap<Operation *, func::FuncOp> &callees)
       : function(function), mesh(mesh), rank(rank), planner(planner),
-        callees(callees), builder(function.getContext()) {}
+        callees(callees), builder(function.getContext()),
+        redistributions(mesh, rank, builder) {}
 
   LogicalResult run();
 
@@ -89,10 +90,6 @@ private:
   /// A copy of `op` on local operands, with results placed as they are and no
   /// regions' bodies.
   FailureOr<Operation *> cloneLocal(Operation *op);
-  Value applyStep(const RedistributionStep &step, Value value,
-                  RankedTensorType global, RedistributeOp op);
-  Value applyAllToAlls(const RedistributionStep &step, Value value,
-                       RedistributeOp op);
   Type getLocal(Type type, ShardingAttr sharding) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor ? getLocalType(tensor, sharding, mesh, rank) : type;
@@ -106,12 +103,7 @@ private:
   OpBuilder builder;
   DenseMap<Value, ShardingAttr> shardings;
   IRMapping local;
-  SmallVector<Attribute> certificates;
-  /// By plan and attributes of the redistribution.
-  DenseMap<std::pair<const RedistributionPlan *, Attribute>, DictionaryAttr>
-      knownCertificates;
-  /// Of the collectives of a plan.
-  DenseMap<const RedistributionStep *, Attribute> knownBytes;
+  RedistributionWriter redistributions;
   OpClasses classes;
   /// By class and placements.
   ListTable formNumbers;
@@ -347,160 +339,6 @@ void FunctionPartitioner::finishKept() {
   });
 }
 
-Value FunctionPartitioner::applyStep(const RedistributionStep &step,
-                                     Value value, RankedTensorType global,
-                                     RedistributeOp op) {
-  Location loc = op.getLoc();
-  auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-  auto axes = AxisListAttr::get(op.getContext(), step.axes, step.segments);
-  Type type = getLocalType(global, step.result, mesh, rank);
-  StringAttr fqn = op.getFqnAttr(), reason = op.getReasonAttr();
-  IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
-  IntegerAttr bytes; // set once the op exists
-
-  switch (step.kind) {
-  case RedistributionStep::LocalSlice:
-    return LocalSliceOp::create(builder, loc, type, value, dim, meshRef, axes);
-  case RedistributionStep::AllGather:
-    return AllGatherOp::create(builder, loc, type, value, dim, meshRef, axes,
-                               fqn, reason, bytes);
-  case RedistributionStep::ReduceScatter:
-    return ReduceScatterOp::create(builder, loc, type, value, step.reduction,
-                                   dim, meshRef, axes, fqn, reason, bytes);
-  case RedistributionStep::AllReduce:
-    return AllReduceOp::create(builder, loc, type, value, step.reduction,
-                               meshRef, axes, fqn, reason, bytes);
-  case RedistributionStep::AllToAll:
-    if (!step.pairs.empty())
-      return applyAllToAlls(step, value, op);
-    return AllToAllOp::create(builder, loc, type, value, dim,
-                              builder.getI64IntegerAttr(step.concatDim),
-                              meshRef, axes, fqn, reason, bytes);
-  case RedistributionStep::Permute:
-    return PermuteOp::create(builder, loc, type, value,
-                             builder.getDenseI64ArrayAttr(step.source), meshRef,
-                             axes, fqn, reason, bytes);
-  case RedistributionStep::Exchange:
-    return ExchangeOp::create(builder, loc, type, value,
-                              builder.getDenseI64ArrayAttr(global.getShape()),
-                              step.operand, step.result, meshRef, axes, fqn,
-                              reason, bytes);
-  }
-  llvm_unreachable("unknown step");
-}
-
-static Value reshape(OpBuilder &builder, Location loc, Value value,
-                     ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getShape() == shape)
-    return value;
-  return nn::ReshapeOp::create(builder, loc, type.clone(shape), value);
-}
-
-static Value transpose(OpBuilder &builder, Location loc, Value value,
-                       ArrayRef<int64_t> permutation) {
-  if (llvm::equal(permutation, llvm::seq<int64_t>(permutation.size())))
-    return value;
-  auto type = cast<RankedTensorType>(value.getType());
-  return nn::TransposeOp::create(
-      builder, loc, type.clone(applyPermutation(type.getShape(), permutation)),
-      value, permutation);
-}
-
-/// One all-to-all along several pairs of dimensions: what each rank of the
-/// group gets is brought together in a dimension in front.
-Value FunctionPartitioner::applyAllToAlls(const RedistributionStep &step,
-                                          Value value, RedistributeOp op) {
-  Location loc = op.getLoc();
-  auto type = cast<RankedTensorType>(value.getType());
-  int64_t rank = type.getRank(), group = mesh.getAxesSize(step.axes);
-  // The pair that splits a dimension, and the one that puts it together.
-  SmallVector<std::optional<size_t>> splitBy(rank), concatBy(rank);
-  for (auto [i, pair] : llvm::enumerate(step.pairs)) {
-    splitBy[pair.first] = i;
-    concatBy[pair.second] = i;
-  }
-  auto getSize = [&](size_t pair) { return mesh.getAxisSize(step.axes[pair]); };
-
-  SmallVector<int64_t> cut, rest, places(step.pairs.size()), order;
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    int64_t size = type.getDimSize(dim);
-    if (splitBy[dim]) {
-      places[*splitBy[dim]] = cut.size();
-      cut.push_back(getSize(*splitBy[dim]));
-      size /= cut.back();
-    }
-    order.push_back(cut.size());
-    cut.push_back(size);
-    rest.push_back(size);
-  }
-  order.insert(order.begin(), places.begin(), places.end());
-  value = reshape(builder, loc, value, cut);
-  value = transpose(builder, loc, value, order);
-
-  SmallVector<int64_t> packed = {group, 1};
-  packed.append(rest);
-  value = reshape(builder, loc, value, packed);
-  std::swap(packed[0], packed[1]);
-  value = AllToAllOp::create(
-      builder, loc, type.clone(packed), value, builder.getI64IntegerAttr(0),
-      builder.getI64IntegerAttr(1),
-      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-      AxisListAttr::get(op.getContext(), step.axes), op.getFqnAttr(),
-      op.getReasonAttr(), IntegerAttr());
-
-  SmallVector<int64_t> sizes, back, result;
-  for (size_t pair = 0; pair < step.pairs.size(); ++pair)
-    sizes.push_back(getSize(pair));
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    result.push_back(rest[dim]);
-    if (concatBy[dim]) {
-      back.push_back(*concatBy[dim]);
-      result.back() *= sizes[*concatBy[dim]];
-    }
-    back.push_back(step.pairs.size() + dim);
-  }
-  sizes.append(rest);
-  value = reshape(builder, loc, value, sizes);
-  value = transpose(builder, loc, value, back);
-  return reshape(builder, loc, value, result);
-}
-
-/// What docs/Report.md calls a redistribution.
-static DictionaryAttr getCertificate(const RedistributionPlan &plan,
-                                     ShardingAttr from, RedistributeOp op) {
-  Builder b(op.getContext());
-  auto number = [&](int64_t value) { return b.getI64IntegerAttr(value); };
-  SmallVector<Attribute> steps;
-  for (const RedistributionStep &step : plan.steps)
-    steps.push_back(b.getDictionaryAttr(
-        {b.getNamedAttr("kind", b.getStringAttr(stringifyStep(step.kind))),
-         b.getNamedAttr("axes", AxisListAttr::get(op.getContext(), step.axes,
-                                                  step.segments)),
-         b.getNamedAttr("to", step.result)}));
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("from", from), b.getNamedAttr("to", op.getSharding()),
-       b.getNamedAttr("type", TypeAttr::get(op.getType())),
-       b.getNamedAttr("view", b.getDenseI64ArrayAttr(
-                                  plan.getViewed(op.getType()).getShape())),
-       b.getNamedAttr("fqn", b.getStringAttr(op.getFqn().value_or(""))),
-       b.getNamedAttr("reason", b.getStringAttr(op.getReason().value_or(""))),
-       b.getNamedAttr("received_total", number(plan.receivedTotal)),
-       b.getNamedAttr("received_max", number(plan.receivedMax)),
-       b.getNamedAttr("lower_bound_total", number(plan.lowerBoundTotal)),
-       b.getNamedAttr("lower_bound_max", number(plan.lowerBoundMax)),
-       b.getNamedAttr("peak", number(plan.peak)),
-       b.getNamedAttr("peak_lower_bound", number(plan.peakLowerBound)),
-       b.getNamedAttr("steps", b.getArrayAttr(steps))});
-}
-
-/// The collective of a step, which may be followed by changes of its shape.
-static CollectiveOpInterface getCollective(Value value) {
-  while (isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return value.getDefiningOp<CollectiveOpInterface>();
-}
-
 LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
   FailureOr<ShardingAttr> from = getSharding(op.getInput(), op);
   if (failed(from))
@@ -509,38 +347,9 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
                            [&]() { return op.emitError(); });
   if (failed(plan))
     return failure();
-  Value value = getLocalValue(op.getInput());
-  RankedTensorType viewed = (*plan)->getViewed(op.getType());
-  if (viewed != op.getType())
-    value =
-        reshape(builder, op.getLoc(), value,
-                getLocalType(viewed, (*plan)->steps.front().operand, mesh, rank)
-                    .getShape());
-  for (const RedistributionStep &step : (*plan)->steps) {
-    value = applyStep(step, value, viewed, op);
-    auto collective = getCollective(value);
-    if (!collective)
-      continue;
-    Attribute &bytes = knownBytes[&step];
-    if (bytes) {
-      collective->setAttr("bytes", bytes);
-    } else {
-      setCollectiveBytes(collective, mesh);
-      bytes = collective->getAttr("bytes");
-    }
-  }
-  if (viewed != op.getType())
-    value =
-        reshape(builder, op.getLoc(), value,
-                cast<RankedTensorType>(getLocal(op.getType(), op.getSharding()))
-                    .getShape());
-  local.map(op.getResult(), value);
+  local.map(op.getResult(), redistributions.write(
+                                **plan, *from, op, getLocalValue(op.getInput())));
   shardings[op.getResult()] = op.getSharding();
-  DictionaryAttr &certificate =
-      knownCertificates[{*plan, op->getAttrDictionary()}];
-  if (!certificate)
-    certificate = getCertificate(**plan, *from, op);
-  certificates.push_back(certificate);
   return success();
 }
 
@@ -778,7 +587,8 @@ LogicalResult FunctionPartitioner::run() {
   for (Operation *op : llvm::reverse(replaced))
     op->erase();
   block.eraseArguments(0, block.getNumArguments() / 2);
-  if (!certificates.empty())
+  if (ArrayRef<Attribute> certificates = redistributions.getCertificates();
+      !certificates.empty())
     function->setAttr(kRedistributionsAttr,
                       ArrayAttr::get(function.getContext(), certificates));
   return success();

@@ -1,0 +1,198 @@
+//===- RedistributionWriter.cpp - Plans as collectives --------------------===//
+
+#include "RedistributionWriter.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Transforms/Utils.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+Value RedistributionWriter::applyStep(const RedistributionStep &step,
+                                     Value value, RankedTensorType global,
+                                     RedistributeOp op) {
+  Location loc = op.getLoc();
+  auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  auto axes = AxisListAttr::get(op.getContext(), step.axes, step.segments);
+  Type type = getLocalType(global, step.result, mesh, rank);
+  StringAttr fqn = op.getFqnAttr(), reason = op.getReasonAttr();
+  IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
+  IntegerAttr bytes; // set once the op exists
+
+  switch (step.kind) {
+  case RedistributionStep::LocalSlice:
+    return LocalSliceOp::create(builder, loc, type, value, dim, meshRef, axes);
+  case RedistributionStep::AllGather:
+    return AllGatherOp::create(builder, loc, type, value, dim, meshRef, axes,
+                               fqn, reason, bytes);
+  case RedistributionStep::ReduceScatter:
+    return ReduceScatterOp::create(builder, loc, type, value, step.reduction,
+                                   dim, meshRef, axes, fqn, reason, bytes);
+  case RedistributionStep::AllReduce:
+    return AllReduceOp::create(builder, loc, type, value, step.reduction,
+                               meshRef, axes, fqn, reason, bytes);
+  case RedistributionStep::AllToAll:
+    if (!step.pairs.empty())
+      return applyAllToAlls(step, value, op);
+    return AllToAllOp::create(builder, loc, type, value, dim,
+                              builder.getI64IntegerAttr(step.concatDim),
+                              meshRef, axes, fqn, reason, bytes);
+  case RedistributionStep::Permute:
+    return PermuteOp::create(builder, loc, type, value,
+                             builder.getDenseI64ArrayAttr(step.source), meshRef,
+                             axes, fqn, reason, bytes);
+  case RedistributionStep::Exchange:
+    return ExchangeOp::create(builder, loc, type, value,
+                              builder.getDenseI64ArrayAttr(global.getShape()),
+                              step.operand, step.result, meshRef, axes, fqn,
+                              reason, bytes);
+  }
+  llvm_unreachable("unknown step");
+}
+
+static Value reshape(OpBuilder &builder, Location loc, Value value,
+                     ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getShape() == shape)
+    return value;
+  return nn::ReshapeOp::create(builder, loc, type.clone(shape), value);
+}
+
+static Value transpose(OpBuilder &builder, Location loc, Value value,
+                       ArrayRef<int64_t> permutation) {
+  if (llvm::equal(permutation, llvm::seq<int64_t>(permutation.size())))
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
+  return nn::TransposeOp::create(
+      builder, loc, type.clone(applyPermutation(type.getShape(), permutation)),
+      value, permutation);
+}
+
+/// One all-to-all along several pairs of dimensions: what each rank of the
+/// group gets is brought together in a dimension in front.
+Value RedistributionWriter::applyAllToAlls(const RedistributionStep &step,
+                                          Value value, RedistributeOp op) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t rank = type.getRank(), group = mesh.getAxesSize(step.axes);
+  // The pair that splits a dimension, and the one that puts it together.
+  SmallVector<std::optional<size_t>> splitBy(rank), concatBy(rank);
+  for (auto [i, pair] : llvm::enumerate(step.pairs)) {
+    splitBy[pair.first] = i;
+    concatBy[pair.second] = i;
+  }
+  auto getSize = [&](size_t pair) { return mesh.getAxisSize(step.axes[pair]); };
+
+  SmallVector<int64_t> cut, rest, places(step.pairs.size()), order;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t size = type.getDimSize(dim);
+    if (splitBy[dim]) {
+      places[*splitBy[dim]] = cut.size();
+      cut.push_back(getSize(*splitBy[dim]));
+      size /= cut.back();
+    }
+    order.push_back(cut.size());
+    cut.push_back(size);
+    rest.push_back(size);
+  }
+  order.insert(order.begin(), places.begin(), places.end());
+  value = reshape(builder, loc, value, cut);
+  value = transpose(builder, loc, value, order);
+
+  SmallVector<int64_t> packed = {group, 1};
+  packed.append(rest);
+  value = reshape(builder, loc, value, packed);
+  std::swap(packed[0], packed[1]);
+  value = AllToAllOp::create(
+      builder, loc, type.clone(packed), value, builder.getI64IntegerAttr(0),
+      builder.getI64IntegerAttr(1),
+      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+      AxisListAttr::get(op.getContext(), step.axes), op.getFqnAttr(),
+      op.getReasonAttr(), IntegerAttr());
+
+  SmallVector<int64_t> sizes, back, result;
+  for (size_t pair = 0; pair < step.pairs.size(); ++pair)
+    sizes.push_back(getSize(pair));
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    result.push_back(rest[dim]);
+    if (concatBy[dim]) {
+      back.push_back(*concatBy[dim]);
+      result.back() *= sizes[*concatBy[dim]];
+    }
+    back.push_back(step.pairs.size() + dim);
+  }
+  sizes.append(rest);
+  value = reshape(builder, loc, value, sizes);
+  value = transpose(builder, loc, value, back);
+  return reshape(builder, loc, value, result);
+}
+
+/// What docs/Report.md calls a redistribution.
+static DictionaryAttr getCertificate(const RedistributionPlan &plan,
+                                     ShardingAttr from, RedistributeOp op) {
+  Builder b(op.getContext());
+  auto number = [&](int64_t value) { return b.getI64IntegerAttr(value); };
+  SmallVector<Attribute> steps;
+  for (const RedistributionStep &step : plan.steps)
+    steps.push_back(b.getDictionaryAttr(
+        {b.getNamedAttr("kind", b.getStringAttr(stringifyStep(step.kind))),
+         b.getNamedAttr("axes", AxisListAttr::get(op.getContext(), step.axes,
+                                                  step.segments)),
+         b.getNamedAttr("to", step.result)}));
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("from", from), b.getNamedAttr("to", op.getSharding()),
+       b.getNamedAttr("type", TypeAttr::get(op.getType())),
+       b.getNamedAttr("view", b.getDenseI64ArrayAttr(
+                                  plan.getViewed(op.getType()).getShape())),
+       b.getNamedAttr("fqn", b.getStringAttr(op.getFqn().value_or(""))),
+       b.getNamedAttr("reason", b.getStringAttr(op.getReason().value_or(""))),
+       b.getNamedAttr("received_total", number(plan.receivedTotal)),
+       b.getNamedAttr("received_max", number(plan.receivedMax)),
+       b.getNamedAttr("lower_bound_total", number(plan.lowerBoundTotal)),
+       b.getNamedAttr("lower_bound_max", number(plan.lowerBoundMax)),
+       b.getNamedAttr("peak", number(plan.peak)),
+       b.getNamedAttr("peak_lower_bound", number(plan.peakLowerBound)),
+       b.getNamedAttr("steps", b.getArrayAttr(steps))});
+}
+
+/// The collective of a step, which may be followed by changes of its shape.
+static CollectiveOpInterface getCollective(Value value) {
+  while (isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value.getDefiningOp<CollectiveOpInterface>();
+}
+
+Value RedistributionWriter::write(const RedistributionPlan &plan,
+                                  ShardingAttr from, RedistributeOp op,
+                                  Value value) {
+  RankedTensorType viewed = plan.getViewed(op.getType());
+  auto getShape = [&](RankedTensorType type, ShardingAttr sharding) {
+    return getLocalType(type, sharding, mesh, rank).getShape();
+  };
+  if (viewed != op.getType())
+    value = reshape(builder, op.getLoc(), value,
+                    getShape(viewed, plan.steps.front().operand));
+  for (const RedistributionStep &step : plan.steps) {
+    value = applyStep(step, value, viewed, op);
+    auto collective = getCollective(value);
+    if (!collective)
+      continue;
+    Attribute &bytes = knownBytes[&step];
+    if (bytes) {
+      collective->setAttr("bytes", bytes);
+    } else {
+      setCollectiveBytes(collective, mesh);
+      bytes = collective->getAttr("bytes");
+    }
+  }
+  if (viewed != op.getType())
+    value = reshape(builder, op.getLoc(), value,
+                    getShape(op.getType(), op.getSharding()));
+  DictionaryAttr &certificate =
+      knownCertificates[{&plan, op->getAttrDictionary()}];
+  if (!certificate)
+    certificate = getCertificate(plan, from, op);
+  certificates.push_back(certificate);
+  return value;
+}
