@@ -16,11 +16,16 @@ unsigned tp::getContiguousLoop(linalg::GenericOp op) {
     int64_t offset;
     if (!type || failed(type.getStridesAndOffset(strides, offset)))
       continue;
+    // The sizes that threads share are dynamic, and the same for all operands.
+    int64_t numElements = 1;
+    for (int64_t size : type.getShape())
+      if (!ShapedType::isDynamic(size))
+        numElements *= size;
     AffineMap map = op.getMatchingIndexingMap(&operand);
     for (auto [i, expr] : llvm::enumerate(map.getResults()))
       if (auto dim = dyn_cast<AffineDimExpr>(expr);
           dim && strides[i] == 1 && type.getDimSize(i) != 1)
-        counts[dim.getPosition()] += type.getNumElements();
+        counts[dim.getPosition()] += numElements;
   }
   unsigned best = 0;
   auto isBetter = [&](unsigned loop) {

@@ -353,12 +353,13 @@ class ConvertTPRTToCalls
     auto addStrides = [&](OpOperand &operand, int64_t row, int64_t column) {
       SmallVector<int64_t> byLoop(sizes.size(), 0), strides;
       int64_t offset;
-      (void)cast<MemRefType>(operand.get().getType())
-          .getStridesAndOffset(strides, offset);
+      auto type = cast<MemRefType>(operand.get().getType());
+      (void)type.getStridesAndOffset(strides, offset);
       AffineMap map = op.getMap(operand.getOperandNumber());
+      // A buffer without elements may have dynamic strides.
       for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults()))
         if (auto dim = dyn_cast<AffineDimExpr>(expr))
-          byLoop[dim.getPosition()] = stride;
+          byLoop[dim.getPosition()] = type.getNumElements() ? stride : 0;
       fields.append(numBatches - given, 0);
       llvm::append_range(fields, ArrayRef(byLoop).drop_back(4));
       fields.append({byLoop[given + row], byLoop[given + column]});

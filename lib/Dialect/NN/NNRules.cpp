@@ -349,7 +349,8 @@ FailureOr<SmallVector<Value>> IotaOp::partition(OpBuilder &builder, ValueRange,
                                                 const OpSplit &split) {
   auto type = cast<RankedTensorType>(types[0]);
   int64_t dim = getDim();
-  ArrayRef<unsigned> factors = getShardingRule().results[0][dim];
+  tp::ShardingRule rule = getShardingRule();
+  ArrayRef<unsigned> factors = rule.results[0][dim];
   if (factors.empty() || split.factorAxes[factors[0]].empty())
     return tp::clonePartitioned(*this, builder, {}, types);
   ImplicitLocOpBuilder b(getLoc(), builder);
