@@ -98,10 +98,11 @@ TP_EXPORTED char *tpModulePrint(const TpModule *module);
 /*===- Compilation ---------------------------------------------------------===*/
 
 /** Turns a model into one rank's program, in place: tp-opt's --tp-parallelize.
- *  `options` are that pipeline's, as in "plan=plan.yaml strict=true"
- *  (docs/Embedding.md); NULL and "" are none, and the mesh and shardings in the
- *  module count. False when the options, the plan or the module have an error;
- *  the module may be anywhere on the way then and can only be destroyed. */
+ *  `options` are that pipeline's, as in "plan=plan.yaml strict=true"; the
+ *  section "Options" of docs/Embedding.md lists them. NULL and "" are none.
+ *  Without a plan, the mesh and the shardings in the module are used. False when
+ *  the options, the plan or the module have an error; the module is then in an
+ *  unspecified state and can only be destroyed. */
 TP_EXPORTED bool tpModuleParallelize(TpModule *module, const char *options);
 
 /** Runs any passes, as in "builtin.module(tp-propagate,tp-partition)". Fails as

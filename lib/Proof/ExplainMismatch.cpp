@@ -49,7 +49,7 @@ Mismatch ProgramMatcher::explain(Operation *op) {
         mismatch.reason = "its result has another type than the ranks' blocks";
       return mismatch;
     }
-    mismatch.reason = "its operand is no block of a value of the reference";
+    mismatch.reason = "its operand isn't a block of any value of the reference";
     return mismatch;
   }
   // The op of the reference that it might stand for: one of the same kind that
@@ -62,12 +62,14 @@ Mismatch ProgramMatcher::explain(Operation *op) {
             (!similar || user->getLoc() == op->getLoc()))
           similar = user;
   mismatch.reference = similar;
-  mismatch.reason = "it isn't what an op of the reference is to each rank";
+  mismatch.reason =
+      "no op of the reference computes this on each rank's blocks";
   if (!similar)
     return mismatch;
   if (similar->getNumOperands() != op->getNumOperands())
     return mismatch;
-  // Operands that are what the reference's are, placed otherwise than it takes.
+  // Operands that are what the reference's are, in other placements than it
+  // takes.
   SmallVector<ShardingAttr> shardings;
   for (auto [own, theirs] :
        llvm::zip_equal(op->getOperands(), similar->getOperands()))
@@ -78,17 +80,18 @@ Mismatch ProgramMatcher::explain(Operation *op) {
       }
   auto ruleOp = dyn_cast<ShardingRuleOpInterface>(similar);
   if (!ruleOp || shardings.size() != op->getNumOperands()) {
-    mismatch.reason = "its operands aren't those of the reference's op";
+    mismatch.reason =
+        "its operands aren't blocks of the operands of the reference's op";
     return mismatch;
   }
   std::string why;
   if (findSplits(ruleOp, mesh, algebra, shardings, {}, why).empty())
     mismatch.reason = why;
   else {
-    mismatch.reason = "with operands that are ";
+    mismatch.reason = "for operands placed ";
     for (auto [index, sharding] : llvm::enumerate(shardings))
       mismatch.reason += (index ? ", " : "") + printPlacements(sharding, mesh);
-    mismatch.reason += ", the reference's op is to be computed otherwise";
+    mismatch.reason += ", the reference's op must be computed differently";
   }
   return mismatch;
 }

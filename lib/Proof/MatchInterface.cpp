@@ -7,6 +7,15 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+/// "is named 'x', but named 'y' in the reference".
+static std::string compareNames(Attribute own, Attribute expected) {
+  auto print = [](Attribute attribute) {
+    auto name = dyn_cast_or_null<StringAttr>(attribute);
+    return name ? "named '" + name.str() + "'" : std::string("without a name");
+  };
+  return "is " + print(own) + ", but " + print(expected) + " in the reference";
+}
+
 void ProgramMatcher::collectAxes() {
   auto addAll = [&](ArrayRef<AxisRefAttr> list) {
     for (AxisRefAttr axis : list)
@@ -59,7 +68,8 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
       auto type = own.getArgAttrOfType<TypeAttr>(index, kGlobalTypeAttr);
       if (own.getArgAttr(index, kNameAttr) !=
           function.getArgAttr(index, kNameAttr))
-        return fail("has another name than the reference's argument");
+        return fail(compareNames(own.getArgAttr(index, kNameAttr),
+                                 function.getArgAttr(index, kNameAttr)));
       if (!global) {
         // Scalars are the same on all ranks.
         if (own.getArgument(index).getType() !=
@@ -76,7 +86,7 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
         return fail("is a block of a tensor of another type than the "
                     "reference's argument");
       if (replica.sharding && replica.sharding != sharding)
-        return fail("is placed otherwise than in the first program");
+        return fail("has another placement than in the first program");
       replica.sharding = sharding;
       if (algebra.getLocalType(global, sharding, program.ranks) !=
           own.getArgument(index).getType())
@@ -103,7 +113,7 @@ std::optional<Mismatch> ProgramMatcher::checkParameter(nn::ParameterOp op,
   };
   auto id = reference.getParameter(op.getFqn());
   if (!id)
-    return fail("is not in the reference");
+    return fail("isn't in the reference");
   auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr);
   auto type = op->getAttrOfType<TypeAttr>(kGlobalTypeAttr);
   if (!sharding || !type)
@@ -114,7 +124,7 @@ std::optional<Mismatch> ProgramMatcher::checkParameter(nn::ParameterOp op,
   // A rank holds one block of it.
   ShardingAttr &placed = parameterPlacements[op.getFqnAttr()];
   if (placed && placed != sharding)
-    return fail("is placed in two ways");
+    return fail("has two placements, but a rank holds one block of it");
   placed = sharding;
   auto local = getLocalTypes(global, sharding);
   if (!local || (*local)[index] != op.getType())
@@ -155,10 +165,11 @@ std::optional<Mismatch> ProgramMatcher::checkResultAttributes(unsigned index) {
       return fail(
           "is a block of a tensor of another type than the reference's");
     if (sharding != getResultSharding(programs.front().function, index))
-      return fail("is placed otherwise than in the first program");
+      return fail("has another placement than in the first program");
     if (own.getResultAttr(index, kNameAttr) !=
         function.getResultAttr(index, kNameAttr))
-      return fail("has another name than the reference's");
+      return fail(compareNames(own.getResultAttr(index, kNameAttr),
+                               function.getResultAttr(index, kNameAttr)));
   }
   return std::nullopt;
 }

@@ -84,8 +84,8 @@ std::optional<Mismatch> ProgramMatcher::OtherProgram::match() {
     if (!isOneOf(matcher.returned[i], operand))
       return fail(end, operand,
                   "result " + Twine(i) +
-                      " isn't computed from the ranks' blocks as it is by the "
-                      "other ranks");
+                      " isn't computed as the other ranks compute it from "
+                      "their blocks");
   return std::nullopt;
 }
 
@@ -101,9 +101,10 @@ std::optional<Mismatch> ProgramMatcher::OtherProgram::matchOp(Operation *op) {
     if (numIssued == matcher.issued.size() ||
         !isOneOf(matcher.issued[numIssued], op->getResult(0)) ||
         collective.getAxes() != matcher.firstCollectives[numIssued].getAxes())
-      return fail(op, op->getResults(),
-                  "the collective isn't the one that the other ranks issue "
-                  "here, of the same value");
+      return fail(
+          op, op->getResults(),
+          "the other ranks issue another collective here, or of another "
+          "value");
     ++numIssued;
     return std::nullopt;
   }
@@ -120,12 +121,13 @@ std::optional<Mismatch>
 ProgramMatcher::OtherProgram::matchPassed(Operation *at, ValueRange values) {
   ArrayRef<Alternatives> passed = matcher.passed[numPassed++];
   if (passed.size() != values.size())
-    return fail(at, {}, "it passes on other values than the other ranks");
+    return fail(at, {},
+                "it doesn't pass on the values that the other ranks pass on");
   for (auto [alternatives, value] : llvm::zip_equal(passed, values))
     if (!isOneOf(alternatives, value))
       return fail(at, value,
-                  "what it passes on isn't computed from the ranks' blocks as "
-                  "it is by the other ranks");
+                  "the other ranks compute what is passed on here differently "
+                  "from their blocks");
   return std::nullopt;
 }
 
@@ -153,7 +155,8 @@ ProgramMatcher::OtherProgram::matchRegions(RegionBranchOpInterface op) {
   RegionBranchOpInterface similar = first.op;
   auto issuesAsMany = [&](size_t count) { return numIssued == count; };
   if (!issuesAsMany(first.numIssued.front()))
-    return fail(op, {}, "other ranks issue other collectives before it");
+    return fail(op, {},
+                "the other ranks issue different collectives before this op");
   if (auto mismatch = matchEdges(op, op, RegionBranchPoint::parent()))
     return mismatch;
   for (auto [i, region] : llvm::enumerate(op->getRegions())) {
@@ -168,7 +171,7 @@ ProgramMatcher::OtherProgram::matchRegions(RegionBranchOpInterface op) {
     Operation *end = region.front().getTerminator();
     if (!issuesAsMany(first.numIssued[i + 1]))
       return fail(end, {},
-                  "other ranks issue other collectives in this region");
+                  "the other ranks issue different collectives in this region");
     auto point =
         RegionBranchPoint(cast<RegionBranchTerminatorOpInterface>(end));
     if (auto mismatch = matchEdges(op, end, point))

@@ -70,8 +70,8 @@ std::optional<Mismatch> ProgramMatcher::checkEffects(Operation *op,
     return std::nullopt;
   return Mismatch{op, program,
                   op->getNumRegions()
-                      ? "what it does besides computing its results, such as "
-                        "to issue collectives, isn't what the reference does"
+                      ? "besides computing its results it has effects, such as "
+                        "collectives, that the reference doesn't have"
                       : "it has an effect that the reference doesn't have",
                   nullptr};
 }

@@ -68,10 +68,12 @@ ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
       if (!from) {
         if (auto culprit = findCulprit(value))
           return culprit;
-        return Mismatch{at, 0,
-                        "it passes on another value than the reference, or the "
-                        "same placed otherwise than what else arrives there",
-                        theirInput.getDefiningOp()};
+        return Mismatch{
+            at, 0,
+            "it passes on another value than the reference does, or "
+            "the same value in another placement than the other "
+            "values that arrive there",
+            theirInput.getDefiningOp()};
       }
       passed[list].push_back(getAlternatives(value, their, from->sharding));
       if (wanted)

@@ -201,8 +201,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         return each.emitError("only functions of one block can be proven");
       if (each.getNumArguments() != function.getNumArguments() ||
           each.getNumResults() != function.getNumResults()) {
-        InFlightDiagnostic diag =
-            each.emitError("has other arguments or results than the reference");
+        InFlightDiagnostic diag = each.emitError(
+            "the program has other arguments or results than the "
+            "reference");
         diag.attachNote(function.getLoc()) << "the reference is here";
         return diag;
       }
@@ -234,9 +235,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       auto own = programs.lookupSymbol<func::FuncOp>(root.getSymName());
       if (own && !own.isPrivate() && !own.isExternal())
         continue;
-      InFlightDiagnostic diag = programs.emitError("no program computes '")
-                                << root.getSymName()
-                                << "', which the reference has";
+      InFlightDiagnostic diag =
+          programs.emitError("no program computes function '")
+          << root.getSymName() << "' of the reference";
       diag.attachNote(root.getLoc()) << "the reference is here";
       return diag;
     }
@@ -255,17 +256,16 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     for (const Assignment &assignment : expected) {
       auto own = find(found, assignment.fqn);
       if (own == found.end())
-        return program.emitError("doesn't assign ")
-               << assignment.fqn << ", which the reference does";
+        return program.emitError("the program doesn't assign ")
+               << assignment.fqn << ", but the reference does";
       if (own->init != assignment.init)
-        return program.emitError("lets ")
-               << assignment.fqn
-               << " begin with another value than the reference does";
+        return program.emitError("the program gives ")
+               << assignment.fqn << " another initial value than the reference";
     }
     for (const Assignment &assignment : found)
       if (find(expected, assignment.fqn) == expected.end())
-        return program.emitError("assigns ")
-               << assignment.fqn << ", which the reference doesn't";
+        return program.emitError("the program assigns ")
+               << assignment.fqn << ", but the reference doesn't";
     return success();
   }
 

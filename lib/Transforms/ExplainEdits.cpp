@@ -349,8 +349,8 @@ void Editor::consider(TriedEdit edit, const ExplainedMovement &movement,
     return moved.origin == own.origin &&
            (moved.consumer == own.consumer || moved.change == own.change);
   });
-  edit.removes = !isLeft && less >= own.bytes &&
-                 base.bytes - outcome.bytes >= own.bytes;
+  edit.removes =
+      !isLeft && less >= own.bytes && base.bytes - outcome.bytes >= own.bytes;
   edit.bytes = outcome.bytes - base.bytes;
   edit.collectives = outcome.collectives - base.collectives;
   edit.parameterBytes = outcome.parameterBytes - base.parameterBytes;
@@ -358,8 +358,8 @@ void Editor::consider(TriedEdit edit, const ExplainedMovement &movement,
               static_cast<double>(std::max<int64_t>(base.work, 1));
   for (auto [now, then] : llvm::zip(base.interface, outcome.interface))
     if (now.second != then.second)
-      edit.interface.push_back(now.first + " is " + then.second +
-                               " then, not " + now.second);
+      edit.interface.push_back(now.first + " becomes " + then.second +
+                               " instead of " + now.second);
   edits.push_back(std::move(edit));
 }
 

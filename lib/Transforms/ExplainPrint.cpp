@@ -271,7 +271,7 @@ static std::string printChange(const TriedEdit &edit) {
 static std::string printEffect(const TriedEdit &edit) {
   std::string text = printDelta(edit.bytes, edit.collectives);
   if (!edit.removes)
-    text += "; lessens it, doesn't remove it";
+    text += "; reduces it, doesn't remove it";
   if (edit.parameterBytes)
     text += "; each rank holds " +
             plan::printBytes(std::abs(edit.parameterBytes)) +
@@ -344,13 +344,12 @@ static std::string maskNumbers(StringRef text) {
     }
     auto isPart = [](char c) { return llvm::isAlpha(c) || c == '_'; };
     StringRef before = masked;
-    bool isAfterName = before.size() > 1 && before.back() == '.' &&
-                       (isPart(before[before.size() - 2]) ||
-                        before[before.size() - 2] == '*');
-    bool isBeforeName = !before.empty() &&
-                        StringRef("'( ").contains(before.back()) &&
-                        end + 1 < text.size() && text[end] == '.' &&
-                        isPart(text[end + 1]);
+    bool isAfterName =
+        before.size() > 1 && before.back() == '.' &&
+        (isPart(before[before.size() - 2]) || before[before.size() - 2] == '*');
+    bool isBeforeName =
+        !before.empty() && StringRef("'( ").contains(before.back()) &&
+        end + 1 < text.size() && text[end] == '.' && isPart(text[end + 1]);
     if (isAfterName || isBeforeName)
       masked += '*';
     else

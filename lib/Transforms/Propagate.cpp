@@ -394,7 +394,7 @@ static std::string printPercent(const CommunicationCost &gap,
                                 const CommunicationCost &least) {
   if (least.volume == 0)
     return "";
-  return llvm::formatv(", {0:F1} %", 100.0 * gap.volume / least.volume).str();
+  return llvm::formatv("; {0:F1} %", 100.0 * gap.volume / least.volume).str();
 }
 
 namespace {
@@ -430,13 +430,15 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
       remark::analysis(module.getLoc(),
                        remark::RemarkOpts::name("Gap").category("tp-propagate"))
           << remark::reason(
-                 "the search was bounded: {0} bytes of communication "
-                 "and latency at most over the optimum of {1} or more{2}",
+                 "the search was bounded: the choice costs at most {0} bytes "
+                 "of "
+                 "communication and latency more than the optimum, which costs "
+                 "at least {1}{2}",
                  gap.volume, least.volume, printPercent(gap, least));
   }
 
-  LogicalResult write(SmallVector<Propagation::Function> functions,
-                      MeshOp mesh, RedistributionPlanner &planner) {
+  LogicalResult write(SmallVector<Propagation::Function> functions, MeshOp mesh,
+                      RedistributionPlanner &planner) {
     // Calls with other placements call a copy.
     SymbolTable symbols(getOperation());
     DenseMap<Operation *, Operation *> last;

@@ -9,11 +9,11 @@
 
 // RUN: sed -e '/func.func @main_0/,$ s/%1 = nn.linear/%again = nn.parameter "ghost" %{parameter}\n%1 = nn.linear/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=GHOST
-// GHOST: error: not proven, for ranks 1: parameter 'ghost' is not in the reference
+// GHOST: error: not proven, for ranks 1: parameter 'ghost' isn't in the reference
 
 // RUN: sed -e '/func.func @main_0/,$ s/%1 = nn.linear/%again = nn.parameter "w" %{parameter}\n%1 = nn.linear/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=TWICE
-// TWICE: error: not proven, for ranks 1: parameter 'w' is placed in two ways
+// TWICE: error: not proven, for ranks 1: parameter 'w' has two placements, but a rank holds one block of it
 
 tp.mesh @mesh(tp = 2)
 func.func @main(%x: tensor<5x4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})

@@ -12,21 +12,21 @@
 // RUN: %{verify} --check-prefix=MISSING
 // RUN: sed -e 's/func.func @main(/func.func private @main(/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=MISSING
-// MISSING: error: no program computes 'main', which the reference has
+// MISSING: error: no program computes function 'main' of the reference
 // MISSING: note: the reference is here
 
 // Names, by which the runtime passes arguments and results.
 // RUN: sed -e 's/tp.name = "x"/tp.name = "y"/; t; s/tp.name = "y"/tp.name = "x"/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=ARGUMENT
-// ARGUMENT: error: not proven: argument 0 has another name than the reference's argument
+// ARGUMENT: error: not proven: argument 0 is named 'y', but named 'x' in the reference
 // RUN: sed -e 's/tp.name = "a"/tp.name = "c"/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=RESULT
-// RESULT: error: not proven: result 0 has another name than the reference's
+// RESULT: error: not proven: result 0 is named 'c', but named 'a' in the reference
 
 // Where the results of another rank's program are said to belong.
 // RUN: sed -e '/func.func @uneven_0/ s/-> (tensor<2x5xf32> {tp.global_type = tensor<5x5xf32>, tp.name = "r", tp.sharding = .*>})/-> (tensor<2x5xf32> {tp.global_type = tensor<5x5xf32>, tp.name = "r", tp.sharding = #tp.sharding<@mesh, [{tp| 2, 3}, {}]>})/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=PLACED
-// PLACED: error: not proven, for ranks 1: result 0 is placed otherwise than in the first program
+// PLACED: error: not proven, for ranks 1: result 0 has another placement than in the first program
 // RUN: sed -e '/func.func @uneven_0/ s/-> (tensor<2x5xf32> {.*>})/-> tensor<2x5xf32>/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=UNPLACED
 // UNPLACED: error: not proven, for ranks 1: result 0 has no 'tp.sharding' and 'tp.global_type'
@@ -34,23 +34,23 @@
 // What a parameter is before the first run.
 // RUN: sed -e 's/init 0.0/init 1.0/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=INIT
-// INIT: error: lets "m" begin with another value than the reference does
+// INIT: error: the program gives "m" another initial value than the reference
 
 // An op that looks like a parameter.
 // RUN: sed -e 's/%0 = nn.parameter "w" {\(.*\)} :/%0 = nn.constant {fqn = "w", \1} dense<1.0> :/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=CONSTANT
-// CONSTANT: error: not proven: it isn't what an op of the reference is to each rank
+// CONSTANT: error: not proven: no op of the reference computes this on each rank's blocks
 // CONSTANT-NEXT: nn.constant
 
 // A parameter of which a rank would hold two blocks.
 // RUN: sed -e 's/%2 = nn.sub/%again = nn.parameter "w" {tp.global_type = tensor<4x4xf32>, tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>} : tensor<4x2xf32>\n%2 = nn.sub/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=TWICE
-// TWICE: error: not proven: parameter 'w' is placed in two ways
+// TWICE: error: not proven: parameter 'w' has two placements, but a rank holds one block of it
 
 // A collective that only some ranks issue; nothing uses what it gives.
 // RUN: sed -e 's/%2 = nn.sub/%offset = tp.shard_offset of 2 over @mesh {tp} : tensor<i64>\n%rank = tensor.extract %offset[] : tensor<i64>\n%when = arith.trunci %rank : i64 to i1\n%unused = scf.if %when -> (tensor<2x4xf32>) {\n%moved = tp.all_reduce sum %arg0 over @mesh {tp} : tensor<2x4xf32>\nscf.yield %moved : tensor<2x4xf32>\n} else {\nscf.yield %arg0 : tensor<2x4xf32>\n}\n%2 = nn.sub/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=BRANCH
-// BRANCH: error: not proven: what it does besides computing its results, such as to issue collectives, isn't what the reference does
+// BRANCH: error: not proven: besides computing its results it has effects, such as collectives, that the reference doesn't have
 // BRANCH-NEXT: scf.if
 
 // An op of whole values.

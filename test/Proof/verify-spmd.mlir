@@ -32,7 +32,7 @@ tp.mesh @mesh(dp = 2, tp = 2)
 // RUN: sed -e '/tp.all_reduce sum %2 over/d; s/nn.add %3, %1/nn.add %2, %1/' %t.mlir > %t.bad.mlir
 // RUN: not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s report=%t.json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: FileCheck %s --check-prefix=MISSING-JSON --input-file %t.json
-// MISSING: error: not proven, of 'row': with operands that are (Replicate, Partial(sum)), (Replicate, Replicate), the reference's op is to be computed otherwise
+// MISSING: error: not proven, of 'row': for operands placed (Replicate, Partial(sum)), (Replicate, Replicate), the reference's op must be computed differently
 // MISSING-NEXT: %4 = nn.add
 // MISSING: verify-spmd.mlir:{{.*}}: note: the reference computes this here
 // MISSING: note: refuted by execution: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes
@@ -60,7 +60,7 @@ tp.mesh @mesh(dp = 2, tp = 2)
 // RUN: sed -e 's/%3 = tp.all_reduce.*/%3 = nn.add %2, %1 : (tensor<4x6xf32>, tensor<6xf32>) -> tensor<4x6xf32>/' \
 // RUN:     -e 's/%4 = nn.add.*/%4 = tp.all_reduce sum %3 over @mesh {tp} : tensor<4x6xf32>/' %t.mlir > %t.bad.mlir
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=BIAS
-// BIAS: error: not proven: with operands that are (Replicate, Partial(sum)), (Replicate, Replicate), the reference's op is to be computed otherwise
+// BIAS: error: not proven: for operands placed (Replicate, Partial(sum)), (Replicate, Replicate), the reference's op must be computed differently
 // BIAS-NEXT: %3 = nn.add
 func.func @row_parallel(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> tensor<4x6xf32> {
   %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>} : tensor<6x8xf32>
@@ -86,10 +86,10 @@ func.func @row_parallel(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [
 // RUN: tp-opt %t.bad.mlir --tp-verify-spmd=reference=%s --accept-tested -o /dev/null 2>&1 | FileCheck %s --check-prefix=ACCEPTED
 // RUN: not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s max-operations=100" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s max-operations=0" -o /dev/null 2>&1 | FileCheck %s --check-prefix=NEVER
-// TESTED: error: not proven: it isn't what an op of the reference is to each rank; tested instead: 'gathered' gives what the reference gives on {{1[4-9]}} inputs, with 2 ops left to execution (1 nn.relu, 1 tp.all_gather)
+// TESTED: error: not proven: no op of the reference computes this on each rank's blocks; tested instead: 'gathered' gives what the reference gives on {{1[4-9]}} inputs, with 2 ops left to execution (1 nn.relu, 1 tp.all_gather)
 // TESTED-NEXT: %again = nn.relu
 // TESTED: note: 'accept-tested' accepts programs that are only tested
-// ACCEPTED: remark: not proven: it isn't what an op of the reference is to each rank; tested instead: 'gathered' gives what the reference gives on {{1[4-9]}} inputs
+// ACCEPTED: remark: not proven: no op of the reference computes this on each rank's blocks; tested instead: 'gathered' gives what the reference gives on {{1[4-9]}} inputs
 // ACCEPTED-NEXT: %again = nn.relu
 // TESTED-JSON: "function": "gathered"
 // TESTED-JSON: "inputs": {{1[4-9]}},
@@ -99,9 +99,9 @@ func.func @row_parallel(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [
 // TESTED-JSON-NEXT: "nn.relu": 1,
 // TESTED-JSON-NEXT: "tp.all_gather": 1
 // TESTED-JSON: "verdict": "tested"
-// LIMIT: error: not proven: it isn't what an op of the reference is to each rank
+// LIMIT: error: not proven: no op of the reference computes this on each rank's blocks
 // LIMIT: note: nor can the programs be tested: it takes more scalar operations than 'max-operations' allows
-// NEVER: error: not proven: it isn't what an op of the reference is to each rank
+// NEVER: error: not proven: no op of the reference computes this on each rank's blocks
 // NEVER-NOT: note
 func.func @gathered(%x: tensor<8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{dp, tp}, {}]>}) -> tensor<8x4xf32> {
   %0 = nn.relu %x : tensor<8x4xf32>
@@ -111,7 +111,7 @@ func.func @gathered(%x: tensor<8x4xf32> {tp.sharding = #tp.sharding<@mesh, [{dp,
 // A wrong offset into a table.
 // RUN: sed -e 's/shard_offset of 10/shard_offset of 8/' %t.mlir > %t.bad.mlir
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=OFFSET
-// OFFSET: error: not proven: it isn't what an op of the reference is to each rank
+// OFFSET: error: not proven: no op of the reference computes this on each rank's blocks
 // OFFSET-NEXT: tp.shard_offset of 8
 // OFFSET: note: refuted by execution: on rank {{[0-9]}}, element
 func.func @table(%ids: tensor<3xi64>) -> tensor<3x4xf32> {
@@ -123,13 +123,13 @@ func.func @table(%ids: tensor<3xi64>) -> tensor<3x4xf32> {
 // A wrong offset of a slice.
 // RUN: sed -e 's/dim 1 start 2 step 1/dim 1 start 1 step 1/' %t.mlir > %t.bad.mlir
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=SLICE
-// SLICE: error: not proven: with operands that are (Replicate, Shard(1, segments=[4, 4])), the reference's op is to be computed otherwise
+// SLICE: error: not proven: for operands placed (Replicate, Shard(1, segments=[4, 4])), the reference's op must be computed differently
 // SLICE-NEXT: nn.slice %1 dim 1 start 1
 
 // Another parameter of the same type, and one that the model hasn't.
 // RUN: sed -e 's/"gate_up"/"up_gate"/' %t.mlir > %t.bad.mlir
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=PARAMETER
-// PARAMETER: error: not proven: parameter 'up_gate' is not in the reference
+// PARAMETER: error: not proven: parameter 'up_gate' isn't in the reference
 func.func @fused(%x: tensor<2x4xf32>) -> (tensor<2x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) {
   %w = nn.parameter "gate_up" {tp.sharding = #tp.sharding<@mesh, [{tp | 4, 4}, {}]>} : tensor<8x4xf32>
   %0 = nn.linear %x, %w : (tensor<2x4xf32>, tensor<8x4xf32>) -> tensor<2x8xf32>
@@ -142,7 +142,7 @@ func.func @fused(%x: tensor<2x4xf32>) -> (tensor<2x4xf32> {tp.sharding = #tp.sha
 // An uneven tail that computes something else.
 // RUN: sed -e 's/nn.exp %arg0 : tensor<1x4xf32>/nn.sin %arg0 : tensor<1x4xf32>/' %t.mlir > %t.bad.mlir
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=TAIL
-// TAIL: error: not proven, for ranks 1, 3: the collective isn't the one that the other ranks issue here, of the same value
+// TAIL: error: not proven, for ranks 1, 3: the other ranks issue another collective here, or of another value
 // TAIL-NEXT: nn.sin
 // TAIL: note: refuted by execution: on rank 0, element [2, 0] of result 0 isn't element [2, 0] of what the reference computes
 

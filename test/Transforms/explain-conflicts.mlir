@@ -14,12 +14,12 @@
 // CHECK-NEXT: otherwise: nn.add split along tp: dimension 1, (Shard(1)), (Shard(1)) -> (Shard(1))
 // CHECK-NEXT: +256 bytes, +1 collective
 // CHECK: edit: replace argument 1 of @arguments by tp.sharding = <@mesh, [{}, {}]>
-// CHECK-NEXT: -256 bytes, -1 collective; argument 1 is (Replicate) then, not (Shard(1))
+// CHECK-NEXT: -256 bytes, -1 collective; argument 1 becomes (Replicate) instead of (Shard(1))
 tp.mesh @mesh(tp = 2)
 func.func @arguments(%a: tensor<8x16xf32> {tp.name = "a", tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>},
                      %b: tensor<8x16xf32> {tp.name = "b", tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>})
     -> (tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) {
-  // expected-remark@+1 {{[Analysis] all_to_all | Category:tp-explain | Function=arguments | Bytes=256, Collectives="all_to_all over {tp}", Conflict="tp: Shard(1) lost to Shard(0), nn.add is split along dimension 0, not along dimension 1 of this operand", Edit="replace argument 1 of @arguments by tp.sharding = <@mesh, [{}, {}]>: -256 bytes, -1 collective; argument 1 is (Replicate) then, not (Shard(1))", FQN=, Reason="nn.add needs operand 1 as (Shard(0))", Times=1}}
+  // expected-remark@+1 {{[Analysis] all_to_all | Category:tp-explain | Function=arguments | Bytes=256, Collectives="all_to_all over {tp}", Conflict="tp: Shard(1) lost to Shard(0), nn.add is split along dimension 0, not along dimension 1 of this operand", Edit="replace argument 1 of @arguments by tp.sharding = <@mesh, [{}, {}]>: -256 bytes, -1 collective; argument 1 becomes (Replicate) instead of (Shard(1))", FQN=, Reason="nn.add needs operand 1 as (Shard(0))", Times=1}}
   %0 = nn.add %a, %b : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
   return %0 : tensor<8x16xf32>
 }

@@ -48,7 +48,7 @@ def main():
         remarks = get_remarks(tp_opt, get_program(*case))
         if "the search was bounded" not in remarks:
             continue
-        found = re.search(r"or more, ([0-9.]+) %", remarks)
+        found = re.search(r"at least \d+; ([0-9.]+) %", remarks)
         print(case, remarks)
         bounded += 1
         failed += not found or float(found[1]) > MAX_PERCENT

@@ -225,8 +225,8 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
 def MakeIntegersSignless : Pass<"make-integers-signless", "::mlir::ModuleOp"> {
   let summary = "Drop the signs of integer types";
   let description = [{
-    `ui8` becomes `i8`, in the types of all values and functions. The ops that are left move elements, and `convert-nn-to-linalg` has
-    written those that depend on signs for signless integers, between casts that go.
+    In the types of all values and functions `ui8` becomes `i8`. `convert-nn-to-linalg` has already expressed the ops that
+    depend on the sign on signless integers, between casts, which this pass removes; the other ops only move elements.
 
     ```mlir
     ^bb0(%x: ui8, %out: f32):
@@ -246,10 +246,11 @@ def MakeIntegersSignless : Pass<"make-integers-signless", "::mlir::ModuleOp"> {
 def ExpandTensorOps : Pass<"tp-expand-tensor-ops", "::mlir::func::FuncOp"> {
   let summary = "Express ops on tensors by structured ops and slices";
   let description = [{
-    What bufferization or the fusion of linalg ops doesn't know becomes what they do: elementwise `arith` and `math` ops on
-    tensors `linalg.generic`, `linalg.softmax`, `linalg.pack` and `linalg.unpack` the ops that they are made of,
-    `tensor.concat` and `tensor.pad` insertions, `tensor.gather` and `tensor.scatter` (at constant indices) a `linalg.generic` that
-    reads the source at the indices. A slice of a `linalg.fill` or of a `tensor.empty` is a smaller one.
+    Rewrites ops that bufferization or the fusion of linalg ops doesn't support. Elementwise `arith` and `math` ops on
+    tensors become `linalg.generic`; `linalg.softmax`, `linalg.pack` and `linalg.unpack` become the ops that they are made of;
+    `tensor.concat` and `tensor.pad` become insertions; `tensor.gather`, and `tensor.scatter` at constant indices, become a
+    `linalg.generic` that reads the source at the indices. A slice of a `linalg.fill` or of a `tensor.empty` becomes a smaller
+    `linalg.fill` or `tensor.empty`.
 
     ```mlir
     %0 = arith.addf %a, %b : tensor<8xf32>

@@ -31,8 +31,7 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init("")};
   PassOptions::Option<bool> strict{
       *this, "strict",
-      llvm::cl::desc("Refuse a plan that lint finds something wrong with; "
-                     "default false: warn"),
+      llvm::cl::desc("Make errors of what lint finds; default false: warnings"),
       llvm::cl::init(false)};
   PassOptions::Option<PropagationStrategy> strategy{
       *this, "strategy",
@@ -51,20 +50,20 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(false)};
   PassOptions::Option<unsigned> exhaustiveOps{
       *this, "exhaustive-ops",
-      llvm::cl::desc("Programs of up to so many ops consider every split of "
-                     "every op"),
+      llvm::cl::desc("Programs of at most this many ops consider every split "
+                     "of every op"),
       llvm::cl::init(256)};
   PassOptions::Option<uint64_t> searchBudget{
       *this, "search-budget",
-      llvm::cl::desc("How many costs of moves are looked at where a program is "
-                     "entangled"),
+      llvm::cl::desc("Limit of the work to bound the search where its tables "
+                     "would be too large: costs of moves that are examined"),
       llvm::cl::init(500'000'000)};
   PassOptions::Option<int64_t> latencyBytes{
       *this, "latency-bytes",
-      llvm::cl::desc("What a collective costs beside the bytes that it moves, "
-                     "as bytes that a rank could have received; -1, the "
-                     "default: 65536, and 1024 in a training step, which joins "
-                     "many of them"),
+      llvm::cl::desc("Cost of a collective besides the bytes that it moves, in "
+                     "bytes that a rank could have received; -1 (the default): "
+                     "65536, or 1024 in a training step, where many "
+                     "collectives are joined"),
       llvm::cl::init(-1)};
   PassOptions::Option<std::string> report{
       *this, "report",
@@ -82,13 +81,13 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(false)};
   PassOptions::Option<bool> oneShot{
       *this, "one-shot",
-      llvm::cl::desc("Whether one exchange may stand for several collectives "
+      llvm::cl::desc("Whether one exchange may replace several collectives "
                      "where that moves less"),
       llvm::cl::init(true)};
   PassOptions::Option<bool> memory{
       *this, "memory",
-      llvm::cl::desc("Whether no block on the way of a redistribution may be "
-                     "larger than those it leads between"),
+      llvm::cl::desc("Allow no block during a redistribution that is larger "
+                     "than both its first and its last one"),
       llvm::cl::init(false)};
   PassOptions::Option<bool> sequenceParallel{
       *this, "sequence-parallel",
@@ -98,16 +97,17 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(false)};
   PassOptions::Option<int64_t> bucketBytes{
       *this, "bucket-bytes",
-      llvm::cl::desc("Bytes up to which independent collectives are joined; 0: "
-                     "they aren't, nor those of FSDP's groups; -1, the "
-                     "default: 25 MiB of reductions in a training step, as by "
-                     "DistributedDataParallel, and FSDP's groups"),
+      llvm::cl::desc("Join independent collectives up to this many bytes; 0: "
+                     "never, not even those of an FSDP group; -1 (the "
+                     "default): FSDP's groups and, in a training step, "
+                     "reductions up to 25 MiB, as DistributedDataParallel "
+                     "does"),
       llvm::cl::init(-1)};
   PassOptions::Option<int64_t> memoryLimit{
       *this, "memory-limit",
       llvm::cl::desc(
           "Repeat all_gathers instead of keeping their results where more "
-          "bytes than this are alive; 0: never"),
+          "than this many bytes are live; 0: never"),
       llvm::cl::init(0)};
   PassOptions::Option<bool> overlap{
       *this, "overlap",
@@ -116,8 +116,8 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(false)};
   PassOptions::Option<int64_t> chunks{
       *this, "chunks",
-      llvm::cl::desc("With 'overlap', pieces into which collectives beside "
-                     "contractions are cut; 1: they aren't"),
+      llvm::cl::desc("With 'overlap', number of chunks into which collectives "
+                     "next to contractions are cut; 1: none is cut"),
       llvm::cl::init(1)};
 };
 

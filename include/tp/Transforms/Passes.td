@@ -71,7 +71,7 @@ def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
     Option<"planPath", "plan", "std::string", "",
            "Path of the plan file (YAML or JSON); required">,
     Option<"strict", "strict", "bool", "false",
-           "Refuse a plan that lint finds something wrong with; default false: warn">,
+           "Make errors of what lint finds; default false: warnings">,
   ];
   let statistics = [
     Statistic<"numParameters", "parameters-placed", "Parameters that the plan places">,
@@ -103,7 +103,7 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
                clEnumValN(::mlir::tp::PlanFormat::Json, "json", "the same as JSON"),
                clEnumValN(::mlir::tp::PlanFormat::Python, "python", "the plan for PyTorch"))}]>,
     Option<"strict", "strict", "bool", "false",
-           "Refuse a plan that lint finds something wrong with; default false: warn">,
+           "Make errors of what lint finds; default false: warnings">,
   ];
 }
 
@@ -165,15 +165,15 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     `tp.constraint`) through the ops' sharding rules, forward and backward, until nothing changes: that gives each op its
     candidates, the ways in which it may run. Of these, one per op is chosen such that the whole program communicates least:
     the bytes that ranks receive, and `latency-bytes` per rank for each collective; of equal ones, the choice that leaves the least
-    to compute. Where an operand isn't placed as its op
-    needs it, a `tp.redistribute` is inserted, which says so; uses that need the same share it, and it is done as often as the
-    value is computed, not as often as it is used in a loop. Modules are inlined first (`nn-inline-modules`).
+    to compute. Where an operand isn't placed as its op needs it, a `tp.redistribute` is inserted, which names the reason.
+    Uses that need the same placement share it, and it is done as often as the value is computed, not as often as it is used
+    in a loop. Modules are inlined first (`nn-inline-modules`).
 
     `strategy=optimal` (the default) solves the choice exactly by variable elimination. Where a program is entangled
-    too much for that, candidates that no cheapest choice can have fall out first, for which `search-budget` costs of moves are
-    looked at. Where that isn't enough, a remark (category `tp-propagate`) says, in bytes and per cent, how far the choice may be off
-    the optimum. Functions of at most `exhaustive-ops` ops consider every split of every op over all mesh dimensions; larger ones those that
-    spread. `strategy=greedy` decides op by op, then improves locally.
+    too much for that, candidates that can't be part of a cheapest choice are removed first; `search-budget` limits the work for
+    it. If that isn't enough, a remark (category `tp-propagate`) says, in bytes and per cent, how far the choice may be above
+    the optimum. Functions of at most `exhaustive-ops` ops consider every split of every op over all mesh dimensions; larger
+    ones consider only the splits that spread to an op. `strategy=greedy` decides op by op, then improves locally.
 
     A parameter stays as it is placed, wherever anything else can move. Arguments and results without `tp.sharding` are
     replicated; those with `tp.open` are placed as is cheapest. Values that a region op passes on (the iteration
@@ -216,13 +216,13 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     Option<"forbidImplicit", "forbid-implicit", "bool", "false",
            "Refuse redistributions that nothing asks for">,
     Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
-           "Programs of up to so many ops consider every split of every op">,
+           "Programs of at most this many ops consider every split of every op">,
     Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
-           "What a collective costs beside the bytes that it moves, as bytes that a rank could have received">,
+           "Cost of a collective besides the bytes that it moves, in bytes that a rank could have received">,
     Option<"searchBudget", "search-budget", "uint64_t", "500000000",
-           "How many costs of moves are looked at where a program is entangled">,
-    Option<"oneShot", "one-shot", "bool", "true", "As of tp-partition, whose plans are what redistributions cost">,
-    Option<"memory", "memory", "bool", "false", "As of tp-partition, likewise">,
+           "Limit of the work to bound the search where its tables would be too large: costs of moves that are examined">,
+    Option<"oneShot", "one-shot", "bool", "true", "As for tp-partition, whose plans determine what redistributions cost">,
+    Option<"memory", "memory", "bool", "false", "As for tp-partition, whose plans determine what redistributions cost">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Functions copied for calls with other placements">,
@@ -262,7 +262,7 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
                clEnumValN(::mlir::tp::ExplanationFormat::Json, "json", "the same as JSON"))}]>,
     Option<"file", "file", "std::string", "", "Path of the file to write to; empty: the standard output">,
     Option<"value", "value", "std::string", "",
-           "Only what is called so: the FQN of a module or parameter (a pattern as in a plan), the name of an argument or op; empty: everything">,
+           "Explain only what has this name: the FQN of a module or parameter (a pattern as in a plan), the name of an argument or op; empty: everything">,
     Option<"trials", "trials", "unsigned", "128",
            "How many edits to try at most; each is a propagation">,
     Option<"strategy", "strategy", "::mlir::tp::PropagationStrategy",
@@ -274,14 +274,14 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
                clEnumValN(::mlir::tp::PropagationStrategy::Optimal, "optimal",
                           "the fewest bytes over the whole program"))}]>,
     Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
-           "As of tp-propagate: programs of up to so many ops consider every split of every op">,
+           "As for tp-propagate: programs of at most this many ops consider every split of every op">,
     Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
-           "As of tp-propagate: what a collective costs beside the bytes that it moves, in bytes">,
+           "As for tp-propagate: cost of a collective besides the bytes that it moves, in bytes">,
     Option<"searchBudget", "search-budget", "uint64_t", "500000000",
-           "As of tp-propagate: how many costs of moves are looked at where a program is entangled">,
-    Option<"oneShot", "one-shot", "bool", "true", "As of tp-partition: whether one exchange may stand for several collectives">,
+           "As for tp-propagate: costs of moves that are examined to bound the search">,
+    Option<"oneShot", "one-shot", "bool", "true", "As for tp-partition: whether one exchange may replace several collectives">,
     Option<"memory", "memory", "bool", "false",
-           "As of tp-partition: whether no block on the way of a redistribution may be larger than those it leads between">,
+           "As for tp-partition: allow no block during a redistribution that is larger than both its first and its last one">,
   ];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
@@ -324,9 +324,9 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"oneShot", "one-shot", "bool", /*default=*/"true",
-           "Whether one exchange may stand for several collectives">,
+           "Whether one exchange may replace several collectives">,
     Option<"memory", "memory", "bool", /*default=*/"false",
-           "Whether no block on the way of a redistribution may be larger than those it leads between">];
+           "Allow no block during a redistribution that is larger than both its first and its last one">];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
 
@@ -434,13 +434,13 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     Option<"sequenceParallel", "sequence-parallel", "bool", /*default=*/"false",
            "Whether ops between an all_reduce and those that need its result whole run on blocks">,
     Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"0",
-           "Bytes up to which independent collectives are joined; 0: they aren't">,
+           "Join independent collectives up to this many bytes; 0: never">,
     Option<"bucketGathers", "bucket-gathers", "bool", /*default=*/"true",
-           "Whether gathers are joined as well; without, what is gathered late stays late">,
+           "Whether gathers are joined as well; if not, each stays where it is">,
     Option<"fsdpGroups", "fsdp-groups", "bool", /*default=*/"true",
            "Whether what FSDP gathers and reduces for one module's parameters is joined">,
     Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
-           "Repeat all_gathers instead of keeping their results where more bytes than this are alive; 0: never">,
+           "Repeat all_gathers instead of keeping their results where more than this many bytes are live; 0: never">,
   ];
   let statistics = [
     Statistic<"numShared", "shared", "Collectives replaced by an equal earlier one">,
@@ -520,7 +520,7 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chunks", "chunks", "int64_t", /*default=*/"1",
-           "Pieces into which collectives beside contractions are cut; 1: they aren't">,
+           "Number of chunks into which collectives next to contractions are cut; 1: none is cut">,
   ];
   let statistics = [
     Statistic<"numPrefetched", "prefetched", "Gathers of parameters moved up to the module before">,

@@ -123,8 +123,8 @@ static FailureOr<SmallVector<int64_t>> invertIndices(tensor::ScatterOp op) {
   std::optional<SmallVector<int64_t>> indices =
       getConstantIndices(op.getIndices());
   if (!indices)
-    return op.emitError("'tensor.scatter' can't be compiled with indices that "
-                        "are computed: constant ones can");
+    return op.emitError("'tensor.scatter' can be compiled only with constant "
+                        "indices, but these are computed at run time");
   ArrayRef<int64_t> dims = op.getScatterDims();
   int64_t numPlaces = 1;
   for (int64_t dim : dims)
@@ -142,9 +142,10 @@ static FailureOr<SmallVector<int64_t>> invertIndices(tensor::ScatterOp op) {
       place = place * bound + index;
     }
     if (inverse[place] >= 0)
-      return op.emitError("'tensor.scatter' is unique, but writes the place of "
-                          "index number ")
-             << inverse[place] << " again by number " << i / dims.size();
+      return op.emitError("'tensor.scatter' is marked unique, but its index "
+                          "vectors ")
+             << inverse[place] << " and " << i / dims.size()
+             << " name the same place";
     inverse[place] = i / dims.size();
   }
   return inverse;

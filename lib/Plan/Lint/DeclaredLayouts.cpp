@@ -37,8 +37,8 @@ public:
     finding.cost =
         (bytes ? "each rank receives " + printBytes(bytes) + " here"
                : std::string("nothing here")) +
-        "; PyTorch trusts the declaration, and with local tensors computes "
-        "something else";
+        "; PyTorch trusts the declaration, so with local tensors its result "
+        "differs";
     finding.edit = "declare " + comes.str();
     if (known.origin)
       finding.edit += ", or ask for " + step.placement.str() + " at " +

@@ -76,7 +76,7 @@ std::optional<Finding> plan::checkEvenness(const Placement &placement,
   int64_t extra = (longest * group.size - size) * slice / group.size;
   finding.cost = "the first ranks hold " + printBytes(extra) +
                  " more than an even split would give them";
-  finding.edit = "sizes next to it that divide are " +
+  finding.edit = "the nearest sizes that divide evenly are " +
                  listDividingSizes(part, group.size) +
                  "; sizes of the mesh dimension that divide it are " +
                  listDivisors(part);

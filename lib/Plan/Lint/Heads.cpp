@@ -58,23 +58,21 @@ private:
                                      Placement::replicate(), type, group.size);
     std::string edit = narrower.str();
     if (edit.empty())
-      edit = "sizes of the mesh dimension that divide " +
-             std::to_string(majorSize) + " are " + listDivisors(majorSize);
+      edit = "use a size of the mesh dimension that divides " +
+             std::to_string(majorSize) + ": " + listDivisors(majorSize);
     if (isFused(*operand, majorSize))
       edit = "this is a fused weight of " + std::to_string(majorSize) +
              " parts: write {style: packed_colwise, blocks: " +
              std::to_string(majorSize) + "}";
     context.add({"heads", origin.loc,
-                 "'" + module.str() + "' takes a dimension of size " +
-                     std::to_string(size) + " apart into " +
-                     std::to_string(majorSize) + " × " +
-                     std::to_string(size / majorSize) + ", and " +
-                     std::to_string(majorSize) + " isn't divisible by " +
-                     group.describe() + ", which splits it by " +
-                     origin.argument,
-                 "where no uneven split of the parts is possible, each rank "
-                 "receives " +
-                     printBytes(bytes),
+                 "'" + module.str() + "' reshapes a dimension of size " +
+                     std::to_string(size) + " to " + std::to_string(majorSize) +
+                     " × " + std::to_string(size / majorSize) + "; " +
+                     std::to_string(majorSize) +
+                     " can't be split evenly over " + group.describe() +
+                     ", as " + origin.argument + " asks",
+                 "each rank receives " + printBytes(bytes) +
+                     ", unless the parts can be split unevenly",
                  edit});
   }
 
@@ -96,8 +94,7 @@ private:
       return "";
     const PlanEntry *entry = nullptr;
     for (const ModuleLayouts &layouts : context.plan.modules)
-      if (layouts.group == context.groupIndex &&
-          layouts.fqn == modules.front())
+      if (layouts.group == context.groupIndex && layouts.fqn == modules.front())
         entry = layouts.entry;
     MatchMode mode = context.plan.file.groups[context.groupIndex].match;
     // In alphabetic order, as modules are called in any.

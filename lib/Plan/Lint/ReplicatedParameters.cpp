@@ -44,13 +44,13 @@ void plan::checkReplicatedParameters(CheckedPlan &plan, ModuleOp model) {
   FileLineColLoc loc = plan.file.groups.front().loc;
   plan.findings.push_back(
       {"replicated-parameter", loc,
-       "no entry is about '" + largest + "'" +
+       "no entry matches '" + largest + "'" +
            (count > 1
                 ? " and " + std::to_string(count - 1) + " more large parameters"
                 : "") +
-           ": each rank holds the whole",
+           ": each rank holds all of it",
        "each rank holds " + printBytes(bytes - bytes / ranks) +
-           " more than its part",
+           " more than its share",
        "give the module a style, or write '" + largest +
-           ": [Replicate]' where it is meant so"});
+           ": [Replicate]' if that is intended"});
 }

@@ -22,7 +22,7 @@ mesh: {tp: 2}
 plan:
   norm: SequenceParallel
 # CHECK: :[[#@LINE+3]]:3: warning: input 'input' of 'wq' is declared Replicate, but comes as Shard(1) from sequence_dim at declared.yaml:[[#@LINE-1]]:3 [hidden-gather]
-# CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 512 bytes here; PyTorch trusts the declaration, and with local tensors computes something else
+# CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 512 bytes here; PyTorch trusts the declaration, so with local tensors its result differs
 # CHECK: :[[#@LINE+1]]:3: note: fix: declare Shard(1), or ask for Replicate at declared.yaml:[[#@LINE-3]]:3
   wq: ColwiseParallel
   wo: RowwiseParallel
@@ -46,9 +46,9 @@ plan:
 //--- heads.yaml
 mesh: {tp: 8}
 plan:
-# CHECK: :[[#@LINE+3]]:3: warning: '' takes a dimension of size 16 apart into 4 × 4, and 4 isn't divisible by mesh dimension 'tp' of size 8, which splits it by output_layouts [heads]
-# CHECK: :[[#@LINE+2]]:3: note: cost: where no uneven split of the parts is possible, each rank receives 896 bytes
-# CHECK: :[[#@LINE+1]]:3: note: fix: sizes of the mesh dimension that divide 4 are 2, 4{{$}}
+# CHECK: :[[#@LINE+3]]:3: warning: '' reshapes a dimension of size 16 to 4 × 4; 4 can't be split evenly over mesh dimension 'tp' of size 8, as output_layouts asks [heads]
+# CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 896 bytes, unless the parts can be split unevenly
+# CHECK: :[[#@LINE+1]]:3: note: fix: use a size of the mesh dimension that divides 4: 2, 4{{$}}
   wq: ColwiseParallel
 
 # Segments that aren't the pieces.

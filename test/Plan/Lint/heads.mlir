@@ -30,7 +30,7 @@ plan:
 //--- all.yaml
 mesh: {tp: 4}
 plan:
-# CHECK: :[[#@LINE+3]]:3: warning: 'layers.0.attention' takes a dimension of size 16 apart into 2 × 8, and 2 isn't divisible by mesh dimension 'tp' of size 4, which splits it by output_layouts [heads]
+# CHECK: :[[#@LINE+3]]:3: warning: 'layers.0.attention' reshapes a dimension of size 16 to 2 × 8; 2 can't be split evenly over mesh dimension 'tp' of size 4, as output_layouts asks [heads]
 # CHECK: :[[#@LINE+2]]:3: note: fix: narrow the pattern to 'layers.*.attention.wq', which leaves 'layers.*.attention.wk' and 'layers.*.attention.wv' whole
 # CHECK: :[[#@LINE+1]]:3: note: the same holds in 3 more places
   layers.*.attention.w[qkv]: ColwiseParallel
@@ -41,8 +41,8 @@ plan:
 mesh: {tp: 4}
 plan:
   layers.*.attention.wq: ColwiseParallel
-# CHECK: :[[#@LINE+2]]:3: warning: 'layers.0.attention' takes a dimension of size 16 apart into 2 × 8, {{.*}} [heads]
-# CHECK: :[[#@LINE+1]]:3: note: fix: sizes of the mesh dimension that divide 2 are 2{{$}}
+# CHECK: :[[#@LINE+2]]:3: warning: 'layers.0.attention' reshapes a dimension of size 16 to 2 × 8; {{.*}} [heads]
+# CHECK: :[[#@LINE+1]]:3: note: fix: use a size of the mesh dimension that divides 2: 2{{$}}
   layers.*.attention.wk: ColwiseParallel
   layers.*.attention.wo: RowwiseParallel
 
@@ -72,7 +72,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 //--- fused.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+2]]:3: warning: '' takes a dimension of size 24 apart into 3 × 8, {{.*}} [heads]
+# CHECK: :[[#@LINE+2]]:3: warning: '' reshapes a dimension of size 24 to 3 × 8; {{.*}} [heads]
 # CHECK: :[[#@LINE+1]]:3: note: fix: this is a fused weight of 3 parts: write {style: packed_colwise, blocks: 3}
   qkv: ColwiseParallel
 

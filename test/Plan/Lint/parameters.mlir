@@ -23,9 +23,9 @@ func.func @main(%x: tensor<4x1024xf32>) -> tensor<4x1024xf32> {
 }
 
 //--- plan.yaml
-# CHECK: plan.yaml:{{.*}}: warning: no entry is about 'down.weight': each rank holds the whole [replicated-parameter]
-# CHECK: note: cost: each rank holds 3 MiB (3145728 bytes) more than its part
-# CHECK: note: fix: give the module a style, or write 'down.weight: [Replicate]' where it is meant so
+# CHECK: plan.yaml:{{.*}}: warning: no entry matches 'down.weight': each rank holds all of it [replicated-parameter]
+# CHECK: note: cost: each rank holds 3 MiB (3145728 bytes) more than its share
+# CHECK: note: fix: give the module a style, or write 'down.weight: [Replicate]' if that is intended
 mesh: {tp: 4}
 plan:
   up: {style: ColwiseParallel, output_layouts: Replicate}
@@ -38,8 +38,8 @@ plan:
 
 //--- ddp.yaml
 # Over dp it is replicated as it should be.
-# CHECK: warning: no entry is about 'down.weight'
-# CHECK: note: cost: each rank holds 3 MiB (3145728 bytes) more than its part
+# CHECK: warning: no entry matches 'down.weight'
+# CHECK: note: cost: each rank holds 3 MiB (3145728 bytes) more than its share
 mesh: {dp: 2, tp: 4}
 data_parallel: {dp: ddp}
 plan:
