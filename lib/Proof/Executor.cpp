@@ -325,8 +325,8 @@ LogicalResult Machine::evaluate(Operation *op) {
   // Global values are where they are.
   if (isPlacementOnly(op)) {
     if (!session.meaning.isReference)
-      return session.fail(op, "it is of a whole value, and a rank's program "
-                              "has blocks");
+      return session.fail(op, "it places a whole value, but a rank's program "
+                              "has only blocks");
     values[op->getResult(0)] = get(op->getOperand(0));
     return success();
   }

@@ -431,9 +431,8 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
                        remark::RemarkOpts::name("Gap").category("tp-propagate"))
           << remark::reason(
                  "the search was bounded: the choice costs at most {0} bytes "
-                 "of "
-                 "communication and latency more than the optimum, which costs "
-                 "at least {1}{2}",
+                 "of communication and latency more than the optimum, which "
+                 "costs at least {1}{2}",
                  gap.volume, least.volume, printPercent(gap, least));
   }
 

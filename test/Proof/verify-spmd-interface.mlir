@@ -57,7 +57,7 @@
 // RUN: sed -e 's/%2 = nn.sub %arg0,/%moved = tp.redistribute %arg0 to <@mesh, [{}, {tp}]> : tensor<2x4xf32>\n%2 = nn.sub %moved,/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=WHOLE
 // WHOLE: error: not proven: it isn't what an op of the reference is to each rank
-// WHOLE: note: nor can the programs be tested: it is of a whole value, and a rank's program has blocks
+// WHOLE: note: nor can the programs be tested: it places a whole value, but a rank's program has only blocks
 
 tp.mesh @mesh(tp = 2)
 
