@@ -56,7 +56,7 @@
 // An op of whole values.
 // RUN: sed -e 's/%2 = nn.sub %arg0,/%moved = tp.redistribute %arg0 to <@mesh, [{}, {tp}]> : tensor<2x4xf32>\n%2 = nn.sub %moved,/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=WHOLE
-// WHOLE: error: not proven: it isn't what an op of the reference is to each rank
+// WHOLE: error: not proven: no op of the reference computes this on each rank's blocks
 // WHOLE: note: nor can the programs be tested: it places a whole value, but a rank's program has only blocks
 
 tp.mesh @mesh(tp = 2)
