@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compare what a product of placed operands moves with Shardy's way, on the cases of Shardy's own tests.
+"""Compare what a product of placed operands moves in tp-mlir and in Shardy, on the cases of Shardy's own tests.
 
-The cases are those of dot_dot_general.mlir (insert-explicit-reshards), each once: a product, how its operands are
-placed and how its result has to be. Shardy's way is what the test expects: how it splits the product, then its order of
-collectives (redistribution_peers.py) for the operands and the result. Ours is what tp-opt --tp-parallelize decides, by
-bytes alone (latency-bytes=0), with and without one-shot exchanges. Elements that all ranks receive are counted.
+The cases are those of dot_dot_general.mlir (insert-explicit-reshards), each once: a product, the placements of its
+operands and of its result. For Shardy it is what the test expects: its split of the product, then its order of
+collectives (redistribution_peers.py) for the operands and the result. For tp-mlir it is what tp-opt --tp-parallelize
+decides, by bytes alone (latency-bytes=0), with and without one-shot exchanges. Elements that all ranks receive are counted.
 
 The bound is the least over all ways to split the product by the mesh dimensions, or their parts, that the case
 mentions: what ranks need and don't have, and what sums need to meet and to spread, wherever they meet. Not every bound

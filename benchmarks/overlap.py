@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Time training steps of a Llama-style model (4 layers, 2 × 256 tokens, AdamW, f32) over two ranks, with collectives that run where
-they stand and with those that run beside computation (`overlap`, and `chunks`), by tp-run.
+"""Time training steps of a Llama-style model (4 layers, 2 × 256 tokens, AdamW, f32) over two ranks, with collectives in place and
+with collectives that run beside computation (`overlap`, and `chunks`), by tp-run.
 
-Each round runs all programs, one after the other. The table has the median over the rounds of each round's median, and what the
-collectives take of a step and a rank, recorded in a run of its own: `exposed`, that the rank does nothing else, and of that
-`waiting`, until the last rank has come. With --noise a process takes one of the ranks' cores for 2 ms, the other one 8 ms later,
-and so on: that is where ranks have to wait for each other.
+Each round runs all programs, one after the other. The table has the median over the rounds of each round's median, and the time of
+collectives per step and rank, recorded in a separate run: `exposed`, in which the rank does nothing else, and the part of it that is
+`waiting`, until the last rank has arrived. With --noise a process takes one of the ranks' cores for 2 ms, the other one 8 ms later,
+and so on, so that ranks have to wait for each other.
 
-All products are computed in tiles (`tp-run --gemm=tiles`), so that no two programs compute one by different libraries. Losses are the
-same bit for bit then, but with `chunks`: a weight's gradient is the sum of the chunks' gradients, in their order, instead of one sum
-over all tokens, and losses differ by less than 1e-6 of themselves. Exits with 1 where they differ by more."""
+All products are computed in tiles (`tp-run --gemm=tiles`), so that both programs of a pair compute them in the same way. Their losses
+are then equal bit for bit, except with `chunks`: a weight's gradient is the sum of the chunks' gradients, in their order, instead of
+one sum over all tokens, and the relative difference of losses is below 1e-6. Exits with 1 if losses differ by more."""
 
 import argparse
 import json
