@@ -53,7 +53,7 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
     and, if the all-reduce were missing,
 
     ```
-    ranks.mlir:9:10: error: not proven: with operands that are (Partial(sum)), (Replicate), the reference's op is to be computed otherwise
+    ranks.mlir:9:10: error: not proven: for operands placed (Partial(sum)), (Replicate), the reference's op must be computed differently
     model.mlir:7:8: note: the reference computes this here
     ranks.mlir:9:10: note: refuted by execution: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes: it is 0.25, not 1.5
     ```
