@@ -345,7 +345,7 @@ SmallVector<std::pair<std::string, std::string>> ExactCheck::printInputs() {
 
 ExactCheck::Outcome ExactCheck::stop() {
   reason = session.error;
-  at = session.errorOp;
+  at = session.errorLoc;
   return Outcome::NotExecuted;
 }
 
@@ -477,19 +477,19 @@ ExactCheck::Outcome ExactCheck::run() {
   meaning.isNoting = false;
   std::string number = std::to_string(numInputs);
   if (const Site *site = findUntested()) {
-    at = site->op;
+    at = site->op->getLoc();
     reason =
         "none of " + number + " inputs meets the boundary of what it compares";
     return Outcome::NotExecuted;
   }
   if (differForInfinite) {
-    at = nullptr;
+    at.reset();
     reason = "they agree on finite inputs only; for infinite ones equal sums "
              "may differ";
     return Outcome::NotExecuted;
   }
   if (areSomeClose) {
-    at = nullptr;
+    at.reset();
     reason = "numbers differ by as little as rounding errors do";
     return Outcome::NotExecuted;
   }
@@ -514,7 +514,7 @@ ExactCheck::Outcome ExactCheck::run() {
     if (outcome == Outcome::NotExecuted)
       break;
   }
-  at = nullptr;
+  at.reset();
   reason = "they agree on " + std::to_string(numInputs) +
            " inputs, but compare, round or compute other numbers than the "
            "reference does, so that others may tell them apart";
@@ -534,7 +534,7 @@ ExactCheck::Outcome ExactCheck::runReal() {
     if (outcome == Outcome::NotExecuted && isProven && numInputs &&
         session.budget < 0) {
       reason.clear();
-      at = nullptr;
+      at.reset();
       outcome = Outcome::Equal;
       break;
     }
@@ -542,7 +542,9 @@ ExactCheck::Outcome ExactCheck::runReal() {
       return outcome;
     inputs.endPoint();
     addBoundaries();
-    at = findNotEntered();
+    at.reset();
+    if (Operation *notEntered = findNotEntered())
+      at = notEntered->getLoc();
     if (meaning.usesIntegers)
       inputs.makeWideIntegers();
     bool isCompared = meaning.usesOrder || meaning.usesIntegers ||
@@ -568,7 +570,7 @@ ExactCheck::Outcome ExactCheck::runRealAt(uint64_t point) {
   session.clearError();
   result.reset();
   reason.clear();
-  at = nullptr;
+  at.reset();
   differForInfinite = true;
   return Outcome::Equal;
 }
@@ -583,14 +585,14 @@ ExactCheck::Outcome ExactCheck::runAt(Interpretation::Mode mode,
       return stop();
   } while (narrow());
   if (!session.outOfRange.empty()) {
-    at = session.outOfRange.front().op;
+    at = session.outOfRange.front().op->getLoc();
     reason = "no inputs are found for which its indices are in range";
     return Outcome::NotExecuted;
   }
   if (failed(runPrograms()))
     return stop();
   if (!session.outOfRange.empty()) {
-    at = session.outOfRange.front().op;
+    at = session.outOfRange.front().op->getLoc();
     reason = "an index is out of range that is in range in the reference";
     return Outcome::Different;
   }

@@ -42,8 +42,9 @@ public:
   std::optional<unsigned> result;
   Difference difference;
   std::string reason;
-  /// Where it can't be executed, or goes wrong; may be null.
-  Operation *at = nullptr;
+  /// Where it can't be executed, or goes wrong, if that is one place: what a
+  /// hook built doesn't outlive its execution.
+  std::optional<Location> at;
 
   int64_t getNumOperations() const { return budget - session.budget; }
   /// On how many inputs the programs agreed.

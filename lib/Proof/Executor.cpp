@@ -43,7 +43,7 @@ bool exact::advance(SmallVectorImpl<int64_t> &index, ArrayRef<int64_t> shape) {
 LogicalResult Session::fail(Operation *op, const Twine &text) {
   if (error.empty()) {
     error = text.str();
-    errorOp = op;
+    errorLoc = op->getLoc();
   }
   return failure();
 }

@@ -58,7 +58,7 @@ struct Session {
 
   /// Why and where the run can't go on; empty while it can.
   std::string error;
-  Operation *errorOp = nullptr;
+  std::optional<Location> errorLoc;
   /// The blocks that were run, of all machines.
   DenseSet<Block *> entered;
   /// Ops with an index that isn't below a bound.
@@ -71,7 +71,7 @@ struct Session {
   LogicalResult fail(Operation *op, const Twine &text);
   void clearError() {
     error.clear();
-    errorOp = nullptr;
+    errorLoc.reset();
   }
   LogicalResult spend(Operation *op, int64_t operations);
   /// Notes where `index`, of `op`, isn't below `bound`, and makes it 0 to go

@@ -377,7 +377,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       return reportFailure(result, programs);
     }
     if (!result.reason.empty())
-      (result.at ? result.at : module)->emitWarning()
+      mlir::emitWarning(result.at.value_or(module->getLoc()))
           << "the programs can't be executed: " << result.reason;
     if (result.numOperations)
       module->emitRemark()
@@ -400,7 +400,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
           << "the reference computes this here";
     if (result.verdict == Verdict::Unproven) {
       if (!result.reason.empty())
-        diag.attachNote(result.at ? result.at->getLoc() : first.getLoc())
+        diag.attachNote(result.at.value_or(first.getLoc()))
             << "nor can the programs be tested: " << result.reason;
       return diag;
     }
@@ -425,7 +425,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       attach(first.getBody().front().getTerminator(),
              "result " + Twine(*result.result), *result.difference);
     else
-      diag.attachNote(result.at ? result.at->getLoc() : first.getLoc())
+      diag.attachNote(result.at.value_or(first.getLoc()))
           << "refuted by execution: " << result.reason;
     if (!result.inputs.empty()) {
       Diagnostic &note = diag.attachNote(first.getLoc());

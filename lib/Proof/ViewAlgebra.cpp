@@ -344,11 +344,11 @@ bool View::gatherIndices(int64_t dim, ArrayRef<unsigned> major,
           list.push_back(getIndex(factor, rank));
     for (auto [position, rank] : llvm::enumerate(group)) {
       size_t rest = position;
-      for (auto [factor, list] :
-           llvm::reverse(llvm::to_vector(llvm::zip_equal(major, indices)))) {
-        if (list[rest % list.size()] != getIndex(factor, rank))
+      for (size_t i = major.size(); i-- > 0;) {
+        size_t count = indices[i].size();
+        if (indices[i][rest % count] != getIndex(major[i], rank))
           return false;
-        rest /= list.size();
+        rest /= count;
       }
       if (rest != 0)
         return false;

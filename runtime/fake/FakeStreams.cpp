@@ -84,6 +84,8 @@ EXPORT cuStreamDestroy_v2(CUstream stream) {
   if (getDevice().streams.erase(stream) == 0)
     return INVALID_HANDLE;
   // Events may still point to it; what they need of it is its counts.
+  static std::vector<std::unique_ptr<CUstream_st>> destroyed;
+  destroyed.emplace_back(stream);
   stream->queue.clear();
   stream->numDone = stream->numEnqueued;
   return CUDA_SUCCESS;

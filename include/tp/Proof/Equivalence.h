@@ -96,7 +96,7 @@ struct Equivalence {
   SmallVector<std::pair<std::string, std::string>> inputs;
   /// Why it couldn't be executed, or what else went wrong, and where.
   std::string reason;
-  Operation *at = nullptr;
+  std::optional<Location> at;
 };
 
 /// `programs` must have as many arguments and results as `reference`, one block
