@@ -28,7 +28,7 @@ Exit codes:
   0  success
   1  bad input: a file is missing, malformed, or doesn't fit the program
   2  wrong usage
-  3  an output differs from what --expect wants (outputs are written all the same)
+  3  an output differs from its --expect file (outputs are written nevertheless)
   4  a rank failed, the ranks made no progress, or a loss isn't finite
   5  SIGINT or SIGTERM ended a training after a step; its checkpoint is written
 
@@ -40,7 +40,7 @@ Examples:
       --warmup 3 --repeat 20 --json -
   tp-run train.tpx --weights model.safetensors --data x=x.npy --data target=y.npy
       --steps 1000 --checkpoint-dir run --checkpoint-every 100
-      --metrics run/metrics.jsonl --loss-curve run/loss.svg
+      --metrics metrics.jsonl --loss-curve loss.svg
   tp-run train.tpx --weights model.safetensors --data tokens.bin --token-type u16
       --steps 1000 --output-weights trained.safetensors
   tp-run model.tpx --weights model.safetensors --input ids=ids.npy
