@@ -80,7 +80,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (failed(mesh))
       return signalPassFailure();
     if (!*mesh) {
-      module.emitError("no tp.mesh that the programs would run on");
+      module.emitError("no tp.mesh: declare the mesh that the programs run on");
       return signalPassFailure();
     }
     if (reference.empty()) {

@@ -55,7 +55,7 @@ private:
       return failure();
     if (!*mesh)
       return original.emitError("no tp.mesh to explain placements over; "
-                                "plan=FILE has one");
+                                "declare one, or give a plan (plan=FILE)");
     inlineModules(*model);
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(*model);
     if (failed(roots))
@@ -81,7 +81,7 @@ private:
       program.gap = std::max<int64_t>(gap.volume, 0);
     if (!value.empty() && !explain::filter(program, value))
       return original.emitError()
-             << "nothing is called '" << value << "' that has a placement";
+             << "no value with a placement has the name '" << value << "'";
     if (trials)
       explain::tryEdits(program, propagation, original, options, trials);
     explain::emitRemarks(program);

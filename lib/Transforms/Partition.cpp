@@ -624,8 +624,8 @@ struct Partition : tp::impl::PartitionBase<Partition> {
       return signalPassFailure();
     if (!*mesh) {
       module.emitError(
-          "no tp.mesh to partition over; plan=FILE of tp-parallelize "
-          "or tp-apply-plan has one");
+          "no tp.mesh to partition over; declare one, or give tp-parallelize or "
+          "tp-apply-plan a plan (plan=FILE)");
       return signalPassFailure();
     }
     inlineModules(module);

@@ -407,8 +407,9 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     if (failed(mesh))
       return signalPassFailure();
     if (!*mesh) {
-      module.emitError("no tp.mesh to propagate placements over; plan=FILE of "
-                       "tp-parallelize or tp-apply-plan has one");
+      module.emitError("no tp.mesh to propagate placements over; declare one, "
+                       "or give tp-parallelize or tp-apply-plan a plan "
+                       "(plan=FILE)");
       return signalPassFailure();
     }
     inlineModules(module);

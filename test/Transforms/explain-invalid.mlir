@@ -1,13 +1,13 @@
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/model.mlir --tp-explain 2>&1 | FileCheck %s --check-prefix=MESH
-// MESH: error: no tp.mesh to explain placements over; plan=FILE has one
+// MESH: error: no tp.mesh to explain placements over; declare one, or give a plan (plan=FILE)
 // RUN: not tp-opt %t/meshed.mlir --tp-explain=plan=%t/plan.yaml 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: the model has been given a plan before
 // TWICE: note: its mesh is declared here
 // RUN: not tp-opt %t/model.mlir --tp-explain=plan=%t/missing.yaml 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: missing.yaml{{.*}}error:
 // RUN: not tp-opt %t/meshed.mlir --tp-explain="value=fc2" 2>&1 | FileCheck %s --check-prefix=NAME
-// NAME: error: nothing is called 'fc2' that has a placement
+// NAME: error: no value with a placement has the name 'fc2'
 // RUN: not tp-opt %t/meshed.mlir --tp-explain="file=%t/missing/e.txt" 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: can't write the explanation to '{{.*}}e.txt'
 // RUN: not tp-opt %t/recursion.mlir --tp-explain 2>&1 | FileCheck %s --check-prefix=RECURSION

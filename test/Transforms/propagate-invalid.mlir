@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-propagate --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{no tp.mesh to propagate placements over; plan=FILE of tp-parallelize or tp-apply-plan has one}}
+// expected-error@+1 {{no tp.mesh to propagate placements over; declare one, or give tp-parallelize or tp-apply-plan a plan (plan=FILE)}}
 module {
 }
 

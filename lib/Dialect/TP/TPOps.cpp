@@ -360,7 +360,7 @@ static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
     return op->emitOpError("needs at least one mesh dimension");
   if (!whole && !axes.getSegments().empty())
     return op->emitOpError(
-        "moves no segments; only 'tp.local_slice' cuts them");
+        "can't have segments; only 'tp.local_slice' supports them");
   if (!whole)
     whole = RankedTensorType::get({1}, IntegerType::get(op->getContext(), 1));
   // A sharding that nests all axes on one dimension has the same constraints.

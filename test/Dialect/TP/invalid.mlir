@@ -338,7 +338,7 @@ func.func @other_segments(%x: tensor<4x8xf32>) -> tensor<4x4xf32> {
 
 tp.mesh @mesh(tp = 2)
 func.func @gathered_segments(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
-  // expected-error@+1 {{moves no segments; only 'tp.local_slice' cuts them}}
+  // expected-error@+1 {{can't have segments; only 'tp.local_slice' supports them}}
   %0 = tp.all_gather %x dim 1 over @mesh {tp | 4, 4} : tensor<4x4xf32> -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
