@@ -351,11 +351,11 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     Where C is written column by column, C^T = B^T·A^T is computed instead. More than two batch dimensions
     become loops around the call. An initial zero is dropped, an initial bias becomes the call's, any other is added to.
 
-    An elementwise op that is all that reads the product's buffer becomes the end of the call, too, where it computes
-    `activation(product (+ addend)) (* factor)`: relu, gelu, its form by tanh and silu are known by the formulas that nn's ops
-    become, whoever wrote these; `addend` is a residual, `factor` what a gate is for. The call then stands in the op's place and writes its
-    result. It has to: what the product reads must not have changed in between, no collective may stand there, and the product's rows, columns and batches must be
-    strides in all of the op's buffers.
+    An elementwise op that is the only reader of the product's buffer becomes the end of the call if it computes
+    `activation(product (+ addend)) (* factor)`. The activations are relu, gelu, its form by tanh, and silu; they are recognised by
+    the formulas that nn's ops become. `addend` is a residual, `factor` the operand of a gate. The call then takes the op's place and
+    writes its result. For this, the operands of the product must not change in between, no collective may stand in between, and the
+    product's rows, columns and batches must be strides in all of the op's buffers.
 
     ```mlir
     linalg.generic {indexing_maps = [(b, m, n, k) -> (b, m, k), (b, m, n, k) -> (n, k), (b, m, n, k) -> (b, m, n)], …}
@@ -533,9 +533,9 @@ def ShareKernels : Pass<"tp-share-kernels", "::mlir::ModuleOp"> {
     }
     ```
 
-    A nest of loops is shared out where each of its iterations touches only its own rows of what the nest writes, but for buffers on the
-    stack that it writes before it reads them, which every part has for itself. Other kernels stay calls, as do those
-    that anything else uses than calls at the top level of entry programs, behind marks of which the manifest has flops and bytes.
+    A nest of loops is shared if each of its iterations touches only its own rows of the buffers that the nest writes. Buffers on the
+    stack that it writes before it reads them are allowed; every part has its own. Other kernels stay calls, as do kernels that have
+    uses other than calls at the top level of entry programs, behind marks for which the manifest has flops and bytes.
   }];
   let options = [
     Option<"minNanoseconds", "min-nanoseconds", "int64_t", "50000",

@@ -10,24 +10,24 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
   let description = [{
     Given per-rank IR and the model that it was made from, proves for all ranks that each
     result is the rank's block, as its `tp.sharding` says, of what the model computes.
-    [Proof](Proof.md) says what is proven by what, and what is trusted.
+    [Proof](Proof.md) describes the rules, and what the proof trusts.
 
     - Data movement is followed by block algebra: which elements of which value each rank
       holds, in which order.
     - An op is matched with one of the model's: from the placements of the operands, the
       op's sharding rule gives the split, and its partition hook what each rank has to run.
-    - What can't be proven so is executed, the model and all ranks, on inputs that look for
-      boundaries. `max-operations` bounds it.
+    - If this doesn't prove a function, the model and all ranks are executed on inputs around
+      boundaries. `max-operations` limits the work.
 
     The verdict on a function is one of
 
     | | | exit code |
     |---|---|---|
     | proven | by rules and block algebra, for all inputs | 0 |
-    | tested | executed on some inputs, on which all results agree; how many, and which ops are left to execution, is said | 0 with `accept-tested`, else 1 |
+    | tested | not proven completely; all results agree when executed on some inputs. The message says on how many, and which ops are left to execution | 0 with `accept-tested`, else 1 |
     | refuted | a rank, an element and inputs for which it differs | 1 |
 
-    What can't be executed, or has a part that no inputs test, is an error too.
+    A function that isn't proven and can't be executed, or has a part that no inputs test, is an error too.
 
     With
 
@@ -53,9 +53,9 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
     and, if the all-reduce were missing,
 
     ```
-    ranks.mlir:9:10: error: not proven: for operands placed (Partial(sum)), (Replicate), the reference's op must be computed differently
+    ranks.mlir:10:10: error: not proven: for operands placed (Partial(sum)), (Replicate), the reference's op must be computed differently
     model.mlir:7:8: note: the reference computes this here
-    ranks.mlir:9:10: note: refuted by execution: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes: it is 0.25, not 1.5
+    ranks.mlir:10:10: note: refuted by execution: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes: it is 1.74952431, not 0.575413126
     ```
 
     and the inputs that show it. The IR stays as it is.
@@ -64,9 +64,9 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
     Option<"reference", "reference", "std::string", /*default=*/"\"\"",
            "Path of the model: Model IR, Annotated IR or Sharded IR">,
     Option<"train", "train", "std::string", /*default=*/"\"\"",
-           "Path of the training file, where the programs are the training step of the reference">,
+           "Path of the training file, if the programs are a training step of the reference">,
     Option<"alwaysExecute", "always-execute", "bool", /*default=*/"false",
-           "Whether to execute what is proven as well, which checks the rules">,
+           "Whether to execute programs that are proven, too, which checks the rules">,
     Option<"report", "report", "std::string", /*default=*/"\"\"",
            "Path of a JSON file with the verdict on each function; none is "
            "written when empty">,

@@ -425,8 +425,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     - `memory-limit`: where more bytes of values are alive at once, an `all_gather` with later uses is issued again
       before them instead of being kept.
 
-    The order of what remains is kept but for what moves as described, and where ranks have programs of their own all
-    of these change alike, or none: ranks can't wait for different collectives (`tp-verify-collectives`).
+    All other ops keep their order. If ranks have different programs, all of the programs change in the same way, or none
+    does, so that ranks don't wait for different collectives (`tp-verify-collectives`).
 
     Fails on control flow between blocks.
   }];
@@ -533,8 +533,8 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
 def LowerStartWait : Pass<"tp-lower-start-wait"> {
   let summary = "Run each collective where it is started";
   let description = [{
-    For whoever asks what a program computes, not when (`tp-verify-spmd`): the collective takes the place of its
-    `tp.start`, and the `tp.wait` goes. The order in which ranks issue collectives, and what is computed, stay.
+    Moves each collective to its `tp.start`, and removes the `tp.wait`. Used by `tp-verify-spmd`, for which it matters what
+    a program computes, and not when. The order in which ranks issue collectives, and the results, don't change.
 
     ```mlir
     %p = tp.start {
