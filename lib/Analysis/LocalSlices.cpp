@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LocalSlices.h"
+#include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Intervals.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -62,40 +63,14 @@ public:
   }
 
 private:
-  static int64_t getBegin(AxisRefAttr axis) {
-    return axis.isWhole() ? 1 : axis.getPreSize();
-  }
-
-  /// `axes` in parts, such that those of `others` consist of whole ones.
-  SmallVector<AxisRefAttr> cut(AxisListAttr axes, AxisListAttr others) {
-    SmallVector<AxisRefAttr> parts;
-    for (AxisRefAttr axis : axes) {
-      int64_t begin = getBegin(axis), end = begin * mesh.getAxisSize(axis);
-      SmallVector<int64_t> bounds = {begin, end};
-      for (AxisRefAttr other : others)
-        if (other.getName() == axis.getName())
-          for (int64_t at :
-               {getBegin(other), getBegin(other) * mesh.getAxisSize(other)})
-            if (at > begin && at < end && at % begin == 0 && end % at == 0)
-              bounds.push_back(at);
-      llvm::sort(bounds);
-      bounds.erase(llvm::unique(bounds), bounds.end());
-      if (bounds.size() == 2) {
-        parts.push_back(axis);
-        continue;
-      }
-      for (auto [from, to] : llvm::zip(bounds, ArrayRef(bounds).drop_front()))
-        parts.push_back(AxisRefAttr::get(mesh.getContext(), axis.getName(),
-                                         from, to / from));
-    }
-    return parts;
-  }
-
   /// What splits the dimension after, and didn't before.
   SmallVector<AxisRefAttr> getAdded() {
-    SmallVector<AxisRefAttr> before = cut(have, want), added;
+    SmallVector<AxisRefAttr> before =
+                                 cutParts(mesh, have.getAxes(), want.getAxes()),
+                             added;
     llvm::copy_if(
-        cut(want, have), std::back_inserter(added),
+        cutParts(mesh, want.getAxes(), have.getAxes()),
+        std::back_inserter(added),
         [&](AxisRefAttr axis) { return !llvm::is_contained(before, axis); });
     return added;
   }

@@ -3,6 +3,7 @@
 #include "tp/Analysis/Redistribution.h"
 #include "LocalSlices.h"
 #include "RedistributionSearch.h"
+#include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -296,57 +297,20 @@ int64_t Planning::getBound() const {
   return needed;
 }
 
-namespace {
-
-/// The bounds of parts of a whole, each a multiple of the one before.
-class Bounds {
-public:
-  explicit Bounds(int64_t whole) : bounds{1} {
-    if (whole > 1)
-      bounds.push_back(whole);
-  }
-
-  /// Whether `bound` could be added.
-  bool add(int64_t bound) {
-    auto *it = llvm::lower_bound(bounds, bound);
-    if (it != bounds.end() && *it == bound)
-      return true;
-    if (it == bounds.begin() || it == bounds.end() || *it % bound ||
-        bound % *(it - 1))
-      return false;
-    bounds.insert(it, bound);
-    return true;
-  }
-  ArrayRef<int64_t> get() const { return bounds; }
-  ArrayRef<int64_t> getBetween(int64_t begin, int64_t end) const {
-    return get()
-        .drop_while([=](int64_t b) { return b < begin; })
-        .take_while([=](int64_t b) { return b <= end; });
-  }
-
-private:
-  SmallVector<int64_t> bounds;
-};
-
-} // namespace
-
 /// Each dimension as the product of the parts in which both placements cut it,
 /// where these have common bounds: then every axis of either splits all of one
 /// part. Nullopt where that is the tensor as it is.
 std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
   MLIRContext *context = from.getContext();
   MeshOp mesh = this->mesh;
-  llvm::StringMap<Bounds> axisBounds;
-  auto getPreSize = [](AxisRefAttr axis) {
-    return axis.isWhole() ? 1 : axis.getPreSize();
-  };
+  llvm::StringMap<PartBounds> axisBounds;
   auto mention = [&](AxisRefAttr axis) {
     auto whole = AxisRefAttr::get(context, axis.getName());
-    Bounds &bounds =
+    PartBounds &bounds =
         axisBounds.try_emplace(axis.getName(), mesh.getAxisSize(whole))
             .first->second;
-    int64_t pre = getPreSize(axis);
-    return bounds.add(pre) && bounds.add(pre * mesh.getAxisSize(axis));
+    return bounds.add(getPartBegin(axis)) &&
+           bounds.add(getPartEnd(mesh, axis));
   };
   for (ShardingAttr sharding : {from, end}) {
     for (AxisListAttr list : sharding.getDims())
@@ -359,22 +323,17 @@ std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
   auto getParts = [&](AxisListAttr list) {
     SmallVector<AxisRefAttr> parts;
     for (AxisRefAttr axis : list) {
-      auto whole = AxisRefAttr::get(context, axis.getName());
-      int64_t pre = getPreSize(axis);
       ArrayRef<int64_t> bounds =
           axisBounds.find(axis.getName())
-              ->second.getBetween(pre, pre * mesh.getAxisSize(axis));
+              ->second.getBetween(getPartBegin(axis), getPartEnd(mesh, axis));
       for (auto [b, e] : llvm::zip(bounds, bounds.drop_front()))
-        parts.push_back(
-            e / b == mesh.getAxisSize(whole)
-                ? whole
-                : AxisRefAttr::get(context, axis.getName(), b, e / b));
+        parts.push_back(getPart(mesh, axis.getName(), b, e));
     }
     return parts;
   };
 
   int64_t rank = type.getRank();
-  SmallVector<std::optional<Bounds>> dimBounds(rank);
+  SmallVector<std::optional<PartBounds>> dimBounds(rank);
   for (bool changed = true; changed;) {
     changed = false;
     for (int64_t dim = 0; dim < rank; ++dim) {
@@ -383,7 +342,7 @@ std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
       if (!have.getSegments().empty() || !want.getSegments().empty() ||
           type.getDimSize(dim) == 0)
         continue;
-      Bounds bounds(type.getDimSize(dim));
+      PartBounds bounds(type.getDimSize(dim));
       bool fits = true;
       for (AxisListAttr list : {have, want}) {
         int64_t product = 1;
@@ -400,9 +359,9 @@ std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
         for (AxisRefAttr part : getParts(list)) {
           int64_t size = mesh.getAxisSize(part);
           for (int64_t bound : bounds.getBetween(product, product * size)) {
-            Bounds &cuts = axisBounds.find(part.getName())->second;
+            PartBounds &cuts = axisBounds.find(part.getName())->second;
             size_t before = cuts.get().size();
-            cuts.add(getPreSize(part) * (bound / product));
+            cuts.add(getPartBegin(part) * (bound / product));
             changed |= cuts.get().size() != before;
           }
           product *= size;

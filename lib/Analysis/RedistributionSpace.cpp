@@ -1,6 +1,7 @@
 //===- RedistributionSpace.cpp - Placements as lists of atoms -------------===//
 
 #include "RedistributionSearch.h"
+#include "tp/Dialect/TP/AxisParts.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -15,25 +16,15 @@ std::string State::getKey() const {
   return key;
 }
 
-static int64_t getPreSize(AxisRefAttr axis) {
-  return axis.isWhole() ? 1 : axis.getPreSize();
-}
-
 /// The bounds of parts of a mesh dimension, ascending, each a multiple of the
 /// one before; empty where there are no such parts.
 static SmallVector<int64_t>
 getBounds(int64_t size, ArrayRef<AxisRefAttr> mentioned, MeshOp mesh) {
-  SmallVector<int64_t> bounds = {1, size};
-  for (AxisRefAttr axis : mentioned) {
-    bounds.push_back(getPreSize(axis));
-    bounds.push_back(getPreSize(axis) * mesh.getAxisSize(axis));
-  }
-  llvm::sort(bounds);
-  bounds.erase(llvm::unique(bounds), bounds.end());
-  for (size_t i = 1; i < bounds.size(); ++i)
-    if (bounds[i] % bounds[i - 1])
+  PartBounds bounds(size);
+  for (AxisRefAttr axis : mentioned)
+    if (!bounds.add(getPartBegin(axis)) || !bounds.add(getPartEnd(mesh, axis)))
       return {};
-  return bounds;
+  return to_vector(bounds.get());
 }
 
 SmallVector<int64_t> redistribution::getPrimes(int64_t size) {
@@ -140,7 +131,7 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
   auto getRun = [&](AxisRefAttr axis) {
     SmallVector<uint8_t, 4> run;
     for (auto [i, atom] : llvm::enumerate(atoms)) {
-      int64_t begin = getPreSize(atom.axis), wanted = getPreSize(axis);
+      int64_t begin = getPartBegin(atom.axis), wanted = getPartBegin(axis);
       if (atom.axis == axis)
         return SmallVector<uint8_t, 4>{static_cast<uint8_t>(i)};
       if (merge && atom.axis.getName() == axis.getName() && begin >= wanted &&
@@ -216,9 +207,9 @@ State Space::getState(ShardingAttr sharding) const {
         add(static_cast<uint8_t>(i));
         return;
       }
-    int64_t begin = getPreSize(axis), end = begin * mesh.getAxisSize(axis);
+    int64_t begin = getPartBegin(axis), end = begin * mesh.getAxisSize(axis);
     for (auto [i, atom] : llvm::enumerate(atoms)) {
-      int64_t pre = getPreSize(atom.axis);
+      int64_t pre = getPartBegin(atom.axis);
       if (merge && atom.axis.getName() == axis.getName() && pre >= begin &&
           pre * atom.size <= end)
         add(static_cast<uint8_t>(i));
@@ -240,24 +231,9 @@ State Space::getState(ShardingAttr sharding) const {
 
 SmallVector<AxisRefAttr> Space::getAxes(ArrayRef<uint8_t> list) const {
   SmallVector<AxisRefAttr> axes;
-  for (uint8_t atom : list) {
-    AxisRefAttr axis = atoms[atom].axis;
-    // Neighbouring parts are one part again, all parts the whole dimension.
-    if (merge && !axes.empty() && axes.back().getName() == axis.getName() &&
-        !axis.isWhole() && !axes.back().isWhole() &&
-        getPreSize(axes.back()) * mesh.getAxisSize(axes.back()) ==
-            getPreSize(axis)) {
-      int64_t size = axes.back().getSize() * axis.getSize();
-      auto whole = AxisRefAttr::get(axis.getContext(), axis.getName());
-      axes.back() = size == mesh.getAxisSize(whole)
-                        ? whole
-                        : AxisRefAttr::get(axis.getContext(), axis.getName(),
-                                           axes.back().getPreSize(), size);
-    } else {
-      axes.push_back(axis);
-    }
-  }
-  return axes;
+  for (uint8_t atom : list)
+    axes.push_back(atoms[atom].axis);
+  return merge ? mergeParts(mesh, axes) : axes;
 }
 
 ShardingAttr Space::getSharding(const State &state) const {
@@ -326,11 +302,11 @@ Interval Space::cut(Interval interval, ArrayRef<uint8_t> list, size_t begin,
   for (size_t i = begin; i < list.size();) {
     const Atom &first = atoms[list[i]];
     int64_t size = first.size, index = first.index[rank];
-    int64_t end = getPreSize(first.axis) * first.size;
+    int64_t end = getPartBegin(first.axis) * first.size;
     for (++i; merge && i < list.size(); ++i) {
       const Atom &next = atoms[list[i]];
       if (next.axis.getName() != first.axis.getName() ||
-          getPreSize(next.axis) != end)
+          getPartBegin(next.axis) != end)
         break;
       size *= next.size;
       index = index * next.size + next.index[rank];

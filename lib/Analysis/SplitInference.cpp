@@ -2,6 +2,7 @@
 
 #include "tp/Analysis/SplitInference.h"
 #include "tp/Analysis/Strategies.h"
+#include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -130,9 +131,10 @@ static bool contains(AxisRefAttr axis, AxisRefAttr part) {
     return axis.getName() == part.getName();
   if (part.isWhole())
     return false;
-  return part.getPreSize() >= axis.getPreSize() &&
-         part.getPreSize() * part.getSize() <=
-             axis.getPreSize() * axis.getSize();
+  // Their bounds must nest: of 6 ranks, x:(3)2 is no part of x:(2)3.
+  int64_t end = axis.getPreSize() * axis.getSize();
+  int64_t partEnd = part.getPreSize() * part.getSize();
+  return part.getPreSize() % axis.getPreSize() == 0 && end % partEnd == 0;
 }
 
 static bool holds(AxisListAttr list, AxisRefAttr part) {
@@ -192,20 +194,16 @@ static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
       all.push_back(axis);
   };
   for (AxisRefAttr axis : axes) {
-    int64_t begin = axis.isWhole() ? 1 : axis.getPreSize();
-    int64_t end = begin * mesh.getAxisSize(axis);
-    bool wasCut = false;
-    for (int64_t cut : cuts[axis.getName()]) {
-      if (cut <= begin || cut >= end)
-        continue;
-      add(AxisRefAttr::get(mesh.getContext(), axis.getName(), begin,
-                           cut / begin));
-      begin = cut;
-      wasCut = true;
+    PartBounds bounds(getPartBegin(axis), getPartEnd(mesh, axis));
+    for (int64_t cut : cuts[axis.getName()])
+      bounds.add(cut);
+    if (bounds.get().size() <= 2) {
+      add(axis);
+      continue;
     }
-    add(wasCut ? AxisRefAttr::get(mesh.getContext(), axis.getName(), begin,
-                                  end / begin)
-               : axis);
+    for (auto [begin, end] :
+         llvm::zip(bounds.get(), bounds.get().drop_front()))
+      add(getPart(mesh, axis.getName(), begin, end));
   }
   return all;
 }

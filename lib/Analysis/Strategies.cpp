@@ -2,6 +2,7 @@
 
 #include "tp/Analysis/Strategies.h"
 #include "tp/Analysis/SplitInference.h"
+#include "tp/Dialect/TP/AxisParts.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -26,7 +27,7 @@ void tp::collectParts(const ShardingRule &rule, ArrayRef<unsigned> dim,
   if (dim.size() < 2)
     return;
   MLIRContext *context = mesh.getContext();
-  int64_t pre = axis.isWhole() ? 1 : axis.getPreSize();
+  int64_t pre = getPartBegin(axis);
   int64_t rest = mesh.getAxisSize(axis);
   SmallVector<AxisRefAttr> found;
   auto add = [&](int64_t size) {

@@ -3,6 +3,7 @@
 #include "StrategySpace.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "tp/Analysis/SplitInference.h"
+#include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -189,7 +190,7 @@ StateSetId StrategySpace::addStates(ShardingAttr sharding) {
            SmallVector<int64_t, 0>(list.getSegments())});
       std::pair<unsigned, int64_t> place = {
           *mesh.getAxisIndex(axis.getName()),
-          axis.isWhole() ? 1 : axis.getPreSize()};
+          getPartBegin(axis)};
       anyOrder |= before && place < *before;
       before = place;
     }

@@ -2,6 +2,7 @@
 
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "mlir/IR/IRMapping.h"
+#include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -46,30 +47,6 @@ static std::optional<SmallVector<int64_t>> getSegmentsIn(ArrayRef<int64_t> all,
   if (inside.size() == 1)
     inside.clear();
   return inside;
-}
-
-/// Parts of one mesh dimension that follow each other are one part, or the
-/// whole.
-static SmallVector<AxisRefAttr> mergeParts(ArrayRef<AxisRefAttr> axes,
-                                           MeshOp mesh) {
-  SmallVector<AxisRefAttr> merged;
-  for (AxisRefAttr axis : axes) {
-    AxisRefAttr last = merged.empty() ? AxisRefAttr() : merged.back();
-    if (!last || axis.isWhole() || last.isWhole() ||
-        axis.getName() != last.getName() ||
-        axis.getPreSize() != last.getPreSize() * last.getSize()) {
-      merged.push_back(axis);
-      continue;
-    }
-    MLIRContext *context = mesh.getContext();
-    int64_t size = last.getSize() * axis.getSize();
-    auto whole = AxisRefAttr::get(context, axis.getName());
-    merged.back() = size == mesh.getAxisSize(whole)
-                        ? whole
-                        : AxisRefAttr::get(context, axis.getName(),
-                                           last.getPreSize(), size);
-  }
-  return merged;
 }
 
 /// The axes along one dimension that `factors` make up, major factor first.
@@ -124,7 +101,7 @@ static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
                                      return segment % ranks == 0;
                                    });
   if (!window && isEven)
-    axes = mergeParts(axes, mesh);
+    axes = mergeParts(mesh, axes);
   return AxisListAttr::get(context, axes, segments);
 }
 
@@ -159,7 +136,7 @@ static SmallVector<PartialAttr> mergePartials(ArrayRef<PartialAttr> partials,
   for (PartialAttr partial : sorted) {
     if (!merged.empty() && merged.back().getKind() == partial.getKind()) {
       auto axes =
-          mergeParts({merged.back().getAxis(), partial.getAxis()}, mesh);
+          mergeParts(mesh, {merged.back().getAxis(), partial.getAxis()});
       if (axes.size() == 1) {
         merged.back() = PartialAttr::get(mesh.getContext(), axes.front(),
                                          partial.getKind());

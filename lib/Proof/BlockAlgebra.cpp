@@ -25,62 +25,11 @@ static std::string print(ArrayRef<Interval> list) {
   return text;
 }
 
-//===----------------------------------------------------------------------===//
-// Parts of mesh dimensions
-//===----------------------------------------------------------------------===//
-
-static int64_t getBegin(AxisRefAttr axis) {
-  return axis.isWhole() ? 1 : axis.getPreSize();
-}
-static int64_t getEnd(MeshOp mesh, AxisRefAttr axis) {
-  return getBegin(axis) * mesh.getAxisSize(axis);
-}
-/// The part between two positions; whole where it is all.
-static AxisRefAttr getPart(MeshOp mesh, StringRef name, int64_t begin,
-                           int64_t end) {
-  MLIRContext *context = mesh.getContext();
-  auto whole = AxisRefAttr::get(context, name);
-  if (begin == 1 && end == mesh.getAxisSize(whole))
-    return whole;
-  return AxisRefAttr::get(context, name, begin, end / begin);
-}
-
-SmallVector<AxisRefAttr> tp::mergeParts(MeshOp mesh,
-                                        ArrayRef<AxisRefAttr> axes) {
-  SmallVector<AxisRefAttr> merged;
-  for (AxisRefAttr axis : axes) {
-    if (!merged.empty() && merged.back().getName() == axis.getName() &&
-        getEnd(mesh, merged.back()) == getBegin(axis))
-      merged.back() = getPart(mesh, axis.getName(), getBegin(merged.back()),
-                              getEnd(mesh, axis));
-    else
-      merged.push_back(axis);
-  }
-  return merged;
-}
-
-SmallVector<AxisRefAttr> tp::cutParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes,
-                                      ArrayRef<AxisRefAttr> cuts) {
-  SmallVector<AxisRefAttr> parts;
-  for (AxisRefAttr axis : axes) {
-    int64_t begin = getBegin(axis), end = getEnd(mesh, axis);
-    SmallVector<int64_t> positions = {begin, end};
-    for (AxisRefAttr cut : cuts)
-      if (cut.getName() == axis.getName())
-        for (int64_t at : {getBegin(cut), getEnd(mesh, cut)})
-          if (at > begin && at < end && at % begin == 0 && end % at == 0)
-            positions.push_back(at);
-    llvm::sort(positions);
-    positions.erase(llvm::unique(positions), positions.end());
-    if (begin == end) {
-      parts.push_back(axis);
-      continue;
-    }
-    for (size_t i = 0; i + 1 < positions.size(); ++i)
-      parts.push_back(
-          getPart(mesh, axis.getName(), positions[i], positions[i + 1]));
-  }
-  return parts;
+static std::string print(AxisRefAttr axis) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  axis.printAxis(os);
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -287,7 +236,7 @@ LogicalResult BlockAlgebra::Move::reduce(ReductionKind kind) {
                             [&](PartialAttr p) { return p.getAxis() == axis; });
     if (it == partials.end())
       return fail("the operand is " + printPlacements(from, mesh) +
-                  ": there is nothing to reduce over '" + axis.getName() + "'");
+                  ": there is nothing to reduce over '" + print(axis) + "'");
     if (it->getKind() != kind)
       return fail("the operand is " + printPlacements(from, mesh) +
                   ": its parts don't combine by " + stringifyEnum(kind));
@@ -362,7 +311,7 @@ tp::getPrimeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes) {
     SmallVector<SmallVector<AxisRefAttr>> next;
     do {
       SmallVector<AxisRefAttr> parts;
-      int64_t begin = getBegin(axis);
+      int64_t begin = getPartBegin(axis);
       for (int64_t p : primes) {
         parts.push_back(getPart(mesh, axis.getName(), begin, begin * p));
         begin *= p;

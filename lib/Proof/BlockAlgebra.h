@@ -11,6 +11,7 @@
 #ifndef TP_LIB_PROOF_BLOCKALGEBRA_H
 #define TP_LIB_PROOF_BLOCKALGEBRA_H
 
+#include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Intervals.h"
 #include "tp/Dialect/TP/TP.h"
 #include <string>
@@ -63,13 +64,6 @@ private:
 /// needs them.
 SmallVector<PartialAttr> getPartials(MeshOp mesh, ShardingAttr sharding,
                                      ArrayRef<AxisRefAttr> cuts);
-
-/// The axes in their coarsest form: parts of a mesh dimension that follow each
-/// other become one.
-SmallVector<AxisRefAttr> mergeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes);
-/// The axes in parts, such that each one of `cuts` is made of whole ones.
-SmallVector<AxisRefAttr> cutParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes,
-                                  ArrayRef<AxisRefAttr> cuts);
 
 /// All ways to take `axes` apart into parts of prime size.
 SmallVector<SmallVector<AxisRefAttr>> getPrimeParts(MeshOp mesh,

@@ -1,6 +1,7 @@
 //===- MatchViews.cpp - Blocks that are moved in other shapes -------------===//
 
 #include "ProgramMatcher.h"
+#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -20,7 +21,8 @@ ArrayRef<ProgramMatcher::ViewReplica> ProgramMatcher::getViews(Value value) {
     RankedTensorType global = reference.getType(replica->value);
     if (global && !reference.get(replica->value).isLocal)
       from.push_back({replica->value,
-                      View(algebra, mesh, global, replica->sharding, axes),
+                      View(algebra, mesh, global, replica->sharding,
+                           getCuts(operand, replica->sharding)),
                       replica->numbers});
   }
   SmallVector<ViewReplica, 1> result;
@@ -28,6 +30,37 @@ ArrayRef<ProgramMatcher::ViewReplica> ProgramMatcher::getViews(Value value) {
     if (succeeded(follow(op, each)))
       result.push_back(std::move(each));
   return views[value] = std::move(result);
+}
+
+/// The axes that a value placed so and what is made of it mention, then those
+/// of the rest of the program: parts of mesh dimensions that don't nest with
+/// one another are used for different values.
+SmallVector<AxisRefAttr> ProgramMatcher::getCuts(Value value,
+                                                 ShardingAttr sharding) const {
+  llvm::SmallSetVector<AxisRefAttr, 8> cuts;
+  auto addSharding = [&](ShardingAttr sharding) {
+    for (AxisListAttr list : sharding.getDims())
+      cuts.insert_range(list.getAxes());
+    for (PartialAttr partial : sharding.getPartial())
+      cuts.insert(partial.getAxis());
+  };
+  addSharding(sharding);
+  llvm::SmallSetVector<Value, 8> made;
+  made.insert(value);
+  for (size_t i = 0; i < made.size(); ++i)
+    for (OpOperand &use : made[i].getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<func::ReturnOp>(user))
+        addSharding(getResultSharding(programs.front().function,
+                                      use.getOperandNumber()));
+      if (!View::isFollowed(user))
+        continue;
+      if (auto list = user->getAttrOfType<AxisListAttr>("axes"))
+        cuts.insert_range(list.getAxes());
+      made.insert(user->getResult(0));
+    }
+  cuts.insert_range(axes);
+  return cuts.takeVector();
 }
 
 /// Makes of what `op` reads what it gives.

@@ -110,6 +110,7 @@ private:
   void addPartialZeros(const Replica &zero);
   void count();
   ArrayRef<ViewReplica> getViews(Value value);
+  SmallVector<AxisRefAttr> getCuts(Value value, ShardingAttr sharding) const;
   LogicalResult follow(Operation *op, ViewReplica &view);
   bool followViews(Value value);
   bool isOfView(Operation *op) const;
