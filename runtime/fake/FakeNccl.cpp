@@ -23,6 +23,7 @@
 #include <set>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace tprt;
 using namespace tprt::cuda;
@@ -219,6 +220,12 @@ EXPORT ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *result,
   return ncclSuccess;
 }
 
+/// Work that is left, up to the end of the process, may still point to `comm`.
+static void keep(ncclComm_t comm) {
+  static auto &ended = *new std::vector<ncclComm_t>;
+  ended.push_back(comm);
+}
+
 EXPORT ncclCommDestroy(ncclComm_t comm) {
   Lock lock(getMutex());
   note("ncclCommDestroy", comm->name);
@@ -234,7 +241,8 @@ EXPORT ncclCommDestroy(ncclComm_t comm) {
     if (isLast)
       fs::remove_all(comm->folder, ignored);
   }
-  return ncclSuccess; // work that is left may point to it
+  keep(comm);
+  return ncclSuccess;
 }
 
 EXPORT ncclCommAbort(ncclComm_t comm) {
@@ -248,6 +256,7 @@ EXPORT ncclCommAbort(ncclComm_t comm) {
     --getMemory()[memory];
   comm->windows.clear();
   comm->handles.clear();
+  keep(comm);
   return ncclSuccess;
 }
 
