@@ -128,15 +128,20 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
   }
   alike = numRanks / ranks.size();
 
+  // The atom that is `axis`, or those that make it up, each from where the one
+  // before ends.
   auto getRun = [&](AxisRefAttr axis) {
     SmallVector<uint8_t, 4> run;
+    int64_t begin = getPartBegin(axis), end = getPartEnd(mesh, axis);
     for (auto [i, atom] : llvm::enumerate(atoms)) {
-      int64_t begin = getPartBegin(atom.axis), wanted = getPartBegin(axis);
       if (atom.axis == axis)
         return SmallVector<uint8_t, 4>{static_cast<uint8_t>(i)};
-      if (merge && atom.axis.getName() == axis.getName() && begin >= wanted &&
-          begin * atom.size <= wanted * mesh.getAxisSize(axis))
-        run.push_back(i);
+      if (!merge || atom.axis.getName() != axis.getName() ||
+          getPartBegin(atom.axis) != begin ||
+          getPartEnd(mesh, atom.axis) > end)
+        continue;
+      run.push_back(i);
+      begin = getPartEnd(mesh, atom.axis);
     }
     return run;
   };
