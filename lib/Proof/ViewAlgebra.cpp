@@ -137,17 +137,41 @@ LogicalResult View::merge(ArrayRef<unsigned> several) {
 
 /// `rank` tells which factors a dimension of the result is made of.
 LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
+  if (elements)
+    return elements->reshape(shape, rank);
   if (llvm::is_contained(shape, 0))
     return failure();
-  auto concat = [&] {
-    SmallVector<unsigned> all;
-    for (ArrayRef<unsigned> dim : dims)
-      llvm::append_range(all, dim);
-    return all;
-  };
-  SmallVector<unsigned> all = concat();
-  dims.assign({all});
+  auto groups = getReshapeGroups(getLocalShape(rank), shape);
+  if (!groups)
+    return failure();
+  // What becomes one dimension stays together.
+  auto before = std::exchange(dims, {});
+  for (size_t next = 0; ReshapeGroup group : *groups) {
+    dims.emplace_back();
+    for (size_t i = 0; i < group.numFrom; ++i)
+      llvm::append_range(dims.back(), before[next++]);
+  }
   SmallVector<SmallVector<unsigned>> result;
+  for (auto [index, group] : llvm::enumerate(*groups)) {
+    if (group.numTo == 0 && result.empty())
+      return failure();
+    if (group.numTo == 1) {
+      result.push_back(dims[index]);
+    } else if (failed(reshapeGroup(index, shape.take_front(group.numTo), rank,
+                                   result))) {
+      return failure();
+    }
+    shape = shape.drop_front(group.numTo);
+  }
+  dims = std::move(result);
+  return success();
+}
+
+/// Adds to `result` the factors of `shape`, which is made of dimension `dim`.
+LogicalResult
+View::reshapeGroup(size_t dim, ArrayRef<int64_t> shape, int64_t rank,
+                   SmallVectorImpl<SmallVector<unsigned>> &result) {
+  const SmallVector<unsigned> &all = dims[dim];
   size_t next = 0;
   for (int64_t size : shape) {
     result.emplace_back();
@@ -162,7 +186,6 @@ LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
         return failure();
       if (own * held > size) {
         split(all[next], size / own);
-        all = concat();
         held = size / own;
       }
       own *= held;
@@ -171,14 +194,11 @@ LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
     if (own != size)
       return failure();
   }
-  for (; next < all.size() && !result.empty(); ++next) {
+  for (; next < all.size(); ++next) {
     if (factors[all[next]].getSize(rank) != 1)
       return failure();
     result.back().push_back(all[next]);
   }
-  if (next != all.size())
-    return failure();
-  dims = std::move(result);
   return success();
 }
 
@@ -191,6 +211,10 @@ View::Groups View::getGroups(AxisListAttr axes) const {
 
 /// Each rank keeps its part of dimension `dim`.
 LogicalResult View::slice(int64_t dim, AxisListAttr axes) {
+  if (elements) {
+    elements->slice(dim, axes, mesh);
+    return success();
+  }
   SmallVector<AxisRefAttr> parts = getParts(mesh, axes.getAxes(), cuts);
   llvm::erase_if(parts,
                  [&](AxisRefAttr part) { return mesh.getAxisSize(part) == 1; });
@@ -261,6 +285,8 @@ SmallVector<unsigned> View::getDifferent(const Groups &groups) const {
 
 /// Puts together along `dim` what the groups' members have.
 LogicalResult View::gather(int64_t dim, const Groups &groups) {
+  if (elements)
+    return elements->gather(dim, groups);
   SmallVector<unsigned> different = getDifferent(groups);
   if (different.empty())
     return success(groups.front().size() == 1);
@@ -371,6 +397,10 @@ bool View::gatherIndices(int64_t dim, ArrayRef<unsigned> major,
 
 LogicalResult View::permute(const Groups &groups,
                             function_ref<size_t(size_t)> getSource) {
+  if (elements) {
+    elements->permute(groups, getSource);
+    return success();
+  }
   for (Factor &factor : factors) {
     DimBlocks before = factor.held;
     for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
@@ -383,7 +413,8 @@ LogicalResult View::permute(const Groups &groups,
 }
 
 LogicalResult View::reduce(AxisListAttr axes, ReductionKind kind) {
-  if (!getDifferent(getGroups(axes)).empty())
+  Groups groups = getGroups(axes);
+  if (elements ? !elements->areAlike(groups) : !getDifferent(groups).empty())
     return failure();
   SmallVector<AxisRefAttr> all(cuts);
   for (PartialAttr partial : partials)
@@ -412,20 +443,67 @@ LogicalResult View::checkNotPartial(AxisListAttr axes) const {
   return success();
 }
 
+/// The elements that the factors stand for, if there aren't too many.
+std::optional<Elements> View::getElements() const {
+  // How far apart in the whole two neighbours of a factor are.
+  SmallVector<int64_t> strides(factors.size());
+  int64_t stride = 1;
+  for (ArrayRef<unsigned> list : llvm::reverse(ofWhole))
+    for (unsigned factor : llvm::reverse(list)) {
+      strides[factor] = stride;
+      stride *= factors[factor].size;
+    }
+  std::vector<Elements::Tensor> tensors;
+  int64_t total = 0;
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
+    Elements::Tensor tensor{getLocalShape(rank), {}};
+    total += ShapedType::getNumElements(tensor.shape);
+    if (total > Elements::kMaxElements)
+      return std::nullopt;
+    tensor.ids = {0};
+    for (ArrayRef<unsigned> dim : dims)
+      for (unsigned factor : dim) {
+        std::vector<int32_t> ids;
+        for (int32_t id : tensor.ids)
+          for (Interval interval : factors[factor].held[rank])
+            for (int64_t i = 0; i < interval.size; ++i)
+              ids.push_back(id + (interval.offset + i) * strides[factor]);
+        tensor.ids = std::move(ids);
+      }
+    tensors.push_back(std::move(tensor));
+  }
+  return Elements(std::move(tensors));
+}
+
 LogicalResult View::apply(Operation *op, int64_t rank) {
+  // Places in the whole fit in 32 bits.
+  if (elements || global.getNumElements() > INT32_MAX)
+    return follow(op, rank);
+  View before = *this;
+  if (succeeded(follow(op, rank)))
+    return success();
+  *this = std::move(before);
+  elements = getElements();
+  return success(elements && succeeded(follow(op, rank)));
+}
+
+LogicalResult View::follow(Operation *op, int64_t rank) {
   auto rankOf = [](Operation *op) {
     return cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
   };
   auto isDim = [&](int64_t dim) { return dim >= 0 && dim < rankOf(op); };
-  if (rankOf(op) != static_cast<int64_t>(dims.size()) ||
-      global.getNumElements() == 0)
+  int64_t ownRank = elements ? elements->getRank() : dims.size();
+  if (rankOf(op) != ownRank || global.getNumElements() == 0)
     return failure();
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](nn::ReshapeOp op) {
         return reshape(op.getType().getShape(), rank);
       })
       .Case([&](nn::TransposeOp op) {
-        dims = applyPermutation(ArrayRef(dims), op.getPermutation());
+        if (elements)
+          elements->transpose(op.getPermutation());
+        else
+          dims = applyPermutation(ArrayRef(dims), op.getPermutation());
         return success();
       })
       .Case([&](LocalSliceOp op) {
@@ -467,19 +545,23 @@ LogicalResult View::apply(Operation *op, int64_t rank) {
       .Default(failure());
 }
 
-RankedTensorType View::getLocalType(ArrayRef<int64_t> ranks) const {
+SmallVector<int64_t> View::getLocalShape(int64_t rank) const {
+  if (elements)
+    return to_vector(elements->getShape(rank));
   SmallVector<int64_t> shape;
   for (ArrayRef<unsigned> dim : dims) {
     shape.push_back(1);
-    for (unsigned factor : dim) {
-      shape.back() *= factors[factor].getSize(ranks.front());
-      for (int64_t rank : ranks)
-        if (factors[factor].getSize(rank) !=
-            factors[factor].getSize(ranks.front()))
-          return {};
-    }
+    for (unsigned factor : dim)
+      shape.back() *= factors[factor].getSize(rank);
   }
-  return global.clone(shape);
+  return shape;
+}
+
+RankedTensorType View::getLocalType(ArrayRef<int64_t> ranks) const {
+  SmallVector<int64_t> shape = getLocalShape(ranks.front());
+  bool isSame = llvm::all_of(
+      ranks, [&](int64_t rank) { return getLocalShape(rank) == shape; });
+  return isSame ? global.clone(shape) : RankedTensorType();
 }
 
 /// What the ranks hold of a dimension of the whole.
@@ -497,12 +579,11 @@ FailureOr<DimBlocks> View::getBlocks(int64_t dim) const {
   return blocks;
 }
 
-FailureOr<ShardingAttr> View::getPlacement() const {
-  if (static_cast<int64_t>(dims.size()) != global.getRank())
-    return failure();
+/// The same of all dimensions, where the tensors consist of their factors, in
+/// order.
+FailureOr<SmallVector<DimBlocks>> View::getFactorBlocks() const {
   SmallVector<DimBlocks> blocks;
   for (int64_t dim = 0; dim < global.getRank(); ++dim) {
-    // Its factors, and no other ones, in their order.
     auto inOrder = llvm::make_filter_range(
         ofWhole[dim], [&](unsigned f) { return !factors[f].isIndex(); });
     if (!llvm::equal(inOrder, getMoved(dim)))
@@ -512,5 +593,23 @@ FailureOr<ShardingAttr> View::getPlacement() const {
       return failure();
     blocks.push_back(std::move(*held));
   }
-  return algebra->findPlacement(global, from, partials, std::move(blocks));
+  return blocks;
+}
+
+FailureOr<ShardingAttr> View::getPlacement() const {
+  int64_t rank = elements ? elements->getRank() : dims.size();
+  if (rank != global.getRank())
+    return failure();
+  auto find = [&](FailureOr<SmallVector<DimBlocks>> blocks) {
+    return failed(blocks) ? FailureOr<ShardingAttr>(failure())
+                          : algebra->findPlacement(global, from, partials,
+                                                   std::move(*blocks));
+  };
+  if (elements)
+    return find(elements->getBlocks(global.getShape()));
+  FailureOr<ShardingAttr> found = find(getFactorBlocks());
+  if (succeeded(found) || global.getNumElements() > INT32_MAX)
+    return found;
+  std::optional<Elements> all = getElements();
+  return all ? find(all->getBlocks(global.getShape())) : found;
 }

@@ -11,12 +11,15 @@
 // dimensions of the whole. Where a factor is of which each rank holds one index
 // doesn't matter, until the ranks put their indices together.
 //
+// What factors don't say either is followed element by element, if it is small.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TP_LIB_PROOF_VIEWALGEBRA_H
 #define TP_LIB_PROOF_VIEWALGEBRA_H
 
 #include "BlockAlgebra.h"
+#include "Elements.h"
 
 namespace mlir::tp {
 
@@ -32,7 +35,7 @@ public:
   static bool isFollowed(Operation *op);
 
   /// Follows `op` of a program that `rank` runs. Fails where the result isn't
-  /// made of factors.
+  /// made of factors, and has many elements.
   LogicalResult apply(Operation *op, int64_t rank);
 
   /// The type of the ranks' tensors where all of `ranks` have the same; null
@@ -57,11 +60,16 @@ private:
   using Groups = SmallVector<SmallVector<int64_t>>;
 
   int64_t getNumRanks() const { return mesh.getNumRanks(); }
+  LogicalResult follow(Operation *op, int64_t rank);
+  std::optional<Elements> getElements() const;
   void split(unsigned factor, int64_t major);
   LogicalResult merge(ArrayRef<unsigned> several);
   static FailureOr<Intervals> compose(const Intervals &major,
                                       const Factor &minor, int64_t rank);
+  SmallVector<int64_t> getLocalShape(int64_t rank) const;
   LogicalResult reshape(ArrayRef<int64_t> shape, int64_t rank);
+  LogicalResult reshapeGroup(size_t dim, ArrayRef<int64_t> shape, int64_t rank,
+                             SmallVectorImpl<SmallVector<unsigned>> &result);
   LogicalResult slice(int64_t dim, AxisListAttr axes);
   LogicalResult gather(int64_t dim, const Groups &groups);
   LogicalResult gatherOne(int64_t dim, unsigned factor, const Groups &groups);
@@ -78,6 +86,7 @@ private:
   Groups getGroups(AxisListAttr axes) const;
   LogicalResult checkNotPartial(AxisListAttr axes) const;
   FailureOr<DimBlocks> getBlocks(int64_t dim) const;
+  FailureOr<SmallVector<DimBlocks>> getFactorBlocks() const;
 
   BlockAlgebra *algebra;
   mutable MeshOp mesh;
@@ -89,6 +98,8 @@ private:
   /// Of each dimension of the whole, its factors, major to minor; and of the
   /// ranks' tensors.
   SmallVector<SmallVector<unsigned>> ofWhole, dims;
+  /// Instead of these, once they don't say what the ranks hold.
+  std::optional<Elements> elements;
 };
 
 } // namespace mlir::tp

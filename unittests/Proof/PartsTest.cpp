@@ -1,5 +1,7 @@
 //===- PartsTest.cpp - Movement over parts of mesh dimensions -------------===//
 //
+// Programs of random redistributions are proven, whatever parts they use.
+//
 // All chains of two reductions, and of two gathers, over parts of one mesh
 // dimension, beside a value that is split by any part: what is proven is right,
 // and what is right, over parts that don't overlap, is proven. Of 6 ranks,
@@ -9,9 +11,13 @@
 
 #include "ProofTest.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Proof/Equivalence.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cstdlib>
+#include <random>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -53,14 +59,16 @@ protected:
     auto model = parseSourceString<ModuleOp>(reference, &context);
     auto ranks = parseSourceString<ModuleOp>(program, &context);
     EXPECT_TRUE(model && ranks) << program.str();
-    if (!model || !ranks)
-      return false;
-    MeshOp mesh = *ranks->getOps<MeshOp>().begin();
+    return model && ranks && isProven(*model, *ranks);
+  }
+
+  bool isProven(ModuleOp model, ModuleOp ranks) {
+    MeshOp mesh = *ranks.getOps<MeshOp>().begin();
     auto programs = getRanks(
-        SmallVector<func::FuncOp>(ranks->getOps<func::FuncOp>()), mesh);
+        SmallVector<func::FuncOp>(ranks.getOps<func::FuncOp>()), mesh);
     EquivalenceOptions options;
     options.maxOperations = 0;
-    return checkEquivalence(*model->getOps<func::FuncOp>().begin(), *programs,
+    return checkEquivalence(*model.getOps<func::FuncOp>().begin(), *programs,
                             mesh, options)
                .verdict == Verdict::Proven;
   }
@@ -181,6 +189,87 @@ TEST_F(PartsTest, Gathers) {
   }
   EXPECT_GT(numRight, 0);
   EXPECT_GT(numWrong, 0);
+}
+
+/// Several in one program, by collectives only, often in other shapes: sizes
+/// need not divide, and parts of one value need not nest with another's.
+TEST_F(PartsTest, RandomRedistributions) {
+  const char *given = std::getenv("TP_REDISTRIBUTION_SEED");
+  unsigned seed = given ? std::atoi(given) : 8;
+  std::mt19937 random(seed);
+  auto pick = [&](size_t n) { return static_cast<int64_t>(random() % n); };
+  using Mesh = std::vector<std::pair<std::string, int64_t>>;
+  const Mesh meshes[] = {{{"x", 4}, {"y", 3}},
+                         {{"x", 8}, {"y", 2}},
+                         {{"x", 6}, {"y", 2}},
+                         {{"x", 2}, {"y", 2}, {"z", 3}},
+                         {{"x", 12}}};
+  const int64_t sizes[] = {1, 2, 5, 7, 8, 12, 13, 24};
+  for (int i = 0; i < 50; ++i) {
+    const Mesh &mesh = meshes[pick(std::size(meshes))];
+    // Each mesh dimension as it is, or in parts of prime size in any order.
+    auto drawAxes = [&] {
+      std::vector<std::string> axes;
+      for (const auto &[name, size] : mesh) {
+        std::vector<int64_t> primes;
+        for (int64_t rest = size, prime = 2; rest > 1; ++prime)
+          for (; rest % prime == 0; rest /= prime)
+            primes.push_back(prime);
+        std::shuffle(primes.begin(), primes.end(), random);
+        if (primes.size() == 1 || pick(2)) {
+          axes.push_back(name);
+          continue;
+        }
+        int64_t begin = 1;
+        for (int64_t prime : primes) {
+          axes.push_back(llvm::formatv("{0}:({1}){2}", name, begin, prime));
+          begin *= prime;
+        }
+      }
+      std::shuffle(axes.begin(), axes.end(), random);
+      return axes;
+    };
+    auto drawSharding = [&](size_t rank) {
+      std::vector<std::string> dims(rank);
+      for (const std::string &axis : drawAxes())
+        if (pick(4)) {
+          std::string &dim = dims[pick(rank)];
+          dim += (dim.empty() ? "" : ", ") + axis;
+        }
+      return "{tp.sharding = #tp.sharding<@mesh, [{" +
+             llvm::join(dims, "}, {") + "}]>}";
+    };
+    std::vector<std::string> arguments, values, types, results;
+    for (int value = 0; value < 6; ++value) {
+      std::string type = "tensor<";
+      size_t rank = 1 + pick(3);
+      for (size_t dim = 0; dim < rank; ++dim)
+        type += std::to_string(sizes[pick(std::size(sizes))]) + "x";
+      types.push_back(type + "f32>");
+      values.push_back("%a" + std::to_string(value));
+      arguments.push_back(values.back() + ": " + types.back() + " " +
+                          drawSharding(rank));
+      results.push_back(types.back() + " " + drawSharding(rank));
+    }
+    std::vector<std::string> axes;
+    for (const auto &[name, size] : mesh)
+      axes.push_back(name + " = " + std::to_string(size));
+    std::string text =
+        "tp.mesh @mesh(" + llvm::join(axes, ", ") + ")\nfunc.func @main(" +
+        llvm::join(arguments, ", ") + ") -> (" + llvm::join(results, ", ") +
+        ") { return " + llvm::join(values, ", ") + " : " +
+        llvm::join(types, ", ") + " }";
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
+    auto model = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(model);
+    OwningOpRef<ModuleOp> ranks = model->clone();
+    ParallelizeOptions options;
+    options.oneShot = false;
+    PassManager passes(&context);
+    buildParallelizePipeline(passes, options);
+    ASSERT_TRUE(succeeded(passes.run(*ranks)));
+    EXPECT_TRUE(isProven(*model, *ranks));
+  }
 }
 
 /// The parts of an axis make up all of it, whatever is asked for.
