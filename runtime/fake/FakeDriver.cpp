@@ -58,6 +58,27 @@ std::recursive_mutex &fake::getMutex() {
   return mutex;
 }
 
+void fake::addLive(void *object) {
+  Lock lock(getMutex());
+  getDevice().live.insert(object);
+}
+
+void fake::removeLive(void *object) {
+  Lock lock(getMutex());
+  getDevice().live.erase(object);
+}
+
+namespace {
+/// Nothing but `live` may point to what isn't destroyed, which LeakSanitizer
+/// then finds.
+struct AtExit {
+  ~AtExit() {
+    if (!getDevice().everFailed)
+      getDevice().live.clear();
+  }
+} atExit;
+} // namespace
+
 void fake::reset() {
   Lock lock(getMutex());
   Device &device = getDevice();
@@ -86,10 +107,15 @@ size_t fake::countCalls(const std::string &prefix) {
 void fake::failCall(const std::string &function, int32_t status, size_t skip) {
   Lock lock(getMutex());
   getDevice().faults.emplace(function, Fault{skip, status});
+  getDevice().everFailed = true;
 }
 
-void fake::failKernels() { getDevice().kernelsFail = true; }
-void fake::hangKernels() { getDevice().kernelsHang = true; }
+void fake::failKernels() {
+  getDevice().kernelsFail = getDevice().everFailed = true;
+}
+void fake::hangKernels() {
+  getDevice().kernelsHang = getDevice().everFailed = true;
+}
 Settings &fake::getSettings() { return getDevice().settings; }
 
 size_t fake::getNumQueries() {
@@ -137,6 +163,7 @@ bool fake::checkMemory(const void *address, size_t bytes) {
 }
 
 void fake::setFailed(int32_t status) {
+  getDevice().everFailed = true;
   if (getDevice().failure == CUDA_SUCCESS)
     getDevice().failure = status;
 }
@@ -464,6 +491,7 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
     if (loaded->ptx.find(".entry tprt_") == std::string::npos)
       return INVALID_PTX; // nothing runs it here
     *module = loaded.release();
+    addLive(*module);
     return CUDA_SUCCESS;
   }
   // The images' references to the emulator are to this library.
@@ -482,11 +510,13 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
     return NO_BINARY;
   }
   *module = loaded.release();
+  addLive(*module);
   return CUDA_SUCCESS;
 }
 
 EXPORT cuModuleUnload(CUmodule module) {
   Lock lock(getMutex());
+  removeLive(module);
   if (module->handle)
     ::dlclose(module->handle);
   if (module->descriptor >= 0)

@@ -184,6 +184,7 @@ EXPORT ncclCommInitRank(ncclComm_t *comm, int numRanks, ncclUniqueId id,
       return status;
   }
   *comm = new ncclComm{id.internal, "world", rank, numRanks};
+  addLive(*comm);
   meet(**comm, "init", 0, "");
   return ncclSuccess;
 }
@@ -217,6 +218,7 @@ EXPORT ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *result,
                              std::to_string(color),
                          static_cast<int>(self - members.begin()),
                          static_cast<int>(members.size())};
+  addLive(*result);
   return ncclSuccess;
 }
 
@@ -224,6 +226,7 @@ EXPORT ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *result,
 static void keep(ncclComm_t comm) {
   static auto &ended = *new std::vector<ncclComm_t>;
   ended.push_back(comm);
+  removeLive(comm);
 }
 
 EXPORT ncclCommDestroy(ncclComm_t comm) {

@@ -129,11 +129,13 @@ EXPORT cuEventCreate(CUevent *event, unsigned flags) {
     return result;
   *event = new CUevent_st;
   (*event)->isTimed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+  addLive(*event);
   return CUDA_SUCCESS;
 }
 
 EXPORT cuEventDestroy_v2(CUevent event) {
   Lock lock(getMutex());
+  removeLive(event);
   delete event;
   return CUDA_SUCCESS;
 }

@@ -80,6 +80,9 @@ struct Device {
   std::vector<std::string> calls;
   std::multimap<std::string, Fault> faults;
   bool kernelsFail = false, kernelsHang = false;
+  /// Whether anything ever failed or hung, or was told to.
+  bool everFailed = false;
+  std::set<void *> live;
   cuda::CUresult failure = cuda::CUDA_SUCCESS;
   std::map<uintptr_t, size_t> allocations;
   std::map<void *, size_t> pinned;

@@ -14,7 +14,13 @@ namespace tprt::fake {
 
 /// A lock of everything.
 std::recursive_mutex &getMutex();
+
 using Lock = std::lock_guard<std::recursive_mutex>;
+
+/// What a program has made and not destroyed. At the end of the process it is a
+/// leak, unless something failed or hung: then it may be left behind.
+void addLive(void *object);
+void removeLive(void *object);
 
 /// Notes a call. Returns the status that the call is to fail with, or 0.
 int32_t note(const std::string &function, const std::string &details = "");

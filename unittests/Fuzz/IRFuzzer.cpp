@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<func::FuncDialect, nn::NNDialect, TPDialect>();
   ScopedDiagnosticHandler handler(&context, [](Diagnostic &) {});
-  StringRef text(reinterpret_cast<const char *>(data), size);
+  // The parser reads up to a null character behind the text.
+  std::string text(reinterpret_cast<const char *>(data), size);
   OwningOpRef<ModuleOp> program = parseSourceString<ModuleOp>(text, &context);
   if (!program)
     return 0;

