@@ -14,13 +14,12 @@
 
 namespace mlir::tp {
 
-/// Dimensions that a reshape makes of as many elements, and of no fewer
-/// dimensions.
+/// The next `numFrom` dimensions, of which a reshape makes the next `numTo`.
 struct ReshapeGroup {
   size_t numFrom, numTo;
 };
-/// All dimensions in such groups, in order; nullopt where shapes have different
-/// numbers of elements.
+/// The smallest such groups that all dimensions are in; nullopt where shapes
+/// have different numbers of elements.
 std::optional<SmallVector<ReshapeGroup>>
 getReshapeGroups(ArrayRef<int64_t> from, ArrayRef<int64_t> to);
 

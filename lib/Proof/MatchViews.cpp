@@ -32,33 +32,46 @@ ArrayRef<ProgramMatcher::ViewReplica> ProgramMatcher::getViews(Value value) {
   return views[value] = std::move(result);
 }
 
-/// The axes that a value placed so and what is made of it mention, then those
-/// of the rest of the program: parts of mesh dimensions that don't nest with
-/// one another are used for different values.
-SmallVector<AxisRefAttr> ProgramMatcher::getCuts(Value value,
-                                                 ShardingAttr sharding) const {
-  llvm::SmallSetVector<AxisRefAttr, 8> cuts;
-  auto addSharding = [&](ShardingAttr sharding) {
-    for (AxisListAttr list : sharding.getDims())
-      cuts.insert_range(list.getAxes());
-    for (PartialAttr partial : sharding.getPartial())
-      cuts.insert(partial.getAxis());
-  };
-  addSharding(sharding);
+using AxisSet = llvm::SmallSetVector<AxisRefAttr, 8>;
+
+static void insertAxes(AxisSet &axes, ShardingAttr sharding) {
+  for (AxisListAttr list : sharding.getDims())
+    axes.insert_range(list.getAxes());
+  for (PartialAttr partial : sharding.getPartial())
+    axes.insert(partial.getAxis());
+}
+
+/// The axes that movements of `value` and of what they make mention, and
+/// results of the function that are among these.
+ArrayRef<AxisRefAttr> ProgramMatcher::getMovementAxes(Value value) {
+  auto [it, isNew] = movementAxes.try_emplace(value);
+  if (!isNew)
+    return it->second;
+  AxisSet found;
   llvm::SmallSetVector<Value, 8> made;
   made.insert(value);
   for (size_t i = 0; i < made.size(); ++i)
     for (OpOperand &use : made[i].getUses()) {
       Operation *user = use.getOwner();
       if (isa<func::ReturnOp>(user))
-        addSharding(getResultSharding(programs.front().function,
-                                      use.getOperandNumber()));
+        insertAxes(found, getResultSharding(programs.front().function,
+                                            use.getOperandNumber()));
       if (!View::isFollowed(user))
         continue;
       if (auto list = user->getAttrOfType<AxisListAttr>("axes"))
-        cuts.insert_range(list.getAxes());
+        found.insert_range(list.getAxes());
       made.insert(user->getResult(0));
     }
+  return it->second = found.takeVector();
+}
+
+/// In which parts mesh dimensions are taken for a value placed so: first those
+/// that it needs, as parts need not nest with those of other values.
+SmallVector<AxisRefAttr> ProgramMatcher::getCuts(Value value,
+                                                 ShardingAttr sharding) {
+  AxisSet cuts;
+  insertAxes(cuts, sharding);
+  cuts.insert_range(getMovementAxes(value));
   cuts.insert_range(axes);
   return cuts.takeVector();
 }

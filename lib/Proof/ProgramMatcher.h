@@ -110,7 +110,8 @@ private:
   void addPartialZeros(const Replica &zero);
   void count();
   ArrayRef<ViewReplica> getViews(Value value);
-  SmallVector<AxisRefAttr> getCuts(Value value, ShardingAttr sharding) const;
+  ArrayRef<AxisRefAttr> getMovementAxes(Value value);
+  SmallVector<AxisRefAttr> getCuts(Value value, ShardingAttr sharding);
   LogicalResult follow(Operation *op, ViewReplica &view);
   bool followViews(Value value);
   bool isOfView(Operation *op) const;
@@ -158,6 +159,7 @@ private:
   /// there is any.
   DenseMap<Value, SmallVector<ViewReplica, 1>> views;
   DenseSet<Value> viewed;
+  DenseMap<Value, SmallVector<AxisRefAttr>> movementAxes;
   /// By the Partial that their leaves have: other forms of sums.
   llvm::MapVector<ArrayRef<PartialAttr>, Regrouping> sums;
   DenseMap<Value, Number> firstNumbers;
