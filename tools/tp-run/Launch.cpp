@@ -105,6 +105,7 @@ std::optional<int> startProcesses(int64_t processes) {
   passSignalsOn();
 
   // Who fails tells the others, which end on their own; unless it couldn't.
+  // They end as failed runs, perhaps before the one that says why.
   constexpr unsigned patience = 30; // seconds
   int exitCode = 0;
   for (size_t left = children.size(); left > 0;) {
@@ -116,8 +117,9 @@ std::optional<int> startProcesses(int64_t processes) {
       --left;
       std::erase(children, child);
       std::replace(std::begin(ranks), std::end(ranks), child, 0);
-      if (toExitCode(status) != 0 && exitCode == 0)
-        exitCode = toExitCode(status);
+      int own = toExitCode(status);
+      if (exitCode == 0 || (exitCode == RunFailed && own != 0))
+        exitCode = own;
       continue;
     }
     static unsigned waited = 0; // in tenths of seconds
