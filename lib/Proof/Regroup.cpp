@@ -57,7 +57,10 @@ std::optional<Regrouping::Terms> Regrouping::getTerms(Value value) const {
                  {},
                  it == computed.end() ? SmallVector<Operation *, 1>()
                                       : it->second.sums};
-  return it == computed.end() ? std::nullopt : std::optional(it->second);
+  // What is used several times is a whole leaf of what comes after it.
+  if (it == computed.end() || !graph.get(id).getOnlyUser())
+    return std::nullopt;
+  return it->second;
 }
 
 void Regrouping::addForms(Operation *op) {

@@ -88,7 +88,8 @@ protected:
     return text;
   }
 
-  void check(const std::string &text, bool isExecuted) {
+  void check(const std::string &text, bool isExecuted,
+             int64_t expectedCollectives = 1) {
     auto model = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(model);
     OwningOpRef<ModuleOp> ranks = model->clone();
@@ -97,7 +98,7 @@ protected:
     ASSERT_TRUE(succeeded(passes.run(*ranks)));
     int64_t numCollectives = 0;
     ranks->walk([&](CollectiveOpInterface) { ++numCollectives; });
-    EXPECT_EQ(numCollectives, 1);
+    EXPECT_EQ(numCollectives, expectedCollectives);
     MeshOp mesh = *ranks->getOps<MeshOp>().begin();
     auto programs = getRanks(
         SmallVector<func::FuncOp>(ranks->getOps<func::FuncOp>()), mesh);
@@ -157,6 +158,40 @@ TEST_F(SumsTest, OfThreeReductions) {
   for (const Element &element : std::initializer_list<Element>{
            {"f32", {"arith.addf"}}, {"f32", {"nn.add", "arith.subf"}}})
     checkAll(element, 3, /*isExecuted=*/false);
+}
+
+/// Blocks with parallel residuals, one after the other: the first sum is used
+/// whole before it is a leaf of the second one.
+TEST_F(SumsTest, InSeries) {
+  std::string type = "tensor<4x6xf32>";
+  std::string sharding = " {tp.sharding = #tp.sharding<@mesh, [{}, {}]>}";
+  Element element = {"f32", {"nn.add"}};
+  for (const Texts &first : getTrees({"%x", "%r0", "%r1"}, element, type))
+    for (const Texts &second :
+         getTrees({first.back(), "%r2", "%r3"}, element, type)) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      os << "tp.mesh @mesh(tp = 2)\nfunc.func @main(%x: " << type << sharding;
+      for (unsigned i = 0; i < 4; ++i)
+        os << ", %p" << i << ": " << type
+           << " {tp.sharding = #tp.sharding<@mesh, [{}, {}], partial = {tp: "
+              "sum}>}";
+      os << ") -> (" << type << sharding << ", " << type << sharding << ") {\n";
+      for (unsigned i = 0; i < 4; ++i)
+        os << "  %r" << i << " = tp.redistribute %p" << i
+           << " to <@mesh, [{}, {}]> : " << type << "\n";
+      for (StringRef line : ArrayRef(first).drop_back())
+        os << "  " << line << "\n";
+      os << "  %norm = nn.exp " << first.back() << " : " << type << "\n";
+      for (StringRef line : ArrayRef(second).drop_back())
+        os << "  " << line << "\n";
+      os << "  return %norm, " << second.back() << " : " << type << ", " << type
+         << "\n}\n";
+      SCOPED_TRACE(text);
+      check(text, /*isExecuted=*/false, /*expectedCollectives=*/2);
+      if (HasFailure())
+        return;
+    }
 }
 
 /// Sums of nn broadcast; those of arith take operands of one shape.
