@@ -1,10 +1,10 @@
 // Times all-reduces of f32 over the ranks of libtprt's `local` backend, which
 // are threads of this process, in place.
 //
-//     all_reduce RANKS BYTES CALLS [BYTES CALLS…]
+//     tp-bench-all-reduce RANKS BYTES CALLS [BYTES CALLS…]
 //
 // prints the seconds of a call, the median over CALLS, for each size.
-// all_reduce.py builds and runs it.
+// all_reduce.py runs it.
 
 #include "tprt/Communicator.h"
 

@@ -33,27 +33,26 @@ def run(command, **environment):
 
 
 class AllReduce:
-    """The programs that are timed, built in `folder`. `library` is the folder of libtprt."""
+    """The programs that are timed: ours of the build tree `build`, and Open MPI's, which is compiled there."""
 
-    def __init__(self, folder, library):
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        compiler = os.environ.get("CXX") or shutil.which("clang++-22") or "c++"
-        run([compiler, "-std=c++20", "-O2", f"-I{ROOT / 'runtime/include'}", HERE / "all_reduce.cpp",
-             "-o", folder / "all_reduce", f"-L{library}", "-ltprt", f"-Wl,-rpath,{Path(library).resolve()}", "-pthread"])
+    def __init__(self, build):
+        folder = build.resolve() / "benchmarks"
+        self.ours, self.mpi = folder / "tp-bench-all-reduce", folder / "all_reduce_mpi"
+        if not self.ours.exists():
+            sys.exit(f"error: there is no '{self.ours}': build the target tp-bench-all-reduce, or name another build tree")
         self.has_mpi = bool(shutil.which("mpicc") and shutil.which("mpirun"))
         if self.has_mpi:
-            run(["mpicc", "-O2", HERE / "all_reduce_mpi.c", "-o", folder / "all_reduce_mpi"])
+            run(["mpicc", "-O2", HERE / "all_reduce_mpi.c", "-o", self.mpi])
         self.names = ["tp-mlir", "gloo"] + ["Open MPI"] * self.has_mpi
 
     def measure(self, name):
         """Seconds of a call, by size."""
         sizes = [str(number) for item in SIZES.items() for number in item]
         if name == "tp-mlir":
-            output = run([self.folder / "all_reduce", RANKS, *sizes])
+            output = run([self.ours, RANKS, *sizes])
         elif name == "Open MPI":
             root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-            output = run(["mpirun", *root, "-n", RANKS, self.folder / "all_reduce_mpi", *sizes])
+            output = run(["mpirun", *root, "-n", RANKS, self.mpi, *sizes])
         else:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
@@ -91,7 +90,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.gloo:
         return run_gloo()
-    programs = AllReduce(arguments.build / "benchmarks", arguments.build / "lib")
+    programs = AllReduce(arguments.build)
     if not programs.has_mpi:
         print(f"note: {MISSING_MPI}")
     rounds = {name: [] for name in programs.names}

@@ -172,7 +172,7 @@ def main():
     llama = Llama(arguments)
     encoders = [MiniLM(arguments, batch, length) for batch, length, _ in MINILM]
     operations = overhead.Overhead(arguments.out / "overhead", arguments.bin.resolve())
-    reductions = all_reduce.AllReduce(arguments.out / "all_reduce", arguments.bin.resolve().parent / "lib")
+    reductions = all_reduce.AllReduce(arguments.bin.resolve().parent)
     if not reductions.has_mpi:
         print(f"note: {all_reduce.MISSING_MPI}")
     times = {}
