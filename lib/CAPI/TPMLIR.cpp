@@ -13,6 +13,7 @@
 #include "tp/Conversion/Artifact.h"
 #include "tp/Conversion/Pipeline.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/SourceMgr.h"
@@ -229,14 +230,9 @@ bool tpModuleCompile(TpModule *module, const char *cpu, unsigned optLevel,
     owner.fail(llvm::toString(std::move(error)));
     return false;
   }
-  llvm::Error error =
-      llvm::writeToOutput(path, [&](raw_ostream &file) -> llvm::Error {
-        file << bytes;
-        return llvm::Error::success();
-      });
+  llvm::Error error = tp::writeFile(path, bytes);
   if (!error)
     return true;
-  owner.fail("can't write '" + llvm::Twine(path) +
-             "': " + llvm::toString(std::move(error)));
+  owner.fail(llvm::toString(std::move(error)));
   return false;
 }

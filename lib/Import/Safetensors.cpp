@@ -10,7 +10,6 @@
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/Alignment.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <tuple>
@@ -47,20 +46,14 @@ static std::string buildHeader(llvm::ArrayRef<const WeightTensor *> tensors) {
   return header;
 }
 
-llvm::Error mlir::tp::writeSafetensors(llvm::StringRef path,
-                                       llvm::ArrayRef<WeightTensor> tensors) {
+void mlir::tp::writeSafetensors(llvm::raw_ostream &os,
+                                llvm::ArrayRef<WeightTensor> tensors) {
   auto order =
       llvm::map_to_vector(tensors, [](const WeightTensor &t) { return &t; });
   llvm::sort(order, [](const WeightTensor *a, const WeightTensor *b) {
     return std::tie(b->elementBytes, a->name) <
            std::tie(a->elementBytes, b->name);
   });
-
-  auto file = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp");
-  if (!file)
-    return llvm::createStringError("cannot write '" + path +
-                                   "': " + llvm::toString(file.takeError()));
-  llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
   std::string header = buildHeader(order);
   char length[8];
   llvm::support::endian::write64le(length, header.size());
@@ -69,15 +62,4 @@ llvm::Error mlir::tp::writeSafetensors(llvm::StringRef path,
   for (const WeightTensor *tensor : order)
     tensor->read(
         [&](llvm::ArrayRef<char> data) { os.write(data.data(), data.size()); });
-  os.flush();
-  if (std::error_code code = os.error()) {
-    os.clear_error();
-    llvm::consumeError(file->discard());
-    return llvm::createStringError("cannot write '" + path +
-                                   "': " + code.message());
-  }
-  if (llvm::Error error = file->keep(path))
-    return llvm::createStringError("cannot write '" + path +
-                                   "': " + llvm::toString(std::move(error)));
-  return llvm::Error::success();
 }

@@ -16,6 +16,7 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Training/Passes.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
@@ -332,16 +333,12 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       return success();
     llvm::json::Object all{{"schema", 1},
                            {"functions", std::move(functionReports)}};
-    llvm::Error error =
-        llvm::writeToOutput(report, [&](raw_ostream &os) -> llvm::Error {
-          os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(all)));
-          return llvm::Error::success();
-        });
+    std::string json =
+        llvm::formatv("{0:2}\n", llvm::json::Value(std::move(all)));
+    llvm::Error error = writeFile(report, json);
     if (!error)
       return success();
-    return getOperation().emitError()
-           << "can't write the report to '" << report
-           << "': " << llvm::toString(std::move(error));
+    return getOperation().emitError() << llvm::toString(std::move(error));
   }
 
   LogicalResult conclude(const Equivalence &result, ArrayRef<Program> programs,

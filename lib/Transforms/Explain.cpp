@@ -7,6 +7,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tp/Analysis/CostModel.h"
 #include "tp/Plan/Lint.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/Error.h"
@@ -132,16 +133,12 @@ private:
       printTo(llvm::outs());
       return success();
     }
-    // Written aside and renamed: a reader never sees half of it.
-    llvm::Error error =
-        llvm::writeToOutput(file, [&](raw_ostream &os) -> llvm::Error {
-          printTo(os);
-          return llvm::Error::success();
-        });
+    llvm::Error error = writeFile(file, [&](raw_ostream &os) {
+      printTo(os);
+      return llvm::Error::success();
+    });
     if (error)
-      return getOperation().emitError()
-             << "can't write the explanation to '" << file
-             << "': " << llvm::toString(std::move(error));
+      return getOperation().emitError() << llvm::toString(std::move(error));
     return success();
   }
 };

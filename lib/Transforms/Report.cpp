@@ -11,6 +11,7 @@
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
@@ -115,15 +116,8 @@ struct Report : tp::impl::ReportBase<Report> {
       *text += json;
     if (file.empty())
       return;
-    // Written aside and renamed: a reader never sees half of it.
-    llvm::Error error =
-        llvm::writeToOutput(file, [&](raw_ostream &os) -> llvm::Error {
-          os << json;
-          return llvm::Error::success();
-        });
-    if (error) {
-      module.emitError() << "can't write the report to '" << file
-                         << "': " << llvm::toString(std::move(error));
+    if (llvm::Error error = writeFile(file, json)) {
+      module.emitError() << llvm::toString(std::move(error));
       signalPassFailure();
     }
   }

@@ -6,7 +6,7 @@ tp.mesh @mesh(dp = 2, tp = 2)
 
 // REMARK: [Passed] all_reduce | Category:tp-report | Function=main | BytesPerRank=320, FQN=net2, MeshDim=tp, Reason="plan.yaml:4:3: RowwiseParallel output_layouts Replicate"
 // REMARK-NOT: Passed
-// ERROR: error: can't write the report to '{{.*}}r.json'
+// ERROR: error: cannot write '{{.*}}r.json': No such file or directory
 
 // CHECK: "collectives":[{"bytes_by_rank":[320,320,320,320],"bytes_per_rank":320,"dtype":"f32","fqn":"net2","group_size":2,"id":0,"kind":"all_reduce","mesh_dim":"tp","reason":"plan.yaml:4:3: RowwiseParallel output_layouts Replicate","result_shape":[8,10],"shape":[8,10]}]
 // CHECK-SAME: "inputs":[{"bytes_per_rank":256,"dtype":"f32","local_shape":[8,8],"name":"x","placements":["Replicate","Shard(1)"],"shape":[8,16]}]

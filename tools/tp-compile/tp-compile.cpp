@@ -10,9 +10,9 @@
 #include "tp/Conversion/Artifact.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Conversion/Pipeline.h"
+#include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
@@ -66,18 +66,6 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
-/// Writes beside `path`, then renames: a failure leaves no output behind.
-static llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
-  if (path == "-") {
-    llvm::outs() << bytes;
-    return llvm::Error::success();
-  }
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << bytes;
-    return llvm::Error::success();
-  });
-}
-
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   setVersion("tp-compile");
@@ -106,6 +94,7 @@ int main(int argc, char **argv) {
     return 2;
   }
 
+  DistinctOutputs distinct;
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
   if (!file)
@@ -148,7 +137,8 @@ int main(int argc, char **argv) {
   if (llvm::Error error = compileToArtifact(*module, options, os))
     return fail(llvm::toString(std::move(error)));
   if (llvm::Error error = writeFile(outputPath, bytes))
-    return fail("can't write '" + outputPath +
-                "': " + llvm::toString(std::move(error)));
+    return fail(llvm::toString(std::move(error)));
+  if (llvm::Error error = closeStandardOutput())
+    return fail(llvm::toString(std::move(error)));
   return 0;
 }

@@ -4,8 +4,8 @@
 #include "../Version.h"
 #include "mlir/IR/AsmState.h"
 #include "tp/Import/TorchScript.h"
+#include "tp/Support/OutputFile.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 #include <cstdlib>
@@ -64,30 +64,25 @@ static int fail(llvm::Error error, int code) {
   return code;
 }
 
-/// Writes the IR to a temporary file beside `path`, which is then renamed.
-static llvm::Error writeModule(ModuleOp module, StringRef path) {
-  if (path == "-") {
-    module.print(llvm::outs());
-    return llvm::Error::success();
-  }
-  auto failed = [&](llvm::Error error) {
-    return llvm::createStringError("cannot write '" + path +
-                                   "': " + llvm::toString(std::move(error)));
-  };
-  auto file = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp");
-  if (!file)
-    return failed(file.takeError());
-  llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
-  module.print(os);
-  os.flush();
-  if (std::error_code code = os.error()) {
-    os.clear_error();
-    llvm::consumeError(file->discard());
-    return failed(llvm::errorCodeToError(code));
-  }
-  if (llvm::Error error = file->keep(path))
-    return failed(std::move(error));
-  return llvm::Error::success();
+/// Writes both files, or none.
+static llvm::Error writeModel(const tp::ImportedModel &model) {
+  tp::DistinctOutputs distinct;
+  auto ir = tp::OutputFile::create(outputPath);
+  if (!ir)
+    return ir.takeError();
+  ModuleOp module = *model.module;
+  module.print(ir->os());
+  if (weightsPath.empty())
+    return ir->commit();
+  auto weights = tp::OutputFile::create(weightsPath);
+  if (!weights)
+    return weights.takeError();
+  tp::writeSafetensors(weights->os(), model.weights);
+  if (llvm::Error error = ir->close())
+    return error;
+  if (llvm::Error error = weights->commit())
+    return error;
+  return ir->commit();
 }
 
 int main(int argc, char **argv) {
@@ -132,14 +127,7 @@ int main(int argc, char **argv) {
                                      evalMode, signatures);
   if (!model)
     return fail(model.takeError(), kBadInput);
-  // The weights first: what can fail in the middle comes before the rename.
-  if (!weightsPath.empty())
-    if (llvm::Error error = tp::writeSafetensors(weightsPath, model->weights))
-      return fail(std::move(error), kBadInput);
-  if (llvm::Error error = writeModule(*model->module, outputPath)) {
-    if (!weightsPath.empty())
-      llvm::sys::fs::remove(weightsPath);
+  if (llvm::Error error = writeModel(*model))
     return fail(std::move(error), kBadInput);
-  }
   return 0;
 }

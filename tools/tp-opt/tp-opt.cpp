@@ -6,14 +6,18 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Plan/Pattern.h"
+#include "tp/Support/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/StringSaver.h"
+#include "llvm/Support/WithColor.h"
 
 namespace cl = llvm::cl;
 
@@ -116,6 +120,39 @@ static void suggestPassOptions(int argc, char **argv,
   }
 }
 
+static int fail(llvm::StringRef message) {
+  llvm::WithColor::error(llvm::errs(), "tp-opt") << message << "\n";
+  return 1;
+}
+
+/// As MlirOptMain of paths does, but for the output: MLIR's is lost, and what
+/// the file held before, where a pass fails or the process is killed.
+static int run(llvm::StringRef input, llvm::StringRef output,
+               mlir::DialectRegistry &registry,
+               const mlir::MlirOptMainConfig &config) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file =
+      mlir::openInputFile(input, &message);
+  if (!file)
+    return fail(message);
+  mlir::tp::DistinctOutputs distinct;
+  bool isValid = true;
+  llvm::Error error =
+      mlir::tp::writeFile(output, [&](llvm::raw_ostream &os) -> llvm::Error {
+        isValid = mlir::succeeded(
+            mlir::MlirOptMain(os, std::move(file), registry, config));
+        return isValid ? llvm::Error::success()
+                       : llvm::createStringError("has been reported");
+      });
+  if (!isValid) {
+    llvm::consumeError(std::move(error));
+    return 1;
+  }
+  if (!error)
+    error = mlir::tp::closeStandardOutput();
+  return error ? fail(llvm::toString(std::move(error))) : 0;
+}
+
 int main(int argc, char **argv) {
   llvm::setBugReportMsg(
       "PLEASE submit a bug report to the tp-mlir project with "
@@ -184,6 +221,8 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
   std::string file = onlyPrints && !output.getNumOccurrences()
                          ? "/dev/null"
                          : output.getValue();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, input, file, registry));
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, input, file, registry));
+  return run(input, file, registry, config);
 }

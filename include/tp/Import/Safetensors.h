@@ -6,7 +6,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,11 +26,11 @@ struct WeightTensor {
   std::function<void(llvm::function_ref<void(llvm::ArrayRef<char>)>)> read;
 };
 
-/// Writes `tensors` to `path`: to a temporary file beside it, which is then
-/// renamed. The data starts at a multiple of 64 bytes and is ordered by
-/// descending element size, so that every tensor is aligned to its elements.
-llvm::Error writeSafetensors(llvm::StringRef path,
-                             llvm::ArrayRef<WeightTensor> tensors);
+/// Writes a file of `tensors` to `os`. The data starts at a multiple of 64
+/// bytes and is ordered by descending element size, so that every tensor is
+/// aligned to its elements.
+void writeSafetensors(llvm::raw_ostream &os,
+                      llvm::ArrayRef<WeightTensor> tensors);
 
 } // namespace mlir::tp
 

@@ -181,7 +181,7 @@ static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx,
     return error;
   std::string source = directory.getFile("kernels.ptx");
   std::string result = directory.getFile("kernels.cubin");
-  if (llvm::Error error = writeFile(source, ptx))
+  if (llvm::Error error = writeTemporary(source, ptx))
     return error;
   std::string option = "-arch=sm_" + std::to_string(architecture);
   if (llvm::Error error =

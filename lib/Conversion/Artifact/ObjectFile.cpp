@@ -143,7 +143,7 @@ std::string mlir::tp::TemporaryDirectory::getFile(const Twine &name) const {
   return (path + "/" + name).str();
 }
 
-Error mlir::tp::writeFile(StringRef path, StringRef bytes) {
+Error mlir::tp::writeTemporary(StringRef path, StringRef bytes) {
   std::error_code code;
   raw_fd_ostream os(path, code);
   os << bytes;
@@ -200,7 +200,7 @@ mlir::tp::linkSharedObject(ArrayRef<SmallString<0>> objects) {
   std::vector<std::string> objectPaths;
   for (const SmallString<0> &object : objects) {
     objectPaths.push_back(directory.getFile(Twine(objectPaths.size()) + ".o"));
-    if (Error error = writeFile(objectPaths.back(), object))
+    if (Error error = writeTemporary(objectPaths.back(), object))
       return error;
   }
 

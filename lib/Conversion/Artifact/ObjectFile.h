@@ -52,7 +52,7 @@ struct TemporaryDirectory {
   std::string getFile(const llvm::Twine &name) const;
 };
 
-llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes);
+llvm::Error writeTemporary(llvm::StringRef path, llvm::StringRef bytes);
 llvm::Expected<std::string> readFile(llvm::StringRef path);
 
 /// Runs a program by its path; the error has what it printed.
