@@ -299,9 +299,7 @@ std::string CheckpointDirectory::write(const Manifest &manifest,
         checkpoint.files.push_back(std::move(file));
     OutputFile file(checkpoint.path + "/" + manifestName);
     file.write(makeManifest(checkpoint));
-    file.sync();
     file.commit();
-    syncDirectory(checkpoint.path);
     if (fs::exists(finalPath))
       remove(finalPath);
     fs::rename(checkpoint.path, finalPath, error);

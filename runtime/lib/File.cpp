@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <string_view>
 #include <sys/mman.h>
@@ -15,9 +17,18 @@
 
 using namespace tprt;
 
-static Error systemError(const std::string &action, const std::string &path) {
+static Error systemError(const std::string &action, const std::string &path,
+                         int error = errno) {
   return inputError("cannot " + action + " '" + path +
-                    "': " + std::strerror(errno));
+                    "': " + std::strerror(error));
+}
+
+/// Zero, or why what was written might not survive a loss of power.
+static int sync(int descriptor) {
+  if (::fsync(descriptor) == 0)
+    return 0;
+  // Some file systems can't, and need not.
+  return errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
 std::string tprt::makeTemporaryName(const std::string &prefix) {
@@ -32,17 +43,19 @@ std::string tprt::makeTemporaryName(const std::string &prefix) {
 
 void tprt::syncDirectory(const std::string &path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 && errno == EACCES)
+    return; // one that may be written and not read
   if (descriptor < 0)
     throw systemError("open", path);
-  int result = ::fsync(descriptor);
+  int error = sync(descriptor);
   ::close(descriptor);
-  // Some file systems can't, and need not.
-  if (result != 0 && errno != EINVAL)
-    throw systemError("write", path);
+  if (error != 0)
+    throw systemError("write", path, error);
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A FIFO that nobody writes would block.
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0)
     throw systemError("open", path);
   struct stat status = {};
@@ -66,20 +79,56 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(data), size);
 }
 
-OutputFile::OutputFile(std::string path) : path(std::move(path)) {
+/// What a path leads to, as open(O_CREAT) follows it: the last one may not
+/// exist.
+static std::string resolveLinks(const std::string &path) {
+  namespace fs = std::filesystem;
+  fs::path target = path;
+  std::error_code error;
+  for (int depth = 0; depth < 40 && fs::is_symlink(target, error); ++depth) {
+    fs::path next = fs::read_symlink(target, error);
+    if (error)
+      break;
+    target = target.parent_path() / next; // an absolute `next` alone
+  }
+  return target.string();
+}
+
+static std::string getDirectory(const std::string &path) {
+  std::string directory = std::filesystem::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
+OutputFile::OutputFile(std::string path)
+    : path(std::move(path)), target(resolveLinks(this->path)) {
+  struct stat status = {};
+  bool exists = ::stat(target.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode))
+    throw systemError("write", this->path, EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    descriptor = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0)
+      throw systemError("write", this->path);
+    return;
+  }
   do { // unlike mkstemp, this leaves the mode to the umask
-    temporaryPath = makeTemporaryName(this->path + ".tmp-");
+    temporaryPath = makeTemporaryName(target + ".tmp-");
     descriptor = ::open(temporaryPath.c_str(),
                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor < 0 && errno == EEXIST);
-  if (descriptor < 0) {
-    temporaryPath.clear();
-    throw systemError("create", this->path);
+  int error = descriptor < 0 ? errno : 0;
+  if (error == 0 && exists &&
+      ::fchmod(descriptor, status.st_mode & 07777) != 0) {
+    error = errno;
+    ::close(descriptor);
+    ::unlink(temporaryPath.c_str());
   }
+  if (error != 0)
+    throw systemError("write", this->path, error);
 }
 
 OutputFile::OutputFile(OutputFile &&other) noexcept
-    : path(std::move(other.path)),
+    : path(std::move(other.path)), target(std::move(other.target)),
       temporaryPath(std::exchange(other.temporaryPath, {})),
       descriptor(std::exchange(other.descriptor, -1)) {}
 
@@ -90,10 +139,6 @@ OutputFile::~OutputFile() {
     ::unlink(temporaryPath.c_str());
 }
 
-void OutputFile::fail(const std::string &action) {
-  throw systemError(action, path);
-}
-
 void OutputFile::write(const void *data, size_t bytes) {
   const char *cursor = static_cast<const char *>(data);
   while (bytes > 0) {
@@ -101,25 +146,59 @@ void OutputFile::write(const void *data, size_t bytes) {
     if (written < 0) {
       if (errno == EINTR)
         continue;
-      fail("write");
+      throw systemError("write", path);
     }
     cursor += written;
     bytes -= written;
   }
 }
 
-void OutputFile::sync() {
-  if (::fsync(descriptor) != 0)
-    fail("write");
+void OutputFile::close() {
+  if (descriptor < 0)
+    return;
+  int error = temporaryPath.empty() ? 0 : sync(descriptor);
+  // Linux closes a descriptor also where that is interrupted.
+  if (::close(std::exchange(descriptor, -1)) != 0 && errno != EINTR &&
+      error == 0)
+    error = errno;
+  if (error != 0)
+    throw systemError("write", path, error);
 }
 
 void OutputFile::commit() {
-  int closed = ::close(std::exchange(descriptor, -1));
-  if (closed != 0)
-    fail("write");
-  if (::rename(temporaryPath.c_str(), path.c_str()) != 0)
-    fail("create");
+  close();
+  if (temporaryPath.empty())
+    return;
+  if (::rename(temporaryPath.c_str(), target.c_str()) != 0)
+    throw systemError("write", path);
   temporaryPath.clear();
+  syncDirectory(getDirectory(target));
+}
+
+void tprt::checkOutputs(std::span<const std::string> paths) {
+  std::map<std::string, std::string> known; // by what they lead to
+  for (const std::string &path : paths) {
+    std::string target = resolveLinks(path);
+    struct stat status = {};
+    bool exists = ::stat(target.c_str(), &status) == 0;
+    if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+      if (::access(target.c_str(), W_OK) != 0)
+        throw systemError("write", path);
+      continue; // opening a FIFO would wait for who reads it
+    }
+    { OutputFile probe(path); }
+    std::error_code error;
+    std::filesystem::path directory =
+        std::filesystem::canonical(getDirectory(target), error);
+    std::string whole =
+        (directory / std::filesystem::path(target).filename()).string();
+    auto [other, isNew] = known.emplace(whole, path);
+    if (!isNew)
+      throw inputError(
+          "'" + path + "' is the name of two outputs" +
+          (other->second == path ? "" : ", as '" + other->second + "'") +
+          "; give each its own");
+  }
 }
 
 std::string tprt::describeTorchFile(const std::string &path) {

@@ -50,14 +50,17 @@ static off_t findEnd(const std::string &path, int64_t step,
 MetricsFile::MetricsFile(std::string path, int64_t step)
     : path(std::move(path)) {
   off_t size = 0;
-  if (step > 0 && std::filesystem::exists(this->path))
+  if (step > 0 && std::filesystem::is_regular_file(this->path))
     size = findEnd(this->path, step, history);
   descriptor = ::open(this->path.c_str(),
                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)
     throw writeError(this->path);
-  if (::ftruncate(descriptor, size) != 0) {
+  bool isFile = std::filesystem::is_regular_file(this->path);
+  if (isFile && ::ftruncate(descriptor, size) != 0) {
+    int error = errno;
     ::close(descriptor);
+    errno = error;
     throw writeError(this->path);
   }
 }

@@ -132,7 +132,6 @@ public:
   }
   void write(std::string_view text) { write(text.data(), text.size()); }
   WrittenFile commit() {
-    file.sync();
     file.commit();
     return written;
   }
@@ -253,6 +252,5 @@ std::vector<WrittenFile> tprt::writeShardedSafetensors(
         writeSafetensors(directory, nameShard(stem, i, files.size()), files[i]);
   });
   written.push_back(writeIndex(directory, stem, files));
-  syncDirectory(directory);
   return written;
 }

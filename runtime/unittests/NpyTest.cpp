@@ -140,7 +140,7 @@ TEST(Npy, MissingFile) {
 TEST(Npy, UnwritablePathLeavesNothing) {
   Tensor tensor = makeTensor<int32_t>(Dtype::I32, {1}, {1});
   EXPECT_TRUE(contains(errorOf([&] { writeNpy("/nonexistent/a.npy", tensor); }),
-                       "cannot create '/nonexistent/a.npy'"));
+                       "cannot write '/nonexistent/a.npy'"));
 }
 
 TEST(Npy, UncommittedFileLeavesNothing) {

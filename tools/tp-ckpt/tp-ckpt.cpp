@@ -1,5 +1,6 @@
 //===- tp-ckpt.cpp - Look after checkpoints ------------------------------===//
 
+#include "../StandardStreams.h"
 #include "../Usage.h"
 #include "tprt/Checkpoint.h"
 #include "tprt/Report.h"
@@ -155,6 +156,7 @@ static ExitCode split(const Options &options) {
 }
 
 int main(int argc, char **argv) {
+  reserveStandardStreams();
   CLI::App app("Lists, verifies, merges and splits checkpoints of tp-run, and "
                "other models in safetensors files",
                "tp-ckpt");
@@ -213,7 +215,9 @@ int main(int argc, char **argv) {
 
   try {
     app.parse(argc, argv);
-    return command(options);
+    ExitCode code = command(options);
+    closeStandardOutput();
+    return code;
   } catch (const CLI::Success &information) { // --help, --version
     return app.exit(information);
   } catch (const CLI::ParseError &error) {

@@ -5,7 +5,6 @@
 #include "Random.h"
 
 #include "tprt/Checkpoint.h"
-#include "tprt/File.h"
 #include "tprt/Npy.h"
 
 #include <algorithm>
@@ -179,10 +178,19 @@ std::optional<Profile> makeProfile(const Options &options,
 }
 
 void writeTrace(const Options &options, const Manifest &manifest,
-                const Recording *recording) {
-  if (options.trace.empty())
-    return;
-  OutputFile file(options.trace);
-  file.write(makeTrace(manifest, *recording));
-  file.commit();
+                const Recording *recording, std::vector<OutputFile> &files) {
+  if (!options.trace.empty())
+    files.emplace_back(options.trace).write(makeTrace(manifest, *recording));
+}
+
+void addOutput(const std::string &path, std::vector<std::string> &paths) {
+  if (!path.empty())
+    paths.push_back(path);
+}
+
+void commit(std::vector<OutputFile> &files) {
+  for (OutputFile &file : files)
+    file.close();
+  for (OutputFile &file : files)
+    file.commit();
 }

@@ -5,6 +5,7 @@
 #define TP_RUN_COMMANDLINE_H
 
 #include "tprt/Compare.h"
+#include "tprt/File.h"
 #include "tprt/Job.h"
 #include "tprt/Profile.h"
 #include "tprt/Session.h"
@@ -97,9 +98,16 @@ std::optional<tprt::Profile> makeProfile(const Options &options,
                                          const tprt::Manifest &manifest,
                                          const tprt::Recording *recording);
 
-/// Writes the trace where --trace says so.
+/// Adds the trace to the files that are written, where --trace says so.
 void writeTrace(const Options &options, const tprt::Manifest &manifest,
-                const tprt::Recording *recording);
+                const tprt::Recording *recording,
+                std::vector<tprt::OutputFile> &files);
+
+/// Adds the path that an option gives, if it does.
+void addOutput(const std::string &path, std::vector<std::string> &paths);
+
+/// Gives the files their names: each is complete before the first appears.
+void commit(std::vector<tprt::OutputFile> &files);
 
 /// Calls `work` with what gives the session's parameters: at once, or at rank 0
 /// of the job, whose ranks all call this.

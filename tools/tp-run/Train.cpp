@@ -221,22 +221,23 @@ chooseCheckpoint(const TrainingArguments &arguments) {
   return chosen;
 }
 
-/// Fails where a file that training ends with can't be created.
-static void checkCanBeWritten(const std::string &path) {
-  if (path.empty())
-    return;
-  if (std::filesystem::is_directory(path))
-    throw inputError("cannot create '" + path + "': Is a directory");
-  OutputFile probe(path); // nothing is left of it
+/// Fails where a file that training ends with can't be written.
+static void checkTrainingOutputs(const Options &options) {
+  std::vector<std::string> paths;
+  addOutput(options.training.lossCurve, paths);
+  addOutput(options.training.metrics, paths);
+  addOutput(options.outputWeights, paths);
+  addOutput(options.trace, paths);
+  checkOutputs(paths);
 }
 
-static void drawCurve(const Options &options, const LossHistory &losses) {
+static void drawCurve(const Options &options, const LossHistory &losses,
+                      std::vector<OutputFile> &files) {
   if (options.training.lossCurve.empty() || losses.empty())
     return;
   std::string name = std::filesystem::path(options.program).stem().string();
-  OutputFile file(options.training.lossCurve);
-  file.write(drawLossCurve(losses, "Training loss of " + name));
-  file.commit();
+  files.emplace_back(options.training.lossCurve)
+      .write(drawLossCurve(losses, "Training loss of " + name));
 }
 
 static void printSummary(const TrainingResult &result, int64_t start,
@@ -316,10 +317,8 @@ static ExitCode trainRank(const Options &options,
   const Manifest &manifest = artifact->getManifest();
   const bool isFirst = !job || job->rank == 0; // who reports and writes
   checkTrainingProgram(manifest);
-  if (isFirst) {
-    checkCanBeWritten(arguments.lossCurve);
-    checkCanBeWritten(options.outputWeights);
-  }
+  if (isFirst)
+    checkTrainingOutputs(options);
   Dataset data = openData(arguments, manifest);
 
   TrainingOptions trainingOptions;
@@ -376,6 +375,7 @@ static ExitCode trainRank(const Options &options,
   StepReport last;
   double seconds = 0;
   TrainingResult result;
+  std::vector<OutputFile> files;
   {
     std::optional<Progress> progress;
     if (isFirst)
@@ -397,7 +397,8 @@ static ExitCode trainRank(const Options &options,
     try {
       result = tprt::train(session, data, start, position, trainingOptions);
     } catch (const Error &) {
-      drawCurve(options, losses);
+      drawCurve(options, losses, files);
+      commit(files);
       throw;
     }
   }
@@ -406,8 +407,9 @@ static ExitCode trainRank(const Options &options,
       writeProgramWeights(options, session, connection);
     return result.wasStopped ? Interrupted : Success;
   }
-  drawCurve(options, losses);
-  writeTrace(options, manifest, trainingOptions.recording);
+  drawCurve(options, losses, files);
+  writeTrace(options, manifest, trainingOptions.recording, files);
+  commit(files);
   if (std::optional<Profile> profile =
           makeProfile(options, manifest, trainingOptions.recording))
     std::cout << profile->toTable();

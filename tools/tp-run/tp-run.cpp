@@ -1,5 +1,6 @@
 //===- tp-run.cpp - Run a compiled program on its ranks ------------------===//
 
+#include "../StandardStreams.h"
 #include "../Usage.h"
 #include "Cache.h"
 #include "CommandLine.h"
@@ -109,20 +110,33 @@ static bool compareOutput(const std::string &name, const Tensor &got,
   return false;
 }
 
-/// Writes every rank's own blocks of the outputs as DIRECTORY/NAME.RANK.npy.
-static void writeBlocks(const std::string &directory,
-                        const std::vector<TensorMap> &blocks,
-                        std::vector<OutputFile> &files) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error)
-    throw inputError("cannot create directory '" + directory +
-                     "': " + error.message());
-  for (size_t rank = 0; rank < blocks.size(); ++rank)
-    for (const auto &[name, tensor] : blocks[rank])
-      writeNpy(files.emplace_back(directory + "/" + name + "." +
-                                  std::to_string(rank) + ".npy"),
-               tensor);
+static std::string nameBlock(const std::string &directory,
+                             const std::string &output, int64_t rank) {
+  return directory + "/" + output + "." + std::to_string(rank) + ".npy";
+}
+
+/// Fails where an output can't be written, before the run that makes it.
+static void
+checkRunOutputs(const Options &options, const Manifest &manifest,
+                const std::map<std::string, std::string> &outputPaths) {
+  std::vector<std::string> paths;
+  for (const auto &[name, path] : outputPaths)
+    paths.push_back(path);
+  if (options.json != "-")
+    addOutput(options.json, paths);
+  addOutput(options.trace, paths);
+  addOutput(options.outputWeights, paths);
+  if (!options.blocks.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.blocks, error);
+    if (error)
+      throw inputError("cannot create directory '" + options.blocks +
+                       "': " + error.message());
+    for (const TensorInfo &output : manifest.outputs)
+      for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
+        paths.push_back(nameBlock(options.blocks, output.name, rank));
+  }
+  checkOutputs(paths);
 }
 
 static ExitCode run(const Options &options) {
@@ -142,6 +156,9 @@ static ExitCode run(const Options &options) {
       throw inputError("--blocks: output '" + name +
                        "' can't be the name of a file");
 
+  std::optional<Job> job = findJob(options, manifest);
+  if (!job || job->rank == 0) // who writes
+    checkRunOutputs(options, manifest, outputPaths);
   TensorMap expected = readTensors(expectedPaths);
   TensorMap inputs = readTensors(inputPaths);
   if (options.random)
@@ -152,7 +169,6 @@ static ExitCode run(const Options &options) {
   if (!problems.empty())
     throw inputError(problems);
   TensorMap weights = readProgramWeights(options, manifest);
-  std::optional<Job> job = findJob(options, manifest);
   std::optional<Connection> connection;
   if (job)
     connection.emplace(*job, getTimeout(options));
@@ -185,7 +201,10 @@ static ExitCode run(const Options &options) {
   for (const auto &[name, path] : outputPaths)
     writeNpy(files.emplace_back(path), result.outputs.at(name));
   if (!options.blocks.empty())
-    writeBlocks(options.blocks, result.blocks, files);
+    for (size_t rank = 0; rank < result.blocks.size(); ++rank)
+      for (const auto &[name, block] : result.blocks[rank])
+        writeNpy(files.emplace_back(nameBlock(options.blocks, name, rank)),
+                 block);
   if (!options.json.empty()) {
     std::string report =
         makeRunReport(options.program, session, result, options.run,
@@ -195,9 +214,8 @@ static ExitCode run(const Options &options) {
     else
       files.emplace_back(options.json).write(report);
   }
-  for (OutputFile &file : files)
-    file.commit();
-  writeTrace(options, manifest, runOptions.recording);
+  writeTrace(options, manifest, runOptions.recording, files);
+  commit(files);
   writeProgramWeights(options, session, connection ? &*connection : nullptr);
   if (options.json.empty() && options.run.repeat > 1)
     std::cout << describe(summarize(result.seconds));
@@ -366,6 +384,7 @@ static void declareOptions(CLI::App &app, Options &options) {
 }
 
 int main(int argc, char **argv) {
+  reserveStandardStreams();
   CLI::App app("Runs a compiled tensor-parallel program, one thread per rank",
                "tp-run");
   Options options;
@@ -393,11 +412,12 @@ int main(int argc, char **argv) {
     if (options.processes > 0)
       if (std::optional<int> exitCode = startProcesses(options.processes))
         return *exitCode;
-    if (!options.calibration.empty())
-      return calibrateMachine(options);
-    if (options.describeOnly)
-      return describeProgram(options);
-    return options.training.steps > 0 ? train(options) : run(options);
+    ExitCode code = !options.calibration.empty() ? calibrateMachine(options)
+                    : options.describeOnly       ? describeProgram(options)
+                    : options.training.steps > 0 ? train(options)
+                                                 : run(options);
+    closeStandardOutput();
+    return code;
   } catch (const UsageError &error) {
     report("error", error.what());
     return WrongUsage;

@@ -35,30 +35,41 @@ private:
   size_t size;
 };
 
-/// An output file that appears under its name only when commit() is called;
-/// until then, and when it is destroyed without, nothing is left at `path`.
+/// A file that is written. What it is about depends on what `path` names:
+/// - nothing, or a regular file: it is written aside, in the same directory,
+///   and takes its name in commit(), after it is on the disk. Until then, and
+///   when it is destroyed without, `path` stays as it was. A symbolic link
+///   remains one, and the permissions of a file that is replaced are kept.
+/// - a FIFO or a device: it is written at once.
+/// Errors are input errors that name the path and say why.
 class TPRT_API OutputFile {
 public:
+  /// Throws where no file can be written there, a directory for instance.
   explicit OutputFile(std::string path);
   ~OutputFile();
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
 
-  /// Appends; throws an input error naming the path when the disk doesn't take
-  /// it.
+  /// Appends.
   void write(const void *data, size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  /// Waits until what was written would survive a loss of power.
-  void sync();
+  /// Ends the writing: everything would survive a loss of power. Of several
+  /// files that belong together all are closed before the first is committed.
+  void close();
+  /// Closes the file where that wasn't done, and gives it its name.
   void commit();
 
 private:
-  [[noreturn]] void fail(const std::string &action);
-
   std::string path;
-  std::string temporaryPath;
+  std::string target; ///< `path`, or what a link of that name leads to
+  std::string temporaryPath; ///< empty: there is nothing to rename
   int descriptor = -1;
 };
+
+/// Throws an input error unless each of `paths` can be written, and no two of
+/// them are one file: what was written first would be lost. Leaves nothing.
+/// To be called before the work whose results they take.
+TPRT_API void checkOutputs(std::span<const std::string> paths);
 
 /// Waits until the names in a directory would survive a loss of power.
 TPRT_API void syncDirectory(const std::string &path);

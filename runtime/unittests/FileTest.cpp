@@ -1,0 +1,116 @@
+//===- FileTest.cpp - Nothing that was written is lost --------------------===//
+
+#include "TestUtils.h"
+#include "tprt/File.h"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <future>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+void write(const std::string &path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+mode_t getMode(const std::string &path) {
+  struct stat status = {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode : 0;
+}
+
+TEST(File, ReplacesInCommit) {
+  TemporaryDirectory directory;
+  std::string path = directory / "f";
+  write(path, "old");
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  {
+    OutputFile file(path);
+    file.write("lost");
+    file.close();
+  }
+  EXPECT_EQ(readFile(path), "old");
+  write(path, "new");
+  EXPECT_EQ(readFile(path), "new");
+  EXPECT_EQ(getMode(path) & 07777, 0640u);
+  EXPECT_EQ(directory.countFiles(), 1u);
+}
+
+TEST(File, FollowsLinks) {
+  TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "sub");
+  write(directory / "sub/f", "old");
+  std::filesystem::create_symlink("sub/f", directory / "link");
+  std::filesystem::create_symlink("sub/g", directory / "dangling");
+  write(directory / "link", "new");
+  write(directory / "dangling", "new");
+  EXPECT_EQ(readFile(directory / "sub/f"), "new");
+  EXPECT_EQ(readFile(directory / "sub/g"), "new");
+  EXPECT_TRUE(S_ISLNK(getMode(directory / "link")));
+  EXPECT_TRUE(S_ISLNK(getMode(directory / "dangling")));
+}
+
+TEST(File, WritesThroughToWhatIsNoFile) {
+  TemporaryDirectory directory;
+  std::string fifo = directory / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  auto reader = std::async(std::launch::async, [&] { return readFile(fifo); });
+  write(fifo, "text");
+  EXPECT_EQ(reader.get(), "text");
+  EXPECT_TRUE(S_ISFIFO(getMode(fifo)));
+  EXPECT_EQ(directory.countFiles(), 1u);
+  write("/dev/null", "text");
+  EXPECT_TRUE(S_ISCHR(getMode("/dev/null")));
+  EXPECT_TRUE(
+      contains(errorOf([] { write("/dev/full", "text"); }),
+               "cannot write '/dev/full': No space left on device"));
+}
+
+TEST(File, SaysWhyNothingCanBeWritten) {
+  TemporaryDirectory directory;
+  std::string folder = directory / "";
+  EXPECT_TRUE(contains(errorOf([&] { OutputFile file(folder); }),
+                       "cannot write '" + folder + "': Is a directory"));
+  std::string path = directory / "gone/f";
+  EXPECT_TRUE(
+      contains(errorOf([&] { OutputFile file(path); }),
+               "cannot write '" + path + "': No such file or directory"));
+}
+
+TEST(File, ChecksOutputs) {
+  TemporaryDirectory directory;
+  std::filesystem::create_symlink("f", directory / "link");
+  std::filesystem::create_directory(directory / "sub");
+  auto check = [&](const std::string &one, const std::string &other) {
+    std::string paths[] = {one, other};
+    return errorOf([&] { checkOutputs(paths); });
+  };
+  std::string f = directory / "f", g = directory / "g";
+  EXPECT_NO_THROW(checkOutputs(std::vector{f, g}));
+  EXPECT_NO_THROW(checkOutputs(std::vector<std::string>(2, "/dev/null")));
+  EXPECT_EQ(check(f, f), "'" + f + "' is the name of two outputs; give each "
+                                   "its own");
+  for (std::string same : {directory / "link", directory / "./f",
+                           directory / "sub/../f"})
+    EXPECT_EQ(check(f, same), "'" + same + "' is the name of two outputs, as '" +
+                                  f + "'; give each its own");
+  EXPECT_TRUE(contains(check(f, directory / "gone/f"), "cannot write"));
+  EXPECT_EQ(directory.countFiles(), 2u); // those above
+}
+
+TEST(File, FifosAreNoInputs) {
+  TemporaryDirectory directory;
+  std::string fifo = directory / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_TRUE(contains(errorOf([&] { MappedFile::open(fifo); }),
+                       "is not a regular file"));
+}
+
+} // namespace

@@ -1,0 +1,37 @@
+//===- StandardStreams.h - What a tool prints isn't lost ---------*- C++
+//-*-===//
+
+#ifndef TP_TOOLS_STANDARDSTREAMS_H
+#define TP_TOOLS_STANDARDSTREAMS_H
+
+#include "tprt/Error.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <iostream>
+
+/// For the begin of main(). A standard stream that the caller has closed stays
+/// unusable: a file that is opened would take its number, and what is printed.
+/// A reader that has left is an error of the write, not the end of the process.
+inline void reserveStandardStreams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (::fcntl(descriptor, F_GETFD) < 0)
+      ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+/// Throws an input error when something that was printed is lost.
+inline void closeStandardOutput() {
+  errno = 0;
+  std::cout.flush();
+  bool isLost = std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout;
+  if (isLost)
+    throw tprt::inputError(std::string("cannot write to standard output") +
+                           (errno ? std::string(": ") + std::strerror(errno)
+                                  : std::string()));
+}
+
+#endif // TP_TOOLS_STANDARDSTREAMS_H
