@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <iostream>
@@ -32,6 +33,19 @@ inline void closeStandardOutput() {
     throw tprt::inputError(std::string("cannot write to standard output") +
                            (errno ? std::string(": ") + std::strerror(errno)
                                   : std::string()));
+}
+
+/// Ends the process, whose files are written, without the destructors of its
+/// libraries: that of OpenBLAS waits for its threads, and one of these that has
+/// found no memory when it was started never ends.
+[[noreturn]] inline void leave(int exitCode) {
+  std::fflush(stdout);
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  std::exit(exitCode); // leaks are found there
+#endif
+#endif
+  std::_Exit(exitCode);
 }
 
 #endif // TP_TOOLS_STANDARDSTREAMS_H

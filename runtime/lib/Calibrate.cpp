@@ -17,11 +17,16 @@
 #include "tprt/Tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <chrono>
 #include <cstring>
+#include <exception>
+#include <functional>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 
@@ -39,6 +44,41 @@ static double getMedian(std::vector<double> values) {
   return *middle;
 }
 
+/// Calls work(i) for 0 <= i < count, each in a thread of its own. None begins
+/// before all are there: where the system has no more, this throws.
+static void runTogether(int64_t count,
+                        const std::function<void(int64_t)> &work) {
+  enum : int { waiting, begun, cancelled };
+  std::atomic<int> state{waiting};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  std::vector<std::thread> threads;
+  try {
+    for (int64_t i = 0; i < count; ++i)
+      threads.emplace_back([&, i] {
+        state.wait(waiting);
+        if (state == cancelled)
+          return;
+        try {
+          work(i);
+        } catch (...) {
+          std::lock_guard<std::mutex> lock(mutex);
+          if (!failure)
+            failure = std::current_exception();
+        }
+      });
+    state = begun;
+  } catch (...) {
+    failure = std::current_exception();
+    state = cancelled;
+  }
+  state.notify_all();
+  for (std::thread &thread : threads)
+    thread.join();
+  if (failure)
+    std::rethrow_exception(failure);
+}
+
 /// Seconds of one call of what `make()` returns, while as many threads do the
 /// same. They start each round together, so that none has the machine for
 /// itself, and the round takes as long as the slowest.
@@ -49,28 +89,30 @@ static double measure(int64_t numThreads, double seconds, Make make) {
   std::vector<double> perCall(numThreads);
   std::vector<double> rounds;
   int64_t numCalls = 1;
-  std::vector<std::thread> threads;
-  for (int64_t thread = 0; thread < numThreads; ++thread)
-    threads.emplace_back([&, thread] {
-      auto work = make();
-      for (int64_t round = -1; round < numRounds; ++round) {
-        meeting.arrive_and_wait();
-        Clock::time_point start = Clock::now();
-        for (int64_t call = 0; call < numCalls; ++call)
-          work();
-        perCall[thread] = getSeconds(start) / numCalls;
-        meeting.arrive_and_wait();
-        if (thread > 0)
-          continue;
-        double slowest = *std::max_element(perCall.begin(), perCall.end());
-        if (round >= 0) // the first one touches the memory
-          rounds.push_back(slowest);
-        numCalls =
-            std::clamp<int64_t>(seconds / numRounds / slowest, 1, 1 << 24);
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  runTogether(numThreads, [&](int64_t thread) {
+    std::optional<decltype(make())> work;
+    try {
+      work.emplace(make());
+    } catch (...) {
+      meeting.arrive_and_drop();
+      throw;
+    }
+    for (int64_t round = -1; round < numRounds; ++round) {
+      meeting.arrive_and_wait();
+      Clock::time_point start = Clock::now();
+      for (int64_t call = 0; call < numCalls; ++call)
+        (*work)();
+      perCall[thread] = getSeconds(start) / numCalls;
+      meeting.arrive_and_wait();
+      if (thread > 0)
+        continue;
+      double slowest = *std::max_element(perCall.begin(), perCall.end());
+      if (round >= 0) // the first one touches the memory
+        rounds.push_back(slowest);
+      numCalls =
+          std::clamp<int64_t>(seconds / numRounds / slowest, 1, 1 << 24);
+    }
+  });
   return getMedian(rounds);
 }
 
@@ -216,9 +258,9 @@ static std::vector<Sample> measureCollectives(const Manifest &manifest,
                                               double seconds) {
   std::vector<Sample> samples(manifest.collectives.size());
   auto communicators = makeLocalCommunicators(manifest, {});
-  std::vector<std::thread> threads;
-  for (auto &communicator : communicators)
-    threads.emplace_back([&] {
+  runTogether(communicators.size(), [&](int64_t i) {
+    const std::unique_ptr<Communicator> &communicator = communicators[i];
+    try {
       for (size_t id = 0; id < samples.size(); ++id) {
         const Collective &collective = manifest.collectives[id];
         int64_t bytes = numElements(collective.operandShapes[0]) +
@@ -248,9 +290,11 @@ static std::vector<Sample> measureCollectives(const Manifest &manifest,
           samples[id].seconds = getMedian(runs);
       }
       communicator->finish();
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+    } catch (const std::exception &error) {
+      communicator->abort(error.what()); // the others wait for this one
+      throw;
+    }
+  });
   return samples;
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -53,8 +54,12 @@ public:
 
   /// Serves `job` together with at most `numHelpers` others.
   void run(Job &job, int64_t numHelpers) {
-    while (static_cast<int64_t>(threads.size()) < numHelpers)
-      threads.emplace_back([this] { loop(); });
+    while (static_cast<int64_t>(threads.size()) < numHelpers && mayGrow)
+      try {
+        threads.emplace_back([this] { loop(); });
+      } catch (const std::system_error &) {
+        mayGrow = false; // those that there are do the work
+      }
     current = &job;
     places = numHelpers * onePlace;
     announce();
@@ -120,6 +125,7 @@ private:
   std::atomic<uint32_t> round{0}; ///< counts jobs
   std::atomic<bool> isOver{false};
   bool isBusy = false;
+  bool mayGrow = true; ///< the system has had threads for us so far
 };
 
 } // namespace

@@ -4,6 +4,9 @@
 
 #include "Cores.h"
 
+#include <optional>
+#include <system_error>
+
 using namespace tprt;
 
 Team::Team(const Manifest &manifest, const SessionOptions &options,
@@ -18,11 +21,21 @@ Team::Team(const Manifest &manifest, const SessionOptions &options,
     std::vector<int> cores;
     if (options.pinRanks)
       cores = chooseCores(getUsableCores(), i, communicators.size());
-    threads.emplace_back([this, i, cores] { serve(*communicators[i], cores); });
+    try {
+      threads.emplace_back(
+          [this, i, cores] { serve(*communicators[i], cores); });
+    } catch (const std::system_error &error) {
+      stop();
+      throw executionError("cannot start a thread for rank " +
+                           std::to_string(ranks[i]) + ": " +
+                           error.code().message());
+    }
   }
 }
 
-Team::~Team() {
+Team::~Team() { stop(); }
+
+void Team::stop() {
   {
     std::lock_guard<std::mutex> lock(mutex);
     isOver = true;
@@ -46,9 +59,16 @@ void Team::run(const Work &work) {
 
 /// A rank's thread.
 void Team::serve(Communicator &communicator, const std::vector<int> &cores) {
-  pinThread(cores);
-  tprt_rank rank(manifest, communicator,
+  std::optional<tprt_rank> rank;
+  std::string problem;
+  try {
+    pinThread(cores);
+    rank.emplace(manifest, communicator,
                  device.getStream(communicator.getRank()));
+  } catch (const std::exception &error) {
+    problem = "rank " + std::to_string(communicator.getRank()) +
+              " can't begin: " + error.what();
+  }
   for (int64_t run = 1;; ++run) {
     const Work *work;
     {
@@ -58,7 +78,12 @@ void Team::serve(Communicator &communicator, const std::vector<int> &cores) {
         break;
       work = current;
     }
-    call(rank, *work);
+    if (rank) {
+      call(*rank, *work);
+    } else {
+      noteFailure(problem);
+      communicator.abort(problem);
+    }
     std::lock_guard<std::mutex> lock(mutex);
     if (--numBusy == 0)
       changed.notify_all();

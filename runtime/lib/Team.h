@@ -37,6 +37,7 @@ public:
   }
 
 private:
+  void stop();
   void serve(Communicator &communicator, const std::vector<int> &cores);
   void call(tprt_rank &rank, const Work &work);
   void noteFailure(const std::string &message);

@@ -155,8 +155,7 @@ static ExitCode split(const Options &options) {
   return Success;
 }
 
-int main(int argc, char **argv) {
-  reserveStandardStreams();
+static int runTool(int argc, char **argv) {
   CLI::App app("Lists, verifies, merges and splits checkpoints of tp-run, and "
                "other models in safetensors files",
                "tp-ckpt");
@@ -231,4 +230,9 @@ int main(int argc, char **argv) {
     std::cerr << "tp-ckpt: error: " << error.what() << "\n";
     return Failed;
   }
+}
+
+int main(int argc, char **argv) {
+  reserveStandardStreams();
+  leave(runTool(argc, argv));
 }

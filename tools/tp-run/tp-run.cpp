@@ -383,8 +383,7 @@ static void declareOptions(CLI::App &app, Options &options) {
   declareTrainingOptions(app, options.training);
 }
 
-int main(int argc, char **argv) {
-  reserveStandardStreams();
+static int runTool(int argc, char **argv) {
   CLI::App app("Runs a compiled tensor-parallel program, one thread per rank",
                "tp-run");
   Options options;
@@ -428,4 +427,9 @@ int main(int argc, char **argv) {
     report("error", error.what());
     return RunFailed;
   }
+}
+
+int main(int argc, char **argv) {
+  reserveStandardStreams();
+  leave(runTool(argc, argv));
 }
