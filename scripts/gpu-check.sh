@@ -48,7 +48,7 @@ tool=$(find tools/tp-run -name '*.cpp')
 compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_REDUCE_PTX='\"$lib/Cuda/Reduce.ptx\"' -DTPRT_ATTENTIONGRADIENT_PTX='\"$lib/Cuda/AttentionGradient.ptx\"' -DTPRT_ATTENTION_PTX='\"$lib/Cuda/Attention.ptx\"'" $sources
 $cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
 compile "$flags" $tool
-$cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"
+$cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"
 program=device.tpx
 devices=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
 if [ $fake = 1 ]; then

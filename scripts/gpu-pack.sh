@@ -29,16 +29,18 @@ mkdir -p "$pack/cases" "$pack/blocks" "$pack/third_party/include" "$pack/third_p
 # Sources, and what they include and link that a bare machine may lack.
 cp -r runtime "$pack/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
-cp -r tools/tp-run tools/Usage.h "$pack/tools/"
+cp -r tools/tp-run tools/StandardStreams.h tools/Usage.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"
 cp benchmarks/llama_block.py "$pack/benchmarks/"
 cp -rL /usr/include/nlohmann /usr/include/CLI "$pack/third_party/include/"
 cp -L /usr/include/zlib.h /usr/include/zconf.h "$pack/third_party/include/" 2>/dev/null ||
   cp -L "$(find /usr/include -name zlib.h | head -1)" "$(find /usr/include -name zconf.h | head -1)" "$pack/third_party/include/"
+mkdir -p "$pack/third_party/include/nettle"
+cp -L /usr/include/nettle/sha2.h /usr/include/nettle/nettle-types.h "$pack/third_party/include/nettle/"
 for header in cblas.h openblas_config.h; do
   cp -L "$(find /usr/include -name $header | head -1)" "$pack/third_party/include/"
 done
-ldd "$bin/../lib/libtprt.so" | awk '/openblas|gfortran|quadmath|libz\./ { print $1, $3 }' |
+ldd "$bin/tp-run" | awk '/openblas|gfortran|quadmath|libz\.|nettle/ { print $1, $3 }' |
   while read -r name path; do cp -L "$path" "$pack/third_party/lib/$name"; done
 
 # compile IR FOLDER: for devices, and for the fake one.

@@ -2,12 +2,14 @@
 
 #include "tprt/Artifact.h"
 
+#include "Json.h"
 #include "Target.h"
 #include "tprt/File.h"
 
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fstream>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -38,6 +40,9 @@ static uint32_t checksum(std::string_view bytes, uint32_t crc = 0) {
 }
 
 bool tprt::isArtifact(const std::string &path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return false; // a FIFO would wait for who writes it
   std::ifstream file(path, std::ios::binary);
   char bytes[magic.size()] = {};
   return file.read(bytes, sizeof(bytes)) &&
@@ -92,11 +97,6 @@ std::string tprt::makeContainer(std::string_view manifest,
   return bytes.append(sharedObject);
 }
 
-static std::string_view asText(const MappedFile &file) {
-  return {reinterpret_cast<const char *>(file.getBytes().data()),
-          file.getBytes().size()};
-}
-
 /// Parses with the path in front of what goes wrong.
 static Manifest parseManifest(std::string_view text, const std::string &path) {
   try {
@@ -108,7 +108,8 @@ static Manifest parseManifest(std::string_view text, const std::string &path) {
 
 Manifest tprt::readManifest(const std::string &path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  return parseManifest(checkContainer(asText(*file), path).manifest, path);
+  std::string_view bytes = asText(file->getBytes());
+  return parseManifest(checkContainer(bytes, path).manifest, path);
 }
 
 /// Makes the runtime's C ABI visible to artifacts even when libtprt itself was
@@ -140,44 +141,51 @@ static int writeToMemory(std::string_view bytes) {
 }
 
 std::shared_ptr<const Artifact> Artifact::load(const std::string &path) {
-  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  ArtifactParts parts = checkContainer(asText(*file), path);
   std::shared_ptr<Artifact> artifact(new Artifact);
+  artifact->file = MappedFile::open(path);
+  ArtifactParts parts =
+      checkContainer(asText(artifact->file->getBytes()), path);
   artifact->path = path;
   artifact->manifest = parseManifest(parts.manifest, path);
-  std::string entry;
+  artifact->sharedObject = parts.sharedObject;
   try {
-    entry = chooseEntry(artifact->manifest);
+    artifact->entryName = chooseEntry(artifact->manifest);
   } catch (const Error &error) {
     throw inputError("'" + path + "': " + error.what());
   }
+  return artifact;
+}
 
+void Artifact::loadCode() const {
+  std::call_once(isOpen, [this] { const_cast<Artifact *>(this)->open(); });
+}
+
+void Artifact::open() {
   promoteRuntimeSymbols();
   // The descriptor stays open with the handle: the dynamic linker knows objects
   // by name, and a second artifact under the same descriptor would be taken for
   // the first.
-  artifact->descriptor = writeToMemory(parts.sharedObject);
-  if (artifact->descriptor < 0)
+  descriptor = writeToMemory(sharedObject);
+  if (descriptor < 0)
     throw inputError("'" + path + "': cannot hold its code in memory: " +
                      std::strerror(errno));
-  std::string name = "/proc/self/fd/" + std::to_string(artifact->descriptor);
-  artifact->handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!artifact->handle)
+  std::string name = "/proc/self/fd/" + std::to_string(descriptor);
+  handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
     throw inputError("'" + path + "': cannot load its code: " + ::dlerror());
-  artifact->entry =
-      reinterpret_cast<tpx_main_fn>(::dlsym(artifact->handle, entry.c_str()));
-  if (!artifact->entry)
-    throw inputError("'" + path + "': its code has no function '" + entry +
+  entry =
+      reinterpret_cast<tpx_main_fn>(::dlsym(handle, entryName.c_str()));
+  if (!entry)
+    throw inputError("'" + path + "': its code has no function '" + entryName +
                      "'");
-  if (!artifact->manifest.isForCuda)
-    return artifact;
-  artifact->deviceCode = static_cast<const tprt_device_code *>(
-      ::dlsym(artifact->handle, "tprt_device_code"));
-  if (!artifact->deviceCode)
+  if (!manifest.isForCuda)
+    return;
+  deviceCode = static_cast<const tprt_device_code *>(
+      ::dlsym(handle, "tprt_device_code"));
+  if (!deviceCode)
     throw inputError("'" + path +
                      "': its manifest says that it is for CUDA devices, but "
                      "its code has no 'tprt_device_code'");
-  return artifact;
 }
 
 Artifact::~Artifact() {

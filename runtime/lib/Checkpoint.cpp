@@ -2,16 +2,17 @@
 
 #include "tprt/Checkpoint.h"
 
+#include "Json.h"
 #include "Parallel.h"
 #include "tprt/File.h"
 #include "tprt/Report.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <sys/file.h>
@@ -69,8 +70,8 @@ static std::string makeManifest(const Checkpoint &checkpoint) {
   return manifest.dump(2) + "\n";
 }
 
-/// Of JSON that has parsed; throws a json::exception where a member is missing
-/// or of another type.
+/// Of JSON that has parsed; throws where a member is missing or of another
+/// type.
 static Checkpoint parseManifest(const json &manifest) {
   Checkpoint checkpoint;
   checkpoint.producer = manifest.at("producer").get<std::string>();
@@ -86,10 +87,19 @@ static Checkpoint parseManifest(const json &manifest) {
     checkpoint.axes.push_back(
         {axis.at("name").get<std::string>(), axis.at("size").get<int64_t>()});
   for (const json &file : manifest.at("files")) {
+    std::string name = file.at("name").get<std::string>();
+    if (name.empty() || fs::path(name).filename() != name || name == "." ||
+        name == "..")
+      throw inputError("'" + name + "' is no file of the checkpoint");
     std::string crc = file.at("crc32").get<std::string>();
+    uint32_t value = 0;
+    auto [end, error] =
+        std::from_chars(crc.data(), crc.data() + crc.size(), value, 16);
+    if (error != std::errc() || end != crc.data() + crc.size())
+      throw inputError("found '" + crc + "' as the crc32 of '" + name +
+                       "', expected a hexadecimal number of 32 bits");
     checkpoint.files.push_back(
-        {file.at("name").get<std::string>(), file.at("bytes").get<int64_t>(),
-         static_cast<uint32_t>(std::stoul(crc, nullptr, 16))});
+        {std::move(name), file.at("bytes").get<int64_t>(), value});
   }
   return checkpoint;
 }
@@ -100,19 +110,15 @@ Checkpoint tprt::readCheckpoint(const std::string &path) {
     throw inputError("'" + path + "' is not a checkpoint: it has no " +
                      manifestName);
   std::shared_ptr<const MappedFile> file = MappedFile::open(manifestPath);
-  const char *text = reinterpret_cast<const char *>(file->getBytes().data());
   Checkpoint checkpoint;
   try {
-    json manifest = json::parse(text, text + file->getBytes().size());
+    json manifest = parseJson(asText(file->getBytes()));
     int64_t found = manifest.at("schema").get<int64_t>();
     if (found != schema)
-      throw inputError("'" + manifestPath + "': schema " +
-                       std::to_string(found) + ", expected " +
+      throw inputError("schema " + std::to_string(found) + ", expected " +
                        std::to_string(schema));
     checkpoint = parseManifest(manifest);
-  } catch (const Error &) {
-    throw;
-  } catch (const std::exception &error) { // of JSON, or of a number's text
+  } catch (const std::exception &error) {
     throw inputError("'" + manifestPath + "' is damaged: " + error.what());
   }
   if (checkpoint.step < 0 || checkpoint.data.position < 0)

@@ -2,7 +2,9 @@
 
 #include "tprt/File.h"
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -53,6 +55,76 @@ void tprt::syncDirectory(const std::string &path) {
     throw systemError("write", path, error);
 }
 
+namespace {
+/// A place for a mapped file, as a signal handler can look for it: a list that
+/// only grows, of places that are used again.
+struct Mapping {
+  std::atomic<const MappedFile *> file{nullptr};
+  Mapping *next = nullptr;
+};
+} // namespace
+
+static std::atomic<Mapping *> mappings{nullptr};
+
+static void noteMapping(const MappedFile &file) {
+  for (Mapping *place = mappings; place; place = place->next) {
+    const MappedFile *nobody = nullptr;
+    if (place->file.compare_exchange_strong(nobody, &file))
+      return;
+  }
+  auto *place = new Mapping;
+  place->file = &file;
+  place->next = mappings;
+  while (!mappings.compare_exchange_weak(place->next, place))
+    ;
+}
+
+static void forgetMapping(const MappedFile &file) {
+  for (Mapping *place = mappings; place; place = place->next) {
+    const MappedFile *found = &file;
+    if (place->file.compare_exchange_strong(found, nullptr))
+      return;
+  }
+}
+
+static const char *toolName = "";
+static int lostExitCode = 1;
+
+/// Calls only what a signal handler may.
+static void explainLostPage(int signal, siginfo_t *info, void *) {
+  auto print = [](std::string_view text) {
+    [[maybe_unused]] ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+  };
+  auto *address = static_cast<const std::byte *>(info->si_addr);
+  for (Mapping *place = mappings; place; place = place->next) {
+    const MappedFile *file = place->file;
+    if (!file || address < file->getBytes().data() ||
+        address >= file->getBytes().data() + file->getBytes().size())
+      continue;
+    print(toolName);
+    print(": error: '");
+    print(file->getPath());
+    print("' can't be read any more: it has been cut, or its disk fails\n");
+    ::_exit(lostExitCode);
+  }
+  ::signal(signal, SIG_DFL); // somebody else's: as if this weren't here
+}
+
+void tprt::reportLostPages(const char *tool, int exitCode) {
+  toolName = tool;
+  lostExitCode = exitCode;
+  struct sigaction action = {};
+  action.sa_sigaction = explainLostPage;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+/// Whether only this process's user, or root, may write what has this status.
+static bool isOwnedSafely(const struct stat &status) {
+  return (status.st_uid == ::geteuid() || status.st_uid == 0) &&
+         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
   // A FIFO that nobody writes would block.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -64,17 +136,22 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
     throw inputError("'" + path + "' is not a regular file");
   }
   size_t size = status.st_size;
+  bool isOwned = isOwnedSafely(status);
   void *data = nullptr;
   if (size > 0)
     data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   ::close(descriptor);
   if (data == MAP_FAILED)
     throw systemError("map", path);
-  return std::shared_ptr<const MappedFile>(
-      new MappedFile(path, static_cast<const std::byte *>(data), size));
+  std::shared_ptr<const MappedFile> file(
+      new MappedFile(path, static_cast<const std::byte *>(data), size,
+                     isOwned));
+  noteMapping(*file);
+  return file;
 }
 
 MappedFile::~MappedFile() {
+  forgetMapping(*this);
   if (size > 0)
     ::munmap(const_cast<std::byte *>(data), size);
 }
@@ -99,10 +176,13 @@ static std::string getDirectory(const std::string &path) {
   return directory.empty() ? "." : directory;
 }
 
-OutputFile::OutputFile(std::string path)
-    : path(std::move(path)), target(resolveLinks(this->path)) {
+OutputFile::OutputFile(std::string path, bool followsLinks)
+    : path(std::move(path)),
+      target(followsLinks ? resolveLinks(this->path) : this->path) {
   struct stat status = {};
-  bool exists = ::stat(target.c_str(), &status) == 0;
+  bool exists = ::lstat(target.c_str(), &status) == 0;
+  if (exists && S_ISLNK(status.st_mode)) // one that is replaced
+    exists = false;
   if (exists && S_ISDIR(status.st_mode))
     throw systemError("write", this->path, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
@@ -202,6 +282,9 @@ void tprt::checkOutputs(std::span<const std::string> paths) {
 }
 
 std::string tprt::describeTorchFile(const std::string &path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return {};
   std::ifstream file(path, std::ios::binary);
   char bytes[4] = {};
   if (!file.read(bytes, sizeof(bytes)))

@@ -3,6 +3,7 @@
 #include "tprt/GemmChoice.h"
 
 #include "Gemm.h"
+#include "Json.h"
 #include "OneDnn.h"
 #include "tprt/File.h"
 #include "tprt/Tensor.h"
@@ -14,7 +15,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sys/utsname.h>
 #include <tuple>
@@ -319,8 +319,7 @@ static ChoiceFile readFile(const std::string &path, const json &conditions,
     return file;
   try {
     std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
-    auto *text = reinterpret_cast<const char *>(mapped->getBytes().data());
-    json document = json::parse(text, text + mapped->getBytes().size());
+    json document = parseJson<json>(asText(mapped->getBytes()));
     if (int64_t found = document.at("schema"); found != schema)
       throw inputError("schema " + std::to_string(found) + ", expected " +
                        std::to_string(schema));
@@ -357,7 +356,7 @@ static void writeFile(const std::string &path, ChoiceFile file,
     products.push_back(toJson(choice));
   conditions["products"] = std::move(products);
   file.machines.push_back(std::move(conditions));
-  OutputFile output(path);
+  OutputFile output(path, /*followsLinks=*/false);
   output.write(json{{"schema", schema}, {"machines", file.machines}}.dump(1) +
                "\n");
   output.commit();

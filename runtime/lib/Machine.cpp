@@ -2,11 +2,11 @@
 
 #include "tprt/Machine.h"
 
+#include "Json.h"
 #include "tprt/File.h"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 using namespace tprt;
 using nlohmann::json;
@@ -20,10 +20,18 @@ static double getPositive(const json &value) {
 
 Machine Machine::read(const std::string &path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  std::string_view text(reinterpret_cast<const char *>(file->getBytes().data()),
-                        file->getBytes().size());
+  auto isNone = [&](const std::exception &error) {
+    return inputError("'" + path +
+                      "' is no machine that tp-run --calibrate measured: " +
+                      error.what());
+  };
+  json root;
   try {
-    json root = json::parse(text);
+    root = parseJson(asText(file->getBytes()));
+  } catch (const Error &error) {
+    throw isNone(error);
+  }
+  try {
     const json &device = root.at("device"), &node = root.at("node");
     Machine machine;
     for (const auto &[name, value] : device.at("flops").items()) {
@@ -36,7 +44,10 @@ Machine Machine::read(const std::string &path) {
       throw inputError("device.flops: missing 'f32'");
     machine.memoryBandwidth = getPositive(device.at("memory_bandwidth"));
     machine.sharedBandwidth = getPositive(node.at("memory_bandwidth"));
-    machine.numCores = static_cast<int64_t>(getPositive(node.at("devices")));
+    double numCores = getPositive(node.at("devices"));
+    if (numCores > 1 << 20)
+      throw inputError("node.devices: found " + node.at("devices").dump());
+    machine.numCores = static_cast<int64_t>(numCores);
     for (const json &entry : root.at("links").at(0).at("collectives"))
       for (int i = 0; i <= static_cast<int>(CollectiveKind::Exchange); ++i)
         if (auto kind = static_cast<CollectiveKind>(i);
@@ -49,10 +60,7 @@ Machine Machine::read(const std::string &path) {
   } catch (const Error &error) {
     throw inputError("'" + path + "': " + error.what());
   } catch (const json::exception &error) {
-    throw inputError("'" + path +
-                     "' is no machine that tp-run --calibrate "
-                     "measured: " +
-                     error.what());
+    throw isNone(error);
   }
 }
 

@@ -2,9 +2,10 @@
 
 #include "tprt/Manifest.h"
 
+#include "Json.h"
+
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 using namespace tprt;
@@ -204,7 +205,13 @@ static Block parseBlock(const Node &node, const Shape &shape) {
 static void checkCovered(const TensorInfo &info, const std::string &kind) {
   if (!info.neutralRanks.empty())
     throw inputError("manifest: " + kind + " '" + info.name + "' is Partial");
-  int64_t covered = countCovered(info.shards);
+  int64_t covered = 0;
+  try {
+    covered = countCovered(info.shards);
+  } catch (const Error &error) {
+    throw inputError("manifest: the shards of " + kind + " '" + info.name +
+                     "': " + error.what());
+  }
   if (covered != numElements(info.shape))
     throw inputError("manifest: the shards of " + kind + " '" + info.name +
                      "' cover " + std::to_string(covered) + " elements of " +
@@ -511,9 +518,9 @@ static OpInfo parseOp(const Node &node) {
 Manifest Manifest::parse(std::string_view text) {
   json document;
   try {
-    document = json::parse(text);
-  } catch (const json::exception &error) {
-    throw inputError(std::string("manifest: malformed JSON: ") + error.what());
+    document = parseJson(text);
+  } catch (const Error &error) {
+    throw inputError(std::string("manifest: ") + error.what());
   }
   Node root(document, "");
   int64_t schema = root["schema"].getInt(0, INT64_MAX);

@@ -2,6 +2,7 @@
 
 #include "tprt/Metrics.h"
 
+#include "Json.h"
 #include "tprt/File.h"
 
 #include <cerrno>
@@ -9,7 +10,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 using namespace tprt;
@@ -30,8 +30,11 @@ static off_t findEnd(const std::string &path, int64_t step,
   int64_t number = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string_view::npos;) {
     ++number;
-    json value = json::parse(text.substr(begin, end - begin), nullptr,
-                             /*allow_exceptions=*/false);
+    json value;
+    try {
+      value = parseJson<json>(text.substr(begin, end - begin));
+    } catch (const Error &) { // what follows says that it is none
+    }
     if (!value.is_object() || !value.contains("step") ||
         !value["step"].is_number_integer() || !value.contains("loss"))
       throw inputError("'" + path + "':" + std::to_string(number) +

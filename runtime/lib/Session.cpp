@@ -92,7 +92,7 @@ struct RankMemory {
 
 static std::shared_ptr<Device> makeDevice(const Artifact &artifact,
                                           const CudaOptions &options) {
-  if (!artifact.getDeviceCode())
+  if (!artifact.getManifest().isForCuda)
     return std::make_shared<HostDevice>();
   std::shared_ptr<Device> device =
       cuda::makeDevice(*artifact.getDeviceCode(), options);
@@ -393,6 +393,7 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     impl->ranks.resize(manifest.worldSize);
     std::iota(impl->ranks.begin(), impl->ranks.end(), 0);
   }
+  impl->artifact->loadCode(); // everything that was handed in fits it
   impl->device = makeDevice(*impl->artifact, impl->options.cuda);
   impl->inputs = ShardedTensors(manifest.inputs, manifest.worldSize,
                                 impl->ranks, impl->device);

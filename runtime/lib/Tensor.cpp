@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <set>
+#include <tuple>
 
 using namespace tprt;
 
@@ -75,41 +77,67 @@ Block tprt::makeBox(const Shape &offset, const Shape &size) {
   return block;
 }
 
-/// Cuts dimension `dim` wherever a piece begins or ends: between two cuts, each
-/// block has either all indices or none.
-static int64_t countCovered(const std::vector<const Block *> &blocks,
-                            size_t dim) {
-  if (blocks.empty())
-    return 0;
-  if (dim == blocks.front()->dims.size())
-    return 1;
-  std::set<int64_t> cuts;
-  for (const Block *block : blocks)
-    for (const Piece &piece : block->dims[dim])
-      cuts.insert({piece.offset, piece.offset + piece.size});
-  int64_t count = 0;
-  for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
-    auto next = std::next(cut);
-    if (next == cuts.end())
-      break;
-    std::vector<const Block *> within;
+namespace {
+/// Counts the elements of blocks, none of which is there twice.
+class Coverage {
+public:
+  /// Dimension `dim` is cut wherever a piece begins or ends: between two cuts,
+  /// each block has either all indices or none.
+  int64_t count(const std::vector<const Block *> &blocks, size_t dim) {
+    if (blocks.empty())
+      return 0;
+    if (dim == blocks.front()->dims.size())
+      return 1;
+    std::map<int64_t, Cut> cuts;
     for (const Block *block : blocks)
       for (const Piece &piece : block->dims[dim])
-        if (piece.offset <= *cut && *next <= piece.offset + piece.size)
-          within.push_back(block);
-    count += (*next - *cut) * countCovered(within, dim + 1);
+        if (piece.size > 0) {
+          cuts[piece.offset].begins.push_back(block);
+          cuts[piece.offset + piece.size].ends.push_back(block);
+        }
+    int64_t sum = 0;
+    std::set<const Block *> within;
+    for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
+      for (const Block *block : cut->second.ends)
+        within.erase(block);
+      within.insert(cut->second.begins.begin(), cut->second.begins.end());
+      if (within.empty())
+        continue;
+      if ((numSteps += within.size()) > maxSteps)
+        throw inputError("the blocks overlap in too many ways");
+      sum += (std::next(cut)->first - cut->first) *
+             count({within.begin(), within.end()}, dim + 1);
+    }
+    return sum;
   }
-  return count;
-}
+
+private:
+  struct Cut {
+    std::vector<const Block *> begins, ends;
+  };
+  /// Blocks that share nothing take as many steps as there are pieces.
+  static constexpr size_t maxSteps = 1 << 22;
+  size_t numSteps = 0;
+};
+} // namespace
 
 int64_t tprt::countCovered(const std::vector<Block> &blocks) {
-  // Replicas count once, and needn't be looked at more than once.
-  std::vector<const Block *> distinct;
+  // Replicas count once.
+  auto isLess = [](const Block *a, const Block *b) {
+    return std::lexicographical_compare(
+        a->dims.begin(), a->dims.end(), b->dims.begin(), b->dims.end(),
+        [](const auto &of, const auto &other) {
+          return std::lexicographical_compare(
+              of.begin(), of.end(), other.begin(), other.end(),
+              [](const Piece &p, const Piece &q) {
+                return std::tie(p.offset, p.size) < std::tie(q.offset, q.size);
+              });
+        });
+  };
+  std::set<const Block *, decltype(isLess)> distinct(isLess);
   for (const Block &block : blocks)
-    if (std::none_of(distinct.begin(), distinct.end(),
-                     [&](const Block *other) { return *other == block; }))
-      distinct.push_back(&block);
-  return ::countCovered(distinct, 0);
+    distinct.insert(&block);
+  return Coverage().count({distinct.begin(), distinct.end()}, 0);
 }
 
 std::optional<int64_t> tprt::contiguousOffset(const Shape &shape,

@@ -2,13 +2,13 @@
 
 #include "tprt/Weights.h"
 
+#include "Json.h"
 #include "Parallel.h"
 #include "tprt/File.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <zlib.h>
 
@@ -25,12 +25,16 @@ static uint32_t updateCrc(uint32_t crc, const void *data, size_t bytes) {
 // Reading
 //===----------------------------------------------------------------------===//
 
-static std::map<std::string, std::string> readIndex(const std::string &path) {
+static std::map<std::string, std::string> readIndex(const std::string &path,
+                                                    bool mayLeadOutside) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  std::span<const std::byte> bytes = file->getBytes();
-  const char *text = reinterpret_cast<const char *>(bytes.data());
-  json index = json::parse(text, text + bytes.size(), nullptr,
-                           /*allow_exceptions=*/false);
+  json index;
+  try {
+    index = parseJson(asText(file->getBytes()));
+  } catch (const Error &error) {
+    throw inputError("'" + path + "' is not an index of safetensors files: " +
+                     error.what());
+  }
   if (!index.is_object() || !index.contains("weight_map") ||
       !index["weight_map"].is_object())
     throw inputError("'" + path +
@@ -44,13 +48,19 @@ static std::map<std::string, std::string> readIndex(const std::string &path) {
       throw inputError("'" + path + "': tensor '" + name +
                        "' has no file: found " + value.dump() +
                        ", expected a path relative to the index");
-    files[name] = fileName;
+    fs::path normal = fs::path(fileName).lexically_normal();
+    if (!mayLeadOutside && *normal.begin() == "..")
+      throw inputError("'" + path + "': tensor '" + name + "' is in '" +
+                       fileName + "', outside of the index's directory: say "
+                       "--allow-outside-weights if that file may be read");
+    // Without "..", which leads elsewhere behind a symbolic link.
+    files[name] = normal.string();
   }
   return files;
 }
 
 std::map<std::string, SafetensorsEntry>
-tprt::readWeights(const std::string &path) {
+tprt::readWeights(const std::string &path, bool mayLeadOutside) {
   if (fs::is_directory(path)) {
     std::string single = path + "/model.safetensors";
     std::string index = single + ".index.json";
@@ -58,7 +68,7 @@ tprt::readWeights(const std::string &path) {
       throw inputError("directory '" + path +
                        "' holds neither model.safetensors nor "
                        "model.safetensors.index.json");
-    return readWeights(fs::exists(single) ? single : index);
+    return readWeights(fs::exists(single) ? single : index, mayLeadOutside);
   }
   if (std::string foreign = describeTorchFile(path); !foreign.empty())
     throw inputError("'" + path + "' is " + foreign +
@@ -69,7 +79,7 @@ tprt::readWeights(const std::string &path) {
     return Safetensors::open(path).getEntries();
   std::map<std::string, std::map<std::string, SafetensorsEntry>> files;
   std::map<std::string, SafetensorsEntry> entries;
-  for (const auto &[name, fileName] : readIndex(path)) {
+  for (const auto &[name, fileName] : readIndex(path, mayLeadOutside)) {
     std::string filePath = (fs::path(path).parent_path() / fileName).string();
     auto [file, isNew] = files.try_emplace(fileName);
     if (isNew)

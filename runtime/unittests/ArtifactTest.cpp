@@ -91,7 +91,24 @@ static std::string loadError(const std::string &manifest,
                              const std::string &object) {
   TemporaryDirectory directory;
   std::string path = directory.write("m.tpx", makeContainer(manifest, object));
-  return errorOf([&] { Artifact::load(path); });
+  return errorOf([&] { Artifact::load(path)->loadCode(); });
+}
+
+/// What an object says should run when it is loaded runs neither for a look at
+/// the program nor where something else is wrong.
+TEST(Artifact, CodeWaitsForItsCall) {
+  TemporaryDirectory directory;
+  std::string path = directory.write(
+      "m.tpx", makeContainer(makeManifest(hostTriple, "", "tpx_main"),
+                             readFile(TOY_PROGRAM)));
+  ::unsetenv("TOY_IS_LOADED");
+  readManifest(path);
+  auto artifact = Artifact::load(path);
+  EXPECT_EQ(std::getenv("TOY_IS_LOADED"), nullptr);
+  EXPECT_TRUE(artifact->isOwn());
+  artifact->loadCode();
+  EXPECT_NE(std::getenv("TOY_IS_LOADED"), nullptr);
+  EXPECT_NE(artifact->getEntry(), nullptr);
 }
 
 /// Of several variants, the last that the machine can run; none is made up.
@@ -111,8 +128,10 @@ TEST(Artifact, ChoosesCodeForTheCPU) {
   std::string unknown = R"({"entry": "unknown", "features": []})";
   auto load = [&](const std::string &manifest) {
     TemporaryDirectory directory;
-    return Artifact::load(
+    auto artifact = Artifact::load(
         directory.write("m.tpx", makeContainer(manifest, object)));
+    artifact->loadCode();
+    return artifact;
   };
   EXPECT_TRUE(load(manifestWith("nope", good + ", " + missing))->getEntry());
   EXPECT_TRUE(load(manifestWith("tpx_main", missing))->getEntry());
@@ -143,8 +162,10 @@ TEST(Artifact, TwoLiveTogether) {
   TemporaryDirectory directory;
   std::string object = readFile(TOY_PROGRAM);
   auto load = [&](const std::string &entry) {
-    return Artifact::load(directory.write(
+    auto artifact = Artifact::load(directory.write(
         entry, makeContainer(makeManifest(hostTriple, "", entry), object)));
+    artifact->loadCode();
+    return artifact;
   };
   auto first = load("fail_status"), second = load("fail_status");
   EXPECT_NE(first->getEntry(), second->getEntry());

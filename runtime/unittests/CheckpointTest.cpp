@@ -149,6 +149,22 @@ TEST_F(Checkpoints, DamagedManifests) {
         contains(errorOf([&] { readCheckpoint(path + "/step-00000003"); }),
                  "checkpoint.json' is damaged"));
   }
+  auto errorWithFile = [&](const char *key, const char *value) {
+    nlohmann::json broken = valid;
+    broken["files"][0][key] = value;
+    std::ofstream(manifestPath) << broken.dump();
+    return errorOf([&] { readCheckpoint(path + "/step-00000003"); });
+  };
+  for (const char *crc : {"", "x", "12z", " 1", "-1", "123456789"})
+    EXPECT_TRUE(contains(errorWithFile("crc32", crc),
+                         "is damaged: found '" + std::string(crc) + "' as the"));
+  for (const char *name : {"../other", "/etc/passwd", "..", ".", "a/b", ""})
+    EXPECT_TRUE(contains(errorWithFile("name", name),
+                         "'" + std::string(name) + "' is no file of the"));
+  std::ofstream(manifestPath) << R"({"schema":)" << std::string(1000000, '[');
+  EXPECT_TRUE(
+      contains(errorOf([&] { readCheckpoint(path + "/step-00000003"); }),
+               "nested more deeply"));
   valid["schema"] = 2;
   std::ofstream(manifestPath) << valid.dump();
   EXPECT_TRUE(

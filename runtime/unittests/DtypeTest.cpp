@@ -55,11 +55,3 @@ TEST(Dtype, HalfRoundsToNearestEven) {
   convertToF32(Dtype::F16, &half, &inf, 1);
   EXPECT_EQ(inf, INFINITY);
 }
-
-TEST(Error, NearestName) {
-  std::vector<std::string> known = {"ids", "mask", "encoder.layer.0.weight"};
-  EXPECT_EQ(nearestName("id", known), "ids");
-  EXPECT_EQ(nearestName("encoder.layers.0.weight", known), known[2]);
-  EXPECT_EQ(nearestName("temperature", known), "");
-  EXPECT_EQ(didYouMean("maks", known), " (did you mean 'mask'?)");
-}

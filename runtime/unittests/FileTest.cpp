@@ -105,6 +105,24 @@ TEST(File, ChecksOutputs) {
   EXPECT_EQ(directory.countFiles(), 2u); // those above
 }
 
+TEST(FileDeathTest, SaysWhichFileWasCut) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  TemporaryDirectory directory;
+  std::string path = directory / "f";
+  write(path, std::string(1 << 16, 'x'));
+  auto readCut = [&] {
+    reportLostPages("tool", 4);
+    auto other = MappedFile::open(path);
+    auto file = MappedFile::open(path);
+    other.reset();
+    std::filesystem::resize_file(path, 4096);
+    volatile std::byte last = file->getBytes().back();
+    (void)last;
+  };
+  EXPECT_EXIT(readCut(), testing::ExitedWithCode(4),
+              "tool: error: '.*/f' can't be read any more");
+}
+
 TEST(File, FifosAreNoInputs) {
   TemporaryDirectory directory;
   std::string fifo = directory / "fifo";

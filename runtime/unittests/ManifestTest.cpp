@@ -48,6 +48,37 @@ static json makeValid() {
 })json");
 }
 
+TEST(Manifest, HasLimits) {
+  auto errorOfText = [](const std::string &text) {
+    return errorOf([&] { Manifest::parse(text); });
+  };
+  EXPECT_TRUE(contains(errorOfText(std::string(1000000, '[')),
+                       "manifest: malformed JSON: nested more deeply"));
+  EXPECT_TRUE(contains(errorOfText(R"({"schema": 4, "schema": 3})"),
+                       "'schema' is listed twice"));
+  // As many ranks as there may be, each with a part of all others' blocks.
+  constexpr int64_t numRanks = 4096;
+  json manifest = makeValid();
+  manifest["mesh"]["axes"] = {{{"name", "tp"}, {"size", numRanks}}};
+  manifest["world_size"] = numRanks;
+  for (const char *key : {"inputs", "parameters", "collectives", "ops"})
+    manifest[key] = json::array();
+  json &output = manifest["outputs"][0];
+  auto setShards = [&](int64_t dims, int64_t size, int64_t step) {
+    output["shape"] = Shape(dims, (numRanks - 1) * step + size);
+    output["shards"] = json::array();
+    for (int64_t rank = 0; rank < numRanks; ++rank)
+      output["shards"].push_back(
+          std::vector<Shape>(dims, Shape{rank * step, size}));
+  };
+  setShards(1, 3, 1); // a stencil's
+  EXPECT_EQ(Manifest::parse(manifest.dump()).worldSize, numRanks);
+  setShards(2, numRanks, 1);
+  EXPECT_TRUE(contains(errorOfText(manifest.dump()),
+                       "the shards of output 'y': the blocks overlap in too "
+                       "many ways"));
+}
+
 TEST(Manifest, ParsesEveryMember) {
   Manifest manifest = Manifest::parse(makeValid().dump());
   EXPECT_EQ(manifest.entry, "tpx_main");

@@ -98,6 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}})",
                 "01234567"),
             "tensor 'a': data_offsets [0, 16) lie outside of the 8 bytes"},
+        withHeader("deep", R"({"a": {"dtype":)" + std::string(1000000, '['),
+                   "nested more deeply than 32 levels"),
         withHeader("json", "{\"a\": ", "has a malformed safetensors header"),
         withHeader("array", "[1]", "expected an object"),
         withHeader("entry", R"({"a": 3})", "tensor 'a' must be an object"),
@@ -150,5 +152,5 @@ INSTANTIATE_TEST_SUITE_P(
             "twice",
             R"({"a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]},
                 "a": {"dtype": "F32", "shape": [], "data_offsets": [4, 8]}})",
-            "tensor 'a' is listed twice")),
+            "'a' is listed twice")),
     [](const auto &info) { return info.param.name; });

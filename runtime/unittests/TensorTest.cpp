@@ -5,6 +5,7 @@
 #include "TestUtils.h"
 
 #include <numeric>
+#include <random>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -45,6 +46,45 @@ TEST(Tensor, CountCovered) {
   Block first{{{{0, 2}, {3, 2}}}}, second{{{{2, 1}, {5, 1}}}};
   EXPECT_EQ(count({first, second}), 6);
   EXPECT_EQ(count({first}), 4);
+}
+
+TEST(Tensor, CountCoveredAtRandom) {
+  std::mt19937 random(1);
+  auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int test = 0; test < 2000; ++test) {
+    Shape shape(draw(1, 3));
+    for (int64_t &size : shape)
+      size = draw(1, 7);
+    std::vector<Block> blocks(draw(0, 6));
+    for (Block &block : blocks)
+      for (int64_t size : shape) {
+        auto &pieces = block.dims.emplace_back();
+        for (int64_t at = 0; at < size && pieces.size() < 3;) {
+          int64_t begin = draw(at, size), end = draw(begin, size);
+          pieces.push_back({begin, end - begin});
+          at = end + draw(0, 1);
+        }
+      }
+    // Element by element.
+    int64_t expected = 0;
+    for (int64_t i = 0; i < numElements(shape); ++i)
+      expected += std::any_of(blocks.begin(), blocks.end(), [&](const Block &b) {
+        int64_t rest = i;
+        for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) {
+          int64_t at = rest % shape[d];
+          if (std::none_of(b.dims[d].begin(), b.dims[d].end(),
+                           [&](const Piece &piece) {
+                             return piece.offset <= at &&
+                                    at < piece.offset + piece.size;
+                           }))
+            return false;
+        }
+        return true;
+      });
+    ASSERT_EQ(countCovered(blocks), expected);
+  }
 }
 
 /// The rows 0, 1 and 3 and the columns 1 and 2 of a 4x3 tensor.

@@ -141,6 +141,8 @@ TEST(Weights, Errors) {
   EXPECT_TRUE(contains(errorWith("{"), "is not an index of safetensors files"));
   EXPECT_TRUE(contains(errorWith(R"({"weight_map": []})"),
                        "is not an index of safetensors files"));
+  EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"a": "m", "a": "n"}})"),
+                       "'a' is listed twice"));
   EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"a": 1}})"),
                        "tensor 'a' has no file: found 1"));
   EXPECT_TRUE(
@@ -148,6 +150,27 @@ TEST(Weights, Errors) {
   writeSafetensors(directory / "", "m", makeSources());
   EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"e": "m"}})"),
                        "has no tensor 'e', which '"));
+}
+
+/// What somebody else wrote must not have files read that are none of its own.
+TEST(Weights, AnIndexStaysInItsDirectory) {
+  TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "sub");
+  writeSafetensors(directory / "", "m", makeSources());
+  std::string name = makeSources().front().name;
+  auto read = [&](const std::string &file, bool mayLeadOutside) {
+    std::string index = directory.write("sub/i.json", R"({"weight_map": {")" +
+                                        name + R"(": ")" + file + R"("}})");
+    return readWeights(index, mayLeadOutside);
+  };
+  for (std::string file : {"../m", "./../m", "x/../../m", "..", "../sub/../m"})
+    EXPECT_TRUE(contains(errorOf([&] { read(file, false); }),
+                         "outside of the index's directory"));
+  EXPECT_TRUE(contains(errorOf([&] { read("/etc/passwd", false); }),
+                       "expected a path relative to the index"));
+  EXPECT_EQ(read("../m", true).size(), 1u);
+  std::filesystem::rename(directory / "m", directory / "sub/m");
+  EXPECT_EQ(read("x/../m", false).size(), 1u);
 }
 
 TEST(Weights, AFailingTensorLeavesNoFile) {

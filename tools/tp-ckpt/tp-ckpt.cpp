@@ -23,7 +23,7 @@ struct Options {
   std::string input, output;
   std::vector<std::string> checkpoints;
   uint64_t maxBytes = 0;
-  bool withOptimizer = false;
+  bool withOptimizer = false, allowOutsideWeights = false;
 };
 
 } // namespace
@@ -69,7 +69,7 @@ static ExitCode list(const Options &options) {
               << formatBytes(checkpoint.getNumBytes()) << "  mesh "
               << describeMesh(checkpoint) << "\n";
   for (const auto &[path, problem] : found.broken)
-    std::cout << path << "  broken: " << problem << "\n";
+    std::cout << path << "  broken: " << makePrintable(problem) << "\n";
   if (found.complete.empty() && found.broken.empty())
     std::cout << "no checkpoints in '" << options.input << "'\n";
   return Success;
@@ -94,7 +94,7 @@ static ExitCode verify(const Options &options) {
       problems.push_back(error.what());
     }
     for (const std::string &problem : problems)
-      std::cerr << "tp-ckpt: error: " << problem << "\n";
+      std::cerr << "tp-ckpt: error: " << makePrintable(problem) << "\n";
     if (problems.empty())
       std::cout << path << ": complete (" << summary << ")\n";
     else
@@ -124,7 +124,7 @@ static ExitCode merge(const Options &options) {
     if (options.withOptimizer)
       throw inputError("'" + options.input +
                        "' is not a checkpoint: it has no optimizer's state");
-    tensors = readWeights(options.input);
+    tensors = readWeights(options.input, options.allowOutsideWeights);
   }
   fs::path output = options.output;
   std::string directory = output.parent_path().string();
@@ -137,7 +137,8 @@ static ExitCode merge(const Options &options) {
 }
 
 static ExitCode split(const Options &options) {
-  std::map<std::string, SafetensorsEntry> tensors = readWeights(options.input);
+  std::map<std::string, SafetensorsEntry> tensors =
+      readWeights(options.input, options.allowOutsideWeights);
   std::error_code error;
   fs::create_directories(options.output, error);
   if (error)
@@ -211,6 +212,10 @@ static int runTool(int argc, char **argv) {
       ->add_option("-o,--output", options.output, "directory, made if need be")
       ->type_name("DIRECTORY")
       ->required();
+  for (CLI::App *subcommand : {merging, splitting})
+    subcommand->add_flag(
+        "--allow-outside-weights", options.allowOutsideWeights,
+        "accept an index whose files lie outside of its directory");
 
   try {
     app.parse(argc, argv);
@@ -224,15 +229,18 @@ static int runTool(int argc, char **argv) {
               << "\nrun 'tp-ckpt --help' for the options\n";
     return WrongUsage;
   } catch (const Error &error) {
-    std::cerr << "tp-ckpt: error: " << error.what() << "\n";
+    std::cerr << "tp-ckpt: error: " << makePrintable(error.what())
+              << "\n";
     return error.getKind() == ErrorKind::Input ? BadInput : Failed;
   } catch (const std::exception &error) {
-    std::cerr << "tp-ckpt: error: " << error.what() << "\n";
+    std::cerr << "tp-ckpt: error: " << makePrintable(error.what())
+              << "\n";
     return Failed;
   }
 }
 
 int main(int argc, char **argv) {
   reserveStandardStreams();
+  reportLostPages("tp-ckpt", BadInput);
   leave(runTool(argc, argv));
 }

@@ -2,11 +2,14 @@
 
 #include "Cache.h"
 
+#include "CommandLine.h"
 #include "tprt/File.h"
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
+#include <nettle/sha2.h>
 #include <spawn.h>
 #include <sstream>
 #include <sys/stat.h>
@@ -59,7 +62,7 @@ static fs::path findCompiler() {
 }
 
 /// Empty when the environment names no place.
-static fs::path getCacheDirectory() {
+static fs::path findCacheDirectory() {
   auto getVariable = [](const char *name) {
     const char *value = std::getenv(name);
     return fs::path(value ? value : "");
@@ -73,12 +76,51 @@ static fs::path getCacheDirectory() {
   return {};
 }
 
-/// 64-bit FNV-1a, continued from `hash`.
-static uint64_t hashBytes(std::string_view bytes,
-                          uint64_t hash = 0xcbf29ce484222325) {
-  for (unsigned char byte : bytes)
-    hash = (hash ^ byte) * 0x100000001b3;
-  return hash;
+/// The directory, which is made if need be, or empty: what is in it is run, so
+/// that nobody else may be able to put anything there.
+static fs::path getCacheDirectory() {
+  fs::path directory = findCacheDirectory();
+  if (directory.empty())
+    return {};
+  std::error_code error;
+  if (directory.has_parent_path())
+    fs::create_directories(directory.parent_path(), error);
+  ::mkdir(directory.c_str(), 0700);
+  struct stat status = {};
+  if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return {};
+  std::string problem;
+  if (status.st_uid != ::geteuid())
+    problem = "it belongs to another user";
+  else if (status.st_mode & (S_IWGRP | S_IWOTH))
+    problem = "others can write to it (mode 0700 would be right)";
+  if (!problem.empty()) {
+    report("note", "what is compiled isn't kept in '" + directory.string() +
+                       "': " + problem);
+    return {};
+  }
+  return ::access(directory.c_str(), W_OK) == 0 ? directory : fs::path();
+}
+
+/// SHA-256, in hexadecimal digits.
+static std::string hashBytes(std::initializer_list<std::string_view> texts) {
+  sha256_ctx context;
+  ::sha256_init(&context);
+  for (std::string_view text : texts) {
+    // So that no two lists of texts are one sequence of bytes.
+    uint64_t size = text.size();
+    ::sha256_update(&context, sizeof(size),
+                    reinterpret_cast<const uint8_t *>(&size));
+    ::sha256_update(&context, text.size(),
+                    reinterpret_cast<const uint8_t *>(text.data()));
+  }
+  uint8_t digest[SHA256_DIGEST_SIZE];
+  ::sha256_digest(&context, sizeof(digest), digest);
+  std::string hex;
+  for (uint8_t byte : digest)
+    for (int digit : {byte >> 4, byte & 15})
+      hex += "0123456789abcdef"[digit];
+  return hex;
 }
 
 /// Changes with the program's text and with the compiler.
@@ -92,12 +134,7 @@ static std::string makeKey(const std::string &path, const fs::path &compiler) {
                          std::to_string(status.st_size) + "|" +
                          std::to_string(status.st_mtim.tv_sec) + "." +
                          std::to_string(status.st_mtim.tv_nsec);
-  char key[64];
-  std::snprintf(key, sizeof(key), "%016llx-%llx-%016llx",
-                static_cast<unsigned long long>(hashBytes(text)),
-                static_cast<unsigned long long>(text.size()),
-                static_cast<unsigned long long>(hashBytes(identity)));
-  return key;
+  return hashBytes({text, identity});
 }
 
 /// Its diagnostics go straight to stderr.
@@ -119,12 +156,14 @@ static void compile(const fs::path &compiler, const std::string &path,
     throw inputError("'" + path + "' doesn't compile");
 }
 
-/// The artifact of this key, if an intact one is there.
-static std::shared_ptr<const Artifact> loadCached(const fs::path &artifact) {
-  if (!isArtifact(artifact.string()))
+/// The artifact of this key, if an intact one is there that nobody else has put
+/// there.
+static std::shared_ptr<const Artifact> loadCached(const fs::path &path) {
+  if (!isArtifact(path.string()))
     return nullptr;
   try {
-    return Artifact::load(artifact.string());
+    std::shared_ptr<const Artifact> artifact = Artifact::load(path.string());
+    return artifact->isOwn() ? artifact : nullptr;
   } catch (const Error &) {
     return nullptr;
   }
@@ -143,37 +182,40 @@ std::shared_ptr<const Artifact> loadProgram(const std::string &path,
                      "beside tp-run or in PATH to make one");
 
   fs::path cache = useCache ? getCacheDirectory() : fs::path();
-  std::error_code error;
-  if (!cache.empty())
-    fs::create_directories(cache, error);
-  if (cache.empty() || error || ::access(cache.c_str(), W_OK) != 0) {
+  if (cache.empty()) {
     TemporaryDirectory directory(fs::temp_directory_path());
     fs::path artifact = directory.getPath() / "program.tpx";
     compile(compiler, path, artifact);
     return Artifact::load(artifact.string());
   }
-  fs::path artifact = cache / (makeKey(path, compiler) + ".tpx");
+  std::string key = makeKey(path, compiler);
+  fs::path artifact = cache / (key + ".tpx");
   if (std::shared_ptr<const Artifact> cached = loadCached(artifact))
     return cached;
   // Several processes may compile the same program; each renames its own.
   TemporaryDirectory directory(cache);
   fs::path fresh = directory.getPath() / "program.tpx";
   compile(compiler, path, fresh);
-  fs::rename(fresh, artifact, error);
-  return Artifact::load(error ? fresh.string() : artifact.string());
+  ::chmod(fresh.c_str(), 0600);
+  std::shared_ptr<const Artifact> program = Artifact::load(fresh.string());
+  // Not where the text has changed since.
+  if (makeKey(path, compiler) == key &&
+      ::rename(fresh.c_str(), artifact.c_str()) == 0)
+    if (std::shared_ptr<const Artifact> cached = loadCached(artifact))
+      return cached;
+  return program;
 }
 
 std::string getGemmFile(const std::string &path, bool useCache) {
   std::error_code error;
   fs::path directory = fs::absolute(path, error).parent_path();
-  fs::path cache = useCache ? getCacheDirectory() / "gemm" : fs::path();
   if (::access(directory.c_str(), W_OK) == 0 ||
-      fs::exists(path + ".gemm.json", error) || !cache.is_absolute())
+      fs::exists(path + ".gemm.json", error) || !useCache)
     return {};
+  fs::path cache = getCacheDirectory();
+  if (!cache.is_absolute())
+    return {};
+  cache /= "gemm";
   fs::create_directories(cache, error);
-  char key[32];
-  std::snprintf(key, sizeof(key), "%016llx.json",
-                static_cast<unsigned long long>(
-                    hashBytes(fs::absolute(path, error).string())));
-  return (cache / key).string();
+  return cache / (hashBytes({fs::absolute(path, error).string()}) + ".json");
 }

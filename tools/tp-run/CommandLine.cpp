@@ -81,7 +81,7 @@ TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
   std::vector<std::string> names = getNames(manifest.parameters);
   std::map<std::string, SafetensorsEntry> entries;
   if (!options.weights.empty())
-    entries = readWeights(options.weights);
+    entries = readWeights(options.weights, options.allowOutsideWeights);
   for (const auto &[name, entry] : entries) {
     bool isUsed = std::find(names.begin(), names.end(), name) != names.end();
     if (!entry.isSupported && isUsed)
@@ -138,7 +138,7 @@ void withParameters(const Session &session, Connection *connection,
 }
 
 void report(const std::string &kind, const std::string &text) {
-  std::cerr << "tp-run: " + kind + ": " + text + "\n"; // one write
+  std::cerr << "tp-run: " + kind + ": " + makePrintable(text) + "\n"; // at once
 }
 
 void noteGemmChoices(const Session &session) {

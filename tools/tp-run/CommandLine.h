@@ -52,7 +52,8 @@ struct Options {
   std::optional<uint64_t> random; ///< seed of what no file gives
   bool tf32 = false, noGraphs = false;
   std::string attention = "auto";
-  bool allowUnusedWeights = false, describeOnly = false, noCache = false;
+  bool allowUnusedWeights = false, allowOutsideWeights = false;
+  bool describeOnly = false, noCache = false;
   double timeout = 120;
   tprt::Tolerance tolerance;
   tprt::RunOptions run;

@@ -232,10 +232,10 @@ static ExitCode run(const Options &options) {
 
 static ExitCode describeProgram(const Options &options) {
   if (isArtifact(options.program))
-    std::cout << describe(readManifest(options.program));
+    std::cout << makePrintable(describe(readManifest(options.program)));
   else
-    std::cout << describe(
-        loadProgram(options.program, !options.noCache)->getManifest());
+    std::cout << makePrintable(describe(
+        loadProgram(options.program, !options.noCache)->getManifest()));
   return Success;
 }
 
@@ -371,6 +371,8 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_flag(
       "--allow-unused-weights", options.allowUnusedWeights,
       "accept tensors in the weights file that the program doesn't use");
+  app.add_flag("--allow-outside-weights", options.allowOutsideWeights,
+               "accept an index whose files lie outside of its directory");
   app.add_flag("--describe,--list", options.describeOnly,
                "print the program's inputs, parameters, outputs and "
                "collectives, and don't run it");
@@ -431,5 +433,6 @@ static int runTool(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   reserveStandardStreams();
+  reportLostPages("tp-run", RunFailed);
   leave(runTool(argc, argv));
 }

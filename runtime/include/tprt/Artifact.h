@@ -4,9 +4,11 @@
 #ifndef TPRT_ARTIFACT_H
 #define TPRT_ARTIFACT_H
 
+#include "tprt/File.h"
 #include "tprt/Manifest.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace tprt {
@@ -30,11 +32,13 @@ TPRT_API ArtifactParts checkContainer(std::string_view bytes,
 TPRT_API std::string makeContainer(std::string_view manifest,
                                    std::string_view sharedObject);
 
-/// A program ready to be called. Its code stays loaded as long as this lives.
+/// A program. Its code is native, and loading it runs what it says should run
+/// then: only load artifacts of those whom you trust (docs/Security.md).
 class TPRT_API Artifact {
 public:
-  /// Throws an input error: not an artifact, another version, corrupt, made for
-  /// another machine, or not loadable.
+  /// Reads and checks all but the code, of which nothing runs. Throws an input
+  /// error: not an artifact, another version, corrupt, or made for another
+  /// machine.
   static std::shared_ptr<const Artifact> load(const std::string &path);
   ~Artifact();
   Artifact(const Artifact &) = delete;
@@ -43,15 +47,28 @@ public:
   const Manifest &getManifest() const { return manifest; }
   /// The file that it was loaded from.
   const std::string &getPath() const { return path; }
+  /// Whether nobody but this process's user, or root, can have written it.
+  bool isOwn() const { return file->isOwn(); }
+
+  /// Loads the code, which then stays as long as this lives. For once that
+  /// everything else has been checked: getEntry() and getDeviceCode() need it.
+  /// Throws an input error where it can't be loaded. May be called by several
+  /// threads, and again.
+  void loadCode() const;
   tpx_main_fn getEntry() const { return entry; }
   /// The kernels of a program for CUDA devices; null for others.
   const tprt_device_code *getDeviceCode() const { return deviceCode; }
 
 private:
   Artifact() = default;
+  void open();
 
   std::string path;
   Manifest manifest;
+  std::shared_ptr<const MappedFile> file;
+  std::string_view sharedObject; ///< in the file
+  std::string entryName;
+  mutable std::once_flag isOpen;
   int descriptor = -1;
   void *handle = nullptr;
   tpx_main_fn entry = nullptr;

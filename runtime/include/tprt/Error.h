@@ -54,6 +54,12 @@ TPRT_API std::string didYouMean(std::string_view name,
 TPRT_API std::string quotedList(const std::vector<std::string> &names,
                                 size_t limit = 20);
 
+/// `text`, which may quote files and other processes, for a terminal: control
+/// characters except newlines are written as \xNN, and of a line of more than
+/// `maxLine` bytes the middle is left out.
+TPRT_API std::string makePrintable(std::string_view text,
+                                   size_t maxLine = 2000);
+
 } // namespace tprt
 
 #endif // TPRT_ERROR_H

@@ -25,15 +25,24 @@ public:
 
   std::span<const std::byte> getBytes() const { return {data, size}; }
   const std::string &getPath() const { return path; }
+  /// Whether nobody but this process's user, or root, can have written it.
+  bool isOwn() const { return isOwned; }
 
 private:
-  MappedFile(std::string path, const std::byte *data, size_t size)
-      : path(std::move(path)), data(data), size(size) {}
+  MappedFile(std::string path, const std::byte *data, size_t size, bool isOwned)
+      : path(std::move(path)), data(data), size(size), isOwned(isOwned) {}
 
   std::string path;
   const std::byte *data;
   size_t size;
+  bool isOwned;
 };
+
+/// From now on the process ends with a message and `exitCode` where a page of a
+/// mapped file can't be read, since the file has been cut or its disk fails;
+/// otherwise SIGBUS ends it without a word. For tools, whose name the message
+/// begins with: replaces the handler of that signal.
+TPRT_API void reportLostPages(const char *tool, int exitCode);
 
 /// A file that is written. What it is about depends on what `path` names:
 /// - nothing, or a regular file: it is written aside, in the same directory,
@@ -44,8 +53,10 @@ private:
 /// Errors are input errors that name the path and say why.
 class TPRT_API OutputFile {
 public:
-  /// Throws where no file can be written there, a directory for instance.
-  explicit OutputFile(std::string path);
+  /// Throws where no file can be written there, a directory for instance. With
+  /// `followsLinks` false a link is replaced: for paths that no user has given,
+  /// where somebody else may have put it.
+  explicit OutputFile(std::string path, bool followsLinks = true);
   ~OutputFile();
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;

@@ -22,9 +22,10 @@ namespace tprt {
 /// The tensors of a safetensors file, of all files of an index (….index.json),
 /// or of the directory that holds model.safetensors or its index. Mapped:
 /// nothing is read until a block is. Throws an input error that names the file
-/// and what is wrong, a tensor included that its file doesn't have.
+/// and what is wrong, a tensor included that its file doesn't have. An index
+/// names files in or below its own directory, unless `mayLeadOutside`.
 TPRT_API std::map<std::string, SafetensorsEntry>
-readWeights(const std::string &path);
+readWeights(const std::string &path, bool mayLeadOutside = false);
 
 /// A tensor to be written, whose elements are made when it is its turn.
 struct TensorSource {
