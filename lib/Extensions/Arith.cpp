@@ -153,7 +153,5 @@ void tp::registerArithExternalModels(DialectRegistry &registry) {
 #define GET_OP_LIST
 #include "mlir/Dialect/Arith/IR/ArithOps.cpp.inc"
         >(context);
-    // What partition hooks build.
-    context->loadDialect<TPDialect, tensor::TensorDialect>();
   });
 }

@@ -161,8 +161,5 @@ void tp::registerLinalgExternalModels(DialectRegistry &registry) {
     SoftmaxOp::attachInterface<SoftmaxModel>(*context);
     attachReplicated<WinogradFilterTransformOp, WinogradInputTransformOp,
                      WinogradOutputTransformOp>(context);
-    // What partition hooks build.
-    context
-        ->loadDialect<TPDialect, arith::ArithDialect, tensor::TensorDialect>();
   });
 }

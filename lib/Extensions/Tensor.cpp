@@ -408,7 +408,5 @@ void tp::registerTensorExternalModels(DialectRegistry &registry) {
     ScatterOp::attachInterface<ScatterModel>(*context);
     attachReplicated<ExtractOp, FromElementsOp, InsertOp, RankOp, ReshapeOp>(
         context);
-    // What partition hooks build.
-    context->loadDialect<TPDialect, arith::ArithDialect>();
   });
 }

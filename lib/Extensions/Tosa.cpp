@@ -448,8 +448,5 @@ void tp::registerTosaExternalModels(DialectRegistry &registry) {
     attach<ResizeModel, PadOp, TileOp>(context);
     attach<ReplicatedModel, ConstShapeOp, FFT2dOp, RFFT2dOp, ResizeOp,
            ScatterOp, TransposeConv2DOp>(context);
-    // What partition hooks build.
-    context
-        ->loadDialect<TPDialect, arith::ArithDialect, tensor::TensorDialect>();
   });
 }

@@ -529,10 +529,15 @@ static void check(const tprt_gemm_args &args, const GemmOperands &operands) {
           "what accumulates has no addend");
 }
 
-void tprt::gemm(const tprt_gemm_args &given, const GemmOperands &operands,
+void tprt::gemm(const tprt_gemm_args &given, const GemmOperands &all,
                 GemmState &state) {
-  check(given, operands);
+  check(given, all);
   tprt_gemm_args args = given;
+  GemmOperands operands = all;
+  if (args.k == 0) { // A and B are null, perhaps; nothing of them is read
+    static constexpr double nothing = 0;
+    operands.a = operands.b = &nothing;
+  }
   foldBatches(args, operands);
   if (args.m == 0 || args.n == 0)
     return;

@@ -37,7 +37,8 @@ public:
     for (int64_t i = 0; i < count; ++i)
       set(i, distribution(generator));
   }
-  std::byte *data() { return bytes.data(); }
+  /// Null where there are none.
+  std::byte *data() { return count ? bytes.data() : nullptr; }
   int64_t size() const { return count; }
 
 private:

@@ -1,5 +1,7 @@
 //===- TPDialect.cpp - the tp dialect -------------------------------------===//
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "tp/Dialect/TP/Batch.h"

@@ -8,6 +8,9 @@ include "mlir/IR/DialectBase.td"
 def TP_Dialect : Dialect {
   let name = "tp";
   let cppNamespace = "::mlir::tp";
+  // What partition hooks build. They can't be loaded where the hooks are attached: an extension may be applied in the
+  // middle of another dialect's constructor.
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
   let summary = "DeviceMesh, placements, redistribution and collectives";
   let description = [{
     The dialect says *where* tensors live. A `tp.mesh` names the dimensions of a
