@@ -53,6 +53,26 @@ readSignature(const llvm::json::Value &value) {
   return signature;
 }
 
+/// LLVM's parser calls itself for each level, for which the stack must suffice.
+static constexpr int maxDepth = 32;
+
+static bool isTooDeep(llvm::StringRef text) {
+  int depth = 0;
+  bool isString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (isString && c == '\\')
+      ++i;
+    else if (c == '"')
+      isString = !isString;
+    else if (!isString && (c == '[' || c == '{') && ++depth > maxDepth)
+      return true;
+    else if (!isString && (c == ']' || c == '}'))
+      --depth;
+  }
+  return false;
+}
+
 llvm::Expected<ForwardSignatures>
 mlir::tp::readForwardSignatures(llvm::StringRef path) {
   auto error = [&](const llvm::Twine &why) {
@@ -62,6 +82,9 @@ mlir::tp::readForwardSignatures(llvm::StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path);
   if (!file)
     return error(file.getError().message());
+  if (isTooDeep((*file)->getBuffer()))
+    return error("malformed JSON: nested more deeply than " +
+                 llvm::Twine(maxDepth) + " levels");
   auto json = llvm::json::parse((*file)->getBuffer());
   if (!json)
     return error(llvm::toString(json.takeError()));

@@ -3,6 +3,7 @@
 
 #include "TorchArchive.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -48,8 +49,13 @@ static std::string describeFile(llvm::StringRef path) {
          advice;
 }
 
-/// Which kind of PyTorch archive a readable zip file is.
-static std::string describeZip(llvm::StringRef path) {
+/// How many bytes more than the file's own the records of an archive may take
+/// when they are unpacked. Tensors are stored as they are; code compresses well.
+static constexpr uint64_t maxGrowth = uint64_t(256) << 20;
+
+/// Which kind of PyTorch archive a readable zip file is that isn't TorchScript,
+/// or why it can't be unpacked.
+static std::string describeZip(llvm::StringRef path, uint64_t fileSize) {
   const char *advice =
       "; save the model with torch.jit.save(torch.jit.trace(model, inputs), …)";
   try {
@@ -60,6 +66,15 @@ static std::string describeZip(llvm::StringRef path) {
         return llvm::StringRef(record).contains(part);
       });
     };
+    uint64_t unpacked = 0;
+    for (const std::string &record : records)
+      unpacked = llvm::SaturatingAdd<uint64_t>(unpacked,
+                                               reader.getRecordSize(record));
+    if (unpacked > fileSize + maxGrowth)
+      return "the archive of " + std::to_string(fileSize) +
+             " bytes says that it unpacks to " + std::to_string(unpacked) +
+             ", which no model does: expected at most " +
+             std::to_string(maxGrowth >> 20) + " MiB more than its own size";
     if (reader.hasRecord("constants.pkl") || has("code/"))
       return "";
     if (has("models/") || has("serialized_exported_program") ||
@@ -88,7 +103,9 @@ mlir::tp::loadTorchArchive(llvm::StringRef path, bool eval) {
     return error(code.message());
   if (llvm::sys::fs::is_directory(status))
     return error("this is a directory");
-  std::string kind = describeZip(path);
+  if (!llvm::sys::fs::is_regular_file(status))
+    return error("this is not a regular file");
+  std::string kind = describeZip(path, status.getSize());
   if (!kind.empty())
     return error(kind);
   try {

@@ -15,7 +15,9 @@ import contextlib
 import functools
 import inspect
 import json
+import os
 import pathlib
+import tempfile
 
 import torch
 
@@ -113,9 +115,18 @@ def ordered(model):
 
 def save(model, example_inputs, path, **options):
     """Saves a trace at `path`, and its signatures beside it, as .signature.json; `options` are torch.jit.trace's."""
-    path = pathlib.Path(path)
+    path = pathlib.Path(os.path.realpath(path))
+    signature = path.with_suffix(".signature.json")
     with ordered(model) as signatures:
         traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
-    traced.save(str(path))
-    path.with_suffix(".signature.json").write_text(json.dumps(signatures, indent=1) + "\n")
+    # Both are on the disk, aside, before either takes its name.
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.tmp-") as folder:
+        folder = pathlib.Path(folder)
+        traced.save(str(folder / path.name))
+        (folder / signature.name).write_text(json.dumps(signatures, indent=1) + "\n")
+        for target in (path, signature):
+            with open(folder / target.name, "rb") as file:
+                os.fsync(file.fileno())
+        for target in (path, signature):
+            os.replace(folder / target.name, target)
     return traced
