@@ -2,6 +2,7 @@
 
 #include "tp/Support/OutputFile.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/Path.h"
 #include <cerrno>
 #include <climits>
@@ -54,7 +55,8 @@ static llvm::Error getSystemError() {
 
 static llvm::Error sync(int descriptor) {
   // Some file systems can't, and need not.
-  if (::fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS)
+  if (llvm::sys::RetryAfterSignal(-1, ::fsync, descriptor) == 0 ||
+      errno == EINVAL || errno == EROFS)
     return llvm::Error::success();
   return getSystemError();
 }
@@ -94,9 +96,9 @@ static std::string resolveLinks(StringRef path) {
 
 llvm::Error OutputFile::fail(llvm::Error error) const {
   std::string why = llvm::toString(std::move(error));
-  return llvm::createStringError(
-      path == "-" ? "cannot write to standard output: " + why
-                  : "cannot write '" + path + "': " + why);
+  return llvm::createStringError(path == "-"
+                                     ? "cannot write to standard output: " + why
+                                     : "cannot write '" + path + "': " + why);
 }
 
 llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
@@ -145,9 +147,7 @@ OutputFile::~OutputFile() {
     llvm::consumeError(aside->discard());
 }
 
-raw_ostream &OutputFile::os() {
-  return stream ? *stream : llvm::outs();
-}
+raw_ostream &OutputFile::os() { return stream ? *stream : llvm::outs(); }
 
 llvm::Error OutputFile::close() {
   if (path == "-")

@@ -25,12 +25,34 @@ static Error systemError(const std::string &action, const std::string &path,
                     "': " + std::strerror(error));
 }
 
+/// Calls `call` again where a signal has interrupted it.
+template <typename Call>
+static int retry(Call call) {
+  int result;
+  do
+    result = call();
+  while (result < 0 && errno == EINTR);
+  return result;
+}
+
 /// Zero, or why what was written might not survive a loss of power.
 static int sync(int descriptor) {
-  if (::fsync(descriptor) == 0)
+  if (retry([&] { return ::fsync(descriptor); }) == 0)
     return 0;
   // Some file systems can't, and need not.
   return errno == EINVAL || errno == EROFS ? 0 : errno;
+}
+
+/// The same of the names in a directory.
+static int syncNames(const std::string &directory) {
+  int descriptor = retry([&] {
+    return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  });
+  if (descriptor < 0) // EACCES: one that may be written and not read
+    return errno == EACCES ? 0 : errno;
+  int error = sync(descriptor);
+  ::close(descriptor);
+  return error;
 }
 
 std::string tprt::makeTemporaryName(const std::string &prefix) {
@@ -44,14 +66,7 @@ std::string tprt::makeTemporaryName(const std::string &prefix) {
 }
 
 void tprt::syncDirectory(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0 && errno == EACCES)
-    return; // one that may be written and not read
-  if (descriptor < 0)
-    throw systemError("open", path);
-  int error = sync(descriptor);
-  ::close(descriptor);
-  if (error != 0)
+  if (int error = syncNames(path))
     throw systemError("write", path, error);
 }
 
@@ -93,7 +108,8 @@ static int lostExitCode = 1;
 /// Calls only what a signal handler may.
 static void explainLostPage(int signal, siginfo_t *info, void *) {
   auto print = [](std::string_view text) {
-    [[maybe_unused]] ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    [[maybe_unused]] ssize_t n =
+        ::write(STDERR_FILENO, text.data(), text.size());
   };
   auto *address = static_cast<const std::byte *>(info->si_addr);
   for (Mapping *place = mappings; place; place = place->next) {
@@ -143,9 +159,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
   ::close(descriptor);
   if (data == MAP_FAILED)
     throw systemError("map", path);
-  std::shared_ptr<const MappedFile> file(
-      new MappedFile(path, static_cast<const std::byte *>(data), size,
-                     isOwned));
+  std::shared_ptr<const MappedFile> file(new MappedFile(
+      path, static_cast<const std::byte *>(data), size, isOwned));
   noteMapping(*file);
   return file;
 }
@@ -186,15 +201,18 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
   if (exists && S_ISDIR(status.st_mode))
     throw systemError("write", this->path, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
-    descriptor = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    descriptor =
+        retry([&] { return ::open(target.c_str(), O_WRONLY | O_CLOEXEC); });
     if (descriptor < 0)
       throw systemError("write", this->path);
     return;
   }
   do { // unlike mkstemp, this leaves the mode to the umask
     temporaryPath = makeTemporaryName(target + ".tmp-");
-    descriptor = ::open(temporaryPath.c_str(),
-                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor = retry([&] {
+      return ::open(temporaryPath.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    });
   } while (descriptor < 0 && errno == EEXIST);
   int error = descriptor < 0 ? errno : 0;
   if (error == 0 && exists &&
@@ -252,7 +270,8 @@ void OutputFile::commit() {
   if (::rename(temporaryPath.c_str(), target.c_str()) != 0)
     throw systemError("write", path);
   temporaryPath.clear();
-  syncDirectory(getDirectory(target));
+  if (int error = syncNames(getDirectory(target)))
+    throw systemError("write", path, error);
 }
 
 void tprt::checkOutputs(std::span<const std::string> paths) {
@@ -266,7 +285,9 @@ void tprt::checkOutputs(std::span<const std::string> paths) {
         throw systemError("write", path);
       continue; // opening a FIFO would wait for who reads it
     }
-    { OutputFile probe(path); }
+    {
+      OutputFile probe(path);
+    }
     std::error_code error;
     std::filesystem::path directory =
         std::filesystem::canonical(getDirectory(target), error);
