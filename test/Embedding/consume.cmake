@@ -55,7 +55,7 @@ run(STATUS 1 EXPECT "bad.yaml:1:24: error: .*'net3'.*nothing compiled:.*bad.yaml
 run(STATUS 1 EXPECT "bad.mlir:2:3: error" COMMAND ${compiler} ${OUT}/bad.mlir plan=${OUT}/plan.yaml)
 run(STATUS 1 EXPECT "no such option pln" COMMAND ${compiler} ${model} pln=${OUT}/plan.yaml)
 run(STATUS 1 EXPECT "no.mlir.*No such file" COMMAND ${compiler} ${OUT}/no.mlir plan=${OUT}/plan.yaml)
-run(STATUS 1 EXPECT "can't write" COMMAND ${compiler} ${model} plan=${OUT}/plan.yaml ${OUT}/no/mlp.tpx)
+run(STATUS 1 EXPECT "cannot write" COMMAND ${compiler} ${model} plan=${OUT}/plan.yaml ${OUT}/no/mlp.tpx)
 run(STATUS 1 EXPECT "no tp.mesh" COMMAND ${compiler} ${model} strict=true)
 
 # The manual shows what was tested.

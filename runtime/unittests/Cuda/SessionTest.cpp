@@ -294,7 +294,8 @@ TEST_F(CudaSessionTest, ManifestAndCodeMustAgree) {
       errorOf([&] {
         Artifact::load(directory.write(
             "b.tpx", makeContainer(makeManifest("tpx_main").dump(),
-                                   readFile(TOY_PROGRAM))));
+                                   readFile(TOY_PROGRAM))))
+            ->loadCode();
       }),
       "its manifest says that it is for CUDA devices, but its code has no "
       "'tprt_device_code'"));
