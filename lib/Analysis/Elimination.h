@@ -102,7 +102,7 @@ private:
   void append(unsigned variable, unsigned factor) {
     List &list = lists[variable];
     if (list.size == list.capacity)
-      prune(variable);
+      (void)prune(variable);
     entries[list.begin + list.size++] = factor;
   }
   /// The other variables of `bucket`; what each of the last ones decides is in

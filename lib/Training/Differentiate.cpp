@@ -81,7 +81,7 @@ private:
     Operation *op;
     /// What stands for its results in the forward pass.
     SmallVector<Value> results;
-    SmallVector<Value> saved;
+    SmallVector<Value> saved = {};
     bool isReplaced = false;
   };
 

@@ -23,7 +23,7 @@ struct Job {
   const std::function<void(int64_t)> &work;
   int64_t count;
   std::atomic<int64_t> next{0};
-  std::mutex mutex;
+  std::mutex mutex{};
   std::exception_ptr failure = nullptr;
 
   /// Does what is left, with the others.
