@@ -1,0 +1,35 @@
+# Targets of libFuzzer. Each runs for a while as a test; scripts/fuzz.sh runs them for
+# longer, with sanitizers. The seeds of tp-fuzz-NAME are in test/Fuzz/NAME.
+#
+# Where the compiler has no libFuzzer there are none.
+
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+check_cxx_source_compiles([[
+  #include <cstddef>
+  #include <cstdint>
+  extern "C" int LLVMFuzzerTestOneInput(const uint8_t *, size_t) { return 0; }
+]] TP_HAS_FUZZER)
+unset(CMAKE_REQUIRED_FLAGS)
+set(TP_FUZZ_SECONDS 30 CACHE STRING "How long each fuzzer runs as a test")
+
+set(TP_FUZZ_SEEDS ${PROJECT_SOURCE_DIR}/test/Fuzz) # of the whole project, also within runtime/
+
+add_custom_target(tp-fuzzers)
+
+# tp_fuzz_test(name): tp-fuzz-NAME, an executable, is a fuzzer. Of its own sources
+# libFuzzer sees which code an input reaches; those of libraries want -fsanitize=fuzzer-no-link.
+function(tp_fuzz_test name)
+  set(target tp-fuzz-${name})
+  set(corpus ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  tp_test_program(${target})
+  add_dependencies(tp-fuzzers ${target})
+  target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  file(MAKE_DIRECTORY ${corpus})
+  add_test(NAME fuzz-${name}
+    COMMAND ${target} -max_total_time=${TP_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=4096 -verbosity=0
+            -max_len=8192 -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}-
+            ${corpus} ${TP_FUZZ_SEEDS}/${name})
+  set_tests_properties(fuzz-${name} PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,25 @@
+//===- ManifestFuzzer.cpp - any text as an artifact's manifest ------------===//
+
+#include "FuzzFile.h"
+
+#include "tprt/Artifact.h"
+#include "tprt/Report.h"
+
+using namespace tprt;
+using namespace tprt::fuzz;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  MemoryFile file(makeContainer(asText(data, size), "no object"));
+  readOrRefuse([&] {
+    Manifest manifest = readManifest(file.getPath());
+    touch(describe(manifest).data(), 1);
+    for (const auto *list :
+         {&manifest.inputs, &manifest.parameters, &manifest.outputs})
+      for (const TensorInfo &info : *list)
+        for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
+          if (info.getShardBytes(rank) < 0)
+            std::abort();
+  });
+  readOrRefuse([&] { Artifact::load(file.getPath()); });
+  return 0;
+}
