@@ -36,7 +36,7 @@ cp -rL /usr/include/nlohmann /usr/include/CLI "$pack/third_party/include/"
 cp -L /usr/include/zlib.h /usr/include/zconf.h "$pack/third_party/include/" 2>/dev/null ||
   cp -L "$(find /usr/include -name zlib.h | head -1)" "$(find /usr/include -name zconf.h | head -1)" "$pack/third_party/include/"
 mkdir -p "$pack/third_party/include/nettle"
-cp -L /usr/include/nettle/sha2.h /usr/include/nettle/nettle-types.h "$pack/third_party/include/nettle/"
+cp -L /usr/include/nettle/*.h "$pack/third_party/include/nettle/"
 for header in cblas.h openblas_config.h; do
   cp -L "$(find /usr/include -name $header | head -1)" "$pack/third_party/include/"
 done

@@ -441,10 +441,12 @@ static CUresult setMemory(const char *function, CUdeviceptr dst, size_t pitch,
   if (dst % sizeof(T) != 0)
     return INVALID_VALUE;
   enqueue(stream, [=] {
-    for (size_t i = 0; i < height; ++i)
-      if (checkMemory(toHost(dst + i * pitch), width * sizeof(T)))
-        std::fill_n(static_cast<T *>(toHostMutable(dst + i * pitch)), width,
-                    value);
+    for (size_t i = 0; i < height; ++i) {
+      CUdeviceptr row = dst + i * pitch;
+      if (isPinned(toHost(row), width * sizeof(T)) ||
+          checkMemory(toHost(row), width * sizeof(T)))
+        std::fill_n(static_cast<T *>(toHostMutable(row)), width, value);
+    }
     return true;
   });
   return CUDA_SUCCESS;

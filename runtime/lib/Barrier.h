@@ -4,8 +4,9 @@
 #ifndef TPRT_LIB_BARRIER_H
 #define TPRT_LIB_BARRIER_H
 
+#include "Patience.h"
+
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <thread>
 
@@ -38,8 +39,9 @@ public:
   }
 
   /// Waits until the round of this target is complete. From time to time a
-  /// waiting thread calls poll(time waited), which may throw to leave; the
-  /// barrier can't be used after that.
+  /// waiting thread calls poll(time waited), without the time in which the
+  /// process was stopped, which may throw to leave; the barrier can't be used
+  /// after that.
   template <typename Poll>
   void await(uint64_t target, Poll poll) {
     for (uint32_t i = 0; i < spins; ++i) {
@@ -51,9 +53,8 @@ public:
       else
         relax();
     }
-    auto start = std::chrono::steady_clock::now();
-    while (!isOver(target)) {
-      poll(std::chrono::steady_clock::now() - start);
+    for (Patience patience; !isOver(target);) {
+      poll(patience.getWaited());
       sleepUntil(target);
     }
   }

@@ -20,3 +20,5 @@ std::shared_ptr<std::byte> Communicator::allocate(int64_t) { return nullptr; }
 bool Communicator::warmUp(std::byte *, int64_t) { return true; }
 
 std::string Communicator::getDescription() const { return ""; }
+
+std::string Communicator::describeActivity() const { return ""; }

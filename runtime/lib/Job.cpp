@@ -6,8 +6,14 @@
 #include "Rendezvous.h"
 #include "ShardedTensors.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <fcntl.h>
 #include <numeric>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace tprt;
 
@@ -29,6 +35,8 @@ constexpr Launcher launchers[] = {
 
 } // namespace
 
+static constexpr size_t maxTokenBytes = 4096;
+
 static int64_t parseVariable(const char *name, const std::string &text,
                              int64_t minimum, int64_t maximum) {
   int64_t value = 0;
@@ -40,6 +48,50 @@ static int64_t parseVariable(const char *name, const std::string &text,
                      std::to_string(minimum) + " to " +
                      std::to_string(maximum));
   return value;
+}
+
+/// The token in a file that nobody else can read or replace.
+static std::string readToken(const std::string &path) {
+  std::string name = "TP_TOKEN_FILE: '" + path + "'";
+  auto check = [&](bool isRight, const std::string &problem) {
+    if (!isRight)
+      throw inputError(name + " " + problem);
+  };
+  // Opening waits for nobody, as it would with a pipe.
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  check(file >= 0, std::string("can't be opened: ") + std::strerror(errno));
+  char bytes[maxTokenBytes + 2];
+  struct stat status = {};
+  ::fstat(file, &status);
+  ssize_t count = ::read(file, bytes, sizeof(bytes));
+  ::close(file);
+  check(S_ISREG(status.st_mode), "is no file");
+  check(status.st_uid == ::geteuid(), "belongs to another user");
+  check((status.st_mode & (S_IRWXG | S_IRWXO)) == 0,
+        "may be read or written by others; mode 0600 is right");
+  check(count >= 0, "can't be read");
+  std::string token(bytes, count);
+  if (token.ends_with('\n'))
+    token.pop_back();
+  return token;
+}
+
+/// Empty where there is none. What it is appears in no message.
+static std::string
+getToken(const std::function<const char *(const char *)> &get) {
+  const char *token = get("TP_TOKEN"), *path = get("TP_TOKEN_FILE");
+  if (!token && !path)
+    return "";
+  if (token && path)
+    throw inputError("TP_TOKEN and TP_TOKEN_FILE are both set; one of them is "
+                     "right");
+  std::string secret = token ? token : readToken(path);
+  if (secret.size() < minTokenBytes || secret.size() > maxTokenBytes)
+    throw inputError(std::string(token ? "TP_TOKEN" : "TP_TOKEN_FILE") +
+                     ": the token has " + std::to_string(secret.size()) +
+                     " bytes, expected " + std::to_string(minTokenBytes) +
+                     " to " + std::to_string(maxTokenBytes));
+  return secret;
 }
 
 std::optional<Job>
@@ -63,8 +115,7 @@ Job::fromEnvironment(const std::function<const char *(const char *)> &get) {
       job.port = parseVariable("TP_PORT", port, 1, 65535);
     else if (const char *port = get("MASTER_PORT"))
       job.port = parseVariable("MASTER_PORT", port, 1, 65534) + 1;
-    if (const char *listener = get("TP_LISTENER"))
-      job.listener = parseVariable("TP_LISTENER", listener, 0, 1 << 20);
+    job.token = getToken(get);
     return job;
   }
   return std::nullopt;
@@ -80,12 +131,18 @@ Connection::Connection(const Job &job, std::chrono::milliseconds timeout)
 
 Connection::~Connection() = default;
 
-std::vector<std::string> Connection::exchange(const std::string &mine) {
-  return impl->rendezvous.exchange(mine);
+std::vector<std::string> Connection::exchange(const std::string &mine,
+                                              size_t limit) {
+  return impl->rendezvous.exchange(mine, limit);
 }
 
-std::string Connection::broadcast(const std::string &mine) {
-  return impl->rendezvous.broadcast(mine);
+std::vector<std::string> Connection::gather(const std::string &mine,
+                                            size_t limit) {
+  return impl->rendezvous.gather(mine, limit);
+}
+
+std::string Connection::broadcast(const std::string &mine, size_t limit) {
+  return impl->rendezvous.broadcast(mine, limit);
 }
 
 void Connection::abort(const std::string &reason) noexcept {
@@ -119,6 +176,13 @@ static std::string packBlock(const Session &session, const TensorInfo &info,
           static_cast<size_t>(block.getNumBytes())};
 }
 
+static size_t getLargestBlock(const TensorInfo &info) {
+  int64_t bytes = 0;
+  for (size_t rank = 0; rank < info.shards.size(); ++rank)
+    bytes = std::max(bytes, info.getShardBytes(rank));
+  return bytes;
+}
+
 static Tensor unpackBlocks(const Manifest &manifest, const TensorInfo &info,
                            const std::vector<std::string> &blocks) {
   Tensor whole{info.dtype, info.shape, nullptr};
@@ -143,9 +207,13 @@ void Connection::withParameters(const Session &session,
   Rendezvous &rendezvous = impl->rendezvous;
   const Manifest &manifest = session.getManifest();
   int64_t rank = impl->job.rank;
+  size_t maxName = 0;
+  for (const TensorInfo &info : manifest.parameters)
+    maxName = std::max(maxName, info.name.size());
   if (rank > 0) { // until there is no further name
-    for (std::string name; !(name = rendezvous.broadcast("")).empty();)
-      rendezvous.gather(packBlock(session, getParameter(manifest, name), rank));
+    for (std::string name; !(name = rendezvous.broadcast("", maxName)).empty();)
+      rendezvous.gather(packBlock(session, getParameter(manifest, name), rank),
+                        /*limit=*/0);
     return;
   }
   std::mutex mutex;
@@ -153,15 +221,16 @@ void Connection::withParameters(const Session &session,
     work([&](const std::string &name) {
       const TensorInfo &info = getParameter(manifest, name);
       std::lock_guard<std::mutex> lock(mutex);
-      rendezvous.broadcast(name);
+      rendezvous.broadcast(name, maxName);
       return unpackBlocks(manifest, info,
-                          rendezvous.gather(packBlock(session, info, rank)));
+                          rendezvous.gather(packBlock(session, info, rank),
+                                            getLargestBlock(info)));
     });
   } catch (const std::exception &error) {
     rendezvous.abort("rank 0 failed: " + std::string(error.what()));
     throw;
   }
-  rendezvous.broadcast("");
+  rendezvous.broadcast("", maxName);
 }
 
 CommunicatorFactory Connection::getNccl() {

@@ -1,278 +1,348 @@
 //===- Rendezvous.cpp - Where processes meet -----------------------------===//
 //
-// Rank 0 listens, the others connect and say who they are. A message is a byte
-// that says what it is and, unless its sender leaves, 8 bytes of length and
-// that many bytes.
+// Rank 0 listens, and the others connect (Handshake.h). From then on both sides
+// send messages (Messages.h): what ranks hand in, reasons to end, that a rank
+// leaves when its work is done, and, from rank 0 now and then, that its process
+// works. What is guaranteed:
+//
+// - Nothing waits forever: whoever reads or writes looks around every 50 ms. A
+//   message must come, begin and go within the timeout; one that is long has a
+//   second more for each 16 MiB. Only a rank that waits for what rank 0 makes
+//   waits as long as rank 0 shows that it works.
+// - While a rank waits for another it notices what happens to any: rank 0 sees
+//   the end of all connections, the others that of rank 0's, which passes on
+//   what it learns. Where there is a launcher, all see what it sees (Fate).
+// - No rank takes more than it expects: each exchange has a limit, and memory
+//   grows with what arrives.
+// - The text of a reason is cut to 4096 bytes, and is printable.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Rendezvous.h"
 
-#include <cerrno>
-#include <cstring>
+#include "Handshake.h"
+
+#include <algorithm>
 #include <exception>
-#include <netdb.h>
-#include <netinet/tcp.h>
-#include <poll.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <thread>
-#include <unistd.h>
 
 using namespace tprt;
-using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
-// What a message begins with.
-static constexpr char dataFollow = 'D'; ///< their size and they
-static constexpr char aborting = 'A';   ///< the reason's size and it
-static constexpr char leaving = 'L';    ///< nothing, ever
-
-static std::string describePlace(const Job &job) {
-  return job.address + ":" + std::to_string(job.port);
+/// How long a rank waits for the others to take what is said last.
+static constexpr milliseconds farewellTime(2'000);
+/// How long for a reason, where a rank is known to have ended.
+static constexpr milliseconds reasonTime(1'000);
+/// How often rank 0 shows that it works.
+static milliseconds getLifeInterval(milliseconds timeout) {
+  constexpr milliseconds usual(1'000), shortest(10);
+  return timeout.count() > 0 ? std::clamp(timeout / 4, shortest, usual) : usual;
 }
 
-static void setOptions(int socket) {
-  int yes = 1; // messages are small, and waited for
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-}
-
-/// Writes all; false when the other end is gone.
-static bool writeAll(int socket, const void *data, size_t bytes) {
-  auto *at = static_cast<const char *>(data);
-  while (bytes > 0) {
-    ssize_t written = ::send(socket, at, bytes, MSG_NOSIGNAL);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return false;
-    at += written;
-    bytes -= written;
-  }
-  return true;
-}
-
-/// Reads all; false when the other end is gone.
-static bool readAll(int socket, void *data, size_t bytes) {
-  auto *at = static_cast<char *>(data);
-  while (bytes > 0) {
-    ssize_t count = ::recv(socket, at, bytes, 0);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    at += count;
-    bytes -= count;
-  }
-  return true;
-}
-
-/// Whether there is something to read within `timeout` (zero: forever).
-static bool waitFor(int socket, std::chrono::milliseconds timeout) {
-  pollfd entry = {socket, POLLIN, 0};
-  int result;
-  do
-    result = ::poll(&entry, 1, timeout.count() > 0 ? timeout.count() : -1);
-  while (result < 0 && errno == EINTR);
-  return result > 0;
-}
-
-Rendezvous::Rendezvous(const Job &job, std::chrono::milliseconds timeout)
-    : rank(job.rank), worldSize(job.worldSize), timeout(timeout),
-      sockets(job.worldSize, -1) {
-  if (worldSize == 1)
+Rendezvous::Rendezvous(const Job &job, milliseconds timeout)
+    : job(job), timeout(timeout), peers(job.worldSize),
+      failed(job.worldSize, Patience(reasonTime)) {
+  if (job.worldSize == 1)
     return;
-  if (rank == 0)
-    listen(job);
-  else
-    connect(job);
+  if (job.rank > 0) {
+    peers[0] = std::make_unique<Peer>(joinRankZero(job, timeout));
+    return;
+  }
+  std::vector<Socket> ranks = admitRanks(job, timeout);
+  for (int64_t rank = 1; rank < job.worldSize; ++rank)
+    peers[rank] = std::make_unique<Peer>(std::move(ranks[rank]));
+  life = std::thread([this] { showLife(); });
+}
+
+/// Whether all that was written has reached the other host, or can't.
+static bool isDelivered(const Socket &socket) {
+  int left = 0;
+  pollfd entry = {socket.get(), 0, 0};
+  return ::ioctl(socket.get(), SIOCOUTQ, &left) != 0 || left == 0 ||
+         ::poll(&entry, 1, 0) != 0;
 }
 
 // Who leaves for an error just closes, which the others notice.
 Rendezvous::~Rendezvous() {
-  bool isDone = std::uncaught_exceptions() == 0;
-  for (int socket : sockets) {
-    if (socket < 0)
-      continue;
-    if (isDone)
-      writeAll(socket, &leaving, 1);
-    ::close(socket);
+  if (life.joinable()) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      isOver = true;
+    }
+    changed.notify_all();
+    life.join();
   }
+  if (std::uncaught_exceptions() == 0)
+    for (std::unique_ptr<Peer> &peer : peers)
+      if (peer)
+        trySend(*peer, MessageKind::Leave, "", farewellTime, [] {});
+  // What hasn't been sent is lost where the other end has sent what nobody
+  // reads any more.
+  Patience patience(farewellTime);
+  for (std::unique_ptr<Peer> &peer : peers)
+    while (peer && !isDelivered(peer->socket) && !patience.isOver())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-void Rendezvous::listen(const Job &job) {
-  int listener = job.listener;
-  if (listener < 0) {
-    listener = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int yes = 1, no = 0;
-    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    ::setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-    sockaddr_in6 address = {};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(job.port);
-    if (::bind(listener, reinterpret_cast<sockaddr *>(&address),
-               sizeof(address)) != 0 ||
-        ::listen(listener, SOMAXCONN) != 0) {
-      int error = errno;
-      ::close(listener);
-      throw executionError("rank 0 can't listen on port " +
-                           std::to_string(job.port) + ": " +
-                           std::strerror(error));
+/// A byte each, where there is room for it: who reads nothing needs none.
+void Rendezvous::showLife() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!changed.wait_for(lock, getLifeInterval(timeout),
+                           [this] { return isOver; }))
+    for (std::unique_ptr<Peer> &peer : peers) {
+      if (!peer)
+        continue;
+      std::unique_lock<std::timed_mutex> sending(peer->sending,
+                                                 std::try_to_lock);
+      if (sending && !peer->isCut)
+        peer->socket.write(encodeHead(MessageKind::Alive, 0));
     }
-  }
-  Clock::time_point start = Clock::now();
-  for (int64_t missing = worldSize - 1; missing > 0; --missing) {
-    auto left = timeout - std::chrono::duration_cast<std::chrono::milliseconds>(
-                              Clock::now() - start);
-    bool isLate = timeout.count() > 0 && left.count() <= 0;
-    if (isLate || !waitFor(listener, timeout.count() > 0 ? left : timeout)) {
-      ::close(listener);
-      throw executionError(
-          std::to_string(missing) + " of " + std::to_string(worldSize) +
-          " ranks haven't connected to rank 0 at " + describePlace(job));
-    }
-    int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    int64_t peer = -1;
-    bool isKnown = socket >= 0 && readAll(socket, &peer, sizeof(peer)) &&
-                   peer > 0 && peer < worldSize && sockets[peer] < 0;
-    if (!isKnown) {
-      ::close(socket);
-      ::close(listener);
-      throw executionError("something else than the job's ranks connects to " +
-                           describePlace(job) + ", or one of them twice");
-    }
-    setOptions(socket);
-    sockets[peer] = socket;
-  }
-  ::close(listener);
 }
 
-void Rendezvous::connect(const Job &job) {
-  addrinfo hints = {}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  int error = ::getaddrinfo(job.address.c_str(),
-                            std::to_string(job.port).c_str(), &hints, &found);
-  if (error != 0)
-    throw executionError("cannot find rank 0 at '" + job.address +
-                         "': " + ::gai_strerror(error));
-  std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found,
-                                                             ::freeaddrinfo);
-  Clock::time_point start = Clock::now();
-  for (;;) { // it may listen later
-    for (addrinfo *place = found; place; place = place->ai_next) {
-      int socket = ::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (socket >= 0 &&
-          ::connect(socket, place->ai_addr, place->ai_addrlen) == 0) {
-        setOptions(socket);
-        sockets[0] = socket;
-        if (!writeAll(socket, &rank, sizeof(rank)))
-          fail("rank 0 has left");
-        return;
-      }
-      error = errno;
-      if (socket >= 0)
-        ::close(socket);
-    }
-    if (timeout.count() > 0 && Clock::now() - start > timeout)
-      throw executionError("rank " + std::to_string(rank) +
-                           " can't connect to rank 0 at " + describePlace(job) +
-                           ": " + std::strerror(error));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
 
 void Rendezvous::fail(const std::string &reason) {
   abort(reason);
-  throw AbortedError(reason);
+  std::string activity = describeActivity ? describeActivity() : "";
+  throw AbortedError(reason + (activity.empty() ? "" : "; " + activity));
 }
 
-bool Rendezvous::trySend(int64_t peer, char kind, const std::string &text) {
-  std::lock_guard<std::mutex> lock(mutex);
-  uint64_t size = text.size();
-  return writeAll(sockets[peer], &kind, 1) &&
-         writeAll(sockets[peer], &size, sizeof(size)) &&
-         writeAll(sockets[peer], text.data(), size);
-}
+void Rendezvous::failGone(int64_t other) { fail(describeLoss(job, other)); }
 
-void Rendezvous::send(int64_t peer, const std::string &text) {
-  if (trySend(peer, dataFollow, text))
-    return;
-  receive(peer, timeout); // throws with the reason, if it has sent one
-  fail("rank " + std::to_string(peer) + " has left");
-}
-
-std::string Rendezvous::receive(int64_t peer,
-                                std::chrono::milliseconds timeout) {
-  if (!waitFor(sockets[peer], timeout))
-    fail("no progress for " + std::to_string(timeout.count() / 1000) +
-         " s: rank " + std::to_string(rank) + " waits for rank " +
-         std::to_string(peer));
-  char kind = 0;
-  uint64_t size = 0;
+std::string Rendezvous::describeStopped() const {
   std::string text;
-  bool isRead = readAll(sockets[peer], &kind, 1) && kind != leaving &&
-                readAll(sockets[peer], &size, sizeof(size));
-  if (isRead) {
-    text.resize(size);
-    isRead = readAll(sockets[peer], text.data(), size);
-  }
-  if (!isRead)
-    fail("rank " + std::to_string(peer) + " has left");
-  if (kind == aborting)
-    fail(text);
+  for (int64_t rank = 0; job.getFate && rank < job.worldSize; ++rank)
+    if (Fate fate = job.getFate(rank); fate.kind == Fate::Stopped)
+      text += (text.empty() ? "rank " : "; rank ") + std::to_string(rank) +
+              " " + fate.description;
   return text;
 }
 
-std::vector<std::string> Rendezvous::exchange(const std::string &mine) {
-  std::vector<std::string> all(worldSize);
-  all[rank] = mine;
-  if (rank == 0) {
-    for (int64_t peer = 1; peer < worldSize; ++peer)
-      all[peer] = receive(peer, timeout);
-    for (int64_t peer = 1; peer < worldSize; ++peer)
-      for (const std::string &text : all)
-        send(peer, text);
-    return all;
+void Rendezvous::failLate(int64_t other, const std::string &what) {
+  char seconds[32];
+  std::snprintf(seconds, sizeof(seconds), "%g", timeout.count() / 1000.0);
+  std::string stopped = describeActivity ? "" : describeStopped();
+  fail("no progress for " + std::string(seconds) + " s: rank " +
+       std::to_string(job.rank) + " " + what + " rank " +
+       std::to_string(other) + (stopped.empty() ? "" : "; " + stopped));
+}
+
+std::string Rendezvous::readReason(int64_t other) {
+  Peer &peer = *peers[other];
+  Patience patience(reasonTime);
+  for (;;) {
+    MessageReader::Progress progress = peer.reader.readText(maxReasonBytes);
+    if (progress == MessageReader::Progress::Complete)
+      return makePrintable(peer.reader.take().text);
+    if (progress == MessageReader::Progress::Ended || patience.isOver())
+      return "rank " + std::to_string(other) + " has left";
+    wait(other, POLLIN);
   }
-  send(0, mine);
-  for (std::string &text : all)
-    text = receive(0, timeout);
+}
+
+//===----------------------------------------------------------------------===//
+// Watching
+//===----------------------------------------------------------------------===//
+
+/// Takes in what tells of a peer's state. Data of those that are done already
+/// stay where they are.
+void Rendezvous::watch(int64_t other) {
+  using Progress = MessageReader::Progress;
+  Peer &peer = *peers[other];
+  std::string problem;
+  try {
+    while (!peer.hasLeft) {
+      Progress progress = peer.reader.readHead();
+      if (progress == Progress::Waits)
+        return;
+      if (progress == Progress::Ended)
+        failGone(other);
+      switch (peer.reader.getKind()) {
+      case MessageKind::Data:
+        return;
+      case MessageKind::Abort:
+        fail(readReason(other));
+      case MessageKind::Leave:
+        peer.hasLeft = true;
+        break;
+      case MessageKind::Alive:
+        ++peer.numAlive;
+        break;
+      }
+      peer.reader.take();
+    }
+  } catch (const AbortedError &) {
+    throw;
+  } catch (const Error &error) {
+    problem = error.what();
+  }
+  if (!problem.empty())
+    fail("rank " + std::to_string(other) + ": " + problem);
+}
+
+/// What the launcher has seen. A rank that has failed may have told why, and
+/// that may be on its way.
+void Rendezvous::watchFates() {
+  if (!job.getFate)
+    return;
+  for (int64_t rank = 0; rank < job.worldSize; ++rank) {
+    Fate fate = job.getFate(rank);
+    bool isLost = fate.kind == Fate::Killed ||
+                  (fate.kind == Fate::Failed && failed[rank].isOver());
+    if (fate.kind != Fate::Failed)
+      failed[rank].renew();
+    if (isLost && rank != job.rank)
+      fail("rank " + std::to_string(rank) + " " + fate.description);
+  }
+}
+
+void Rendezvous::watch() {
+  for (int64_t other = 0; other < job.worldSize; ++other)
+    if (peers[other])
+      watch(other);
+  watchFates();
+}
+
+/// Waits a moment for something to happen to a peer, or for another one to say
+/// something.
+void Rendezvous::wait(int64_t other, short events) {
+  std::vector<pollfd> entries = {{peers[other]->socket.get(), events, 0}};
+  for (int64_t rank = 0; rank < job.worldSize; ++rank)
+    if (rank != other && peers[rank] && !peers[rank]->hasLeft &&
+        !peers[rank]->reader.hasHead())
+      entries.push_back({peers[rank]->socket.get(), POLLIN, 0});
+  waitForEvents(entries);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+/// A second for each 16 MiB, besides what any message has.
+static milliseconds getTime(milliseconds timeout, uint64_t size) {
+  return timeout.count() > 0
+             ? timeout + milliseconds((size >> 24) * uint64_t(1000))
+             : timeout;
+}
+
+std::string Rendezvous::receive(int64_t other, uint64_t limit,
+                                bool whileAlive) {
+  Peer &peer = *peers[other];
+  Patience patience(timeout);
+  bool hasBegun = false;
+  for (uint64_t numAlive = peer.numAlive;; wait(other, POLLIN)) {
+    watch();
+    if (peer.hasLeft)
+      fail("rank " + std::to_string(other) + " has left");
+    if (peer.reader.hasHead()) {
+      MessageReader::Progress progress;
+      try {
+        progress = peer.reader.readText(limit);
+      } catch (const Error &error) {
+        fail("rank " + std::to_string(other) + ": " + error.what());
+      }
+      if (progress == MessageReader::Progress::Complete)
+        return peer.reader.take().text;
+      if (progress == MessageReader::Progress::Ended)
+        failGone(other);
+      if (!std::exchange(hasBegun, true))
+        patience = Patience(getTime(timeout, peer.reader.getSize()));
+    } else if (whileAlive &&
+               std::exchange(numAlive, peer.numAlive) != peer.numAlive) {
+      patience.renew();
+    }
+    if (patience.isOver())
+      failLate(other, "waits for");
+  }
+}
+
+Rendezvous::Sent Rendezvous::trySend(Peer &peer, MessageKind kind,
+                                     std::string_view text, milliseconds limit,
+                                     const std::function<void()> &look) {
+  std::unique_lock<std::timed_mutex> lock(peer.sending, farewellTime);
+  if (!lock || peer.isCut)
+    return Sent::Late;
+  std::string head = encodeHead(kind, text.size());
+  Patience patience(getTime(limit, text.size()));
+  peer.isCut = true; // unless it is complete
+  for (std::string_view rest : {std::string_view(head), text})
+    while (!rest.empty()) {
+      ptrdiff_t count = peer.socket.write(rest);
+      if (count < 0)
+        return Sent::Broken;
+      rest.remove_prefix(count);
+      if (count > 0)
+        continue;
+      if (patience.isOver())
+        return Sent::Late;
+      lock.unlock(); // who fails tells all others
+      look();
+      lock.lock();
+      std::vector<pollfd> entries = {{peer.socket.get(), POLLOUT, 0}};
+      waitForEvents(entries);
+    }
+  peer.isCut = false;
+  return Sent::Whole;
+}
+
+void Rendezvous::send(int64_t other, const std::string &text) {
+  Sent sent = trySend(*peers[other], MessageKind::Data, text, timeout,
+                      [this] { watch(); });
+  if (sent == Sent::Whole)
+    return;
+  watch(); // throws with the reason, if there is one
+  if (sent == Sent::Late)
+    failLate(other, "can't send to");
+  fail("rank " + std::to_string(other) + " has left");
+}
+
+void Rendezvous::abort(const std::string &reason) noexcept {
+  std::string_view text = std::string_view(reason).substr(0, maxReasonBytes);
+  for (std::unique_ptr<Peer> &peer : peers)
+    if (peer && !peer->hasLeft)
+      trySend(*peer, MessageKind::Abort, text, reasonTime, [] {});
+}
+
+//===----------------------------------------------------------------------===//
+// What ranks do together
+//===----------------------------------------------------------------------===//
+
+std::vector<std::string> Rendezvous::exchange(const std::string &mine,
+                                              uint64_t limit) {
+  std::vector<std::string> all = gather(mine, limit);
+  all.resize(job.worldSize);
+  for (int64_t peer = 1; peer < job.worldSize && job.rank == 0; ++peer)
+    for (const std::string &text : all)
+      send(peer, text);
+  if (job.rank > 0)
+    for (std::string &text : all)
+      text = receive(0, limit);
   return all;
 }
 
-std::vector<std::string> Rendezvous::gather(const std::string &mine) {
-  if (rank > 0) {
+std::vector<std::string> Rendezvous::gather(const std::string &mine,
+                                            uint64_t limit) {
+  if (job.rank > 0) {
     send(0, mine);
     return {};
   }
-  std::vector<std::string> all(worldSize);
+  std::vector<std::string> all(job.worldSize);
   all[0] = mine;
-  for (int64_t peer = 1; peer < worldSize; ++peer)
-    all[peer] = receive(peer, timeout);
+  for (int64_t peer = 1; peer < job.worldSize; ++peer)
+    all[peer] = receive(peer, limit);
   return all;
 }
 
-std::string Rendezvous::broadcast(const std::string &mine) {
-  if (rank > 0)
-    return receive(0, std::chrono::milliseconds(0));
-  for (int64_t peer = 1; peer < worldSize; ++peer)
+std::string Rendezvous::broadcast(const std::string &mine, uint64_t limit) {
+  if (job.rank > 0)
+    return receive(0, limit, /*whileAlive=*/true);
+  for (int64_t peer = 1; peer < job.worldSize; ++peer)
     send(peer, mine);
   return mine;
 }
 
-void Rendezvous::poll() {
-  for (int64_t peer = 0; peer < worldSize; ++peer) {
-    if (sockets[peer] < 0)
-      continue;
-    // Data of those that are done already stay where they are; so does that
-    // they have left since: they have enqueued all that others need.
-    char kind = 0;
-    ssize_t count = ::recv(sockets[peer], &kind, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (count == 0 || (count == 1 && kind == aborting))
-      receive(peer, timeout); // throws
-  }
-}
-
-void Rendezvous::abort(const std::string &reason) noexcept {
-  for (int64_t peer = 0; peer < worldSize; ++peer)
-    if (sockets[peer] >= 0)
-      trySend(peer, aborting, reason);
-}
+void Rendezvous::poll() { watch(); }

@@ -256,9 +256,14 @@ DeviceStream::Poll Session::Impl::getPoll(tprt_rank &rank) const {
   return [&](std::chrono::steady_clock::duration waited) {
     rank.communicator.poll();
     std::chrono::milliseconds timeout = options.communicator.timeout;
-    if (timeout.count() > 0 && waited > timeout)
-      throw executionError("no progress on the device for " +
-                           std::to_string(timeout.count() / 1000) + " s");
+    if (timeout.count() == 0 || waited <= timeout)
+      return;
+    char seconds[32];
+    std::snprintf(seconds, sizeof(seconds), "%g", timeout.count() / 1000.0);
+    std::string activity = rank.communicator.describeActivity();
+    throw executionError("no progress on the device for " +
+                         std::string(seconds) + " s" +
+                         (activity.empty() ? "" : ": " + activity));
   };
 }
 

@@ -5,21 +5,21 @@
 #include "CommandLine.h"
 #include "tprt/File.h"
 
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <initializer_list>
 #include <nettle/sha2.h>
-#include <spawn.h>
 #include <sstream>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 using namespace tprt;
 namespace fs = std::filesystem;
-
-extern char **environ;
 
 namespace {
 
@@ -137,21 +137,28 @@ static std::string makeKey(const std::string &path, const fs::path &compiler) {
   return hashBytes({text, identity});
 }
 
-/// Its diagnostics go straight to stderr.
+/// Its diagnostics go straight to stderr. It ends with this process.
 static void compile(const fs::path &compiler, const std::string &path,
                     const fs::path &artifact) {
   std::string arguments[] = {compiler.string(), path, "-o", artifact.string()};
   char *argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
                   arguments[3].data(), nullptr};
-  pid_t child = 0;
-  int error =
-      ::posix_spawn(&child, compiler.c_str(), nullptr, nullptr, argv, environ);
-  if (error != 0)
+  constexpr int notFound = 127;
+  pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() == parent) // or it has ended before that
+      ::execv(argv[0], argv);
+    ::_exit(notFound);
+  }
+  int error = errno, status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  if (child < 0)
     throw inputError("cannot run '" + compiler.string() +
                      "': " + std::strerror(error));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == notFound)
+    throw inputError("cannot run '" + compiler.string() + "'");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw inputError("'" + path + "' doesn't compile");
 }

@@ -47,7 +47,8 @@ struct Options {
   bool profile = false, noPin = false;
   std::string communication = "auto";
   std::string gemm = "measure";
-  int64_t processes = 0; ///< to be started; 0: none
+  int64_t processes = 0;        ///< to be started; 0: none
+  std::optional<tprt::Job> job; ///< of this process, where they are
   std::optional<int> device;
   std::optional<uint64_t> random; ///< seed of what no file gives
   bool tf32 = false, noGraphs = false;

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace tprt;
@@ -17,7 +22,8 @@ using namespace tprt;
 std::optional<Job> findJob(const Options &options, const Manifest &manifest) {
   if (options.communication == "local")
     return std::nullopt;
-  std::optional<Job> job = Job::fromEnvironment(::getenv);
+  std::optional<Job> job =
+      options.job ? options.job : Job::fromEnvironment(::getenv);
   bool isOne = job && job->worldSize > 1 && manifest.isForCuda;
   if (options.communication == "nccl" && !isOne)
     throw inputError(
@@ -30,7 +36,7 @@ std::optional<Job> findJob(const Options &options, const Manifest &manifest) {
 
 /// A socket that listens on a free port of this host.
 static int listenLocally(uint16_t &port) {
-  int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -45,16 +51,74 @@ static int listenLocally(uint16_t &port) {
   return listener;
 }
 
-/// The ranks of `tp-run -n` that run, else 0, for the signal handler of the
-/// process that has started them.
-static volatile pid_t ranks[4096];
+static std::string drawToken() {
+  std::string token(minTokenBytes, 0);
+  if (::getentropy(token.data(), token.size()) != 0)
+    throw executionError("the system has no random numbers");
+  return token;
+}
+
+//===----------------------------------------------------------------------===//
+// What the ranks are told of each other
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr int64_t maxProcesses = 4096;
+
+/// In memory that the launcher and the ranks share: by rank, what waitpid has
+/// said of it last, or `running`.
+struct Board {
+  static constexpr int running = -1;
+  std::atomic<int> states[maxProcesses];
+};
+
+} // namespace
+
+static Board *makeBoard() {
+  void *memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    throw executionError(std::string("cannot share memory with the ranks: ") +
+                         std::strerror(errno));
+  auto *board = new (memory) Board;
+  for (std::atomic<int> &state : board->states)
+    state = Board::running;
+  return board;
+}
+
+static Fate toFate(int status) {
+  if (status == Board::running)
+    return {};
+  if (WIFSTOPPED(status))
+    return {Fate::Stopped, std::string("is stopped by SIG") +
+                               ::sigabbrev_np(WSTOPSIG(status))};
+  if (WIFSIGNALED(status)) {
+    const char *name = ::sigdescr_np(WTERMSIG(status));
+    return {Fate::Killed, "was ended by signal " +
+                              std::to_string(WTERMSIG(status)) + " (" +
+                              (name ? name : "unknown") + ")"};
+  }
+  return {WEXITSTATUS(status) == 0 ? Fate::Ended : Fate::Failed,
+          "ended with exit code " + std::to_string(WEXITSTATUS(status))};
+}
+
+//===----------------------------------------------------------------------===//
+// The process that has started the ranks
+//===----------------------------------------------------------------------===//
+
+/// The ranks that are there, else 0, for the signal handler.
+static volatile pid_t ranks[maxProcesses];
 static volatile std::sig_atomic_t numRanks = 0;
+/// Set when this process has been told to end.
+static volatile std::sig_atomic_t isToEnd = 0;
 
 /// Ranks end as they see fit when this process is to end. Those of a terminal's
 /// Ctrl-C have got the signal themselves.
 static void passSignalsOn() {
   struct sigaction action = {};
   action.sa_sigaction = [](int signal, siginfo_t *info, void *) {
+    isToEnd = 1;
     if (info->si_code != SI_KERNEL)
       for (int i = 0; i < numRanks; ++i)
         if (ranks[i] > 0)
@@ -65,71 +129,173 @@ static void passSignalsOn() {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
-static int toExitCode(int status) {
-  return WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
-}
+namespace {
 
-std::optional<int> startProcesses(int64_t processes) {
-  uint16_t port = 0;
-  int listener = listenLocally(port);
-  std::vector<pid_t> children;
-  for (int64_t rank = 0; rank < processes; ++rank) {
+/// How long ranks have to end on their own when one has failed.
+constexpr std::chrono::milliseconds endTime(4000);
+/// How often this process looks when there is something to look for.
+constexpr std::chrono::milliseconds lookTime(20);
+
+class Launcher {
+public:
+  explicit Launcher(const Options &options)
+      : options(options), board(*makeBoard()) {}
+
+  /// A job in a rank; nothing here.
+  std::optional<Job> start();
+  /// The exit code.
+  int wait();
+
+private:
+  void note(int64_t rank, int status);
+  void endStopped();
+  void endLate();
+  void kill(int64_t rank);
+  bool isRunning(int64_t rank) const { return ranks[rank] > 0; }
+  std::string describe(int64_t rank) const {
+    return "rank " + std::to_string(rank) + " " +
+           toFate(board.states[rank]).description;
+  }
+
+  const Options &options;
+  Board &board;
+  int exitCode = 0;
+  std::chrono::steady_clock::time_point failed; ///< since when there is one
+  /// For how long ranks have been stopped while this process wasn't.
+  std::chrono::milliseconds stopped{0};
+  std::set<int64_t> killed; ///< by this process
+};
+
+} // namespace
+
+std::optional<Job> Launcher::start() {
+  Job job;
+  job.worldSize = options.processes;
+  job.token = drawToken();
+  job.getFate = [&board = board](int64_t rank) {
+    return toFate(board.states[rank]);
+  };
+  int listener = listenLocally(job.port);
+  pid_t launcher = ::getpid();
+  for (int64_t rank = 0; rank < job.worldSize; ++rank) {
     pid_t child = ::fork();
     if (child < 0) {
-      for (pid_t started : children)
-        ::kill(started, SIGTERM);
+      int error = errno;
+      for (int64_t started = 0; started < rank; ++started) {
+        ::kill(ranks[started], SIGKILL);
+        ::waitpid(ranks[started], nullptr, 0);
+      }
       throw executionError(std::string("cannot start a process: ") +
-                           std::strerror(errno));
+                           std::strerror(error));
     }
     if (child > 0) {
-      children.push_back(child);
       ranks[rank] = child;
       continue;
     }
-    auto set = [](const char *name, const std::string &value) {
-      ::setenv(name, value.c_str(), 1);
-    };
-    set("TP_RANK", std::to_string(rank));
-    set("TP_LOCAL_RANK", std::to_string(rank));
-    set("TP_WORLD_SIZE", std::to_string(processes));
-    set("TP_ADDRESS", "127.0.0.1");
-    set("TP_PORT", std::to_string(port));
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != launcher) // it has ended before that
+      ::_exit(RunFailed);
+    job.rank = job.localRank = rank;
     if (rank == 0)
-      set("TP_LISTENER", std::to_string(listener));
+      job.listener = listener;
     else
       ::close(listener);
-    return std::nullopt;
+    return job;
   }
   ::close(listener);
-  numRanks = processes;
+  numRanks = job.worldSize;
   passSignalsOn();
+  return std::nullopt;
+}
 
-  // Who fails tells the others, which end on their own; unless it couldn't.
-  // They end as failed runs, perhaps before the one that says why.
-  constexpr unsigned patience = 30; // seconds
-  int exitCode = 0;
-  for (size_t left = children.size(); left > 0;) {
-    int status = 0;
-    pid_t child = ::waitpid(-1, &status, exitCode ? WNOHANG : 0);
-    if (child < 0 && errno == EINTR)
-      continue;
-    if (child > 0) {
-      --left;
-      std::erase(children, child);
-      std::replace(std::begin(ranks), std::end(ranks), child, 0);
-      int own = toExitCode(status);
-      if (exitCode == 0 || (exitCode == RunFailed && own != 0))
-        exitCode = own;
-      continue;
+void Launcher::kill(int64_t rank) {
+  killed.insert(rank);
+  ::kill(ranks[rank], SIGKILL);
+}
+
+void Launcher::note(int64_t rank, int status) {
+  board.states[rank] = WIFCONTINUED(status) ? Board::running : status;
+  if (!WIFEXITED(status) && !WIFSIGNALED(status))
+    return;
+  ranks[rank] = 0;
+  if (WIFSIGNALED(status) && !killed.contains(rank) && !isToEnd)
+    report("error", describe(rank));
+  int own = WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
+  if (exitCode == 0 && own != 0)
+    failed = std::chrono::steady_clock::now();
+  // Others end as failed runs, perhaps before the one that says why.
+  if (exitCode == 0 || (exitCode == RunFailed && own != 0))
+    exitCode = own;
+}
+
+/// A rank that is stopped can't end on its own.
+void Launcher::endStopped() {
+  std::string names;
+  for (int64_t rank = 0; rank < options.processes; ++rank)
+    if (isRunning(rank) && toFate(board.states[rank]).kind == Fate::Stopped) {
+      names += (names.empty() ? "" : "; ") + describe(rank);
+      if (exitCode != 0)
+        kill(rank);
     }
-    static unsigned waited = 0; // in tenths of seconds
-    if (++waited == 10 * patience)
-      for (pid_t other : children)
-        ::kill(other, SIGKILL);
-    ::usleep(100'000);
+  stopped = names.empty() ? std::chrono::milliseconds(0) : stopped + lookTime;
+  if (exitCode != 0 || options.timeout == 0 ||
+      stopped <= getTimeout(options) + endTime)
+    return;
+  report("error", names + " for longer than --timeout");
+  exitCode = RunFailed;
+  for (int64_t rank = 0; rank < options.processes; ++rank)
+    if (isRunning(rank))
+      kill(rank);
+}
+
+/// A rank that computes doesn't see that another one has failed.
+void Launcher::endLate() {
+  if (exitCode == 0 || std::chrono::steady_clock::now() - failed < endTime)
+    return;
+  for (int64_t rank = 0; rank < options.processes; ++rank)
+    if (isRunning(rank) && !killed.contains(rank)) {
+      report("error",
+             "rank " + std::to_string(rank) + " doesn't end, and is killed");
+      kill(rank);
+    }
+}
+
+int Launcher::wait() {
+  auto isAnyStopped = [&] { return stopped.count() > 0; };
+  int64_t left = options.processes;
+  while (left > 0) {
+    int status = 0;
+    bool isTimed = exitCode != 0 || isAnyStopped();
+    pid_t child = ::waitpid(-1, &status,
+                            WUNTRACED | WCONTINUED | (isTimed ? WNOHANG : 0));
+    if (child > 0) {
+      auto found = std::find(ranks, ranks + options.processes, child);
+      if (found == ranks + options.processes)
+        continue;
+      note(found - ranks, status);
+      left -= *found == 0;
+    } else if (child == 0) {
+      std::this_thread::sleep_for(lookTime);
+    } else if (errno != EINTR) {
+      throw executionError(std::string("cannot wait for the ranks: ") +
+                           std::strerror(errno));
+    }
+    endStopped();
+    endLate();
   }
   return exitCode;
 }
+
+std::variant<int, Job> startProcesses(const Options &options) {
+  Launcher launcher(options);
+  if (std::optional<Job> job = launcher.start())
+    return *job;
+  return launcher.wait();
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
 
 /// What a rank hands in: its counts, then its blocks in the manifest's order.
 static std::string pack(const Manifest &manifest, int64_t rank,
@@ -145,10 +311,23 @@ static std::string pack(const Manifest &manifest, int64_t rank,
   return bytes;
 }
 
+/// How many bytes that is.
+static size_t getPackedBytes(const Manifest &manifest, int64_t rank) {
+  size_t bytes = manifest.collectives.size() * sizeof(CollectiveCount);
+  for (const TensorInfo &output : manifest.outputs)
+    bytes += output.getShardBytes(rank);
+  return bytes;
+}
+
 void gatherResult(const Manifest &manifest, const Job &job,
                   Connection &connection, RunResult &result) {
+  size_t limit = 0;
+  for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
+    limit = std::max(limit, getPackedBytes(manifest, rank));
   std::vector<std::string> all =
-      connection.exchange(pack(manifest, job.rank, result));
+      connection.gather(pack(manifest, job.rank, result), limit);
+  if (job.rank > 0)
+    return;
   std::vector<std::shared_ptr<std::byte>> wholes;
   for (const TensorInfo &output : manifest.outputs) {
     Tensor whole{output.dtype, output.shape, nullptr};
@@ -158,10 +337,7 @@ void gatherResult(const Manifest &manifest, const Job &job,
   }
   result.blocks.resize(manifest.worldSize);
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
-    size_t expected = manifest.collectives.size() * sizeof(CollectiveCount);
-    for (const TensorInfo &output : manifest.outputs)
-      expected += output.getShardBytes(rank);
-    if (all[rank].size() != expected)
+    if (all[rank].size() != getPackedBytes(manifest, rank))
       throw executionError("rank " + std::to_string(rank) +
                            " has results of another program");
     const char *at = all[rank].data();

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -268,10 +269,13 @@ public:
     if (stepsLeft-- > 0)
       return false;
     std::vector<std::string> all = connection->exchange(
-        (isInterrupted ? "1 " : "0 ") + std::to_string(chooseSteps()));
-    stepsLeft = std::atoll(all[0].c_str() + 2) - 1;
+        (isInterrupted ? "1 " : "0 ") + std::to_string(chooseSteps()),
+        /*limit=*/32);
+    stepsLeft =
+        std::atoll(all[0].substr(std::min<size_t>(2, all[0].size())).c_str()) -
+        1;
     return std::any_of(all.begin(), all.end(), [](const std::string &other) {
-      return other[0] == '1';
+      return other.starts_with('1');
     });
   }
 
@@ -302,11 +306,11 @@ static std::optional<Checkpoint> agreeOnCheckpoint(const Options &options,
   if (!job)
     return chooseCheckpoint(options.training);
   if (job->rank > 0) {
-    std::string path = connection->broadcast("");
+    std::string path = connection->broadcast("", PATH_MAX);
     return path.empty() ? std::nullopt : std::optional(readCheckpoint(path));
   }
   std::optional<Checkpoint> chosen = chooseCheckpoint(options.training);
-  connection->broadcast(chosen ? chosen->path : "");
+  connection->broadcast(chosen ? chosen->path : "", PATH_MAX);
   return chosen;
 }
 
@@ -442,13 +446,7 @@ ExitCode train(const Options &options) {
   if (!job)
     return trainRank(options, artifact, nullptr, nullptr);
   Connection connection(*job, getTimeout(options));
-  try {
+  return runAsRank(*job, connection, [&] {
     return trainRank(options, artifact, &*job, &connection);
-  } catch (const AbortedError &) { // the others know
-    throw;
-  } catch (const std::exception &error) {
-    connection.abort("rank " + std::to_string(job->rank) +
-                     " failed: " + error.what());
-    throw;
-  }
+  });
 }

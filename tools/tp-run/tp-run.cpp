@@ -139,9 +139,11 @@ checkRunOutputs(const Options &options, const Manifest &manifest,
   checkOutputs(paths);
 }
 
-static ExitCode run(const Options &options) {
-  std::shared_ptr<const Artifact> artifact =
-      loadProgram(options.program, !options.noCache);
+/// The job and its connection are null where all ranks are threads of this
+/// process.
+static ExitCode runRank(const Options &options,
+                        const std::shared_ptr<const Artifact> &artifact,
+                        const Job *job, Connection *connection) {
   const Manifest &manifest = artifact->getManifest();
   std::vector<std::string> outputNames = getNames(manifest.outputs);
   auto inputPaths = parseAssignments(options.inputs, "--input", "input",
@@ -156,7 +158,6 @@ static ExitCode run(const Options &options) {
       throw inputError("--blocks: output '" + name +
                        "' can't be the name of a file");
 
-  std::optional<Job> job = findJob(options, manifest);
   if (!job || job->rank == 0) // who writes
     checkRunOutputs(options, manifest, outputPaths);
   TensorMap expected = readTensors(expectedPaths);
@@ -169,11 +170,7 @@ static ExitCode run(const Options &options) {
   if (!problems.empty())
     throw inputError(problems);
   TensorMap weights = readProgramWeights(options, manifest);
-  std::optional<Connection> connection;
-  if (job)
-    connection.emplace(*job, getTimeout(options));
-  SessionOptions sessionOptions = getSessionOptions(
-      options, job ? &*job : nullptr, connection ? &*connection : nullptr);
+  SessionOptions sessionOptions = getSessionOptions(options, job, connection);
   sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
   Session session(artifact, weights, sessionOptions);
   noteGemmChoices(session);
@@ -185,7 +182,7 @@ static ExitCode run(const Options &options) {
   if (job) {
     gatherResult(manifest, *job, *connection, result);
     if (job->rank != 0) { // rank 0 compares and writes
-      writeProgramWeights(options, session, &*connection);
+      writeProgramWeights(options, session, connection);
       return Success;
     }
   }
@@ -216,7 +213,7 @@ static ExitCode run(const Options &options) {
   }
   writeTrace(options, manifest, runOptions.recording, files);
   commit(files);
-  writeProgramWeights(options, session, connection ? &*connection : nullptr);
+  writeProgramWeights(options, session, connection);
   if (options.json.empty() && options.run.repeat > 1)
     std::cout << describe(summarize(result.seconds));
   if (options.json.empty())
@@ -228,6 +225,18 @@ static ExitCode run(const Options &options) {
       options.outputWeights.empty() && !recording)
     printOutputs(result.outputs);
   return matches ? Success : Mismatch;
+}
+
+static ExitCode run(const Options &options) {
+  std::shared_ptr<const Artifact> artifact =
+      loadProgram(options.program, !options.noCache);
+  std::optional<Job> job = findJob(options, artifact->getManifest());
+  if (!job)
+    return runRank(options, artifact, nullptr, nullptr);
+  Connection connection(*job, getTimeout(options));
+  return runAsRank(*job, connection, [&] {
+    return runRank(options, artifact, &*job, &connection);
+  });
 }
 
 static ExitCode describeProgram(const Options &options) {
@@ -410,9 +419,12 @@ static int runTool(int argc, char **argv) {
     return WrongUsage;
   }
   try {
-    if (options.processes > 0)
-      if (std::optional<int> exitCode = startProcesses(options.processes))
+    if (options.processes > 0) {
+      std::variant<int, Job> started = startProcesses(options);
+      if (const int *exitCode = std::get_if<int>(&started))
         return *exitCode;
+      options.job = std::get<Job>(started);
+    }
     ExitCode code = !options.calibration.empty() ? calibrateMachine(options)
                     : options.describeOnly       ? describeProgram(options)
                     : options.training.steps > 0 ? train(options)

@@ -70,6 +70,10 @@ public:
   /// symmetric buffers". Empty: nothing.
   virtual std::string getDescription() const;
 
+  /// What this rank's device is at, where the backend knows: "rank 0 is in or
+  /// after collective 3 (all_reduce of 'mlp.down')". Empty: it doesn't.
+  virtual std::string describeActivity() const;
+
   /// Called from time to time while the rank waits for its device. Throws what
   /// has gone wrong meanwhile.
   virtual void poll() {}

@@ -17,20 +17,44 @@
 
 namespace tprt {
 
+/// What has become of a rank's process, as far as its launcher knows.
+struct Fate {
+  enum Kind {
+    Unknown, ///< as it does where nobody watches
+    Stopped, ///< and may be continued
+    Ended,   ///< with exit code 0
+    Failed,  ///< with another exit code
+    Killed   ///< by a signal
+  } kind = Unknown;
+  /// Behind "rank 1": "was ended by signal 9 (Killed)", "is stopped by signal
+  /// 19 (Stopped (signal))".
+  std::string description;
+};
+
+/// The shortest token.
+constexpr size_t minTokenBytes = 32;
+
 /// Which rank this process is, and where the processes meet.
 struct Job {
   int64_t rank = 0, worldSize = 1;
   int64_t localRank = 0; ///< among those of this host: which device to take
   std::string address = "127.0.0.1"; ///< of the host of rank 0
   uint16_t port = 29555;             ///< of rank 0
+  /// A secret that only the job's ranks have. Without one, the address must be
+  /// a loopback address.
+  std::string token;
   int listener = -1; ///< of rank 0, where its parent listens already
+  std::function<Fate(int64_t rank)> getFate; ///< null: nobody watches
 
   /// From TP_RANK, TP_WORLD_SIZE, TP_LOCAL_RANK; else those of torchrun (RANK,
   /// …), Open MPI, MPICH and Slurm, in this order; nothing where there are
   /// none. The meeting point is TP_ADDRESS and TP_PORT, else MASTER_ADDR and
-  /// the port after MASTER_PORT, which torchrun itself listens on. Throws an
-  /// input error when a variable is no number, or the rank isn't one of the
-  /// world's. `get` gives a variable's value, or null.
+  /// the port after MASTER_PORT, which torchrun itself listens on. The token is
+  /// TP_TOKEN, or the content of the file that TP_TOKEN_FILE names, without the
+  /// end of the line. Throws an input error when a variable is no number, the
+  /// rank isn't one of the world's, the token is shorter than minTokenBytes, or
+  /// its file is another user's or may be read by others. `get` gives a
+  /// variable's value, or null.
   TPRT_API static std::optional<Job>
   fromEnvironment(const std::function<const char *(const char *)> &get);
 };
@@ -39,17 +63,22 @@ struct Job {
 class TPRT_API Connection {
 public:
   /// Waits for all of them. Throws an execution error after `timeout` (zero:
-  /// never).
+  /// never), and where a rank has ended; an input error where others could
+  /// connect from other hosts, and the job has no token.
   Connection(const Job &job, std::chrono::milliseconds timeout);
   ~Connection();
 
   /// What each rank has handed in, by rank. All ranks call it. Throws
-  /// AbortedError when one of them has left.
-  std::vector<std::string> exchange(const std::string &mine);
+  /// AbortedError when one of them has left, has handed in more than `limit`
+  /// bytes, or makes this one wait for longer than the timeout.
+  std::vector<std::string> exchange(const std::string &mine, size_t limit);
+
+  /// The same for rank 0 alone; the others hand in, and get nothing.
+  std::vector<std::string> gather(const std::string &mine, size_t limit);
 
   /// What rank 0 has handed in, on all ranks, which all call it. Throws as
-  /// exchange(); a rank waits as long as the others need.
-  std::string broadcast(const std::string &mine);
+  /// exchange(), but for the time: a rank waits as long as rank 0 works.
+  std::string broadcast(const std::string &mine, size_t limit);
 
   /// Calls `work` at rank 0 with a function that gives whole parameters by
   /// name, and may be called by several threads, and returns when it has; the

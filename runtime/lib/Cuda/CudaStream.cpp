@@ -3,6 +3,8 @@
 
 #include "Cuda/CudaStream.h"
 
+#include "Patience.h"
+
 #include <thread>
 
 using namespace tprt;
@@ -212,6 +214,7 @@ void CudaStream::dropOldStagings() {
 void CudaStream::finish(const Poll &poll) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now(), last = start;
+  Patience waited;
   // Short runs are waited for without going to sleep.
   constexpr std::chrono::milliseconds patience(10), pollInterval(1);
   for (;;) {
@@ -226,7 +229,7 @@ void CudaStream::finish(const Poll &poll) {
       continue;
     last = now;
     try {
-      poll(now - start);
+      poll(waited.getWaited());
     } catch (...) {
       getContext()->abandon();
       throw;

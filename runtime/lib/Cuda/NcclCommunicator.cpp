@@ -47,7 +47,7 @@ struct Plan {
 class NcclCommunicator final : public Communicator {
 public:
   NcclCommunicator(const Manifest &manifest, CudaStream &compute, int64_t rank,
-                   Rendezvous &rendezvous);
+                   Rendezvous &rendezvous, std::chrono::milliseconds timeout);
   ~NcclCommunicator() override;
 
   int64_t getRank() const override { return rank; }
@@ -57,6 +57,7 @@ public:
   std::shared_ptr<std::byte> allocate(int64_t bytes) override;
   bool warmUp(std::byte *arena, int64_t bytes) override;
   std::string getDescription() const override;
+  std::string describeActivity() const override;
   void poll() override;
   void barrier() override;
   void abort(const std::string &reason) override;
@@ -64,7 +65,8 @@ public:
 
 private:
   ncclComm_t getComm(const std::vector<std::vector<int64_t>> &groups);
-  void connect();
+  void connect(std::chrono::milliseconds timeout);
+  std::string describeStopped() const;
   bool sharesOffsets(const std::byte *arena, int64_t bytes);
   void makePlan(int64_t id);
   void addParts(const Collective &collective, const std::vector<int64_t> &group,
@@ -86,6 +88,9 @@ private:
   std::vector<Event *> ends; ///< of what was started, by collective
   const int64_t rank;
   Rendezvous &rendezvous;
+  /// The collective that the device has come to last, which it writes here
+  /// itself; -1: none.
+  std::shared_ptr<std::byte> reached;
   ncclComm_t world = nullptr;
   /// One for each distinct list of groups, split from the world's.
   std::map<std::vector<std::vector<int64_t>>, ncclComm_t> comms;
@@ -157,7 +162,8 @@ static ncclRedOp_t toNccl(Reduction reduction) {
 
 NcclCommunicator::NcclCommunicator(const Manifest &manifest,
                                    CudaStream &compute, int64_t rank,
-                                   Rendezvous &rendezvous)
+                                   Rendezvous &rendezvous,
+                                   std::chrono::milliseconds timeout)
     : manifest(manifest), compute(compute),
       stream(std::any_of(manifest.collectives.begin(),
                          manifest.collectives.end(),
@@ -166,12 +172,16 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
                  : compute),
       ends(manifest.collectives.size()), rank(rank), rendezvous(rendezvous) {
   stream.getContext()->makeCurrent();
+  reached = allocatePinned(stream.getContext(), sizeof(int32_t));
+  std::memset(reached.get(), 0xff, sizeof(int32_t));
   ncclUniqueId id = {};
   if (rank == 0)
     TPRT_NCCL(ncclGetUniqueId, nullptr, &id);
   std::string bytes(id.internal, sizeof(id.internal));
-  std::memcpy(id.internal, rendezvous.exchange(bytes)[0].data(),
-              sizeof(id.internal));
+  bytes = rendezvous.exchange(bytes, sizeof(id.internal))[0];
+  if (bytes.size() != sizeof(id.internal))
+    throw executionError("rank 0 has another version of the runtime");
+  std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
   TPRT_NCCL(ncclCommInitRank, nullptr, &world,
             static_cast<int>(manifest.worldSize), id, static_cast<int>(rank));
   plans.resize(manifest.collectives.size());
@@ -179,16 +189,18 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
     // In the same order everywhere: splitting is collective itself.
     for (size_t i = 0; i < plans.size(); ++i)
       makePlan(i);
-    connect();
+    connect(timeout);
   } catch (const AbortedError &) { // the others know
     throw;
   } catch (const std::exception &error) {
     abort("rank " + std::to_string(rank) + " failed: " + error.what());
     throw;
   }
+  rendezvous.setActivity([this] { return describeActivity(); });
 }
 
 NcclCommunicator::~NcclCommunicator() {
+  rendezvous.setActivity(nullptr);
   if (isAborted)
     return;
   registrations.clear();
@@ -224,7 +236,7 @@ NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
 /// Lets the members of each communicator meet, and those that send boxes to
 /// each other: what doesn't connect fails here, and nothing waits for it while
 /// a run is captured.
-void NcclCommunicator::connect() {
+void NcclCommunicator::connect(std::chrono::milliseconds timeout) {
   std::map<ncclComm_t, std::set<int64_t>> sentTo, receivedFrom;
   for (const Plan &plan : plans) {
     if (!plan.sendsBoxes)
@@ -255,7 +267,12 @@ void NcclCommunicator::connect() {
     TPRT_NCCL(ncclGroupEnd, comm);
   }
   stream.endRun();
-  stream.finish([this](auto) { poll(); });
+  stream.finish([&](std::chrono::steady_clock::duration waited) {
+    poll();
+    if (timeout.count() > 0 && waited > timeout)
+      throw executionError("the ranks don't connect by NCCL" +
+                           describeStopped());
+  });
 }
 
 /// The boxes that this rank exchanges with each member, itself included.
@@ -416,6 +433,7 @@ void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
                          " is in no group of " + describe(c, id));
   if (!isWarm)
     addresses.insert(addresses.end(), {src, dst});
+  stream.fill(reached.get(), id, sizeof(int32_t), 1);
   switch (c.kind) {
   case CollectiveKind::AllReduce:
     if (plan.resultElements > 0)
@@ -469,7 +487,9 @@ bool NcclCommunicator::sharesOffsets(const std::byte *arena, int64_t bytes) {
     offsets += address >= arena && address < arena + bytes
                    ? " " + std::to_string(address - arena)
                    : " -";
-  std::vector<std::string> all = rendezvous.exchange(offsets);
+  // Others may have other collectives, but not many more.
+  std::vector<std::string> all =
+      rendezvous.exchange(offsets, 2 * offsets.size() + 4096);
   return std::all_of(all.begin(), all.end(), [&](const std::string &other) {
     return other == offsets;
   });
@@ -502,9 +522,25 @@ std::string NcclCommunicator::getDescription() const {
   return "NCCL " + nccl.getVersionString() + ", " + buffers + " buffers";
 }
 
+/// "; rank 1 is stopped by …", or empty.
+std::string NcclCommunicator::describeStopped() const {
+  std::string stopped = rendezvous.describeStopped();
+  return stopped.empty() ? "" : "; " + stopped;
+}
+
+/// In or after: what comes after a collective doesn't tell.
+std::string NcclCommunicator::describeActivity() const {
+  int32_t id = *reinterpret_cast<volatile int32_t *>(reached.get());
+  if (id < 0 || static_cast<size_t>(id) >= manifest.collectives.size())
+    return "rank " + std::to_string(rank) + " is before its first collective" +
+           describeStopped();
+  return "rank " + std::to_string(rank) + " is in or after " +
+         describe(manifest.collectives[id], id) + describeStopped();
+}
+
 void NcclCommunicator::barrier() {
   try {
-    rendezvous.exchange("");
+    rendezvous.exchange("", 0);
   } catch (...) {
     abort("");
     throw;
@@ -556,6 +592,6 @@ cuda::makeNcclCommunicator(const Manifest &manifest,
   if (!stream)
     throw inputError("NCCL is for programs for CUDA devices, and this one is "
                      "for the host");
-  return std::make_unique<NcclCommunicator>(manifest, *stream, rank,
-                                            rendezvous);
+  return std::make_unique<NcclCommunicator>(manifest, *stream, rank, rendezvous,
+                                            options.timeout);
 }

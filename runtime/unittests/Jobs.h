@@ -1,8 +1,8 @@
 //===- Jobs.h - Jobs whose processes are threads -----------------*- C++
 //-*-===//
 
-#ifndef TPRT_UNITTESTS_CUDA_JOBS_H
-#define TPRT_UNITTESTS_CUDA_JOBS_H
+#ifndef TPRT_UNITTESTS_JOBS_H
+#define TPRT_UNITTESTS_JOBS_H
 
 #include "tprt/Job.h"
 
@@ -47,4 +47,4 @@ void runThreads(int64_t count, Body body) {
 
 } // namespace tprt::test
 
-#endif // TPRT_UNITTESTS_CUDA_JOBS_H
+#endif // TPRT_UNITTESTS_JOBS_H

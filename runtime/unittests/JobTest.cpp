@@ -1,0 +1,651 @@
+//===- JobTest.cpp - How the processes of a job meet ---------------------===//
+
+#include "Jobs.h"
+#include "Messages.h"
+#include "TestUtils.h"
+
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+using namespace tprt;
+using namespace tprt::test;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+using Variables = std::map<std::string, std::string>;
+
+static std::optional<Job> getJob(const Variables &variables) {
+  return Job::fromEnvironment([&](const char *name) {
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Job, FromLaunchers) {
+  EXPECT_FALSE(getJob({}));
+  EXPECT_FALSE(getJob({{"RANK", "1"}}));
+  Variables torchrun = {{"RANK", "5"},
+                        {"WORLD_SIZE", "8"},
+                        {"LOCAL_RANK", "1"},
+                        {"MASTER_ADDR", "node0"},
+                        {"MASTER_PORT", "29500"}};
+  Job job = *getJob(torchrun);
+  EXPECT_EQ(job.rank, 5);
+  EXPECT_EQ(job.worldSize, 8);
+  EXPECT_EQ(job.localRank, 1);
+  EXPECT_EQ(job.address, "node0");
+  EXPECT_EQ(job.port, 29501);
+
+  job = *getJob({{"OMPI_COMM_WORLD_RANK", "3"},
+                 {"OMPI_COMM_WORLD_SIZE", "4"},
+                 {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                 {"SLURM_PROCID", "0"},
+                 {"SLURM_NTASKS", "1"}});
+  EXPECT_EQ(job.rank, 3);
+  EXPECT_EQ(job.localRank, 1);
+  job = *getJob({{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}});
+  EXPECT_EQ(job.rank, 2);
+  EXPECT_EQ(job.localRank, 2);
+  torchrun["TP_RANK"] = "0"; // of `tp-run -n`, within a job
+  torchrun["TP_WORLD_SIZE"] = "2";
+  torchrun["TP_PORT"] = "1234";
+  job = *getJob(torchrun);
+  EXPECT_EQ(job.worldSize, 2);
+  EXPECT_EQ(job.port, 1234);
+}
+
+TEST(Job, BadVariables) {
+  EXPECT_EQ(errorOf([] { getJob({{"RANK", "4"}, {"WORLD_SIZE", "4"}}); }),
+            "RANK is '4', expected 0 to 3");
+  EXPECT_EQ(errorOf([] { getJob({{"RANK", "0"}, {"WORLD_SIZE", "two"}}); }),
+            "WORLD_SIZE is 'two', expected 1 to 4096");
+}
+
+TEST(Job, ExchangesWhatRanksHandIn) {
+  std::vector<Job> jobs = makeJobs(3);
+  runThreads(3, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(20));
+    for (int round = 0; round < 3; ++round) {
+      std::string mine(rank * 100000 + round, 'a' + rank);
+      std::vector<std::string> all = connection.exchange(mine, 300000);
+      ASSERT_EQ(all.size(), 3u);
+      for (int64_t other = 0; other < 3; ++other)
+        EXPECT_EQ(all[other], std::string(other * 100000 + round, 'a' + other));
+    }
+  });
+}
+
+TEST(Job, SeesWhoLeaves) {
+  std::vector<Job> jobs = makeJobs(3);
+  std::vector<std::string> errors(3);
+  runThreads(3, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(20));
+    if (rank != 2)
+      errors[rank] = errorOf([&] { connection.exchange("", 0); });
+  });
+  EXPECT_EQ(errors[0], "rank 2 has left");
+  EXPECT_EQ(errors[1], "rank 2 has left");
+}
+
+TEST(Job, SaysWhoIsMissing) {
+  std::vector<Job> jobs = makeJobs(3);
+  std::string errors[2];
+  runThreads(2, [&](int64_t rank) {
+    errors[rank] = errorOf([&] {
+      Connection(jobs[rank], rank == 0 ? milliseconds(500) : seconds(20))
+          .exchange("", 0);
+    });
+  });
+  for (const std::string &error : errors)
+    EXPECT_EQ(error, "1 of 3 ranks haven't connected to rank 0 at 127.0.0.1:" +
+                         std::to_string(jobs[0].port) + " (rank 2)");
+}
+
+//===----------------------------------------------------------------------===//
+// Tokens and addresses
+//===----------------------------------------------------------------------===//
+
+static const std::string secret = "a secret of more than 32 characters";
+
+static Variables withRank(Variables variables) {
+  variables["TP_RANK"] = "0";
+  variables["TP_WORLD_SIZE"] = "2";
+  return variables;
+}
+
+TEST(JobToken, FromVariableOrFile) {
+  TemporaryDirectory directory;
+  std::string path = directory.write("token", secret + "\n");
+  EXPECT_EQ(getJob(withRank({}))->token, "");
+  EXPECT_EQ(getJob(withRank({{"TP_TOKEN", secret}}))->token, secret);
+  ::chmod(path.c_str(), 0600);
+  EXPECT_EQ(getJob(withRank({{"TP_TOKEN_FILE", path}}))->token, secret);
+}
+
+TEST(JobToken, BadOnesAreRefused) {
+  TemporaryDirectory directory;
+  std::string path = directory.write("token", secret);
+  auto getError = [](const Variables &variables) {
+    std::string error = errorOf([&] { getJob(withRank(variables)); });
+    EXPECT_EQ(error.find(secret), std::string::npos) << error;
+    return error;
+  };
+  std::string file = "TP_TOKEN_FILE: '" + path + "' ";
+  for (int mode : {0640, 0604, 0660, 0602, 0610, 0644}) {
+    ::chmod(path.c_str(), mode);
+    EXPECT_EQ(getError({{"TP_TOKEN_FILE", path}}),
+              file + "may be read or written by others; mode 0600 is right");
+  }
+  ::chmod(path.c_str(), 0600);
+  EXPECT_EQ(getError({{"TP_TOKEN_FILE", path}, {"TP_TOKEN", secret}}),
+            "TP_TOKEN and TP_TOKEN_FILE are both set; one of them is right");
+  EXPECT_EQ(getError({{"TP_TOKEN", "short"}}),
+            "TP_TOKEN: the token has 5 bytes, expected 32 to 4096");
+  directory.write("token", std::string(31, 'x') + "\n");
+  EXPECT_EQ(getError({{"TP_TOKEN_FILE", path}}),
+            "TP_TOKEN_FILE: the token has 31 bytes, expected 32 to 4096");
+  EXPECT_TRUE(contains(getError({{"TP_TOKEN_FILE", directory / "none"}}),
+                       "can't be opened: No such file"));
+  EXPECT_TRUE(
+      contains(getError({{"TP_TOKEN_FILE", directory / "."}}), "is no file"));
+  std::string pipe = directory / "pipe"; // nobody writes to it
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(contains(getError({{"TP_TOKEN_FILE", pipe}}), "is no file"));
+}
+
+/// Both sides say so before anything listens or connects.
+TEST(JobToken, IsNeededWhereOtherHostsCanConnect) {
+  for (const char *address : {"192.0.2.1", "0.0.0.0", "::", "2001:db8::1"})
+    for (int64_t rank : {0, 1}) {
+      Job job{.rank = rank, .worldSize = 2, .address = address};
+      std::string error = errorOf([&] { Connection(job, seconds(20)); });
+      EXPECT_TRUE(contains(error, "where other hosts can connect too: give the "
+                                  "ranks a secret of at least 32 characters, "
+                                  "the same for all of a job, in TP_TOKEN, or "
+                                  "in a file of mode 0600 that TP_TOKEN_FILE "
+                                  "names"));
+    }
+}
+
+namespace {
+
+/// A connection that does what a test wants, as somebody in the network may.
+class Stranger {
+public:
+  explicit Stranger(uint16_t port, const char *host = "127.0.0.1")
+      : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    ::inet_pton(AF_INET, host, &address.sin_addr);
+    timeval limit = {60, 0};
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    isConnected = ::connect(socket, reinterpret_cast<sockaddr *>(&address),
+                            sizeof(address)) == 0;
+  }
+  Stranger(Stranger &&other) noexcept
+      : isConnected(other.isConnected),
+        socket(std::exchange(other.socket, -1)) {}
+  ~Stranger() { close(); }
+
+  void close() {
+    if (socket >= 0)
+      ::close(std::exchange(socket, -1));
+  }
+  void send(std::string_view bytes) {
+    ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  /// Fewer where the other end closes.
+  std::string receive(size_t bytes) {
+    std::string text(bytes, 0);
+    ssize_t count = ::recv(socket, text.data(), bytes, MSG_WAITALL);
+    text.resize(std::max<ssize_t>(count, 0));
+    return text;
+  }
+  /// Becomes a rank. What rank 0 answers.
+  std::string introduce(uint32_t rank, uint32_t worldSize,
+                        const std::string &token) {
+    hello = {rank, worldSize, drawNonce()};
+    Challenge challenge =
+        Challenge::decode(receive(Challenge::numBytes)).value();
+    hello.proof = prove(token, false, challenge.nonce, hello);
+    send(hello.encode());
+    return receive(numVerdictBytes);
+  }
+
+  bool isConnected;
+  Hello hello;
+
+private:
+  int socket;
+};
+
+} // namespace
+
+/// Which makes a job that listens elsewhere than on the address it is told, or
+/// on all, fail here.
+TEST(JobAddress, IsTheOnlyOneThatIsListenedAt) {
+  uint16_t port = 0;
+  {
+    std::vector<Job> jobs = makeJobs(2); // finds a free one
+    port = jobs[0].port;
+    ::close(jobs[0].listener);
+  }
+  std::thread thread([&] {
+    Job job{.worldSize = 2, .address = "127.0.0.3", .port = port};
+    errorOf([&] { Connection(job, milliseconds(1500)); });
+  });
+  bool isThere = false;
+  for (int attempt = 0; attempt < 100 && !isThere; ++attempt) {
+    isThere = Stranger(port, "127.0.0.3").isConnected;
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_TRUE(isThere);
+  EXPECT_FALSE(Stranger(port, "127.0.0.1").isConnected);
+  EXPECT_FALSE(Stranger(port, "127.0.0.2").isConnected);
+  thread.join();
+}
+
+TEST(JobAddress, MustBeOneOfTheHosts) {
+  Job job{.worldSize = 2, .address = "192.0.2.1", .token = secret};
+  EXPECT_TRUE(contains(errorOf([&] { Connection(job, seconds(20)); }),
+                       "it must be an address of rank 0's host"));
+}
+
+//===----------------------------------------------------------------------===//
+// Those that aren't of the job
+//===----------------------------------------------------------------------===//
+
+/// The jobs of all ranks, with a token.
+static std::vector<Job> makeSecretJobs(int64_t worldSize) {
+  std::vector<Job> jobs = makeJobs(worldSize);
+  for (Job &job : jobs)
+    job.token = secret;
+  return jobs;
+}
+
+/// Rank 0 waits while `attack` is made, and the job's ranks come after it. All
+/// is as without it.
+template <typename Attack>
+static void attackJob(Attack attack) {
+  std::vector<Job> jobs = makeSecretJobs(3);
+  std::atomic<bool> isMade = false;
+  runThreads(4, [&](int64_t i) {
+    if (i == 3) {
+      attack(jobs[0].port);
+      isMade = true;
+      return;
+    }
+    while (i > 0 && !isMade)
+      std::this_thread::sleep_for(milliseconds(1));
+    Connection connection(jobs[i], seconds(20));
+    EXPECT_EQ(connection.exchange(std::to_string(i), 1),
+              (std::vector<std::string>{"0", "1", "2"}));
+  });
+}
+
+TEST(JobAttack, Silence) {
+  std::vector<Stranger> strangers;
+  attackJob([&](uint16_t port) {
+    for (int i = 0; i < 20; ++i)
+      strangers.emplace_back(port);
+  });
+}
+
+TEST(JobAttack, ManyConnections) {
+  std::vector<Stranger> strangers;
+  attackJob([&](uint16_t port) {
+    for (int i = 0; i < 400; ++i)
+      EXPECT_TRUE(strangers.emplace_back(port).isConnected);
+  });
+}
+
+TEST(JobAttack, EarlyCloses) {
+  attackJob([](uint16_t port) {
+    for (size_t bytes = 0; bytes < Hello::numBytes; bytes += 7)
+      Stranger(port).send(Hello{1, 3, {}, {}}.encode().substr(0, bytes));
+  });
+}
+
+TEST(JobAttack, Garbage) {
+  std::vector<Stranger> strangers;
+  attackJob([&](uint16_t port) {
+    for (const std::string &bytes :
+         {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(80, 0),
+          std::string(80, '\xff'), std::string(100'000, 'D'),
+          encodeHead(MessageKind::Data, ~uint64_t(0)) + std::string(80, 'x'),
+          std::string("\1\0\0\0\0\0\0\0", 8)}) // an older rank 1
+      strangers.emplace_back(port).send(bytes);
+  });
+}
+
+TEST(JobAttack, OtherTokens) {
+  attackJob([](uint16_t port) {
+    for (const std::string &token :
+         {std::string(), std::string(secret.size(), 'x'), secret + "x",
+          secret.substr(1)})
+      EXPECT_EQ(Stranger(port).introduce(1, 3, token)[0],
+                static_cast<char>(Verdict::OtherToken));
+  });
+}
+
+/// What a rank has said to one rank 0 is worth nothing to another, nor again.
+TEST(JobAttack, Replays) {
+  std::string said;
+  {
+    std::vector<Job> jobs = makeSecretJobs(2);
+    runThreads(2, [&](int64_t i) {
+      if (i == 0)
+        return errorOf(
+                   [&] { Connection(jobs[0], seconds(20)).exchange("", 0); }),
+               void();
+      Stranger rank(jobs[0].port);
+      EXPECT_EQ(rank.introduce(1, 2, secret)[0],
+                static_cast<char>(Verdict::Welcome));
+      said = rank.hello.encode();
+    });
+  }
+  attackJob([&](uint16_t port) {
+    Stranger stranger(port);
+    stranger.receive(Challenge::numBytes);
+    stranger.send(said);
+    EXPECT_EQ(stranger.receive(numVerdictBytes)[0],
+              static_cast<char>(Verdict::OtherToken));
+  });
+}
+
+/// Who listens in rank 0's place, and doesn't have the token, learns nothing
+/// and gets no rank.
+TEST(JobAttack, AnotherRankZero) {
+  std::vector<Job> jobs = makeSecretJobs(2);
+  std::string said;
+  runThreads(2, [&](int64_t i) {
+    if (i == 1) {
+      EXPECT_EQ(errorOf([&] { Connection(jobs[1], seconds(2)); }),
+                "rank 1 can't connect to rank 0 at 127.0.0.1:" +
+                    std::to_string(jobs[1].port) +
+                    ": what listens there isn't rank 0 of this job");
+      return;
+    }
+    int accepted = ::accept(jobs[0].listener, nullptr, nullptr);
+    std::string challenge = Challenge{drawNonce()}.encode();
+    ::send(accepted, challenge.data(), challenge.size(), MSG_NOSIGNAL);
+    said.resize(Hello::numBytes);
+    ::recv(accepted, said.data(), said.size(), MSG_WAITALL);
+    std::string verdict(numVerdictBytes, static_cast<char>(Verdict::Welcome));
+    ::send(accepted, verdict.data(), verdict.size(), MSG_NOSIGNAL);
+    std::this_thread::sleep_for(milliseconds(500));
+    ::close(accepted);
+  });
+  ::close(jobs[0].listener);
+  EXPECT_EQ(said.find(secret), std::string::npos);
+}
+
+TEST(Job, SilentGuestsAreSentAway) {
+  std::vector<Job> jobs = makeSecretJobs(2);
+  std::thread rank([&] { errorOf([&] { Connection(jobs[0], seconds(14)); }); });
+  Stranger stranger(jobs[0].port);
+  Clock::time_point start = Clock::now();
+  EXPECT_EQ(stranger.receive(1000).size(), Challenge::numBytes);
+  EXPECT_LT(Clock::now() - start, seconds(13)); // or it is the job's end
+  rank.join();
+}
+
+TEST(Job, SaysWhyARankIsRefused) {
+  std::vector<Job> jobs = makeSecretJobs(3);
+  std::string place =
+      " can't connect to rank 0 at 127.0.0.1:" + std::to_string(jobs[0].port) +
+      ": ";
+  std::string ofZero;
+  runThreads(2, [&](int64_t i) {
+    if (i == 0) {
+      ofZero = errorOf([&] { Connection(jobs[0], seconds(2)); });
+      return;
+    }
+    Stranger first(jobs[0].port);
+    first.introduce(1, 3, secret);
+    auto getError = [](const Job &job) {
+      return errorOf([&] { Connection(job, seconds(20)); });
+    };
+    EXPECT_EQ(getError(jobs[1]),
+              "rank 1" + place + "another process has connected as rank 1");
+    jobs[2].token[0] = 'x';
+    EXPECT_EQ(getError(jobs[2]), "rank 2" + place + "its token is another one");
+    jobs[2].token = secret;
+    jobs[2].worldSize = 4;
+    EXPECT_EQ(getError(jobs[2]), "rank 2" + place +
+                                     "it is of a job with another number of "
+                                     "ranks than 4");
+    EXPECT_EQ(first.receive(1)[0], static_cast<char>(MessageKind::Abort));
+  });
+  EXPECT_EQ(ofZero, "1 of 3 ranks haven't connected to rank 0 at 127.0.0.1:" +
+                        std::to_string(jobs[0].port) +
+                        " (rank 2); 1 other connections had a rank twice; 1 "
+                        "other connections had another number of ranks; 1 "
+                        "other connections had another token");
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks that stall, or send what isn't expected
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Case {
+  const char *name;
+  std::string sent;
+  bool staysOpen;
+  std::string error; ///< of the others, behind "rank N"
+};
+
+std::vector<Case> makeCases() {
+  std::string data = encodeHead(MessageKind::Data, 10);
+  std::string reason = "\x1b[2J" + std::string(2999, 'r');
+  return {{"Nothing", "", true, ""},
+          {"PartOfAHead", data.substr(0, 4), true, ""},
+          {"PartOfAText", data + "hello", true, ""},
+          {"PartOfAReason", encodeHead(MessageKind::Abort, 10) + "hello", true,
+           " has left"},
+          {"EndWithin", data + "hello", false, " has left"},
+          {"EndBefore", "", false, " has left"},
+          {"NoMessage", "GET", true, ": what arrives is no message"},
+          {"TooMuch", encodeHead(MessageKind::Data, 11), true,
+           ": a message has 11 bytes where at most 10 are expected"},
+          {"EightGiB", encodeHead(MessageKind::Data, uint64_t(8) << 30), true,
+           ": a message has 8589934592 bytes where at most 10 are expected"},
+          {"LongReason", encodeHead(MessageKind::Abort, 4097), true,
+           ": a message has 4097 bytes where at most 4096 are expected"},
+          {"Reason", encodeHead(MessageKind::Abort, reason.size()) + reason,
+           true, "\\x1b[2Jrrr"}};
+}
+
+class JobStall : public testing::TestWithParam<Case> {};
+
+} // namespace
+
+/// Rank 0 and another rank end within the timeout, whatever the third does.
+TEST_P(JobStall, EndsTheOthers) {
+  const Case &test = GetParam();
+  std::vector<Job> jobs = makeSecretJobs(3);
+  std::string errors[2];
+  Clock::duration taken[2];
+  std::atomic<bool> areDone = false;
+  std::atomic<int> numConnected = 0;
+  runThreads(3, [&](int64_t i) {
+    if (i < 2) {
+      Connection connection(jobs[i], seconds(i == 0 ? 1 : 20));
+      ++numConnected;
+      Clock::time_point start = Clock::now();
+      errors[i] = errorOf([&] { connection.exchange("x", 10); });
+      taken[i] = Clock::now() - start;
+      if (i == 0)
+        areDone = true;
+      return;
+    }
+    Stranger rank(jobs[0].port);
+    EXPECT_EQ(rank.introduce(2, 3, secret)[0], 'Y');
+    while (numConnected < 2)
+      std::this_thread::sleep_for(milliseconds(1));
+    rank.send(test.sent);
+    while (test.staysOpen && !areDone)
+      std::this_thread::sleep_for(milliseconds(1));
+  });
+  for (const std::string &error : errors) {
+    EXPECT_TRUE(
+        contains(error, test.error.empty()      ? "no progress for 1 s: rank "
+                                                  "0 waits for rank 2"
+                        : test.error[0] == '\\' ? test.error
+                                                : "rank 2" + test.error));
+    EXPECT_LT(error.size(), 3100u);
+  }
+  for (Clock::duration time : taken)
+    EXPECT_LT(time, seconds(5));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, JobStall, testing::ValuesIn(makeCases()),
+                         [](auto &info) { return info.param.name; });
+
+/// More than the sockets' buffers hold.
+TEST(Job, EndsWhereARankDoesntRead) {
+  std::vector<Job> jobs = makeSecretJobs(2);
+  std::atomic<bool> isDone = false;
+  runThreads(2, [&](int64_t i) {
+    if (i == 1) {
+      Stranger rank(jobs[0].port);
+      rank.introduce(1, 2, secret);
+      rank.send(encodeHead(MessageKind::Data, 0));
+      while (!isDone)
+        std::this_thread::sleep_for(milliseconds(1));
+      return;
+    }
+    Connection connection(jobs[0], seconds(1));
+    std::string large(32 << 20, 'x');
+    Clock::time_point start = Clock::now();
+    EXPECT_EQ(errorOf([&] { connection.exchange(large, large.size()); }),
+              "no progress for 1 s: rank 0 can't send to rank 1");
+    EXPECT_LT(Clock::now() - start, seconds(8));
+    isDone = true;
+  });
+}
+
+/// A rank may wait for what rank 0 makes for longer than the timeout.
+TEST(Job, WaitsWhileRankZeroWorks) {
+  std::vector<Job> jobs = makeJobs(2);
+  runThreads(2, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(1));
+    if (rank == 0)
+      std::this_thread::sleep_for(milliseconds(2500));
+    EXPECT_EQ(connection.broadcast(rank == 0 ? "made" : "", 10), "made");
+  });
+}
+
+/// But not where rank 0 doesn't show that it does, as where it is stopped.
+TEST(Job, EndsWhereRankZeroIsStopped) {
+  std::vector<Job> jobs = makeSecretJobs(2);
+  jobs[1].getFate = [](int64_t rank) {
+    return rank == 0 ? Fate{Fate::Stopped, "is stopped by SIGSTOP"} : Fate();
+  };
+  int listener = jobs[0].listener;
+  runThreads(2, [&](int64_t rank) {
+    if (rank == 1) {
+      Connection connection(jobs[1], seconds(1));
+      EXPECT_EQ(errorOf([&] { connection.broadcast("", 10); }),
+                "no progress for 1 s: rank 1 waits for rank 0; rank 0 is "
+                "stopped by SIGSTOP");
+      return;
+    }
+    int accepted = ::accept(listener, nullptr, nullptr);
+    Challenge challenge{drawNonce()};
+    std::string bytes = challenge.encode();
+    ::send(accepted, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    bytes.resize(Hello::numBytes);
+    ::recv(accepted, bytes.data(), bytes.size(), MSG_WAITALL);
+    Proof proof =
+        prove(secret, true, challenge.nonce, Hello::decode(bytes).value());
+    bytes = "Y" + std::string(proof.data(), proof.size());
+    ::send(accepted, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    char byte;
+    while (::recv(accepted, &byte, 1, 0) > 0)
+      ; // until rank 1 has left
+    ::close(accepted);
+    ::close(listener);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// What the launcher sees
+//===----------------------------------------------------------------------===//
+
+/// A rank that was killed, whose connection says nothing: the others say who
+/// and by what, wherever they are.
+TEST(Job, NamesTheSignalThatHasEndedARank) {
+  for (bool hasConnected : {false, true}) {
+    std::vector<Job> jobs = makeSecretJobs(4);
+    std::atomic<bool> isKilled = false;
+    for (Job &job : jobs)
+      job.getFate = [&](int64_t rank) {
+        return rank == 2 && isKilled
+                   ? Fate{Fate::Killed, "was ended by signal 9 (Killed)"}
+                   : Fate();
+      };
+    std::string errors[4];
+    runThreads(4, [&](int64_t i) {
+      if (i == 2) {
+        if (hasConnected)
+          Stranger(jobs[0].port).introduce(2, 4, secret);
+        std::this_thread::sleep_for(milliseconds(100));
+        isKilled = true;
+        return;
+      }
+      errors[i] = errorOf([&] {
+        Connection connection(jobs[i], seconds(20));
+        connection.exchange("", 0);
+      });
+    });
+    for (int64_t i : {0, 1, 3})
+      EXPECT_EQ(errors[i], "rank 2 was ended by signal 9 (Killed)")
+          << i << " " << hasConnected;
+  }
+}
+
+/// One that has failed may say why.
+TEST(Job, PrefersTheReasonToTheExitCode) {
+  for (bool saysWhy : {false, true}) {
+    std::vector<Job> jobs = makeJobs(3);
+    std::atomic<bool> hasFailed = false;
+    std::atomic<int> numConnected = 0;
+    for (Job &job : jobs)
+      job.getFate = [&](int64_t rank) {
+        return rank == 2 && hasFailed
+                   ? Fate{Fate::Failed, "ended with exit code 1"}
+                   : Fate();
+      };
+    std::string errors[3];
+    runThreads(3, [&](int64_t i) {
+      if (i == 2) {
+        Stranger rank(jobs[0].port);
+        rank.introduce(2, 3, "");
+        while (numConnected < 2)
+          std::this_thread::sleep_for(milliseconds(1));
+        hasFailed = true;
+        std::string reason = "rank 2 failed: the file is missing";
+        std::this_thread::sleep_for(milliseconds(100));
+        if (saysWhy)
+          rank.send(encodeHead(MessageKind::Abort, reason.size()) + reason);
+        return;
+      }
+      errors[i] = errorOf([&] {
+        Connection connection(jobs[i], seconds(20));
+        ++numConnected;
+        connection.exchange("", 0);
+      });
+    });
+    for (int64_t i : {0, 1})
+      EXPECT_EQ(errors[i], saysWhy ? "rank 2 failed: the file is missing"
+                                   : "rank 2 ended with exit code 1");
+  }
+}

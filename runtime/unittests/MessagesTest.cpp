@@ -1,0 +1,141 @@
+//===- MessagesTest.cpp - What processes of a job read of each other -----===//
+
+#include "Messages.h"
+#include "TestUtils.h"
+
+#include <random>
+
+using namespace tprt;
+using namespace tprt::test;
+using Progress = MessageReader::Progress;
+
+namespace {
+
+/// Hands out bytes in pieces of random sizes, with pauses.
+class Pieces {
+public:
+  Pieces(std::string bytes, unsigned seed)
+      : bytes(std::move(bytes)), random(seed) {}
+
+  ptrdiff_t read(void *data, size_t count) {
+    if (random() % 3 == 0)
+      return -1;
+    count = std::min({count, bytes.size() - at, size_t(1 + random() % 7)});
+    std::memcpy(data, bytes.data() + at, count);
+    at += count;
+    return count;
+  }
+  size_t getNumRead() const { return at; }
+
+private:
+  std::string bytes;
+  size_t at = 0;
+  std::mt19937 random;
+};
+
+MessageReader makeReader(Pieces &pieces) {
+  return MessageReader(
+      [&](void *data, size_t bytes) { return pieces.read(data, bytes); });
+}
+
+template <typename Step>
+Progress finish(Step step) {
+  for (;;)
+    if (Progress progress = step(); progress != Progress::Waits)
+      return progress;
+}
+
+} // namespace
+
+TEST(Messages, ComeInAnyPieces) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    std::string first(seed, 'x');
+    Pieces pieces(encodeHead(MessageKind::Alive, 0) +
+                      encodeHead(MessageKind::Data, first.size()) + first +
+                      encodeHead(MessageKind::Abort, 3) + "why" +
+                      encodeHead(MessageKind::Leave, 0) + "rest",
+                  seed);
+    MessageReader reader = makeReader(pieces);
+    auto next = [&](MessageKind kind) {
+      EXPECT_EQ(finish([&] { return reader.readHead(); }), Progress::Complete);
+      EXPECT_EQ(reader.getKind(), kind);
+      EXPECT_EQ(finish([&] { return reader.readText(100); }),
+                Progress::Complete);
+      return reader.take().text;
+    };
+    EXPECT_EQ(next(MessageKind::Alive), "");
+    EXPECT_EQ(next(MessageKind::Data), first);
+    EXPECT_EQ(next(MessageKind::Abort), "why");
+    EXPECT_EQ(next(MessageKind::Leave), "");
+    // What follows is left where it is.
+    EXPECT_EQ(pieces.getNumRead(), 1 + 9 + first.size() + 9 + 3 + 1);
+  }
+}
+
+/// At whatever byte a message ends, that is noticed.
+TEST(Messages, EndEarly) {
+  std::string whole = encodeHead(MessageKind::Data, 5) + "hello";
+  for (size_t size = 0; size < whole.size(); ++size) {
+    Pieces pieces(whole.substr(0, size), size);
+    MessageReader reader = makeReader(pieces);
+    Progress head = finish([&] { return reader.readHead(); });
+    EXPECT_EQ(head, size < 9 ? Progress::Ended : Progress::Complete);
+    if (head == Progress::Complete)
+      EXPECT_EQ(finish([&] { return reader.readText(5); }), Progress::Ended);
+  }
+}
+
+TEST(Messages, OtherBytesAreRefused) {
+  for (int byte = 0; byte < 256; ++byte) {
+    if (std::strchr("DALH", byte) && byte)
+      continue;
+    Pieces pieces(std::string(1, static_cast<char>(byte)), 1);
+    MessageReader reader = makeReader(pieces);
+    EXPECT_EQ(errorOf([&] { finish([&] { return reader.readHead(); }); }),
+              "what arrives is no message");
+  }
+}
+
+/// A claimed size takes no memory.
+TEST(Messages, TakeMemoryAsTheyArrive) {
+  for (uint64_t size : {uint64_t(11), uint64_t(1) << 33, ~uint64_t(0)}) {
+    Pieces pieces(encodeHead(MessageKind::Data, size) + "hello", 1);
+    MessageReader reader = makeReader(pieces);
+    ASSERT_EQ(finish([&] { return reader.readHead(); }), Progress::Complete);
+    EXPECT_EQ(errorOf([&] { reader.readText(10); }),
+              "a message has " + std::to_string(size) +
+                  " bytes where at most 10 are expected");
+    // Where it is allowed, memory follows what is there.
+    EXPECT_EQ(finish([&] { return reader.readText(size); }), Progress::Ended);
+  }
+}
+
+TEST(Handshake, DecodesWhatItEncodes) {
+  Hello hello{3, 4, drawNonce()};
+  std::string token(32, 't');
+  Challenge challenge{drawNonce()};
+  hello.proof = prove(token, false, challenge.nonce, hello);
+  std::string bytes = hello.encode();
+  ASSERT_EQ(bytes.size(), Hello::numBytes);
+  ASSERT_EQ(challenge.encode().size(), Challenge::numBytes);
+  EXPECT_EQ(Challenge::decode(challenge.encode())->nonce, challenge.nonce);
+  std::optional<Hello> decoded = Hello::decode(bytes);
+  ASSERT_TRUE(decoded);
+  EXPECT_TRUE(
+      isEqual(decoded->proof, prove(token, false, challenge.nonce, *decoded)));
+  EXPECT_FALSE(
+      isEqual(decoded->proof, prove(token, true, challenge.nonce, *decoded)));
+  // No byte can be another one.
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string other = bytes;
+    other[i] ^= 1;
+    std::optional<Hello> forged = Hello::decode(other);
+    EXPECT_FALSE(
+        forged &&
+        isEqual(forged->proof, prove(token, false, challenge.nonce, *forged)))
+        << i;
+  }
+  // Nor is it one for another challenge.
+  EXPECT_FALSE(
+      isEqual(decoded->proof, prove(token, false, drawNonce(), *decoded)));
+}
