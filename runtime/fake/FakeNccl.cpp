@@ -169,7 +169,9 @@ EXPORT ncclGetUniqueId(ncclUniqueId *id) {
   Lock lock(getMutex());
   if (int32_t status = note("ncclGetUniqueId"))
     return status;
-  std::string folder = "/dev/shm/tprt-fake-nccl-XXXXXX";
+  const char *parent = std::getenv("TPRT_FAKE_NCCL_FOLDER");
+  std::string folder =
+      std::string(parent ? parent : "/dev/shm") + "/tprt-fake-nccl-XXXXXX";
   if (!::mkdtemp(folder.data()))
     return SystemError;
   std::memcpy(id->internal, folder.c_str(), folder.size() + 1);

@@ -9,19 +9,20 @@
 
 namespace tprt {
 
-/// How long something has been waited for, by who looks several times a second.
-/// What passes between two looks counts as a second at most: so the time in
-/// which this process was stopped (SIGSTOP, Ctrl-Z) doesn't count.
+/// How long something has been waited for, by who looks every 50 ms or more
+/// often. What passes between two looks counts as 100 ms at most: so the time
+/// in which this process was stopped (SIGSTOP, Ctrl-Z) doesn't count.
 class Patience {
 public:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds longestGap{100};
 
   /// Zero: no limit.
   explicit Patience(std::chrono::milliseconds limit = {}) : limit(limit) {}
 
   Clock::duration getWaited() {
     Clock::time_point now = Clock::now();
-    waited += std::min<Clock::duration>(now - last, std::chrono::seconds(1));
+    waited += std::min<Clock::duration>(now - last, longestGap);
     last = now;
     return waited;
   }
