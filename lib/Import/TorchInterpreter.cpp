@@ -20,6 +20,12 @@ namespace attr = c10::attr;
 /// A model whose loops run longer isn't straight-line code anymore.
 static constexpr int64_t kMaxTripCount = 100000;
 static constexpr unsigned kMaxDepth = 500;
+/// Nested loops, and calls of calls: in all.
+static constexpr int64_t kMaxSteps = 5'000'000;
+/// Lists and strings of more elements than any shape or text of a model count,
+/// and may together have this many.
+static constexpr int64_t kLargeContainer = 1024;
+static constexpr int64_t kMaxElements = int64_t(1) << 26;
 
 //===----------------------------------------------------------------------===//
 // Names
@@ -154,6 +160,17 @@ bool TorchInterpreter::runBlock(jit::Block &block, Frame &frame) {
 }
 
 bool TorchInterpreter::runNode(jit::Node &node, Frame &frame) {
+  if (++numSteps > kMaxSteps) {
+    problem(ImportProblem::Failed, node,
+            "the model takes more than " + llvm::Twine(kMaxSteps) + " steps");
+    return false;
+  }
+  if (numElements > kMaxElements) {
+    problem(ImportProblem::Failed, node,
+            "the lists and strings of the model have more than " +
+                llvm::Twine(kMaxElements) + " elements");
+    return false;
+  }
   if (node.kind() == prim::Constant) {
     if (node.output()->type()->kind() == c10::TypeKind::FunctionType)
       return true;
@@ -258,8 +275,19 @@ bool TorchInterpreter::runLoop(jit::Node &node, Frame &frame) {
 // Containers, attributes, calls
 //===----------------------------------------------------------------------===//
 
+static int64_t countElements(const c10::IValue &value) {
+  if (value.isList())
+    return value.toListRef().size();
+  if (value.isString())
+    return value.toStringRef().size();
+  return 0;
+}
+
 void TorchInterpreter::setOutputs(jit::Node &node, Frame &frame,
                                   llvm::ArrayRef<c10::IValue> outputs) {
+  for (const c10::IValue &value : outputs)
+    if (int64_t count = countElements(value); count > kLargeContainer)
+      numElements += count;
   for (auto [output, value] : llvm::zip(node.outputs(), outputs))
     frame.values[output] = value;
 }
@@ -508,9 +536,10 @@ static bool isTraced(jit::Graph &graph) {
 /// Gives the inputs of a call the names and positions that they have in
 /// forward, if the call was traced. `values` are what the graph knows the
 /// arguments as that aren't hoisted; a position in `inputs` is an index there.
-void TorchInterpreter::findForwardNames(
-    jit::Graph &graph, llvm::ArrayRef<jit::Value *> values,
-    const std::string &fqn, Inputs &inputs) {
+void TorchInterpreter::findForwardNames(jit::Graph &graph,
+                                        llvm::ArrayRef<jit::Value *> values,
+                                        const std::string &fqn,
+                                        Inputs &inputs) {
   auto found = signatures.find(fqn);
   if (found == signatures.end()) {
     inputs.areTraced = inputs.names.size() > 1 && isTraced(graph);

@@ -135,6 +135,8 @@ private:
   std::vector<std::string> fqns;
   std::vector<ImportProblem> problems;
   unsigned depth = 0;
+  int64_t numSteps = 0;    ///< nodes that have run
+  int64_t numElements = 0; ///< of large lists and strings that nodes gave
 };
 
 /// file:line of a node, or an empty string.

@@ -1,6 +1,7 @@
 //===- tp-import.cpp - PyTorch models to MLIR
 //-------------------------------===//
 
+#include "../OutOfMemory.h"
 #include "../Version.h"
 #include "mlir/IR/AsmState.h"
 #include "tp/Import/TorchScript.h"
@@ -87,6 +88,7 @@ static llvm::Error writeModel(const tp::ImportedModel &model) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  reportOutOfMemory("tp-import");
   registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
   setVersion("tp-import");

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -48,10 +49,18 @@ private:
 
 /// A directory in memory that the process keeps for all inputs.
 inline std::string makeDirectory() {
-  char path[] = "/dev/shm/tprt-fuzz-XXXXXX";
-  if (!::mkdtemp(path))
-    std::abort();
-  return path;
+  static struct Directory {
+    char path[32] = "/dev/shm/tprt-fuzz-XXXXXX";
+    Directory() {
+      if (!::mkdtemp(path))
+        std::abort();
+    }
+    ~Directory() {
+      std::error_code error;
+      std::filesystem::remove_all(path, error);
+    }
+  } directory;
+  return directory.path;
 }
 
 /// A file is read, or refused with an input error: every other exception ends
