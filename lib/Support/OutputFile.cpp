@@ -64,11 +64,12 @@ static llvm::Error sync(int descriptor) {
 /// Waits until the names in a folder would survive a loss of power.
 static llvm::Error syncFolder(StringRef path) {
   std::string folder = llvm::sys::path::parent_path(path).str();
-  int descriptor = ::open(folder.empty() ? "." : folder.c_str(),
-                          O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // One that may be written and not read.
-  if (descriptor < 0)
-    return llvm::Error::success();
+  int descriptor = llvm::sys::RetryAfterSignal(-1, [&] {
+    return ::open(folder.empty() ? "." : folder.c_str(),
+                  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  });
+  if (descriptor < 0) // EACCES: one that may be written and not read
+    return errno == EACCES ? llvm::Error::success() : getSystemError();
   llvm::Error error = sync(descriptor);
   ::close(descriptor);
   return error;
@@ -140,8 +141,12 @@ OutputFile::OutputFile(OutputFile &&other)
 
 OutputFile::~OutputFile() {
   // An error that nobody asked for would end the process.
-  if (stream)
+  if (stream) {
+    stream->flush();
+    if (!aside)
+      stream->close();
     stream->clear_error();
+  }
   stream.reset();
   if (aside)
     llvm::consumeError(aside->discard());

@@ -8,6 +8,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
@@ -134,8 +135,11 @@ mlir::tp::TemporaryDirectory::~TemporaryDirectory() {
 }
 
 Error mlir::tp::TemporaryDirectory::create() {
+  SmallString<128> parent;
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, parent);
   if (std::error_code code = sys::fs::createUniqueDirectory("tp-compile", path))
-    return makeError("can't make a temporary directory: " + code.message());
+    return makeError("can't make a temporary directory in '" + parent +
+                     "': " + code.message());
   return Error::success();
 }
 
@@ -166,6 +170,8 @@ Expected<std::string> mlir::tp::readFile(StringRef path) {
 Error mlir::tp::runProgram(ArrayRef<StringRef> arguments,
                            const TemporaryDirectory &directory) {
   std::string logPath = directory.getFile("log");
+  if (Error error = writeTemporary(logPath, "")) // which says why it can't be
+    return error;
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(logPath),
                                           StringRef(logPath)};
   std::string message;
@@ -174,7 +180,8 @@ Error mlir::tp::runProgram(ArrayRef<StringRef> arguments,
     return Error::success();
   if (auto log = MemoryBuffer::getFile(logPath))
     message += (*log)->getBuffer().trim();
-  return makeError("'" + arguments.front() + "' failed: " + message);
+  return makeError("'" + arguments.front() + "' failed in '" + directory.path +
+                   "': " + message);
 }
 
 static Expected<std::string> findLinker() {
