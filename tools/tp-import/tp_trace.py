@@ -117,6 +117,9 @@ def save(model, example_inputs, path, **options):
     """Saves a trace at `path`, and its signatures beside it, as .signature.json; `options` are torch.jit.trace's."""
     path = pathlib.Path(os.path.realpath(path))
     signature = path.with_suffix(".signature.json")
+    for target in (path, signature):
+        if target.exists() and not target.is_file():
+            raise ValueError(f"'{target}' is not a regular file, which a trace could replace")
     with ordered(model) as signatures:
         traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
     # Both are on the disk, aside, before either takes its name.
