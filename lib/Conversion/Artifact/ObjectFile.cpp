@@ -6,6 +6,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -14,6 +15,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include <cstdlib>
 
 using namespace llvm;
 
@@ -137,9 +139,13 @@ mlir::tp::TemporaryDirectory::~TemporaryDirectory() {
 Error mlir::tp::TemporaryDirectory::create() {
   SmallString<128> parent;
   sys::path::system_temp_directory(/*ErasedOnReboot=*/true, parent);
-  if (std::error_code code = sys::fs::createUniqueDirectory("tp-compile", path))
+  SmallString<128> name = parent;
+  sys::path::append(name, "tp-compile-XXXXXX");
+  // Unlike createUniqueDirectory: nobody else can put anything there.
+  if (!::mkdtemp(const_cast<char *>(name.c_str())))
     return makeError("can't make a temporary directory in '" + parent +
-                     "': " + code.message());
+                     "': " + sys::StrError());
+  path = name;
   return Error::success();
 }
 
