@@ -123,12 +123,12 @@ CASES = [
          ("out.mlir", "out.safetensors"), quick=12),
     Case("tp-import, printed", "tp-import {in}/model.pt --input x=2x4xf32", printed=True, quick=2),
     Case("tp-import --list-ops", "tp-import --list-ops", printed=True, quick=2),
-    Case("tp-trace", "{python} {in}/trace.py {sources}/tools/tp-import", ("model.pt", "model.signature.json"), quick=6),
+    Case("tp-trace", "{python} {in}/trace.py {sources}/tools/tp-import", ("model.pt", "model.signature.json"), quick=6, most=60),
     Case("tp-reduce", "tp-reduce {in}/model.mlir --reduction-tree=traversal-mode=0 test={in}/test.sh -o out.mlir",
-         ("out.mlir",), quick=6, names=("tp-reduce-", "mlir-reduce-", "unique filename")),
+         ("out.mlir",), quick=6, most=200, names=("tp-reduce-", "mlir-reduce-", "unique filename")),
     Case("tp-run", TOY + "--output y.npy --json r.json --trace t.json --output-weights o.safetensors",
          ("y.npy", "r.json", "t.json", "o.safetensors"), quick=40),
-    Case("tp-run --blocks", TOY + "--blocks b", ("b/y.0.npy", "b/y.1.npy")),
+    Case("tp-run --blocks", TOY + "--blocks b", ("b/y.0.npy", "b/y.1.npy"), names=("'b'",)),
     Case("tp-run, printed", TOY + "--json -", printed=True, quick=4),
     Case("tp-run --describe", "tp-run {in}/toy.tpx --describe", printed=True, quick=4),
     Case("tp-run --help", "tp-run --help", printed=True, quick=2),
@@ -395,17 +395,18 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--inject", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--only", help="part of a case's name")
+    parser.add_argument("--only", help="a case's name, or part of several")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     campaign = Campaign(options)
-    for case in CASES:
+    chosen = [case for case in CASES if case.name == options.only] or [
+        case for case in CASES if not options.only or options.only in case.name]
+    for case in chosen:
         tool = case.command.split()[0]
         needed = "tp-import" if tool == "{python}" else tool
-        if (options.only and options.only not in case.name or not (campaign.tools / needed).exists()
-                or options.quick and not case.quick):
+        if not (campaign.tools / needed).exists() or options.quick and not case.quick:
             continue
         calls, faults = campaign.try_case(case)
         print(f"{case.name}: {calls} calls, {faults} faults", flush=True)

@@ -39,6 +39,15 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
+/// What -o names, for errors that say no more than that something failed.
+static std::string outputPath;
+
+static int failWithoutOutput(const llvm::Twine &reason) {
+  if (outputPath.empty())
+    return fail(reason);
+  return fail(reason + "; '" + outputPath + "' isn't written");
+}
+
 /// As mlirReduceMain, but for the output, which MLIR empties first.
 static int run(int argc, char **argv, mlir::MLIRContext &context) {
   llvm::SmallVector<const char *> words(argv, argv + argc);
@@ -46,7 +55,7 @@ static int run(int argc, char **argv, mlir::MLIRContext &context) {
   const char **output = findOutput(words, prefix);
   if (!output)
     return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
-  std::string path = llvm::StringRef(*output).drop_front(prefix.size()).str();
+  outputPath = llvm::StringRef(*output).drop_front(prefix.size()).str();
   llvm::SmallString<128> aside;
   if (std::error_code code =
           llvm::sys::fs::createTemporaryFile("tp-reduce", "mlir", aside))
@@ -59,11 +68,11 @@ static int run(int argc, char **argv, mlir::MLIRContext &context) {
   words.push_back(nullptr);
   if (mlir::failed(mlir::mlirReduceMain(argc, const_cast<char **>(words.data()),
                                         context)))
-    return 1;
+    return failWithoutOutput("the reduction failed");
   auto reduced = llvm::MemoryBuffer::getFile(aside);
   if (!reduced)
     return fail("can't read '" + aside + "': " + reduced.getError().message());
-  llvm::Error error = mlir::tp::writeFile(path, (*reduced)->getBuffer());
+  llvm::Error error = mlir::tp::writeFile(outputPath, (*reduced)->getBuffer());
   if (!error)
     error = mlir::tp::closeStandardOutput();
   return error ? fail(llvm::toString(std::move(error))) : 0;
@@ -72,7 +81,7 @@ static int run(int argc, char **argv, mlir::MLIRContext &context) {
 /// mlir-reduce has no other way to say that a temporary file can't be written,
 /// and a crash would leave those that are there.
 static void leaveWithMessage(void *, const char *reason, bool) {
-  fail(reason);
+  failWithoutOutput(reason);
   llvm::sys::RunInterruptHandlers();
   std::_Exit(1);
 }
