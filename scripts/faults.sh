@@ -3,7 +3,7 @@
 #
 #   scripts/faults.sh [OPTION OF test/Faults/faults.py…]      --only tp-compile: the commands with that in their names
 #
-# Takes an hour or so; the test 'faults' of ctest tries some of the same. The exit code is 0 when nothing is lost; the last
+# Takes half an hour or so on two free cores; the test 'faults' of ctest tries some of the same. The exit code is 0 when nothing is lost; the last
 # line counts the faults.
 set -euo pipefail
 cd "$(dirname "$0")/.."
