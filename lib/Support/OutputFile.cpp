@@ -8,6 +8,7 @@
 #include <climits>
 #include <fcntl.h>
 #include <mutex>
+#include <set>
 #include <unistd.h>
 
 using namespace mlir;
@@ -20,6 +21,7 @@ struct Written {
   std::mutex mutex;
   bool isKept = false;
   llvm::StringSet<> paths;
+  std::set<fs::UniqueID> files; ///< what was there before, of several names
 };
 } // namespace
 
@@ -37,12 +39,29 @@ DistinctOutputs::~DistinctOutputs() {
   std::lock_guard lock(getWritten().mutex);
   getWritten().isKept = false;
   getWritten().paths.clear();
+  getWritten().files.clear();
 }
 
-static llvm::Error noteWritten(StringRef path, StringRef target) {
+/// `target`, with one name for each folder.
+static std::string makeCanonical(StringRef target) {
+  StringRef folder = llvm::sys::path::parent_path(target);
+  llvm::SmallString<256> whole;
+  if (fs::real_path(folder.empty() ? "." : folder, whole))
+    return target.str();
+  llvm::sys::path::append(whole, llvm::sys::path::filename(target));
+  return whole.str().str();
+}
+
+static llvm::Error noteWritten(StringRef path, StringRef target,
+                               std::optional<fs::UniqueID> before) {
   Written &written = getWritten();
   std::lock_guard lock(written.mutex);
-  if (!written.isKept || written.paths.insert(target).second)
+  if (!written.isKept)
+    return llvm::Error::success();
+  bool isNew = written.paths.insert(makeCanonical(target)).second;
+  if (before)
+    isNew &= written.files.insert(*before).second;
+  if (isNew)
     return llvm::Error::success();
   return llvm::createStringError(
       "'" + path + "' is the name of two outputs; give each its own");
@@ -64,21 +83,37 @@ static llvm::Error sync(int descriptor) {
 /// Waits until the names in a folder would survive a loss of power.
 static llvm::Error syncFolder(StringRef path) {
   std::string folder = llvm::sys::path::parent_path(path).str();
-  int descriptor = ::open(folder.empty() ? "." : folder.c_str(),
-                          O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // One that may be written and not read.
-  if (descriptor < 0)
-    return llvm::Error::success();
+  int descriptor = llvm::sys::RetryAfterSignal(-1, [&] {
+    return ::open(folder.empty() ? "." : folder.c_str(),
+                  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  });
+  if (descriptor < 0) // EACCES: one that may be written and not read
+    return errno == EACCES ? llvm::Error::success() : getSystemError();
   llvm::Error error = sync(descriptor);
   ::close(descriptor);
   return error;
 }
 
+/// The open file of this process that `path` is a name of, as /dev/fd/1 is.
+static std::optional<int> findDescriptor(StringRef path) {
+  llvm::SmallString<256> folder;
+  if (fs::real_path(llvm::sys::path::parent_path(path), folder))
+    return std::nullopt;
+  std::string own = "/proc/" + std::to_string(::getpid()) + "/";
+  int descriptor = 0;
+  if (!folder.starts_with(own) || !folder.ends_with("/fd") ||
+      llvm::sys::path::filename(path).getAsInteger(10, descriptor))
+    return std::nullopt;
+  return descriptor;
+}
+
 /// What a path leads to, as open(O_CREAT) follows it: the last one may not
-/// exist.
+/// exist, or be the name of an open file.
 static std::string resolveLinks(StringRef path) {
   llvm::SmallString<256> target = path;
   for (int depth = 0; depth < 40 && fs::is_symlink_file(target); ++depth) {
+    if (findDescriptor(target))
+      break;
     char next[PATH_MAX];
     ssize_t length = ::readlink(target.c_str(), next, sizeof(next));
     if (length < 0)
@@ -106,6 +141,14 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
   if (path == "-")
     return file;
   file.target = resolveLinks(path);
+  if (std::optional<int> descriptor = findDescriptor(file.target)) {
+    int copy = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+      return file.fail(getSystemError());
+    file.stream =
+        std::make_unique<llvm::raw_fd_ostream>(copy, /*shouldClose=*/true);
+    return file;
+  }
   if (fs::is_directory(file.target))
     return file.fail(llvm::createStringError("it is a directory"));
   fs::file_status status;
@@ -118,7 +161,10 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
       return file.fail(llvm::errorCodeToError(code));
     return file;
   }
-  if (llvm::Error error = noteWritten(path, file.target))
+  std::optional<fs::UniqueID> before;
+  if (exists)
+    before = status.getUniqueID();
+  if (llvm::Error error = noteWritten(path, file.target, before))
     return std::move(error);
   auto aside = fs::TempFile::create(file.target + ".tmp-%%%%%%");
   if (!aside)
@@ -140,8 +186,12 @@ OutputFile::OutputFile(OutputFile &&other)
 
 OutputFile::~OutputFile() {
   // An error that nobody asked for would end the process.
-  if (stream)
+  if (stream) {
+    stream->flush();
+    if (!aside)
+      stream->close();
     stream->clear_error();
+  }
   stream.reset();
   if (aside)
     llvm::consumeError(aside->discard());

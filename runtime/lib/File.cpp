@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <random>
 #include <string_view>
 #include <sys/mman.h>
@@ -171,19 +173,42 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(data), size);
 }
 
+/// The open file of this process that `path` is a name of, as /dev/fd/1 is.
+static std::optional<int> findDescriptor(const std::filesystem::path &path) {
+  std::error_code error;
+  std::string directory =
+      std::filesystem::canonical(path.parent_path(), error).string();
+  std::string own = "/proc/" + std::to_string(::getpid()) + "/";
+  if (error || !directory.starts_with(own) || !directory.ends_with("/fd"))
+    return std::nullopt;
+  std::string name = path.filename().string();
+  const char *end = name.data() + name.size();
+  int descriptor = 0;
+  auto [stop, problem] = std::from_chars(name.data(), end, descriptor);
+  if (problem != std::errc() || stop != end)
+    return std::nullopt;
+  return descriptor;
+}
+
 /// What a path leads to, as open(O_CREAT) follows it: the last one may not
-/// exist.
+/// exist, or be the name of an open file.
 static std::string resolveLinks(const std::string &path) {
   namespace fs = std::filesystem;
   fs::path target = path;
   std::error_code error;
   for (int depth = 0; depth < 40 && fs::is_symlink(target, error); ++depth) {
+    if (findDescriptor(target))
+      break;
     fs::path next = fs::read_symlink(target, error);
     if (error)
       break;
     target = target.parent_path() / next; // an absolute `next` alone
   }
   return target.string();
+}
+
+bool tprt::namesOpenFile(const std::string &path) {
+  return findDescriptor(resolveLinks(path)).has_value();
 }
 
 static std::string getDirectory(const std::string &path) {
@@ -194,6 +219,12 @@ static std::string getDirectory(const std::string &path) {
 OutputFile::OutputFile(std::string path, bool followsLinks)
     : path(std::move(path)),
       target(followsLinks ? resolveLinks(this->path) : this->path) {
+  if (std::optional<int> open = findDescriptor(target)) {
+    descriptor = ::fcntl(*open, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0)
+      throw systemError("write", this->path);
+    return;
+  }
   struct stat status = {};
   bool exists = ::lstat(target.c_str(), &status) == 0;
   if (exists && S_ISLNK(status.st_mode)) // one that is replaced
@@ -276,6 +307,7 @@ void OutputFile::commit() {
 
 void tprt::checkOutputs(std::span<const std::string> paths) {
   std::map<std::string, std::string> known; // by what they lead to
+  std::map<std::pair<dev_t, ino_t>, std::string> before;
   for (const std::string &path : paths) {
     std::string target = resolveLinks(path);
     struct stat status = {};
@@ -288,17 +320,26 @@ void tprt::checkOutputs(std::span<const std::string> paths) {
     {
       OutputFile probe(path);
     }
+    if (findDescriptor(target))
+      continue;
     std::error_code error;
     std::filesystem::path directory =
         std::filesystem::canonical(getDirectory(target), error);
     std::string whole =
         (directory / std::filesystem::path(target).filename()).string();
-    auto [other, isNew] = known.emplace(whole, path);
-    if (!isNew)
-      throw inputError(
-          "'" + path + "' is the name of two outputs" +
-          (other->second == path ? "" : ", as '" + other->second + "'") +
-          "; give each its own");
+    auto refuse = [&](const std::string &other) {
+      throw inputError("'" + path + "' is the name of two outputs" +
+                       (other == path ? "" : ", as '" + other + "'") +
+                       "; give each its own");
+    };
+    if (auto [other, isNew] = known.emplace(whole, path); !isNew)
+      refuse(other->second);
+    if (!exists)
+      continue;
+    auto [other, isNew] =
+        before.emplace(std::pair(status.st_dev, status.st_ino), path);
+    if (!isNew) // a hard link
+      refuse(other->second);
   }
 }
 

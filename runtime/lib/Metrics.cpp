@@ -5,6 +5,7 @@
 #include "Json.h"
 #include "tprt/File.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -53,13 +54,15 @@ static off_t findEnd(const std::string &path, int64_t step,
 MetricsFile::MetricsFile(std::string path, int64_t step)
     : path(std::move(path)) {
   off_t size = 0;
-  if (step > 0 && std::filesystem::is_regular_file(this->path))
+  // What the standard output leads to isn't this training's alone.
+  bool isFile = !namesOpenFile(this->path);
+  if (step > 0 && isFile && std::filesystem::is_regular_file(this->path))
     size = findEnd(this->path, step, history);
   descriptor = ::open(this->path.c_str(),
                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)
     throw writeError(this->path);
-  bool isFile = std::filesystem::is_regular_file(this->path);
+  isFile = isFile && std::filesystem::is_regular_file(this->path);
   if (isFile && ::ftruncate(descriptor, size) != 0) {
     int error = errno;
     ::close(descriptor);
@@ -91,8 +94,11 @@ void MetricsFile::write(const StepReport &report,
   if (tokensPerExample)
     line["tokens_per_second"] = toJson(rate * *tokensPerExample);
   std::string text = line.dump() + "\n";
-  // One call, so that a line is there or not.
-  if (::write(descriptor, text.data(), text.size()) !=
-      static_cast<ssize_t>(text.size()))
-    throw writeError(path);
+  // One call where the disk has room, so that a line is there or not.
+  for (std::string_view rest = text; !rest.empty();) {
+    ssize_t written = ::write(descriptor, rest.data(), rest.size());
+    if (written < 0 && errno != EINTR)
+      throw writeError(path);
+    rest.remove_prefix(std::max<ssize_t>(written, 0));
+  }
 }

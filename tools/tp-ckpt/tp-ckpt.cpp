@@ -218,23 +218,24 @@ static int runTool(int argc, char **argv) {
         "accept an index whose files lie outside of its directory");
 
   try {
-    app.parse(argc, argv);
-    ExitCode code = command(options);
+    ExitCode code = Success;
+    try {
+      app.parse(argc, argv);
+      code = command(options);
+    } catch (const CLI::Success &information) { // --help, --version
+      app.exit(information);
+    }
     closeStandardOutput();
     return code;
-  } catch (const CLI::Success &information) { // --help, --version
-    return app.exit(information);
   } catch (const CLI::ParseError &error) {
     std::cerr << "tp-ckpt: error: " << error.what() << suggestOptions(app)
               << "\nrun 'tp-ckpt --help' for the options\n";
     return WrongUsage;
   } catch (const Error &error) {
-    std::cerr << "tp-ckpt: error: " << makePrintable(error.what())
-              << "\n";
+    std::cerr << "tp-ckpt: error: " << makePrintable(error.what()) << "\n";
     return error.getKind() == ErrorKind::Input ? BadInput : Failed;
   } catch (const std::exception &error) {
-    std::cerr << "tp-ckpt: error: " << makePrintable(error.what())
-              << "\n";
+    std::cerr << "tp-ckpt: error: " << makePrintable(error.what()) << "\n";
     return Failed;
   }
 }

@@ -19,11 +19,11 @@ static cl::OptionCategory category("tp-import options");
 static cl::opt<std::string> modelPath(cl::Positional, cl::Required,
                                       cl::desc("<model.pt>"),
                                       cl::cat(category));
-static cl::list<std::string>
-    inputTexts("input", cl::value_desc("name=shapextype"),
-               cl::desc("An argument of forward: ids=2x64xi64; x=f32 is a "
-                        "scalar. Types: f32 f64 f16 bf16 i64 i32 i16 i8 ui8 i1"),
-               cl::cat(category));
+static cl::list<std::string> inputTexts(
+    "input", cl::value_desc("name=shapextype"),
+    cl::desc("An argument of forward: ids=2x64xi64; x=f32 is a "
+             "scalar. Types: f32 f64 f16 bf16 i64 i32 i16 i8 ui8 i1"),
+    cl::cat(category));
 static cl::opt<std::string> outputPath("o", cl::value_desc("model.mlir"),
                                        cl::desc("Where the IR goes, - for "
                                                 "standard output (default)"),
@@ -46,17 +46,6 @@ static cl::opt<std::string> signaturePath(
              "tp_trace.py traced, which it writes"),
     cl::cat(category));
 
-static cl::opt<bool>
-    listOps("list-ops",
-            cl::desc("Print the PyTorch ops that can be imported, and what "
-                     "each of their arguments may be"),
-            cl::callback([](const bool &) {
-              tp::printOps(llvm::outs());
-              llvm::outs().flush();
-              std::exit(0);
-            }),
-            cl::cat(category));
-
 static constexpr int kBadInput = 1, kBadUsage = 2;
 
 static int fail(llvm::Error error, int code) {
@@ -64,6 +53,20 @@ static int fail(llvm::Error error, int code) {
       << llvm::toString(std::move(error)) << "\n";
   return code;
 }
+
+/// --list-ops needs no model, which the command line would miss.
+[[noreturn]] static void leaveWithOps() {
+  tp::printOps(llvm::outs());
+  llvm::Error error = tp::closeStandardOutput();
+  std::exit(error ? fail(std::move(error), kBadInput) : 0);
+}
+
+static cl::opt<bool>
+    listOps("list-ops",
+            cl::desc("Print the PyTorch ops that can be imported, and what "
+                     "each of their arguments may be"),
+            cl::callback([](const bool &) { leaveWithOps(); }),
+            cl::cat(category));
 
 /// Writes both files, or none.
 static llvm::Error writeModel(const tp::ImportedModel &model) {

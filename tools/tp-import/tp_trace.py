@@ -117,16 +117,30 @@ def save(model, example_inputs, path, **options):
     """Saves a trace at `path`, and its signatures beside it, as .signature.json; `options` are torch.jit.trace's."""
     path = pathlib.Path(os.path.realpath(path))
     signature = path.with_suffix(".signature.json")
+    for target in (path, signature):
+        if target.exists() and not target.is_file():
+            raise ValueError(f"'{target}' is not a regular file, which a trace could replace")
     with ordered(model) as signatures:
         traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
     # Both are on the disk, aside, before either takes its name.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.tmp-") as folder:
         folder = pathlib.Path(folder)
-        traced.save(str(folder / path.name))
-        (folder / signature.name).write_text(json.dumps(signatures, indent=1) + "\n")
-        for target in (path, signature):
-            with open(folder / target.name, "rb") as file:
+        # What LibTorch writes itself ends the process where a file can't be closed.
+        for target, data in ((path, traced.save_to_buffer()), (signature, (json.dumps(signatures, indent=1) + "\n").encode())):
+            with open(folder / target.name, "wb") as file:
+                file.write(data)
+                file.flush()
                 os.fsync(file.fileno())
         for target in (path, signature):
             os.replace(folder / target.name, target)
+    sync_names(path.parent)
     return traced
+
+
+def sync_names(folder):
+    """Waits until the names in `folder` would survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <initializer_list>
 #include <nettle/sha2.h>
@@ -76,9 +77,57 @@ static fs::path findCacheDirectory() {
   return {};
 }
 
+/// Where `path` leads, step by step; empty where somebody else than this user
+/// or root could lead it elsewhere, or write there, as `problem` then says.
+static fs::path resolveOwn(const fs::path &path, std::string &problem) {
+  fs::path whole = fs::absolute(path), done;
+  std::deque<fs::path> rest(whole.begin(), whole.end());
+  auto fail = [&](const fs::path &at, const std::string &what) {
+    problem = (at == path ? "it" : "'" + at.string() + "'") + what;
+    return fs::path();
+  };
+  for (int links = 0; !rest.empty();) {
+    fs::path name = rest.front();
+    rest.pop_front();
+    if (name.empty() || name == ".")
+      continue;
+    if (name == "..") {
+      done = done.parent_path();
+      continue;
+    }
+    fs::path next = done / name; // "/" alone is the root
+    struct stat status = {};
+    if (::lstat(next.c_str(), &status) != 0)
+      return fail(next, std::string(" can't be used: ") + std::strerror(errno));
+    if (status.st_uid != ::geteuid() && status.st_uid != 0)
+      return fail(next, " belongs to another user");
+    if (S_ISLNK(status.st_mode)) {
+      std::error_code error;
+      fs::path target = fs::read_symlink(next, error);
+      if (error || ++links > 40)
+        return fail(next, " is a link that leads nowhere");
+      rest.insert(rest.begin(), target.begin(), target.end());
+      continue;
+    }
+    if (!S_ISDIR(status.st_mode))
+      return fail(next, " is not a directory");
+    // Of others, in a directory as /tmp, nobody can rename anything.
+    bool isSticky = !rest.empty() && (status.st_mode & S_ISVTX);
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) && !isSticky)
+      return fail(next, rest.empty()
+                            ? " can be written by others (mode 0700 would be "
+                              "right)"
+                            : " can be written by others, who could put "
+                              "another directory there");
+    done = next;
+  }
+  return done;
+}
+
 /// The directory, which is made if need be, or empty: what is in it is run, so
-/// that nobody else may be able to put anything there.
-static fs::path getCacheDirectory() {
+/// that nobody else may be able to put anything there, nor another directory in
+/// its place.
+static fs::path openCacheDirectory() {
   fs::path directory = findCacheDirectory();
   if (directory.empty())
     return {};
@@ -86,20 +135,20 @@ static fs::path getCacheDirectory() {
   if (directory.has_parent_path())
     fs::create_directories(directory.parent_path(), error);
   ::mkdir(directory.c_str(), 0700);
-  struct stat status = {};
-  if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
-    return {};
   std::string problem;
-  if (status.st_uid != ::geteuid())
-    problem = "it belongs to another user";
-  else if (status.st_mode & (S_IWGRP | S_IWOTH))
-    problem = "others can write to it (mode 0700 would be right)";
-  if (!problem.empty()) {
+  fs::path resolved = resolveOwn(directory, problem);
+  if (problem.empty() && ::access(resolved.c_str(), W_OK) == 0)
+    return resolved;
+  if (!problem.empty())
     report("note", "what is compiled isn't kept in '" + directory.string() +
                        "': " + problem);
-    return {};
-  }
-  return ::access(directory.c_str(), W_OK) == 0 ? directory : fs::path();
+  return {};
+}
+
+/// The same, which is looked at once.
+static const fs::path &getCacheDirectory() {
+  static const fs::path directory = openCacheDirectory();
+  return directory;
 }
 
 /// SHA-256, in hexadecimal digits.
@@ -137,7 +186,19 @@ static std::string makeKey(const std::string &path, const fs::path &compiler) {
   return hashBytes({text, identity});
 }
 
-/// Its diagnostics go straight to stderr. It ends with this process.
+/// Loads what compile() has just written, unless somebody else has put another
+/// program there meanwhile: the directory for temporary files may be open to
+/// all.
+static std::shared_ptr<const Artifact> loadFresh(const fs::path &path) {
+  std::shared_ptr<const Artifact> artifact = Artifact::load(path.string());
+  if (!artifact->isOwn())
+    throw inputError("'" + path.string() +
+                     "' isn't what was compiled: another user can write it");
+  return artifact;
+}
+
+/// Its diagnostics go straight to stderr. It ends with this process, and what it
+/// writes is this user's alone.
 static void compile(const fs::path &compiler, const std::string &path,
                     const fs::path &artifact) {
   std::string arguments[] = {compiler.string(), path, "-o", artifact.string()};
@@ -161,6 +222,7 @@ static void compile(const fs::path &compiler, const std::string &path,
     throw inputError("cannot run '" + compiler.string() + "'");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw inputError("'" + path + "' doesn't compile");
+  ::chmod(artifact.c_str(), 0600);
 }
 
 /// The artifact of this key, if an intact one is there that nobody else has put
@@ -193,7 +255,7 @@ std::shared_ptr<const Artifact> loadProgram(const std::string &path,
     TemporaryDirectory directory(fs::temp_directory_path());
     fs::path artifact = directory.getPath() / "program.tpx";
     compile(compiler, path, artifact);
-    return Artifact::load(artifact.string());
+    return loadFresh(artifact);
   }
   std::string key = makeKey(path, compiler);
   fs::path artifact = cache / (key + ".tpx");
@@ -203,8 +265,7 @@ std::shared_ptr<const Artifact> loadProgram(const std::string &path,
   TemporaryDirectory directory(cache);
   fs::path fresh = directory.getPath() / "program.tpx";
   compile(compiler, path, fresh);
-  ::chmod(fresh.c_str(), 0600);
-  std::shared_ptr<const Artifact> program = Artifact::load(fresh.string());
+  std::shared_ptr<const Artifact> program = loadFresh(fresh);
   // Not where the text has changed since.
   if (makeKey(path, compiler) == key &&
       ::rename(fresh.c_str(), artifact.c_str()) == 0)
@@ -220,7 +281,7 @@ std::string getGemmFile(const std::string &path, bool useCache) {
       fs::exists(path + ".gemm.json", error) || !useCache)
     return {};
   fs::path cache = getCacheDirectory();
-  if (!cache.is_absolute())
+  if (cache.empty())
     return {};
   cache /= "gemm";
   fs::create_directories(cache, error);

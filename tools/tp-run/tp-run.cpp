@@ -394,43 +394,52 @@ static void declareOptions(CLI::App &app, Options &options) {
   declareTrainingOptions(app, options.training);
 }
 
+static constexpr const char *usageHint =
+    "\nrun 'tp-run --help' for the options";
+
+/// What the command line's library doesn't check.
+static void checkUsage(const Options &options) {
+  if (options.program.empty() == options.calibration.empty())
+    throw UsageError((options.program.empty()
+                          ? "program is required"
+                          : "--calibrate takes no program") +
+                     std::string(usageHint));
+  if (!options.machine.empty() && !options.profile)
+    throw UsageError("--machine is for --profile");
+}
+
+static int execute(Options &options) {
+  if (options.processes > 0) {
+    std::variant<int, Job> started = startProcesses(options);
+    if (const int *exitCode = std::get_if<int>(&started))
+      return *exitCode;
+    options.job = std::get<Job>(started);
+  }
+  return !options.calibration.empty() ? calibrateMachine(options)
+         : options.describeOnly       ? describeProgram(options)
+         : options.training.steps > 0 ? train(options)
+                                      : run(options);
+}
+
 static int runTool(int argc, char **argv) {
   CLI::App app("Runs a compiled tensor-parallel program, one thread per rank",
                "tp-run");
   Options options;
   declareOptions(app, options);
-  const std::string usageHint = "\nrun 'tp-run --help' for the options";
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &information) { // --help, --version
-    return app.exit(information);
+    int exitCode = Success;
+    try {
+      app.parse(argc, argv);
+      checkUsage(options);
+      exitCode = execute(options);
+    } catch (const CLI::Success &information) { // --help, --version
+      app.exit(information);
+    }
+    closeStandardOutput();
+    return exitCode;
   } catch (const CLI::ParseError &error) {
     report("error", error.what() + suggestOptions(app) + usageHint);
     return WrongUsage;
-  }
-  if (options.program.empty() == options.calibration.empty()) {
-    report("error", (options.program.empty() ? "program is required"
-                                             : "--calibrate takes no program") +
-                        usageHint);
-    return WrongUsage;
-  }
-  if (!options.machine.empty() && !options.profile) {
-    report("error", "--machine is for --profile");
-    return WrongUsage;
-  }
-  try {
-    if (options.processes > 0) {
-      std::variant<int, Job> started = startProcesses(options);
-      if (const int *exitCode = std::get_if<int>(&started))
-        return *exitCode;
-      options.job = std::get<Job>(started);
-    }
-    ExitCode code = !options.calibration.empty() ? calibrateMachine(options)
-                    : options.describeOnly       ? describeProgram(options)
-                    : options.training.steps > 0 ? train(options)
-                                                 : run(options);
-    closeStandardOutput();
-    return code;
   } catch (const UsageError &error) {
     report("error", error.what());
     return WrongUsage;

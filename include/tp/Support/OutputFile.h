@@ -1,4 +1,5 @@
-//===- OutputFile.h - Files that are written whole or not at all -*- C++ -*-===//
+//===- OutputFile.h - Files that are written whole or not at all -*- C++
+//-*-===//
 
 #ifndef TP_SUPPORT_OUTPUTFILE_H
 #define TP_SUPPORT_OUTPUTFILE_H
@@ -19,6 +20,8 @@ namespace mlir::tp {
 ///   it is destroyed without, `path` stays as it was. A symbolic link remains
 ///   one, and the permissions of a file that is replaced are kept.
 /// - a FIFO, a device, or "-" for standard output: it is written at once.
+/// - an open file of this process, as /dev/stdout and /dev/fd/3 do: it is
+///   written on from where it is, as by `>&3` of a shell.
 /// Errors name the path and say why.
 class OutputFile {
 public:
@@ -56,8 +59,9 @@ llvm::Error writeFile(StringRef path, StringRef text);
 /// Flushes standard output; fails if something printed there was lost.
 llvm::Error closeStandardOutput();
 
-/// While one lives, a path is written once: a second time is an error, for what
-/// was written first would be lost. For tools whose user names several outputs.
+/// While one lives, a file is written once: a second time, by whatever name, is
+/// an error, for what was written first would be lost. For tools whose user
+/// names several outputs.
 class DistinctOutputs {
 public:
   DistinctOutputs();

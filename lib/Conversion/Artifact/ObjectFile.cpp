@@ -6,13 +6,16 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include <cstdlib>
 
 using namespace llvm;
 
@@ -134,8 +137,15 @@ mlir::tp::TemporaryDirectory::~TemporaryDirectory() {
 }
 
 Error mlir::tp::TemporaryDirectory::create() {
-  if (std::error_code code = sys::fs::createUniqueDirectory("tp-compile", path))
-    return makeError("can't make a temporary directory: " + code.message());
+  SmallString<128> parent;
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, parent);
+  SmallString<128> name = parent;
+  sys::path::append(name, "tp-compile-XXXXXX");
+  // Unlike createUniqueDirectory: nobody else can put anything there.
+  if (!::mkdtemp(const_cast<char *>(name.c_str())))
+    return makeError("can't make a temporary directory in '" + parent +
+                     "': " + sys::StrError());
+  path = name;
   return Error::success();
 }
 
@@ -166,6 +176,8 @@ Expected<std::string> mlir::tp::readFile(StringRef path) {
 Error mlir::tp::runProgram(ArrayRef<StringRef> arguments,
                            const TemporaryDirectory &directory) {
   std::string logPath = directory.getFile("log");
+  if (Error error = writeTemporary(logPath, "")) // which says why it can't be
+    return error;
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(logPath),
                                           StringRef(logPath)};
   std::string message;
@@ -174,7 +186,8 @@ Error mlir::tp::runProgram(ArrayRef<StringRef> arguments,
     return Error::success();
   if (auto log = MemoryBuffer::getFile(logPath))
     message += (*log)->getBuffer().trim();
-  return makeError("'" + arguments.front() + "' failed: " + message);
+  return makeError("'" + arguments.front() + "' failed in '" + directory.path +
+                   "': " + message);
 }
 
 static Expected<std::string> findLinker() {

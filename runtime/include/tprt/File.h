@@ -50,6 +50,8 @@ TPRT_API void reportLostPages(const char *tool, int exitCode);
 ///   when it is destroyed without, `path` stays as it was. A symbolic link
 ///   remains one, and the permissions of a file that is replaced are kept.
 /// - a FIFO or a device: it is written at once.
+/// - an open file of this process, as /dev/stdout and /dev/fd/3 do: it is
+///   written on from where it is, as by `>&3` of a shell.
 /// Errors are input errors that name the path and say why.
 class TPRT_API OutputFile {
 public:
@@ -78,9 +80,13 @@ private:
 };
 
 /// Throws an input error unless each of `paths` can be written, and no two of
-/// them are one file: what was written first would be lost. Leaves nothing.
+/// them are one file, by whatever names: what was written first would be lost.
+/// Leaves nothing.
 /// To be called before the work whose results they take.
 TPRT_API void checkOutputs(std::span<const std::string> paths);
+
+/// Whether `path` names an open file of this process, as /dev/stdout does.
+TPRT_API bool namesOpenFile(const std::string &path);
 
 /// Waits until the names in a directory would survive a loss of power.
 TPRT_API void syncDirectory(const std::string &path);

@@ -45,8 +45,8 @@
 // ARTIFACT-NOT: {{error|warning}}
 // ALONE: warning: no 'bin/ptxas' in the CUDA toolkit, or no toolkit (CUDA_HOME): the artifact has PTX, which the driver compiles when it is loaded
 // LIBRARY: error: sm_80: '__nv_erff' is in 'nvvm/libdevice/libdevice.10.bc' of the CUDA toolkit, which isn't found; CUDA_HOME says where it is
-// PTXAS: error: sm_80: '{{.*}}/bin/ptxas' failed: ptxas fatal: no such thing
-// PTXAS-NEXT: sm_90: '{{.*}}/bin/ptxas' failed: ptxas fatal: no such thing
+// PTXAS: error: sm_80: '{{.*}}/bin/ptxas' failed in '{{.*}}': ptxas fatal: no such thing
+// PTXAS-NEXT: sm_90: '{{.*}}/bin/ptxas' failed in '{{.*}}': ptxas fatal: no such thing
 // ROCM: error: unknown target 'rocm:gfx90a'; expected 'cuda:' and architectures, as 'cuda:sm_80,sm_90'
 // OLD: error: unknown architecture in 'cuda:sm_70'; expected 'sm_80' or newer
 // NONE: error: unknown architecture in 'cuda'; expected 'sm_80' or newer

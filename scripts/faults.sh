@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Lets each system call of the tools' writing paths fail, in every way, and checks what is left (docs/Security.md).
+#
+#   scripts/faults.sh [OPTION OF test/Faults/faults.py…]      --only tp-compile: the commands with that in their names
+#
+# Takes half an hour or so on two free cores; the test 'faults' of ctest tries some of the same. The exit code is 0 when nothing is lost; the last
+# line counts the faults.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+cmake --preset release
+cmake --build --preset release --target all tp-inject
+exec .venv/bin/python test/Faults/faults.py --bin build/bin --inject build/bin/tp-inject --out build/faults "$@"
