@@ -20,6 +20,10 @@
 using namespace tprt;
 
 std::optional<Job> findJob(const Options &options, const Manifest &manifest) {
+  // Each process would run the whole program.
+  if (options.job && !manifest.isForCuda)
+    throw inputError("-n: the program isn't for CUDA devices, so that its "
+                     "ranks are threads of one process; leave -n out");
   if (options.communication == "local")
     return std::nullopt;
   std::optional<Job> job =

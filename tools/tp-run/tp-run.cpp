@@ -406,6 +406,11 @@ static void checkUsage(const Options &options) {
                      std::string(usageHint));
   if (!options.machine.empty() && !options.profile)
     throw UsageError("--machine is for --profile");
+  if (options.processes > 0 && options.communication == "local")
+    throw UsageError(std::string("-n starts processes, and with --comm=local "
+                                 "ranks are threads of one process; leave one "
+                                 "of them out") +
+                     usageHint);
 }
 
 static int execute(Options &options) {
