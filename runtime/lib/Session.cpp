@@ -260,10 +260,8 @@ DeviceStream::Poll Session::Impl::getPoll(tprt_rank &rank) const {
       return;
     char seconds[32];
     std::snprintf(seconds, sizeof(seconds), "%g", timeout.count() / 1000.0);
-    std::string activity = rank.communicator.describeActivity();
     throw executionError("no progress on the device for " +
-                         std::string(seconds) + " s" +
-                         (activity.empty() ? "" : ": " + activity));
+                         std::string(seconds) + " s");
   };
 }
 

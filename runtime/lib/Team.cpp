@@ -115,6 +115,10 @@ void Team::call(tprt_rank &rank, const Work &work) {
     noteFailure(error.what());
   } catch (const std::exception &error) {
     std::string message = describeFailure(rank) + ": " + error.what();
+    // Of what fails on a device, the host has enqueued all.
+    if (std::string activity = rank.communicator.describeActivity();
+        !activity.empty() && rank.lastCollective < 0)
+      message += "; " + activity;
     noteFailure(message);
     rank.communicator.abort(message);
   }

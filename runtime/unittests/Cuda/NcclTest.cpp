@@ -1,4 +1,5 @@
-//===- NcclTest.cpp - Sessions of one rank each ----------------------------===//
+//===- NcclTest.cpp - Sessions of one rank each
+//----------------------------===//
 
 #include "Cuda/Nccl.h"
 #include "DeviceBackend.h"
@@ -45,8 +46,7 @@ TEST(NcclReductions, WithoutTypeAreRefused) {
       Connection connection(jobs[rank], seconds(60));
       CommunicatorOptions options;
       options.device = &getDevice(rank);
-      errors[rank] =
-          errorOf([&] { connection.getNccl()(manifest, options); });
+      errors[rank] = errorOf([&] { connection.getNccl()(manifest, options); });
     });
     return errors[0] + "\n" + errors[1];
   };
@@ -336,15 +336,19 @@ TEST_F(NcclSession, ParametersComeTogetherAtRankZero) {
   });
 }
 
+/// " is in or after" the program's collective, as the ranks say on a failure.
+static const std::string place =
+    " is in or after collective 0 (all_reduce of 'mlp.down')";
+
 TEST_F(NcclSession, FailuresReachTheOthers) {
   std::vector<std::string> errors =
       run("fail_index",
           [](Session &session, int64_t) { session.run(getInputs()); });
   std::string message = "rank 1 failed: embeddings.word: embedding: index "
-                        "30522 is out of range [0, 30522)";
+                        "30522 is out of range [0, 30522); rank 1" +
+                        place;
   EXPECT_EQ(errors[1], message);
-  EXPECT_EQ(errors[0], message + "; rank 0 is in or after collective 0 "
-                                 "(all_reduce of 'mlp.down')");
+  EXPECT_EQ(errors[0], message + "; rank 0" + place);
   EXPECT_EQ(fake::countCalls("ncclCommAbort"), 2u);
 }
 
@@ -358,6 +362,34 @@ TEST_F(NcclSession, AsynchronousErrors) {
   EXPECT_TRUE(
       contains(errors[1], "a collective: as the fake NCCL says: world"));
   EXPECT_EQ(fake::countCalls("ncclCommAbort"), 2u);
+}
+
+/// Rank 1 runs once less, also where the run is a graph.
+TEST_F(NcclSession, SaysInWhichCollectiveARankWaits) {
+  for (int64_t runs : {1, 2, 5}) {
+    std::vector<std::string> errors(2);
+    std::vector<Job> jobs = makeJobs(2);
+    std::barrier isOver(2);
+    runThreads(2, [&](int64_t rank) {
+      Connection connection(jobs[rank], seconds(2));
+      SessionOptions options;
+      options.ranks = {rank};
+      options.cuda.device = rank;
+      options.communicator.timeout = seconds(2);
+      options.makeCommunicators = connection.getNccl();
+      Session session(loadProgram(), getWeights(), options);
+      for (int64_t i = 0; i < runs + (rank == 0); ++i)
+        try {
+          session.run(getInputs());
+        } catch (const Error &error) {
+          errors[rank] = error.what();
+        }
+      isOver.arrive_and_wait();
+    });
+    EXPECT_EQ(errors[1], "");
+    EXPECT_TRUE(contains(errors[0], "no progress"));
+    EXPECT_TRUE(contains(errors[0], "; rank 0" + place));
+  }
 }
 
 TEST_F(NcclSession, AnotherNumberOfProcesses) {
