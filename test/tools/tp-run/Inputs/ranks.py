@@ -224,6 +224,21 @@ def try_threads():
     check_files()
 
 
+def try_compiler():
+    """What tp-run has started ends with it."""
+    job = Job("train.mlir", "--no-cache", *TRAIN)
+
+    def get_name(process):
+        with contextlib.suppress(OSError):
+            return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
+
+    while not (found := [process for process in job.processes() if get_name(process) == "tp-compile"]):
+        assert job.process.poll() is None, job.finish()
+    send(found, signal.SIGSTOP)  # or it may end on its own
+    send([job.id], signal.SIGKILL)
+    assert job.finish()[0] == -signal.SIGKILL
+
+
 def find_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
@@ -284,9 +299,10 @@ def main():
     seed = int(os.environ.get("TP_RANK_SEED", 1))
     longest = 0
     for trial in range(trials):
-        for name in ("threads", "attacks") if trial % len(EVENTS) == 0 else ():
+        others = [try_threads, try_compiler, lambda: try_attacks(random.Random(f"{seed} {trial}"), [])]
+        for other in others if trial % len(EVENTS) == 0 else []:
             clean()
-            try_threads() if name == "threads" else try_attacks(random.Random(f"{seed} {trial}"), [])
+            other()
         clean()
         event = EVENTS[trial % len(EVENTS)]
         current = Trial(random.Random(f"{seed} {trial}"))
