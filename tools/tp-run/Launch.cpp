@@ -91,6 +91,12 @@ static Board *makeBoard() {
   return board;
 }
 
+/// Whether a rank that ends with this exit code has done what the others wait
+/// for.
+static bool isWell(int exitCode) {
+  return exitCode == Success || exitCode == Mismatch || exitCode == Interrupted;
+}
+
 static Fate toFate(int status) {
   if (status == Board::running)
     return {};
@@ -103,7 +109,7 @@ static Fate toFate(int status) {
                               std::to_string(WTERMSIG(status)) + " (" +
                               (name ? name : "unknown") + ")"};
   }
-  return {WEXITSTATUS(status) == 0 ? Fate::Ended : Fate::Failed,
+  return {isWell(WEXITSTATUS(status)) ? Fate::Ended : Fate::Failed,
           "ended with exit code " + std::to_string(WEXITSTATUS(status))};
 }
 
@@ -164,7 +170,8 @@ private:
   const Options &options;
   Board &board;
   int exitCode = 0;
-  std::chrono::steady_clock::time_point failed; ///< since when there is one
+  /// When the first one has failed.
+  std::optional<std::chrono::steady_clock::time_point> failed;
   /// For how long ranks have been stopped while this process wasn't.
   std::chrono::milliseconds stopped{0};
   std::set<int64_t> killed; ///< by this process
@@ -225,10 +232,11 @@ void Launcher::note(int64_t rank, int status) {
   if (WIFSIGNALED(status) && !killed.contains(rank) && !isToEnd)
     report("error", describe(rank));
   int own = WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
-  if (exitCode == 0 && own != 0)
+  if (!failed && !isWell(own))
     failed = std::chrono::steady_clock::now();
   // Others end as failed runs, perhaps before the one that says why.
-  if (exitCode == 0 || (exitCode == RunFailed && own != 0))
+  if (isWell(exitCode) ? exitCode == Success || !isWell(own)
+                       : exitCode == RunFailed && !isWell(own))
     exitCode = own;
 }
 
@@ -238,15 +246,16 @@ void Launcher::endStopped() {
   for (int64_t rank = 0; rank < options.processes; ++rank)
     if (isRunning(rank) && toFate(board.states[rank]).kind == Fate::Stopped) {
       names += (names.empty() ? "" : "; ") + describe(rank);
-      if (exitCode != 0)
+      if (failed)
         kill(rank);
     }
   stopped = names.empty() ? std::chrono::milliseconds(0) : stopped + lookTime;
-  if (exitCode != 0 || options.timeout == 0 ||
+  if (failed || options.timeout == 0 ||
       stopped <= getTimeout(options) + endTime)
     return;
   report("error", names + " for longer than --timeout");
   exitCode = RunFailed;
+  failed = std::chrono::steady_clock::now();
   for (int64_t rank = 0; rank < options.processes; ++rank)
     if (isRunning(rank))
       kill(rank);
@@ -254,7 +263,7 @@ void Launcher::endStopped() {
 
 /// A rank that computes doesn't see that another one has failed.
 void Launcher::endLate() {
-  if (exitCode == 0 || std::chrono::steady_clock::now() - failed < endTime)
+  if (!failed || std::chrono::steady_clock::now() - *failed < endTime)
     return;
   for (int64_t rank = 0; rank < options.processes; ++rank)
     if (isRunning(rank) && !killed.contains(rank)) {
@@ -269,7 +278,7 @@ int Launcher::wait() {
   int64_t left = options.processes;
   while (left > 0) {
     int status = 0;
-    bool isTimed = exitCode != 0 || isAnyStopped();
+    bool isTimed = failed || isAnyStopped();
     pid_t child = ::waitpid(-1, &status,
                             WUNTRACED | WCONTINUED | (isTimed ? WNOHANG : 0));
     if (child > 0) {

@@ -292,9 +292,10 @@ TEST_F(CudaSessionTest, ManifestAndCodeMustAgree) {
       "manifest: target.device: found 'tpu', expected 'cuda'"));
   EXPECT_TRUE(contains(
       errorOf([&] {
-        Artifact::load(directory.write(
-            "b.tpx", makeContainer(makeManifest("tpx_main").dump(),
-                                   readFile(TOY_PROGRAM))))
+        Artifact::load(
+            directory.write("b.tpx",
+                            makeContainer(makeManifest("tpx_main").dump(),
+                                          readFile(TOY_PROGRAM))))
             ->loadCode();
       }),
       "its manifest says that it is for CUDA devices, but its code has no "

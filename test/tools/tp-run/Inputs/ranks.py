@@ -40,9 +40,9 @@ RUN = ["--weights", "w.safetensors", "--input", "one.npy", "--output", str(OUTPU
 class Job:
     """A command in a session of its own, so that all processes of it can be found."""
 
-    def __init__(self, *arguments, **environment):
+    def __init__(self, *arguments, stdout=subprocess.PIPE, **environment):
         self.command = ["tp-run", *arguments]
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen(self.command, stdout=stdout, stderr=subprocess.PIPE, text=True,
                                         start_new_session=True, env=dict(ENVIRONMENT, **environment))
         self.id = self.process.pid
 
@@ -76,7 +76,7 @@ class Job:
         self.seconds = time.monotonic() - start
         self.end()
         assert not left, f"processes are left: {left}"
-        return self.process.returncode, out + err
+        return self.process.returncode, (out or "") + err
 
     def end(self):
         for process in self.processes():
@@ -224,6 +224,36 @@ def try_threads():
     check_files()
 
 
+def try_slow_end():
+    """Rank 0 may take its time at the end, here to print, where the others are interrupted and have ended."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write, b" " * 512)
+    os.set_blocking(write, True)
+    job = Job("-n", str(RANKS), "train.tpx", *TRAIN, stdout=write)
+    os.close(write)
+    while get_progress() == 0:
+        assert job.process.poll() is None, job.finish()
+        time.sleep(0.01)
+    job.process.send_signal(signal.SIGTERM)
+    end = time.monotonic() + LIMIT + SLACK
+    while len(job.processes()) > 2:  # the launcher and rank 0
+        assert time.monotonic() < end, "the others don't end"
+        time.sleep(0.01)
+    time.sleep(LIMIT)
+    os.set_blocking(read, False)
+    while job.process.poll() is None and time.monotonic() < end + LIMIT:
+        with contextlib.suppress(BlockingIOError):
+            os.read(read, 1 << 16)
+        time.sleep(0.01)
+    os.close(read)
+    code, printed = job.finish()
+    assert code == 5 and "killed" not in printed, (code, printed)
+    check_files()
+
+
 def try_compiler():
     """What tp-run has started ends with it."""
     job = Job("train.mlir", "--no-cache", *TRAIN)
@@ -299,7 +329,7 @@ def main():
     seed = int(os.environ.get("TP_RANK_SEED", 1))
     longest = 0
     for trial in range(trials):
-        others = [try_threads, try_compiler, lambda: try_attacks(random.Random(f"{seed} {trial}"), [])]
+        others = [try_threads, try_slow_end, try_compiler, lambda: try_attacks(random.Random(f"{seed} {trial}"), [])]
         for other in others if trial % len(EVENTS) == 0 else []:
             clean()
             other()
