@@ -206,6 +206,8 @@ std::optional<Job> Launcher::start() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != launcher) // it has ended before that
       ::_exit(RunFailed);
+    // For ps and top.
+    ::prctl(PR_SET_NAME, ("tp-run:" + std::to_string(rank)).c_str());
     job.rank = job.localRank = rank;
     if (rank == 0)
       job.listener = listener;

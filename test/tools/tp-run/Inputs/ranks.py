@@ -37,6 +37,11 @@ TRAIN = ["--weights", "w.safetensors", "--data", "x=x.npy", "--data", "target=ta
 RUN = ["--weights", "w.safetensors", "--input", "one.npy", "--output", str(OUTPUT)]
 
 
+def get_name(process):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
+
+
 class Job:
     """A command in a session of its own, so that all processes of it can be found."""
 
@@ -57,11 +62,13 @@ class Job:
         return found
 
     def ranks(self):
-        """The ranks' processes in their order: that in which they are started."""
-        while len(ranks := sorted(i for i, parent in self.processes().items() if parent == self.id)) < RANKS:
+        """The ranks' processes in their order. Before they have their names they may outlive their launcher."""
+        while True:
+            names = {get_name(process): process for process in self.processes()}
+            if all(f"tp-run:{rank}" in names for rank in range(RANKS)):
+                return [names[f"tp-run:{rank}"] for rank in range(RANKS)]
             assert self.process.poll() is None, self.finish()
             time.sleep(0.01)
-        return ranks
 
     def finish(self, limit=LIMIT):
         """The exit code and what it has printed; and nothing is left."""
@@ -257,11 +264,6 @@ def try_slow_end():
 def try_compiler():
     """What tp-run has started ends with it."""
     job = Job("train.mlir", "--no-cache", *TRAIN)
-
-    def get_name(process):
-        with contextlib.suppress(OSError):
-            return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
-
     while not (found := [process for process in job.processes() if get_name(process) == "tp-compile"]):
         assert job.process.poll() is None, job.finish()
     send(found, signal.SIGSTOP)  # or it may end on its own
