@@ -20,7 +20,7 @@ class SplitSharedInits
     SmallVector<DestinationStyleOpInterface> ops;
     getOperation().walk(
         [&](DestinationStyleOpInterface op) { ops.push_back(op); });
-    // Backwards, so that a fill's own init is split after the fill is.
+    // Backwards, so that an op's own init is split after the op is.
     OpBuilder builder(&getContext());
     for (DestinationStyleOpInterface op : llvm::reverse(ops))
       split(builder, op);
@@ -29,14 +29,15 @@ class SplitSharedInits
   void split(OpBuilder &builder, DestinationStyleOpInterface op) {
     for (OpOperand &init : op.getDpsInitsMutable()) {
       Operation *producer = init.get().getDefiningOp();
-      if (!isa_and_present<tensor::EmptyOp, linalg::FillOp>(producer) ||
+      if (!isa_and_present<tensor::EmptyOp, linalg::FillOp,
+                           tensor::InsertSliceOp>(producer) ||
           producer->hasOneUse())
         continue;
       builder.setInsertionPoint(op);
       Operation *clone = builder.clone(*producer);
       init.set(clone->getResult(0));
-      if (auto fill = dyn_cast<linalg::FillOp>(clone))
-        split(builder, cast<DestinationStyleOpInterface>(clone));
+      if (auto inner = dyn_cast<DestinationStyleOpInterface>(clone))
+        split(builder, inner);
     }
   }
 };

@@ -14,3 +14,21 @@ func.func @fills(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
   %1 = linalg.matmul ins(%0, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// Concatenations that begin alike.
+
+// CHECK-LABEL: @concatenations
+// CHECK-SAME: %[[X:.+]]: tensor<1x4xf32>, %[[Y:.+]]: tensor<1x4xf32>
+func.func @concatenations(%x: tensor<1x4xf32>, %y: tensor<1x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  // CHECK: %[[E:.+]] = tensor.empty
+  // CHECK: %[[A:.+]] = tensor.insert_slice %[[X]] into %[[E]]
+  %e = tensor.empty() : tensor<2x4xf32>
+  %both = tensor.insert_slice %x into %e[0, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<2x4xf32>
+  // CHECK: tensor.insert_slice %[[Y]] into %[[A]]
+  %0 = tensor.insert_slice %y into %both[1, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<2x4xf32>
+  // CHECK: %[[F:.+]] = tensor.empty
+  // CHECK: %[[B:.+]] = tensor.insert_slice %[[X]] into %[[F]]
+  // CHECK: tensor.insert_slice %[[X]] into %[[B]]
+  %1 = tensor.insert_slice %x into %both[1, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<2x4xf32>
+  return %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>
+}
