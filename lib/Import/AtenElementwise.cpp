@@ -88,38 +88,45 @@ static LogicalResult leakyRelu(AtenCall &call, NNBuilder &b) {
   return call.result(b.where(positive, self, b.mul(self, slope)));
 }
 
-/// log(1 + exp(βx)) / β, x itself above the threshold.
+/// log(1 + x) to rounding, also where x is small: what 1 + x loses by rounding
+/// is added to the logarithm, and has no gradient.
+static Value log1p(NNBuilder &b, Value x) {
+  Value one = b.scalar(b.element(x), Scalar::of(int64_t(1)));
+  Value sum = b.add(x, one);
+  Value lost = b.div(b.sub(x, b.sub(sum, one)), sum);
+  return b.add(b.unary<nn::LogOp>(sum), b.stopGradient(lost));
+}
+
+/// log(1 + exp(βx)) / β, x itself above the threshold, where nothing overflows.
 static LogicalResult softplus(AtenCall &call, NNBuilder &b) {
-  Value self = call.tensor("self");
+  Value self = b.widen(call.tensor("self"));
   Type type = b.element(self);
   Value beta = b.scalar(type, call.scalar("beta"));
   Value scaled = b.mul(self, beta);
-  Value soft =
-      b.div(b.unary<nn::LogOp>(b.add(b.unary<nn::ExpOp>(scaled),
-                                     b.scalar(type, Scalar::of(int64_t(1))))),
-            beta);
   Value above = b.compare(ComparePredicate::GT, scaled,
                           b.scalar(type, call.scalar("threshold")));
-  return call.result(b.where(above, self, soft));
+  Value below = b.where(above, b.scalar(type, Scalar::of(int64_t(0))), scaled);
+  Value soft = b.div(log1p(b, b.unary<nn::ExpOp>(below)), beta);
+  return call.result(b.cast(b.where(above, self, soft), call.resultElement()));
 }
 
 static LogicalResult glu(AtenCall &call, NNBuilder &b) {
-  Value self = call.tensor("self");
+  Value self = b.widen(call.tensor("self"));
   int64_t dim = call.dim("dim", b.rank(self));
   int64_t half = b.shape(self)[dim] / 2;
   Value gate = b.unary<nn::SigmoidOp>(b.slice(self, dim, half, half));
-  return call.result(b.mul(b.slice(self, dim, 0, half), gate));
+  return call.result(
+      b.cast(b.mul(b.slice(self, dim, 0, half), gate), call.resultElement()));
 }
 
+/// min(x, 0) - log(1 + exp(-|x|)), which is stable on both sides.
 static LogicalResult logSigmoid(AtenCall &call, NNBuilder &b) {
-  // -(max(-x, 0) + log(1 + exp(-|x|))) is stable on both sides.
-  Value self = call.tensor("self");
-  Type type = b.element(self);
-  Value tail = b.unary<nn::LogOp>(
-      b.add(b.unary<nn::ExpOp>(b.unary<nn::NegOp>(b.unary<nn::AbsOp>(self))),
-            b.scalar(type, Scalar::of(int64_t(1)))));
-  Value head = b.unary<nn::ReluOp>(b.unary<nn::NegOp>(self));
-  return call.result(b.unary<nn::NegOp>(b.add(head, tail)));
+  Value self = b.widen(call.tensor("self"));
+  Value zero = b.scalar(b.element(self), Scalar::of(int64_t(0)));
+  Value tail = log1p(
+      b, b.unary<nn::ExpOp>(b.unary<nn::NegOp>(b.unary<nn::AbsOp>(self))));
+  Value head = b.binary<nn::MinimumOp>(self, zero);
+  return call.result(b.cast(b.sub(head, tail), call.resultElement()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -196,8 +203,6 @@ static Value powConstant(NNBuilder &b, Value base, double exponent) {
     return b.unary<nn::RsqrtOp>(base);
   if (isFloat && exponent == -1)
     return b.unary<nn::ReciprocalOp>(base);
-  if (isFloat && exponent == -2)
-    return b.unary<nn::ReciprocalOp>(b.mul(base, base));
   return Value();
 }
 
@@ -205,8 +210,8 @@ static LogicalResult pow(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
   Value base = operand(call, b, "self", type);
   if (call.isNumber("exponent"))
-    if (Value simple = powConstant(b, base, call.real("exponent")))
-      return call.result(b.broadcast(simple, call.resultShape()));
+    if (Value simple = powConstant(b, b.widen(base), call.real("exponent")))
+      return call.result(b.broadcast(b.cast(simple, type), call.resultShape()));
   return call.result(
       b.binary<nn::PowOp>(base, operand(call, b, "exponent", type)));
 }
@@ -236,29 +241,46 @@ static LogicalResult bitwise(AtenCall &call, NNBuilder &b) {
 // Three operands
 //===----------------------------------------------------------------------===//
 
+/// `v`, or the bound where `v` is beyond it. At a bound the gradient passes if
+/// `beyond` is strict; a maximum's would be half.
+static Value limit(NNBuilder &b, Value v, ComparePredicate beyond,
+                   Value bound) {
+  return b.where(b.compare(beyond, v, bound), bound, v);
+}
+
+/// A bound of `clamp` that is a number; NaN, and tensors, give NaN.
+static bool isBound(AtenCall &call, StringRef name) {
+  return call.isNumber(name) && !std::isnan(call.real(name));
+}
+
 static LogicalResult clamp(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
   Value v = operand(call, b, "self", type);
-  if (call.has("min"))
-    v = b.binary<nn::MaximumOp>(v, operand(call, b, "min", type));
-  if (call.has("max"))
-    v = b.binary<nn::MinimumOp>(v, operand(call, b, "max", type));
+  if (call.has("min")) {
+    Value bound = operand(call, b, "min", type);
+    v = isBound(call, "min") ? limit(b, v, ComparePredicate::LT, bound)
+                             : b.binary<nn::MaximumOp>(v, bound);
+  }
+  if (call.has("max")) {
+    Value bound = operand(call, b, "max", type);
+    v = isBound(call, "max") ? limit(b, v, ComparePredicate::GT, bound)
+                             : b.binary<nn::MinimumOp>(v, bound);
+  }
   return call.result(v);
 }
 
 static LogicalResult hardtanh(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
   Value v = operand(call, b, "self", type);
-  v = b.binary<nn::MaximumOp>(v, operand(call, b, "min_val", type));
+  v = limit(b, v, ComparePredicate::LE, operand(call, b, "min_val", type));
   return call.result(
-      b.binary<nn::MinimumOp>(v, operand(call, b, "max_val", type)));
+      limit(b, v, ComparePredicate::GE, operand(call, b, "max_val", type)));
 }
 
 static LogicalResult relu6(AtenCall &call, NNBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(b.binary<nn::MinimumOp>(
-      b.unary<nn::ReluOp>(self),
-      b.scalar(b.element(self), Scalar::of(int64_t(6)))));
+  return call.result(limit(b, b.unary<nn::ReluOp>(self), ComparePredicate::GE,
+                           b.scalar(b.element(self), Scalar::of(int64_t(6)))));
 }
 
 static LogicalResult where(AtenCall &call, NNBuilder &b) {
@@ -288,21 +310,29 @@ static LogicalResult zero(AtenCall &call, NNBuilder &b) {
                              Scalar::of(int64_t(0))));
 }
 
+/// An operand in the type that a result of `type` is computed in.
+static Value wideOperand(AtenCall &call, NNBuilder &b, StringRef name,
+                         Type type) {
+  return b.widen(operand(call, b, name, type));
+}
+
 template <bool divide>
 static LogicalResult addcmul(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
-  Value first = operand(call, b, "tensor1", type);
-  Value second = operand(call, b, "tensor2", type);
+  Value first = wideOperand(call, b, "tensor1", type);
+  Value second = wideOperand(call, b, "tensor2", type);
   Value product = divide ? b.div(first, second) : b.mul(first, second);
-  return call.result(b.add(operand(call, b, "self", type),
-                           scaledBy(call, b, "value", product)));
+  Value sum = b.add(wideOperand(call, b, "self", type),
+                    scaledBy(call, b, "value", product));
+  return call.result(b.cast(sum, type));
 }
 
 static LogicalResult lerp(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
-  Value self = operand(call, b, "self", type);
-  Value way = b.sub(operand(call, b, "end", type), self);
-  return call.result(b.add(self, b.mul(operand(call, b, "weight", type), way)));
+  Value self = wideOperand(call, b, "self", type);
+  Value way = b.sub(wideOperand(call, b, "end", type), self);
+  Value weight = wideOperand(call, b, "weight", type);
+  return call.result(b.cast(b.add(self, b.mul(weight, way)), type));
 }
 
 static LogicalResult nanToNum(AtenCall &call, NNBuilder &b) {

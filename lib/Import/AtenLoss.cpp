@@ -18,39 +18,57 @@ static nn::LossReduction reductionOf(AtenCall &call) {
   }
 }
 
+/// The operands of a loss over classes, and its type. A sum may be reduced over
+/// ranks: of small floats it is one of f32.
+struct ClassLoss {
+  ClassLoss(AtenCall &call, NNBuilder &b)
+      : input(call.tensor("self")), weight(call.tensor("weight")),
+        reduction(reductionOf(call)), type(call.resultType()) {
+    if (reduction != nn::LossReduction::Sum)
+      return;
+    input = b.widen(input);
+    weight = weight ? b.widen(weight) : weight;
+    type = type.clone(b.element(input));
+  }
+
+  Value input, weight;
+  nn::LossReduction reduction;
+  RankedTensorType type;
+};
+
 static LogicalResult crossEntropy(AtenCall &call, NNBuilder &b) {
   Value target = call.tensor("target");
   if (b.isFloat(target))
     return call.unsupported("with class probabilities, expected class indices");
-  return call.result(nn::CrossEntropyOp::create(
-      b.builder, b.loc, call.resultType(), call.tensor("self"), target,
-      call.tensor("weight"), reductionOf(call),
-      b.builder.getI64IntegerAttr(call.integer("ignore_index")),
+  ClassLoss loss(call, b);
+  Value result = nn::CrossEntropyOp::create(
+      b.builder, b.loc, loss.type, loss.input, target, loss.weight,
+      loss.reduction, b.builder.getI64IntegerAttr(call.integer("ignore_index")),
       b.builder.getF64FloatAttr(call.real("label_smoothing")),
-      /*loss_parallel=*/UnitAttr()));
+      /*loss_parallel=*/UnitAttr());
+  return call.result(b.cast(result, call.resultElement()));
 }
 
 static LogicalResult nllLoss(AtenCall &call, NNBuilder &b) {
-  return call.result(nn::NLLLossOp::create(
-      b.builder, b.loc, call.resultType(), call.tensor("self"),
-      call.tensor("target"), call.tensor("weight"), reductionOf(call),
-      b.builder.getI64IntegerAttr(call.integer("ignore_index"))));
+  ClassLoss loss(call, b);
+  Value result = nn::NLLLossOp::create(
+      b.builder, b.loc, loss.type, loss.input, call.tensor("target"),
+      loss.weight, loss.reduction,
+      b.builder.getI64IntegerAttr(call.integer("ignore_index")));
+  return call.result(b.cast(result, call.resultElement()));
 }
 
 static LogicalResult meanSquaredError(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
-  Value difference = b.sub(b.cast(call.tensor("self"), type),
-                           b.cast(call.tensor("target"), type));
-  Value squares = b.mul(difference, difference);
-  switch (reductionOf(call)) {
-  case nn::LossReduction::None:
-    return call.result(squares);
-  case nn::LossReduction::Sum:
-    return call.result(b.reduce(nn::ReduceKind::Sum, squares, {}, false));
-  case nn::LossReduction::Mean:
-    return call.result(b.reduce(nn::ReduceKind::Mean, squares, {}, false));
-  }
-  return failure();
+  Value difference = b.sub(b.widen(b.cast(call.tensor("self"), type)),
+                           b.widen(b.cast(call.tensor("target"), type)));
+  Value loss = b.mul(difference, difference);
+  nn::LossReduction reduction = reductionOf(call);
+  if (reduction != nn::LossReduction::None)
+    loss = b.reduce(reduction == nn::LossReduction::Sum ? nn::ReduceKind::Sum
+                                                        : nn::ReduceKind::Mean,
+                    loss, {}, false);
+  return call.result(b.cast(loss, type));
 }
 
 void mlir::tp::addLossOps(AtenTable &table) {

@@ -39,10 +39,16 @@ static llvm::SmallVector<int64_t> dimsOf(AtenCall &call, NNBuilder &b,
   return call.dims("dim", b.rank(v));
 }
 
+/// What a reduction computes with: `self` in the result's type, small floats in
+/// f32. Rounded before it is reduced over ranks, a part of a sum could overflow
+/// where the sum doesn't.
+static Value wideSelf(AtenCall &call, NNBuilder &b) {
+  return b.widen(b.cast(call.tensor("self"), call.resultElement()));
+}
+
 template <ReduceKind kind>
 static LogicalResult reduce(AtenCall &call, NNBuilder &b) {
-  // Sums, means and products are taken in the result's type.
-  Value self = b.cast(call.tensor("self"), call.resultElement());
+  Value self = wideSelf(call, b);
   if (b.isBool(self))
     self = b.cast(self, b.builder.getI32Type());
   return reduced(
@@ -102,10 +108,22 @@ static LogicalResult truth(AtenCall &call, NNBuilder &b) {
       b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
 }
 
-/// mean((x - mean(x))²), with n - correction in place of n.
+/// The square root of a sum of squares, whose gradient at 0 is 0, as that of
+/// PyTorch's norms.
+static Value rootOfSquares(NNBuilder &b, Value sum) {
+  auto number = [&](int64_t value) {
+    return b.scalar(b.element(sum), Scalar::of(value));
+  };
+  Value isZero = b.compare(ComparePredicate::EQ, sum, number(0));
+  Value root = b.unary<nn::SqrtOp>(b.where(isZero, number(1), sum));
+  return b.where(isZero, number(0), root);
+}
+
+/// mean((x - mean(x))²), with n - correction in place of n. Differences from
+/// the mean add up to 0, so that its gradient is 0 as well.
 static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
                               bool withMean) {
-  Value self = call.tensor("self");
+  Value self = wideSelf(call, b);
   auto dims = dimsOf(call, b, self);
   bool keepdim = call.flag("keepdim");
   double correction = 1;
@@ -116,7 +134,7 @@ static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
   int64_t count = countOf(b, self, dims);
 
   Value mean = b.reduce(ReduceKind::Mean, self, dims, true);
-  Value centred = b.sub(self, mean);
+  Value centred = b.sub(self, b.stopGradient(mean));
   Value squares = b.mul(centred, centred);
   Value result;
   if (correction == 0) {
@@ -127,7 +145,7 @@ static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
     result = b.div(result, b.scalar(b.element(self), Scalar::of(divisor)));
   }
   if (root)
-    result = b.unary<nn::SqrtOp>(result);
+    result = rootOfSquares(b, result);
   if (withMean && failed(reduced(call, b, mean, 1)))
     return failure();
   return reduced(call, b, result);
@@ -143,12 +161,12 @@ template <char orderName>
 static LogicalResult vectorNorm(AtenCall &call, NNBuilder &b) {
   StringRef name = orderName == 'p' ? "p" : "ord";
   double order = call.has(name) ? call.real(name) : 2;
-  Value self = b.cast(call.tensor("self"), call.resultElement());
+  Value self = wideSelf(call, b);
   auto dims = dimsOf(call, b, self);
   bool keepdim = call.flag("keepdim");
   if (order == 2) {
     Value sum = b.reduce(ReduceKind::Sum, b.mul(self, self), dims, keepdim);
-    return reduced(call, b, b.unary<nn::SqrtOp>(sum));
+    return reduced(call, b, rootOfSquares(b, sum));
   }
   Value size = b.unary<nn::AbsOp>(self);
   if (order == 1)
@@ -162,7 +180,7 @@ static LogicalResult vectorNorm(AtenCall &call, NNBuilder &b) {
 }
 
 static LogicalResult logSumExp(AtenCall &call, NNBuilder &b) {
-  Value self = b.cast(call.tensor("self"), call.resultElement());
+  Value self = wideSelf(call, b);
   auto dims = dimsOf(call, b, self);
   Value largest = b.reduce(ReduceKind::Max, self, dims, true);
   // Infinities have no differences: of -inf alone the result is -inf.
@@ -175,23 +193,31 @@ static LogicalResult logSumExp(AtenCall &call, NNBuilder &b) {
   return reduced(call, b, b.add(b.unary<nn::LogOp>(sum), largest));
 }
 
-/// A product with a triangle of ones, along the last dimension.
+/// result[j] sums the elements i ≤ j: of integers by a product with a triangle
+/// of ones; of floats by a sum of what isn't 0, since 0 times infinity is NaN.
 static LogicalResult cumulativeSum(AtenCall &call, NNBuilder &b) {
-  Type type = call.resultElement();
-  Value self = b.cast(call.tensor("self"), type);
+  Value self = wideSelf(call, b);
   int64_t rank = b.rank(self);
   if (rank == 0)
-    return call.result(self);
+    return call.result(b.cast(self, call.resultElement()));
   int64_t dim = call.dim("dim", rank);
   int64_t size = b.shape(self)[dim];
   Value v = b.swap(self, dim, rank - 1);
   auto swapped = llvm::to_vector(b.shape(v));
-  if (rank == 1)
-    v = b.reshape(v, {1, size});
-  // result[j] sums the elements i ≤ j.
-  Value ones = b.cast(b.triangle(size, size, 0, /*upper=*/true), type);
-  v = b.reshape(b.matmul(v, ones), swapped);
-  return call.result(b.swap(v, dim, rank - 1));
+  Value isAdded = b.triangle(size, size, 0, /*upper=*/true);
+  if (b.isFloat(v)) {
+    auto column = swapped;
+    column.push_back(1);
+    Value zero = b.scalar(b.element(v), Scalar::of(int64_t(0)));
+    v = b.reduce(ReduceKind::Sum, b.where(isAdded, b.reshape(v, column), zero),
+                 {rank - 1},
+                 /*keepdim=*/false);
+  } else {
+    if (rank == 1)
+      v = b.reshape(v, {1, size});
+    v = b.reshape(b.matmul(v, b.cast(isAdded, b.element(v))), swapped);
+  }
+  return call.result(b.cast(b.swap(v, dim, rank - 1), call.resultElement()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,17 +282,19 @@ static LogicalResult batchNorm(AtenCall &call, NNBuilder &b) {
   if (call.flag("training") || !call.has("running_mean"))
     return call.unsupported("in training mode: call eval() on the module "
                             "before saving it");
-  Value v = call.tensor("input");
+  Value v = b.widen(call.tensor("input"));
   int64_t rank = b.rank(v);
+  auto channels = [&](StringRef name) {
+    return perChannel(b, b.cast(call.tensor(name), b.element(v)), rank);
+  };
   Value eps = b.scalar(b.element(v), call.scalar("eps"));
-  Value scale = b.unary<nn::RsqrtOp>(b.add(call.tensor("running_var"), eps));
-  v = b.sub(v, perChannel(b, call.tensor("running_mean"), rank));
-  v = b.mul(v, perChannel(b, scale, rank));
+  Value scale = b.unary<nn::RsqrtOp>(b.add(channels("running_var"), eps));
+  v = b.mul(b.sub(v, channels("running_mean")), scale);
   if (call.has("weight"))
-    v = b.mul(v, perChannel(b, call.tensor("weight"), rank));
+    v = b.mul(v, channels("weight"));
   if (call.has("bias"))
-    v = b.add(v, perChannel(b, call.tensor("bias"), rank));
-  return call.result(v);
+    v = b.add(v, channels("bias"));
+  return call.result(b.cast(v, call.resultElement()));
 }
 
 /// A layer norm over each group of channels.

@@ -2,6 +2,7 @@
 //---------------------===//
 
 #include "NNBuilder.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 #include <numeric>
@@ -63,6 +64,10 @@ Value NNBuilder::cast(Value v, Type elementType) {
     return v;
   return nn::CastOp::create(builder, loc,
                             RankedTensorType::get(shape(v), elementType), v);
+}
+
+Value NNBuilder::widen(Value v) {
+  return isFloat(v) ? cast(v, nn::expr::getWideElement(element(v))) : v;
 }
 
 /// The sizes that each dimension of `from` is taken apart into in `to`; nothing

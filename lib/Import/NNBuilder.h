@@ -53,6 +53,9 @@ public:
              double start, double step);
 
   Value cast(Value v, Type elementType);
+  /// f16 and bf16 as f32, in which PyTorch computes with them: an op that
+  /// consists of several rounds once. Other types stay.
+  Value widen(Value v);
   /// `v` without a gradient.
   Value stopGradient(Value v);
   Value reshape(Value v, ArrayRef<int64_t> shape);

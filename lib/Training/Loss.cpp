@@ -56,13 +56,18 @@ public:
 private:
   Value buildSquares(Value output) {
     auto type = typeOf(output);
-    Value difference = sub(b, output, addTarget(type));
+    // Small floats are squared and summed in f32, as PyTorch does.
+    Type wide = getWideElement(type.getElementType());
+    Value difference =
+        sub(b, castTo(b, output, wide), castTo(b, addTarget(type), wide));
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-    return reduce(b,
-                  config.reduction == nn::LossReduction::Sum
-                      ? nn::ReduceKind::Sum
-                      : nn::ReduceKind::Mean,
-                  mul(b, difference, difference), dims, /*keepdim=*/false);
+    Value loss = reduce(b,
+                        config.reduction == nn::LossReduction::Sum
+                            ? nn::ReduceKind::Sum
+                            : nn::ReduceKind::Mean,
+                        mul(b, difference, difference), dims,
+                        /*keepdim=*/false);
+    return castTo(b, loss, type.getElementType());
   }
 
   FailureOr<Value> buildCrossEntropy(Value logits) {

@@ -24,11 +24,12 @@ TPRT_INLINE Lanes keep(IntLanes mask, Lanes x) {
 }
 
 /// x = e^x for x <= 0, within 2 units in the last place: 2^n times a polynomial
-/// in x - n ln 2, Cephes' coefficients. Where the result is subnormal, 0.
+/// in x - n ln 2, Cephes' coefficients. 2^n is multiplied with in two steps:
+/// the first one is exact, so that a denormal result is rounded once.
 TPRT_INLINE void exponentiate(Lanes &x) {
-  constexpr float lowest = -87.33654f; // below it, subnormal
+  constexpr float lowest = -104.0f;    // below it, 0
   constexpr float shift = 12582912.0f; // adding it rounds to an integer
-  IntLanes isNormal = ~(x < lowest);
+  x = x < lowest ? Lanes{} + lowest : x;
   Lanes shifted = x * 1.44269504f + shift;
   Lanes n = shifted - shift;
   Lanes r = x - n * 0.693359375f + n * 2.12194440e-4f;
@@ -39,9 +40,10 @@ TPRT_INLINE void exponentiate(Lanes &x) {
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
   // The integer is in the low bits of the shifted number.
-  IntLanes exponent = (reinterpret_cast<IntLanes>(shifted) - 0x4b400000 + 127)
-                      << 23;
-  x = keep(isNormal, p * reinterpret_cast<Lanes>(exponent));
+  IntLanes whole = reinterpret_cast<IntLanes>(shifted) - 0x4b400000;
+  IntLanes half = whole >> 1;
+  IntLanes first = (half + 127) << 23, second = (whole - half + 127) << 23;
+  x = p * reinterpret_cast<Lanes>(first) * reinterpret_cast<Lanes>(second);
 }
 
 } // namespace tprt

@@ -2,6 +2,7 @@
 
 #include "Lanes.h"
 #include "Loops.h"
+#include "MathEdges.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,6 +98,7 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
         tp::splitIntoLanes(rewriter, cast<scf::ForOp>(loops->back()), results);
     }
     keepOrder();
+    tp::expandMathEdges(getOperation(), rewriter);
 
     RewritePatternSet patterns(context);
     // LLVM would call a function that not every libgcc has.
@@ -106,8 +108,7 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
     // The C library has no rsqrt.
     math::populateExpansionPatterns(patterns, {StringRef("rsqrt")});
     auto isApproximated = [](StringRef name) {
-      return name == math::ExpOp::getOperationName() ||
-             name == math::LogOp::getOperationName() ||
+      return name == math::LogOp::getOperationName() ||
              name == math::TanhOp::getOperationName() ||
              name == math::ErfOp::getOperationName();
     };

@@ -3,6 +3,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"
@@ -460,6 +461,7 @@ FailureOr<SmallVector<Value>> SliceOp::partition(OpBuilder &builder,
 }
 
 /// The count of a mean is global: the local sum divided by it is the Partial.
+/// Small floats are summed and divided in f32, since their sum may overflow.
 FailureOr<SmallVector<Value>> ReduceOp::partition(OpBuilder &builder,
                                                   ValueRange operands,
                                                   TypeRange types,
@@ -473,17 +475,15 @@ FailureOr<SmallVector<Value>> ReduceOp::partition(OpBuilder &builder,
       product *= type.getDimSize(dim);
     return product;
   };
-  if (count(local) == count(getInput().getType()))
+  int64_t number = count(getInput().getType());
+  if (count(local) == number)
     return tp::clonePartitioned(*this, builder, operands, types);
-  auto type = cast<RankedTensorType>(types[0]);
-  auto sum = ReduceOp::create(builder, getLoc(), type, ReduceKind::Sum,
-                              operands[0], getDims(), getKeepdim());
-  auto scalar = RankedTensorType::get({}, type.getElementType());
-  auto n = ConstantOp::create(
-      builder, getLoc(),
-      DenseElementsAttr::get(
-          scalar, ArrayRef<Attribute>{builder.getFloatAttr(
-                      type.getElementType(),
-                      static_cast<double>(count(getInput().getType())))}));
-  return SmallVector<Value>{DivOp::create(builder, getLoc(), type, sum, n)};
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Type element = local.getElementType(), wide = expr::getWideElement(element);
+  Value sum =
+      expr::reduce(b, ReduceKind::Sum, expr::castTo(b, operands[0], wide),
+                   getDims(), getKeepdim());
+  Value divisor = expr::constant(b, wide, static_cast<double>(number));
+  return SmallVector<Value>{
+      expr::castTo(b, expr::div(b, sum, divisor), element)};
 }

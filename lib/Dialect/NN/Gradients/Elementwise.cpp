@@ -80,15 +80,28 @@ void SigmoidOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, mul(b, b.getGradient(), mul(b, y, subFrom(b, 1, y))));
 }
 
+/// A slope of several ops is computed, and multiplied with, in f32 for small
+/// floats, as PyTorch does.
+static void setWide(GradientBuilder &b, Value input,
+                    llvm::function_ref<Value(Value x)> getSlope) {
+  Type wide = getWideElement(elementOf(input));
+  Value slope = getSlope(castTo(b, input, wide));
+  Value gradient = mul(b, castTo(b, b.getGradient(), wide), slope);
+  b.setGradient(0, castTo(b, gradient, elementOf(input)));
+}
+
 void SiluOp::buildGradient(GradientBuilder &b) {
-  Value x = getInput(), s = unary<SigmoidOp>(b, x);
-  Value slope = mul(b, s, add(b, mul(b, x, subFrom(b, 1, s)), 1));
-  b.setGradient(0, mul(b, b.getGradient(), slope));
+  setWide(b, getInput(), [&](Value x) {
+    Value s = unary<SigmoidOp>(b, x);
+    return mul(b, s, add(b, mul(b, x, subFrom(b, 1, s)), 1));
+  });
 }
 
 void ReluOp::buildGradient(GradientBuilder &b) {
-  Value isPositive = compare(b, ComparePredicate::GT, b.getResult(), 0.0);
-  b.setGradient(0, keep(b, isPositive, b.getGradient()));
+  // NaN isn't cut off.
+  Value isCut = compare(b, ComparePredicate::LE, b.getResult(), 0.0);
+  Value g = b.getGradient();
+  b.setGradient(0, select(b, isCut, constantLike(b, g, 0), g));
 }
 
 /// Steps are flat: the gradient is 0. As in PyTorch there is one, so that an
@@ -105,17 +118,17 @@ void CeilOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
 bool StopGradientOp::passesGradient() { return false; }
 void StopGradientOp::buildGradient(GradientBuilder &) {}
 
-void GeluOp::buildGradient(GradientBuilder &b) {
-  Value x = getInput(), g = b.getGradient();
-  if (!getTanh()) {
-    Value phi = mul(
-        b, add(b, unary<ErfOp>(b, mul(b, x, 1 / std::numbers::sqrt2)), 1), 0.5);
-    Value density = mul(b, expr::exp(b, mul(b, mul(b, x, x), -0.5)),
-                        std::numbers::inv_sqrtpi / std::numbers::sqrt2);
-    b.setGradient(0, mul(b, g, add(b, phi, mul(b, x, density))));
-    return;
-  }
-  // y = x/2 * (1 + tanh(u)), u = c * (x + k * x³).
+/// Φ(x) + x φ(x)
+static Value getGeluSlope(GradientBuilder &b, Value x) {
+  Value phi = mul(
+      b, add(b, unary<ErfOp>(b, mul(b, x, 1 / std::numbers::sqrt2)), 1), 0.5);
+  Value density = mul(b, expr::exp(b, mul(b, mul(b, x, x), -0.5)),
+                      std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return add(b, phi, mul(b, x, density));
+}
+
+/// Of x/2 * (1 + tanh(u)), u = c * (x + k * x³).
+static Value getGeluTanhSlope(GradientBuilder &b, Value x) {
   constexpr double k = 0.044715;
   double c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   Value square = mul(b, x, x);
@@ -125,7 +138,13 @@ void GeluOp::buildGradient(GradientBuilder &b) {
   Value left = mul(b, add(b, t, 1), 0.5);
   Value right =
       mul(b, mul(b, mul(b, x, subFrom(b, 1, mul(b, t, t))), slope), 0.5);
-  b.setGradient(0, mul(b, g, add(b, left, right)));
+  return add(b, left, right);
+}
+
+void GeluOp::buildGradient(GradientBuilder &b) {
+  setWide(b, getInput(), [&](Value x) {
+    return getTanh() ? getGeluTanhSlope(b, x) : getGeluSlope(b, x);
+  });
 }
 
 void CastOp::buildGradient(GradientBuilder &b) {
@@ -164,11 +183,12 @@ void MulOp::buildGradient(GradientBuilder &b) {
 }
 
 void DivOp::buildGradient(GradientBuilder &b) {
-  Value quotient = div(b, b.getGradient(), getRhs());
   if (b.wants(0))
-    setSummed(b, *this, 0, quotient);
+    setSummed(b, *this, 0, div(b, b.getGradient(), getRhs()));
+  // In PyTorch's order: what a small divisor makes infinite is 0 for 0 / y.
   if (b.wants(1))
-    setSummed(b, *this, 1, neg(b, mul(b, quotient, b.getResult())));
+    setSummed(b, *this, 1,
+              neg(b, mul(b, b.getGradient(), div(b, b.getResult(), getRhs()))));
 }
 
 void FloorDivOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
@@ -202,27 +222,28 @@ void PowOp::buildGradient(GradientBuilder &b) {
   }
 }
 
-/// Of a maximum or minimum: `wins` is how the operand compares with the other
-/// where it is the result.
+/// Of a maximum or minimum: `loses` is how the operand compares with the other
+/// where it isn't the result. Beside NaN neither loses, and both get all.
 static void buildExtremum(GradientBuilder &b, Operation *op,
-                          ComparePredicate wins) {
+                          ComparePredicate loses) {
   for (unsigned i : {0, 1}) {
     if (!b.wants(i))
       continue;
     Value x = op->getOperand(i), y = op->getOperand(1 - i);
     Value g = b.getGradient();
-    Value tied = select(b, compare(b, ComparePredicate::EQ, x, y),
-                        mul(b, g, 0.5), constantLike(b, g, 0));
-    setSummed(b, op, i, select(b, compare(b, wins, x, y), g, tied));
+    Value kept =
+        select(b, compare(b, ComparePredicate::EQ, x, y), mul(b, g, 0.5), g);
+    setSummed(b, op, i,
+              select(b, compare(b, loses, x, y), constantLike(b, g, 0), kept));
   }
 }
 
 void MaximumOp::buildGradient(GradientBuilder &b) {
-  buildExtremum(b, *this, ComparePredicate::GT);
+  buildExtremum(b, *this, ComparePredicate::LT);
 }
 
 void MinimumOp::buildGradient(GradientBuilder &b) {
-  buildExtremum(b, *this, ComparePredicate::LT);
+  buildExtremum(b, *this, ComparePredicate::GT);
 }
 
 void WhereOp::buildGradient(GradientBuilder &b) {
