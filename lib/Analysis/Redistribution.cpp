@@ -256,29 +256,52 @@ static int64_t getNumCollectives(ArrayRef<Move> moves) {
   });
 }
 
+static size_t getCommonPrefix(AxisListAttr a, AxisListAttr b) {
+  auto differ = [](auto pair) {
+    auto [x, y] = pair;
+    return x != y;
+  };
+  auto pairs = llvm::zip(a.getAxes(), b.getAxes());
+  return std::distance(pairs.begin(), llvm::find_if(pairs, differ));
+}
+
 /// As many collectives as take each Partial to where it goes, those of one kind
-/// that go to one place together, and each other axis that moves.
+/// that follow each other there together, and each other axis that moves.
 int64_t Planning::getMaxReductions() const {
-  llvm::SmallSetVector<std::pair<ReductionKind, int64_t>, 4> reductions;
-  int64_t moving = 0;
+  // A place is a dimension, and how many axes in front of it aren't reduced.
+  using Place = std::pair<int64_t, int64_t>;
+  llvm::SmallSetVector<std::pair<ReductionKind, Place>, 4> reductions;
   MeshOp mesh = this->mesh; // an op's accessors aren't const
-  for (PartialAttr entry : from.getPartial()) {
-    if (llvm::is_contained(target.getPartial(), entry))
-      continue;
+  SmallVector<PartialAttr> reduced;
+  llvm::copy_if(from.getPartial(), std::back_inserter(reduced),
+                [&](PartialAttr entry) {
+                  return !llvm::is_contained(target.getPartial(), entry);
+                });
+  for (PartialAttr entry : reduced) {
+    auto isOf = [](AxisRefAttr axis, PartialAttr entry) {
+      return axis.overlaps(entry.getAxis());
+    };
     // Parts of it may go to several places, or to none.
     int64_t scattered = 1;
-    for (auto [dim, axes] : llvm::enumerate(target.getDims()))
-      for (AxisRefAttr axis : axes)
-        if (axis.overlaps(entry.getAxis())) {
-          reductions.insert({entry.getKind(), static_cast<int64_t>(dim)});
+    for (auto [dim, axes] : llvm::enumerate(target.getDims())) {
+      int64_t others = 0;
+      for (AxisRefAttr axis : axes) {
+        if (isOf(axis, entry)) {
+          reductions.insert(
+              {entry.getKind(), {static_cast<int64_t>(dim), others}});
           scattered *= mesh.getAxisSize(axis);
         }
+        others += llvm::none_of(
+            reduced, [&](PartialAttr other) { return isOf(axis, other); });
+      }
+    }
     if (scattered < mesh.getAxisSize(entry.getAxis()))
-      reductions.insert({entry.getKind(), -1});
+      reductions.insert({entry.getKind(), {-1, 0}});
   }
-  for (auto [dim, axes] : llvm::enumerate(from.getDims()))
-    for (AxisRefAttr axis : axes)
-      moving += target.getShardedDim(axis) != static_cast<int64_t>(dim);
+  // What a dimension begins with before and after stays.
+  int64_t moving = 0;
+  for (auto [before, after] : llvm::zip_equal(from.getDims(), target.getDims()))
+    moving += before.size() - getCommonPrefix(before, after);
   return reductions.size() + moving;
 }
 
@@ -309,8 +332,7 @@ std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
     PartBounds &bounds =
         axisBounds.try_emplace(axis.getName(), mesh.getAxisSize(whole))
             .first->second;
-    return bounds.add(getPartBegin(axis)) &&
-           bounds.add(getPartEnd(mesh, axis));
+    return bounds.add(getPartBegin(axis)) && bounds.add(getPartEnd(mesh, axis));
   };
   for (ShardingAttr sharding : {from, end}) {
     for (AxisListAttr list : sharding.getDims())
@@ -628,8 +650,7 @@ CommunicationCost RedistributionPlanner::getCost(ShardingAttr from,
                                                  RankedTensorType type) {
   Price &price = getPrice(from, to, type);
   if (price.isBound) {
-    const RedistributionPlan &plan =
-        getPlan(from, to, getCountedType(type));
+    const RedistributionPlan &plan = getPlan(from, to, getCountedType(type));
     price.bytes = plan.receivedTotal;
     price.collectives = plan.getNumCollectives();
     price.isBound = false;
@@ -637,8 +658,8 @@ CommunicationCost RedistributionPlanner::getCost(ShardingAttr from,
   return price.getCost();
 }
 
-ArrayRef<int64_t>
-RedistributionPlanner::getShared(int64_t size, AxisListAttr a, AxisListAttr b) {
+ArrayRef<int64_t> RedistributionPlanner::getShared(int64_t size, AxisListAttr a,
+                                                   AxisListAttr b) {
   auto [it, inserted] = shared.try_emplace({size, a, b});
   if (inserted)
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)

@@ -6,6 +6,7 @@
 #include "Lint/Lint.h"
 #include "Styles/HuggingFace.h"
 #include "mlir/IR/Diagnostics.h"
+#include "tp/Dialect/TP/Reductions.h"
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -465,9 +466,6 @@ private:
       ReductionKind kind;
       const LayoutStep *step;
     };
-    auto isLinear = [](ReductionKind kind) {
-      return kind == ReductionKind::Sum || kind == ReductionKind::Avg;
-    };
     bool valid = true;
     llvm::DenseMap<std::pair<Operation *, unsigned>, Reduction> reductions;
     auto check = [&](nn::ModuleOp module, const BoundarySteps &boundary,
@@ -480,7 +478,7 @@ private:
             reductions.insert({{module, static_cast<unsigned>(offset + index)},
                                {kind, &steps.back()}});
         ReductionKind other = it->second.kind;
-        if (inserted || kind == other || (isLinear(kind) && isLinear(other)))
+        if (inserted || commute(kind, other))
           continue;
         valid = false;
         InFlightDiagnostic error =

@@ -1,6 +1,7 @@
 //===- BlockAlgebra.cpp - What data movement does to blocks ---------------===//
 
 #include "BlockAlgebra.h"
+#include "tp/Dialect/TP/Reductions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -242,9 +243,8 @@ LogicalResult BlockAlgebra::Move::reduce(ReductionKind kind) {
                   ": its parts don't combine by " + stringifyEnum(kind));
     partials.erase(it);
   }
-  // Reductions of different kinds don't commute.
   for (PartialAttr partial : partials)
-    if (partial.getKind() != kind)
+    if (!commute(partial.getKind(), kind))
       return fail("the operand is " + printPlacements(from, mesh) +
                   ": its reductions don't commute");
   return success();

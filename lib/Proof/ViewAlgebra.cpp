@@ -3,6 +3,7 @@
 #include "ViewAlgebra.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Reductions.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -428,9 +429,8 @@ LogicalResult View::reduce(AxisListAttr axes, ReductionKind kind) {
       return failure();
     partials.erase(it);
   }
-  // Reductions of different kinds don't commute.
   return success(llvm::all_of(partials, [&](PartialAttr partial) {
-    return partial.getKind() == kind;
+    return commute(partial.getKind(), kind);
   }));
 }
 

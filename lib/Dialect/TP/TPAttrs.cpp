@@ -1,6 +1,7 @@
 //===- TPAttrs.cpp - placements -------------------------------------------===//
 
 #include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/Reductions.h"
 #include "tp/Dialect/TP/TP.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -398,6 +399,14 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
   for (PartialAttr partial : sharding.getPartial())
     if (failed(visit(partial.getAxis())))
       return failure();
+  for (PartialAttr partial : sharding.getPartial())
+    if (PartialAttr first = sharding.getPartial().front();
+        !commute(first.getKind(), partial.getKind()))
+      return emitError() << "partial by " << stringifyEnum(first.getKind())
+                         << " over '" << first.getAxis().getName()
+                         << "' and by " << stringifyEnum(partial.getKind())
+                         << " over '" << partial.getAxis().getName()
+                         << "': these reductions don't commute";
   for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
     int64_t sum = 0;
     for (int64_t segment : axes.getSegments())

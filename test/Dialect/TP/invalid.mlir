@@ -33,6 +33,15 @@ func.func @unknown_axis(%x: tensor<8x8xf32>) {
 
 // -----
 
+tp.mesh @mesh(dp = 2, tp = 2)
+func.func @max_of_sums(%x: tensor<8x8xf32>) {
+  // expected-error@+1 {{partial by sum over 'tp' and by max over 'dp': these reductions don't commute}}
+  tp.redistribute %x to <@mesh, [{}, {}], partial = {tp: sum, dp: max}> : tensor<8x8xf32>
+  return
+}
+
+// -----
+
 tp.mesh @mesh(tp = 2)
 func.func @twice(%x: tensor<8x8xf32>) {
   // expected-error@+1 {{mesh dimension 'tp' appears twice}}

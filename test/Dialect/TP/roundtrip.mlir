@@ -11,8 +11,8 @@ tp.mesh @odd("my-axis" = 3)
 // CHECK-SAME: -> (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp, dp}, {}]>})
 func.func @shardings(%x: tensor<8x8xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{dp}, {tp}]>})
     -> (tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp, dp}, {}]>}) {
-  // CHECK: tp.redistribute %{{.*}} to <@mesh, [{}, {}], partial = {tp: sum, dp: max}> : tensor<8x8xf32>
-  %0 = tp.redistribute %x to <@mesh, [{}, {}], partial = {tp: sum, dp: max}> : tensor<8x8xf32>
+  // CHECK: tp.redistribute %{{.*}} to <@mesh, [{}, {}], partial = {tp: sum, dp: avg}> : tensor<8x8xf32>
+  %0 = tp.redistribute %x to <@mesh, [{}, {}], partial = {tp: sum, dp: avg}> : tensor<8x8xf32>
   // CHECK: tp.redistribute %{{.*}} to <@mesh, [{tp:(1)2}, {tp:(2)2}]> {fqn = "mlp", reason = "plan.yaml:3:1: why"} : tensor<8x8xf32>
   %1 = tp.redistribute %0 to <@mesh, [{tp:(1)2}, {tp:(2)2}]> {fqn = "mlp", reason = "plan.yaml:3:1: why"} : tensor<8x8xf32>
   // CHECK: tp.redistribute %{{.*}} to <@mesh, [{}, {}], partial = {tp:(2)2: sum}> : tensor<8x8xf32>

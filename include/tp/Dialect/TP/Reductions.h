@@ -1,0 +1,21 @@
+//===- Reductions.h - What reductions have in common ------------*- C++ -*-===//
+
+#ifndef TP_DIALECT_TP_REDUCTIONS_H
+#define TP_DIALECT_TP_REDUCTIONS_H
+
+#include "tp/Dialect/TP/TPEnums.h"
+
+namespace mlir::tp {
+
+/// Whether reductions of a value by `a` over one mesh dimension and by `b` over
+/// another give the same in either order.
+inline bool commute(ReductionKind a, ReductionKind b) {
+  auto isLinear = [](ReductionKind kind) {
+    return kind == ReductionKind::Sum || kind == ReductionKind::Avg;
+  };
+  return a == b || (isLinear(a) && isLinear(b));
+}
+
+} // namespace mlir::tp
+
+#endif // TP_DIALECT_TP_REDUCTIONS_H
