@@ -110,6 +110,10 @@ public:
   CommunicationCost getCost(ShardingAttr from, ShardingAttr to,
                             RankedTensorType type);
 
+  /// How many placements the searches for plans have looked at so far: what
+  /// plans have taken, the same on every machine.
+  uint64_t getNumStates() const { return numStates; }
+
   /// What any plan costs at least, found without making one; the cost itself
   /// once that is known. Infinite where there is no plan.
   CommunicationCost getBound(ShardingAttr from, ShardingAttr to,
@@ -131,8 +135,7 @@ private:
   const RedistributionPlan &getPlan(ShardingAttr from, ShardingAttr to,
                                     RankedTensorType type);
   Price &getPrice(ShardingAttr from, ShardingAttr to, RankedTensorType type);
-  Price computePrice(ShardingAttr from, ShardingAttr to,
-                     RankedTensorType type);
+  Price computePrice(ShardingAttr from, ShardingAttr to, RankedTensorType type);
   /// How many elements ranks have in their blocks by `a` and by `b`, summed
   /// over the ranks.
   int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
@@ -142,6 +145,7 @@ private:
 
   MeshOp mesh;
   RedistributionOptions options;
+  uint64_t numStates = 0;
   DenseMap<Key, std::unique_ptr<RedistributionPlan>> plans;
   /// By source and type, then by target: targets are looked up in rows.
   DenseMap<std::pair<ShardingAttr, Type>,
