@@ -100,7 +100,8 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     - (C3) no mesh dimension, or part of one, appears twice, and of two parts the minor
       one begins at a multiple of where the major one ends;
     - (C4) parts satisfy the constraints of `axis`;
-    - (C5) the segments of a dimension add up to its size.
+    - (C5) the segments of a dimension add up to its size;
+    - (C6) all reductions are of one kind, or each is sum or avg: others don't commute.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
                         ArrayRefParameter<"AxisListAttr">:$dims,
