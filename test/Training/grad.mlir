@@ -18,8 +18,8 @@
 // CHECK: %[[SUM:.*]] = nn.reduce sum %[[GY]] dims [2] keepdim
 // CHECK: %[[REST:.*]] = nn.sub %[[GS]], %[[SUM]]
 // CHECK: %[[GR:.*]] = nn.mul %[[S]], %[[REST]]
-// CHECK: %[[POSITIVE:.*]] = nn.compare gt %[[R]],
-// CHECK: %[[G:.*]] = nn.where %[[POSITIVE]], %[[GR]],
+// CHECK: %[[CUT:.*]] = nn.compare le %[[R]],
+// CHECK: %[[G:.*]] = nn.where %[[CUT]], %{{.*}}, %[[GR]]
 // What was broadcast is summed.
 // CHECK: %[[GB:.*]] = nn.reduce sum %[[G]] dims [0, 1] : tensor<2x4x6xf32> -> tensor<6xf32>
 // CHECK: %[[WT:.*]] = nn.transpose %[[W]] [1, 0] {tp.fqn = "proj"}
