@@ -75,17 +75,21 @@ static std::string makeManifest(const Checkpoint &checkpoint) {
 static Checkpoint parseManifest(const json &manifest) {
   Checkpoint checkpoint;
   checkpoint.producer = manifest.at("producer").get<std::string>();
-  checkpoint.step = manifest.at("step").get<int64_t>();
+  checkpoint.step = getInteger(manifest.at("step"));
   const json &data = manifest.at("data");
-  checkpoint.data.numExamples = data.at("examples").get<int64_t>();
-  checkpoint.data.position = data.at("position").get<int64_t>();
-  if (!data.at("shuffle_seed").is_null())
-    checkpoint.data.seed = data.at("shuffle_seed").get<uint64_t>();
+  checkpoint.data.numExamples = getInteger(data.at("examples"));
+  checkpoint.data.position = getInteger(data.at("position"));
+  if (const json &seed = data.at("shuffle_seed"); !seed.is_null()) {
+    if (!seed.is_number_integer())
+      throw inputError("found " + seed.dump() +
+                       " as the seed, expected an integer");
+    checkpoint.data.seed = seed.get<uint64_t>();
+  }
   const json &mesh = manifest.at("mesh");
   checkpoint.meshName = mesh.at("name").get<std::string>();
   for (const json &axis : mesh.at("axes"))
     checkpoint.axes.push_back(
-        {axis.at("name").get<std::string>(), axis.at("size").get<int64_t>()});
+        {axis.at("name").get<std::string>(), getInteger(axis.at("size"))});
   for (const json &file : manifest.at("files")) {
     std::string name = file.at("name").get<std::string>();
     if (name.empty() || fs::path(name).filename() != name || name == "." ||
@@ -99,21 +103,22 @@ static Checkpoint parseManifest(const json &manifest) {
       throw inputError("found '" + crc + "' as the crc32 of '" + name +
                        "', expected a hexadecimal number of 32 bits");
     checkpoint.files.push_back(
-        {std::move(name), file.at("bytes").get<int64_t>(), value});
+        {std::move(name), getInteger(file.at("bytes")), value});
   }
   return checkpoint;
 }
 
 Checkpoint tprt::readCheckpoint(const std::string &path) {
   std::string manifestPath = path + "/" + manifestName;
-  if (!fs::exists(manifestPath))
+  std::error_code none;
+  if (!fs::exists(manifestPath, none))
     throw inputError("'" + path + "' is not a checkpoint: it has no " +
                      manifestName);
   std::shared_ptr<const MappedFile> file = MappedFile::open(manifestPath);
   Checkpoint checkpoint;
   try {
     json manifest = parseJson(asText(file->getBytes()));
-    int64_t found = manifest.at("schema").get<int64_t>();
+    int64_t found = getInteger(manifest.at("schema"));
     if (found != schema)
       throw inputError("schema " + std::to_string(found) + ", expected " +
                        std::to_string(schema));
@@ -121,13 +126,16 @@ Checkpoint tprt::readCheckpoint(const std::string &path) {
   } catch (const std::exception &error) {
     throw inputError("'" + manifestPath + "' is damaged: " + error.what());
   }
-  if (checkpoint.step < 0 || checkpoint.data.position < 0)
+  if (checkpoint.step < 0 || checkpoint.data.position < 0 ||
+      checkpoint.data.numExamples < 0)
     throw inputError("'" + manifestPath + "' is damaged: negative numbers");
   checkpoint.path = path;
   std::set<std::string> names;
   for (const WrittenFile &file : checkpoint.files) {
     std::string filePath = path + "/" + file.name;
-    names.insert(file.name);
+    if (!names.insert(file.name).second)
+      throw inputError("'" + manifestPath + "' lists '" + file.name +
+                       "' twice");
     std::error_code error;
     auto size = fs::file_size(filePath, error);
     if (error)

@@ -81,9 +81,12 @@ static void appendPrintable(std::string_view text, std::string &result) {
   }
 }
 
-std::string tprt::makePrintable(std::string_view text, size_t maxLine) {
+std::string tprt::makePrintable(std::string_view text, size_t maxLine,
+                                size_t maxLines) {
   std::string result;
-  while (true) {
+  for (size_t number = 0;; ++number) {
+    if (number == maxLines)
+      return result + "… (" + std::to_string(text.size()) + " more bytes)";
     size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     if (line.size() <= maxLine) {

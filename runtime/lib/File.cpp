@@ -144,6 +144,9 @@ static bool isOwnedSafely(const struct stat &status) {
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
+  // The system would take what stands before it for the path.
+  if (path.find('\0') != std::string::npos)
+    throw inputError("'" + path + "' is no path: it has a null character");
   // A FIFO that nobody writes would block.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0)

@@ -281,8 +281,9 @@ static GemmChoice parseChoice(const json &object) {
       throw inputError("'" + order + "' is neither 'rows' nor 'columns'");
     return order == "columns";
   };
-  GemmChoice choice{{object.at("m"), object.at("n"), object.at("k"),
-                     isByColumns("a"), isByColumns("b"), object.at("weight")},
+  GemmChoice choice{{getInteger(object.at("m")), getInteger(object.at("n")),
+                     getInteger(object.at("k")), isByColumns("a"),
+                     isByColumns("b"), object.at("weight")},
                     GemmLibrary::Tiles,
                     {}};
   auto parseLibrary = [](const std::string &name) {
@@ -320,7 +321,7 @@ static ChoiceFile readFile(const std::string &path, const json &conditions,
   try {
     std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
     json document = parseJson<json>(asText(mapped->getBytes()));
-    if (int64_t found = document.at("schema"); found != schema)
+    if (int64_t found = getInteger(document.at("schema")); found != schema)
       throw inputError("schema " + std::to_string(found) + ", expected " +
                        std::to_string(schema));
     ChoiceFile read;

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <set>
 #include <span>
 
@@ -41,6 +42,17 @@ Json parseJson(std::string_view text) {
   } catch (const typename Json::exception &error) {
     throw inputError(std::string("malformed JSON: ") + error.what());
   }
+}
+
+/// `value` as an integer. Throws an input error where it is none, or too large:
+/// get<int64_t>() of it would be any number.
+template <typename Json>
+int64_t getInteger(const Json &value) {
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() &&
+       value.template get<uint64_t>() > INT64_MAX))
+    throw inputError("found " + value.dump() + ", expected an integer");
+  return value.template get<int64_t>();
 }
 
 inline std::string_view asText(std::span<const std::byte> bytes) {

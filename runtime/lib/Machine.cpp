@@ -18,12 +18,19 @@ static double getPositive(const json &value) {
   return number;
 }
 
+static int64_t getRanks(const json &value) {
+  int64_t number = getInteger(value);
+  if (number < 1)
+    throw inputError("found " + value.dump() + " ranks, expected at least 1");
+  return number;
+}
+
 Machine Machine::read(const std::string &path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   auto isNone = [&](const std::exception &error) {
-    return inputError("'" + path +
-                      "' is no machine that tp-run --calibrate measured: " +
-                      error.what());
+    return inputError(
+        "'" + path +
+        "' is no machine that tp-run --calibrate measured: " + error.what());
   };
   json root;
   try {
@@ -53,7 +60,7 @@ Machine Machine::read(const std::string &path) {
         if (auto kind = static_cast<CollectiveKind>(i);
             entry.at("kind") == toString(kind))
           machine.collectives.push_back(
-              {kind, entry.at("ranks").get<int64_t>(),
+              {kind, getRanks(entry.at("ranks")),
                std::max(0.0, entry.at("latency").get<double>()),
                getPositive(entry.at("bandwidth"))});
     return machine;

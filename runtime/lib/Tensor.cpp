@@ -81,6 +81,9 @@ namespace {
 /// Counts the elements of blocks, none of which is there twice.
 class Coverage {
 public:
+  /// Blocks that share nothing take about as many steps as they have pieces.
+  explicit Coverage(size_t numPieces) : maxSteps((1 << 16) + 64 * numPieces) {}
+
   /// Dimension `dim` is cut wherever a piece begins or ends: between two cuts,
   /// each block has either all indices or none.
   int64_t count(const std::vector<const Block *> &blocks, size_t dim) {
@@ -92,6 +95,7 @@ public:
     for (const Block *block : blocks)
       for (const Piece &piece : block->dims[dim])
         if (piece.size > 0) {
+          countSteps(1);
           cuts[piece.offset].begins.push_back(block);
           cuts[piece.offset + piece.size].ends.push_back(block);
         }
@@ -103,8 +107,7 @@ public:
       within.insert(cut->second.begins.begin(), cut->second.begins.end());
       if (within.empty())
         continue;
-      if ((numSteps += within.size()) > maxSteps)
-        throw inputError("the blocks overlap in too many ways");
+      countSteps(within.size());
       sum += (std::next(cut)->first - cut->first) *
              count({within.begin(), within.end()}, dim + 1);
     }
@@ -115,8 +118,12 @@ private:
   struct Cut {
     std::vector<const Block *> begins, ends;
   };
-  /// Blocks that share nothing take as many steps as there are pieces.
-  static constexpr size_t maxSteps = 1 << 22;
+  void countSteps(size_t count) {
+    if ((numSteps += count) > maxSteps)
+      throw inputError("the blocks overlap in too many ways");
+  }
+
+  const size_t maxSteps;
   size_t numSteps = 0;
 };
 } // namespace
@@ -137,7 +144,11 @@ int64_t tprt::countCovered(const std::vector<Block> &blocks) {
   std::set<const Block *, decltype(isLess)> distinct(isLess);
   for (const Block &block : blocks)
     distinct.insert(&block);
-  return Coverage().count({distinct.begin(), distinct.end()}, 0);
+  size_t numPieces = 0;
+  for (const Block *block : distinct)
+    for (const std::vector<Piece> &pieces : block->dims)
+      numPieces += pieces.size();
+  return Coverage(numPieces).count({distinct.begin(), distinct.end()}, 0);
 }
 
 std::optional<int64_t> tprt::contiguousOffset(const Shape &shape,

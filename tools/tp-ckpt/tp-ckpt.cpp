@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -156,6 +157,17 @@ static ExitCode split(const Options &options) {
   return Success;
 }
 
+/// Of a number without unit; empty where it is one of bytes.
+static std::string isByteCount(const std::string &text) {
+  int64_t bytes = 0;
+  const char *last = text.data() + text.size();
+  auto [end, error] = std::from_chars(text.data(), last, bytes);
+  if (error == std::errc() && end == last && bytes > 0)
+    return {};
+  return "expected 1 to " + std::to_string(INT64_MAX) + " bytes, found '" +
+         makePrintable(text, /*maxLine=*/40, /*maxLines=*/1) + "'";
+}
+
 static int runTool(int argc, char **argv) {
   CLI::App app("Lists, verifies, merges and splits checkpoints of tp-run, and "
                "other models in safetensors files",
@@ -205,7 +217,7 @@ static int runTool(int argc, char **argv) {
                    "tensors in one file, in bytes, or with kB, MB, GB (powers "
                    "of 1000) or KiB, MiB, GiB (of 1024)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
-      ->check(CLI::PositiveNumber)
+      ->check(isByteCount)
       ->type_name("SIZE")
       ->required();
   splitting

@@ -240,11 +240,13 @@ static ExitCode run(const Options &options) {
 }
 
 static ExitCode describeProgram(const Options &options) {
+  std::string text;
   if (isArtifact(options.program))
-    std::cout << makePrintable(describe(readManifest(options.program)));
+    text = describe(readManifest(options.program));
   else
-    std::cout << makePrintable(describe(
-        loadProgram(options.program, !options.noCache)->getManifest()));
+    text = describe(
+        loadProgram(options.program, !options.noCache)->getManifest());
+  std::cout << makePrintable(text, /*maxLine=*/2000, /*maxLines=*/SIZE_MAX);
   return Success;
 }
 

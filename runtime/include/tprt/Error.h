@@ -56,9 +56,10 @@ TPRT_API std::string quotedList(const std::vector<std::string> &names,
 
 /// `text`, which may quote files and other processes, for a terminal: control
 /// characters except newlines are written as \xNN, and of a line of more than
-/// `maxLine` bytes the middle is left out.
-TPRT_API std::string makePrintable(std::string_view text,
-                                   size_t maxLine = 2000);
+/// `maxLine` bytes the middle is left out. Of more than `maxLines` lines, those
+/// behind them are left out.
+TPRT_API std::string makePrintable(std::string_view text, size_t maxLine = 2000,
+                                   size_t maxLines = 200);
 
 } // namespace tprt
 
