@@ -3,8 +3,8 @@
 #
 #   scripts/faults.sh [OPTION OF test/Faults/faults.py…]      --only tp-compile: the commands with that in their names
 #
-# Takes half an hour or so on two free cores; the test 'faults' of ctest tries some of the same. The exit code is 0 when nothing is lost; the last
-# line counts the faults.
+# Takes about half an hour on two free cores. The test 'faults' of ctest tries some of the same faults. The exit code is
+# 0 when nothing is lost. The last line counts the faults.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

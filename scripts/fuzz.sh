@@ -8,7 +8,7 @@
 # test/Fuzz/NAME and from what earlier campaigns found, in build-asan/fuzz/NAME/corpus. An input
 # that crashes, hangs or leaks is kept in build-asan/fuzz/NAME, with the log.
 #
-# The exit code is 0 when no input did.
+# The exit code is 0 when no fuzzer found such an input.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

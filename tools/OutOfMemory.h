@@ -8,9 +8,9 @@
 #include <initializer_list>
 #include <unistd.h>
 
-/// Ends the tool `name`, a literal, with a message and exit code 1 where there
-/// is no memory: LLVM's own handler would abort. Files that are being written
-/// aside stay there, under their temporary names.
+/// From now on, the tool `name` (a literal) ends with a message and exit code 1
+/// when memory runs out; LLVM's own handler would abort. Temporary files of
+/// outputs stay there.
 inline void reportOutOfMemory(const char *name) {
   llvm::install_bad_alloc_error_handler(
       [](void *name, const char *, bool) {

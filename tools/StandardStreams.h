@@ -14,9 +14,10 @@
 #include <fcntl.h>
 #include <iostream>
 
-/// For the begin of main(). A standard stream that the caller has closed stays
-/// unusable: a file that is opened would take its number, and what is printed.
-/// A reader that has left is an error of the write, not the end of the process.
+/// Call this at the start of main(). A standard stream that the caller has
+/// closed stays unusable; otherwise a file that is opened next would get its
+/// number and its text. A reader that has left makes a write fail and doesn't
+/// end the process.
 inline void reserveStandardStreams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (::fcntl(descriptor, F_GETFD) < 0)
@@ -35,9 +36,9 @@ inline void closeStandardOutput() {
                                   : std::string()));
 }
 
-/// Ends the process, whose files are written, without the destructors of its
-/// libraries: that of OpenBLAS waits for its threads, and one of these that has
-/// found no memory when it was started never ends.
+/// Ends the process, after its files are written, without the destructors of
+/// its libraries. OpenBLAS's destructor waits for its threads, and a thread
+/// that got no memory at its start never ends.
 [[noreturn]] inline void leave(int exitCode) {
   std::fflush(stdout);
 #if defined(__has_feature)

@@ -9,9 +9,9 @@
 
 namespace tprt {
 
-/// How long something has been waited for, by who looks every 50 ms or more
-/// often. What passes between two looks counts as 100 ms at most: so the time
-/// in which this process was stopped (SIGSTOP, Ctrl-Z) doesn't count.
+/// Measures a wait in which somebody looks at least every 50 ms. The time
+/// between two looks counts as at most 100 ms, so that time in which this
+/// process is stopped (SIGSTOP, Ctrl-Z) doesn't count.
 class Patience {
 public:
   using Clock = std::chrono::steady_clock;

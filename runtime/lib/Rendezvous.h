@@ -49,8 +49,8 @@ public:
   void setActivity(std::function<std::string()> describe) {
     describeActivity = std::move(describe);
   }
-  /// "rank 1 is stopped by signal 19 (…)", for all that are, where a launcher
-  /// sees it; empty: none.
+  /// "rank 1 is stopped by SIGSTOP", for all ranks that a launcher sees
+  /// stopped; empty if there are none.
   std::string describeStopped() const;
 
 private:

@@ -110,8 +110,8 @@ public:
   CommunicationCost getCost(ShardingAttr from, ShardingAttr to,
                             RankedTensorType type);
 
-  /// How many placements the searches for plans have looked at so far: what
-  /// plans have taken, the same on every machine.
+  /// How many placements the searches for plans have examined so far: a measure
+  /// of their work that is the same on every machine.
   uint64_t getNumStates() const { return numStates; }
 
   /// What any plan costs at least, found without making one; the cost itself

@@ -14,14 +14,14 @@
 
 namespace mlir::tp {
 
-/// A file that is written. What it is about depends on what `path` names:
-/// - nothing, or a regular file: it is written aside, in the same folder, and
-///   takes its name in commit(), after it is on the disk. Until then, and when
-///   it is destroyed without, `path` stays as it was. A symbolic link remains
-///   one, and the permissions of a file that is replaced are kept.
-/// - a FIFO, a device, or "-" for standard output: it is written at once.
-/// - an open file of this process, as /dev/stdout and /dev/fd/3 do: it is
-///   written on from where it is, as by `>&3` of a shell.
+/// An output. What happens depends on what `path` names:
+/// - nothing, or a regular file: the data go to a temporary file in the same
+///   folder, which takes the name `path` in commit(), after its data are on the
+///   disk. Until commit(), and if it is never called, `path` stays as it was. A
+///   symbolic link stays a link, and a replaced file's permissions are kept.
+/// - a FIFO, a device, or "-" for standard output: the data go there at once.
+/// - an open file of this process, such as /dev/stdout or /dev/fd/3: the data
+///   go to its current position, as with `>&3` in a shell.
 /// Errors name the path and say why.
 class OutputFile {
 public:
@@ -32,11 +32,11 @@ public:
   ~OutputFile();
 
   raw_ostream &os();
-  /// Ends the writing: everything has been taken by the disk, or there is an
-  /// error. Of several files that belong together all are closed before the
-  /// first is committed.
+  /// Ends the writing. Fails unless all data are written, and on the disk if
+  /// they are in a temporary file. Close all files that belong together before
+  /// you commit the first.
   llvm::Error close();
-  /// Closes the file where that wasn't done, and gives it its name.
+  /// Closes the file if it isn't closed yet, and gives it its name.
   llvm::Error commit();
 
 private:
@@ -44,24 +44,25 @@ private:
   llvm::Error fail(llvm::Error error) const;
 
   std::string path;
-  /// What is renamed: `path`, or what the link of that name leads to.
+  /// The final name: `path`, or the file that the link of that name leads to.
   std::string target;
   std::optional<llvm::sys::fs::TempFile> aside;
   std::unique_ptr<llvm::raw_fd_ostream> stream;
 };
 
-/// Writes the file `path` by `write`. An error of `write` leaves it as it was.
+/// Writes the file `path` with `write`. If `write` fails, the file stays as it
+/// was.
 llvm::Error writeFile(StringRef path,
                       llvm::function_ref<llvm::Error(raw_ostream &)> write);
-/// The same of a text.
+/// Writes `text` to the file `path`.
 llvm::Error writeFile(StringRef path, StringRef text);
 
 /// Flushes standard output; fails if something printed there was lost.
 llvm::Error closeStandardOutput();
 
-/// While one lives, a file is written once: a second time, by whatever name, is
-/// an error, for what was written first would be lost. For tools whose user
-/// names several outputs.
+/// While an object of this class lives, each file is written at most once. A
+/// second output to the same file, under any name, is an error, since the first
+/// one would be lost. For tools whose users name several outputs.
 class DistinctOutputs {
 public:
   DistinctOutputs();

@@ -32,13 +32,13 @@ TPRT_API ArtifactParts checkContainer(std::string_view bytes,
 TPRT_API std::string makeContainer(std::string_view manifest,
                                    std::string_view sharedObject);
 
-/// A program. Its code is native, and loading it runs what it says should run
-/// then: only load artifacts of those whom you trust (docs/Security.md).
+/// A program in native code. Loading the code can already run parts of it: load
+/// only artifacts whose makers you trust (docs/Security.md).
 class TPRT_API Artifact {
 public:
-  /// Reads and checks all but the code, of which nothing runs. Throws an input
-  /// error: not an artifact, another version, corrupt, or made for another
-  /// machine.
+  /// Reads and checks everything but the code, and runs none of it. Throws an
+  /// input error: not an artifact, another version, corrupt, or made for
+  /// another machine.
   static std::shared_ptr<const Artifact> load(const std::string &path);
   ~Artifact();
   Artifact(const Artifact &) = delete;
@@ -50,10 +50,10 @@ public:
   /// Whether nobody but this process's user, or root, can have written it.
   bool isOwn() const { return file->isOwn(); }
 
-  /// Loads the code, which then stays as long as this lives. For once that
-  /// everything else has been checked: getEntry() and getDeviceCode() need it.
-  /// Throws an input error where it can't be loaded. May be called by several
-  /// threads, and again.
+  /// Loads the code, which stays loaded as long as this object lives. Call this
+  /// after everything else has been checked, and before getEntry() and
+  /// getDeviceCode(). Throws an input error if the code can't be loaded.
+  /// Several threads may call it, more than once.
   void loadCode() const;
   tpx_main_fn getEntry() const { return entry; }
   /// The kernels of a program for CUDA devices; null for others.

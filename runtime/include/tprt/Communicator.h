@@ -70,8 +70,8 @@ public:
   /// symmetric buffers". Empty: nothing.
   virtual std::string getDescription() const;
 
-  /// What this rank's device is at, where the backend knows: "rank 0 is in or
-  /// after collective 3 (all_reduce of 'mlp.down')". Empty: it doesn't.
+  /// Where this rank's device is, if the backend knows: "rank 0 is in or
+  /// after collective 3 (all_reduce of 'mlp.down')". Empty if it doesn't know.
   virtual std::string describeActivity() const;
 
   /// Called from time to time while the rank waits for its device. Throws what

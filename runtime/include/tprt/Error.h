@@ -54,10 +54,10 @@ TPRT_API std::string didYouMean(std::string_view name,
 TPRT_API std::string quotedList(const std::vector<std::string> &names,
                                 size_t limit = 20);
 
-/// `text`, which may quote files and other processes, for a terminal: control
-/// characters except newlines are written as \xNN, and of a line of more than
-/// `maxLine` bytes the middle is left out. Of more than `maxLines` lines, those
-/// behind them are left out.
+/// Makes `text`, which may quote files and other processes, safe for a
+/// terminal. Control characters except newlines become \xNN. A line of more
+/// than `maxLine` bytes loses its middle, and a text of more than `maxLines`
+/// lines loses its end.
 TPRT_API std::string makePrintable(std::string_view text, size_t maxLine = 2000,
                                    size_t maxLines = 200);
 

@@ -38,26 +38,27 @@ private:
   bool isOwned;
 };
 
-/// From now on the process ends with a message and `exitCode` where a page of a
-/// mapped file can't be read, since the file has been cut or its disk fails;
-/// otherwise SIGBUS ends it without a word. For tools, whose name the message
-/// begins with: replaces the handler of that signal.
+/// Replaces the handler of SIGBUS. From now on, if a page of a mapped file
+/// can't be read because the file was cut or its disk fails, the process ends
+/// with `exitCode` and a message that begins with the tool's name. Only for
+/// tools.
 TPRT_API void reportLostPages(const char *tool, int exitCode);
 
-/// A file that is written. What it is about depends on what `path` names:
-/// - nothing, or a regular file: it is written aside, in the same directory,
-///   and takes its name in commit(), after it is on the disk. Until then, and
-///   when it is destroyed without, `path` stays as it was. A symbolic link
-///   remains one, and the permissions of a file that is replaced are kept.
-/// - a FIFO or a device: it is written at once.
-/// - an open file of this process, as /dev/stdout and /dev/fd/3 do: it is
-///   written on from where it is, as by `>&3` of a shell.
+/// An output. What happens depends on what `path` names:
+/// - nothing, or a regular file: the data go to a temporary file in the same
+///   directory, which takes the name `path` in commit(), after its data are on
+///   the disk. Until commit(), and if it is never called, `path` stays as it
+///   was. A symbolic link stays a link, and a replaced file's permissions are
+///   kept.
+/// - a FIFO or a device: the data go there at once.
+/// - an open file of this process, such as /dev/stdout or /dev/fd/3: it is
+///   written from its current position, as with `>&3` in a shell.
 /// Errors are input errors that name the path and say why.
 class TPRT_API OutputFile {
 public:
-  /// Throws where no file can be written there, a directory for instance. With
-  /// `followsLinks` false a link is replaced: for paths that no user has given,
-  /// where somebody else may have put it.
+  /// Throws if no file can be written there, for instance at a directory. If
+  /// `followsLinks` is false, a link is replaced: use this for paths that the
+  /// user didn't give, since another user may have put a link there.
   explicit OutputFile(std::string path, bool followsLinks = true);
   ~OutputFile();
   OutputFile(OutputFile &&other) noexcept;
@@ -66,10 +67,10 @@ public:
   /// Appends.
   void write(const void *data, size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  /// Ends the writing: everything would survive a loss of power. Of several
-  /// files that belong together all are closed before the first is committed.
+  /// Ends the writing: all data now survive a loss of power. Close all files
+  /// that belong together before you commit the first.
   void close();
-  /// Closes the file where that wasn't done, and gives it its name.
+  /// Closes the file if it isn't closed yet, and gives it its name.
   void commit();
 
 private:
@@ -79,13 +80,12 @@ private:
   int descriptor = -1;
 };
 
-/// Throws an input error unless each of `paths` can be written, and no two of
-/// them are one file, by whatever names: what was written first would be lost.
-/// Leaves nothing.
-/// To be called before the work whose results they take.
+/// Throws an input error if one of `paths` can't be written, or if two of them
+/// are one file under any names. Leaves nothing behind. Call this before the
+/// work whose results are written.
 TPRT_API void checkOutputs(std::span<const std::string> paths);
 
-/// Whether `path` names an open file of this process, as /dev/stdout does.
+/// Whether `path` names an open file of this process, such as /dev/stdout.
 TPRT_API bool namesOpenFile(const std::string &path);
 
 /// Waits until the names in a directory would survive a loss of power.

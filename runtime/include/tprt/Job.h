@@ -20,14 +20,14 @@ namespace tprt {
 /// What has become of a rank's process, as far as its launcher knows.
 struct Fate {
   enum Kind {
-    Unknown, ///< as it does where nobody watches
-    Stopped, ///< and may be continued
+    Unknown, ///< it runs, or no launcher watches it
+    Stopped, ///< by a signal; may be continued
     Ended,   ///< with exit code 0
     Failed,  ///< with another exit code
     Killed   ///< by a signal
   } kind = Unknown;
-  /// Behind "rank 1": "was ended by signal 9 (Killed)", "is stopped by signal
-  /// 19 (Stopped (signal))".
+  /// What follows "rank 1" in a message: "was ended by signal 9 (Killed)", "is
+  /// stopped by SIGSTOP".
   std::string description;
 };
 
@@ -44,7 +44,7 @@ struct Job {
   /// a loopback address.
   std::string token;
   int listener = -1; ///< of rank 0, where its parent listens already
-  std::function<Fate(int64_t rank)> getFate; ///< null: nobody watches
+  std::function<Fate(int64_t rank)> getFate; ///< null: no launcher watches
 
   /// From TP_RANK, TP_WORLD_SIZE, TP_LOCAL_RANK; else those of torchrun (RANK,
   /// …), Open MPI, MPICH and Slurm, in this order; nothing where there are
@@ -73,11 +73,11 @@ public:
   /// bytes, or makes this one wait for longer than the timeout.
   std::vector<std::string> exchange(const std::string &mine, size_t limit);
 
-  /// The same for rank 0 alone; the others hand in, and get nothing.
+  /// The same, but only rank 0 gets what the others hand in.
   std::vector<std::string> gather(const std::string &mine, size_t limit);
 
   /// What rank 0 has handed in, on all ranks, which all call it. Throws as
-  /// exchange(), but for the time: a rank waits as long as rank 0 works.
+  /// exchange(), without its time limit: a rank waits as long as rank 0 works.
   std::string broadcast(const std::string &mine, size_t limit);
 
   /// Calls `work` at rank 0 with a function that gives whole parameters by

@@ -7,8 +7,8 @@
 
 namespace mlir::tp {
 
-/// Whether reductions of a value by `a` over one mesh dimension and by `b` over
-/// another give the same in either order.
+/// Whether a reduction by `a` over one mesh dimension and a reduction by `b`
+/// over another give the same result in both orders.
 inline bool commute(ReductionKind a, ReductionKind b) {
   auto isLinear = [](ReductionKind kind) {
     return kind == ReductionKind::Sum || kind == ReductionKind::Avg;
