@@ -60,18 +60,17 @@ bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
       return;
     using Move = std::pair<ShardingAttr, ShardingAttr>;
     std::vector<std::pair<CommunicationCost, Move>> others;
-    for (ShardingAttr from :
-         space.getDistinct(getColumn(among[value.node]->results, value.result)))
-      for (ShardingAttr to :
-           space.getDistinct(getColumn(among[use.node]->operands, use.operand)))
+    for (ShardingAttr from : space.getDistinct(
+             getColumn(among[value.node]->results, value.result)))
+      for (ShardingAttr to : space.getDistinct(
+               getColumn(among[use.node]->operands, use.operand)))
         if (auto least = getCost(value, from, to, Price::Bound); least < cost)
           others.push_back({least, {from, to}});
     llvm::stable_sort(others, llvm::less_first());
     if (others.size() > kMaxOthers)
       others.resize(kMaxOthers);
     for (auto &[least, move] : others)
-      if (budget > 0)
-        getCost(value, move.first, move.second, Price::Planned);
+      getCost(value, move.first, move.second, Price::Planned);
   });
   return areSettled;
 }
@@ -138,50 +137,18 @@ void Propagation::Impl::chooseDomains(int64_t priority, bool isExhaustive) {
 ///
 /// Plans take long to make, so moves are priced by what they cost at least
 /// until a solution has them. A solution all of whose prices are known is the
-/// cheapest that the search finds: others don't cost less than was counted for
-/// them. Where moves cost more once they are planned, the search is repeated,
-/// within its budget. Bounds stay what they are.
+/// cheapest: others don't cost less than was counted for them.
 bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
-  chooseDomains(priority, isExhaustive);
-  const std::vector<const Domain *> all = domains;
-  bool isGreedy = options.strategy == PropagationStrategy::Greedy;
-  budget = options.searchBudget;
-  std::optional<Outcome> best;
-  CommunicationCost lowerBound;
-  for (bool areSettled = false; !areSettled;) {
-    domains = all;
+  std::vector<const Domain *> all;
+  do {
+    chooseDomains(priority, isExhaustive);
+    all = domains;
     if (!solvePriced())
       return false;
-    lowerBound = std::max(lowerBound, solution.lowerBound);
-    areSettled = settle(isGreedy ? ArrayRef<const Domain *>() : ArrayRef(all));
-    if (!areSettled && repetition) {
-      // Parts that differ in what they choose have no price of their own.
-      if (budget == 0)
-        return false;
-      continue;
-    }
-    if (!areSettled)
-      priceAsPlanned();
-    if (!best || !(best->solution.cost < solution.cost))
-      best = takeOutcome();
-    if (budget == 0 || !(lowerBound < best->solution.cost))
-      break;
-  }
-  putBack(std::move(*best));
-  solution.lowerBound = std::min(lowerBound, solution.cost);
+    if (options.strategy == PropagationStrategy::Greedy)
+      all.clear();
+  } while (!settle(all));
   return true;
-}
-
-/// The solution that was found, with all of its moves at what they cost.
-void Propagation::Impl::priceAsPlanned() {
-  Outcome found = takeOutcome();
-  domains = found.domains;
-  keepOnly([&](unsigned node) -> const Strategy & {
-    return found.domains[node]
-        ->strategies[found.solution.values[found.variables[node]]];
-  });
-  makeProblem(kMaxCopyEntries);
-  solution = problem->solve(options.maxEntries);
 }
 
 bool Propagation::Impl::solvePriced() {
@@ -201,7 +168,7 @@ bool Propagation::Impl::solvePriced() {
   else if (repetition)
     return false;
   else
-    search();
+    solveEntangled();
   return true;
 }
 
@@ -231,8 +198,41 @@ void Propagation::Impl::putBack(Outcome outcome) {
   variables = std::move(outcome.variables);
 }
 
-/// Searches what is too entangled to be solved exactly: bounded unless the
-/// candidates that are left are few.
+/// Solves what is too entangled to be solved exactly. Moves may cost more once
+/// they are planned: the search is repeated, within its budget, until what it
+/// finds was planned before. Bounds stay what they are.
+void Propagation::Impl::solveEntangled() {
+  std::vector<const Domain *> all = domains;
+  budget = options.searchBudget;
+  std::optional<Outcome> best;
+  CommunicationCost lowerBound;
+  while (true) {
+    domains = all;
+    search();
+    lowerBound = std::max(lowerBound, solution.lowerBound);
+    bool areSettled = settle(all);
+    if (!areSettled) {
+      // What it costs as planned.
+      Outcome found = takeOutcome();
+      domains = found.domains;
+      keepOnly([&](unsigned node) -> const Strategy & {
+        return found.domains[node]
+            ->strategies[found.solution.values[found.variables[node]]];
+      });
+      makeProblem(kMaxCopyEntries);
+      solution = problem->solve(options.maxEntries);
+    }
+    if (!best || solution.cost < best->solution.cost)
+      best = takeOutcome();
+    if (areSettled || budget == 0 ||
+        !(lowerBound < best->solution.cost))
+      break;
+  }
+  putBack(std::move(*best));
+  solution.lowerBound = std::min(lowerBound, solution.cost);
+}
+
+/// The search is bounded unless the candidates that are left are few.
 void Propagation::Impl::search() {
   // Most of what the search will move is what a quick one moves.
   bool isFirst = true;

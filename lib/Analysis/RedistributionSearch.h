@@ -209,12 +209,10 @@ struct SearchOptions {
 };
 
 /// The best moves from `from` to `to`; nullopt where the moves don't suffice,
-/// or the search grew beyond its limit before it found any. Adds the states
-/// that it looks at to `numStates`.
+/// or the search grew beyond its limit before it found any.
 std::optional<SmallVector<Move>> search(const Space &space, const State &from,
                                         const State &to,
-                                        const SearchOptions &options,
-                                        uint64_t &numStates);
+                                        const SearchOptions &options);
 
 } // namespace mlir::tp::redistribution
 

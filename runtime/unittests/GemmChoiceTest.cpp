@@ -166,7 +166,7 @@ TEST_F(GemmChoiceTest, ReplacesWhatIsNoChoice) {
            {schema.dump(), "schema 9, expected 1"},
            {library.dump(), "'mkl' is no library"},
            {order.dump(), "'tiles' is neither 'rows' nor 'columns'"},
-           {type.dump(), "type must be number"}}) {
+           {type.dump(), "found \"many\", expected an integer"}}) {
     write(text);
     GemmChoices choices = choose();
     EXPECT_TRUE(contains(choices.note, "holds no choices")) << choices.note;
