@@ -79,7 +79,7 @@ for name in "${names[@]}"; do
   coverage=$(grep -oE ' cov: [0-9]+' "$log" | tail -n 1 | grep -oE '[0-9]+' || true)
   result=passed
   if [ -e "$out/$name/failed" ]; then
-    result="FAILED: $(grep -oE '(ERROR|SUMMARY): .*' "$log" | head -n 1) (build-asan/fuzz/$name)"
+    result="FAILED: $(grep -m 1 -oE '(ERROR|SUMMARY): .*' "$log" || true) (build-asan/fuzz/$name)"
     status=1
   fi
   printf '%-14s %12s %9s  %s\n' "$name" "${runs:-?}" "${coverage:-?}" "$result"

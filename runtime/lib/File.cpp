@@ -250,7 +250,7 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
   } while (descriptor < 0 && errno == EEXIST);
   int error = descriptor < 0 ? errno : 0;
   if (error == 0 && exists &&
-      ::fchmod(descriptor, status.st_mode & 07777) != 0) {
+      ::fchmod(descriptor, status.st_mode & 0777) != 0) {
     error = errno;
     ::close(descriptor);
     ::unlink(temporaryPath.c_str());

@@ -124,10 +124,13 @@ static Socket makeListener(const Job &job) {
   int error = 0;
   for (addrinfo *place = places.get(); place; place = place->ai_next) {
     Socket listener(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!listener) {
+      error = errno;
+      continue;
+    }
     int yes = 1;
     ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (listener &&
-        ::bind(listener.get(), place->ai_addr, place->ai_addrlen) == 0 &&
+    if (::bind(listener.get(), place->ai_addr, place->ai_addrlen) == 0 &&
         ::listen(listener.get(), SOMAXCONN) == 0)
       return listener;
     error = errno;

@@ -124,6 +124,16 @@ static fs::path resolveOwn(const fs::path &path, std::string &problem) {
   return done;
 }
 
+/// Makes a directory and those above it that don't exist, for this user alone
+/// whatever the umask says.
+static void makeOwnDirectory(const fs::path &directory) {
+  std::error_code error;
+  fs::path parent = directory.parent_path();
+  if (!parent.empty() && parent != directory && !fs::exists(parent, error))
+    makeOwnDirectory(parent);
+  ::mkdir(directory.c_str(), 0700);
+}
+
 /// The directory, which is made if need be, or empty: what is in it is run, so
 /// that nobody else may be able to put anything there, nor another directory in
 /// its place.
@@ -131,10 +141,7 @@ static fs::path openCacheDirectory() {
   fs::path directory = findCacheDirectory();
   if (directory.empty())
     return {};
-  std::error_code error;
-  if (directory.has_parent_path())
-    fs::create_directories(directory.parent_path(), error);
-  ::mkdir(directory.c_str(), 0700);
+  makeOwnDirectory(directory);
   std::string problem;
   fs::path resolved = resolveOwn(directory, problem);
   if (problem.empty() && ::access(resolved.c_str(), W_OK) == 0)
@@ -284,6 +291,6 @@ std::string getGemmFile(const std::string &path, bool useCache) {
   if (cache.empty())
     return {};
   cache /= "gemm";
-  fs::create_directories(cache, error);
+  ::mkdir(cache.c_str(), 0700);
   return cache / (hashBytes({fs::absolute(path, error).string()}) + ".json");
 }
