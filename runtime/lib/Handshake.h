@@ -1,5 +1,4 @@
-//===- Handshake.h - How the processes of a job find each other --*- C++
-//-*-===//
+//===- Handshake.h - How the processes of a job find each other -*- C++ -*-===//
 
 #ifndef TPRT_LIB_HANDSHAKE_H
 #define TPRT_LIB_HANDSHAKE_H

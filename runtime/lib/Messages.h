@@ -1,5 +1,4 @@
-//===- Messages.h - What the processes of a job send each other --*- C++
-//-*-===//
+//===- Messages.h - What the processes of a job send each other -*- C++ -*-===//
 //
 // What is read from a socket is checked here, and nowhere else. Nothing of this
 // knows sockets, so that any bytes can be tried.

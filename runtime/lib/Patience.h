@@ -1,5 +1,4 @@
-//===- Patience.h - How long something is waited for -------------*- C++
-//-*-===//
+//===- Patience.h - How long something is waited for ------------*- C++ -*-===//
 
 #ifndef TPRT_LIB_PATIENCE_H
 #define TPRT_LIB_PATIENCE_H

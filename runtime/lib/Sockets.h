@@ -1,5 +1,4 @@
-//===- Sockets.h - Sockets that nothing waits in forever ---------*- C++
-//-*-===//
+//===- Sockets.h - Sockets that nothing waits in forever --------*- C++ -*-===//
 
 #ifndef TPRT_LIB_SOCKETS_H
 #define TPRT_LIB_SOCKETS_H

@@ -1,5 +1,4 @@
-//===- OutputFile.h - Files that are written whole or not at all -*- C++
-//-*-===//
+//===- OutputFile.h - Files that are written whole or not at all -*- C++ -*-===//
 
 #ifndef TP_SUPPORT_OUTPUTFILE_H
 #define TP_SUPPORT_OUTPUTFILE_H

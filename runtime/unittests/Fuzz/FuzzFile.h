@@ -1,5 +1,4 @@
-//===- FuzzFile.h - Any bytes as a file --------------------------*- C++
-//-*-===//
+//===- FuzzFile.h - Any bytes as a file -------------------------*- C++ -*-===//
 
 #ifndef TPRT_UNITTESTS_FUZZ_FUZZFILE_H
 #define TPRT_UNITTESTS_FUZZ_FUZZFILE_H

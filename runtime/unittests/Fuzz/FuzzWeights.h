@@ -1,5 +1,4 @@
-//===- FuzzWeights.h - A small file of weights -------------------*- C++
-//-*-===//
+//===- FuzzWeights.h - A small file of weights ------------------*- C++ -*-===//
 
 #ifndef TPRT_UNITTESTS_FUZZ_FUZZWEIGHTS_H
 #define TPRT_UNITTESTS_FUZZ_FUZZWEIGHTS_H
