@@ -222,7 +222,7 @@ void Host::accept() {
     int error = errno;
     bool isFull = !socket && (error == EMFILE || error == ENFILE);
     if (socket ? guests.size() == maxGuests : isFull && !guests.empty()) {
-      drop("made room for others");
+      drop("were dropped to make room for others");
       guests.pop_front();
     } else if (!socket && (isFull || error == EBADF || error == EINVAL ||
                            error == ENOTSOCK)) {
@@ -262,8 +262,9 @@ bool Host::judge(Guest &guest, const Hello &hello) {
     answer.resize(numVerdictBytes);
     drop(verdict == Verdict::OtherToken       ? "had another token"
          : verdict == Verdict::OtherWorldSize ? "had another number of ranks"
-         : verdict == Verdict::NoSuchRank     ? "had no rank of the job"
-                                              : "had a rank twice");
+         : verdict == Verdict::NoSuchRank
+             ? "gave a rank that the job doesn't have"
+             : "gave a rank that is already connected");
   }
   bool isSent =
       guest.socket.write(answer) == static_cast<ptrdiff_t>(answer.size());
@@ -283,11 +284,11 @@ bool Host::goOn(Guest &guest) {
     if (std::optional<Hello> hello = Hello::decode(guest.bytes))
       judge(guest, *hello);
     else
-      drop("said something else");
+      drop("didn't send a rank's greeting");
     return false;
   }
   if (count == 0)
-    drop("left again");
+    drop("closed the connection");
   else if (guest.patience.isOver())
     drop("said nothing");
   else
@@ -434,7 +435,7 @@ bool Joiner::introduce(const Socket &socket) {
     problem = "its token is another one";
     giveUp();
   case Verdict::OtherWorldSize:
-    problem = "it is of a job with another number of ranks than " +
+    problem = "rank 0's job has another number of ranks than " +
               std::to_string(job.worldSize);
     giveUp();
   case Verdict::NoSuchRank:

@@ -83,8 +83,7 @@ getToken(const std::function<const char *(const char *)> &get) {
   if (!token && !path)
     return "";
   if (token && path)
-    throw inputError("TP_TOKEN and TP_TOKEN_FILE are both set; one of them is "
-                     "right");
+    throw inputError("TP_TOKEN and TP_TOKEN_FILE are both set; set only one");
   std::string secret = token ? token : readToken(path);
   if (secret.size() < minTokenBytes || secret.size() > maxTokenBytes)
     throw inputError(std::string(token ? "TP_TOKEN" : "TP_TOKEN_FILE") +

@@ -142,7 +142,7 @@ TEST(JobToken, BadOnesAreRefused) {
   }
   ::chmod(path.c_str(), 0600);
   EXPECT_EQ(getError({{"TP_TOKEN_FILE", path}, {"TP_TOKEN", secret}}),
-            "TP_TOKEN and TP_TOKEN_FILE are both set; one of them is right");
+            "TP_TOKEN and TP_TOKEN_FILE are both set; set only one");
   EXPECT_EQ(getError({{"TP_TOKEN", "short"}}),
             "TP_TOKEN: the token has 5 bytes, expected 32 to 4096");
   directory.write("token", std::string(31, 'x') + "\n");
@@ -418,14 +418,15 @@ TEST(Job, SaysWhyARankIsRefused) {
     jobs[2].token = secret;
     jobs[2].worldSize = 4;
     EXPECT_EQ(getError(jobs[2]), "rank 2" + place +
-                                     "it is of a job with another number of "
+                                     "rank 0's job has another number of "
                                      "ranks than 4");
     EXPECT_EQ(first.receive(1)[0], static_cast<char>(MessageKind::Abort));
   });
   EXPECT_EQ(ofZero, "1 of 3 ranks haven't connected to rank 0 at 127.0.0.1:" +
                         std::to_string(jobs[0].port) +
-                        " (rank 2); 1 other connections had a rank twice; 1 "
-                        "other connections had another number of ranks; 1 "
+                        " (rank 2); 1 other connections gave a rank that is "
+                        "already connected; 1 other connections had another "
+                        "number of ranks; 1 "
                         "other connections had another token");
 }
 
