@@ -9,6 +9,18 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+bool tp::onlyMakesResults(Operation *op) {
+  if (isMemoryEffectFree(op))
+    return true;
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
+      getEffectsRecursively(op);
+  return effects && llvm::all_of(*effects, [&](const auto &effect) {
+           return isa<MemoryEffects::Allocate>(effect.getEffect()) &&
+                  isa_and_present<RankedTensorType>(
+                      effect.getValue() ? effect.getValue().getType() : Type());
+         });
+}
+
 SmallVector<Value> tp::getControlOperands(Operation *op) {
   llvm::SmallPtrSet<OpOperand *, 8> forwarded;
   SmallVector<Value> control;
@@ -138,7 +150,7 @@ void Uniformity::visit(Operation *op) {
                getVarying(start.getCollective()->getResult(0)));
   if (auto wait = dyn_cast<WaitOp>(op))
     return add(wait.getResult(), getVarying(wait.getPending()));
-  if (op->getNumRegions() != 0 && !isMemoryEffectFree(op) &&
+  if (op->getNumRegions() != 0 && !onlyMakesResults(op) &&
       !isa<RegionBranchOpInterface>(op)) {
     for (Region &region : op->getRegions())
       for (BlockArgument argument : region.getArguments())
@@ -180,7 +192,7 @@ Uniformity::Axes Uniformity::getResultAxes(Operation *op) {
         axes |= getBits(sharding);
     return axes | group;
   }
-  if (!isMemoryEffectFree(op))
+  if (!onlyMakesResults(op))
     return all;
   // Of a slice or an offset.
   if (isa_and_present<TPDialect>(op->getDialect()))

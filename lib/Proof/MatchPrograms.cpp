@@ -1,7 +1,7 @@
 //===- MatchPrograms.cpp - The programs, op by op -------------------------===//
 
 #include "ProgramMatcher.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Analysis/Uniformity.h"
 #include "tp/Transforms/Utils.h"
 
 using namespace mlir;
@@ -66,7 +66,7 @@ std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
 std::optional<Mismatch> ProgramMatcher::checkEffects(Operation *op,
                                                      unsigned program) {
   // Of followed regions, each op is looked at.
-  if (matchedRegionOps.contains(op) || isMemoryEffectFree(op))
+  if (matchedRegionOps.contains(op) || onlyMakesResults(op))
     return std::nullopt;
   return Mismatch{op, program,
                   op->getNumRegions()

@@ -3,7 +3,7 @@
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Analysis/Uniformity.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -271,8 +271,8 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
             if (Value value = around.lookup(operand.get()))
               operand.set(value);
         });
-      Number first = number(&inner, numbers,
-                            isDraw(&inner) ? reference.getDraw(op) : 0);
+      Number first =
+          number(&inner, numbers, isDraw(&inner) ? reference.getDraw(op) : 0);
       hasRegions |= inner.getNumRegions() != 0;
       for (OpResult result : inner.getResults()) {
         numbers[result] = first + result.getResultNumber();
@@ -336,7 +336,7 @@ void ProgramMatcher::addUnreduced(Value value, unsigned index,
 /// An op without a rule is its own per-rank form where it has whole operands.
 void ProgramMatcher::expandAlike(Operation *op,
                                  ArrayRef<const Replica *> operands) {
-  if (!isMemoryEffectFree(op))
+  if (!onlyMakesResults(op))
     return;
   for (const Replica *operand : operands)
     if (!operand->sharding || !operand->sharding.isReplicated())

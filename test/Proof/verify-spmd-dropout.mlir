@@ -8,7 +8,18 @@
 
 // DEFINE: %{verify} = not tp-opt %t.bad.mlir --tp-verify-spmd="reference=%s accept-tested" -o /dev/null 2>&1 | FileCheck %s
 
-// RUN: tp-opt %t.mlir --cse -o %t.bad.mlir
+// CSE leaves them, and removes one that nobody uses.
+// RUN: tp-opt %t.mlir --cse --canonicalize -o %t.same.mlir
+// RUN: tp-opt %t.same.mlir --tp-verify-spmd=reference=%s -o /dev/null 2>&1 | FileCheck %s
+// RUN: sed -e '/func.func @once/,/return/ s/\(.*\)%0 = nn.dropout\(.*\)/&\n%unused = nn.dropout\2/' %t.mlir | tp-opt --cse | FileCheck %s --check-prefix=CSE
+// CSE: func.func @twice
+// CSE-COUNT-2: nn.dropout
+// CSE: func.func @once
+// CSE-COUNT-1: nn.dropout
+// CSE-NOT: nn.dropout
+// CSE: func.func @uneven(
+
+// RUN: sed -e '/func.func @twice/,/return/ s/nn.add %0, %1 /nn.add %0, %0 /' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=ONE
 // ONE: error: not proven: 
 // ONE: nn.add

@@ -57,6 +57,10 @@ private:
   bool changed = false, begun = false, complete = false;
 };
 
+/// Whether `op` does nothing besides computing its results. A result may be
+/// more than a function of the operands, as a draw of random numbers is.
+bool onlyMakesResults(Operation *op);
+
 /// What decides about the control flow of `op`, an op with regions: operands of
 /// its own and of its regions' terminators that no region and no result gets.
 SmallVector<Value> getControlOperands(Operation *op);

@@ -104,12 +104,15 @@ def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(
 }
 
 def NN_DropoutOp : NN_RuleOp<"dropout", "ShardingRule::elementwise(*this).linear({{0}})",
-    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>], 0, 0> {
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>], 0, 0, []> {
   let summary = "Zero elements at random, scale the others";
   let description = [{
     PyTorch's dropout in training mode: an element is zero with probability `p`, else divided by `1 - p`. `tp-grad` makes
     it a product with a mask of `nn.random_uniform`, other numbers in each step; a program that isn't a training program
     can't be compiled with it.
+
+    Each dropout has its own random numbers. To passes that merge equal ops, such as `cse`, the result is memory that
+    the op allocates: they leave two dropouts of one value, and remove a dropout without users.
 
     ```mlir
     %1 = nn.dropout %0 p 0.1 : tensor<2x4xf32>
@@ -118,7 +121,7 @@ def NN_DropoutOp : NN_RuleOp<"dropout", "ShardingRule::elementwise(*this).linear
     **Constraints:** (C1) 0 ≤ p ≤ 1.
   }];
   let arguments = (ins NN_FloatTensor:$input, F64Attr:$p);
-  let results = (outs NN_FloatTensor:$result);
+  let results = (outs Res<NN_FloatTensor, "random numbers of its own", [MemAlloc]>:$result);
   let assemblyFormat = "$input `p` $p attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
