@@ -93,7 +93,8 @@ LogicalResult ExactCheck::runReference() {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type) {
       if (!argument.getType().isIntOrIndexOrFloat())
-        return session.fail(reference, "an argument is no tensor or number");
+        return session.fail(reference,
+                            "an argument is neither a tensor nor a number");
       Datum one = makeInput(getName(argument),
                             RankedTensorType::get({}, argument.getType()),
                             /*isParameter=*/false);

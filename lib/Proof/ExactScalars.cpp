@@ -432,13 +432,20 @@ static bool isShownByFewIntegers(Operation *op) {
          });
 }
 
-/// Whether what it gives is undefined for some integers: inputs don't show
+/// Whether what it gives is undefined for some operands: inputs don't show
 /// that.
 static bool isUndefinedForSome(Operation *op) {
-  auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
-  return (flags && flags.getOverflowAttr().getValue() !=
-                       arith::IntegerOverflowFlags::none) ||
-         op->hasAttr("isExact");
+  if (auto integers = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op))
+    if (auto flags = integers.getOverflowAttr();
+        flags && flags.getValue() != arith::IntegerOverflowFlags::none)
+      return true;
+  if (auto floats = dyn_cast<arith::ArithFastMathInterface>(op))
+    if (auto flags = floats.getFastMathFlagsAttr();
+        flags && bitEnumContainsAny(flags.getValue(),
+                                    arith::FastMathFlags::nnan |
+                                        arith::FastMathFlags::ninf))
+      return true;
+  return op->hasAttr("isExact");
 }
 
 std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,

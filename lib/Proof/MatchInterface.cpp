@@ -114,6 +114,11 @@ std::optional<Mismatch> ProgramMatcher::checkParameter(nn::ParameterOp op,
   auto id = reference.getParameter(op.getFqn());
   if (!id)
     return fail("isn't in the reference");
+  bool isFrozen =
+      reference.get(*id).value.getDefiningOp<nn::ParameterOp>().getFrozen();
+  if (op.getFrozen() != isFrozen)
+    return fail(isFrozen ? "isn't frozen, but is in the reference"
+                         : "is frozen, but isn't in the reference");
   auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr);
   auto type = op->getAttrOfType<TypeAttr>(kGlobalTypeAttr);
   if (!sharding || !type)

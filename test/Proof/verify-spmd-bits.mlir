@@ -30,10 +30,15 @@
 // RUN: sed -e 's/arith.shrsi \(.*\) : /arith.shrsi \1 exact : /' %t.mlir > %t.bad.mlir
 // RUN: %{verify} EXACT
 // EXACT: note: nor can the programs be tested: 'arith.shrsi' has no meaning that could be executed
+// RUN: sed -e 's/arith.mulf\(.*\) : /arith.mulf\1 fastmath<nnan> : /' %t.mlir > %t.bad.mlir
+// RUN: %{verify} FLAG
+// RUN: sed -e 's/arith.mulf\(.*\) : /arith.mulf\1 fastmath<ninf> : /' %t.mlir > %t.bad.mlir
+// RUN: %{verify} FLAG
+// FLAG: note: nor can the programs be tested: 'arith.mulf' has no meaning that could be executed
 
 tp.mesh @mesh(tp = 2)
 func.func @main(%x: tensor<4x6xi32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}, %y: tensor<4x6xi32>, %z: tensor<4x6xi64>)
-    -> (tensor<4x6xi32>, tensor<4x6xi32>, tensor<4x6xi64>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xi32>) {
+    -> (tensor<4x6xi32>, tensor<4x6xi32>, tensor<4x6xi64>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xi32>, tensor<4x6xf32>) {
   %0 = arith.divsi %x, %y : tensor<4x6xi32>
   %1 = arith.shrsi %x, %y : tensor<4x6xi32>
   %2 = arith.extsi %x : tensor<4x6xi32> to tensor<4x6xi64>
@@ -41,5 +46,6 @@ func.func @main(%x: tensor<4x6xi32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}
   %4 = arith.addi %z, %2 : tensor<4x6xi64>
   %5 = nn.cast %4 : tensor<4x6xi64> -> tensor<4x6xf32>
   %6 = arith.muli %x, %y : tensor<4x6xi32>
-  return %0, %1, %2, %3, %5, %6 : tensor<4x6xi32>, tensor<4x6xi32>, tensor<4x6xi64>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xi32>
+  %7 = arith.mulf %3, %3 : tensor<4x6xf32>
+  return %0, %1, %2, %3, %5, %6, %7 : tensor<4x6xi32>, tensor<4x6xi32>, tensor<4x6xi64>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xi32>, tensor<4x6xf32>
 }

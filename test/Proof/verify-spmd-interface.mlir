@@ -36,6 +36,11 @@
 // RUN: %{verify} --check-prefix=INIT
 // INIT: error: the program gives "m" another initial value than the reference
 
+// Whether training updates it.
+// RUN: sed -e 's/nn.parameter "w" {/nn.parameter "w" frozen {/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=FROZEN
+// FROZEN: error: not proven: parameter 'w' is frozen, but isn't in the reference
+
 // An op that looks like a parameter.
 // RUN: sed -e 's/%0 = nn.parameter "w" {\(.*\)} :/%0 = nn.constant {fqn = "w", \1} dense<1.0> :/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=CONSTANT
