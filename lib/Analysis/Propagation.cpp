@@ -60,17 +60,18 @@ bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
       return;
     using Move = std::pair<ShardingAttr, ShardingAttr>;
     std::vector<std::pair<CommunicationCost, Move>> others;
-    for (ShardingAttr from : space.getDistinct(
-             getColumn(among[value.node]->results, value.result)))
-      for (ShardingAttr to : space.getDistinct(
-               getColumn(among[use.node]->operands, use.operand)))
+    for (ShardingAttr from :
+         space.getDistinct(getColumn(among[value.node]->results, value.result)))
+      for (ShardingAttr to :
+           space.getDistinct(getColumn(among[use.node]->operands, use.operand)))
         if (auto least = getCost(value, from, to, Price::Bound); least < cost)
           others.push_back({least, {from, to}});
     llvm::stable_sort(others, llvm::less_first());
     if (others.size() > kMaxOthers)
       others.resize(kMaxOthers);
     for (auto &[least, move] : others)
-      getCost(value, move.first, move.second, Price::Planned);
+      if (budget > 0)
+        getCost(value, move.first, move.second, Price::Planned);
   });
   return areSettled;
 }
@@ -137,24 +138,57 @@ void Propagation::Impl::chooseDomains(int64_t priority, bool isExhaustive) {
 ///
 /// Plans take long to make, so moves are priced by what they cost at least
 /// until a solution has them. A solution all of whose prices are known is the
-/// cheapest: others don't cost less than was counted for them.
+/// cheapest that the search finds: others don't cost less than was counted for
+/// them. Where moves cost more once they are planned, the search is repeated
+/// within its budget; one that isn't exact ends when it has found an optimum.
+/// Bounds stay what they are.
 bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
-  std::vector<const Domain *> all;
-  do {
-    chooseDomains(priority, isExhaustive);
-    all = domains;
+  chooseDomains(priority, isExhaustive);
+  const std::vector<const Domain *> all = domains;
+  bool isGreedy = options.strategy == PropagationStrategy::Greedy;
+  budget = options.searchBudget;
+  std::optional<Outcome> best;
+  CommunicationCost lowerBound;
+  for (bool areSettled = false; !areSettled;) {
+    domains = all;
     if (!solvePriced())
       return false;
-    if (options.strategy == PropagationStrategy::Greedy)
-      all.clear();
-  } while (!settle(all));
+    lowerBound = std::max(lowerBound, solution.lowerBound);
+    areSettled = settle(isGreedy ? ArrayRef<const Domain *>() : ArrayRef(all));
+    if (!areSettled && isExact && budget > 0)
+      continue;
+    // Parts that differ in what they choose have no price of their own.
+    if (!areSettled && repetition)
+      return false;
+    if (!areSettled)
+      priceAsPlanned();
+    if (!best || !(best->solution.cost < solution.cost))
+      best = takeOutcome();
+    if (budget == 0 || !(lowerBound < best->solution.cost))
+      break;
+  }
+  putBack(std::move(*best));
+  solution.lowerBound = std::min(lowerBound, solution.cost);
   return true;
+}
+
+/// The solution that was found, with all of its moves at what they cost.
+void Propagation::Impl::priceAsPlanned() {
+  Outcome found = takeOutcome();
+  domains = found.domains;
+  keepOnly([&](unsigned node) -> const Strategy & {
+    return found.domains[node]
+        ->strategies[found.solution.values[found.variables[node]]];
+  });
+  makeProblem(kMaxCopyEntries);
+  solution = problem->solve(options.maxEntries);
 }
 
 bool Propagation::Impl::solvePriced() {
   // With a larger table, a search isn't exact.
   if (!makeProblem(options.maxEntries))
     return false;
+  isExact = false;
   if (options.strategy == PropagationStrategy::Greedy) {
     solution = problem->solveGreedily();
     return true;
@@ -163,12 +197,13 @@ bool Propagation::Impl::solvePriced() {
   if (!isSharingCut)
     found = repetition ? problem->solveRepeated(options.maxEntries)
                        : problem->solveExactly(options.maxEntries);
+  isExact = found.has_value();
   if (found)
     solution = std::move(*found);
   else if (repetition)
     return false;
   else
-    solveEntangled();
+    search();
   return true;
 }
 
@@ -198,41 +233,8 @@ void Propagation::Impl::putBack(Outcome outcome) {
   variables = std::move(outcome.variables);
 }
 
-/// Solves what is too entangled to be solved exactly. Moves may cost more once
-/// they are planned: the search is repeated, within its budget, until what it
-/// finds was planned before. Bounds stay what they are.
-void Propagation::Impl::solveEntangled() {
-  std::vector<const Domain *> all = domains;
-  budget = options.searchBudget;
-  std::optional<Outcome> best;
-  CommunicationCost lowerBound;
-  while (true) {
-    domains = all;
-    search();
-    lowerBound = std::max(lowerBound, solution.lowerBound);
-    bool areSettled = settle(all);
-    if (!areSettled) {
-      // What it costs as planned.
-      Outcome found = takeOutcome();
-      domains = found.domains;
-      keepOnly([&](unsigned node) -> const Strategy & {
-        return found.domains[node]
-            ->strategies[found.solution.values[found.variables[node]]];
-      });
-      makeProblem(kMaxCopyEntries);
-      solution = problem->solve(options.maxEntries);
-    }
-    if (!best || solution.cost < best->solution.cost)
-      best = takeOutcome();
-    if (areSettled || budget == 0 ||
-        !(lowerBound < best->solution.cost))
-      break;
-  }
-  putBack(std::move(*best));
-  solution.lowerBound = std::min(lowerBound, solution.cost);
-}
-
-/// The search is bounded unless the candidates that are left are few.
+/// Searches what is too entangled to be solved exactly: bounded unless the
+/// candidates that are left are few.
 void Propagation::Impl::search() {
   // Most of what the search will move is what a quick one moves.
   bool isFirst = true;

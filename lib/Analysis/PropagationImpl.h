@@ -114,7 +114,7 @@ private:
   void keepOnly(function_ref<const Strategy &(unsigned node)> choose);
   Outcome takeOutcome();
   void putBack(Outcome outcome);
-  void solveEntangled();
+  void priceAsPlanned();
   void search();
   Pruned prune();
   /// The communication where no parameters move, the bytes of parameters that
@@ -129,10 +129,9 @@ private:
   void extractParts(Function &function);
   /// Visits the uses that need a value otherwise than it is given; those of
   /// parts that repeat for each part.
-  void forEachMove(
-      function_ref<void(const FlowValue &value, const Use &use,
-                        ShardingAttr have, ShardingAttr want)>
-          visit) const;
+  void forEachMove(function_ref<void(const FlowValue &value, const Use &use,
+                                     ShardingAttr have, ShardingAttr want)>
+                       visit) const;
   const Domain *getPossible(const Node &node, const Domain *domain);
   const FlowKind &getFlowKind(const FlowValue &value);
   FlowKind makeFlowKind(const FlowValue &value);
@@ -187,9 +186,11 @@ private:
   int64_t numRanks;
   /// Whether a value has fewer copies than its uses could share.
   bool isSharingCut = false;
+  /// Whether the solution is the cheapest one by the prices that are known.
+  bool isExact = false;
   /// The largest table of a value, its copies and a use.
   size_t maxCopyEntries = 0;
-  /// How many costs a bounded search may still look at.
+  /// How many costs the search may still look at.
   uint64_t budget = 0;
   std::unique_ptr<MinSum> problem;
   SmallVector<func::FuncOp> roots;

@@ -12,6 +12,8 @@ using namespace mlir::tp::propagation;
 constexpr unsigned kMaxCopies = 2;
 /// A cost that has to be looked up takes as long as so many in tables.
 constexpr uint64_t kLookup = 16;
+/// A placement that a plan's search looks at takes as long as so many.
+constexpr uint64_t kState = 100;
 
 CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
                                              ShardingAttr from, ShardingAttr to,
@@ -20,9 +22,11 @@ CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
     return {};
   spend(kLookup);
   RedistributionPlanner &planner = space.getPlanner();
+  uint64_t numStates = planner.getNumStates();
   CommunicationCost cost = price == Price::Planned
                                ? planner.getCost(from, to, value.type)
                                : planner.getBound(from, to, value.type);
+  spend((planner.getNumStates() - numStates) * kState);
   cost = cost * value.weight;
   // Even a slice is something to do.
   cost.work += 1;

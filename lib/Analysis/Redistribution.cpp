@@ -80,6 +80,7 @@ public:
   Planning(MeshOp mesh, ShardingAttr from, ShardingAttr to,
            RankedTensorType type, RedistributionOptions options);
   RedistributionPlan run();
+  uint64_t getNumStates() const { return numStates; }
 
 private:
   /// A tensor, as it is or as it is viewed, and its placements.
@@ -126,6 +127,7 @@ private:
   SmallVector<int64_t> received;
   /// The largest block so far, in elements.
   int64_t peak = 0;
+  uint64_t numStates = 0;
 };
 
 } // namespace
@@ -436,12 +438,12 @@ void Planning::attempt(const Problem &problem, Granularity granularity,
   State start = space->getState(problem.from),
         end = space->getState(problem.to);
   search.below = best ? best->bytes : -1;
-  auto moves = redistribution::search(*space, start, end, search);
+  auto moves = redistribution::search(*space, start, end, search, numStates);
   // Splitting reductions up can save bytes, but not for any number of them.
   if (hasPending() &&
       (!moves || getNumCollectives(joinMoves(*moves)) > getMaxReductions())) {
     search.fewestCollectives = true;
-    moves = redistribution::search(*space, start, end, search);
+    moves = redistribution::search(*space, start, end, search, numStates);
   }
   if (!moves)
     return;
@@ -615,9 +617,11 @@ const RedistributionPlan &
 RedistributionPlanner::getPlan(ShardingAttr from, ShardingAttr to,
                                RankedTensorType type) {
   auto &entry = plans[{from, to, type}];
-  if (!entry)
-    entry = std::make_unique<RedistributionPlan>(
-        Planning(mesh, from, to, type, options).run());
+  if (!entry) {
+    Planning planning(mesh, from, to, type, options);
+    entry = std::make_unique<RedistributionPlan>(planning.run());
+    numStates += planning.getNumStates();
+  }
   return *entry;
 }
 

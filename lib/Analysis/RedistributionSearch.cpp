@@ -71,7 +71,7 @@ public:
         evenOnly(!space.hasOverlaps() && space.isEven(from) &&
                  space.isEven(to)) {}
 
-  std::optional<SmallVector<Move>> run();
+  std::optional<SmallVector<Move>> run(uint64_t &numStates);
 
 private:
   bool isLess(const Cost &a, const Cost &b) const {
@@ -434,7 +434,7 @@ void Search::close(Frontier &side, Frontier &other, int at) {
   }
 }
 
-std::optional<SmallVector<Move>> Search::run() {
+std::optional<SmallVector<Move>> Search::run(uint64_t &numStates) {
   for (Frontier *side : {&ahead, &back}) {
     const State &start = side->forward ? from : to;
     side->nodes.push_back({start, {}, 0, -1, {}});
@@ -469,6 +469,7 @@ std::optional<SmallVector<Move>> Search::run() {
     side->open.pop_back();
     close(*side, *other, at);
     ++count;
+    ++numStates;
     if (side->forward && side->nodes[at].state.pending)
       addReductions(at);
     if (side->forward || !options.exchange)
@@ -491,6 +492,6 @@ std::optional<SmallVector<Move>> Search::run() {
 
 std::optional<SmallVector<Move>>
 redistribution::search(const Space &space, const State &from, const State &to,
-                       const SearchOptions &options) {
-  return Search(space, from, to, options).run();
+                       const SearchOptions &options, uint64_t &numStates) {
+  return Search(space, from, to, options).run(numStates);
 }

@@ -209,10 +209,12 @@ struct SearchOptions {
 };
 
 /// The best moves from `from` to `to`; nullopt where the moves don't suffice,
-/// or the search grew beyond its limit before it found any.
+/// or the search grew beyond its limit before it found any. Adds the states
+/// that it looks at to `numStates`.
 std::optional<SmallVector<Move>> search(const Space &space, const State &from,
                                         const State &to,
-                                        const SearchOptions &options);
+                                        const SearchOptions &options,
+                                        uint64_t &numStates);
 
 } // namespace mlir::tp::redistribution
 

@@ -110,6 +110,10 @@ public:
   CommunicationCost getCost(ShardingAttr from, ShardingAttr to,
                             RankedTensorType type);
 
+  /// How many placements the searches for plans have examined so far: a measure
+  /// of their work that is the same on every machine.
+  uint64_t getNumStates() const { return numStates; }
+
   /// What any plan costs at least, found without making one; the cost itself
   /// once that is known. Infinite where there is no plan.
   CommunicationCost getBound(ShardingAttr from, ShardingAttr to,
@@ -141,6 +145,7 @@ private:
 
   MeshOp mesh;
   RedistributionOptions options;
+  uint64_t numStates = 0;
   DenseMap<Key, std::unique_ptr<RedistributionPlan>> plans;
   /// By source and type, then by target: targets are looked up in rows.
   DenseMap<std::pair<ShardingAttr, Type>,
