@@ -12,6 +12,19 @@ namespace mlir::tp {
 
 using namespace mlir;
 
+/// Whether `op` only repeats an operand, as the initial value of a product that
+/// a bias is added to does.
+static bool isBroadcast(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic || generic.getNumDpsInits() != 1 ||
+      generic.getNumLoops() != generic.getNumParallelLoops())
+    return false;
+  auto yielded = dyn_cast<BlockArgument>(
+      generic.getBody()->getTerminator()->getOperand(0));
+  return yielded && yielded.getOwner() == generic.getBody() &&
+         yielded.getArgNumber() < generic.getNumDpsInputs();
+}
+
 namespace {
 
 class SplitSharedInits
@@ -29,9 +42,10 @@ class SplitSharedInits
   void split(OpBuilder &builder, DestinationStyleOpInterface op) {
     for (OpOperand &init : op.getDpsInitsMutable()) {
       Operation *producer = init.get().getDefiningOp();
-      if (!isa_and_present<tensor::EmptyOp, linalg::FillOp,
-                           tensor::InsertSliceOp>(producer) ||
-          producer->hasOneUse())
+      if (!producer || producer->hasOneUse() ||
+          !(isa<tensor::EmptyOp, linalg::FillOp, tensor::InsertSliceOp>(
+                producer) ||
+            isBroadcast(producer)))
         continue;
       builder.setInsertionPoint(op);
       Operation *clone = builder.clone(*producer);

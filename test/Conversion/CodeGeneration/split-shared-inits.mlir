@@ -32,3 +32,24 @@ func.func @concatenations(%x: tensor<1x4xf32>, %y: tensor<1x4xf32>) -> (tensor<2
   %1 = tensor.insert_slice %x into %both[1, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<2x4xf32>
   return %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// Products that begin with one bias.
+
+// CHECK-LABEL: @biases
+// CHECK-SAME: %[[X:.+]]: tensor<4x4xf32>, %[[BIAS:.+]]: tensor<4xf32>
+func.func @biases(%x: tensor<4x4xf32>, %bias: tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %e = tensor.empty() : tensor<4x4xf32>
+  // CHECK: %[[A:.+]] = linalg.generic {{.*}} ins(%[[BIAS]] :
+  %init = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      ins(%bias : tensor<4xf32>) outs(%e : tensor<4x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<4x4xf32>
+  // CHECK: linalg.matmul {{.*}} outs(%[[A]] :
+  %0 = linalg.matmul ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: %[[E:.+]] = tensor.empty
+  // CHECK: %[[B:.+]] = linalg.generic {{.*}} ins(%[[BIAS]] : {{.*}} outs(%[[E]] :
+  // CHECK: linalg.matmul {{.*}} outs(%[[B]] :
+  %1 = linalg.matmul ins(%0, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
