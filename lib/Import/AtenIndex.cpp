@@ -1,5 +1,4 @@
-//===- AtenIndex.cpp - gather, index_select, indexing by tensors
-//------------===//
+//===- AtenIndex.cpp - gather, index_select, indexing by tensors ----------===//
 
 #include "AtenCall.h"
 
@@ -103,6 +102,15 @@ static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
   return v;
 }
 
+/// `index`, looked up among the numbers below `size`, which reports one that
+/// isn't there: in a tuple it would be the position of another element.
+static Value checked(NNBuilder &b, Value index, int64_t size) {
+  SmallVector<int64_t> shape(b.shape(index));
+  Value flat = b.reshape(index, {b.type(index).getNumElements()});
+  Value numbers = b.iota({size}, b.element(index), 0, 0, 1);
+  return b.reshape(indexSelect(b, numbers, 0, flat), shape);
+}
+
 /// Any indices: the indexed dimensions are merged into one, and each index
 /// tuple into a position in it.
 static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
@@ -121,9 +129,19 @@ static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
     const auto &known = indexing.constants[i];
     if (!known ||
         llvm::any_of(known->values, [](int64_t v) { return v < 0; })) {
-      Value negative = b.compare(nn::ComparePredicate::LT, index, constant(0));
-      index = b.where(negative, b.add(index, constant(size)), index);
+      auto isNegative = [&](Value value) {
+        return b.compare(nn::ComparePredicate::LT, value, constant(0));
+      };
+      Value wrapped =
+          b.where(isNegative(index), b.add(index, constant(size)), index);
+      // One that is out of range is reported as it is.
+      index = b.where(isNegative(wrapped), index, wrapped);
     }
+    bool isChecked = known && llvm::all_of(known->values, [&](int64_t v) {
+                       return -size <= v && v < size;
+                     });
+    if (!isChecked && indexing.indices.size() > 1)
+      index = checked(b, index, size);
     position = position ? b.add(b.mul(position, constant(size)), index) : index;
     merged *= size;
   }

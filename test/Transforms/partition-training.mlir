@@ -8,7 +8,8 @@ tp.mesh @mesh(tp = 2)
 // CHECK: %[[FIRST:.*]] = tp.shard_offset of 100 over @mesh {tp} {tp.fqn = "emb"} : tensor<i64>
 // CHECK: %[[REL:.*]] = nn.sub %[[IDS]], %[[FIRST]]
 // CHECK: %[[MINE:.*]] = nn.logical_and
-// CHECK: %[[SAFE:.*]] = nn.where %{{.*}}, %{{.*}}, %[[REL]]
+// CHECK: %[[OTHER:.*]] = nn.where %{{.*}}, %{{.*}}, %[[IDS]]
+// CHECK: %[[SAFE:.*]] = nn.where %[[MINE]], %[[REL]], %[[OTHER]]
 // CHECK: %[[COLUMN:.*]] = nn.reshape %[[MINE]] {{.*}}: tensor<2x8xi1> -> tensor<2x8x1xi1>
 // CHECK: %[[OWN:.*]] = nn.where %[[COLUMN]], %[[ROWS]]
 // CHECK: nn.scatter_add_rows %[[SAFE]], %[[OWN]] {{.*}}: (tensor<2x8xi64>, tensor<2x8x4xf32>) -> tensor<50x4xf32>
@@ -36,7 +37,8 @@ func.func @scatter_add_batch(%ids: tensor<2x8xi64> {tp.sharding = #tp.sharding<@
 // CHECK-SAME: %[[X:.*]]: tensor<4x5xf32> {{.*}}, %[[I:.*]]: tensor<4x1xi64>
 // CHECK: tp.shard_offset of 10 over @mesh {tp}
 // CHECK: %[[MINE:.*]] = nn.logical_and
-// CHECK: %[[SAFE:.*]] = nn.where
+// CHECK: %[[OTHER:.*]] = nn.where %{{.*}}, %{{.*}}, %[[I]]
+// CHECK: %[[SAFE:.*]] = nn.where %[[MINE]], %{{.*}}, %[[OTHER]]
 // CHECK: %[[FOUND:.*]] = nn.gather %[[X]], %[[SAFE]] dim 1
 // CHECK: %[[MASKED:.*]] = nn.where %[[MINE]], %[[FOUND]]
 // CHECK: tp.all_reduce sum %[[MASKED]]

@@ -40,12 +40,11 @@ func.func @embedding(%ids: tensor<2x8xi64> {tp.sharding = #tp.sharding<@mesh, [{
   // CHECK: %[[FIRST:.*]] = tp.shard_offset of 100 over @mesh {tp} {tp.fqn = "emb"} : tensor<i64>
   // CHECK: %[[REL:.*]] = nn.sub %{{.*}}, %[[FIRST]]
   // CHECK: %[[MINE:.*]] = nn.logical_and
-  // An index that no rank holds stays out of range.
+  // An index that no rank holds stays what it is.
   // CHECK: %[[VALID:.*]] = nn.logical_and
-  // CHECK: %[[OTHERS:.*]] = nn.logical_not %[[MINE]]
-  // CHECK: %[[ELSEWHERE:.*]] = nn.logical_and %[[VALID]], %[[OTHERS]]
-  // CHECK: %[[SAFE:.*]] = nn.where %[[ELSEWHERE]], %{{.*}}, %[[REL]]
-  // CHECK: %[[ROWS:.*]] = nn.embedding %[[SAFE]], %{{.*}} : (tensor<2x8xi64>, tensor<50x4xf32>) -> tensor<2x8x4xf32>
+  // CHECK: %[[OTHER:.*]] = nn.where %[[VALID]], %{{.*}}, %arg0
+  // CHECK: %[[SAFE:.*]] = nn.where %[[MINE]], %[[REL]], %[[OTHER]]
+  // CHECK: %[[ROWS:.*]] = nn.embedding %[[SAFE]], %{{.*}} {tp.fqn = "emb", tp.index_bound = 100 : i64} : (tensor<2x8xi64>, tensor<50x4xf32>) -> tensor<2x8x4xf32>
   // CHECK: %[[MASKED:.*]] = nn.where %{{.*}}, %[[ROWS]]
   // CHECK: tp.all_reduce sum %[[MASKED]]
   %0 = nn.embedding %ids, %w {tp.fqn = "emb", tp.sharding = #tp.sharding<@mesh, [{}, {}, {}], partial = {tp: sum}>} : (tensor<2x8xi64>, tensor<100x4xf32>) -> tensor<2x8x4xf32>

@@ -11,10 +11,10 @@
 #include "Patterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Interfaces/DestinationStyleOpInterface.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
@@ -52,8 +52,7 @@ static std::string nameInput(Value indices) {
   if (!findArguments(indices, found) || found.size() != 1)
     return "";
   auto argument = cast<BlockArgument>(found.front());
-  auto function =
-      cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  auto function = cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
   auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                     tp::kNameAttr);
   return name ? (" of input '" + name.getValue() + "'").str() : "";
@@ -62,6 +61,9 @@ static std::string nameInput(Value indices) {
 void mlir::tp::nnlinalg::buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op,
                                          Value indices, int64_t bound,
                                          std::optional<int64_t> ignored) {
+  // Of a table of which this is a part.
+  if (auto whole = op->getAttrOfType<IntegerAttr>(tp::kIndexBoundAttr))
+    bound = std::max(bound, whole.getInt());
   std::string what;
   auto fqn = op->getAttrOfType<StringAttr>("tp.fqn");
   if (fqn && !fqn.empty())

@@ -20,7 +20,7 @@ struct LocalIndex {
   /// Which indices name a row of this rank.
   Value isMine;
   /// Relative to this rank's first row; 0 where another rank has the row, and
-  /// out of range where no rank has, so that the lookup reports it.
+  /// the index itself where no rank has, so that the lookup reports it.
   Value index;
 };
 } // namespace
@@ -52,12 +52,10 @@ static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
     return CompareOp::create(b, mask, predicate, value,
                              integer(b, element, bound));
   };
-  auto both = [&](Value x, Value y) -> Value {
-    return LogicalAndOp::create(b, mask, x, y);
-  };
-  auto inRange = [&](Value value, int64_t end) {
-    return both(compare(ComparePredicate::GE, value, 0),
-                compare(ComparePredicate::LT, value, end));
+  auto inRange = [&](Value value, int64_t end) -> Value {
+    return LogicalAndOp::create(b, mask,
+                                compare(ComparePredicate::GE, value, 0),
+                                compare(ComparePredicate::LT, value, end));
   };
   Value first = tp::ShardOffsetOp::create(
       b, RankedTensorType::get({}, b.getI64Type()), b.getI64IntegerAttr(size),
@@ -67,11 +65,17 @@ static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
     first = CastOp::create(b, RankedTensorType::get({}, element), first);
   Value relative = SubOp::create(b, type, indices, first);
   Value mine = inRange(relative, numRows);
-  Value elsewhere =
-      both(inRange(indices, size), LogicalNotOp::create(b, mask, mine));
-  Value index =
-      WhereOp::create(b, type, elsewhere, integer(b, element, 0), relative);
-  return {mine, index};
+  Value other = WhereOp::create(b, type, inRange(indices, size),
+                                integer(b, element, 0), indices);
+  return {mine, WhereOp::create(b, type, mine, relative, other)};
+}
+
+/// The lookup of a rank checks indices against all `size` rows.
+template <typename OpT>
+static OpT withBound(OpT lookup, int64_t size) {
+  lookup->setAttr(tp::kIndexBoundAttr,
+                  OpBuilder(lookup.getContext()).getI64IntegerAttr(size));
+  return lookup;
 }
 
 /// `mask` with a dimension of size 1 at the end, to choose rows.
@@ -100,9 +104,11 @@ FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
   int64_t rows = ::getType(weight).getDimSize(0);
   if (rows == 0) // no row, no contribution
     return SmallVector<Value>{zeros(b, types[0])};
-  auto [mine, index] = buildLocalIndex(
-      b, indices, getWeight().getType().getDimSize(0), rows, axes, split.mesh);
-  Value found = EmbeddingOp::create(b, types[0], index, weight, IntegerAttr());
+  int64_t size = getWeight().getType().getDimSize(0);
+  auto [mine, index] =
+      buildLocalIndex(b, indices, size, rows, axes, split.mesh);
+  Value found = withBound(
+      EmbeddingOp::create(b, types[0], index, weight, IntegerAttr()), size);
   return SmallVector<Value>{keep(b, asColumn(b, mine), found)};
 }
 
@@ -118,10 +124,11 @@ FailureOr<SmallVector<Value>> GatherOp::partition(OpBuilder &builder,
   int64_t rows = ::getType(operands[0]).getDimSize(getDim());
   if (rows == 0)
     return SmallVector<Value>{zeros(b, types[0])};
+  int64_t size = getInput().getType().getDimSize(getDim());
   auto [mine, index] =
-      buildLocalIndex(b, operands[1], getInput().getType().getDimSize(getDim()),
-                      rows, axes, split.mesh);
-  Value found = GatherOp::create(b, types[0], operands[0], index, getDimAttr());
+      buildLocalIndex(b, operands[1], size, rows, axes, split.mesh);
+  Value found = withBound(
+      GatherOp::create(b, types[0], operands[0], index, getDimAttr()), size);
   return SmallVector<Value>{keep(b, mine, found)};
 }
 
@@ -136,8 +143,10 @@ ScatterAddRowsOp::partition(OpBuilder &builder, ValueRange operands,
   int64_t rows = cast<RankedTensorType>(types[0]).getDimSize(0);
   if (rows == 0)
     return SmallVector<Value>{zeros(b, types[0])};
-  auto [mine, index] = buildLocalIndex(b, operands[0], getType().getDimSize(0),
-                                       rows, axes, split.mesh);
+  int64_t size = getType().getDimSize(0);
+  auto [mine, index] =
+      buildLocalIndex(b, operands[0], size, rows, axes, split.mesh);
   Value own = keep(b, asColumn(b, mine), operands[1]);
-  return SmallVector<Value>{ScatterAddRowsOp::create(b, types[0], index, own)};
+  return SmallVector<Value>{
+      withBound(ScatterAddRowsOp::create(b, types[0], index, own), size)};
 }

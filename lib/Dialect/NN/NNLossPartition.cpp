@@ -125,8 +125,8 @@ private:
   }
 
   /// Which targets are among this rank's classes, and an index into these for
-  /// each: 0 for those that others have and those that are ignored, out of
-  /// range for those that nobody has, so that the lookup reports them.
+  /// each: 0 for those that others have and those that are ignored, the target
+  /// itself for those that nobody has, so that the lookup reports them.
   std::pair<Value, Value> buildLookup() {
     Type type = getElement(index);
     auto mask = getType(index).clone(b.getI1Type());
@@ -148,19 +148,17 @@ private:
       mine = all(counted, mine);
       wrong = all(counted, wrong);
     }
-    // A wrong index stays wrong, whatever this rank's first class is.
-    Value looked = LogicalOrOp::create(b, mask, mine, wrong);
-    Value outside = WhereOp::create(b, getType(index), wrong,
-                                    integer(type, numLocal), relative);
-    Value safe =
-        WhereOp::create(b, getType(index), looked, outside, integer(type, 0));
-    return {mine, safe};
+    Value other =
+        WhereOp::create(b, getType(index), wrong, index, integer(type, 0));
+    return {mine, WhereOp::create(b, getType(index), mine, relative, other)};
   }
 
   Value pick(Value logits, Value index) {
     if (numLocal == 0)
       return broadcast(splat(0));
-    return GatherOp::create(b, perTarget, logits, index, classDim);
+    auto picked = GatherOp::create(b, perTarget, logits, index, classDim);
+    picked->setAttr(tp::kIndexBoundAttr, b.getI64IntegerAttr(numClasses));
+    return picked;
   }
   Value pickWeight(Value weight, Value index) {
     if (numLocal == 0)

@@ -139,10 +139,17 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                        "expected";
     return success();
   }
+  if (name == kIndexBoundAttr) {
+    auto number = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!number || !number.getType().isInteger(64) || number.getInt() < 0)
+      return emit() << "the number of rows of the whole table, an i64, is "
+                       "expected";
+    return success();
+  }
   return emit() << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
                    "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', "
                    "'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', "
-                   "'tp.fsdp_group', 'tp.pass' and 'tp.buffer'";
+                   "'tp.fsdp_group', 'tp.pass', 'tp.buffer' and 'tp.index_bound'";
 }
 
 static LogicalResult verifyInterfaceAttr(Operation *op, Type type,

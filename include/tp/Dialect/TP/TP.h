@@ -3,7 +3,6 @@
 #ifndef TP_DIALECT_TP_TP_H
 #define TP_DIALECT_TP_TP_H
 
-#include "tp/Dialect/TP/TPEnums.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -13,6 +12,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/TPEnums.h"
 
 #include "tp/Dialect/TP/TPDialect.h.inc"
 
@@ -24,8 +24,7 @@
 
 namespace mlir::tp {
 /// Orders collectives among themselves; see TP_CommResource.
-struct CommResource
-    : public SideEffects::Resource::Base<CommResource> {
+struct CommResource : public SideEffects::Resource::Base<CommResource> {
   StringRef getName() final { return "tp.comm"; }
 };
 } // namespace mlir::tp
@@ -48,12 +47,15 @@ namespace mlir::tp {
 constexpr StringLiteral kShardingAttr = "tp.sharding";
 constexpr StringLiteral kShardingsAttr = "tp.shardings";
 constexpr StringLiteral kFqnAttr = "tp.fqn";
+/// Of a lookup in this rank's rows: how many rows the whole table has. Indices
+/// that are out of this range are reported against it.
+constexpr StringLiteral kIndexBoundAttr = "tp.index_bound";
 constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
 constexpr StringLiteral kNameAttr = "tp.name";
 /// On a result: the loss of a training step. On an argument: its target.
 constexpr StringLiteral kLossAttr = "tp.loss";
-/// On tp.redistribute: the backward pass redistributes again, instead of keeping
-/// what forward has.
+/// On tp.redistribute: the backward pass redistributes again, instead of
+/// keeping what forward has.
 constexpr StringLiteral kReshardAttr = "tp.reshard";
 /// On arguments and results: the propagation chooses the placement.
 constexpr StringLiteral kOpenAttr = "tp.open";
