@@ -10,6 +10,7 @@
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "tp/Plan/FieldReader.h"
 #include "tp/Plan/YamlReader.h"
+#include "tp/Support/InputFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 
@@ -282,15 +283,15 @@ FailureOr<Machine> tp::parseMachine(StringRef text, StringRef path,
 FailureOr<Machine> tp::readMachine(StringRef nameOrPath, MLIRContext *context) {
   if (const Machine *preset = findMachine(nameOrPath))
     return *preset;
-  auto file = llvm::MemoryBuffer::getFile(nameOrPath, /*IsText=*/true);
+  auto file = readInput(nameOrPath);
   if (file)
     return parseMachine((*file)->getBuffer(), nameOrPath, context);
   std::vector<StringRef> names = getMachineNames();
   std::string hint = plan::suggestNearest(nameOrPath, names);
   return emitError(UnknownLoc::get(context))
          << "no machine is called '" << nameOrPath
-         << "', and no file can be read there (" << file.getError().message()
-         << ")"
+         << "', and no file can be read there ("
+         << llvm::toString(file.takeError()) << ")"
          << (hint.empty() ? "; machines are " + llvm::join(names, ", ") : hint);
 }
 

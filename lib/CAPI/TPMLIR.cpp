@@ -13,6 +13,7 @@
 #include "tp/Conversion/Artifact.h"
 #include "tp/Conversion/Pipeline.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
@@ -170,13 +171,13 @@ TpModule *tpModuleParse(TpContext *context, const char *source, size_t size,
 
 TpModule *tpModuleParseFile(TpContext *context, const char *path) {
   context->errors.clear();
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(path, &message);
+  auto file = tp::readInput(path);
   if (!file) {
-    context->fail(message);
+    context->fail("cannot open input file '" + std::string(path) +
+                  "': " + llvm::toString(file.takeError()));
     return nullptr;
   }
-  return parse(context, std::move(file));
+  return parse(context, std::move(*file));
 }
 
 void tpModuleDestroy(TpModule *module) { delete module; }

@@ -1,6 +1,7 @@
 //===- ForwardSignature.cpp - the arguments of traced modules -------------===//
 
 #include "tp/Import/ForwardSignature.h"
+#include "tp/Support/InputFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -79,9 +80,9 @@ mlir::tp::readForwardSignatures(llvm::StringRef path) {
     return llvm::createStringError("cannot read the signatures '" + path +
                                    "': " + why);
   };
-  auto file = llvm::MemoryBuffer::getFile(path);
+  auto file = readInput(path);
   if (!file)
-    return error(file.getError().message());
+    return error(llvm::toString(file.takeError()));
   if (isTooDeep((*file)->getBuffer()))
     return error("malformed JSON: nested more deeply than " +
                  llvm::Twine(maxDepth) + " levels");

@@ -5,6 +5,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Plan/FieldReader.h"
 #include "tp/Plan/YamlReader.h"
+#include "tp/Support/InputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <optional>
@@ -488,9 +489,8 @@ LogicalResult plan::parsePlan(StringRef text, StringRef path,
 
 LogicalResult plan::readPlan(StringRef path, MLIRContext *context,
                              PlanFile &plan) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (std::error_code error = buffer.getError())
-    return emitError(FileLineColLoc::get(context, path, 1, 1))
-           << "can't read the plan: " << error.message();
+  auto buffer = readInput(path);
+  if (!buffer)
+    return emitInputError(context, path, "plan", buffer.takeError());
   return parsePlan((*buffer)->getBuffer(), path, context, plan);
 }

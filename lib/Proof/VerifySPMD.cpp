@@ -16,6 +16,7 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
+#include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Training/Passes.h"
 #include "tp/Transforms/Passes.h"
@@ -90,8 +91,15 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       return signalPassFailure();
     }
     llvm::SourceMgr sources;
-    OwningOpRef<ModuleOp> model =
-        parseSourceFile<ModuleOp>(reference, sources, &getContext());
+    OwningOpRef<ModuleOp> model;
+    auto file = readInput(reference);
+    if (!file) {
+      module.emitError() << "can't read the reference '" << reference
+                         << "': " << llvm::toString(file.takeError());
+      return signalPassFailure();
+    }
+    sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+    model = parseSourceFile<ModuleOp>(sources, &getContext());
     if (!model) {
       module.emitError() << "can't read the reference '" << reference << "'";
       return signalPassFailure();

@@ -1,11 +1,11 @@
 //===- OutputFile.cpp - Files that are written whole or not at all --------===//
 
 #include "tp/Support/OutputFile.h"
+#include "OpenFile.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Errno.h"
 #include "llvm/Support/Path.h"
 #include <cerrno>
-#include <climits>
 #include <fcntl.h>
 #include <mutex>
 #include <set>
@@ -22,6 +22,7 @@ struct Written {
   bool isKept = false;
   llvm::StringSet<> paths;
   std::set<fs::UniqueID> files; ///< what was there before, of several names
+  std::set<fs::UniqueID> open;  ///< what is written through a descriptor
 };
 } // namespace
 
@@ -40,6 +41,7 @@ DistinctOutputs::~DistinctOutputs() {
   getWritten().isKept = false;
   getWritten().paths.clear();
   getWritten().files.clear();
+  getWritten().open.clear();
 }
 
 /// `target`, with one name for each folder.
@@ -52,6 +54,11 @@ static std::string makeCanonical(StringRef target) {
   return whole.str().str();
 }
 
+static llvm::Error refuse(StringRef path) {
+  return llvm::createStringError(
+      "'" + path + "' is given for two outputs; give each a file of its own");
+}
+
 static llvm::Error noteWritten(StringRef path, StringRef target,
                                std::optional<fs::UniqueID> before) {
   Written &written = getWritten();
@@ -60,11 +67,22 @@ static llvm::Error noteWritten(StringRef path, StringRef target,
     return llvm::Error::success();
   bool isNew = written.paths.insert(makeCanonical(target)).second;
   if (before)
-    isNew &= written.files.insert(*before).second;
-  if (isNew)
+    isNew &=
+        written.files.insert(*before).second && !written.open.count(*before);
+  return isNew ? llvm::Error::success() : refuse(path);
+}
+
+/// Several outputs through one descriptor follow each other.
+static llvm::Error noteOpen(StringRef path, int descriptor) {
+  Written &written = getWritten();
+  std::lock_guard lock(written.mutex);
+  fs::file_status status;
+  if (!written.isKept || fs::status(descriptor, status) ||
+      !fs::is_regular_file(status))
     return llvm::Error::success();
-  return llvm::createStringError(
-      "'" + path + "' is the name of two outputs; give each its own");
+  written.open.insert(status.getUniqueID());
+  return written.files.count(status.getUniqueID()) ? refuse(path)
+                                                   : llvm::Error::success();
 }
 
 static llvm::Error getSystemError() {
@@ -94,39 +112,11 @@ static llvm::Error syncFolder(StringRef path) {
   return error;
 }
 
-/// The open file of this process that `path` is a name of, as /dev/fd/1 is.
-static std::optional<int> findDescriptor(StringRef path) {
-  llvm::SmallString<256> folder;
-  if (fs::real_path(llvm::sys::path::parent_path(path), folder))
-    return std::nullopt;
-  std::string own = "/proc/" + std::to_string(::getpid()) + "/";
-  int descriptor = 0;
-  if (!folder.starts_with(own) || !folder.ends_with("/fd") ||
-      llvm::sys::path::filename(path).getAsInteger(10, descriptor))
-    return std::nullopt;
-  return descriptor;
-}
-
-/// What a path leads to, as open(O_CREAT) follows it: the last one may not
-/// exist, or be the name of an open file.
-static std::string resolveLinks(StringRef path) {
-  llvm::SmallString<256> target = path;
-  for (int depth = 0; depth < 40 && fs::is_symlink_file(target); ++depth) {
-    if (findDescriptor(target))
-      break;
-    char next[PATH_MAX];
-    ssize_t length = ::readlink(target.c_str(), next, sizeof(next));
-    if (length < 0)
-      break;
-    StringRef name(next, length);
-    if (llvm::sys::path::is_relative(name)) {
-      llvm::sys::path::remove_filename(target);
-      llvm::sys::path::append(target, name);
-    } else {
-      target = name;
-    }
-  }
-  return target.str().str();
+/// `path`, with a name that leaves room for what is appended to it.
+static std::string shorten(StringRef path) {
+  constexpr size_t kMaxName = 255 - sizeof(".tmp-abcdef");
+  StringRef name = path.substr(path.rfind('/') + 1); // npos + 1 is 0
+  return path.drop_back(name.size() - std::min(name.size(), kMaxName)).str();
 }
 
 llvm::Error OutputFile::fail(llvm::Error error) const {
@@ -145,20 +135,35 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
     int copy = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
       return file.fail(getSystemError());
+    if ((::fcntl(copy, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+      ::close(copy);
+      errno = EBADF;
+      return file.fail(getSystemError());
+    }
+    if (llvm::Error error = noteOpen(path, copy)) {
+      ::close(copy);
+      return std::move(error);
+    }
     file.stream =
         std::make_unique<llvm::raw_fd_ostream>(copy, /*shouldClose=*/true);
     return file;
   }
   if (fs::is_directory(file.target))
     return file.fail(llvm::createStringError("it is a directory"));
+  if (fs::is_symlink_file(file.target)) // links that lead to each other
+    return file.fail(llvm::errorCodeToError(
+        std::make_error_code(std::errc::too_many_symbolic_link_levels)));
   fs::file_status status;
   bool exists = !fs::status(file.target, status) && fs::exists(status);
   if (exists && !fs::is_regular_file(status)) {
     std::error_code code;
     file.stream = std::make_unique<llvm::raw_fd_ostream>(
         file.target, code, fs::CD_OpenExisting, fs::FA_Write, fs::OF_None);
-    if (code)
+    if (code) {
+      file.stream->clear_error();
+      file.stream.reset(); // it has no descriptor that could be closed
       return file.fail(llvm::errorCodeToError(code));
+    }
     return file;
   }
   std::optional<fs::UniqueID> before;
@@ -166,13 +171,16 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
     before = status.getUniqueID();
   if (llvm::Error error = noteWritten(path, file.target, before))
     return std::move(error);
-  auto aside = fs::TempFile::create(file.target + ".tmp-%%%%%%");
+  // A private file stays private meanwhile.
+  auto aside = fs::TempFile::create(shorten(file.target) + ".tmp-%%%%%%",
+                                    exists ? fs::owner_read | fs::owner_write
+                                           : fs::all_read | fs::all_write);
   if (!aside)
     return file.fail(aside.takeError());
   file.aside.emplace(std::move(*aside));
   if (exists)
-    if (std::error_code code =
-            fs::setPermissions(file.aside->FD, status.permissions()))
+    if (std::error_code code = fs::setPermissions(
+            file.aside->FD, status.permissions() & fs::all_all))
       return file.fail(llvm::errorCodeToError(code));
   file.stream = std::make_unique<llvm::raw_fd_ostream>(file.aside->FD,
                                                        /*shouldClose=*/false);

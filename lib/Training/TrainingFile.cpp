@@ -3,6 +3,7 @@
 #include "tp/Training/TrainingFile.h"
 #include "tp/Plan/FieldReader.h"
 #include "tp/Plan/YamlReader.h"
+#include "tp/Support/InputFile.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
@@ -47,7 +48,8 @@ public:
       config.clipNorm = readNumber(*clip, "clip_grad_norm", 0, std::nullopt,
                                    /*openBelow=*/true);
     if (const PlanValue *accumulate = fields["accumulate"]) {
-      config.accumulate = readInteger(*accumulate, "accumulate", 1);
+      config.accumulate =
+          readInteger(*accumulate, "accumulate", 1, kMaxAccumulate);
       config.accumulateLoc = accumulate->loc;
     }
     if (const PlanValue *compute = fields["compute"])
@@ -63,6 +65,8 @@ public:
 private:
   /// A word of the generator's key.
   static constexpr int64_t kMaxSeed = 0xFFFFFFFF;
+  /// Each batch has its copy of the model's ops.
+  static constexpr int64_t kMaxAccumulate = 1024;
 
   /// The map that `value` is, or that its scalar names: `AdamW` is
   /// {name: AdamW}. The name goes to `name`.
@@ -328,10 +332,9 @@ private:
 
 FailureOr<TrainingConfig> tp::readTrainingFile(StringRef path,
                                                MLIRContext *context) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  auto file = readInput(path);
   if (!file) {
-    emitError(FileLineColLoc::get(context, path, 0, 0))
-        << "can't read the training file: " << file.getError().message();
+    emitInputError(context, path, "training file", file.takeError());
     return failure();
   }
   std::optional<PlanValue> root =

@@ -34,7 +34,7 @@ func.func @main(%x: tensor<8x10xf32>) -> tensor<8x10xf32> {
 CHECK: error: tp-apply-plan needs the option plan=FILE
 
 //--- missing.check
-CHECK: missing.yaml:1:1: error: can't read the plan: No such file or directory
+CHECK: missing.yaml:1:1: error: can't read the plan '{{.*}}missing.yaml': No such file or directory
 
 //--- twice.check
 CHECK: error: the model has been given a plan before

@@ -11,6 +11,7 @@
 #include "tp/Conversion/Artifact.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Conversion/Pipeline.h"
+#include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
@@ -97,16 +98,16 @@ int main(int argc, char **argv) {
   }
 
   DistinctOutputs distinct;
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
+  auto file = readInput(input);
   if (!file)
-    return fail(message);
+    return fail("cannot open input file '" + input +
+                "': " + llvm::toString(file.takeError()));
   DialectRegistry registry;
   registerCodeGeneration(registry);
   MLIRContext context(registry);
   context.printOpOnDiagnostic(false); // may be all of the program
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)

@@ -11,6 +11,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Plan/Pattern.h"
+#include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -33,8 +34,7 @@ static llvm::SmallVector<char *> passAcceptTested(int argc, char **argv,
     return words;
   for (char *&word : words) {
     auto [name, value] = llvm::StringRef(word).split('=');
-    if (name.ltrim('-') != "tp-verify-spmd" ||
-        value.contains("accept-tested"))
+    if (name.ltrim('-') != "tp-verify-spmd" || value.contains("accept-tested"))
       continue;
     word = const_cast<char *>(
         saver.save(name + "=" + value + " accept-tested").data());
@@ -131,17 +131,16 @@ static int fail(llvm::StringRef message) {
 static int run(llvm::StringRef input, llvm::StringRef output,
                mlir::DialectRegistry &registry,
                const mlir::MlirOptMainConfig &config) {
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file =
-      mlir::openInputFile(input, &message);
+  auto file = mlir::tp::readInput(input);
   if (!file)
-    return fail(message);
+    return fail("cannot open input file '" + input.str() +
+                "': " + llvm::toString(file.takeError()));
   mlir::tp::DistinctOutputs distinct;
   bool isValid = true;
   llvm::Error error =
       mlir::tp::writeFile(output, [&](llvm::raw_ostream &os) -> llvm::Error {
         isValid = mlir::succeeded(
-            mlir::MlirOptMain(os, std::move(file), registry, config));
+            mlir::MlirOptMain(os, std::move(*file), registry, config));
         return isValid ? llvm::Error::success()
                        : llvm::createStringError("has been reported");
       });

@@ -22,9 +22,7 @@ struct OutputFileTest : testing::Test {
   }
   ~OutputFileTest() override { fs::remove_directories(folder); }
 
-  std::string at(llvm::StringRef name) {
-    return (folder + "/" + name).str();
-  }
+  std::string at(llvm::StringRef name) { return (folder + "/" + name).str(); }
   static std::string read(const std::string &path) {
     auto buffer = llvm::MemoryBuffer::getFile(path);
     return buffer ? (*buffer)->getBuffer().str() : "(none)";
@@ -131,7 +129,7 @@ TEST_F(OutputFileTest, KnowsOutputsOfOneName) {
   EXPECT_EQ(write(at("f"), "one"), "");
   EXPECT_EQ(write(at("link"), "two"),
             "'" + at("link") +
-                "' is the name of two outputs; give each its own");
+                "' is given for two outputs; give each a file of its own");
   EXPECT_EQ(read(at("f")), "one");
   // What keeps nothing may be written often.
   EXPECT_EQ(write("/dev/null", "one"), "");
