@@ -404,7 +404,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<MeshOp> mesh = getMesh(module);
-    if (failed(mesh))
+    if (failed(mesh) || failed(checkSizes(module)))
       return signalPassFailure();
     if (!*mesh) {
       module.emitError("no tp.mesh to propagate placements over; declare one, "

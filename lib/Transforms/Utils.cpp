@@ -8,6 +8,39 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+static bool isTooLarge(Type type) {
+  constexpr int64_t kMaxElements = int64_t(1) << 40;
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (!shaped || !shaped.hasStaticShape() ||
+      llvm::is_contained(shaped.getShape(), 0))
+    return false;
+  int64_t elements = 1;
+  for (int64_t size : shaped.getShape()) {
+    if (size > kMaxElements / elements)
+      return true;
+    elements *= size;
+  }
+  return false;
+}
+
+LogicalResult tp::checkSizes(ModuleOp module) {
+  auto check = [](Location loc, TypeRange types) {
+    auto it = llvm::find_if(types, isTooLarge);
+    if (it == types.end())
+      return WalkResult::advance();
+    emitError(loc) << "a tensor has more than 2^40 elements: " << *it;
+    return WalkResult::interrupt();
+  };
+  WalkResult result = module.walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (check(op->getLoc(), block.getArgumentTypes()).wasInterrupted())
+          return WalkResult::interrupt();
+    return check(op->getLoc(), op->getResultTypes());
+  });
+  return failure(result.wasInterrupted());
+}
+
 FailureOr<MeshOp> tp::getMesh(ModuleOp module) {
   MeshOp mesh;
   for (MeshOp other : module.getOps<MeshOp>()) {

@@ -32,6 +32,11 @@ constexpr StringLiteral kRangeOfAttr = "tprt.range_of";
 /// where there are none, `@main`, which all run.
 SmallVector<func::FuncOp> getEntryPrograms(ModuleOp module);
 
+/// The ranks that each of `programs` runs on. Fails with an error unless each
+/// of `numRanks` ranks runs one of them.
+FailureOr<SmallVector<SmallVector<int64_t>>>
+findRanks(ArrayRef<func::FuncOp> programs, int64_t numRanks);
+
 /// What an argument of a program is. They come in this order; there may be any
 /// number of inputs, parameters and outputs, and one of each of the others.
 enum class Role { Context, Rank, Input, Parameter, Output, Arena };

@@ -103,7 +103,7 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
                      "reductions up to 25 MiB, as DistributedDataParallel "
                      "does"),
       llvm::cl::init(-1)};
-  PassOptions::Option<int64_t> memoryLimit{
+  PassOptions::Option<uint64_t> memoryLimit{
       *this, "memory-limit",
       llvm::cl::desc(
           "Repeat all_gathers instead of keeping their results where more "

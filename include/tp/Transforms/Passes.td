@@ -439,7 +439,7 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
            "Whether gathers are joined as well; if not, each stays where it is">,
     Option<"fsdpGroups", "fsdp-groups", "bool", /*default=*/"true",
            "Whether what FSDP gathers and reduces for one module's parameters is joined">,
-    Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
+    Option<"memoryLimit", "memory-limit", "uint64_t", /*default=*/"0",
            "Repeat all_gathers instead of keeping their results where more than this many bytes are live; 0: never">,
   ];
   let statistics = [

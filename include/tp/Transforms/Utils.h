@@ -23,6 +23,10 @@ void removeStopGradients(Operation *root);
 /// parameters that FSDP splits (`tp.fsdp_group`).
 void shareParameters(Block &block, bool onlyFsdp);
 
+/// Fails with an error where a tensor of `module` has more than 2^40 elements:
+/// sizes, and products of them, are computed with 64 bits.
+LogicalResult checkSizes(ModuleOp module);
+
 /// The one mesh of `module`; fails with an error where there are several, gives
 /// null where there is none.
 FailureOr<MeshOp> getMesh(ModuleOp module);

@@ -12,6 +12,7 @@
 #include "tp/Conversion/Manifest.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -44,6 +45,8 @@ struct Program {
 class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(checkSizes(module)))
+      return signalPassFailure();
     auto meshes = llvm::to_vector(module.getOps<MeshOp>());
     if (meshes.size() > 1) {
       meshes[1]
@@ -92,51 +95,19 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
             << "the other one is '@" << functions.front().getName() << "'";
         return diagnostic;
       }
-    SmallVector<func::FuncOp> runs(getNumRanks());
-    for (func::FuncOp function : functions) {
+    FailureOr<SmallVector<SmallVector<int64_t>>> ranks =
+        findRanks(functions, getNumRanks());
+    if (failed(ranks))
+      return failure();
+    for (auto [function, own] : llvm::zip_equal(functions, *ranks)) {
       if (function.isExternal())
         return function.emitError("'@")
                << function.getName() << "' has no body to compile";
       Program &program = programs.emplace_back();
       program.function = function;
-      if (failed(findRanks(program, runs)) || failed(checkPerRank(function)) ||
-          failed(findBoundary(program)))
+      llvm::append_range(program.ranks, own);
+      if (failed(checkPerRank(function)) || failed(findBoundary(program)))
         return failure();
-    }
-    for (auto [rank, function] : llvm::enumerate(runs))
-      if (!function)
-        return functions.front().emitError()
-               << "no function runs on rank " << rank
-               << ": each rank needs one, and has it in 'tp.ranks'";
-    return success();
-  }
-
-  LogicalResult findRanks(Program &program,
-                          MutableArrayRef<func::FuncOp> runs) {
-    func::FuncOp function = program.function;
-    if (Attribute attr = function->getAttr(kRanksAttr)) {
-      auto ranks = dyn_cast<DenseI64ArrayAttr>(attr);
-      if (!ranks || ranks.empty())
-        return function.emitError("'tp.ranks' must be a list of ranks, found ")
-               << attr;
-      llvm::append_range(program.ranks, ranks.asArrayRef());
-    } else {
-      llvm::append_range(program.ranks, llvm::seq<int64_t>(getNumRanks()));
-    }
-    for (int64_t rank : program.ranks) {
-      if (rank < 0 || rank >= getNumRanks())
-        return function.emitError("'@")
-               << function.getName() << "' runs on rank " << rank
-               << ", but the mesh has " << getNumRanks() << " ranks";
-      if (runs[rank]) {
-        InFlightDiagnostic diagnostic = function.emitError("rank ")
-                                        << rank << " runs both '@"
-                                        << runs[rank].getName() << "' and '@"
-                                        << function.getName() << "'";
-        diagnostic.attachNote(runs[rank].getLoc()) << "the first is here";
-        return diagnostic;
-      }
-      runs[rank] = function;
     }
     return success();
   }
@@ -354,8 +325,7 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
     func::ReturnOp terminator = program.getReturn();
     OpBuilder builder = OpBuilder::atBlockBegin(&body);
     SmallVector<DictionaryAttr> argAttrs;
-    auto addArg = [&](Type type, Role role, Location loc,
-                      StringRef name = "") {
+    auto addArg = [&](Type type, Role role, Location loc, StringRef name = "") {
       NamedAttrList attrs;
       attrs.set(kRoleAttr, builder.getStringAttr(stringifyRole(role)));
       // Errors about its elements name the input.

@@ -231,7 +231,12 @@ private:
       if (failed(generic))
         return failure();
       if (llvm::is_contained(generic->getStaticLoopRanges(), 0)) {
-        rewriter.eraseOp(*generic); // no iterations, nothing to write
+        // No iterations, nothing to write.
+        if (generic->getNumResults() == 0)
+          rewriter.eraseOp(*generic);
+        else
+          rewriter.replaceOp(*generic,
+                             SmallVector<Value>(generic->getDpsInits()));
         continue;
       }
       SmallVector<unsigned> order;

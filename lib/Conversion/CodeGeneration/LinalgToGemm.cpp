@@ -237,6 +237,12 @@ class ConvertLinalgToGemm
     int64_t cRow = m == 1 ? n : gemm.row.strides[C];
     if (!a || !b || cRow < n)
       return false;
+    // The runtime's and its libraries' sizes have 32 bits.
+    for (int64_t number :
+         {m, n, k, gemm.row.strides[A], gemm.summed.strides[A],
+          gemm.summed.strides[B], gemm.column.strides[B], cRow})
+      if (number > INT32_MAX)
+        return false;
 
     OpBuilder builder(op);
     Value operands[] = {op.getDpsInputs()[gemm.isTransposed ? 1 : 0],
@@ -332,11 +338,10 @@ class ConvertLinalgToGemm
     auto parameters = module
                           ? getManifest(module).getAs<ArrayAttr>("parameters")
                           : ArrayAttr();
-    return parameters &&
-           llvm::any_of(parameters.getAsRange<DictionaryAttr>(),
-                        [](DictionaryAttr parameter) {
-                          return parameter.contains("updated");
-                        });
+    return parameters && llvm::any_of(parameters.getAsRange<DictionaryAttr>(),
+                                      [](DictionaryAttr parameter) {
+                                        return parameter.contains("updated");
+                                      });
   }
 
   /// Whether a product that ends so has other bits than the ops one by one.

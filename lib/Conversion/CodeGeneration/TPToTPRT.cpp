@@ -47,15 +47,16 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     ModuleOp module = getOperation();
     SmallVector<func::FuncOp> functions = getEntryPrograms(module);
     auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+    int64_t numRanks = meshes.empty() ? 1 : meshes.front().getNumRanks();
+    FailureOr<SmallVector<SmallVector<int64_t>>> ranks =
+        findRanks(functions, numRanks);
+    if (failed(ranks))
+      return signalPassFailure();
     SmallVector<RankedProgram> programs;
-    for (func::FuncOp function : functions) {
+    for (auto [function, own] : llvm::zip_equal(functions, *ranks)) {
       RankedProgram &program = programs.emplace_back();
       program.function = function;
-      if (auto ranks = function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr))
-        llvm::append_range(program.ranks, ranks.asArrayRef());
-      else if (!meshes.empty())
-        llvm::append_range(program.ranks,
-                           llvm::seq<int64_t>(meshes.front().getNumRanks()));
+      llvm::append_range(program.ranks, own);
       function.walk(
           [&](CollectiveOpInterface op) { program.collectives.push_back(op); });
     }

@@ -136,7 +136,7 @@ struct OptimizeCollectives
         if (MemoryPeak peak = getMemoryPeak(program);
             peak.bytes > largest.bytes)
           largest = peak;
-    if (largest.bytes > memoryLimit)
+    if (largest.bytes > int64_t(memoryLimit))
       emitWarning(largest.op->getLoc())
           << "memory-limit=" << int64_t(memoryLimit)
           << " isn't reached: " << largest.bytes

@@ -95,3 +95,30 @@ func.func @b(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {t
   %1 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
   return
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{'@a' runs on rank -1, but the mesh has 2 ranks}}
+func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {tp.ranks = array<i64: -1>} {
+  %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{no function runs on rank 1: each rank needs one, and has it in 'tp.ranks'}}
+func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {tp.ranks = array<i64: 0>} {
+  %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{'tp.ranks' must be a list of ranks, found array<i64>}}
+func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {tp.ranks = array<i64>} {
+  %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
+  return
+}

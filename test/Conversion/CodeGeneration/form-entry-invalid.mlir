@@ -207,3 +207,20 @@ func.func @b() -> tensor<2xf32> attributes {tp.ranks = array<i64: 1>} {
   %0 = nn.parameter "w" : tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<8xf32>) -> tensor<f32> {
+  // expected-error @+1 {{a tensor has more than 2^40 elements: 'tensor<8x4611686018427387904xf32>'}}
+  %0 = tensor.empty() : tensor<8x4611686018427387904xf32>
+  %1 = tensor.empty() : tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{a tensor has more than 2^40 elements: 'tensor<1099511627777xf32>'}}
+func.func @main(%x: tensor<1099511627777xf32>) -> tensor<f32> {
+  %1 = tensor.empty() : tensor<f32>
+  return %1 : tensor<f32>
+}

@@ -180,3 +180,18 @@ func.func @deviations(%x: memref<8x16xf32>, %mean: memref<8xf32>, %y: memref<8xf
   }
   return
 }
+
+// -----
+
+// An op without iterations goes, also where it has results.
+
+// CHECK-LABEL: @empty
+// CHECK-SAME: %[[X:.+]]: tensor<0xf32>
+// CHECK: %[[E:.+]] = tensor.empty
+// CHECK-NEXT: nn.reduce sum %[[E]]
+func.func @empty(%x: tensor<0xf32>) -> tensor<f32> {
+  %e = tensor.empty() : tensor<0xf32>
+  %0 = linalg.exp ins(%x : tensor<0xf32>) outs(%e : tensor<0xf32>) -> tensor<0xf32>
+  %1 = nn.reduce sum %0 dims [0] : tensor<0xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
