@@ -148,17 +148,22 @@ std::string plan::checkPattern(StringRef pattern, MatchMode mode) {
         continue;
       i = findBracketEnd(pattern, i);
       if (i == StringRef::npos)
-        return "is no pattern: its '[' lacks a ']'";
+        return "isn't a pattern: its '[' lacks a ']'";
     }
     return "";
   }
-  // Counts multiply: a few of them, one inside of the other, fill the memory.
+  // LLVM's parser calls itself for each parenthesis, and counts multiply: a few
+  // of them, one inside of the other, fill the memory.
+  constexpr size_t kMaxRegex = 4096;
+  if (pattern.size() > kMaxRegex)
+    return "has " + std::to_string(pattern.size()) +
+           " characters, expected at most " + std::to_string(kMaxRegex);
   if (pattern.count('{') > 1)
-    return "is no regular expression: it has more than one repetition count";
+    return "isn't a regular expression: it has more than one repetition count";
   std::string error;
   return llvm::Regex(toPosix(pattern)).isValid(error)
              ? ""
-             : "is no regular expression: " + error;
+             : "isn't a regular expression: " + error;
 }
 
 std::string plan::getPattern(StringRef fqn, MatchMode mode) {
@@ -213,18 +218,46 @@ static std::string listNames(ArrayRef<StringRef> names) {
   return names.size() > kMaxNames ? list + ", …" : list;
 }
 
+/// A pattern of what comes before the part of a name that `pattern` matches; ""
+/// where no name ends with such a part.
+static std::string findMissingPrefix(ArrayRef<std::string> names,
+                                     StringRef pattern, MatchMode mode) {
+  bool isRegex = mode == MatchMode::Regex;
+  for (StringRef name : names) {
+    SmallVector<StringRef> path = splitFqn(name);
+    ArrayRef<StringRef> tokens(path);
+    for (size_t count = path.size(); count-- > 1;) {
+      if (!matchFqn(pattern, llvm::join(tokens.drop_front(count), "."), mode))
+        continue;
+      std::string prefix;
+      for (StringRef token : tokens.take_front(count)) {
+        bool isNumber = llvm::all_of(token, llvm::isDigit);
+        prefix += !isNumber ? token.str() : isRegex ? "\\d+" : "*";
+        prefix += isRegex ? "\\." : ".";
+      }
+      return prefix;
+    }
+  }
+  return "";
+}
+
 std::string ModuleTree::explainMismatch(StringRef pattern,
                                         MatchMode mode) const {
   if (mode == MatchMode::Fnmatch)
     return explainFnmatch(pattern);
-  if (mode == MatchMode::Regex)
-    return "no FQN begins with it";
+  bool isRegex = mode == MatchMode::Regex;
+  std::string text = isRegex ? "no FQN begins with it"
+                             : "no FQN is this once its numbers are '*'";
+  std::string prefix = findMissingPrefix(modules, pattern, mode);
+  if (!prefix.empty())
+    return (text + "; did you mean '" + prefix + pattern + "'?").str();
+  if (isRegex)
+    return text;
   std::vector<std::string> keys;
   for (const std::string &module : modules)
     keys.push_back(generalize(module, /*anyDigits=*/false));
   SmallVector<StringRef> candidates(keys.begin(), keys.end());
-  std::string hint = suggestNearest(pattern, candidates);
-  return "no FQN is this once its numbers are '*'" + hint;
+  return text + suggestNearest(pattern, candidates);
 }
 
 std::string ModuleTree::explainNoParameter(StringRef pattern,
@@ -276,6 +309,20 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
               "'?")
           .str();
     }
+  }
+
+  // Or it has one too many: that of a wrapper.
+  bool isKnown = llvm::any_of(root.children, [&](const auto &child) {
+    return matchToken(tokens.front(), child.first);
+  });
+  for (size_t count = 1; count < tokens.size() && !isKnown; ++count) {
+    ArrayRef<StringRef> rest = ArrayRef<StringRef>(tokens).drop_front(count);
+    for (StringRef module : modules)
+      if (matchTokens(rest, splitFqn(module)))
+        return ("no submodule '" + tokens.front() +
+                "' in the root module; did you mean '" + llvm::join(rest, ".") +
+                "'?")
+            .str();
   }
 
   // Follow the tokens as far as they lead somewhere.

@@ -103,8 +103,13 @@ private:
 
   LogicalResult check(PlanEntry &entry) {
     MatchMode mode = getFileGroup().match;
-    if (std::string error = checkPattern(entry.pattern, mode); !error.empty())
-      return emitError(entry.loc) << "'" << entry.pattern << "' " << error;
+    if (std::string error = checkPattern(entry.pattern, mode); !error.empty()) {
+      constexpr size_t kMaxShown = 200;
+      StringRef pattern = entry.pattern;
+      return emitError(entry.loc)
+             << "'" << pattern.take_front(kMaxShown)
+             << (pattern.size() > kMaxShown ? "…' " : "' ") << error;
+    }
     const Style *style = nullptr;
     if (entry.direct.empty()) {
       style = lookupStyle(entry.style);

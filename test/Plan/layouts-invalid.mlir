@@ -46,7 +46,7 @@ plan:
     desired_input_layouts: Replicate
   head:
     style: PrepareModuleInput
-# CHECK: :[[#@LINE+1]]:5: error: input_layouts has Shard(0) at position 1, which is no tensor input of 'head'; its tensor inputs: 'input' at 0
+# CHECK: :[[#@LINE+1]]:5: error: input_layouts has Shard(0) at position 1, which isn't a tensor input of 'head'; its tensor inputs: 'input' at 0
     input_layouts: [null, Shard(0)]
     desired_input_layouts: [null, Replicate]
   embed:

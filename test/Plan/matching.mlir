@@ -7,6 +7,32 @@
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/hf-invalid.yaml -o %t/out.mlir 2>&1 | FileCheck %t/hf-invalid.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/regex-invalid.yaml -o %t/out.mlir 2>&1 | FileCheck %t/regex-invalid.yaml --implicit-check-not=error:
 
+// RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/wrapped.yaml -o %t/out.mlir 2>&1 | FileCheck %t/wrapped.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/hf-inner.yaml -o %t/out.mlir 2>&1 | FileCheck %t/hf-inner.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/regex-inner.yaml -o %t/out.mlir 2>&1 | FileCheck %t/regex-inner.yaml --implicit-check-not=error:
+// RUN: %python -c "print('mesh: [tp, 2]\nmatch: regex\nplan:\n  \"' + '(' * 100000 + '\": colwise')" | tr '[],' '{}:' > %t/long.yaml
+// RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/long.yaml -o %t/out.mlir 2>&1 | FileCheck %s --check-prefix=LONG --match-full-lines
+// LONG: {{.*}}long.yaml:4:3: error: '{{[(]+}}…' has 100000 characters, expected at most 4096
+
+// Names of a wrapped model, or of an inner one.
+//--- wrapped.yaml
+# CHECK: wrapped.yaml:[[#@LINE+3]]:3: error: pattern '_orig_mod.model.layers.*.w1' matches no module: no submodule '_orig_mod' in the root module; did you mean 'model.layers.*.w1'?
+mesh: {tp: 2}
+plan:
+  _orig_mod.model.layers.*.w1: ColwiseParallel
+//--- hf-inner.yaml
+# CHECK: error: pattern 'w*' matches no module: no FQN is this once its numbers are '*'; did you mean 'model.layers.*.w*'?
+mesh: {tp: 2}
+match: hf
+plan:
+  'w*': colwise
+//--- regex-inner.yaml
+# CHECK: error: pattern 'layers\.\d+\.w1' matches no module: no FQN begins with it; did you mean 'model\.layers\.\d+\.w1'?
+mesh: {tp: 2}
+match: regex
+plan:
+  'layers\.\d+\.w1': ColwiseParallel
+
 //--- model.mlir
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %r0 = nn.module "model.layers.0.w1" class "Linear" (%x as "input" at 0) {
@@ -85,7 +111,7 @@ plan:
 mesh: {tp: 2}
 match: regex
 plan:
-# CHECK: :[[#@LINE+1]]:3: error: 'model.(layers' is no regular expression: parentheses not balanced
+# CHECK: :[[#@LINE+1]]:3: error: 'model.(layers' isn't a regular expression: parentheses not balanced
   'model.(layers': colwise
 # CHECK: :[[#@LINE+1]]:3: error: pattern 'layers' matches no module: no FQN begins with it
   'layers': colwise

@@ -150,7 +150,7 @@ plan: {net1: "ColwiseParallel}
 //--- set.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+1]]:3: error: 'net[12' is no pattern: its '[' lacks a ']'
+# CHECK: :[[#@LINE+1]]:3: error: 'net[12' isn't a pattern: its '[' lacks a ']'
   net[12: ColwiseParallel
 
 //--- set-flow.yaml

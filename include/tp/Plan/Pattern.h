@@ -42,7 +42,7 @@ enum class MatchMode {
 /// The same by `mode`.
 bool matchFqn(StringRef pattern, StringRef fqn, MatchMode mode);
 
-/// Why `pattern` is none by `mode`, as "is no regular expression: …"; empty
+/// Why `pattern` is none by `mode`, as "isn't a regular expression: …"; empty
 /// when it is one.
 std::string checkPattern(StringRef pattern, MatchMode mode);
 

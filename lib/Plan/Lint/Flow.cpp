@@ -70,8 +70,7 @@ private:
                         nn::ModuleOp originModule = {}) const {
     KnownLayout layout{placement, origin, originModule};
     if (placement && placement->isShard() && !placement->isSegmented())
-      layout.parts = {
-          {static_cast<unsigned>(placement->dim), getRanks()}};
+      layout.parts = {{static_cast<unsigned>(placement->dim), getRanks()}};
     return layout;
   }
 
@@ -108,9 +107,7 @@ private:
     for (const ModuleLayouts *layouts : layoutsOf.lookup(module)) {
       const BoundarySteps &steps = isInput ? layouts->inputs : layouts->outputs;
       for (const LayoutStep &step : steps[index]) {
-        std::string fqn = module.getFqn().empty()
-                              ? "the root module"
-                              : "'" + module.getFqn().str() + "'";
+        std::string fqn = describeModule(module.getFqn());
         std::string tensor =
             isInput ? "input '" +
                           cast<StringAttr>(module.getArgNames()[index]).str() +
@@ -152,14 +149,19 @@ private:
         first = layout;
       bool isWhole = layout.placement && layout.placement->isReplicate();
       if (layout.placement && layout.placement->isShard() &&
-          layout.placement->isSegmented() && !segmentedFactor) {
+          layout.placement->isSegmented()) {
         const DimFactors &dim =
             rule.operands[operand.getOperandNumber()][layout.placement->dim];
-        if (dim.size() == 1 &&
-            rule.factors[dim.front()].kind == FactorKind::Parallel) {
+        bool isParallel = dim.size() == 1 && rule.factors[dim.front()].kind ==
+                                                 FactorKind::Parallel;
+        if (isParallel && !segmentedFactor) {
           segmentedFactor = dim.front();
           segmented = layout;
           isWhole = true;
+        } else if (isParallel && dim.front() == *segmentedFactor) {
+          isWhole = haveSameSegments(*layout.placement, *segmented.placement);
+          if (!isWhole)
+            conflicting.push_back(&operand);
         }
       }
       allKnown &= isWhole || layout.isSplit();
@@ -181,8 +183,14 @@ private:
       factors = std::move(*own);
       apart = ownApart;
     }
-    if (!conflicting.empty()) {
-      conflicting.push_back(split);
+    // What is split in segments, and the same in blocks.
+    bool isSplitTwice =
+        segmentedFactor && llvm::any_of(factors, [&](const SplitPart &part) {
+          return part.index == *segmentedFactor;
+        });
+    if (!conflicting.empty() || isSplitTwice) {
+      if (split)
+        conflicting.push_back(split);
       reportConflict(conflicting, module);
       return;
     }
@@ -203,8 +211,8 @@ private:
         if (!layout.placement)
           layout.apart = apart;
       } else if (allKnown) {
-        layout = makeKnown(Placement::replicate(), first.origin,
-                           first.originModule);
+        layout =
+            makeKnown(Placement::replicate(), first.origin, first.originModule);
       }
       known[result] = layout;
     }
@@ -233,6 +241,20 @@ private:
       check->visitTakenApart(*layout.apart, layout);
   }
 
+  static bool haveSameSegments(Placement a, const Placement &b) {
+    a.dim = b.dim; // of operands of different shapes
+    return a == b;
+  }
+
+  /// Of an op that ranks can compute of their parts, with reductions of its
+  /// statistics alone: a loss does so where the plan asks for it, and who
+  /// splits a sequence, or parts of heads, doesn't mean what is normalised.
+  static bool isMeantWhole(OpOperand &operand, const KnownLayout &layout) {
+    return isa<nn::CrossEntropyOp>(operand.getOwner()) ||
+           layout.apart ||
+           (layout.origin && layout.origin->argument == "sequence_dim");
+  }
+
   /// The factors that `operand` is split along, nothing where its op can't be
   /// split there. Ranks that are more than a dimension's major part split that
   /// and what comes next.
@@ -256,10 +278,10 @@ private:
       if (dim.empty())
         return fail();
       for (unsigned factor : dim) {
-        // What only costs collectives (all but a loss that is asked to) runs
-        // split here, but whole in PyTorch.
         FactorKind kind = rule.factors[factor].kind;
-        if (kind == FactorKind::Whole || rule.factors[factor].reductions > 0 ||
+        if (kind == FactorKind::Whole ||
+            (rule.factors[factor].reductions > 0 &&
+             isMeantWhole(operand, layout)) ||
             (kind == FactorKind::Reduction && layout.parts.size() > 1))
           return fail();
         int64_t size = rule.factors[factor].size;
@@ -294,8 +316,8 @@ private:
                             ArrayRef<DimFactors> tensor) {
     if (factors.size() == 1 &&
         rule.factors[factors.front().index].kind == FactorKind::Reduction)
-      return makeKnown(Placement::partial(
-          rule.factors[factors.front().index].reduction));
+      return makeKnown(
+          Placement::partial(rule.factors[factors.front().index].reduction));
     KnownLayout layout;
     for (const SplitPart &part : factors) {
       // A factor is split in blocks of its dimension when it is the major one,

@@ -18,14 +18,13 @@ public:
     // A slice along the dimension that was split is about a packed weight.
     if (!isa<nn::SliceOp>(operand.getOwner()))
       add(operand, known, module,
-          "needs dimension " + Twine(dim) +
-              " of its operand whole, which is");
+          "needs dimension " + Twine(dim) + " of its operand whole, which is");
   }
 
   void visitConflict(OpOperand &operand, const KnownLayout &known,
                      StringRef module) override {
     add(operand, known, module,
-        "has operands that are split along different dimensions, one of them");
+        "has operands that are split differently, one of them");
   }
 
 private:
@@ -34,13 +33,13 @@ private:
     if (!known.origin || context.getGroup().size == 1)
       return;
     Type type = operand.get().getType();
-    int64_t bytes = getReceivedBytes(
-        known.placement.value_or(Placement::shard(0)), Placement::replicate(),
-        type, context.getGroup().size);
+    int64_t bytes =
+        getReceivedBytes(known.placement.value_or(Placement::shard(0)),
+                         Placement::replicate(), type, context.getGroup().size);
     context.add({"forced-gather", known.origin->loc,
-                 ("'" + operand.getOwner()->getName().getStringRef() +
-                  "' in '" + module + "' " + what + " " +
-                  known.describe() + " by " + known.origin->argument)
+                 ("'" + operand.getOwner()->getName().getStringRef() + "' in " +
+                  describeModule(module) + " " + what + " " + known.describe() +
+                  " by " + known.origin->argument)
                      .str(),
                  "each rank receives up to " + printBytes(bytes),
                  isa<nn::CrossEntropyOp>(operand.getOwner())

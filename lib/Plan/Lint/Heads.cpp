@@ -65,7 +65,7 @@ private:
              " parts: write {style: packed_colwise, blocks: " +
              std::to_string(majorSize) + "}";
     context.add({"heads", origin.loc,
-                 "'" + module.str() + "' reshapes a dimension of size " +
+                 describeModule(module) + " reshapes a dimension of size " +
                      std::to_string(size) + " to " + std::to_string(majorSize) +
                      " × " + std::to_string(size / majorSize) + "; " +
                      std::to_string(majorSize) +

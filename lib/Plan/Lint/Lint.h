@@ -12,6 +12,11 @@ namespace mlir::tp::plan {
 struct CheckedPlan;
 struct MeshGroup;
 
+/// "'layers.0'" or "the root module".
+inline std::string describeModule(StringRef fqn) {
+  return fqn.empty() ? "the root module" : "'" + fqn.str() + "'";
+}
+
 /// Bytes of an element; booleans have a byte of their own.
 int64_t getElementBytes(Type elementType);
 /// Bytes of the whole tensor.

@@ -33,15 +33,13 @@ public:
     if (pieces.empty() || (!isSlice && segments.size() < 2) ||
         isMadeOf(pieces, segments) || !seen.insert(operand.get()).second)
       return;
-    int64_t bytes =
-        getReceivedBytes(Placement::shard(placement.dim),
-                         Placement::replicate(), operand.get().getType(),
-                         context.getGroup().size);
-    bool isCut =
-        !isSlice || isAll(pieces, placement.dim, operand.get());
+    int64_t bytes = getReceivedBytes(
+        Placement::shard(placement.dim), Placement::replicate(),
+        operand.get().getType(), context.getGroup().size);
+    bool isCut = !isSlice || isAll(pieces, placement.dim, operand.get());
     context.add(
         {"packed-weight", known.origin->loc,
-         "'" + module.str() + "' cuts a dimension that " +
+         describeModule(module) + " cuts a dimension that " +
              known.origin->argument + " splits in " +
              (segments.size() < 2
                   ? "plain blocks"
@@ -67,9 +65,8 @@ private:
     if (!placement.segments.empty())
       return placement.segments;
     auto type = cast<RankedTensorType>(value.getType());
-    return SmallVector<int64_t>(placement.blocks,
-                                type.getDimSize(placement.dim) /
-                                    placement.blocks);
+    return SmallVector<int64_t>(
+        placement.blocks, type.getDimSize(placement.dim) / placement.blocks);
   }
 
   /// The sizes of the pieces that slices, or a reshape whose major part is used
@@ -146,9 +143,8 @@ private:
     for (int64_t segment : segments)
       ends.insert(end += segment);
     end = 0;
-    return llvm::all_of(pieces, [&](int64_t piece) {
-      return ends.contains(end += piece);
-    });
+    return llvm::all_of(
+        pieces, [&](int64_t piece) { return ends.contains(end += piece); });
   }
 
   FlowContext &context;

@@ -220,8 +220,8 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
                     StringRef fromName, FileLineColLoc fromLoc,
                     const InputLayout &to, StringRef toName,
                     FileLineColLoc toLoc) {
-    for (auto [list, loc, name] : {std::tuple(&from, fromLoc, fromName),
-                                   std::tuple(&to, toLoc, toName)})
+    for (auto [list, loc, name] :
+         {std::tuple(&from, fromLoc, fromName), std::tuple(&to, toLoc, toName)})
       if (list->isList && list->layouts.size() != input.operands.size())
         return requests.reportError(
             loc, name + " has " + Twine(list->layouts.size()) +
@@ -257,16 +257,16 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
           requests.reportInputError(
               declared.loc,
               "input_layouts has " + layout.str() + " at position " +
-                  Twine(position) + ", which is no tensor input of " +
+                  Twine(position) + ", which isn't a tensor input of " +
                   requests.describeModule() +
                   "; its tensor inputs: " + describeInputs(inputs));
         continue;
       }
       if (!layout.isNull() && isKeyword(input->name)) {
         requests.reportInputError(declaredKeywords.loc,
-                             "input '" + input->name + "' of " +
-                                 requests.describeModule() +
-                                 " has a layout by position as well");
+                                  "input '" + input->name + "' of " +
+                                      requests.describeModule() +
+                                      " has a layout by position as well");
         continue;
       }
       layOut(*input, layout, "input_layouts", declared.loc,
@@ -378,8 +378,8 @@ public:
         {"input_layouts", "output_layouts"},
         {"output_layouts", "desired_output_layouts"},
     };
-    bool isFormer = llvm::any_of(
-        entry.arguments, [](const PlanArgument &argument) {
+    bool isFormer =
+        llvm::any_of(entry.arguments, [](const PlanArgument &argument) {
           return argument.name == "input_layouts";
         });
     return ArrayRef(aliases).drop_back(isFormer ? 0 : 2);

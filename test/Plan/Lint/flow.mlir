@@ -46,7 +46,7 @@ plan:
 //--- heads.yaml
 mesh: {tp: 8}
 plan:
-# CHECK: :[[#@LINE+3]]:3: warning: '' reshapes a dimension of size 16 to 4 × 4; 4 can't be split evenly over mesh dimension 'tp' of size 8, as output_layouts asks [heads]
+# CHECK: :[[#@LINE+3]]:3: warning: the root module reshapes a dimension of size 16 to 4 × 4; 4 can't be split evenly over mesh dimension 'tp' of size 8, as output_layouts asks [heads]
 # CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 896 bytes, unless the parts can be split unevenly
 # CHECK: :[[#@LINE+1]]:3: note: fix: use a size of the mesh dimension that divides 4: 2, 4{{$}}
   wq: ColwiseParallel
@@ -55,14 +55,14 @@ plan:
 //--- segments.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+2]]:3: warning: '' cuts a dimension that output_layouts splits in segments of 8, 24 into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
+# CHECK: :[[#@LINE+2]]:3: warning: the root module cuts a dimension that output_layouts splits in segments of 8, 24 into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
 # CHECK: :[[#@LINE+1]]:3: note: fix: write {style: packed_colwise, segments: [16, 16]}
   gate_up: {style: packed_colwise, segments: [8, 24]}
 
 //--- packed.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+3]]:3: warning: '' cuts a dimension that output_layouts splits in plain blocks into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
+# CHECK: :[[#@LINE+3]]:3: warning: the root module cuts a dimension that output_layouts splits in plain blocks into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
 # CHECK: :[[#@LINE+2]]:3: note: cost: each rank receives 128 bytes
 # CHECK: :[[#@LINE+1]]:3: note: fix: write {style: packed_colwise, segments: [16, 16]}
   gate_up: ColwiseParallel
@@ -72,7 +72,7 @@ plan:
 mesh: {tp: 2}
 plan:
   norm: {style: PrepareModuleInputOutput, input_layouts: Shard(0), desired_input_layouts: Shard(0),
-# CHECK: :[[#@LINE+2]]:10: warning: 'nn.linear' in 'wq' has operands that are split along different dimensions, one of them Shard(0) by output_layouts [forced-gather]
+# CHECK: :[[#@LINE+2]]:10: warning: 'nn.linear' in 'wq' has operands that are split differently, one of them Shard(0) by output_layouts [forced-gather]
 # CHECK: :[[#@LINE+1]]:10: note: cost: each rank receives up to 512 bytes
          output_layouts: Shard(0), desired_output_layouts: Shard(0)}
   wq.weight: [Shard(0)]

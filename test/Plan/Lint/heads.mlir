@@ -72,7 +72,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 //--- fused.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+2]]:3: warning: '' reshapes a dimension of size 24 to 3 × 8; {{.*}} [heads]
+# CHECK: :[[#@LINE+2]]:3: warning: the root module reshapes a dimension of size 24 to 3 × 8; {{.*}} [heads]
 # CHECK: :[[#@LINE+1]]:3: note: fix: this is a fused weight of 3 parts: write {style: packed_colwise, blocks: 3}
   qkv: ColwiseParallel
 
@@ -80,7 +80,7 @@ plan:
 //--- blocks.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+2]]:3: warning: '' cuts a dimension that output_layouts splits in segments of 12, 12 into pieces of 8, 8, 8: a rank's block isn't its part of each piece [packed-weight]
+# CHECK: :[[#@LINE+2]]:3: warning: the root module cuts a dimension that output_layouts splits in segments of 12, 12 into pieces of 8, 8, 8: a rank's block isn't its part of each piece [packed-weight]
 # CHECK: :[[#@LINE+1]]:3: note: fix: write {style: packed_colwise, segments: [8, 8, 8]}
   qkv: packed_colwise
 
