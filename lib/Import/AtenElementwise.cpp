@@ -1,5 +1,4 @@
-//===- AtenElementwise.cpp - pointwise ops
-//----------------------------------===//
+//===- AtenElementwise.cpp - pointwise ops --------------------------------===//
 
 #include "AtenCall.h"
 #include <cmath>
@@ -89,15 +88,19 @@ static LogicalResult leakyRelu(AtenCall &call, NNBuilder &b) {
 }
 
 /// log(1 + x) to rounding, also where x is small: what 1 + x loses by rounding
-/// is added to the logarithm, and has no gradient.
+/// is added to the logarithm, and has no gradient. Of inf it is inf.
 static Value log1p(NNBuilder &b, Value x) {
-  Value one = b.scalar(b.element(x), Scalar::of(int64_t(1)));
+  Type type = b.element(x);
+  Value one = b.scalar(type, Scalar::of(int64_t(1)));
   Value sum = b.add(x, one);
   Value lost = b.div(b.sub(x, b.sub(sum, one)), sum);
+  Value isInfinite = b.compare(ComparePredicate::EQ, sum,
+                               b.scalar(type, Scalar::of(HUGE_VAL)));
+  lost = b.where(isInfinite, b.scalar(type, Scalar::of(int64_t(0))), lost);
   return b.add(b.unary<nn::LogOp>(sum), b.stopGradient(lost));
 }
 
-/// log(1 + exp(βx)) / β, x itself above the threshold, where nothing overflows.
+/// log(1 + exp(βx)) / β, x itself above the threshold.
 static LogicalResult softplus(AtenCall &call, NNBuilder &b) {
   Value self = b.widen(call.tensor("self"));
   Type type = b.element(self);
@@ -248,7 +251,8 @@ static Value limit(NNBuilder &b, Value v, ComparePredicate beyond,
   return b.where(b.compare(beyond, v, bound), bound, v);
 }
 
-/// A bound of `clamp` that is a number; NaN, and tensors, give NaN.
+/// A bound of `clamp` that is a number. NaN gives NaN, as maximum and minimum
+/// do, and so do elements of tensors that are NaN.
 static bool isBound(AtenCall &call, StringRef name) {
   return call.isNumber(name) && !std::isnan(call.real(name));
 }
@@ -327,12 +331,21 @@ static LogicalResult addcmul(AtenCall &call, NNBuilder &b) {
   return call.result(b.cast(sum, type));
 }
 
+/// From whichever end is nearer, as PyTorch does, so that weights of 0 and 1
+/// give the ends.
 static LogicalResult lerp(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
   Value self = wideOperand(call, b, "self", type);
-  Value way = b.sub(wideOperand(call, b, "end", type), self);
+  Value end = wideOperand(call, b, "end", type);
   Value weight = wideOperand(call, b, "weight", type);
-  return call.result(b.cast(b.add(self, b.mul(weight, way)), type));
+  Type wide = b.element(weight);
+  Value way = b.sub(end, self);
+  Value isNear = b.compare(ComparePredicate::LT, b.unary<nn::AbsOp>(weight),
+                           b.scalar(wide, Scalar::of(0.5)));
+  Value rest = b.sub(weight, b.scalar(wide, Scalar::of(int64_t(1))));
+  return call.result(b.cast(b.where(isNear, b.add(self, b.mul(weight, way)),
+                                    b.add(end, b.mul(rest, way))),
+                            type));
 }
 
 static LogicalResult nanToNum(AtenCall &call, NNBuilder &b) {

@@ -1,5 +1,4 @@
-//===- AtenReduction.cpp - norms, softmax, reductions
-//-----------------------===//
+//===- AtenReduction.cpp - norms, softmax, reductions ---------------------===//
 
 #include "AtenCall.h"
 #include "tp/Dialect/NN/Expressions.h"
@@ -48,7 +47,10 @@ static Value wideSelf(AtenCall &call, NNBuilder &b) {
 
 template <ReduceKind kind>
 static LogicalResult reduce(AtenCall &call, NNBuilder &b) {
-  Value self = wideSelf(call, b);
+  // An extremum is one of the elements, which nothing rounds.
+  bool isExtremum = kind == ReduceKind::Max || kind == ReduceKind::Min;
+  Value self = isExtremum ? b.cast(call.tensor("self"), call.resultElement())
+                          : wideSelf(call, b);
   if (b.isBool(self))
     self = b.cast(self, b.builder.getI32Type());
   return reduced(

@@ -1,5 +1,4 @@
-//===- InputSpec.cpp - the example inputs of a model
-//------------------------===//
+//===- InputSpec.cpp - the example inputs of a model ----------------------===//
 
 #include "tp/Import/InputSpec.h"
 #include "mlir/IR/Builders.h"
@@ -49,7 +48,7 @@ llvm::Expected<InputSpec> mlir::tp::parseInputSpec(MLIRContext *context,
     int64_t size;
     if (part.getAsInteger(10, size) || size < 0)
       return error("'" + part +
-                   "' is no size of a dimension, expected a "
+                   "' isn't the size of a dimension, expected a "
                    "number ≥ 0");
     if (__builtin_mul_overflow(elements, size, &elements))
       return error("the tensor has more than 2^63 elements");

@@ -1,5 +1,4 @@
-//===- TorchArchive.cpp - load a TorchScript archive
-//------------------------===//
+//===- TorchArchive.cpp - load a TorchScript archive ----------------------===//
 
 #include "TorchArchive.h"
 #include "llvm/Support/FileSystem.h"
@@ -45,12 +44,13 @@ static std::string describeFile(llvm::StringRef path) {
     return std::string("this is a NumPy array, not a model") + advice;
   if (head.starts_with("PK"))
     return "the archive is truncated or damaged";
-  return std::string("this is no TorchScript archive (not a zip file)") +
+  return std::string("this isn't a TorchScript archive (not a zip file)") +
          advice;
 }
 
 /// How many bytes more than the file's own the records of an archive may take
-/// when they are unpacked. Tensors are stored as they are; code compresses well.
+/// when they are unpacked. Tensors are stored as they are; code compresses
+/// well.
 static constexpr uint64_t maxGrowth = uint64_t(256) << 20;
 
 /// Which kind of PyTorch archive a readable zip file is that isn't TorchScript,
@@ -68,13 +68,13 @@ static std::string describeZip(llvm::StringRef path, uint64_t fileSize) {
     };
     uint64_t unpacked = 0;
     for (const std::string &record : records)
-      unpacked = llvm::SaturatingAdd<uint64_t>(unpacked,
-                                               reader.getRecordSize(record));
+      unpacked =
+          llvm::SaturatingAdd<uint64_t>(unpacked, reader.getRecordSize(record));
     if (unpacked > fileSize + maxGrowth)
       return "the archive of " + std::to_string(fileSize) +
              " bytes says that it unpacks to " + std::to_string(unpacked) +
-             ", which no model does: expected at most " +
-             std::to_string(maxGrowth >> 20) + " MiB more than its own size";
+             ", expected at most " + std::to_string(maxGrowth >> 20) +
+             " MiB more than its own size";
     if (reader.hasRecord("constants.pkl") || has("code/"))
       return "";
     if (has("models/") || has("serialized_exported_program") ||

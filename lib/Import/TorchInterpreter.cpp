@@ -1,5 +1,4 @@
-//===- TorchInterpreter.cpp - control flow, modules and containers
-//----------===//
+//===- TorchInterpreter.cpp - control flow, modules and containers --------===//
 //
 // The part of TorchScript's semantics that isn't in its ops: values,
 // attributes, calls, branches, loops and containers. TorchOps.cpp has the ops.
@@ -165,12 +164,8 @@ bool TorchInterpreter::runNode(jit::Node &node, Frame &frame) {
             "the model takes more than " + llvm::Twine(kMaxSteps) + " steps");
     return false;
   }
-  if (numElements > kMaxElements) {
-    problem(ImportProblem::Failed, node,
-            "the lists and strings of the model have more than " +
-                llvm::Twine(kMaxElements) + " elements");
+  if (!hasRoom(node, 0))
     return false;
-  }
   if (node.kind() == prim::Constant) {
     if (node.output()->type()->kind() == c10::TypeKind::FunctionType)
       return true;
@@ -275,6 +270,16 @@ bool TorchInterpreter::runLoop(jit::Node &node, Frame &frame) {
 // Containers, attributes, calls
 //===----------------------------------------------------------------------===//
 
+/// Reports where `count` more elements of lists and strings are too many.
+bool TorchInterpreter::hasRoom(jit::Node &node, double count) {
+  if (numElements + count <= kMaxElements)
+    return true;
+  problem(ImportProblem::Failed, node,
+          "the lists and strings of the model have more than " +
+              llvm::Twine(kMaxElements) + " elements");
+  return false;
+}
+
 static int64_t countElements(const c10::IValue &value) {
   if (value.isList())
     return value.toListRef().size();
@@ -285,8 +290,15 @@ static int64_t countElements(const c10::IValue &value) {
 
 void TorchInterpreter::setOutputs(jit::Node &node, Frame &frame,
                                   llvm::ArrayRef<c10::IValue> outputs) {
+  auto isNew = [&](const c10::IValue &value) { // append gives its own list
+    return llvm::none_of(node.inputs(), [&](jit::Value *input) {
+      auto it = frame.values.find(input);
+      return it != frame.values.end() && it->second.is(value);
+    });
+  };
   for (const c10::IValue &value : outputs)
-    if (int64_t count = countElements(value); count > kLargeContainer)
+    if (int64_t count = countElements(value);
+        count > kLargeContainer && isNew(value))
       numElements += count;
   for (auto [output, value] : llvm::zip(node.outputs(), outputs))
     frame.values[output] = value;

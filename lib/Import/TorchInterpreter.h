@@ -1,5 +1,4 @@
-//===- TorchInterpreter.h - run a TorchScript graph on meta tensors -*- C++
-//-*-===//
+//===- TorchInterpreter.h - run a TorchScript graph on meta tensors *- C++ -*-===//
 
 #ifndef TP_LIB_IMPORT_TORCHINTERPRETER_H
 #define TP_LIB_IMPORT_TORCHINTERPRETER_H
@@ -99,6 +98,7 @@ private:
             llvm::ArrayRef<c10::IValue> outputs);
   bool resolveConstants(torch::jit::Node &node,
                         std::vector<c10::IValue> &inputs);
+  bool hasRoom(torch::jit::Node &node, double count);
   void setOutputs(torch::jit::Node &node, Frame &frame,
                   llvm::ArrayRef<c10::IValue> outputs);
 

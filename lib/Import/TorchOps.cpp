@@ -1,5 +1,4 @@
-//===- TorchOps.cpp - run and emit the ops of a graph
-//-----------------------===//
+//===- TorchOps.cpp - run and emit the ops of a graph ---------------------===//
 
 #include "TorchArchive.h"
 #include "TorchCall.h"
@@ -93,6 +92,39 @@ static void setDevices(std::vector<c10::IValue> &inputs, c10::DeviceType type) {
   for (c10::IValue &input : inputs)
     if (input.isDevice())
       input = c10::Device(type);
+}
+
+/// At most how many elements a list or string has that PyTorch makes by
+/// repeating others; 0 for ops that don't.
+static double countRepeated(const jit::Node &node,
+                            llvm::ArrayRef<c10::IValue> inputs) {
+  auto getSize = [](const c10::IValue &value) -> double {
+    return value.isString() ? value.toStringRef().size()
+           : value.isList() ? value.toListRef().size()
+                            : 0;
+  };
+  StringRef kind = node.kind().toUnqualString();
+  if (kind == "replace" && inputs.size() > 2)
+    return (getSize(inputs[0]) + 1) * (getSize(inputs[2]) + 1);
+  if (kind == "join" && inputs.size() > 1 && inputs[1].isList()) {
+    double count = 0;
+    for (const c10::IValue &part : inputs[1].toListRef())
+      count += getSize(part) + getSize(inputs[0]);
+    return count;
+  }
+  if (!llvm::is_contained(
+          {"mul", "ljust", "rjust", "center", "zfill", "expandtabs"}, kind))
+    return 0;
+  double size = 0, times = 0;
+  for (const c10::IValue &input : inputs) {
+    size = std::max(size, getSize(input));
+    if (input.isInt())
+      times = std::max<double>(times, input.toInt());
+  }
+  bool isRepeated = llvm::any_of(inputs, [](const c10::IValue &input) {
+    return input.isString() || input.isList();
+  });
+  return isRepeated ? std::max(size, 1.0) * times : 0;
 }
 
 static void execute(jit::Node &node, std::vector<c10::IValue> &stack) {
@@ -251,9 +283,10 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     problem(ImportProblem::UnsupportedOp, node,
             "unsupported op '" + name +
                 "': PyTorch's fast path for nn.TransformerEncoder packs a "
-                "padded batch by it; call "
-                "torch.backends.mha.set_fastpath_enabled(False) before the "
-                "model is traced");
+                "padded batch by it; make the encoder with "
+                "enable_nested_tensor=False, or, for a model that is traced, "
+                "call torch.backends.mha.set_fastpath_enabled(False) before "
+                "that");
     return;
   }
   std::vector<c10::IValue> stack = inputs;
@@ -280,6 +313,8 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
 
   if (!onModelData || !computes) {
     // Numbers, lists, shapes and constants: PyTorch runs them as they are.
+    if (!hasRoom(node, countRepeated(node, stack)))
+      return;
     try {
       setDevices(stack, c10::kCPU);
       execute(node, stack);

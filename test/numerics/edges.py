@@ -102,15 +102,15 @@ NUM_ROWS = {str(len(get_rows(dtype))) for dtype in DTYPES}
 flat = {"has_gradient": False}
 add("values", {"neg": torch.neg, "abs": torch.abs, "relu": torch.relu, "square": torch.square, "sqrt": torch.sqrt,
                "reciprocal": torch.reciprocal, "leaky_relu": lambda x: F.leaky_relu(x, 0.1), "relu6": F.relu6, "hardtanh": F.hardtanh,
-               "clamp": lambda x: torch.clamp(x, -2.0, 2.0), "clamp_min": lambda x: torch.clamp_min(x, 0.0)}, ulps=1)
+               "clamp": lambda x: torch.clamp(x, -2.0, 2.0), "clamp_min": lambda x: torch.clamp_min(x, 0.0),
+               "clamp_max": lambda x: torch.clamp_max(x, 1.0)}, ulps=1)
 add("values", {"floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "isnan": torch.isnan, "isinf": torch.isinf,
                "nan_to_num": torch.nan_to_num, "logical_not": torch.logical_not, "to_bool": lambda x: x.bool(), "to_f16": torch.Tensor.half,
                "to_bf16": torch.Tensor.bfloat16, "to_f32": torch.Tensor.float, "to_f64": torch.Tensor.double,
                "cumsum": lambda x: torch.cumsum(x[:8], 0)}, ulps=1, **flat)
 add("values", {"exp": torch.exp, "log": torch.log, "rsqrt": torch.rsqrt, "sin": lambda x: torch.sin(x.clamp(-1000, 1000)),
                "cos": lambda x: torch.cos(x.clamp(-1000, 1000)), "tanh": torch.tanh, "erf": torch.erf, "sigmoid": torch.sigmoid, "silu": F.silu,
-               "softplus": F.softplus,
-               "log_sigmoid": F.logsigmoid})
+               "softplus": F.softplus, "softplus 800": lambda x: F.softplus(x, threshold=800.0), "log_sigmoid": F.logsigmoid})
 # x times a sum of 1 and what is near -1.
 add("values", {"gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}, of_operand=True, ulps=1)
 for exponent in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, -0.5, -1.0, -2.0, 2.5):
@@ -120,7 +120,8 @@ add("pairs", {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch
 add("pairs", {"pow": torch.pow})
 add("pairs", {"remainder": torch.remainder, "floor_divide": torch.floor_divide, "div trunc": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
               "eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt": torch.gt, "ge": torch.ge,
-              "lerp": lambda x, y: torch.lerp(x, y, 0.25), "addcdiv": lambda x, y: torch.addcdiv(x, x, y), "addcmul": lambda x, y: torch.addcmul(x, x, y)},
+              **{f"lerp {w}": lambda x, y, w=w: torch.lerp(x, y, w) for w in (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)},
+              "clamp by tensors": lambda x, y: torch.clamp(x, y, y + 1), "addcdiv": lambda x, y: torch.addcdiv(x, x, y), "addcmul": lambda x, y: torch.addcmul(x, x, y)},
     ulps=1, **flat)
 
 TARGET = torch.arange(64) % COLUMNS
@@ -143,11 +144,11 @@ rows = {
     "cross_entropy smooth": lambda x: F.cross_entropy(x, target(x), reduction="none", label_smoothing=0.25),
     "nll_loss": lambda x: F.nll_loss(x, target(x), reduction="none"),
     "mse_loss": lambda x: F.mse_loss(x, torch.ones_like(x), reduction="none").mean(1),
-    "cumsum": lambda x: torch.cumsum(x, 1),
+    "cumsum": lambda x: torch.cumsum(x, 1), "var_mean": lambda x: torch.var_mean(x, 1)[0],
 }
 add("rows", rows)
 add("rows", {"argmax": lambda x: x.argmax(1), "argmin": lambda x: x.argmin(1), "max at": lambda x: x.max(1)[1], "any": lambda x: x.any(1),
-             "all": lambda x: x.all(1)}, **flat)
+             "all": lambda x: x.all(1), "glu": lambda x: F.glu(x, 1)}, **flat)
 # A column is one of the values above: what is split is the reduced dimension, as always.
 add("rows", {"mean of all": lambda x: x[:1].mean() + x[3:5].mean()})
 
@@ -157,7 +158,7 @@ add("rows", {"mean of all": lambda x: x[:1].mean() + x[3:5].mean()})
 @dataclasses.dataclass
 class Difference:
     """Where `function` (a regular expression) isn't compared, forward or backward: a mask of the elements of its operands, or
-    of rows. docs/Runtime.md, "Numbers at the edges", states each."""
+    of rows. docs/CodeGeneration.md, "Numbers at the edges", states each."""
 
     function: str
     where: Callable

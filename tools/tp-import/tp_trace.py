@@ -12,6 +12,7 @@ each module's forward touches its tensors in the order of its arguments first:
 """
 
 import contextlib
+import errno
 import functools
 import inspect
 import json
@@ -119,11 +120,11 @@ def save(model, example_inputs, path, **options):
     signature = path.with_suffix(".signature.json")
     for target in (path, signature):
         if target.exists() and not target.is_file():
-            raise ValueError(f"'{target}' is not a regular file, which a trace could replace")
+            raise ValueError(f"'{target}' is not a regular file, and a trace replaces only regular files")
     with ordered(model) as signatures:
         traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
     # Both are on the disk, aside, before either takes its name.
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.tmp-") as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name[:200]}.tmp-") as folder:
         folder = pathlib.Path(folder)
         # What LibTorch writes itself ends the process where a file can't be closed.
         for target, data in ((path, traced.save_to_buffer()), (signature, (json.dumps(signatures, indent=1) + "\n").encode())):
@@ -138,9 +139,15 @@ def save(model, example_inputs, path, **options):
 
 
 def sync_names(folder):
-    """Waits until the names in `folder` would survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    """Waits until the names in `folder` would survive a loss of power, where the folder can be read and synced."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EROFS):
+            raise
     finally:
         os.close(descriptor)

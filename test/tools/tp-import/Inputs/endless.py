@@ -5,6 +5,8 @@ usage: endless.py
 
 import torch
 
+# Sizes are computed from the input's, or torch.jit.script would run what is constant.
+
 
 class Doubled(torch.nn.Module):
     def forward(self, x):
@@ -31,5 +33,37 @@ class Nested(torch.nn.Module):
         return x * count
 
 
-for model in (Doubled, DoubledText, Nested):
+class Repeated(torch.nn.Module):
+    def forward(self, x):
+        return x * len([0] * (2000000000 * x.size(0)))
+
+
+class Padded(torch.nn.Module):
+    def forward(self, x):
+        return x * len("a".ljust(2000000000 * x.size(0)))
+
+
+class Joined(torch.nn.Module):
+    def forward(self, x):
+        count = 50000 * x.size(0)
+        return x * len("a".ljust(count).join(["b"] * count))
+
+
+class Replaced(torch.nn.Module):
+    def forward(self, x):
+        count = 50000 * x.size(0)
+        return x * len("a".ljust(count).replace(" ", "b".ljust(count)))
+
+
+class Appended(torch.nn.Module):
+    """Many steps, and few elements."""
+
+    def forward(self, x):
+        rows = [0]
+        for i in range(20000):
+            rows.append(i)
+        return x * len(rows)
+
+
+for model in (Doubled, DoubledText, Nested, Repeated, Padded, Joined, Replaced, Appended):
     torch.jit.script(model()).save(f"{model.__name__}.pt")
