@@ -1,5 +1,4 @@
-//===- Usage.h - Options that are misspelt -----------------------*- C++
-//-*-===//
+//===- Usage.h - Options that are misspelt ----------------------*- C++ -*-===//
 
 #ifndef TP_TOOLS_USAGE_H
 #define TP_TOOLS_USAGE_H
@@ -7,6 +6,11 @@
 #include "tprt/Error.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 /// " (did you mean '--weights'?)" for each option that `app`, which couldn't
 /// parse its arguments, doesn't have, if there is one like it.
@@ -23,5 +27,24 @@ inline std::string suggestOptions(const CLI::App &app) {
     text += suggestOptions(*subcommand);
   return text;
 }
+
+/// Checks a number that CLI11 would take for the largest one, or for NaN.
+inline const CLI::Validator isExactNumber(
+    [](std::string &text) {
+      errno = 0;
+      char *end = nullptr;
+      double number = std::strtod(text.c_str(), &end);
+      if (!std::isfinite(number))
+        return "a finite number is expected, not " + text;
+      if (text.find_first_not_of("0123456789") == std::string::npos &&
+          !text.empty()) {
+        errno = 0;
+        std::strtoull(text.c_str(), &end, 10);
+        if (errno == ERANGE)
+          return "a number below 2^64 is expected, not " + text;
+      }
+      return std::string();
+    },
+    "");
 
 #endif // TP_TOOLS_USAGE_H

@@ -80,9 +80,9 @@ static Checkpoint parseManifest(const json &manifest) {
   checkpoint.data.numExamples = getInteger(data.at("examples"));
   checkpoint.data.position = getInteger(data.at("position"));
   if (const json &seed = data.at("shuffle_seed"); !seed.is_null()) {
-    if (!seed.is_number_integer())
+    if (!seed.is_number_unsigned())
       throw inputError("found " + seed.dump() +
-                       " as the seed, expected an integer");
+                       " as the seed, expected an integer of 0 to 2^64 - 1");
     checkpoint.data.seed = seed.get<uint64_t>();
   }
   const json &mesh = manifest.at("mesh");
@@ -94,7 +94,8 @@ static Checkpoint parseManifest(const json &manifest) {
     std::string name = file.at("name").get<std::string>();
     if (name.empty() || fs::path(name).filename() != name || name == "." ||
         name == "..")
-      throw inputError("'" + name + "' is no file of the checkpoint");
+      throw inputError("'" + name +
+                       "' can't be the name of a checkpoint's file");
     std::string crc = file.at("crc32").get<std::string>();
     uint32_t value = 0;
     auto [end, error] =

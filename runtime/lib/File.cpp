@@ -122,7 +122,8 @@ static void explainLostPage(int signal, siginfo_t *info, void *) {
     print(toolName);
     print(": error: '");
     print(file->getPath());
-    print("' can't be read any more: it has been cut, or its disk fails\n");
+    print("' can no longer be read: another process has cut it, or its disk "
+          "fails\n");
     ::_exit(lostExitCode);
   }
   ::signal(signal, SIG_DFL); // somebody else's: as if this weren't here
@@ -146,7 +147,7 @@ static bool isOwnedSafely(const struct stat &status) {
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
   // The system would take what stands before it for the path.
   if (path.find('\0') != std::string::npos)
-    throw inputError("'" + path + "' is no path: it has a null character");
+    throw inputError("'" + path + "' isn't a path: it has a null character");
   // A FIFO that nobody writes would block.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0)
@@ -210,13 +211,20 @@ static std::string resolveLinks(const std::string &path) {
   return target.string();
 }
 
-bool tprt::namesOpenFile(const std::string &path) {
-  return findDescriptor(resolveLinks(path)).has_value();
+std::optional<int> tprt::findOpenFile(const std::string &path) {
+  return findDescriptor(resolveLinks(path));
 }
 
 static std::string getDirectory(const std::string &path) {
   std::string directory = std::filesystem::path(path).parent_path().string();
   return directory.empty() ? "." : directory;
+}
+
+/// `path`, with a name that leaves room for what is appended to it.
+static std::string shorten(std::string path) {
+  constexpr size_t maxName = 255 - sizeof(".tmp-abcdef");
+  size_t begin = path.rfind('/') + 1; // 0 without a directory
+  return path.substr(0, begin) + path.substr(begin, maxName);
 }
 
 OutputFile::OutputFile(std::string path, bool followsLinks)
@@ -226,12 +234,19 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
     descriptor = ::fcntl(*open, F_DUPFD_CLOEXEC, 0);
     if (descriptor < 0)
       throw systemError("write", this->path);
+    if ((::fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+      ::close(std::exchange(descriptor, -1));
+      throw systemError("write", this->path, EBADF);
+    }
     return;
   }
   struct stat status = {};
   bool exists = ::lstat(target.c_str(), &status) == 0;
-  if (exists && S_ISLNK(status.st_mode)) // one that is replaced
-    exists = false;
+  if (exists && S_ISLNK(status.st_mode)) {
+    if (followsLinks) // they lead to each other
+      throw systemError("write", this->path, ELOOP);
+    exists = false; // it is replaced
+  }
   if (exists && S_ISDIR(status.st_mode))
     throw systemError("write", this->path, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
@@ -242,10 +257,11 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
     return;
   }
   do { // unlike mkstemp, this leaves the mode to the umask
-    temporaryPath = makeTemporaryName(target + ".tmp-");
-    descriptor = retry([&] {
+    temporaryPath = makeTemporaryName(shorten(target) + ".tmp-");
+    descriptor = retry([&] { // a private file stays private meanwhile
       return ::open(temporaryPath.c_str(),
-                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                    exists ? 0600 : 0666);
     });
   } while (descriptor < 0 && errno == EEXIST);
   int error = descriptor < 0 ? errno : 0;
@@ -309,10 +325,15 @@ void OutputFile::commit() {
 }
 
 void tprt::checkOutputs(std::span<const std::string> paths) {
+  struct Written {
+    std::string path;
+    bool isOpen = false; ///< it is written through a descriptor
+  };
   std::map<std::string, std::string> known; // by what they lead to
-  std::map<std::pair<dev_t, ino_t>, std::string> before;
+  std::map<std::pair<dev_t, ino_t>, Written> before;
   for (const std::string &path : paths) {
     std::string target = resolveLinks(path);
+    bool isOpen = findDescriptor(target).has_value();
     struct stat status = {};
     bool exists = ::stat(target.c_str(), &status) == 0;
     if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
@@ -323,26 +344,32 @@ void tprt::checkOutputs(std::span<const std::string> paths) {
     {
       OutputFile probe(path);
     }
-    if (findDescriptor(target))
-      continue;
-    std::error_code error;
-    std::filesystem::path directory =
-        std::filesystem::canonical(getDirectory(target), error);
-    std::string whole =
-        (directory / std::filesystem::path(target).filename()).string();
     auto refuse = [&](const std::string &other) {
-      throw inputError("'" + path + "' is the name of two outputs" +
-                       (other == path ? "" : ", as '" + other + "'") +
-                       "; give each its own");
+      throw inputError(other == path
+                           ? "'" + path +
+                                 "' is given for two outputs; give "
+                                 "each a file of its own"
+                           : "'" + path + "' and '" + other +
+                                 "' are the same file; give each output a "
+                                 "file of its own");
     };
-    if (auto [other, isNew] = known.emplace(whole, path); !isNew)
-      refuse(other->second);
+    if (!isOpen) {
+      std::error_code error;
+      std::filesystem::path directory =
+          std::filesystem::canonical(getDirectory(target), error);
+      std::string whole =
+          (directory / std::filesystem::path(target).filename()).string();
+      if (auto [other, isNew] = known.emplace(whole, path); !isNew)
+        refuse(other->second);
+    }
     if (!exists)
       continue;
-    auto [other, isNew] =
-        before.emplace(std::pair(status.st_dev, status.st_ino), path);
-    if (!isNew) // a hard link
-      refuse(other->second);
+    auto [other, isNew] = before.emplace(
+        std::pair(status.st_dev, status.st_ino), Written{path, isOpen});
+    // A hard link, or a file that is written through a descriptor and replaced.
+    // What is written through descriptors alone follows each other.
+    if (!isNew && !(isOpen && other->second.isOpen))
+      refuse(other->second.path);
   }
 }
 

@@ -20,6 +20,19 @@ static Error writeError(const std::string &path) {
   return inputError("cannot write '" + path + "': " + std::strerror(errno));
 }
 
+/// Step and loss of a line; nullopt where it is another text.
+static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
+  try {
+    auto line = parseJson<json>(text);
+    const json &loss = line.at("loss");
+    return {{getInteger(line.at("step")),
+             loss.is_number() ? loss.get<double>() : NAN}};
+  } catch (const Error &) {
+  } catch (const json::exception &) {
+  }
+  return std::nullopt;
+}
+
 /// How many bytes the lines of steps up to `step` take, and their losses. What
 /// follows the last newline was being written when its process was killed.
 static off_t findEnd(const std::string &path, int64_t step,
@@ -31,21 +44,15 @@ static off_t findEnd(const std::string &path, int64_t step,
   int64_t number = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string_view::npos;) {
     ++number;
-    json value;
-    try {
-      value = parseJson<json>(text.substr(begin, end - begin));
-    } catch (const Error &) { // what follows says that it is none
-    }
-    if (!value.is_object() || !value.contains("step") ||
-        !value["step"].is_number_integer() || !value.contains("loss"))
+    std::optional<LossHistory::value_type> entry =
+        parseLine(text.substr(begin, end - begin));
+    if (!entry)
       throw inputError("'" + path + "':" + std::to_string(number) +
-                       ": this is no line of a training's metrics, so the "
+                       ": this line isn't one of a training's metrics, so the "
                        "file isn't continued: give another one");
-    if (value["step"].get<int64_t>() > step)
+    if (entry->first > step)
       break;
-    const json &loss = value["loss"];
-    history.emplace_back(value["step"].get<int64_t>(),
-                         loss.is_number() ? loss.get<double>() : NAN);
+    history.push_back(*entry);
     begin = end + 1;
   }
   return begin;
@@ -53,17 +60,23 @@ static off_t findEnd(const std::string &path, int64_t step,
 
 MetricsFile::MetricsFile(std::string path, int64_t step)
     : path(std::move(path)) {
+  // An open file isn't this training's alone. A copy of its descriptor writes
+  // behind what others write to it.
+  if (std::optional<int> open = findOpenFile(this->path)) {
+    descriptor = ::fcntl(*open, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0)
+      throw writeError(this->path);
+    return;
+  }
   off_t size = 0;
-  // What the standard output leads to isn't this training's alone.
-  bool isFile = !namesOpenFile(this->path);
-  if (step > 0 && isFile && std::filesystem::is_regular_file(this->path))
+  if (step > 0 && std::filesystem::is_regular_file(this->path))
     size = findEnd(this->path, step, history);
   descriptor = ::open(this->path.c_str(),
                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)
     throw writeError(this->path);
-  isFile = isFile && std::filesystem::is_regular_file(this->path);
-  if (isFile && ::ftruncate(descriptor, size) != 0) {
+  if (std::filesystem::is_regular_file(this->path) &&
+      ::ftruncate(descriptor, size) != 0) {
     int error = errno;
     ::close(descriptor);
     errno = error;

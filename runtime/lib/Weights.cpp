@@ -32,8 +32,8 @@ static std::map<std::string, std::string> readIndex(const std::string &path,
   try {
     index = parseJson(asText(file->getBytes()));
   } catch (const Error &error) {
-    throw inputError("'" + path + "' is not an index of safetensors files: " +
-                     error.what());
+    throw inputError("'" + path +
+                     "' is not an index of safetensors files: " + error.what());
   }
   if (!index.is_object() || !index.contains("weight_map") ||
       !index["weight_map"].is_object())
@@ -44,14 +44,16 @@ static std::map<std::string, std::string> readIndex(const std::string &path,
   for (const auto &[name, value] : index["weight_map"].items()) {
     std::string fileName =
         value.is_string() ? value.get<std::string>() : std::string();
-    if (fileName.empty() || fs::path(fileName).is_absolute())
+    bool isPath = !fileName.empty() && fileName.find('\0') == fileName.npos;
+    if (!isPath || fs::path(fileName).is_absolute())
       throw inputError("'" + path + "': tensor '" + name +
                        "' has no file: found " + value.dump() +
                        ", expected a path relative to the index");
     fs::path normal = fs::path(fileName).lexically_normal();
     if (!mayLeadOutside && *normal.begin() == "..")
       throw inputError("'" + path + "': tensor '" + name + "' is in '" +
-                       fileName + "', outside of the index's directory: say "
+                       fileName +
+                       "', outside of the index's directory: give "
                        "--allow-outside-weights if that file may be read");
     // Without "..", which leads elsewhere behind a symbolic link.
     files[name] = normal.string();

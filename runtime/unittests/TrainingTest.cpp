@@ -249,8 +249,9 @@ TEST(Metrics, ContinuesAfterAStep) {
 TEST(Metrics, AnotherFileIsLeftAlone) {
   TemporaryDirectory directory;
   std::string path = directory.write("notes", "{\"step\": 1}\nbuy milk\n");
-  EXPECT_TRUE(contains(errorOf([&] { MetricsFile(path, 3); }),
-                       "notes':1: this is no line of a training's metrics"));
+  EXPECT_TRUE(
+      contains(errorOf([&] { MetricsFile(path, 3); }),
+               "notes':1: this line isn't one of a training's metrics"));
   EXPECT_EQ(readFile(path), "{\"step\": 1}\nbuy milk\n");
 }
 

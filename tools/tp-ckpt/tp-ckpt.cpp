@@ -66,13 +66,14 @@ static std::string describeMesh(const Checkpoint &checkpoint) {
 static ExitCode list(const Options &options) {
   CheckpointList found = listCheckpoints(options.input);
   for (const Checkpoint &checkpoint : found.complete)
-    std::cout << checkpoint.path << "  step " << checkpoint.step << "  "
-              << formatBytes(checkpoint.getNumBytes()) << "  mesh "
+    std::cout << makePrintable(checkpoint.path) << "  step " << checkpoint.step
+              << "  " << formatBytes(checkpoint.getNumBytes()) << "  mesh "
               << describeMesh(checkpoint) << "\n";
   for (const auto &[path, problem] : found.broken)
-    std::cout << path << "  broken: " << makePrintable(problem) << "\n";
+    std::cout << makePrintable(path) << "  broken: " << makePrintable(problem)
+              << "\n";
   if (found.complete.empty() && found.broken.empty())
-    std::cout << "no checkpoints in '" << options.input << "'\n";
+    std::cout << "no checkpoints in '" << makePrintable(options.input) << "'\n";
   return Success;
 }
 
@@ -97,7 +98,7 @@ static ExitCode verify(const Options &options) {
     for (const std::string &problem : problems)
       std::cerr << "tp-ckpt: error: " << makePrintable(problem) << "\n";
     if (problems.empty())
-      std::cout << path << ": complete (" << summary << ")\n";
+      std::cout << makePrintable(path) << ": complete (" << summary << ")\n";
     else
       code = BadInput;
   }
@@ -166,6 +167,17 @@ static std::string isByteCount(const std::string &text) {
     return {};
   return "expected 1 to " + std::to_string(INT64_MAX) + " bytes, found '" +
          makePrintable(text, /*maxLine=*/40, /*maxLines=*/1) + "'";
+}
+
+/// "there is no command 'foo'; " where a word stands in a command's place.
+static std::string describeUnknownCommand(const CLI::App &app,
+                                          const std::string &word) {
+  for (const CLI::App *command : app.get_subcommands({}))
+    if (command->get_name() == word)
+      return "";
+  return word.starts_with("-")
+             ? ""
+             : "there is no command '" + makePrintable(word) + "'; ";
 }
 
 static int runTool(int argc, char **argv) {
@@ -240,7 +252,10 @@ static int runTool(int argc, char **argv) {
     closeStandardOutput();
     return code;
   } catch (const CLI::ParseError &error) {
-    std::cerr << "tp-ckpt: error: " << error.what() << suggestOptions(app)
+    std::cerr << "tp-ckpt: error: "
+              << (argc > 1 ? describeUnknownCommand(app, argv[1])
+                           : std::string())
+              << error.what() << suggestOptions(app)
               << "\nrun 'tp-ckpt --help' for the options\n";
     return WrongUsage;
   } catch (const Error &error) {

@@ -105,7 +105,7 @@ static fs::path resolveOwn(const fs::path &path, std::string &problem) {
       std::error_code error;
       fs::path target = fs::read_symlink(next, error);
       if (error || ++links > 40)
-        return fail(next, " is a link that leads nowhere");
+        return fail(next, " is a link whose target doesn't exist");
       rest.insert(rest.begin(), target.begin(), target.end());
       continue;
     }
@@ -204,29 +204,33 @@ static std::shared_ptr<const Artifact> loadFresh(const fs::path &path) {
   return artifact;
 }
 
-/// Its diagnostics go straight to stderr. It ends with this process, and what it
-/// writes is this user's alone.
+/// Its diagnostics go straight to stderr. It ends with this process, and what
+/// it writes is this user's alone.
 static void compile(const fs::path &compiler, const std::string &path,
                     const fs::path &artifact) {
   std::string arguments[] = {compiler.string(), path, "-o", artifact.string()};
   char *argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
                   arguments[3].data(), nullptr};
-  constexpr int notFound = 127;
-  pid_t parent = ::getpid(), child = ::fork();
+  // fork() would call handlers of libraries, one of which waits for a thread
+  // that can't go on where there is no memory.
+  pid_t parent = ::getpid();
+  volatile int error = 0; // the child shares this process's memory
+  pid_t child = ::vfork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() == parent) // or it has ended before that
       ::execv(argv[0], argv);
-    ::_exit(notFound);
+    error = errno;
+    ::_exit(EXIT_FAILURE);
   }
-  int error = errno, status = 0;
+  if (child < 0)
+    error = errno;
+  int status = 0;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR)
     ;
-  if (child < 0)
+  if (error != 0)
     throw inputError("cannot run '" + compiler.string() +
                      "': " + std::strerror(error));
-  if (WIFEXITED(status) && WEXITSTATUS(status) == notFound)
-    throw inputError("cannot run '" + compiler.string() + "'");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw inputError("'" + path + "' doesn't compile");
   ::chmod(artifact.c_str(), 0600);

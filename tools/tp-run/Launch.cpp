@@ -35,6 +35,10 @@ std::optional<Job> findJob(const Options &options, const Manifest &manifest) {
             ? "--comm=nccl: this process isn't one of several that mpirun, "
               "srun, torchrun or 'tp-run -n' has started"
             : "--comm=nccl: the program isn't for CUDA devices");
+  if (isOne && job->worldSize != manifest.worldSize)
+    throw inputError("the program has " + std::to_string(manifest.worldSize) +
+                     " ranks, but there are " + std::to_string(job->worldSize) +
+                     " processes");
   return isOne ? job : std::nullopt;
 }
 
@@ -58,7 +62,8 @@ static int listenLocally(uint16_t &port) {
 static std::string drawToken() {
   std::string token(minTokenBytes, 0);
   if (::getentropy(token.data(), token.size()) != 0)
-    throw executionError("the system has no random numbers");
+    throw executionError(std::string("cannot draw random numbers: ") +
+                         std::strerror(errno));
   return token;
 }
 
@@ -270,7 +275,7 @@ void Launcher::endLate() {
   for (int64_t rank = 0; rank < options.processes; ++rank)
     if (isRunning(rank) && !killed.contains(rank)) {
       report("error",
-             "rank " + std::to_string(rank) + " doesn't end, and is killed");
+             "rank " + std::to_string(rank) + " doesn't end and is killed");
       kill(rank);
     }
 }

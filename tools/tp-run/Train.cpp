@@ -2,6 +2,7 @@
 
 #include "Train.h"
 
+#include "../Usage.h"
 #include "Cache.h"
 #include "Launch.h"
 #include "Progress.h"
@@ -53,6 +54,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
   CLI::Option *seed = app.add_option("--shuffle-seed", arguments.seed,
                                      "seed of the order of examples, which is "
                                      "another one in each epoch")
+                          ->check(isExactNumber)
                           ->type_name("S")
                           ->capture_default_str();
   CLI::Option *noShuffle =
@@ -91,7 +93,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
   CLI::Option *log =
       app.add_option("--log-every", arguments.logEvery,
                      "print a line every N steps; without it, every ten "
-                     "seconds where the output is no terminal")
+                     "seconds where the output isn't a terminal")
           ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
           ->type_name("N");
   CLI::Option *curve = app.add_option("--loss-curve", arguments.lossCurve,
@@ -111,8 +113,8 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
     steps->excludes(app.get_option(other));
 }
 
-/// Set by the first SIGINT or SIGTERM; a further one, a second later or more,
-/// ends the process. What a launcher passes on may come twice at once.
+/// Set by the first SIGINT or SIGTERM; a further one, two seconds later or
+/// more, ends the process. What a launcher passes on may come twice at once.
 static volatile std::sig_atomic_t isInterrupted = 0;
 
 static void catchSignals() {
@@ -222,6 +224,42 @@ chooseCheckpoint(const TrainingArguments &arguments) {
   return chosen;
 }
 
+/// Fails where `path` is what checkpoints in `directory` replace, or may
+/// replace one of them.
+static void checkOutsideCheckpoints(const std::string &path,
+                                    const std::string &directory) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  auto getPlace = [&](const std::string &name) {
+    fs::path place = fs::weakly_canonical(fs::absolute(name), error);
+    return place.has_filename() ? place : place.parent_path();
+  };
+  fs::path inside = getPlace(path).lexically_relative(getPlace(directory));
+  std::string first = inside.empty() ? "" : inside.begin()->string();
+  if (first == "." || first == "lock" || first.starts_with("step-"))
+    throw inputError("'" + path +
+                     "' is a name of tp-run's own in the directory "
+                     "of checkpoints, '" +
+                     directory + "'; give another path");
+}
+
+/// Fails where `path` is a file that the training reads.
+static void checkIsNoInput(const Options &options, const std::string &path) {
+  std::vector<std::string> inputs = options.training.data;
+  inputs.insert(inputs.end(), options.inputs.begin(), options.inputs.end());
+  inputs.push_back(options.weights);
+  inputs.push_back(options.program);
+  for (const std::string &input : inputs) {
+    std::error_code error;
+    std::string file = input.substr(input.find('=') + 1); // npos + 1 is 0
+    for (const std::string &name : {input, file})
+      if (std::filesystem::equivalent(name, path, error))
+        throw inputError("'" + path +
+                         "' is read by the training, so metrics "
+                         "can't be written there; give another path");
+  }
+}
+
 /// Fails where a file that training ends with can't be written.
 static void checkTrainingOutputs(const Options &options) {
   std::vector<std::string> paths;
@@ -229,6 +267,11 @@ static void checkTrainingOutputs(const Options &options) {
   addOutput(options.training.metrics, paths);
   addOutput(options.outputWeights, paths);
   addOutput(options.trace, paths);
+  if (const std::string &metrics = options.training.metrics; !metrics.empty())
+    checkIsNoInput(options, metrics);
+  if (!options.training.checkpointDirectory.empty())
+    for (const std::string &path : paths)
+      checkOutsideCheckpoints(path, options.training.checkpointDirectory);
   checkOutputs(paths);
 }
 

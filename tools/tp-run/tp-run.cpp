@@ -244,8 +244,8 @@ static ExitCode describeProgram(const Options &options) {
   if (isArtifact(options.program))
     text = describe(readManifest(options.program));
   else
-    text = describe(
-        loadProgram(options.program, !options.noCache)->getManifest());
+    text =
+        describe(loadProgram(options.program, !options.noCache)->getManifest());
   std::cout << makePrintable(text, /*maxLine=*/2000, /*maxLines=*/SIZE_MAX);
   return Success;
 }
@@ -277,6 +277,7 @@ static void declareOptions(CLI::App &app, Options &options) {
          "--random", options.random,
          "draw parameters and inputs of floats that no file gives from this "
          "seed: to time a program without its weights")
+      ->check(isExactNumber)
       ->type_name("SEED");
   app.add_option("--output-weights", options.outputWeights,
                  "write the parameters after the last run or step, without the "
@@ -300,10 +301,12 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->allow_extra_args(false);
   app.add_option("--rtol", options.tolerance.relative,
                  "relative tolerance of --expect")
+      ->check(isExactNumber)
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--atol", options.tolerance.absolute,
                  "absolute tolerance of --expect")
+      ->check(isExactNumber)
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--json", options.json,
@@ -376,6 +379,7 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->group(cuda);
   app.add_option("--timeout", options.timeout,
                  "seconds that a rank may wait for the others; 0: forever")
+      ->check(isExactNumber)
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("SECONDS")
       ->capture_default_str();
@@ -408,6 +412,9 @@ static void checkUsage(const Options &options) {
                      std::string(usageHint));
   if (!options.machine.empty() && !options.profile)
     throw UsageError("--machine is for --profile");
+  if (options.processes > 0 &&
+      (!options.calibration.empty() || options.describeOnly))
+    throw UsageError("-n is for runs and trainings");
   if (options.processes > 0 && options.communication == "local")
     throw UsageError(std::string("-n starts processes, and with --comm=local "
                                  "ranks are threads of one process; leave one "

@@ -1,5 +1,4 @@
-//===- File.h - Mapped input files, atomically written output files -*- C++
-//-*-===//
+//===- File.h - Mapped input files, atomically written output files *- C++ -*-===//
 
 #ifndef TPRT_FILE_H
 #define TPRT_FILE_H
@@ -8,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -75,7 +75,7 @@ public:
 
 private:
   std::string path;
-  std::string target; ///< `path`, or what a link of that name leads to
+  std::string target;        ///< `path`, or what a link of that name leads to
   std::string temporaryPath; ///< empty: there is nothing to rename
   int descriptor = -1;
 };
@@ -85,8 +85,9 @@ private:
 /// work whose results are written.
 TPRT_API void checkOutputs(std::span<const std::string> paths);
 
-/// Whether `path` names an open file of this process, such as /dev/stdout.
-TPRT_API bool namesOpenFile(const std::string &path);
+/// The descriptor of this process that `path` is a name of, as /dev/stdout is;
+/// nullopt for any other path.
+TPRT_API std::optional<int> findOpenFile(const std::string &path);
 
 /// Waits until the names in a directory would survive a loss of power.
 TPRT_API void syncDirectory(const std::string &path);

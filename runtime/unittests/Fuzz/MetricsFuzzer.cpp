@@ -8,9 +8,11 @@ using namespace tprt;
 using namespace tprt::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  MemoryFile file(asText(data, size));
+  // Not a file in memory: an open file isn't continued.
+  static const std::string path = makeDirectory() + "/metrics.jsonl";
+  writeFile(path, asText(data, size));
   readOrRefuse([&] {
-    MetricsFile metrics(file.getPath(), /*step=*/5);
+    MetricsFile metrics(path, /*step=*/5);
     touch(drawLossCurve(metrics.getHistory(), "title").data(), 1);
   });
   return 0;
