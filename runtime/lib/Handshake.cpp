@@ -203,8 +203,27 @@ std::string Host::describeMissing() const {
       " ranks haven't connected to rank 0 at " + describePlace(job) + " (" +
       names + (missing > named ? ", …" : "") + ")";
   for (const auto &[why, count] : dropped)
-    text += "; " + std::to_string(count) + " other connections " + why;
+    text += "; " + std::to_string(count) +
+            (count == 1 ? " other connection " : " other connections ") + why;
   return text;
+}
+
+/// The reason that a rank gave before it ended; empty where it gave none.
+static std::string readReason(const Socket &rank) {
+  using Progress = MessageReader::Progress;
+  MessageReader reader(
+      [&](void *data, size_t bytes) { return rank.read(data, bytes); });
+  try {
+    while (reader.readHead() == Progress::Complete) {
+      if (reader.readText(maxReasonBytes) != Progress::Complete)
+        break;
+      Message message = reader.take();
+      if (message.kind == MessageKind::Abort)
+        return makePrintable(message.text);
+    }
+  } catch (const Error &) { // nothing that a rank sends
+  }
+  return {};
 }
 
 /// Throws where one of the ranks has ended.
@@ -212,8 +231,10 @@ void Host::checkRanks(const std::vector<pollfd> &entries) {
   checkFates(job);
   for (int64_t rank = 1; rank < job.worldSize; ++rank)
     for (const pollfd &entry : entries)
-      if (ranks[rank] && entry.fd == ranks[rank].get() && entry.revents)
-        throw executionError(describeLoss(job, rank));
+      if (ranks[rank] && entry.fd == ranks[rank].get() && entry.revents) {
+        std::string reason = readReason(ranks[rank]);
+        throw executionError(reason.empty() ? describeLoss(job, rank) : reason);
+      }
 }
 
 void Host::accept() {
@@ -351,6 +372,7 @@ private:
   bool read(const Socket &socket, std::string &bytes);
   bool connect(const Socket &socket, const addrinfo &place);
   bool introduce(const Socket &socket);
+  bool converse(const Socket &socket);
 
   const Job &job;
   Patience patience;
@@ -412,9 +434,21 @@ bool Joiner::connect(const Socket &socket, const addrinfo &place) {
   return error == 0;
 }
 
-/// False where what listens there isn't rank 0, or not yet.
+/// False where another process than rank 0 listens there. Rank 0 may come
+/// later.
 bool Joiner::introduce(const Socket &socket) {
-  problem = "what listens there isn't rank 0 of this job";
+  const char *stranger = "the process that listens there isn't rank 0 of this "
+                         "job";
+  // Of several attempts, one that got an answer says more.
+  if (problem != stranger)
+    problem = "it doesn't answer";
+  if (converse(socket))
+    return true;
+  problem = stranger;
+  return false;
+}
+
+bool Joiner::converse(const Socket &socket) {
   std::string bytes(Challenge::numBytes, 0);
   if (!read(socket, bytes))
     return false;
@@ -432,7 +466,7 @@ bool Joiner::introduce(const Socket &socket) {
     return false;
   switch (static_cast<Verdict>(bytes[0])) {
   case Verdict::OtherToken:
-    problem = "its token is another one";
+    problem = "it has another token";
     giveUp();
   case Verdict::OtherWorldSize:
     problem = "rank 0's job has another number of ranks than " +

@@ -65,7 +65,7 @@ static std::string readToken(const std::string &path) {
   ::fstat(file, &status);
   ssize_t count = ::read(file, bytes, sizeof(bytes));
   ::close(file);
-  check(S_ISREG(status.st_mode), "is no file");
+  check(S_ISREG(status.st_mode), "is not a regular file");
   check(status.st_uid == ::geteuid(), "belongs to another user");
   check((status.st_mode & (S_IRWXG | S_IRWXO)) == 0,
         "may be read or written by others; mode 0600 is right");

@@ -3,6 +3,7 @@
 #include "LocalWorld.h"
 
 #include "Cores.h"
+#include "Patience.h"
 
 using namespace tprt;
 
@@ -169,10 +170,8 @@ void LocalWorld::await(Barrier &barrier, uint64_t target,
       }
     }
     if (timeout.count() > 0 && waited > timeout) {
-      char seconds[32];
-      std::snprintf(seconds, sizeof(seconds), "%g", timeout.count() / 1000.0);
-      abort(std::string("no progress for ") + seconds +
-            " s: " + describeRanks());
+      abort("no progress for " + formatTimeout(timeout) + ": " +
+            describeRanks());
       checkAborted();
     }
   });

@@ -44,7 +44,7 @@ MessageReader::Progress MessageReader::readHead() {
     }
     std::optional<MessageKind> found = toKind(head[0]);
     if (!found)
-      throw executionError("what arrives is no message");
+      throw executionError("the bytes that arrive aren't a message");
     if (!hasText(*found)) {
       size = 0;
     } else if (numHead < head.size()) {
@@ -168,6 +168,7 @@ bool tprt::isEqual(const Proof &a, const Proof &b) {
 Nonce tprt::drawNonce() {
   Nonce nonce;
   if (::getentropy(nonce.data(), nonce.size()) != 0)
-    throw executionError("the system has no random numbers");
+    throw executionError(std::string("cannot draw random numbers: ") +
+                         std::strerror(errno));
   return nonce;
 }

@@ -5,8 +5,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <string>
 
 namespace tprt {
+
+/// "2.5 s".
+inline std::string formatTimeout(std::chrono::milliseconds timeout) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g s", timeout.count() / 1000.0);
+  return text;
+}
 
 /// Measures a wait in which somebody looks at least every 50 ms. The time
 /// between two looks counts as at most 100 ms, so that time in which this

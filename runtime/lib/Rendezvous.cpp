@@ -21,6 +21,7 @@
 #include "Rendezvous.h"
 
 #include "Handshake.h"
+#include "Patience.h"
 
 #include <algorithm>
 #include <exception>
@@ -123,10 +124,8 @@ std::string Rendezvous::describeStopped() const {
 }
 
 void Rendezvous::failLate(int64_t other, const std::string &what) {
-  char seconds[32];
-  std::snprintf(seconds, sizeof(seconds), "%g", timeout.count() / 1000.0);
   std::string stopped = describeActivity ? "" : describeStopped();
-  fail("no progress for " + std::string(seconds) + " s: rank " +
+  fail("no progress for " + formatTimeout(timeout) + ": rank " +
        std::to_string(job.rank) + " " + what + " rank " +
        std::to_string(other) + (stopped.empty() ? "" : "; " + stopped));
 }

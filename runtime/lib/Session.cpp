@@ -4,6 +4,7 @@
 
 #include "Cores.h"
 #include "Cuda/CudaDevice.h"
+#include "Patience.h"
 #include "ShardedTensors.h"
 #include "Team.h"
 
@@ -60,15 +61,16 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
                      (info.dtype == Dtype::BF16 && tensor.dtype == Dtype::F32);
     if (!sameDtype || tensor.shape != info.shape)
       wrong.push_back(quotedKind + " '" + info.name + "' has type " +
-             tensor.getTypeString() + ", expected " + info.getTypeString());
+                      tensor.getTypeString() + ", expected " +
+                      info.getTypeString());
   }
   if (!allowUnused)
     for (const std::string &name : unused)
       unknown.push_back("unknown " + quotedKind + " '" + name + "'" +
-             (wantedNames.empty()
-                  ? ", the program takes none"
-                  : ", expected " + quotedList(wantedNames, 8)) +
-             didYouMean(name, wantedNames));
+                        (wantedNames.empty()
+                             ? ", the program takes none"
+                             : ", expected " + quotedList(wantedNames, 8)) +
+                        didYouMean(name, wantedNames));
   if (missing.size() > maxReports &&
       missing.size() + unknown.size() == wanted.size() + given.size())
     report("none of the program's " + std::to_string(wanted.size()) + " " +
@@ -258,10 +260,8 @@ DeviceStream::Poll Session::Impl::getPoll(tprt_rank &rank) const {
     std::chrono::milliseconds timeout = options.communicator.timeout;
     if (timeout.count() == 0 || waited <= timeout)
       return;
-    char seconds[32];
-    std::snprintf(seconds, sizeof(seconds), "%g", timeout.count() / 1000.0);
     throw executionError("no progress on the device for " +
-                         std::string(seconds) + " s");
+                         formatTimeout(timeout));
   };
 }
 

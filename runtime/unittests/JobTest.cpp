@@ -150,11 +150,12 @@ TEST(JobToken, BadOnesAreRefused) {
             "TP_TOKEN_FILE: the token has 31 bytes, expected 32 to 4096");
   EXPECT_TRUE(contains(getError({{"TP_TOKEN_FILE", directory / "none"}}),
                        "can't be opened: No such file"));
-  EXPECT_TRUE(
-      contains(getError({{"TP_TOKEN_FILE", directory / "."}}), "is no file"));
+  EXPECT_TRUE(contains(getError({{"TP_TOKEN_FILE", directory / "."}}),
+                       "is not a regular file"));
   std::string pipe = directory / "pipe"; // nobody writes to it
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_TRUE(contains(getError({{"TP_TOKEN_FILE", pipe}}), "is no file"));
+  EXPECT_TRUE(
+      contains(getError({{"TP_TOKEN_FILE", pipe}}), "is not a regular file"));
 }
 
 /// Both sides say so before anything listens or connects.
@@ -368,7 +369,8 @@ TEST(JobAttack, AnotherRankZero) {
       EXPECT_EQ(errorOf([&] { Connection(jobs[1], seconds(2)); }),
                 "rank 1 can't connect to rank 0 at 127.0.0.1:" +
                     std::to_string(jobs[1].port) +
-                    ": what listens there isn't rank 0 of this job");
+                    ": the process that listens there isn't rank 0 of this "
+                    "job");
       return;
     }
     int accepted = ::accept(jobs[0].listener, nullptr, nullptr);
@@ -414,7 +416,7 @@ TEST(Job, SaysWhyARankIsRefused) {
     EXPECT_EQ(getError(jobs[1]),
               "rank 1" + place + "another process has connected as rank 1");
     jobs[2].token[0] = 'x';
-    EXPECT_EQ(getError(jobs[2]), "rank 2" + place + "its token is another one");
+    EXPECT_EQ(getError(jobs[2]), "rank 2" + place + "it has another token");
     jobs[2].token = secret;
     jobs[2].worldSize = 4;
     EXPECT_EQ(getError(jobs[2]), "rank 2" + place +
@@ -424,10 +426,40 @@ TEST(Job, SaysWhyARankIsRefused) {
   });
   EXPECT_EQ(ofZero, "1 of 3 ranks haven't connected to rank 0 at 127.0.0.1:" +
                         std::to_string(jobs[0].port) +
-                        " (rank 2); 1 other connections gave a rank that is "
-                        "already connected; 1 other connections had another "
+                        " (rank 2); 1 other connection gave a rank that is "
+                        "already connected; 1 other connection had another "
                         "number of ranks; 1 "
-                        "other connections had another token");
+                        "other connection had another token");
+}
+
+/// A rank that ends while others still connect has given its reason.
+TEST(Job, SaysWhyARankEndedBeforeAllConnected) {
+  for (bool hasReason : {true, false}) {
+    std::vector<Job> jobs = makeSecretJobs(3);
+    std::string ofZero, reason = "rank 1: no weights\x1b[2J";
+    runThreads(2, [&](int64_t i) {
+      if (i == 0) {
+        ofZero = errorOf([&] { Connection(jobs[0], seconds(20)); });
+        return;
+      }
+      Stranger rank(jobs[0].port);
+      rank.introduce(1, 3, secret);
+      if (hasReason)
+        rank.send(encodeHead(MessageKind::Alive, 0) +
+                  encodeHead(MessageKind::Abort, reason.size()) + reason);
+    });
+    EXPECT_EQ(ofZero,
+              hasReason ? "rank 1: no weights\\x1b[2J" : "rank 1 has left");
+  }
+}
+
+/// A process that is stopped, or slow, isn't taken for a stranger.
+TEST(Job, SaysThatRankZeroDoesNotAnswer) {
+  std::vector<Job> jobs = makeSecretJobs(2); // they listen, and don't accept
+  EXPECT_EQ(errorOf([&] { Connection(jobs[1], milliseconds(500)); }),
+            "rank 1 can't connect to rank 0 at 127.0.0.1:" +
+                std::to_string(jobs[0].port) + ": it doesn't answer");
+  ::close(jobs[0].listener);
 }
 
 //===----------------------------------------------------------------------===//
@@ -446,22 +478,23 @@ struct Case {
 std::vector<Case> makeCases() {
   std::string data = encodeHead(MessageKind::Data, 10);
   std::string reason = "\x1b[2J" + std::string(2999, 'r');
-  return {{"Nothing", "", true, ""},
-          {"PartOfAHead", data.substr(0, 4), true, ""},
-          {"PartOfAText", data + "hello", true, ""},
-          {"PartOfAReason", encodeHead(MessageKind::Abort, 10) + "hello", true,
-           " has left"},
-          {"EndWithin", data + "hello", false, " has left"},
-          {"EndBefore", "", false, " has left"},
-          {"NoMessage", "GET", true, ": what arrives is no message"},
-          {"TooMuch", encodeHead(MessageKind::Data, 11), true,
-           ": a message has 11 bytes where at most 10 are expected"},
-          {"EightGiB", encodeHead(MessageKind::Data, uint64_t(8) << 30), true,
-           ": a message has 8589934592 bytes where at most 10 are expected"},
-          {"LongReason", encodeHead(MessageKind::Abort, 4097), true,
-           ": a message has 4097 bytes where at most 4096 are expected"},
-          {"Reason", encodeHead(MessageKind::Abort, reason.size()) + reason,
-           true, "\\x1b[2Jrrr"}};
+  return {
+      {"Nothing", "", true, ""},
+      {"PartOfAHead", data.substr(0, 4), true, ""},
+      {"PartOfAText", data + "hello", true, ""},
+      {"PartOfAReason", encodeHead(MessageKind::Abort, 10) + "hello", true,
+       " has left"},
+      {"EndWithin", data + "hello", false, " has left"},
+      {"EndBefore", "", false, " has left"},
+      {"NoMessage", "GET", true, ": the bytes that arrive aren't a message"},
+      {"TooMuch", encodeHead(MessageKind::Data, 11), true,
+       ": a message has 11 bytes where at most 10 are expected"},
+      {"EightGiB", encodeHead(MessageKind::Data, uint64_t(8) << 30), true,
+       ": a message has 8589934592 bytes where at most 10 are expected"},
+      {"LongReason", encodeHead(MessageKind::Abort, 4097), true,
+       ": a message has 4097 bytes where at most 4096 are expected"},
+      {"Reason", encodeHead(MessageKind::Abort, reason.size()) + reason, true,
+       "\\x1b[2Jrrr"}};
 }
 
 class JobStall : public testing::TestWithParam<Case> {};

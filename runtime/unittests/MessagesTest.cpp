@@ -92,7 +92,7 @@ TEST(Messages, OtherBytesAreRefused) {
     Pieces pieces(std::string(1, static_cast<char>(byte)), 1);
     MessageReader reader = makeReader(pieces);
     EXPECT_EQ(errorOf([&] { finish([&] { return reader.readHead(); }); }),
-              "what arrives is no message");
+              "the bytes that arrive aren't a message");
   }
 }
 

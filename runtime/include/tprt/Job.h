@@ -1,5 +1,4 @@
-//===- Job.h - One process among those of a program --------------*- C++
-//-*-===//
+//===- Job.h - One process among those of a program -------------*- C++ -*-===//
 //
 // Programs whose ranks are processes, one device each, are started by mpirun,
 // srun, torchrun, or `tp-run -n`; each process finds out from its environment
@@ -22,8 +21,9 @@ struct Fate {
   enum Kind {
     Unknown, ///< it runs, or no launcher watches it
     Stopped, ///< by a signal; may be continued
-    Ended,   ///< with exit code 0
-    Failed,  ///< with another exit code
+    Ended,   ///< having done its work, also where a comparison failed or a
+             ///< training was interrupted
+    Failed,  ///< with the exit code of an error
     Killed   ///< by a signal
   } kind = Unknown;
   /// What follows "rank 1" in a message: "was ended by signal 9 (Killed)", "is
