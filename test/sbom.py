@@ -18,7 +18,7 @@ ID = re.compile(r"SPDXRef-[A-Za-z0-9.-]+\Z")
 PURL = re.compile(r"pkg:(deb/debian|pypi)/[a-z0-9.+-]+@[A-Za-z0-9.~%-]+(\?arch=[a-z0-9]+)?\Z")
 # Libraries of one package, and of the project.
 OF_PACKAGE = {"libc10.so": "libtorch_cpu.so", "libtorch.so": "libtorch_cpu.so"}
-SYSTEM = ("libstdc++.so", "libm.so", "libgcc_s.so", "libc.so", "ld-linux", "libdl.so", "libpthread.so", "libclang_rt.")
+SYSTEM = ("libstdc++.so", "libm.so", "libresolv.so", "libgcc_s.so", "libc.so", "ld-linux", "libdl.so", "libpthread.so", "libclang_rt.")
 OWN = ("libtprt.so", "libTPMLIRC.so")
 
 problems = []

@@ -172,7 +172,7 @@ EXPORT ncclGetUniqueId(ncclUniqueId *id) {
   const char *parent = std::getenv("TPRT_FAKE_NCCL_FOLDER");
   std::string folder =
       std::string(parent ? parent : "/dev/shm") + "/tprt-fake-nccl-XXXXXX";
-  if (!::mkdtemp(folder.data()))
+  if (folder.size() >= sizeof(id->internal) || !::mkdtemp(folder.data()))
     return SystemError;
   std::memcpy(id->internal, folder.c_str(), folder.size() + 1);
   return ncclSuccess;

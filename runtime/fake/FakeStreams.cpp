@@ -255,6 +255,7 @@ EXPORT cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
                               std::to_string(graph->nodes.size()) + " nodes"))
     return result;
   *executable = new CUgraphExec_st{std::make_shared<CUgraph_st>(*graph)};
+  getDevice().executables.insert(*executable);
   return CUDA_SUCCESS;
 }
 
@@ -274,6 +275,8 @@ EXPORT cuGraphDestroy(CUgraph graph) {
 
 EXPORT cuGraphExecDestroy(CUgraphExec executable) {
   Lock lock(getMutex());
+  if (getDevice().executables.erase(executable) == 0)
+    return INVALID_HANDLE;
   delete executable;
   return CUDA_SUCCESS;
 }

@@ -1,5 +1,4 @@
-//===- State.h - The fake device ----------------------------------*- C++
-//-*-===//
+//===- State.h - The fake device --------------------------------*- C++ -*-===//
 
 #ifndef TPRT_FAKE_STATE_H
 #define TPRT_FAKE_STATE_H
@@ -90,6 +89,7 @@ struct Device {
   size_t numStreams = 0;
   size_t numQueries = 0;
   std::set<cuda::CUstream> streams;
+  std::set<cuda::CUgraphExec> executables;
   cuda::CUctx_st context;
 };
 
