@@ -4,7 +4,7 @@
 #
 #   scripts/fuzz.sh [--minutes N] [NAME…]      (default: 10 minutes, all fuzzers)
 #
-# The fuzzers share the time evenly, two at a time. Each starts from the seeds in
+# The fuzzers share the time evenly, two at a time, each for at least a second. Each starts from the seeds in
 # test/Fuzz/NAME and from what earlier campaigns found, in build-asan/fuzz/NAME/corpus. An input
 # that crashes, hangs or leaks is kept in build-asan/fuzz/NAME, with the log.
 #
@@ -51,7 +51,7 @@ cmake --build --preset asan-ubsan --target "${names[@]/#/tp-fuzz-}"
 bin=$PWD/build-asan/bin
 seeds=$PWD/test/Fuzz
 out=$PWD/build-asan/fuzz
-seconds=$((minutes * 60 * 2 / ${#names[@]}))
+seconds=$((minutes * 60 / ((${#names[@]} + 1) / 2)))
 export ASAN_OPTIONS=allow_user_poisoning=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 fuzz() {

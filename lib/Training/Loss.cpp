@@ -78,7 +78,7 @@ private:
     if (rank == 0 || dim < 0 || dim >= rank)
       return emitLossError(function, config, config.classDimLoc)
              << "class_dim " << config.classDim
-             << " is no dimension of the logits, " << type;
+             << " isn't a dimension of the logits, " << type;
     SmallVector<int64_t> shape(type.getShape());
     int64_t numClasses = shape[dim];
     if (!config.weights.empty() &&

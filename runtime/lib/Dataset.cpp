@@ -238,7 +238,7 @@ Dataset Dataset::fromTokens(const Manifest &manifest, const std::string &path,
   int64_t size = file->getBytes().size();
   if (size % width != 0)
     throw inputError("'" + path + "' has " + std::to_string(size) +
-                     " bytes, which is no multiple of a token's " +
+                     " bytes, which isn't a multiple of a token's " +
                      std::to_string(width));
   Dataset dataset;
   for (const std::string &name : {ids, target}) {

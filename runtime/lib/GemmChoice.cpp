@@ -289,7 +289,7 @@ static GemmChoice parseChoice(const json &object) {
   auto parseLibrary = [](const std::string &name) {
     if (std::optional<GemmLibrary> library = parseGemmLibrary(name))
       return *library;
-    throw inputError("'" + name + "' is no library");
+    throw inputError("'" + name + "' isn't a known library");
   };
   choice.library = parseLibrary(object.at("library"));
   if (!getVersion(choice.library))

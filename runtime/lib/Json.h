@@ -1,5 +1,4 @@
-//===- Json.h - JSON that anyone may have written ----------------*- C++
-//-*-===//
+//===- Json.h - JSON that anyone may have written ---------------*- C++ -*-===//
 
 #ifndef TPRT_LIB_JSON_H
 #define TPRT_LIB_JSON_H

@@ -28,9 +28,9 @@ static int64_t getRanks(const json &value) {
 Machine Machine::read(const std::string &path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   auto isNone = [&](const std::exception &error) {
-    return inputError(
-        "'" + path +
-        "' is no machine that tp-run --calibrate measured: " + error.what());
+    return inputError("'" + path +
+                      "' is not a description that tp-run --calibrate wrote: " +
+                      error.what());
   };
   json root;
   try {

@@ -80,7 +80,7 @@ public:
           std::trunc(number) == number && lowest <= number && number <= bound;
     }
     if (!fits)
-      fail("found " + value.dump() + ", which is no " +
+      fail("found " + value.dump() + ", which isn't of type " +
            std::string(tprt::toString(dtype)));
     return number;
   }

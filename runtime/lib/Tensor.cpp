@@ -120,7 +120,7 @@ private:
   };
   void countSteps(size_t count) {
     if ((numSteps += count) > maxSteps)
-      throw inputError("the blocks overlap in too many ways");
+      throw inputError("the blocks overlap in more ways than can be checked");
   }
 
   const size_t maxSteps;

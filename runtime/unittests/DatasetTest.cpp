@@ -263,9 +263,10 @@ TEST_F(Data, BadTokenFiles) {
                           "ids", target);
     });
   };
-  EXPECT_TRUE(contains(errorWith("abc", manifest),
-                       "t.bin' has 3 bytes, which is no multiple of a token's "
-                       "2"));
+  EXPECT_TRUE(
+      contains(errorWith("abc", manifest),
+               "t.bin' has 3 bytes, which isn't a multiple of a token's "
+               "2"));
   EXPECT_TRUE(contains(errorWith(toBytes<uint16_t>(12), manifest),
                        "t.bin' has 12 tokens, which are 3 examples, too few "
                        "for a batch of 4"));

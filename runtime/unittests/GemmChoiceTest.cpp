@@ -164,7 +164,7 @@ TEST_F(GemmChoiceTest, ReplacesWhatIsNoChoice) {
            {"[]", "type_error"},
            {"{\"schema\": 1, \"machines\": 3}", "type_error"},
            {schema.dump(), "schema 9, expected 1"},
-           {library.dump(), "'mkl' is no library"},
+           {library.dump(), "'mkl' isn't a known library"},
            {order.dump(), "'tiles' is neither 'rows' nor 'columns'"},
            {type.dump(), "found \"many\", expected an integer"}}) {
     write(text);

@@ -153,7 +153,7 @@ TEST(Manifest, UpdatedParametersAreWhole) {
             "manifest: updated parameter 's' is Partial");
   fraction["parameters"][0]["init"] = 0.5;
   EXPECT_EQ(errorOf([&] { Manifest::parse(fraction.dump()); }),
-            "manifest: parameters[0].init: found 0.5, which is no i32");
+            "manifest: parameters[0].init: found 0.5, which isn't of type i32");
 }
 
 TEST(Manifest, MalformedJson) {

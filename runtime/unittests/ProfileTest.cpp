@@ -118,10 +118,10 @@ TEST(Machine, SaysWhatIsWrong) {
   EXPECT_TRUE(contains(errorWith("/node/devices", "0"),
                        "found 0, expected a positive number"));
   EXPECT_TRUE(contains(errorWith("/links", "[]"),
-                       "is no machine that tp-run --calibrate measured"));
+                       "is not a description that tp-run --calibrate wrote"));
   std::string text = directory.write("m.yaml", "device: {flops: 1}");
   EXPECT_TRUE(contains(errorOf([&] { Machine::read(text); }),
-                       "is no machine that tp-run --calibrate measured"));
+                       "is not a description that tp-run --calibrate wrote"));
 }
 
 TEST(Trace, ArrowsFollowTheOrderOfArrival) {

@@ -237,7 +237,7 @@ LogicalResult RedistributeOp::verify() {
   for (AxisRefAttr axis : over)
     if (!mesh.getAxisIndex(axis.getName()) || !axis.isWhole())
       return emitOpError() << "is over '" << axis.getName()
-                           << "', which is no dimension of the mesh";
+                           << "', which isn't a dimension of the mesh";
   auto check = [&](AxisRefAttr axis) -> LogicalResult {
     if (isOver(over, axis))
       return success();

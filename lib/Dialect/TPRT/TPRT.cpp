@@ -328,10 +328,10 @@ LogicalResult GemmOp::verify() {
   };
   int64_t m = getSizes()[0], n = getSizes()[1], k = getSizes()[2];
   if (!isMatrix(getAStrides(), m, k))
-    return emitOpError("A is no matrix with a unit stride: strides ")
+    return emitOpError("A isn't a matrix with a unit stride: strides ")
            << getAStrides() << " for " << m << "x" << k;
   if (!isMatrix(getBStrides(), k, n))
-    return emitOpError("B is no matrix with a unit stride: strides ")
+    return emitOpError("B isn't a matrix with a unit stride: strides ")
            << getBStrides() << " for " << k << "x" << n;
   if (getAccumulate() && getAddend())
     return emitOpError("accumulates, and has an addend beside C");
