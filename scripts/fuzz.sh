@@ -52,6 +52,7 @@ bin=$PWD/build-asan/bin
 seeds=$PWD/test/Fuzz
 out=$PWD/build-asan/fuzz
 seconds=$((minutes * 60 / ((${#names[@]} + 1) / 2)))
+((seconds > 0)) || seconds=1
 export ASAN_OPTIONS=allow_user_poisoning=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 fuzz() {

@@ -30,20 +30,14 @@ inline std::string suggestOptions(const CLI::App &app) {
 
 /// Checks a number that CLI11 would take for the largest one, or for NaN.
 inline const CLI::Validator isExactNumber(
-    [](std::string &text) {
-      errno = 0;
-      char *end = nullptr;
-      double number = std::strtod(text.c_str(), &end);
-      if (!std::isfinite(number))
+    [](std::string &text) -> std::string {
+      if (!std::isfinite(std::strtod(text.c_str(), nullptr)))
         return "a finite number is expected, not " + text;
-      if (text.find_first_not_of("0123456789") == std::string::npos &&
-          !text.empty()) {
-        errno = 0;
-        std::strtoull(text.c_str(), &end, 10);
-        if (errno == ERANGE)
-          return "a number below 2^64 is expected, not " + text;
-      }
-      return std::string();
+      errno = 0;
+      std::strtoull(text.c_str(), nullptr, 0);
+      if (errno == ERANGE && text.find_first_of(".eE") == text.npos)
+        return "a number below 2^64 is expected, not " + text;
+      return "";
     },
     "");
 

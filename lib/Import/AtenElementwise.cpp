@@ -339,13 +339,11 @@ static LogicalResult lerp(AtenCall &call, NNBuilder &b) {
   Value end = wideOperand(call, b, "end", type);
   Value weight = wideOperand(call, b, "weight", type);
   Type wide = b.element(weight);
-  Value way = b.sub(end, self);
   Value isNear = b.compare(ComparePredicate::LT, b.unary<nn::AbsOp>(weight),
                            b.scalar(wide, Scalar::of(0.5)));
   Value rest = b.sub(weight, b.scalar(wide, Scalar::of(int64_t(1))));
-  return call.result(b.cast(b.where(isNear, b.add(self, b.mul(weight, way)),
-                                    b.add(end, b.mul(rest, way))),
-                            type));
+  Value way = b.mul(b.where(isNear, weight, rest), b.sub(end, self));
+  return call.result(b.cast(b.add(b.where(isNear, self, end), way), type));
 }
 
 static LogicalResult nanToNum(AtenCall &call, NNBuilder &b) {

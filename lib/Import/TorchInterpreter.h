@@ -1,4 +1,4 @@
-//===- TorchInterpreter.h - run a TorchScript graph on meta tensors *- C++ -*-===//
+//===- TorchInterpreter.h - run TorchScript on meta tensors -----*- C++ -*-===//
 
 #ifndef TP_LIB_IMPORT_TORCHINTERPRETER_H
 #define TP_LIB_IMPORT_TORCHINTERPRETER_H

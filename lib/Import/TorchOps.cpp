@@ -94,8 +94,8 @@ static void setDevices(std::vector<c10::IValue> &inputs, c10::DeviceType type) {
       input = c10::Device(type);
 }
 
-/// At most how many elements a list or string has that PyTorch makes by
-/// repeating others; 0 for ops that don't.
+/// At most how many elements PyTorch adds to a list, or makes a list or string
+/// of by repeating others; 0 for ops that don't.
 static double countRepeated(const jit::Node &node,
                             llvm::ArrayRef<c10::IValue> inputs) {
   auto getSize = [](const c10::IValue &value) -> double {
@@ -104,6 +104,9 @@ static double countRepeated(const jit::Node &node,
                             : 0;
   };
   StringRef kind = node.kind().toUnqualString();
+  kind.consume_back("_"); // in place
+  if (kind == "extend" || kind == "add")
+    return inputs.size() > 1 && inputs[0].isList() ? getSize(inputs[1]) : 0;
   if (kind == "replace" && inputs.size() > 2)
     return (getSize(inputs[0]) + 1) * (getSize(inputs[2]) + 1);
   if (kind == "join" && inputs.size() > 1 && inputs[1].isList()) {
@@ -313,8 +316,13 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
 
   if (!onModelData || !computes) {
     // Numbers, lists, shapes and constants: PyTorch runs them as they are.
-    if (!hasRoom(node, countRepeated(node, stack)))
+    double repeated = countRepeated(node, stack);
+    if (!hasRoom(node, repeated))
       return;
+    // The list that grows isn't a new one.
+    StringRef kind = node.kind().toUnqualString();
+    if (kind.ends_with("_") || kind == "extend")
+      numElements += static_cast<int64_t>(repeated);
     try {
       setDevices(stack, c10::kCPU);
       execute(node, stack);

@@ -235,7 +235,8 @@ static std::string findMissingPrefix(ArrayRef<std::string> names,
         prefix += !isNumber ? token.str() : isRegex ? "\\d+" : "*";
         prefix += isRegex ? "\\." : ".";
       }
-      return prefix;
+      if (matchFqn(prefix + pattern.str(), name, mode))
+        return prefix;
     }
   }
   return "";
@@ -312,11 +313,19 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
   }
 
   // Or it has one too many: that of a wrapper.
-  bool isKnown = llvm::any_of(root.children, [&](const auto &child) {
-    return matchToken(tokens.front(), child.first);
-  });
+  SmallVector<StringRef> heads;
+  bool isKnown = false;
+  for (auto &[name, child] : root.children) {
+    heads.push_back(name);
+    isKnown |= matchToken(tokens.front(), name);
+  }
+  isKnown |= !findNearest(tokens.front(), heads).empty(); // or misspelt
   for (size_t count = 1; count < tokens.size() && !isKnown; ++count) {
     ArrayRef<StringRef> rest = ArrayRef<StringRef>(tokens).drop_front(count);
+    if (llvm::all_of(rest, [](StringRef token) {
+          return token.find_first_not_of("*?") == StringRef::npos;
+        }))
+      break; // which anything is
     for (StringRef module : modules)
       if (matchTokens(rest, splitFqn(module)))
         return ("no submodule '" + tokens.front() +

@@ -38,6 +38,8 @@ Attribute tp::getMeaning(Operation *op) {
     for (StringRef name : {kShardingAttr, kGlobalTypeAttr})
       if (Attribute value = op->getDiscardableAttr(name))
         kept.set(name, value);
+  if (Attribute bound = op->getDiscardableAttr(kIndexBoundAttr))
+    kept.set(kIndexBoundAttr, bound);
   return kept.getDictionary(op->getContext());
 }
 

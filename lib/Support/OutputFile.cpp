@@ -128,8 +128,11 @@ llvm::Error OutputFile::fail(llvm::Error error) const {
 
 llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
   OutputFile file(path);
-  if (path == "-")
+  if (path == "-") {
+    if (llvm::Error error = noteOpen(path, STDOUT_FILENO))
+      return std::move(error);
     return file;
+  }
   file.target = resolveLinks(path);
   if (std::optional<int> descriptor = findDescriptor(file.target)) {
     int copy = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);

@@ -156,11 +156,14 @@ TEST_F(Checkpoints, DamagedManifests) {
     return errorOf([&] { readCheckpoint(path + "/step-00000003"); });
   };
   for (const char *crc : {"", "x", "12z", " 1", "-1", "123456789"})
-    EXPECT_TRUE(contains(errorWithFile("crc32", crc),
-                         "is damaged: found '" + std::string(crc) + "' as the"));
+    EXPECT_TRUE(
+        contains(errorWithFile("crc32", crc),
+                 "is damaged: found '" + std::string(crc) + "' as the"));
   for (const char *name : {"../other", "/etc/passwd", "..", ".", "a/b", ""})
-    EXPECT_TRUE(contains(errorWithFile("name", name),
-                         "'" + std::string(name) + "' is no file of the"));
+    EXPECT_TRUE(
+        contains(errorWithFile("name", name), "'" + std::string(name) +
+                                                  "' can't be the name of a "
+                                                  "checkpoint's file"));
   std::ofstream(manifestPath) << R"({"schema":)" << std::string(1000000, '[');
   EXPECT_TRUE(
       contains(errorOf([&] { readCheckpoint(path + "/step-00000003"); }),

@@ -1,7 +1,7 @@
 //===- FileTest.cpp - Nothing that was written is lost --------------------===//
 
-#include "TestUtils.h"
 #include "tprt/File.h"
+#include "TestUtils.h"
 
 #include <gtest/gtest.h>
 
@@ -68,9 +68,8 @@ TEST(File, WritesThroughToWhatIsNoFile) {
   EXPECT_EQ(directory.countFiles(), 1u);
   write("/dev/null", "text");
   EXPECT_TRUE(S_ISCHR(getMode("/dev/null")));
-  EXPECT_TRUE(
-      contains(errorOf([] { write("/dev/full", "text"); }),
-               "cannot write '/dev/full': No space left on device"));
+  EXPECT_TRUE(contains(errorOf([] { write("/dev/full", "text"); }),
+                       "cannot write '/dev/full': No space left on device"));
 }
 
 TEST(File, SaysWhyNothingCanBeWritten) {
@@ -95,12 +94,14 @@ TEST(File, ChecksOutputs) {
   std::string f = directory / "f", g = directory / "g";
   EXPECT_NO_THROW(checkOutputs(std::vector{f, g}));
   EXPECT_NO_THROW(checkOutputs(std::vector<std::string>(2, "/dev/null")));
-  EXPECT_EQ(check(f, f), "'" + f + "' is the name of two outputs; give each "
-                                   "its own");
-  for (std::string same : {directory / "link", directory / "./f",
-                           directory / "sub/../f"})
-    EXPECT_EQ(check(f, same), "'" + same + "' is the name of two outputs, as '" +
-                                  f + "'; give each its own");
+  EXPECT_EQ(check(f, f), "'" + f +
+                             "' is given for two outputs; give each a "
+                             "file of its own");
+  for (std::string same :
+       {directory / "link", directory / "./f", directory / "sub/../f"})
+    EXPECT_EQ(check(f, same), "'" + same + "' and '" + f +
+                                  "' are the same file; give each output a "
+                                  "file of its own");
   EXPECT_TRUE(contains(check(f, directory / "gone/f"), "cannot write"));
   EXPECT_EQ(directory.countFiles(), 2u); // those above
 }
@@ -120,7 +121,7 @@ TEST(FileDeathTest, SaysWhichFileWasCut) {
     (void)last;
   };
   EXPECT_EXIT(readCut(), testing::ExitedWithCode(4),
-              "tool: error: '.*/f' can't be read any more");
+              "tool: error: '.*/f' can no longer be read");
 }
 
 TEST(File, FifosAreNoInputs) {

@@ -75,8 +75,8 @@ TEST(Manifest, HasLimits) {
   EXPECT_EQ(Manifest::parse(manifest.dump()).worldSize, numRanks);
   setShards(2, numRanks, 1);
   EXPECT_TRUE(contains(errorOfText(manifest.dump()),
-                       "the shards of output 'y': the blocks overlap in too "
-                       "many ways"));
+                       "the shards of output 'y': the blocks overlap in "
+                       "more ways than can be checked"));
 }
 
 TEST(Manifest, ParsesEveryMember) {

@@ -169,15 +169,16 @@ static std::string isByteCount(const std::string &text) {
          makePrintable(text, /*maxLine=*/40, /*maxLines=*/1) + "'";
 }
 
-/// "there is no command 'foo'; " where a word stands in a command's place.
+/// "there is no command 'foo'" where a word stands in a command's place.
 static std::string describeUnknownCommand(const CLI::App &app,
                                           const std::string &word) {
+  std::vector<std::string> names;
   for (const CLI::App *command : app.get_subcommands({}))
-    if (command->get_name() == word)
-      return "";
-  return word.starts_with("-")
-             ? ""
-             : "there is no command '" + makePrintable(word) + "'; ";
+    names.push_back(command->get_name());
+  if (word.starts_with("-") || std::ranges::count(names, word))
+    return "";
+  return "there is no command '" + makePrintable(word) + "'" +
+         didYouMean(word, names);
 }
 
 static int runTool(int argc, char **argv) {
@@ -252,10 +253,11 @@ static int runTool(int argc, char **argv) {
     closeStandardOutput();
     return code;
   } catch (const CLI::ParseError &error) {
+    std::string unknown =
+        argc > 1 ? describeUnknownCommand(app, argv[1]) : std::string();
     std::cerr << "tp-ckpt: error: "
-              << (argc > 1 ? describeUnknownCommand(app, argv[1])
-                           : std::string())
-              << error.what() << suggestOptions(app)
+              << (unknown.empty() ? error.what() + suggestOptions(app)
+                                  : unknown)
               << "\nrun 'tp-ckpt --help' for the options\n";
     return WrongUsage;
   } catch (const Error &error) {

@@ -124,7 +124,7 @@ def save(model, example_inputs, path, **options):
     with ordered(model) as signatures:
         traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
     # Both are on the disk, aside, before either takes its name.
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name[:200]}.tmp-") as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=os.fsdecode(os.fsencode(path.name)[:200]) + ".tmp-") as folder:
         folder = pathlib.Path(folder)
         # What LibTorch writes itself ends the process where a file can't be closed.
         for target, data in ((path, traced.save_to_buffer()), (signature, (json.dumps(signatures, indent=1) + "\n").encode())):

@@ -104,8 +104,11 @@ static fs::path resolveOwn(const fs::path &path, std::string &problem) {
     if (S_ISLNK(status.st_mode)) {
       std::error_code error;
       fs::path target = fs::read_symlink(next, error);
-      if (error || ++links > 40)
-        return fail(next, " is a link whose target doesn't exist");
+      if (error)
+        return fail(next, " is a link that can't be read");
+      if (++links > 40)
+        return fail(next, " is one of too many links, which may lead to each "
+                          "other");
       rest.insert(rest.begin(), target.begin(), target.end());
       continue;
     }

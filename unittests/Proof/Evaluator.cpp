@@ -203,12 +203,17 @@ private:
       return function(getBroadcast(a, index), getBroadcast(b, index));
     });
   }
-  double look(const Array &table, Shape index, size_t dim, double at) {
-    if (!(at >= 0 && at < table.shape[dim])) {
+  double look(Operation *op, const Array &table, Shape index, size_t dim,
+              double at) {
+    int64_t bound = table.shape[dim];
+    if (auto whole = op->getAttrOfType<IntegerAttr>(kIndexBoundAttr))
+      bound = whole.getInt();
+    if (!(at >= 0 && at < bound)) {
       isInRange = false;
       return 0;
     }
-    index[dim] = at;
+    // Another rank's row isn't reported: the first one is read in its place.
+    index[dim] = at < table.shape[dim] ? at : 0;
     return table.data[ravel(index, table.shape)];
   }
 
@@ -376,21 +381,21 @@ Array State::compute(Operation *op) {
         const Array &ids = get(op.getIndices()), &table = get(op.getWeight());
         return generate(getShape(op), [&](const Shape &index) {
           Shape at(index.begin(), index.end() - 1);
-          return look(table, {0, index.back()}, 0,
+          return look(op, table, {0, index.back()}, 0,
                       ids.data[ravel(at, ids.shape)]);
         });
       })
       .Case([&](nn::GatherOp op) {
         const Array &in = get(op.getInput()), &ids = get(op.getIndex());
         return generate(getShape(op), [&](const Shape &index) {
-          return look(in, index, op.getDim(),
+          return look(op, in, index, op.getDim(),
                       ids.data[ravel(index, ids.shape)]);
         });
       })
       .Case([&](nn::IndexSelectOp op) {
         const Array &in = get(op.getInput()), &ids = get(op.getIndex());
         return generate(getShape(op), [&](const Shape &index) {
-          return look(in, index, op.getDim(), ids.data[index[op.getDim()]]);
+          return look(op, in, index, op.getDim(), ids.data[index[op.getDim()]]);
         });
       })
       .Case([&](nn::SoftmaxOp op) {

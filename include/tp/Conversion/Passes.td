@@ -332,9 +332,9 @@ def SplitReductions : Pass<"tp-split-reductions", "::mlir::func::FuncOp"> {
 def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
   let summary = "Give each op its own initial value";
   let description = [{
-    CSE merges equal `tensor.empty` and `linalg.fill` ops, equal ops that repeat an operand, such as a bias for each row,
-    and equal `tensor.insert_slice` ops, which concatenations begin with; bufferization then has to copy the value for every op that overwrites it. This pass clones them, one per
-    use, right before the op that uses it. Two concatenations that begin alike must not share a slice: where both are
+    CSE merges equal `tensor.empty` and `linalg.fill` ops, equal ops that only copy or repeat an operand, such as a bias
+    for each row, and equal `tensor.insert_slice` ops, which concatenations begin with; bufferization then has to copy the
+    value for every op that overwrites it. This pass clones them, one per use, right before the op that uses it. Two concatenations that begin alike must not share a slice: where both are
     outputs, `eliminate-empty-tensors` would build the first part of the second one in the first one's buffer.
   }];
   let dependentDialects = [

@@ -165,8 +165,9 @@ private:
       return broadcast(splat(0));
     auto flat =
         RankedTensorType::get({perTarget.getNumElements()}, getElement(index));
-    Value picked = IndexSelectOp::create(b, flat.clone(element), weight,
-                                         ReshapeOp::create(b, flat, index), 0);
+    auto picked = IndexSelectOp::create(b, flat.clone(element), weight,
+                                        ReshapeOp::create(b, flat, index), 0);
+    picked->setAttr(tp::kIndexBoundAttr, b.getI64IntegerAttr(numClasses));
     return ReshapeOp::create(b, perTarget, picked);
   }
 

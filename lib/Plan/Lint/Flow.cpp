@@ -159,7 +159,9 @@ private:
           segmented = layout;
           isWhole = true;
         } else if (isParallel && dim.front() == *segmentedFactor) {
-          isWhole = haveSameSegments(*layout.placement, *segmented.placement);
+          int64_t size = rule.factors[*segmentedFactor].size;
+          isWhole = getSegments(*layout.placement, size) ==
+                    getSegments(*segmented.placement, size);
           if (!isWhole)
             conflicting.push_back(&operand);
         }
@@ -241,17 +243,20 @@ private:
       check->visitTakenApart(*layout.apart, layout);
   }
 
-  static bool haveSameSegments(Placement a, const Placement &b) {
-    a.dim = b.dim; // of operands of different shapes
-    return a == b;
+  /// The sizes of the parts that a dimension of this size is split in.
+  static SmallVector<int64_t> getSegments(const Placement &placement,
+                                          int64_t size) {
+    if (!placement.segments.empty())
+      return placement.segments;
+    return SmallVector<int64_t>(placement.blocks, size / placement.blocks);
   }
 
-  /// Of an op that ranks can compute of their parts, with reductions of its
-  /// statistics alone: a loss does so where the plan asks for it, and who
-  /// splits a sequence, or parts of heads, doesn't mean what is normalised.
+  /// Whether an op is reported though ranks could compute it of their parts,
+  /// with reductions of its statistics alone: a loss, which the plan must ask
+  /// for, and what works over a split sequence or over parts of heads, which is
+  /// likely a mistake.
   static bool isMeantWhole(OpOperand &operand, const KnownLayout &layout) {
-    return isa<nn::CrossEntropyOp>(operand.getOwner()) ||
-           layout.apart ||
+    return isa<nn::CrossEntropyOp>(operand.getOwner()) || layout.apart ||
            (layout.origin && layout.origin->argument == "sequence_dim");
   }
 

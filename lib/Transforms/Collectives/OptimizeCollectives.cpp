@@ -118,7 +118,7 @@ struct OptimizeCollectives
         })))
       return failure();
     if (memoryLimit > 0 && failed(forEach([&](func::FuncOp program) {
-          return count(numRematerialized, rematerialize(program, memoryLimit));
+          return count(numRematerialized, rematerialize(program, getLimit()));
         })))
       return failure();
     if (memoryLimit > 0)
@@ -128,6 +128,8 @@ struct OptimizeCollectives
     return success();
   }
 
+  int64_t getLimit() { return std::min<uint64_t>(memoryLimit, INT64_MAX); }
+
   /// Where no gather that could be issued again is left.
   void warnAboutMemory() {
     MemoryPeak largest;
@@ -136,9 +138,9 @@ struct OptimizeCollectives
         if (MemoryPeak peak = getMemoryPeak(program);
             peak.bytes > largest.bytes)
           largest = peak;
-    if (largest.bytes > int64_t(memoryLimit))
+    if (largest.bytes > getLimit())
       emitWarning(largest.op->getLoc())
-          << "memory-limit=" << int64_t(memoryLimit)
+          << "memory-limit=" << getLimit()
           << " isn't reached: " << largest.bytes
           << " bytes of values are alive at once here, and issuing a gather "
              "again lowers that no further";

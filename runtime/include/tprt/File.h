@@ -1,4 +1,4 @@
-//===- File.h - Mapped input files, atomically written output files *- C++ -*-===//
+//===- File.h - Mapped inputs, outputs that are whole -----------*- C++ -*-===//
 
 #ifndef TPRT_FILE_H
 #define TPRT_FILE_H

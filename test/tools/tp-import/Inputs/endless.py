@@ -55,6 +55,29 @@ class Replaced(torch.nn.Module):
         return x * len("a".ljust(count).replace(" ", "b".ljust(count)))
 
 
+class Grown(torch.nn.Module):
+    def forward(self, x):
+        sizes = [1]
+        for _ in range(60):
+            sizes += sizes
+        return x * len(sizes)
+
+
+class Extended(torch.nn.Module):
+    def forward(self, x):
+        sizes = [1]
+        for _ in range(60):
+            sizes.extend(sizes)
+        return x * len(sizes)
+
+
+class Multiplied(torch.nn.Module):
+    def forward(self, x):
+        sizes = [1]
+        sizes *= 2000000000 * x.size(0)
+        return x * len(sizes)
+
+
 class Appended(torch.nn.Module):
     """Many steps, and few elements."""
 
@@ -65,5 +88,5 @@ class Appended(torch.nn.Module):
         return x * len(rows)
 
 
-for model in (Doubled, DoubledText, Nested, Repeated, Padded, Joined, Replaced, Appended):
+for model in (Doubled, DoubledText, Nested, Repeated, Padded, Joined, Replaced, Grown, Extended, Multiplied, Appended):
     torch.jit.script(model()).save(f"{model.__name__}.pt")
