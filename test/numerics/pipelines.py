@@ -352,6 +352,10 @@ def get_lines(path):
     return [line for line in lines if not line.startswith("not ")]
 
 
+# Between commands, not within quotes.
+AND = re.compile(r""" && (?=(?:[^'"]|'[^']*'|"(?:\\.|[^"\\])*")*$)""")
+
+
 def get_lit(source):
     """What tests make with tp-opt and check with FileCheck."""
     for path in sorted([*ROOT.glob("test/**/*.mlir"), *ROOT.glob("test/**/*.test")]):
@@ -367,7 +371,7 @@ def get_lit(source):
         for number, line in enumerate(lines):
             for key in sorted(replaced, key=len, reverse=True):
                 line = re.sub(rf"{key}\b", lambda _: str(replaced[key]), line)
-            for command in line.split(" && "):
+            for command in AND.split(line):
                 words = list(itertools.takewhile(lambda word: word != "|", shlex.split(command)))
                 if words[0] == "cd":
                     at = at / words[1]
