@@ -325,7 +325,7 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
     if (llvm::all_of(rest, [](StringRef token) {
           return token.find_first_not_of("*?") == StringRef::npos;
         }))
-      break; // which anything is
+      break; // it matches anything
     for (StringRef module : modules)
       if (matchTokens(rest, splitFqn(module)))
         return ("no submodule '" + tokens.front() +

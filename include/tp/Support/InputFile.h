@@ -14,13 +14,13 @@ namespace mlir::tp {
 /// The text of the file at `path`, or of standard input for "-". The error says
 /// why, without the path. FIFOs and devices, which could wait or never end, are
 /// errors. What this process has open already, such as /dev/stdin or the
-/// /dev/fd/63 of a shell's `<(command)`, is read to its end. Neither text nor
-/// MLIR bytecode, such as weights, is an error that says what it is.
+/// /dev/fd/63 of a shell's `<(command)`, is read to its end. A file that is
+/// neither text nor MLIR bytecode is an error that says what the file is.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 
 /// Reports that the file `what` ("plan") at `path` can't be read, and why. The
-/// place is the path only where nothing is there: a handler of diagnostics opens
-/// it to show a line.
+/// error's location is the path only if no file is there, because a diagnostic
+/// handler opens the file to show a line.
 InFlightDiagnostic emitInputError(MLIRContext *context, StringRef path,
                                   StringRef what, llvm::Error error);
 

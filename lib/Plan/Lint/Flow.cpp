@@ -243,15 +243,7 @@ private:
       check->visitTakenApart(*layout.apart, layout);
   }
 
-  /// The sizes of the parts that a dimension of this size is split in.
-  static SmallVector<int64_t> getSegments(const Placement &placement,
-                                          int64_t size) {
-    if (!placement.segments.empty())
-      return placement.segments;
-    return SmallVector<int64_t>(placement.blocks, size / placement.blocks);
-  }
-
-  /// Whether an op is reported though ranks could compute it of their parts,
+  /// Whether an op is reported though ranks could compute it from their parts,
   /// with reductions of its statistics alone: a loss, which the plan must ask
   /// for, and what works over a split sequence or over parts of heads, which is
   /// likely a mistake.

@@ -57,6 +57,13 @@ checkLosses(const FlowContext &context,
   return success(valid);
 }
 
+SmallVector<int64_t> plan::getSegments(const Placement &placement,
+                                       int64_t size) {
+  if (!placement.segments.empty())
+    return placement.segments;
+  return SmallVector<int64_t>(placement.blocks, size / placement.blocks);
+}
+
 LogicalResult plan::lintPlan(CheckedPlan &plan, ModuleOp model) {
   bool valid = true;
   checkReplicatedParameters(plan, model);

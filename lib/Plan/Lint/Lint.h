@@ -17,6 +17,10 @@ inline std::string describeModule(StringRef fqn) {
   return fqn.empty() ? "the root module" : "'" + fqn.str() + "'";
 }
 
+/// The sizes of the segments of a dimension of `size` that a Shard splits each
+/// on its own.
+SmallVector<int64_t> getSegments(const Placement &placement, int64_t size);
+
 /// Bytes of an element; booleans have a byte of their own.
 int64_t getElementBytes(Type elementType);
 /// Bytes of the whole tensor.

@@ -26,7 +26,9 @@ public:
     const Placement &placement = *known.placement;
     if (!known.origin || context.getGroup().size == 1)
       return;
-    SmallVector<int64_t> segments = getSegments(placement, operand.get());
+    SmallVector<int64_t> segments =
+        getSegments(placement, cast<RankedTensorType>(operand.get().getType())
+                                   .getDimSize(placement.dim));
     SmallVector<int64_t> pieces = getPieces(operand, placement.dim);
     // Of plain blocks that are taken apart the check of heads says more.
     bool isSlice = isa<nn::SliceOp>(operand.getOwner());
@@ -57,16 +59,6 @@ private:
   static SmallVector<std::string> toTexts(ArrayRef<int64_t> sizes) {
     return llvm::map_to_vector(
         sizes, [](int64_t size) { return std::to_string(size); });
-  }
-
-  /// The sizes of the segments that are split each on its own.
-  static SmallVector<int64_t> getSegments(const Placement &placement,
-                                          Value value) {
-    if (!placement.segments.empty())
-      return placement.segments;
-    auto type = cast<RankedTensorType>(value.getType());
-    return SmallVector<int64_t>(
-        placement.blocks, type.getDimSize(placement.dim) / placement.blocks);
   }
 
   /// The sizes of the pieces that slices, or a reshape whose major part is used
