@@ -64,6 +64,10 @@ private:
     return {known.lookup(logits), known.lookup(loss.getTarget()), classDim};
   }
 
+  static int64_t getRank(Value tensor) {
+    return cast<RankedTensorType>(tensor.getType()).getRank();
+  }
+
   int64_t getRanks() const { return context.getGroup().size; }
 
   KnownLayout makeKnown(Layout placement, const LayoutStep *origin = nullptr,
@@ -210,7 +214,10 @@ private:
         layout = followFactors(rule, factors, tensor);
         layout.origin = from.origin;
         layout.originModule = from.originModule;
-        if (!layout.placement)
+        // The columns of one head stay so until they are merged with it again.
+        if (!layout.placement || (apart && apart->majorSize == 1 &&
+                                  static_cast<int64_t>(tensor.size()) >
+                                      getRank(apart->operand->get())))
           layout.apart = apart;
       } else if (allKnown) {
         layout =
@@ -252,6 +259,17 @@ private:
            (layout.origin && layout.origin->argument == "sequence_dim");
   }
 
+  /// Whether the last dimension of `whole`, which has `factor`, is the columns
+  /// of one head in `heads`, which differs by dimensions of size 1 alone.
+  static bool isOneHead(ArrayRef<DimFactors> whole, ArrayRef<DimFactors> heads,
+                        unsigned factor) {
+    auto isLarge = [](const DimFactors &dim) { return !dim.empty(); };
+    return heads.size() > whole.size() && heads.back() == whole.back() &&
+           whole.back() == DimFactors{factor} &&
+           llvm::equal(llvm::make_filter_range(whole, isLarge),
+                       llvm::make_filter_range(heads, isLarge));
+  }
+
   /// The factors that `operand` is split along, nothing where its op can't be
   /// split there. Ranks that are more than a dimension's major part split that
   /// and what comes next.
@@ -283,6 +301,11 @@ private:
           return fail();
         int64_t size = rule.factors[factor].size;
         if (dim.size() == 1 || size % ranks == 0) {
+          if (!apart && llvm::any_of(rule.results, [&](const auto &result) {
+                return isOneHead(rule.operands[operand.getOperandNumber()],
+                                 result, factor);
+              }))
+            apart = TakenApart{&operand, part.index, 1, module};
           result.push_back({factor, ranks});
           ranks = 1;
           break;

@@ -25,7 +25,7 @@ struct SplitPart {
 };
 
 /// Where a dimension that is split was taken apart such that the ranks split
-/// more than its major part.
+/// more than its major part: more ranks than heads, of which there may be one.
 struct TakenApart {
   OpOperand *operand;
   int64_t dim, majorSize;
@@ -43,7 +43,7 @@ struct KnownLayout {
   /// The dimensions that are split, major first, all of the ranks together;
   /// none where `placement` isn't a Shard in one piece.
   SmallVector<SplitPart, 1> parts = {};
-  /// Only where ranks split several dimensions.
+  /// Only where ranks split several dimensions, or the columns of one head.
   std::optional<TakenApart> apart = {};
 
   /// Whether it is split in blocks.

@@ -57,23 +57,25 @@ private:
     int64_t bytes = getReceivedBytes(Placement::shard(dim),
                                      Placement::replicate(), type, group.size);
     std::string edit = narrower.str();
-    if (edit.empty())
+    if (edit.empty() && majorSize == 1)
+      edit = "ask for another output layout here, such as Replicate";
+    else if (edit.empty())
       edit = "use a size of the mesh dimension that divides " +
              std::to_string(majorSize) + ": " + listDivisors(majorSize);
-    if (isFused(*operand, majorSize))
+    if (majorSize > 1 && isFused(*operand, majorSize))
       edit = "this is a fused weight of " + std::to_string(majorSize) +
              " parts: write {style: packed_colwise, blocks: " +
              std::to_string(majorSize) + "}";
-    context.add({"heads", origin.loc,
-                 describeModule(module) + " reshapes a dimension of size " +
-                     std::to_string(size) + " to " + std::to_string(majorSize) +
-                     " × " + std::to_string(size / majorSize) + "; " +
-                     std::to_string(majorSize) +
-                     " can't be split evenly over " + group.describe() +
-                     ", as " + origin.argument + " asks",
-                 "each rank receives " + printBytes(bytes) +
-                     ", unless the parts can be split unevenly",
-                 edit});
+    context.add(
+        {"heads", origin.loc,
+         describeModule(module) + " reshapes a dimension of size " +
+             std::to_string(size) + " to " + std::to_string(majorSize) + " × " +
+             std::to_string(size / majorSize) + "; " +
+             std::to_string(majorSize) + " can't be split evenly over " +
+             group.describe() + ", as " + origin.argument + " asks",
+         "each rank receives " + printBytes(bytes) +
+             (majorSize == 1 ? "" : ", unless the parts can be split unevenly"),
+         edit});
   }
 
   /// Whether the parts are used one by one, as query, key and value are.

@@ -7,6 +7,8 @@
 // RUN: tp-opt %S/../Inputs/grouped.mlir --tp-apply-plan=plan=%t/all.yaml -o /dev/null 2>&1 | FileCheck %t/all.yaml --implicit-check-not=warning: --implicit-check-not=packed_colwise
 // RUN: tp-opt %S/../Inputs/grouped-explicit.mlir --tp-apply-plan=plan=%t/all.yaml -o /dev/null 2>&1 | FileCheck %t/all.yaml --implicit-check-not=warning: --implicit-check-not=packed_colwise
 // RUN: tp-opt %S/../Inputs/grouped.mlir --tp-apply-plan=plan=%t/alone.yaml -o /dev/null 2>&1 | FileCheck %t/alone.yaml --implicit-check-not=warning: --implicit-check-not=packed_colwise
+// RUN: tp-opt %t/one-head.mlir --tp-apply-plan=plan=%t/one-head.yaml -o /dev/null 2>&1 | FileCheck %t/one-head.yaml --implicit-check-not=warning:
+// RUN: tp-opt %t/one-head.mlir --tp-apply-plan="plan=%t/one-query.yaml strict=true" -o /dev/null 2>&1 | count 0
 // RUN: tp-opt %t/fused.mlir --tp-apply-plan=plan=%t/fused.yaml -o /dev/null 2>&1 | FileCheck %t/fused.yaml --implicit-check-not=warning:
 // RUN: tp-opt %t/fused.mlir --tp-apply-plan=plan=%t/blocks.yaml -o /dev/null 2>&1 | FileCheck %t/blocks.yaml --implicit-check-not=warning:
 // RUN: tp-opt %t/fused.mlir --tp-apply-plan="plan=%t/right.yaml strict=true" -o /dev/null 2>&1 | count 0
@@ -35,6 +37,54 @@ plan:
 # CHECK: :[[#@LINE+1]]:3: note: the same holds in 3 more places
   layers.*.attention.w[qkv]: ColwiseParallel
   layers.*.attention.wo: RowwiseParallel
+
+# One head of key and value, by operand of attention and repeated for the products.
+//--- one-head.mlir
+func.func @main(%x: tensor<2x16x64xf32>) -> tensor<2x16x64xf32> {
+  %r = nn.module "" class "Attention" (%x as "x" at 0) {
+  ^bb0(%a: tensor<2x16x64xf32>):
+    %q = nn.module "wq" class "Linear" (%a as "x" at 0) {
+    ^bb0(%input: tensor<2x16x64xf32>):
+      %w = nn.parameter "wq.weight" : tensor<64x64xf32>
+      %y = nn.linear %input, %w : (tensor<2x16x64xf32>, tensor<64x64xf32>) -> tensor<2x16x64xf32>
+      nn.yield %y : tensor<2x16x64xf32>
+    } : (tensor<2x16x64xf32>) -> tensor<2x16x64xf32>
+    %k = nn.module "wk" class "Linear" (%a as "x" at 0) {
+    ^bb0(%input: tensor<2x16x64xf32>):
+      %w = nn.parameter "wk.weight" : tensor<8x64xf32>
+      %y = nn.linear %input, %w : (tensor<2x16x64xf32>, tensor<8x64xf32>) -> tensor<2x16x8xf32>
+      nn.yield %y : tensor<2x16x8xf32>
+    } : (tensor<2x16x64xf32>) -> tensor<2x16x8xf32>
+    %0 = nn.reshape %q : tensor<2x16x64xf32> -> tensor<2x16x8x8xf32>
+    %1 = nn.transpose %0 [0, 2, 1, 3] : tensor<2x16x8x8xf32> -> tensor<2x8x16x8xf32>
+    %2 = nn.reshape %k : tensor<2x16x8xf32> -> tensor<2x1x16x8xf32>
+    %3 = nn.attention %1, %2, %2 scale 1.0 : (tensor<2x8x16x8xf32>, tensor<2x1x16x8xf32>, tensor<2x1x16x8xf32>) -> tensor<2x8x16x8xf32>
+    %4 = nn.reshape %k : tensor<2x16x8xf32> -> tensor<2x1x1x16x8xf32>
+    %5 = nn.broadcast %4 : tensor<2x1x1x16x8xf32> -> tensor<2x1x8x16x8xf32>
+    %6 = nn.reshape %5 : tensor<2x1x8x16x8xf32> -> tensor<2x8x16x8xf32>
+    %7 = nn.transpose %6 [0, 1, 3, 2] : tensor<2x8x16x8xf32> -> tensor<2x8x8x16xf32>
+    %8 = nn.matmul %1, %7 : (tensor<2x8x16x8xf32>, tensor<2x8x8x16xf32>) -> tensor<2x8x16x16xf32>
+    %9 = nn.matmul %8, %3 : (tensor<2x8x16x16xf32>, tensor<2x8x16x8xf32>) -> tensor<2x8x16x8xf32>
+    %10 = nn.transpose %9 [0, 2, 1, 3] : tensor<2x8x16x8xf32> -> tensor<2x16x8x8xf32>
+    %11 = nn.reshape %10 : tensor<2x16x8x8xf32> -> tensor<2x16x64xf32>
+    nn.yield %11 : tensor<2x16x64xf32>
+  } : (tensor<2x16x64xf32>) -> tensor<2x16x64xf32>
+  return %r : tensor<2x16x64xf32>
+}
+
+//--- one-head.yaml
+mesh: {tp: 4}
+plan:
+# CHECK: :[[#@LINE+4]]:3: warning: the root module reshapes a dimension of size 8 to 1 × 8; 1 can't be split evenly over mesh dimension 'tp' of size 4, as output_layouts asks [heads]
+# CHECK: :[[#@LINE+3]]:3: note: cost: each rank receives 768 bytes{{$}}
+# CHECK: :[[#@LINE+2]]:3: note: fix: narrow the pattern to 'wq', which leaves 'wk' whole
+# CHECK: :[[#@LINE+1]]:3: note: the same holds in 1 more place
+  w[qk]: ColwiseParallel
+
+//--- one-query.yaml
+mesh: {tp: 4}
+plan:
+  wq: ColwiseParallel
 
 # An entry that is about nothing else.
 //--- alone.yaml
