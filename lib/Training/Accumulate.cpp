@@ -22,8 +22,8 @@ public:
     findDims();
   }
 
-  LogicalResult run(Value loss,
-                    llvm::function_ref<LogicalResult(Value)> visit) {
+  LogicalResult
+  run(Value loss, llvm::function_ref<LogicalResult(Value, Operation *)> visit) {
     Block copy; // of what each batch computes
     IRMapping toCopy;
     OpBuilder builder(function.getContext());
@@ -37,9 +37,10 @@ public:
     Value lossCopy = toCopy.lookupOrDefault(loss);
     LogicalResult result = takeFirst();
     if (succeeded(result))
-      result = visit(loss);
+      result = visit(loss, /*previous=*/nullptr);
     for (int64_t batch = 1; succeeded(result) && batch < count; ++batch) {
       IRMapping toBatch;
+      Operation *previous = block.getTerminator()->getPrevNode();
       ImplicitLocOpBuilder b(function.getLoc(),
                              OpBuilder(block.getTerminator()));
       for (BlockArgument argument : block.getArguments())
@@ -50,7 +51,7 @@ public:
         if (made->hasAttr(kReshardAttr))
           gathers.push_back(made);
       }
-      result = visit(toBatch.lookupOrDefault(lossCopy));
+      result = visit(toBatch.lookupOrDefault(lossCopy), previous);
       for (Operation *gather : gathers)
         gatherAgain(gather, batch);
     }
@@ -178,10 +179,11 @@ private:
 
 } // namespace
 
-LogicalResult tp::forEachBatch(func::FuncOp function, Value loss,
-                               int64_t numBatches, Location loc,
-                               llvm::function_ref<LogicalResult(Value)> visit) {
+LogicalResult
+tp::forEachBatch(func::FuncOp function, Value loss, int64_t numBatches,
+                 Location loc,
+                 llvm::function_ref<LogicalResult(Value, Operation *)> visit) {
   if (numBatches == 1)
-    return visit(loss);
+    return visit(loss, /*previous=*/nullptr);
   return Batches(function, numBatches, loc).run(loss, visit);
 }

@@ -11,11 +11,12 @@ namespace mlir::tp {
 /// compute that of `numBatches`: dimension 0 of each argument becomes as many
 /// times as large, of which each batch takes its part; each rank gives its next
 /// examples, so that none of them moves. `visit` is called for each batch, with
-/// its loss, when the block ends with what computes it. Emits an error at `loc`
-/// where the ranks' examples aren't as many.
-LogicalResult forEachBatch(func::FuncOp function, Value loss,
-                           int64_t numBatches, Location loc,
-                           llvm::function_ref<LogicalResult(Value loss)> visit);
+/// its loss, when the block ends with what computes it, and the last op before
+/// that (null for the first batch). Emits an error at `loc` where the ranks'
+/// examples aren't as many.
+LogicalResult forEachBatch(
+    func::FuncOp function, Value loss, int64_t numBatches, Location loc,
+    llvm::function_ref<LogicalResult(Value loss, Operation *previous)> visit);
 
 } // namespace mlir::tp
 

@@ -53,7 +53,8 @@ class Differentiator {
 public:
   Differentiator(Block &block, ArrayRef<Seed> seeds,
                  const DifferentiateOptions &options)
-      : block(block), seeds(seeds), options(options) {}
+      : block(block), seeds(seeds), options(options),
+        forward(getOpsOfPass(block, options.previous, block.getTerminator())) {}
 
   FailureOr<Gradients> run(ArrayRef<Value> values) {
     for (Value value : values)
@@ -87,13 +88,13 @@ private:
 
   /// What depends on the values asked for.
   void findActive() {
-    for (Operation &op : block.without_terminator()) {
+    for (Operation *op : forward) {
       auto differentiable = dyn_cast<GradientOpInterface>(op);
       if (differentiable && !differentiable.passesGradient())
         continue;
-      if (llvm::any_of(getReads(&op),
+      if (llvm::any_of(getReads(op),
                        [&](Value value) { return active.contains(value); }))
-        for (Value result : op.getResults())
+        for (Value result : op->getResults())
           if (isFloat(result))
             active.insert(result);
     }
@@ -104,19 +105,19 @@ private:
     DenseSet<Value> needed;
     for (const Seed &seed : seeds)
       needed.insert(seed.value);
-    for (Operation &op : llvm::reverse(block.without_terminator())) {
-      if (llvm::none_of(op.getResults(), [&](Value result) {
+    for (Operation *op : llvm::reverse(forward)) {
+      if (llvm::none_of(op->getResults(), [&](Value result) {
             return needed.contains(result) && active.contains(result);
           }))
         continue;
       bool passes = false;
-      for (Value value : getReads(&op))
+      for (Value value : getReads(op))
         if (active.contains(value)) {
           needed.insert(value);
           passes = true;
         }
       if (passes)
-        steps.push_back({&op, llvm::to_vector_of<Value>(op.getResults())});
+        steps.push_back({op, llvm::to_vector_of<Value>(op->getResults())});
     }
   }
 
@@ -167,25 +168,24 @@ private:
     DenseMap<Operation *, Step *> stepOf;
     for (Step &step : steps)
       stepOf[step.op] = &step;
-    for (Operation &op :
-         llvm::make_early_inc_range(block.without_terminator())) {
+    for (Operation *op : forward) {
       auto differentiable = dyn_cast<GradientOpInterface>(op);
       if (!differentiable) {
-        buildForwardInside(op);
+        buildForwardInside(*op);
         continue;
       }
-      Step *step = stepOf.lookup(&op);
+      Step *step = stepOf.lookup(op);
       SmallVector<Value> saved;
-      OpBuilder builder(&op);
-      Operation *previous = op.getPrevNode();
-      ForwardBuilder forward(op.getLoc(), builder, options.getStep,
+      OpBuilder builder(op);
+      Operation *previous = op->getPrevNode();
+      ForwardBuilder forward(op->getLoc(), builder, options.getStep,
                              options.seed, *options.stream,
                              step ? step->saved : saved);
       SmallVector<Value> results = differentiable.buildForward(forward);
-      nameOps(previous ? previous->getNextNode() : &block.front(), &op, &op);
+      nameOps(previous ? previous->getNextNode() : &block.front(), op, op);
       if (results.empty())
         continue;
-      for (auto [old, now] : llvm::zip_equal(op.getResults(), results)) {
+      for (auto [old, now] : llvm::zip_equal(op->getResults(), results)) {
         old.replaceAllUsesWith(now);
         if (active.contains(old))
           active.insert(now);
@@ -197,7 +197,7 @@ private:
         step->results = results;
         step->isReplaced = true;
       } else {
-        op.erase();
+        op->erase();
       }
     }
   }
@@ -403,6 +403,7 @@ private:
   Block &block;
   SmallVector<Seed> seeds;
   const DifferentiateOptions &options;
+  SmallVector<Operation *> forward;
   DenseSet<Value> active;
   /// Last op first.
   SmallVector<Step> steps;
@@ -410,6 +411,42 @@ private:
 };
 
 } // namespace
+
+SmallVector<Operation *> tp::getOpsOfPass(Block &block, Operation *previous,
+                                          Operation *end) {
+  auto begin = previous ? std::next(previous->getIterator()) : block.begin();
+  llvm::SetVector<Operation *> ops; // of the pass alone
+  for (Operation &op : llvm::make_range(begin, end->getIterator()))
+    ops.insert(&op);
+  llvm::SetVector<Operation *> shared;
+  if (previous) {
+    SmallVector<std::pair<Operation *, bool>> stack;
+    auto visitReads = [&](Operation *op) {
+      SetVector<Value> reads = getReads(op);
+      for (Value value : llvm::reverse(reads))
+        if (Operation *producer = value.getDefiningOp();
+            producer && producer->getBlock() == &block &&
+            !ops.contains(producer))
+          stack.push_back({producer, false});
+    };
+    for (Operation *op : llvm::reverse(ops))
+      visitReads(op);
+    while (!stack.empty()) {
+      auto [op, areReadsVisited] = stack.pop_back_val();
+      if (shared.contains(op))
+        continue;
+      if (areReadsVisited) {
+        shared.insert(op);
+        continue;
+      }
+      stack.push_back({op, true});
+      visitReads(op);
+    }
+  }
+  SmallVector<Operation *> result = shared.takeVector();
+  llvm::append_range(result, ops);
+  return result;
+}
 
 FailureOr<Gradients> tp::differentiate(Block &block, Value loss,
                                        ArrayRef<Value> values,

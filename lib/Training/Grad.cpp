@@ -139,13 +139,14 @@ private:
                                 "respect to: every parameter is frozen");
 
     Gradients gradients;
-    if (failed(forEachBatch(
-            function, loss, config.accumulate,
-            config.accumulateLoc ? Location(config.accumulateLoc)
-                                 : function.getLoc(),
-            [&](Value batchLoss) {
-              return differentiateBatch(batchLoss, arguments, gradients);
-            })))
+    if (failed(forEachBatch(function, loss, config.accumulate,
+                            config.accumulateLoc
+                                ? Location(config.accumulateLoc)
+                                : function.getLoc(),
+                            [&](Value batchLoss, Operation *previous) {
+                              return differentiateBatch(batchLoss, previous,
+                                                        arguments, gradients);
+                            })))
       return failure();
     ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
     if (config.accumulate > 1) {
@@ -179,8 +180,9 @@ private:
     return success();
   }
 
-  /// Appends the backward pass for `loss`, and adds what it gives to the sums.
-  LogicalResult differentiateBatch(Value loss,
+  /// Appends the backward pass for `loss`, whose forward pass comes after
+  /// `previous`, and adds what it gives to the sums.
+  LogicalResult differentiateBatch(Value loss, Operation *previous,
                                    ArrayRef<BlockArgument> arguments,
                                    Gradients &gradients) {
     SmallVector<Value> wanted(arguments.begin(), arguments.end());
@@ -191,12 +193,13 @@ private:
     options.getStep = step;
     options.seed = config.seed;
     options.stream = &stream;
+    options.previous = previous;
     FailureOr<Gradients> result =
         differentiate(getBlock(), loss, wanted, options);
     if (failed(result))
       return failure();
     gradients = *result;
-    recomputeGroups(gradients.begin, /*pass=*/2 * numBatches++ + 1);
+    recomputeGroups(previous, gradients.begin, /*pass=*/2 * numBatches++ + 1);
     ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
     auto addTo = [&](Value &sum, Value value) {
       sum = sum ? add(b, sum, value) : value;
@@ -219,24 +222,26 @@ private:
     return source && source->hasAttr(kFsdpGroupAttr);
   }
 
-  void recomputeGroups(Operation *begin, int64_t pass) {
-    recompute(getBlock(), begin, pass, [&](Operation *op) -> const void * {
-      // What is gathered to be kept isn't gathered again in any module.
-      if (isGather(op) && !op->hasAttr(kReshardAttr))
-        return nullptr;
-      StringRef fqn = getFqn(op);
-      for (size_t dot = fqn.find('.');; dot = fqn.find('.', dot + 1)) {
-        StringRef module = fqn.take_front(dot);
-        if (llvm::any_of(config.checkpoint, [&](StringRef pattern) {
-              return plan::matchFqn(pattern, module);
-            }))
-          return StringAttr::get(&getContext(), module).getAsOpaquePointer();
-        if (dot == StringRef::npos)
-          break;
-      }
-      // What is gathered for forward is gathered again for backward.
-      return op->hasAttr(kReshardAttr) ? op : nullptr;
-    });
+  void recomputeGroups(Operation *previous, Operation *begin, int64_t pass) {
+    recompute(
+        getBlock(), previous, begin, pass, [&](Operation *op) -> const void * {
+          // What is gathered to be kept isn't gathered again in any module.
+          if (isGather(op) && !op->hasAttr(kReshardAttr))
+            return nullptr;
+          StringRef fqn = getFqn(op);
+          for (size_t dot = fqn.find('.');; dot = fqn.find('.', dot + 1)) {
+            StringRef module = fqn.take_front(dot);
+            if (llvm::any_of(config.checkpoint, [&](StringRef pattern) {
+                  return plan::matchFqn(pattern, module);
+                }))
+              return StringAttr::get(&getContext(), module)
+                  .getAsOpaquePointer();
+            if (dot == StringRef::npos)
+              break;
+          }
+          // What is gathered for forward is gathered again for backward.
+          return op->hasAttr(kReshardAttr) ? op : nullptr;
+        });
   }
 
   /// The number of the step, a parameter of the program.

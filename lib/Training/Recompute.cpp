@@ -11,6 +11,7 @@
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Training/Differentiate.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -19,13 +20,10 @@ namespace {
 
 class Recomputer {
 public:
-  Recomputer(Operation *begin, int64_t pass,
+  Recomputer(ArrayRef<Operation *> forward, int64_t pass,
              llvm::function_ref<const void *(Operation *)> getGroup)
-      : pass(pass), getGroup(getGroup) {
-    for (Operation &op :
-         llvm::make_range(begin->getBlock()->begin(), begin->getIterator()))
-      isForward.insert(&op);
-  }
+      : pass(pass), getGroup(getGroup),
+        isForward(forward.begin(), forward.end()) {}
 
   void rewrite(Operation *op) {
     for (OpOperand &operand : op->getOpOperands())
@@ -113,9 +111,10 @@ Value tp::readAgain(OpBuilder &builder, Value value, int64_t pass) {
   return again;
 }
 
-void tp::recompute(Block &block, Operation *begin, int64_t pass,
+void tp::recompute(Block &block, Operation *previous, Operation *begin,
+                   int64_t pass,
                    llvm::function_ref<const void *(Operation *)> getGroup) {
-  Recomputer recomputer(begin, pass, getGroup);
+  Recomputer recomputer(getOpsOfPass(block, previous, begin), pass, getGroup);
   SmallVector<Operation *> backward;
   for (Operation &op : llvm::make_range(begin->getIterator(), block.end()))
     backward.push_back(&op);

@@ -14,9 +14,11 @@ Value readAgain(OpBuilder &builder, Value value, int64_t pass);
 
 /// Lets the backward pass, number `pass`, of `block`, which begins with op
 /// `begin`, compute the forward pass's values of a group again, from what the
-/// group reads, instead of keeping them. `getGroup` tells an op's group; null:
-/// its results are kept.
-void recompute(Block &block, Operation *begin, int64_t pass,
+/// group reads, instead of keeping them. The forward pass comes after
+/// `previous` (getOpsOfPass). `getGroup` tells an op's group; null: its results
+/// are kept.
+void recompute(Block &block, Operation *previous, Operation *begin,
+               int64_t pass,
                llvm::function_ref<const void *(Operation *)> getGroup);
 
 } // namespace mlir::tp

@@ -19,7 +19,16 @@ struct DifferentiateOptions {
   int64_t seed = 0;
   /// The first stream of random numbers that is free; counted on.
   int64_t *stream;
+  /// The last op before the forward pass; null where that is the whole block.
+  Operation *previous = nullptr;
 };
+
+/// The ops of a pass over the model, in order: those of `block` between
+/// `previous` and `end`, after what they read of the ops before `previous`,
+/// which other passes may read too. All ops before `end` where `previous` is
+/// null.
+SmallVector<Operation *> getOpsOfPass(Block &block, Operation *previous,
+                                      Operation *end);
 
 /// What Differentiate has made.
 struct Gradients {

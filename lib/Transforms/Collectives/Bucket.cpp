@@ -109,9 +109,11 @@ private:
       Operation *next = last->getNextNode();
       numJoined += bucket.members.size() - 1;
       join(bucket.members);
-      for (Operation *op : bucket.dependents)
-        if (op->isBeforeInBlock(next))
-          op->moveBefore(next);
+      // A block numbers its ops anew after each move.
+      for (Operation *op : llvm::to_vector(llvm::make_filter_range(
+               bucket.dependents,
+               [&](Operation *op) { return op->isBeforeInBlock(next); })))
+        op->moveBefore(next);
     }
     bucket = Bucket();
   }

@@ -94,8 +94,12 @@ unsigned collectives::joinGathers(func::FuncOp program) {
   using Key = std::tuple<JoinKey, StringAttr, int64_t>;
   llvm::MapVector<Key, Members> all;
   unsigned numJoined = 0;
-  for (auto gather : llvm::make_early_inc_range(
-           program.getBody().front().getOps<AllGatherOp>())) {
+  Block &block = program.getBody().front();
+  // Where ops stand: a block would number its ops anew after each move.
+  DenseMap<Operation *, size_t> places;
+  for (auto [place, op] : llvm::enumerate(block))
+    places[&op] = place;
+  for (auto gather : llvm::make_early_inc_range(block.getOps<AllGatherOp>())) {
     StringAttr group = groups.ofGathered(gather);
     std::optional<JoinKey> key = getJoinKey(gather, /*mayFill=*/true);
     if (!group || !key)
@@ -120,8 +124,9 @@ unsigned collectives::joinGathers(func::FuncOp program) {
       ops.insert(gather);
       Operation *last = members.gathers.back();
       for (Operation *op : ops)
-        if (last->isBeforeInBlock(op)) {
+        if (places.lookup(last) < places.lookup(op)) {
           op->moveAfter(last);
+          places[op] = places.lookup(last);
           last = op;
         }
     }
