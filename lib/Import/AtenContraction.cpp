@@ -175,6 +175,8 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
   int64_t rank = b.rank(query);
   if (rank < 3)
     return call.unsupported("of fewer than three dimensions");
+  if (b.rank(key) != rank || b.rank(value) != rank)
+    return call.unsupported("of query, key and value of different ranks");
   double scale = call.has("scale")
                      ? call.real("scale")
                      : 1.0 / std::sqrt(double(b.shape(query).back()));
@@ -360,11 +362,16 @@ static LogicalResult einsum(AtenCall &call, NNBuilder &b) {
   llvm::SmallVector<StringRef> parts;
   inputs.split(parts, ',');
   llvm::SmallVector<Lettered> terms;
+  llvm::SmallDenseMap<char, int64_t> sizes;
   for (auto [value, part] : llvm::zip_equal(call.tensors("tensors"), parts)) {
     for (size_t i = 0; i < part.size(); ++i)
       if (part.find(part[i]) != i)
         return call.unsupported("with the repeated letter '" +
                                 llvm::Twine(part[i]) + "'");
+    for (auto [dim, letter] : llvm::enumerate(part))
+      if (sizes.try_emplace(letter, b.shape(value)[dim]).first->second !=
+          b.shape(value)[dim])
+        return call.unsupported("with sizes that are broadcast");
     terms.push_back({b.cast(value, call.resultElement()), part.str()});
   }
   Lettered left = terms.front();

@@ -137,10 +137,7 @@ static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
       // One that is out of range is reported as it is.
       index = b.where(isNegative(wrapped), index, wrapped);
     }
-    bool isChecked = known && llvm::all_of(known->values, [&](int64_t v) {
-                       return -size <= v && v < size;
-                     });
-    if (!isChecked && indexing.indices.size() > 1)
+    if (!known && indexing.indices.size() > 1)
       index = checked(b, index, size);
     position = position ? b.add(b.mul(position, constant(size)), index) : index;
     merged *= size;
@@ -166,7 +163,7 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
       ended |= indexing.first >= 0;
       continue;
     }
-    if (b.isBool(entry))
+    if (b.isBool(entry) || b.element(entry).isUnsignedInteger())
       return call.unsupported("by a boolean mask: the number of results "
                               "depends on the data");
     if (ended)
@@ -174,7 +171,15 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
     if (indexing.first < 0)
       indexing.first = dim;
     indexing.indices.push_back(entry);
-    indexing.constants.push_back(call.constantIndex("indices", dim));
+    auto &known =
+        indexing.constants.emplace_back(call.constantIndex("indices", dim));
+    int64_t size = b.shape(indexing.source)[dim];
+    if (known)
+      for (int64_t value : known->values)
+        if (value < -size || value >= size)
+          return call.unsupported("with the index " + llvm::Twine(value) +
+                                  " of a dimension of size " +
+                                  llvm::Twine(size));
     llvm::SmallVector<int64_t> both;
     OpTrait::util::getBroadcastedShape(indexing.shape, b.shape(entry), both);
     indexing.shape = both;

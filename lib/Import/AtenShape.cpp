@@ -60,6 +60,8 @@ static LogicalResult matrixTranspose(AtenCall &call, NNBuilder &b) {
 static LogicalResult moveDims(AtenCall &call, NNBuilder &b) {
   Value self = call.tensor("self");
   int64_t rank = b.rank(self);
+  if (rank == 0)
+    return call.result(self);
   auto source = call.dims("source", rank);
   auto target = call.dims("destination", rank);
   llvm::SmallVector<int64_t> permutation(rank, -1);
@@ -164,6 +166,22 @@ static LogicalResult split(AtenCall &call, NNBuilder &b) {
   return success();
 }
 
+/// Where the parts of a split at `indices` begin, which may overlap.
+static LogicalResult splitAt(AtenCall &call, NNBuilder &b) {
+  if (!call.has("indices"))
+    return split(call, b);
+  Value self = call.tensor("self");
+  int64_t dim = call.dim("dim", b.rank(self));
+  int64_t size = b.shape(self)[dim];
+  auto indices = call.integers("indices");
+  for (unsigned i = 0; i < call.numResults(); ++i) {
+    int64_t start = i == 0 ? 0 : indices[i - 1];
+    start = std::clamp(start < 0 ? start + size : start, int64_t(0), size);
+    call.setResult(i, b.slice(self, dim, start, call.resultShape(i)[dim]));
+  }
+  return success();
+}
+
 static LogicalResult unbind(AtenCall &call, NNBuilder &b) {
   Value self = call.tensor("self");
   int64_t dim = call.dim("dim", b.rank(self));
@@ -223,6 +241,8 @@ static Value pick(NNBuilder &b, Value v, int64_t dim,
 
 static LogicalResult flip(AtenCall &call, NNBuilder &b) {
   Value v = call.tensor("self");
+  if (b.rank(v) == 0)
+    return call.result(v);
   for (int64_t dim : call.dims("dims", b.rank(v))) {
     int64_t size = b.shape(v)[dim];
     v = pick(b, v, dim, [&](int64_t i) { return size - 1 - i; });
@@ -329,9 +349,9 @@ void mlir::tp::addShapeOps(AtenTable &table) {
       .run = split, .reads = "self dim", .inType = "split_size split_sizes"};
   table["split_with_sizes"] = {
       .run = split, .reads = "self dim", .inType = "split_sizes"};
-  table["tensor_split"] = {.run = split,
-                           .reads = "self dim",
-                           .inType = "sections indices",
+  table["tensor_split"] = {.run = splitAt,
+                           .reads = "self dim indices",
+                           .inType = "sections",
                            .refuses = "tensor_indices_or_sections"};
   table["unbind"] = {unbind, "self dim"};
   table["cat"] = {concat, "tensors dim"};

@@ -365,8 +365,14 @@ bool TorchInterpreter::runStructural(jit::Node &node, Frame &frame,
     return true;
   case prim::TupleIndex: {
     const auto &elements = inputs[0].toTupleRef().elements();
-    int64_t i = inputs[1].toInt();
-    return set(elements[i < 0 ? i + elements.size() : i]);
+    int64_t i = inputs[1].toInt(), size = elements.size();
+    if (i < -size || i >= size) {
+      problem(ImportProblem::Failed, node,
+              "index " + llvm::Twine(i) + " of a tuple of " +
+                  llvm::Twine(size) + " elements");
+      return false;
+    }
+    return set(elements[i < 0 ? i + size : i]);
   }
   case prim::TupleSlice: {
     const auto &elements = inputs[0].toTupleRef().elements();

@@ -74,10 +74,25 @@ static bool mentionsTensor(const c10::TypePtr &type) {
       [](const c10::TypePtr &contained) { return mentionsTensor(contained); });
 }
 
+/// Whether the op writes data of tensors, and not just a list of them.
+static bool writesTensors(const c10::Argument &argument) {
+  const c10::AliasInfo *info = argument.alias_info();
+  if (!info || !mentionsTensor(argument.type()))
+    return false;
+  return argument.type()->kind() == c10::TypeKind::TensorType
+             ? info->isWrite()
+             : llvm::any_of(info->containedTypes(),
+                            [](const c10::AliasInfo &contained) {
+                              return contained.isWrite();
+                            });
+}
+
 /// Whether the op computes with tensors, and doesn't just move them between
 /// lists, tuples and dictionaries (whose schemas say `t`, or nothing).
 static bool computesTensors(jit::Node &node) {
   const c10::FunctionSchema *schema = node.maybeSchema();
+  if (schema && llvm::any_of(schema->arguments(), writesTensors))
+    return true;
   if (!schema || !llvm::any_of(schema->returns(), [](const c10::Argument &a) {
         return mentionsTensor(a.type());
       }))
@@ -128,6 +143,27 @@ static double countRepeated(const jit::Node &node,
     return input.isString() || input.isList();
   });
   return isRepeated ? std::max(size, 1.0) * times : 0;
+}
+
+/// Of integers that PyTorch divides by the processor's instruction, which ends
+/// the process: what is wrong with them, or an empty string.
+static std::string checkDivision(const jit::Node &node,
+                                 llvm::ArrayRef<c10::IValue> inputs) {
+  if (!llvm::is_contained({"floordiv", "remainder", "divmod", "gcd",
+                           "__round_to_zero_floordiv"},
+                          StringRef(node.kind().toUnqualString())) ||
+      inputs.size() != 2 || !inputs[0].isInt() || !inputs[1].isInt())
+    return "";
+  int64_t dividend = inputs[0].toInt(), divisor = inputs[1].toInt();
+  bool isGcd = StringRef(node.kind().toUnqualString()) == "gcd";
+  if (divisor == 0 && !isGcd)
+    return "division of " + std::to_string(dividend) + " by 0";
+  if (llvm::is_contained({dividend, divisor},
+                         std::numeric_limits<int64_t>::min()) &&
+      (divisor == -1 || (isGcd && dividend == -1)))
+    return "the quotient of " + std::to_string(dividend) + " and " +
+           std::to_string(divisor) + " has more than 64 bits";
+  return "";
 }
 
 static void execute(jit::Node &node, std::vector<c10::IValue> &stack) {
@@ -323,6 +359,10 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     StringRef kind = node.kind().toUnqualString();
     if (kind.ends_with("_") || kind == "extend")
       numElements += static_cast<int64_t>(repeated);
+    if (std::string why = checkDivision(node, stack); !why.empty()) {
+      problem(ImportProblem::Failed, node, name + ": " + why);
+      return;
+    }
     try {
       setDevices(stack, c10::kCPU);
       execute(node, stack);
@@ -341,7 +381,8 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     return;
   }
   at::Tensor receiver;
-  if (isInPlace(*schema) && !inputs[0].toTensor().is_meta())
+  if (isInPlace(*schema) && inputs[0].isTensor() &&
+      !inputs[0].toTensor().is_meta())
     receiver = inputs[0].toTensor();
   for (c10::IValue &input : inputs)
     input = mapTensors(input, [&](const at::Tensor &tensor) {
@@ -402,20 +443,44 @@ static bool mayHaveGradient(Value value) {
   return false;
 }
 
-/// Whether one of the ops has unsigned operands or results that it can't have.
+/// What is wrong with the first of the ops that is invalid, or an empty string.
 template <typename Ops>
-static bool computesUnsigned(Ops &&ops) {
+static std::string findInvalid(Ops &&ops) {
   auto isUnsigned = [](Type type) {
     return getElementTypeOrSelf(type).isUnsignedInteger();
   };
-  return llvm::any_of(ops, [&](Operation &op) {
-    if (llvm::none_of(op.getOperandTypes(), isUnsigned) &&
-        llvm::none_of(op.getResultTypes(), isUnsigned))
-      return false;
+  for (Operation &op : ops) {
+    std::string why;
     ScopedDiagnosticHandler handler(op.getContext(),
-                                    [](Diagnostic &) { return success(); });
-    return failed(verify(&op));
-  });
+                                    [&](Diagnostic &diagnostic) {
+                                      why = diagnostic.str();
+                                      return success();
+                                    });
+    if (succeeded(verify(&op)))
+      continue;
+    if (llvm::any_of(op.getOperandTypes(), isUnsigned) ||
+        llvm::any_of(op.getResultTypes(), isUnsigned))
+      return " on uint8 tensors, which can be moved and converted; convert "
+             "them first, as in x.to(torch.int32)";
+    return " with these operands: " + why;
+  }
+  return "";
+}
+
+/// What is wrong with arguments whatever op they are of, or an empty string.
+static std::string checkTypes(MLIRContext *context,
+                              llvm::ArrayRef<c10::IValue> inputs) {
+  std::string why;
+  for (const c10::IValue &input : inputs) {
+    if (input.isComplexDouble())
+      why = " with a complex number";
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      if (!convertType(context, tensor.scalar_type()))
+        why = std::string(" with an operand of element type ") +
+              c10::toString(tensor.scalar_type());
+    });
+  }
+  return why;
 }
 
 /// What is wrong with arguments that the op's handler doesn't read, or an empty
@@ -468,6 +533,9 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
   if (std::string why = checkArguments(handler->second, schema, inputs);
       !why.empty())
     return unsupported(why);
+  if (std::string why = checkTypes(b.builder.getContext(), inputs);
+      !why.empty())
+    return unsupported(why);
 
   std::vector<at::Tensor> results;
   for (const c10::IValue &output : outputs)
@@ -509,11 +577,11 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
   Operation *last = block->empty() ? nullptr : &block->back();
   if (failed(handler->second.run(call, b)) || !call.getReason().empty())
     return unsupported(" " + call.getReason());
-  if (computesUnsigned(llvm::make_range(last ? std::next(last->getIterator())
-                                             : block->begin(),
-                                        block->end())))
-    return unsupported(" on uint8 tensors, which can be moved and converted; "
-                       "convert them first, as in x.to(torch.int32)");
+  if (std::string why = findInvalid(llvm::make_range(
+          last ? std::next(last->getIterator()) : block->begin(),
+          block->end()));
+      !why.empty())
+    return unsupported(why);
   for (auto [result, value] : llvm::zip_equal(results, call.getResults())) {
     RankedTensorType expected =
         convertTensorType(b.builder.getContext(), result);

@@ -3,6 +3,7 @@
 
 #include "TorchTensors.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "llvm/Support/ErrorHandling.h"
 #include <ATen/ops/empty_strided.h>
 
 using namespace mlir;
@@ -79,7 +80,12 @@ WeightTensor mlir::tp::describeWeight(const std::string &name,
   weight.bytes = tensor.numel() * tensor.element_size();
   weight.elementBytes = tensor.element_size();
   weight.read = [tensor](llvm::function_ref<void(llvm::ArrayRef<char>)> write) {
-    at::Tensor data = tensor.contiguous();
+    at::Tensor data;
+    try {
+      data = tensor.contiguous();
+    } catch (const std::exception &) { // no memory for one that was expanded
+      llvm::report_bad_alloc_error("no memory for a weight");
+    }
     write({static_cast<const char *>(data.const_data_ptr()), data.nbytes()});
   };
   return weight;

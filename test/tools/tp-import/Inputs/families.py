@@ -128,6 +128,23 @@ class Pieces(nn.Module):
                 x.flip(1), x.roll(1, 1), torch.roll(x, -2), F.pad(x, (1, 2)), F.pad(x, (0, 0, -1, 1), value=3.0))
 
 
+@case("shapes", f32(2, 6, 4))
+class Overlaps(nn.Module):
+    def forward(self, x):
+        a, b, c = torch.tensor_split(x, [4, 2], 1)
+        d, e, f = torch.tensor_split(x, [-3, 9], 2)
+        return a, b, c, d, e, f
+
+
+@case("shapes", f32(2), modes=("script",))
+class Scalars(nn.Module):
+    """PyTorch takes dimension 0 of a scalar for one of size 1."""
+
+    def forward(self, x):
+        y = x.sum()
+        return y.flip([0]), y.flip([-1]), y.movedim(0, 0), y.transpose(0, -1)
+
+
 @case("shapes", f32(5, 2, 12))
 class Heads(nn.Module):
     def forward(self, x):
