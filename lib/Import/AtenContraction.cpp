@@ -220,8 +220,11 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
   for (Value v : {key, value}) {
     llvm::SmallVector<int64_t> both;
     auto other = llvm::to_vector(b.shape(v).drop_back(2));
-    if (call.flag("enable_gqa"))
+    if (call.flag("enable_gqa")) {
+      if (other.back() == 0)
+        return call.unsupported("without heads that are shared");
       other.back() = lead.back();
+    }
     if (!OpTrait::util::getBroadcastedShape(lead, other, both))
       return call.unsupported("with heads that don't broadcast");
     lead = both;

@@ -96,6 +96,8 @@ private:
   bool runOnMeta(torch::jit::Node &node, std::vector<c10::IValue> &stack);
   bool emit(torch::jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
             llvm::ArrayRef<c10::IValue> outputs);
+  /// Gives false.
+  bool reportOpaque(torch::jit::Node &node);
   bool resolveConstants(torch::jit::Node &node,
                         std::vector<c10::IValue> &inputs);
   bool hasRoom(torch::jit::Node &node, double count);

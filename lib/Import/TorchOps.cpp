@@ -183,12 +183,26 @@ static bool lacksMetaKernel(const std::exception &exception) {
          text.contains("'Meta' backend") || text.contains("meta tensor");
 }
 
+/// Whether a value has tensors whose elements don't lie in a storage with
+/// strides, of which nothing here knows.
+static bool hasOpaqueTensors(llvm::ArrayRef<c10::IValue> values) {
+  bool found = false;
+  for (const c10::IValue &value : values)
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      found |= tensor.layout() != at::kStrided || tensor.is_nested() ||
+               tensor.is_quantized();
+    });
+  return found;
+}
+
 bool TorchInterpreter::runOnMeta(jit::Node &node,
                                  std::vector<c10::IValue> &stack) {
   std::vector<c10::IValue> inputs = stack;
   try {
     setDevices(stack, c10::kMeta);
     execute(node, stack);
+    if (hasOpaqueTensors(stack))
+      return reportOpaque(node);
     return true;
   } catch (const std::exception &exception) {
     if (!lacksMetaKernel(exception)) {
@@ -226,9 +240,18 @@ bool TorchInterpreter::runOnMeta(jit::Node &node,
     }
     break;
   }
+  if (hasOpaqueTensors(stack))
+    return reportOpaque(node);
   for (c10::IValue &output : stack)
     output = mapTensors(output, makeMeta);
   return true;
+}
+
+bool TorchInterpreter::reportOpaque(jit::Node &node) {
+  problem(ImportProblem::UnsupportedOp, node,
+          "unsupported op '" + c10::toString(node.schema()) +
+              "': its result is sparse, nested or quantized");
+  return false;
 }
 
 /// Replaces constants that have been written with data by what they are now.
@@ -366,7 +389,10 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     try {
       setDevices(stack, c10::kCPU);
       execute(node, stack);
-      setOutputs(node, frame, stack);
+      if (hasOpaqueTensors(stack))
+        reportOpaque(node);
+      else
+        setOutputs(node, frame, stack);
     } catch (const std::exception &exception) {
       problem(ImportProblem::Failed, node,
               name + ": " + describeException(exception));

@@ -76,6 +76,18 @@ class Einsum(torch.nn.Module):
         return torch.einsum("ij,kj->ik", [x, x[:, :1]])
 
 
+class Sparse(torch.nn.Module):
+    def forward(self, x):
+        return x * torch.ones(x.size(0), 4).to_sparse()
+
+
+class NoHeads(torch.nn.Module):
+    def forward(self, x):
+        q = x.view(1, 2, 1, 4)
+        k = q[:, 0:0]
+        return torch.nn.functional.scaled_dot_product_attention(q, k, k, dropout_p=0.5, enable_gqa=True)
+
+
 class Expanded(torch.nn.Module):
     """32 GiB of one number."""
 
@@ -88,5 +100,5 @@ class Expanded(torch.nn.Module):
 
 
 for model in (TupleIndex, FloorDivide, Remainder, Divmod, BooleanSoftmax, BooleanMinimum, ComplexNumber,
-              ComplexConstant, Foreach, ConstantIndex, ByteMask, Ranks, Einsum, Expanded):
+              ComplexConstant, Foreach, ConstantIndex, ByteMask, Ranks, Einsum, Expanded, Sparse, NoHeads):
     torch.jit.script(model()).save(f"{model.__name__}.pt")
