@@ -3,10 +3,10 @@
 
 #include "TorchArchive.h"
 #include "TorchInterpreter.h"
+#include "TorchModule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Import/TorchScript.h"
 #include "llvm/ADT/StringSet.h"
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -36,10 +36,10 @@ static at::ScalarType toScalarType(Type type) {
 namespace {
 class ModelImporter {
 public:
-  ModelImporter(MLIRContext *context, StringRef path,
+  ModelImporter(MLIRContext *context, const jit::Module &root, StringRef path,
                 llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
-                bool eval, const ForwardSignatures &signatures)
-      : context(context), path(path), inputs(inputs), notes(notes), eval(eval),
+                const ForwardSignatures &signatures)
+      : context(context), root(root), path(path), inputs(inputs), notes(notes),
         signatures(signatures), b(context), table(b) {}
 
   llvm::Expected<ImportedModel> run();
@@ -55,10 +55,10 @@ private:
   llvm::Error report(llvm::ArrayRef<ImportProblem> problems);
 
   MLIRContext *context;
+  const jit::Module &root;
   StringRef path;
   llvm::ArrayRef<InputSpec> inputs;
   llvm::raw_ostream &notes;
-  bool eval;
   const ForwardSignatures &signatures;
   NNBuilder b;
   TensorTable table;
@@ -171,8 +171,11 @@ llvm::Error ModelImporter::collectOutputs(const c10::IValue &value,
                    c10::toString(tensor.scalar_type()) +
                    ", expected f32, f64, f16, bf16, i64, i32, i16, i8, ui8 or "
                    "bool");
-    outputs.push_back(tensor.is_meta() ? table.valueOf(tensor)
-                                       : table.materialise(tensor));
+    Value output =
+        tensor.is_meta() ? table.valueOf(tensor) : table.materialise(tensor);
+    if (!output)
+      return error("internal error: output '" + prefix + "' has no value");
+    outputs.push_back(output);
     outputNames.push_back(prefix);
     return llvm::Error::success();
   }
@@ -236,10 +239,7 @@ static void eraseDeadOps(Block &block) {
 }
 
 llvm::Expected<ImportedModel> ModelImporter::run() {
-  auto loaded = loadTorchArchive(path, eval);
-  if (!loaded)
-    return loaded.takeError();
-  auto forward = loaded->find_method("forward");
+  auto forward = root.find_method("forward");
   if (!forward)
     return error("the module has no method 'forward'");
   const c10::FunctionSchema &schema = forward->function().getSchema();
@@ -259,7 +259,7 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
   auto arguments = makeArguments(schema, *entry);
   if (!arguments)
     return arguments.takeError();
-  TorchInterpreter interpreter(*loaded, b, table, signatures);
+  TorchInterpreter interpreter(root, b, table, signatures);
   auto result = interpreter.run(std::move(*arguments));
   table.setGradEnabled(true);
   if (!interpreter.getProblems().empty()) {
@@ -303,14 +303,24 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
   return model;
 }
 
+llvm::Expected<ImportedModel> mlir::tp::importTorchModule(
+    MLIRContext *context, const jit::Module &root, llvm::StringRef path,
+    llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
+    const ForwardSignatures &signatures) {
+  return ModelImporter(context, root, path, inputs, notes, signatures).run();
+}
+
 llvm::Expected<ImportedModel>
 mlir::tp::importTorchScript(MLIRContext *context, llvm::StringRef path,
                             llvm::ArrayRef<InputSpec> inputs,
                             llvm::raw_ostream &notes, bool eval,
                             const ForwardSignatures &signatures) {
+  auto root = loadTorchArchive(path, eval);
+  if (!root)
+    return root.takeError();
   // No exception may leave: the callers are compiled without them.
   try {
-    return ModelImporter(context, path, inputs, notes, eval, signatures).run();
+    return importTorchModule(context, *root, path, inputs, notes, signatures);
   } catch (const std::exception &exception) {
     return llvm::createStringError("cannot import '" + path +
                                    "': " + describeException(exception));
