@@ -5,6 +5,8 @@
 #include "tp/Dialect/NN/Expressions.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -33,7 +35,12 @@ TypedAttr NNBuilder::number(Type elementType, Scalar value) {
     return BoolAttr::get(builder.getContext(), value.isInteger
                                                    ? value.integer != 0
                                                    : value.real != 0);
-  int64_t integer = value.isInteger ? value.integer : int64_t(value.real);
+  int64_t integer = value.integer;
+  // Of infinities and the like, what x86 gives.
+  if (!value.isInteger)
+    integer = std::abs(value.real) < 0x1p63
+                  ? int64_t(value.real)
+                  : std::numeric_limits<int64_t>::min();
   return IntegerAttr::get(
       elementType, llvm::APInt(elementType.getIntOrFloatBitWidth(), integer,
                                /*isSigned=*/true, /*implicitTrunc=*/true));
