@@ -5,18 +5,23 @@
 #include "CommandLine.h"
 #include "tprt/File.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <nettle/sha2.h>
+#include <optional>
 #include <sstream>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace tprt;
@@ -24,14 +29,54 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A directory that is gone, with its contents, at the end of the scope.
+/// The first signal that waits for the end of a HeldSignals, else 0.
+volatile std::sig_atomic_t waitingSignal = 0;
+
+/// While an object of this class lives, the signals that end a process wait, so
+/// that it can end its child and remove what is temporary.
+class HeldSignals {
+public:
+  HeldSignals() {
+    struct sigaction action = {};
+    action.sa_handler = [](int signal) {
+      if (!waitingSignal)
+        waitingSignal = signal;
+    };
+    action.sa_flags = SA_RESTART;
+    for (auto &[signal, before] : held) {
+      ::sigaction(signal, nullptr, &before);
+      if (before.sa_handler != SIG_IGN) // which nohup asks for
+        ::sigaction(signal, &action, nullptr);
+    }
+  }
+  HeldSignals(const HeldSignals &) = delete;
+  ~HeldSignals() {
+    for (auto &[signal, before] : held)
+      ::sigaction(signal, &before, nullptr);
+    int signal = waitingSignal;
+    waitingSignal = 0;
+    if (signal)
+      ::raise(signal);
+  }
+
+private:
+  struct {
+    int signal;
+    struct sigaction before;
+  } held[4] = {{SIGHUP, {}}, {SIGINT, {}}, {SIGQUIT, {}}, {SIGTERM, {}}};
+};
+
+/// A directory that is gone, with its contents, at the end of the scope, also
+/// where a signal ends the process.
 class TemporaryDirectory {
 public:
-  explicit TemporaryDirectory(const fs::path &parent)
+  /// `naming` follows the name of `parent` in a message.
+  explicit TemporaryDirectory(const fs::path &parent,
+                              const std::string &naming = "")
       : path((parent / "tp-run-XXXXXX").string()) {
     if (!::mkdtemp(path.data()))
       throw inputError("cannot create a directory in '" + parent.string() +
-                       "': " + std::strerror(errno));
+                       "'" + naming + ": " + std::strerror(errno));
   }
   ~TemporaryDirectory() {
     std::error_code ignored;
@@ -40,6 +85,7 @@ public:
   fs::path getPath() const { return path; }
 
 private:
+  HeldSignals signals; ///< outlives the directory
   std::string path;
 };
 
@@ -207,6 +253,28 @@ static std::shared_ptr<const Artifact> loadFresh(const fs::path &path) {
   return artifact;
 }
 
+/// Waits for the compiler, and ends it where a signal is to end this process.
+static int waitForCompiler(pid_t child) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds endTime(4); // to remove its own files
+  std::optional<Clock::time_point> told;
+  std::chrono::milliseconds pause(1);
+  int status = 0;
+  for (pid_t ended; (ended = ::waitpid(child, &status, WNOHANG)) == 0 ||
+                    (ended < 0 && errno == EINTR);) {
+    if (waitingSignal && !told) {
+      told = Clock::now();
+      ::kill(child, SIGTERM);
+      ::kill(child, SIGCONT); // it may be stopped
+    } else if (told && Clock::now() - *told > endTime) {
+      ::kill(child, SIGKILL);
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(10));
+  }
+  return status;
+}
+
 /// Its diagnostics go straight to stderr. It ends with this process, and what
 /// it writes is this user's alone.
 static void compile(const fs::path &compiler, const std::string &path,
@@ -228,9 +296,7 @@ static void compile(const fs::path &compiler, const std::string &path,
   }
   if (child < 0)
     error = errno;
-  int status = 0;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
+  int status = child > 0 ? waitForCompiler(child) : 0;
   if (error != 0)
     throw inputError("cannot run '" + compiler.string() +
                      "': " + std::strerror(error));
@@ -252,6 +318,48 @@ static std::shared_ptr<const Artifact> loadCached(const fs::path &path) {
   }
 }
 
+/// Compiles the program at `path` where temporary files are, and loads it.
+/// `use` may look at the file before it is gone.
+static std::shared_ptr<const Artifact>
+compileAside(const fs::path &compiler, const std::string &path,
+             const std::function<void(const fs::path &)> &use) {
+  fs::path folder = "/tmp";
+  std::string naming;
+  for (const char *name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
+    if (const char *value = std::getenv(name)) {
+      folder = value;
+      naming = std::string(", which $") + name + " names";
+      break;
+    }
+  TemporaryDirectory directory(folder, naming);
+  fs::path artifact = directory.getPath() / "program.tpx";
+  compile(compiler, path, artifact);
+  std::shared_ptr<const Artifact> program = loadFresh(artifact);
+  use(artifact);
+  return program;
+}
+
+/// Puts a copy of what was compiled into the cache. That this fails, as on a
+/// full disk, is no reason to end.
+static void keepInCache(const fs::path &fresh, const fs::path &place) {
+  auto note = [&](const std::string &problem) {
+    report("note", "what is compiled isn't kept in '" +
+                       place.parent_path().string() + "': " + problem);
+  };
+  try {
+    // Several processes may keep the same program; each renames its own.
+    TemporaryDirectory directory(place.parent_path());
+    fs::path copy = directory.getPath() / "program.tpx";
+    std::error_code error;
+    if (fs::copy_file(fresh, copy, error))
+      fs::rename(copy, place, error);
+    if (error)
+      note(error.message());
+  } catch (const Error &error) {
+    note(error.what());
+  }
+}
+
 std::shared_ptr<const Artifact> loadProgram(const std::string &path,
                                             bool useCache) {
   MappedFile::open(path); // says what is wrong with a path that can't be read
@@ -265,34 +373,29 @@ std::shared_ptr<const Artifact> loadProgram(const std::string &path,
                      "beside tp-run or in PATH to make one");
 
   fs::path cache = useCache ? getCacheDirectory() : fs::path();
-  if (cache.empty()) {
-    TemporaryDirectory directory(fs::temp_directory_path());
-    fs::path artifact = directory.getPath() / "program.tpx";
-    compile(compiler, path, artifact);
-    return loadFresh(artifact);
-  }
+  if (cache.empty())
+    return compileAside(compiler, path, [](const fs::path &) {});
   std::string key = makeKey(path, compiler);
   fs::path artifact = cache / (key + ".tpx");
   if (std::shared_ptr<const Artifact> cached = loadCached(artifact))
     return cached;
-  // Several processes may compile the same program; each renames its own.
-  TemporaryDirectory directory(cache);
-  fs::path fresh = directory.getPath() / "program.tpx";
-  compile(compiler, path, fresh);
-  std::shared_ptr<const Artifact> program = loadFresh(fresh);
-  // Not where the text has changed since.
-  if (makeKey(path, compiler) == key &&
-      ::rename(fresh.c_str(), artifact.c_str()) == 0)
-    if (std::shared_ptr<const Artifact> cached = loadCached(artifact))
-      return cached;
-  return program;
+  std::shared_ptr<const Artifact> kept;
+  std::shared_ptr<const Artifact> program =
+      compileAside(compiler, path, [&](const fs::path &fresh) {
+        if (makeKey(path, compiler) != key) // the text has changed since
+          return;
+        keepInCache(fresh, artifact);
+        kept = loadCached(artifact);
+      });
+  return kept ? kept : program;
 }
 
 std::string getGemmFile(const std::string &path, bool useCache) {
   std::error_code error;
   fs::path directory = fs::absolute(path, error).parent_path();
   if (::access(directory.c_str(), W_OK) == 0 ||
-      fs::exists(path + ".gemm.json", error) || !useCache)
+      fs::exists(path + ".gemm.json", error) || !useCache ||
+      !fs::exists(directory, error)) // of a program that isn't kept
     return {};
   fs::path cache = getCacheDirectory();
   if (cache.empty())

@@ -482,9 +482,9 @@ static ExitCode trainRank(const Options &options,
 ExitCode train(const Options &options) {
   if (options.training.data.empty())
     throw UsageError("--steps: give the examples, --data NAME=PATH");
-  catchSignals();
   std::shared_ptr<const Artifact> artifact =
       loadProgram(options.program, !options.noCache);
+  catchSignals(); // before that there is no step to end
   std::optional<Job> job = findJob(options, artifact->getManifest());
   if (!job)
     return trainRank(options, artifact, nullptr, nullptr);

@@ -7,6 +7,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tp/Conversion/Pipeline.h"
+#include "tp/Support/TemporaryDirectory.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
@@ -177,15 +178,14 @@ llvm::Expected<std::string> tp::compileToPTX(gpu::GPUModuleOp kernels,
 static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx,
                                             int32_t architecture) {
   TemporaryDirectory directory;
-  if (llvm::Error error = directory.create())
+  if (llvm::Error error = directory.create("tp-compile"))
     return error;
   std::string source = directory.getFile("kernels.ptx");
   std::string result = directory.getFile("kernels.cubin");
   if (llvm::Error error = writeTemporary(source, ptx))
     return error;
   std::string option = "-arch=sm_" + std::to_string(architecture);
-  if (llvm::Error error =
-          runProgram({ptxas, option, "-o", result, source}, directory))
+  if (llvm::Error error = directory.run({ptxas, option, "-o", result, source}))
     return error;
   return readFile(result);
 }

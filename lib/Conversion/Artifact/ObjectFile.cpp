@@ -1,21 +1,18 @@
 //===- ObjectFile.cpp - LLVM IR to machine code ---------------------------===//
 
 #include "ObjectFile.h"
+#include "tp/Support/TemporaryDirectory.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/Errno.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
-#include <cstdlib>
 
 using namespace llvm;
 
@@ -131,28 +128,6 @@ Expected<SmallString<0>> mlir::tp::emitObject(llvm::Module &module,
   return emitFile(module, machine, CodeGenFileType::ObjectFile);
 }
 
-mlir::tp::TemporaryDirectory::~TemporaryDirectory() {
-  if (!path.empty())
-    sys::fs::remove_directories(path);
-}
-
-Error mlir::tp::TemporaryDirectory::create() {
-  SmallString<128> parent;
-  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, parent);
-  SmallString<128> name = parent;
-  sys::path::append(name, "tp-compile-XXXXXX");
-  // Unlike createUniqueDirectory: nobody else can put anything there.
-  if (!::mkdtemp(const_cast<char *>(name.c_str())))
-    return makeError("can't make a temporary directory in '" + parent +
-                     "': " + sys::StrError());
-  path = name;
-  return Error::success();
-}
-
-std::string mlir::tp::TemporaryDirectory::getFile(const Twine &name) const {
-  return (path + "/" + name).str();
-}
-
 Error mlir::tp::writeTemporary(StringRef path, StringRef bytes) {
   std::error_code code;
   raw_fd_ostream os(path, code);
@@ -173,23 +148,6 @@ Expected<std::string> mlir::tp::readFile(StringRef path) {
   return (*file)->getBuffer().str();
 }
 
-Error mlir::tp::runProgram(ArrayRef<StringRef> arguments,
-                           const TemporaryDirectory &directory) {
-  std::string logPath = directory.getFile("log");
-  if (Error error = writeTemporary(logPath, "")) // which says why it can't be
-    return error;
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(logPath),
-                                          StringRef(logPath)};
-  std::string message;
-  if (sys::ExecuteAndWait(arguments.front(), arguments, std::nullopt, redirects,
-                          0, 0, &message) == 0)
-    return Error::success();
-  if (auto log = MemoryBuffer::getFile(logPath))
-    message += (*log)->getBuffer().trim();
-  return makeError("'" + arguments.front() + "' failed in '" + directory.path +
-                   "': " + message);
-}
-
 static Expected<std::string> findLinker() {
   for (StringRef name : {"ld.lld", "ld.lld-22"})
     if (auto path = sys::findProgramByName(name, {TP_LLVM_TOOLS_DIR}))
@@ -207,7 +165,7 @@ mlir::tp::linkSharedObject(ArrayRef<SmallString<0>> objects) {
   if (!linker)
     return linker.takeError();
   TemporaryDirectory directory;
-  if (Error error = directory.create())
+  if (Error error = directory.create("tp-compile"))
     return error;
   std::string sharedPath = directory.getFile("program.so");
   std::vector<std::string> objectPaths;
@@ -222,7 +180,7 @@ mlir::tp::linkSharedObject(ArrayRef<SmallString<0>> objects) {
       *linker, "-shared",     "-Bsymbolic", "--hash-style=gnu", "-z",
       "now",   "--strip-all", "-o",         sharedPath};
   llvm::append_range(arguments, objectPaths);
-  if (Error error = runProgram(arguments, directory))
+  if (Error error = directory.run(arguments))
     return error;
   return readFile(sharedPath);
 }

@@ -41,23 +41,8 @@ llvm::Expected<llvm::SmallString<0>> emitObject(llvm::Module &module,
 llvm::Expected<std::string>
 linkSharedObject(llvm::ArrayRef<llvm::SmallString<0>> objects);
 
-/// A directory that goes away with everything in it.
-struct TemporaryDirectory {
-  llvm::SmallString<128> path;
-
-  TemporaryDirectory() = default;
-  TemporaryDirectory(const TemporaryDirectory &) = delete;
-  ~TemporaryDirectory();
-  llvm::Error create();
-  std::string getFile(const llvm::Twine &name) const;
-};
-
 llvm::Error writeTemporary(llvm::StringRef path, llvm::StringRef bytes);
 llvm::Expected<std::string> readFile(llvm::StringRef path);
-
-/// Runs a program by its path; the error has what it printed.
-llvm::Error runProgram(llvm::ArrayRef<llvm::StringRef> arguments,
-                       const TemporaryDirectory &directory);
 
 } // namespace mlir::tp
 

@@ -1,0 +1,199 @@
+//===- TemporaryDirectory.cpp - What is gone at the end -------------------===//
+
+#include "tp/Support/TemporaryDirectory.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Errno.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <mutex>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace mlir::tp;
+namespace fs = llvm::sys::fs;
+
+static llvm::SmallString<128> getTemporaryFolder() {
+  llvm::SmallString<128> folder;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  return folder;
+}
+
+std::string tp::describeTemporaryFolder() {
+  std::string text = ("'" + getTemporaryFolder() + "'").str();
+  // Those that LLVM asks, in its order.
+  for (const char *name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
+    if (std::getenv(name))
+      return text + ", which $" + name + " names";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Signals
+//===----------------------------------------------------------------------===//
+
+static constexpr int kSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+/// The first signal that waits for the directories to be gone, else 0.
+static volatile std::sig_atomic_t waitingSignal = 0;
+
+namespace {
+/// What the signals did before the first of the directories was made.
+struct Signals {
+  std::mutex mutex;
+  int64_t numDirectories = 0;
+  struct sigaction before[std::size(kSignals)];
+};
+} // namespace
+
+static Signals &getSignals() {
+  static Signals signals;
+  return signals;
+}
+
+static void holdSignals() {
+  Signals &signals = getSignals();
+  std::lock_guard lock(signals.mutex);
+  if (signals.numDirectories++ > 0)
+    return;
+  waitingSignal = 0;
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) {
+    if (!waitingSignal)
+      waitingSignal = signal;
+  };
+  action.sa_flags = SA_RESTART;
+  for (auto [signal, before] : llvm::zip(kSignals, signals.before)) {
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) // which nohup asks for
+      ::sigaction(signal, &action, nullptr);
+  }
+}
+
+static void releaseSignals() {
+  Signals &signals = getSignals();
+  int signal = 0;
+  {
+    std::lock_guard lock(signals.mutex);
+    if (--signals.numDirectories > 0)
+      return;
+    for (auto [signal, before] : llvm::zip(kSignals, signals.before))
+      ::sigaction(signal, &before, nullptr);
+    signal = waitingSignal;
+  }
+  if (signal)
+    ::raise(signal);
+}
+
+//===----------------------------------------------------------------------===//
+// The directory
+//===----------------------------------------------------------------------===//
+
+TemporaryDirectory::~TemporaryDirectory() {
+  if (path.empty())
+    return;
+  fs::remove_directories(path);
+  releaseSignals();
+}
+
+llvm::Error TemporaryDirectory::create(StringRef prefix) {
+  llvm::SmallString<128> name = getTemporaryFolder();
+  llvm::sys::path::append(name, prefix + "-XXXXXX");
+  holdSignals();
+  // Unlike createUniqueDirectory: nobody else can put anything there.
+  if (!::mkdtemp(const_cast<char *>(name.c_str()))) {
+    std::string why = llvm::sys::StrError();
+    releaseSignals();
+    return llvm::createStringError("can't make a temporary directory in " +
+                                   describeTemporaryFolder() + ": " + why);
+  }
+  path = name;
+  return llvm::Error::success();
+}
+
+std::string TemporaryDirectory::getFile(const llvm::Twine &name) const {
+  return (path + "/" + name).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// Waits for a process, which a signal to this one ends. The result is -1, with
+/// errno, where it can't be waited for.
+static int waitFor(pid_t child, int &status) {
+  std::chrono::milliseconds pause(1);
+  pid_t ended;
+  while ((ended = ::waitpid(child, &status, WNOHANG)) == 0 ||
+         (ended < 0 && errno == EINTR)) {
+    if (waitingSignal)
+      ::kill(child, SIGKILL);
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(10));
+  }
+  return ended < 0 ? -1 : 0;
+}
+
+/// Why the program didn't succeed; empty where it did.
+static std::string execute(ArrayRef<StringRef> arguments,
+                           const std::string &logPath) {
+  SmallVector<std::string> words = llvm::map_to_vector(
+      arguments, [](StringRef argument) { return argument.str(); });
+  SmallVector<char *> argv =
+      llvm::map_to_vector(words, [](std::string &word) { return word.data(); });
+  argv.push_back(nullptr);
+  // LLVM's ExecuteAndWait starts programs that outlive a killed process.
+  pid_t parent = ::getpid();
+  volatile int error = 0; // the child shares this process's memory
+  pid_t child = ::vfork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int null = ::open("/dev/null", O_RDONLY);
+    int log = ::open(logPath.c_str(), O_WRONLY | O_APPEND);
+    if (null >= 0 && log >= 0 && ::dup2(null, STDIN_FILENO) >= 0 &&
+        ::dup2(log, STDOUT_FILENO) >= 0 && ::dup2(log, STDERR_FILENO) >= 0 &&
+        ::getppid() == parent) // or it has ended before prctl
+      ::execv(argv[0], argv.data());
+    error = errno;
+    ::_exit(EXIT_FAILURE);
+  }
+  if (child < 0)
+    error = errno;
+  int status = 0;
+  if (child > 0 && waitFor(child, status) != 0 && error == 0)
+    return "can't wait for it: " + llvm::sys::StrError();
+  if (error != 0)
+    return "can't run it: " + llvm::sys::StrError(error);
+  if (WIFSIGNALED(status))
+    return std::string("it was ended by SIG") +
+           ::sigabbrev_np(WTERMSIG(status));
+  if (WEXITSTATUS(status) == 0)
+    return "";
+  auto log = llvm::MemoryBuffer::getFile(logPath);
+  std::string printed = log ? (*log)->getBuffer().trim().str() : "";
+  return printed.empty() ? "exit code " + std::to_string(WEXITSTATUS(status))
+                         : printed;
+}
+
+llvm::Error TemporaryDirectory::run(ArrayRef<StringRef> arguments) const {
+  std::string logPath = getFile("log");
+  int log = ::open(logPath.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                   S_IRUSR | S_IWUSR);
+  if (log < 0)
+    return llvm::createStringError("can't write '" + logPath +
+                                   "': " + llvm::sys::StrError());
+  ::close(log); // the program opens it again
+  std::string problem = execute(arguments, logPath);
+  if (problem.empty())
+    return llvm::Error::success();
+  return llvm::createStringError("'" + arguments.front() + "' failed in '" +
+                                 path + "': " + problem);
+}
