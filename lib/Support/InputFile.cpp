@@ -26,13 +26,19 @@ static bool isText(StringRef head) {
   return !head.contains('\0') || head.starts_with("ML\xefR"); // or bytecode
 }
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-tp::readInput(StringRef path) {
+llvm::Error tp::checkInput(StringRef path) {
   fs::file_status status;
   bool isOpen = path == "-" || findDescriptor(resolveLinks(path));
   if (!isOpen && !fs::status(path, status) && fs::exists(status) &&
       !fs::is_regular_file(status) && !fs::is_directory(status))
     return llvm::createStringError("this is not a regular file");
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+tp::readInput(StringRef path) {
+  if (llvm::Error error = checkInput(path))
+    return std::move(error);
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
   if (!file)
     return llvm::createStringError(file.getError().message());

@@ -8,7 +8,10 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
+#include "tp/Support/TemporaryDirectory.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -49,19 +52,25 @@ static int failWithoutOutput(const llvm::Twine &reason) {
   return fail(reason + "; '" + outputPath + "' isn't written");
 }
 
-/// As mlirReduceMain, but for the output, which MLIR empties first.
+/// As mlirReduceMain, but for inputs that could wait or never end, which are
+/// errors, and for the output, which MLIR empties first.
 static int run(int argc, char **argv, mlir::MLIRContext &context) {
   llvm::SmallVector<const char *> words(argv, argv + argc);
   std::string prefix;
   const char **output = findOutput(words, prefix);
+  for (const char *&word : llvm::drop_begin(words))
+    if (word[0] != '-' && &word != output)
+      if (llvm::Error error = mlir::tp::checkInput(word))
+        return fail("cannot open input file '" + llvm::Twine(word) +
+                    "': " + llvm::toString(std::move(error)));
   if (!output)
     return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
   outputPath = llvm::StringRef(*output).drop_front(prefix.size()).str();
   llvm::SmallString<128> aside;
   if (std::error_code code =
           llvm::sys::fs::createTemporaryFile("tp-reduce", "mlir", aside))
-    return fail("can't make a temporary file 'tp-reduce-*.mlir': " +
-                code.message());
+    return fail("can't make a temporary file 'tp-reduce-*.mlir' in " +
+                mlir::tp::describeTemporaryFolder() + ": " + code.message());
   llvm::FileRemover remover(aside);
   llvm::sys::RemoveFileOnSignal(aside);
   std::string replaced = prefix + aside.str().str();

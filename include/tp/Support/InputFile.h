@@ -18,6 +18,9 @@ namespace mlir::tp {
 /// neither text nor MLIR bytecode is an error that says what the file is.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 
+/// The error of readInput() for a FIFO or a device, without reading the file.
+llvm::Error checkInput(StringRef path);
+
 /// Reports that the file `what` ("plan") at `path` can't be read, and why. The
 /// error's location is the path only if no file is there, because a diagnostic
 /// handler opens the file to show a line.
