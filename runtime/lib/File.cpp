@@ -250,10 +250,9 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
   if (exists && S_ISDIR(status.st_mode))
     throw systemError("write", this->path, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
-    descriptor =
-        retry([&] { return ::open(target.c_str(), O_WRONLY | O_CLOEXEC); });
+    descriptor = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor < 0)
-      throw systemError("write", this->path);
+      throw makeOpenError(this->path, errno);
     return;
   }
   do { // unlike mkstemp, this leaves the mode to the umask
@@ -322,6 +321,35 @@ void OutputFile::commit() {
   temporaryPath.clear();
   if (int error = syncNames(getDirectory(target)))
     throw systemError("write", path, error);
+}
+
+Error tprt::makeOpenError(const std::string &path, int error) {
+  if (error == EINTR)
+    return inputError("cannot write '" + path +
+                      "': a signal has ended the wait for its reader");
+  return systemError("write", path, error);
+}
+
+NewDirectory::NewDirectory(const std::string &path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::path missing = fs::path(path) / ""; // with or without a slash
+       missing.has_relative_path() && !fs::exists(missing, error);
+       missing = missing.parent_path())
+    if (missing.has_filename())
+      made.push_back(missing.string());
+  fs::create_directories(path, error);
+  if (!error)
+    return;
+  for (const std::string &directory : made)
+    ::rmdir(directory.c_str());
+  throw inputError("cannot create directory '" + path +
+                   "': " + error.message());
+}
+
+NewDirectory::~NewDirectory() {
+  for (const std::string &directory : made)
+    ::rmdir(directory.c_str());
 }
 
 void tprt::checkOutputs(std::span<const std::string> paths) {

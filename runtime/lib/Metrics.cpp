@@ -74,7 +74,7 @@ MetricsFile::MetricsFile(std::string path, int64_t step)
   descriptor = ::open(this->path.c_str(),
                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)
-    throw writeError(this->path);
+    throw makeOpenError(this->path, errno);
   if (std::filesystem::is_regular_file(this->path) &&
       ::ftruncate(descriptor, size) != 0) {
     int error = errno;

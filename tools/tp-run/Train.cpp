@@ -117,7 +117,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
 /// more, ends the process. What a launcher passes on may come twice at once.
 static volatile std::sig_atomic_t isInterrupted = 0;
 
-static void catchSignals() {
+static void catchSignals(bool restarts = true) {
   struct sigaction action = {};
   action.sa_handler = [](int signal) {
     static volatile time_t first = 0;
@@ -131,10 +131,19 @@ static void catchSignals() {
       ::raise(signal);
     }
   };
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = restarts ? SA_RESTART : 0;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
 }
+
+namespace {
+/// While an object of this class lives, a signal also ends a wait for the
+/// reader of a FIFO.
+struct InterruptibleWaits {
+  InterruptibleWaits() { catchSignals(/*restarts=*/false); }
+  ~InterruptibleWaits() { catchSignals(); }
+};
+} // namespace
 
 static Dataset openData(const TrainingArguments &arguments,
                         const Manifest &manifest) {
@@ -415,6 +424,7 @@ static ExitCode trainRank(const Options &options,
   std::optional<MetricsFile> metrics;
   LossHistory losses;
   if (!arguments.metrics.empty() && isFirst) {
+    InterruptibleWaits waits;
     metrics.emplace(arguments.metrics, start);
     losses = metrics->getHistory();
   }
@@ -444,11 +454,13 @@ static ExitCode trainRank(const Options &options,
     try {
       result = tprt::train(session, data, start, position, trainingOptions);
     } catch (const Error &) {
+      InterruptibleWaits waits;
       drawCurve(options, losses, files);
       commit(files);
       throw;
     }
   }
+  InterruptibleWaits waits;
   if (!isFirst) {
     if (!result.wasStopped)
       writeProgramWeights(options, session, connection);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace tprt {
 
@@ -50,7 +51,9 @@ TPRT_API void reportLostPages(const char *tool, int exitCode);
 ///   the disk. Until commit(), and if it is never called, `path` stays as it
 ///   was. A symbolic link stays a link, and a replaced file's permissions are
 ///   kept.
-/// - a FIFO or a device: the data go there at once.
+/// - a FIFO or a device: the data go there at once. The constructor waits for
+///   a FIFO's reader; a signal whose handler doesn't restart system calls
+///   (SA_RESTART) ends the wait with an error.
 /// - an open file of this process, such as /dev/stdout or /dev/fd/3: it is
 ///   written from its current position, as with `>&3` in a shell.
 /// Errors are input errors that name the path and say why.
@@ -80,6 +83,20 @@ private:
   int descriptor = -1;
 };
 
+/// Makes a directory, and those above it that don't exist. At the end of the
+/// scope those that it has made are removed, unless something is in them.
+class TPRT_API NewDirectory {
+public:
+  /// Throws an input error that says why the directory can't be made.
+  explicit NewDirectory(const std::string &path);
+  ~NewDirectory();
+  NewDirectory(const NewDirectory &) = delete;
+  NewDirectory &operator=(const NewDirectory &) = delete;
+
+private:
+  std::vector<std::string> made; ///< the deepest first
+};
+
 /// Throws an input error if one of `paths` can't be written, or if two of them
 /// are one file under any names. Leaves nothing behind. Call this before the
 /// work whose results are written.
@@ -88,6 +105,9 @@ TPRT_API void checkOutputs(std::span<const std::string> paths);
 /// The descriptor of this process that `path` is a name of, as /dev/stdout is;
 /// nullopt for any other path.
 TPRT_API std::optional<int> findOpenFile(const std::string &path);
+
+/// What is wrong where `path` can't be opened to be written, by errno.
+TPRT_API Error makeOpenError(const std::string &path, int error);
 
 /// Waits until the names in a directory would survive a loss of power.
 TPRT_API void syncDirectory(const std::string &path);

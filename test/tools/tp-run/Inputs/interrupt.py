@@ -52,3 +52,33 @@ assert process.returncode == 0 and f"resuming from 'run/step-{step:08}'" in out,
 with open("whole.safetensors", "rb") as whole, open("parts.safetensors", "rb") as parts:
     if whole.read() != parts.read():
         sys.exit("other weights")
+
+
+def wait_until_blocked(process):
+    """It sleeps and computes nothing for a second."""
+    since, before = time.monotonic(), None
+    while time.monotonic() < since + 1:
+        with open(f"/proc/{process.pid}/stat") as file:
+            words = file.read().rpartition(")")[2].split()
+        now = (words[0], *words[11:13])
+        if now != before or words[0] != "S":
+            since, before = time.monotonic(), now
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+# A FIFO that nobody reads.
+os.mkfifo("fifo")
+for number in (signal.SIGINT, signal.SIGTERM):
+    for option in ("--metrics", "--loss-curve", "--output-weights", "--trace"):
+        process = subprocess.Popen(["tp-run", "train.2.tpx", "--weights", "w.safetensors", "--data", "x=x.npy", "--data",
+                                    "target=target.npy", "--steps", "3", option, "fifo"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_until_blocked(process)
+        process.send_signal(number)
+        try:
+            _, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+        assert process.returncode == 1, (process.returncode, err)
+        assert "cannot write 'fifo': a signal has ended the wait for its reader" in err or "'./fifo'" in err, err
