@@ -378,8 +378,9 @@ class Campaign:
         if case.kept:
             expected |= set(folder.glob(case.kept))
         left = [path for path in folder.rglob("*") if path not in expected]
-        return [str(path.relative_to(folder)) for path in left
-                if ".tmp-" in str(path) or not path.is_relative_to(folder / "run") and not path.is_relative_to(folder / "parts")]
+        left += [path for path in (folder / "b", folder / "parts") if path.is_dir() and not any(path.iterdir())]
+        return [str(path.relative_to(folder)) for path in left if ".tmp-" in str(path) or path == folder / "parts"
+                or not path.is_relative_to(folder / "run") and not path.is_relative_to(folder / "parts")]
 
 
 def is_complete(path, text):

@@ -3,6 +3,7 @@
 #include "../StandardStreams.h"
 #include "../Usage.h"
 #include "tprt/Checkpoint.h"
+#include "tprt/File.h"
 #include "tprt/Report.h"
 
 #include <CLI/CLI.hpp>
@@ -141,11 +142,7 @@ static ExitCode merge(const Options &options) {
 static ExitCode split(const Options &options) {
   std::map<std::string, SafetensorsEntry> tensors =
       readWeights(options.input, options.allowOutsideWeights);
-  std::error_code error;
-  fs::create_directories(options.output, error);
-  if (error)
-    throw inputError("cannot create directory '" + options.output +
-                     "': " + error.message());
+  NewDirectory directory(options.output);
   // Shards beside those of another split would be taken for this one's.
   if (!fs::is_empty(options.output))
     throw inputError("directory '" + options.output +

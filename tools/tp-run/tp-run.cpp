@@ -115,10 +115,12 @@ static std::string nameBlock(const std::string &directory,
   return directory + "/" + output + "." + std::to_string(rank) + ".npy";
 }
 
-/// Fails where an output can't be written, before the run that makes it.
+/// Fails where an output can't be written, before the run that makes it. Makes
+/// the directory of --blocks.
 static void
 checkRunOutputs(const Options &options, const Manifest &manifest,
-                const std::map<std::string, std::string> &outputPaths) {
+                const std::map<std::string, std::string> &outputPaths,
+                std::optional<NewDirectory> &blocks) {
   std::vector<std::string> paths;
   for (const auto &[name, path] : outputPaths)
     paths.push_back(path);
@@ -127,11 +129,7 @@ checkRunOutputs(const Options &options, const Manifest &manifest,
   addOutput(options.trace, paths);
   addOutput(options.outputWeights, paths);
   if (!options.blocks.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.blocks, error);
-    if (error)
-      throw inputError("cannot create directory '" + options.blocks +
-                       "': " + error.message());
+    blocks.emplace(options.blocks);
     for (const TensorInfo &output : manifest.outputs)
       for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
         paths.push_back(nameBlock(options.blocks, output.name, rank));
@@ -158,8 +156,9 @@ static ExitCode runRank(const Options &options,
       throw inputError("--blocks: output '" + name +
                        "' can't be the name of a file");
 
+  std::optional<NewDirectory> blocks;
   if (!job || job->rank == 0) // who writes
-    checkRunOutputs(options, manifest, outputPaths);
+    checkRunOutputs(options, manifest, outputPaths, blocks);
   TensorMap expected = readTensors(expectedPaths);
   TensorMap inputs = readTensors(inputPaths);
   if (options.random)
