@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <zlib.h>
 
 using namespace tprt;
@@ -61,28 +62,50 @@ static std::map<std::string, std::string> readIndex(const std::string &path,
   return files;
 }
 
+/// The safetensors file or the index that a file or a directory stands for.
+static std::string findWeights(const std::string &path) {
+  if (!fs::is_directory(path))
+    return path;
+  std::string single = path + "/model.safetensors";
+  std::string index = single + ".index.json";
+  if (!fs::exists(single) && !fs::exists(index))
+    throw inputError("directory '" + path +
+                     "' holds neither model.safetensors nor "
+                     "model.safetensors.index.json");
+  return fs::exists(single) ? single : index;
+}
+
+static bool isIndex(const std::string &path) { return path.ends_with(".json"); }
+
+/// A file that the index at `path` names.
+static std::string getShard(const std::string &path, const std::string &name) {
+  return (fs::path(path).parent_path() / name).string();
+}
+
+std::vector<std::string> tprt::listWeightFiles(const std::string &given,
+                                               bool mayLeadOutside) {
+  std::string path = findWeights(given);
+  std::set<std::string> files = {path};
+  if (isIndex(path))
+    for (const auto &[name, fileName] : readIndex(path, mayLeadOutside))
+      files.insert(getShard(path, fileName));
+  return {files.begin(), files.end()};
+}
+
 std::map<std::string, SafetensorsEntry>
-tprt::readWeights(const std::string &path, bool mayLeadOutside) {
-  if (fs::is_directory(path)) {
-    std::string single = path + "/model.safetensors";
-    std::string index = single + ".index.json";
-    if (!fs::exists(single) && !fs::exists(index))
-      throw inputError("directory '" + path +
-                       "' holds neither model.safetensors nor "
-                       "model.safetensors.index.json");
-    return readWeights(fs::exists(single) ? single : index, mayLeadOutside);
-  }
+tprt::readWeights(const std::string &given, bool mayLeadOutside) {
+  std::string path = findWeights(given);
   if (std::string foreign = describeTorchFile(path); !foreign.empty())
     throw inputError("'" + path + "' is " + foreign +
                      ", expected a safetensors file: tp-import --weights "
                      "writes a traced model's, safetensors.torch.save_file a "
                      "state_dict");
-  if (!path.ends_with(".json"))
+  if (!isIndex(path))
     return Safetensors::open(path).getEntries();
   std::map<std::string, std::map<std::string, SafetensorsEntry>> files;
   std::map<std::string, SafetensorsEntry> entries;
   for (const auto &[name, fileName] : readIndex(path, mayLeadOutside)) {
-    std::string filePath = (fs::path(path).parent_path() / fileName).string();
+    std::string filePath = getShard(path, fileName);
     auto [file, isNew] = files.try_emplace(fileName);
     if (isNew)
       file->second = Safetensors::open(filePath).getEntries();

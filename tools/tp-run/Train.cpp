@@ -9,6 +9,7 @@
 #include "tprt/File.h"
 #include "tprt/Metrics.h"
 #include "tprt/Report.h"
+#include "tprt/Weights.h"
 
 #include <CLI/CLI.hpp>
 
@@ -254,18 +255,34 @@ static void checkOutsideCheckpoints(const std::string &path,
 
 /// Fails where `path` is a file that the training reads.
 static void checkIsNoInput(const Options &options, const std::string &path) {
+  std::error_code error;
+  auto refuse = [&] {
+    throw inputError("'" + path +
+                     "' is read by the training, so metrics can't be written "
+                     "there; give another path");
+  };
   std::vector<std::string> inputs = options.training.data;
   inputs.insert(inputs.end(), options.inputs.begin(), options.inputs.end());
-  inputs.push_back(options.weights);
   inputs.push_back(options.program);
+  inputs.push_back(options.machine);
+  if (!options.weights.empty()) {
+    try {
+      std::vector<std::string> files =
+          listWeightFiles(options.weights, options.allowOutsideWeights);
+      inputs.insert(inputs.end(), files.begin(), files.end());
+    } catch (const Error &) { // said by who reads them, if anybody does
+    }
+  }
+  std::filesystem::path place = std::filesystem::canonical(path, error);
+  const std::string &resume = options.training.resume;
+  if (resume != "auto" && resume != "never" &&
+      std::filesystem::equivalent(place.parent_path(), resume, error))
+    refuse();
   for (const std::string &input : inputs) {
-    std::error_code error;
     std::string file = input.substr(input.find('=') + 1); // npos + 1 is 0
     for (const std::string &name : {input, file})
       if (std::filesystem::equivalent(name, path, error))
-        throw inputError("'" + path +
-                         "' is read by the training, so metrics "
-                         "can't be written there; give another path");
+        refuse();
   }
 }
 

@@ -27,6 +27,10 @@ namespace tprt {
 TPRT_API std::map<std::string, SafetensorsEntry>
 readWeights(const std::string &path, bool mayLeadOutside = false);
 
+/// The files that readWeights() reads.
+TPRT_API std::vector<std::string> listWeightFiles(const std::string &path,
+                                                  bool mayLeadOutside = false);
+
 /// A tensor to be written, whose elements are made when it is its turn.
 struct TensorSource {
   std::string name;
