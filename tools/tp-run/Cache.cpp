@@ -360,8 +360,10 @@ static void keepInCache(const fs::path &fresh, const fs::path &place) {
   }
 }
 
-std::shared_ptr<const Artifact> loadProgram(const std::string &path,
-                                            bool useCache) {
+std::shared_ptr<const Artifact> loadProgram(const Options &options) {
+  if (options.artifact)
+    return options.artifact;
+  const std::string &path = options.program;
   MappedFile::open(path); // says what is wrong with a path that can't be read
   if (isArtifact(path) || fs::path(path).extension() == ".tpx" ||
       !describeTorchFile(path).empty()) // load says what it is
@@ -372,7 +374,7 @@ std::shared_ptr<const Artifact> loadProgram(const std::string &path,
                      "' is not an artifact, and there is no 'tp-compile' "
                      "beside tp-run or in PATH to make one");
 
-  fs::path cache = useCache ? getCacheDirectory() : fs::path();
+  fs::path cache = options.noCache ? fs::path() : getCacheDirectory();
   if (cache.empty())
     return compileAside(compiler, path, [](const fs::path &) {});
   std::string key = makeKey(path, compiler);

@@ -10,6 +10,7 @@
 #include "tprt/Profile.h"
 #include "tprt/Session.h"
 
+#include <functional>
 #include <optional>
 
 enum ExitCode {
@@ -49,6 +50,8 @@ struct Options {
   std::string gemm = "measure";
   int64_t processes = 0;        ///< to be started; 0: none
   std::optional<tprt::Job> job; ///< of this process, where they are
+  /// What `program` names, loaded before the processes have started.
+  std::shared_ptr<const tprt::Artifact> artifact;
   std::optional<int> device;
   std::optional<uint64_t> random; ///< seed of what no file gives
   bool tf32 = false, noGraphs = false;
@@ -88,6 +91,11 @@ tprt::SessionOptions getSessionOptions(const Options &options,
 /// Writes "tp-run: KIND: TEXT" to stderr, as a whole, so that the lines of
 /// several ranks' processes don't mix.
 void report(const std::string &kind, const std::string &text);
+
+/// Whether this process says `text`, where others may have said the same; null:
+/// always. Asked by report().
+extern std::function<bool(const std::string &kind, const std::string &text)>
+    isNews;
 
 /// Says on stderr what is wrong with the file of choices, if anything is.
 void noteGemmChoices(const tprt::Session &session);

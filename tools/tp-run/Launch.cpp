@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <regex>
 #include <set>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -75,14 +76,77 @@ namespace {
 
 constexpr int64_t maxProcesses = 4096;
 
-/// In memory that the launcher and the ranks share: by rank, what waitpid has
-/// said of it last, or `running`.
+/// A message, and who has it.
+struct Message {
+  static constexpr int64_t wordBits = 64;
+  std::atomic<size_t> hash;                             ///< 0: none
+  std::atomic<uint64_t> ranks[maxProcesses / wordBits]; ///< all but the first
+  std::atomic<int64_t> failed; ///< 1 + the rank that one of `ranks` names, or 0
+  char kind[16];
+  char text[240]; ///< its beginning, as the first one has it
+};
+
+/// In memory that the launcher and the ranks share.
 struct Board {
   static constexpr int running = -1;
+  /// By rank, what waitpid has said of it last, or `running`.
   std::atomic<int> states[maxProcesses];
+  Message messages[32];
+
+  /// Whether a message is the first of its like. Those that follow are counted.
+  bool isNews(int64_t rank, const std::string &kind, const std::string &text);
 };
 
 } // namespace
+
+/// How a rank's message begins that repeats another one's.
+static const std::regex repeats("^rank ([0-9]+) failed: ");
+
+/// `text` without what tells ranks apart: their numbers, those of their
+/// devices, and which one has failed first.
+static std::string makeCommon(const std::string &text) {
+  static const std::regex number("\\b(rank|device) [0-9]+");
+  return std::regex_replace(std::regex_replace(text, repeats, ""), number,
+                            "$1");
+}
+
+bool Board::isNews(int64_t rank, const std::string &kind,
+                   const std::string &text) {
+  std::string begin = text.substr(0, 4096);
+  size_t hash = std::hash<std::string>()(kind + ": " + makeCommon(begin)) | 1;
+  for (Message &message : messages) {
+    size_t found = 0;
+    if (message.hash.compare_exchange_strong(found, hash)) {
+      kind.copy(message.kind, sizeof(message.kind) - 1);
+      text.substr(0, text.find('\n'))
+          .copy(message.text, sizeof(message.text) - 1);
+      return true;
+    }
+    if (found != hash)
+      continue;
+    message.ranks[rank / Message::wordBits] |= uint64_t(1)
+                                               << rank % Message::wordBits;
+    if (std::smatch parts; std::regex_search(begin, parts, repeats))
+      message.failed = 1 + std::stoll(parts[1]);
+    return false;
+  }
+  return true;
+}
+
+/// "rank 3", "ranks 3, 5 and 7", "ranks 3, 5, 7, 8 and 4091 others".
+static std::string nameRanks(const std::vector<int64_t> &ranks) {
+  constexpr size_t most = 4;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  size_t shown = ranks.size() > most + 1 ? most : ranks.size();
+  for (size_t i = 0; i < shown; ++i)
+    text += (i == 0                  ? ""
+             : i + 1 == ranks.size() ? " and "
+                                     : ", ") +
+            std::to_string(ranks[i]);
+  if (shown < ranks.size())
+    text += " and " + std::to_string(ranks.size() - shown) + " others";
+  return text;
+}
 
 static Board *makeBoard() {
   void *memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
@@ -90,7 +154,7 @@ static Board *makeBoard() {
   if (memory == MAP_FAILED)
     throw executionError(std::string("cannot share memory with the ranks: ") +
                          std::strerror(errno));
-  auto *board = new (memory) Board;
+  auto *board = new (memory) Board{}; // the messages are zeros
   for (std::atomic<int> &state : board->states)
     state = Board::running;
   return board;
@@ -163,6 +227,7 @@ public:
 
 private:
   void note(int64_t rank, int status);
+  void reportRepeated();
   void endStopped();
   void endLate();
   void kill(int64_t rank);
@@ -201,7 +266,8 @@ std::optional<Job> Launcher::start() {
         ::kill(ranks[started], SIGKILL);
         ::waitpid(ranks[started], nullptr, 0);
       }
-      throw executionError(std::string("cannot start a process: ") +
+      throw executionError("cannot start process " + std::to_string(rank + 1) +
+                           " of " + std::to_string(job.worldSize) + ": " +
                            std::strerror(error));
     }
     if (child > 0) {
@@ -214,6 +280,10 @@ std::optional<Job> Launcher::start() {
     // For ps and top.
     ::prctl(PR_SET_NAME, ("tp-run:" + std::to_string(rank)).c_str());
     job.rank = job.localRank = rank;
+    isNews = [&board = board, rank](const std::string &kind,
+                                    const std::string &text) {
+      return board.isNews(rank, kind, text);
+    };
     if (rank == 0)
       job.listener = listener;
     else
@@ -236,7 +306,8 @@ void Launcher::note(int64_t rank, int status) {
   if (!WIFEXITED(status) && !WIFSIGNALED(status))
     return;
   ranks[rank] = 0;
-  if (WIFSIGNALED(status) && !killed.contains(rank) && !isToEnd)
+  if (WIFSIGNALED(status) && !killed.contains(rank) && !isToEnd &&
+      board.isNews(rank, "error", describe(rank)))
     report("error", describe(rank));
   int own = WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
   if (!failed && !isWell(own))
@@ -272,12 +343,33 @@ void Launcher::endStopped() {
 void Launcher::endLate() {
   if (!failed || std::chrono::steady_clock::now() - *failed < endTime)
     return;
+  std::vector<int64_t> late;
   for (int64_t rank = 0; rank < options.processes; ++rank)
     if (isRunning(rank) && !killed.contains(rank)) {
-      report("error",
-             "rank " + std::to_string(rank) + " doesn't end and is killed");
+      late.push_back(rank);
       kill(rank);
     }
+  if (!late.empty())
+    report("error",
+           nameRanks(late) + (late.size() == 1 ? " doesn't end and is killed"
+                                               : " don't end and are killed"));
+}
+
+/// What further ranks have had to say, which they haven't printed.
+void Launcher::reportRepeated() {
+  for (const Message &message : board.messages) {
+    std::vector<int64_t> others;
+    for (int64_t rank = 0; rank < options.processes; ++rank)
+      if (message.ranks[rank / Message::wordBits] >> rank % Message::wordBits &
+          1)
+        others.push_back(rank);
+    if (others.empty())
+      continue;
+    std::string text = message.text;
+    if (message.failed > 0 && !std::regex_search(text, repeats))
+      text = "rank " + std::to_string(message.failed - 1) + " failed: " + text;
+    report(message.kind, "the same of " + nameRanks(others) + ": " + text);
+  }
 }
 
 int Launcher::wait() {
@@ -303,10 +395,15 @@ int Launcher::wait() {
     endStopped();
     endLate();
   }
+  reportRepeated();
   return exitCode;
 }
 
 std::variant<int, Job> startProcesses(const Options &options) {
+  // What is wrong for each rank is said once.
+  Options ofRank = options;
+  ofRank.job.emplace().worldSize = options.processes;
+  findJob(ofRank, options.artifact->getManifest());
   Launcher launcher(options);
   if (std::optional<Job> job = launcher.start())
     return *job;

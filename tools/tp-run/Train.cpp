@@ -511,8 +511,7 @@ static ExitCode trainRank(const Options &options,
 ExitCode train(const Options &options) {
   if (options.training.data.empty())
     throw UsageError("--steps: give the examples, --data NAME=PATH");
-  std::shared_ptr<const Artifact> artifact =
-      loadProgram(options.program, !options.noCache);
+  std::shared_ptr<const Artifact> artifact = loadProgram(options);
   catchSignals(); // before that there is no step to end
   std::optional<Job> job = findJob(options, artifact->getManifest());
   if (!job)

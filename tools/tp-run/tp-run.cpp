@@ -227,8 +227,7 @@ static ExitCode runRank(const Options &options,
 }
 
 static ExitCode run(const Options &options) {
-  std::shared_ptr<const Artifact> artifact =
-      loadProgram(options.program, !options.noCache);
+  std::shared_ptr<const Artifact> artifact = loadProgram(options);
   std::optional<Job> job = findJob(options, artifact->getManifest());
   if (!job)
     return runRank(options, artifact, nullptr, nullptr);
@@ -243,8 +242,7 @@ static ExitCode describeProgram(const Options &options) {
   if (isArtifact(options.program))
     text = describe(readManifest(options.program));
   else
-    text =
-        describe(loadProgram(options.program, !options.noCache)->getManifest());
+    text = describe(loadProgram(options)->getManifest());
   std::cout << makePrintable(text, /*maxLine=*/2000, /*maxLines=*/SIZE_MAX);
   return Success;
 }
@@ -423,6 +421,8 @@ static void checkUsage(const Options &options) {
 
 static int execute(Options &options) {
   if (options.processes > 0) {
+    // Once, not in each process.
+    options.artifact = loadProgram(options);
     std::variant<int, Job> started = startProcesses(options);
     if (const int *exitCode = std::get_if<int>(&started))
       return *exitCode;
