@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "tp/Support/InputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/YAMLParser.h"
@@ -68,9 +69,9 @@ private:
 
   std::nullopt_t report(const YamlProblem &problem) {
     StringRef before = text.take_front(problem.offset);
-    return report(getLocation(before.count('\n') + 1,
-                              before.size() - before.rfind('\n')),
-                  problem.message);
+    return report(
+        getLocation(before.count('\n') + 1, before.size() - before.rfind('\n')),
+        problem.message);
   }
 
   std::nullopt_t report(FileLineColLoc loc, const Twine &message) {
@@ -115,6 +116,14 @@ private:
       StringRef raw = scalar->getRawValue();
       value.quoted = raw.starts_with("'") || raw.starts_with("\"");
       value.text = scalar->getValue(storage).str();
+      // Of an escape: messages have the text.
+      if (std::optional<ControlCharacter> found =
+              findControlCharacter(value.text))
+        return report(value.loc, "the control character U+" +
+                                     llvm::utohexstr(found->code,
+                                                     /*LowerCase=*/false,
+                                                     /*Width=*/4) +
+                                     " has no place in " + what);
       bool null = value.text == "null" || value.text == "~" ||
                   value.text == "None" || value.text.empty();
       if (value.quoted || !null)

@@ -3,6 +3,7 @@
 #include "tp/Support/InputFile.h"
 #include "OpenFile.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
@@ -22,8 +23,17 @@ static StringRef describeBinary(StringRef head) {
   return "this is not a text file";
 }
 
-static bool isText(StringRef head) {
-  return !head.contains('\0') || head.starts_with("ML\xefR"); // or bytecode
+std::optional<ControlCharacter> tp::findControlCharacter(StringRef text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = text[i];
+    if ((byte < 0x20 && !llvm::isSpace(byte)) || byte == 0x7f)
+      return ControlCharacter{i, byte};
+    // In UTF-8 those above 0x80 begin with C2; U+0085 ends a line.
+    unsigned char next = i + 1 < text.size() ? text[i + 1] : 0;
+    if (byte == 0xc2 && next >= 0x80 && next < 0xa0 && next != 0x85)
+      return ControlCharacter{i, next};
+  }
+  return std::nullopt;
 }
 
 llvm::Error tp::checkInput(StringRef path) {
@@ -42,9 +52,16 @@ tp::readInput(StringRef path) {
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
   if (!file)
     return llvm::createStringError(file.getError().message());
-  StringRef head = (*file)->getBuffer().take_front(4096);
-  if (!isText(head))
+  StringRef text = (*file)->getBuffer(), head = text.take_front(4096);
+  if (text.starts_with("ML\xefR")) // bytecode
+    return std::move(*file);
+  if (head.contains('\0'))
     return llvm::createStringError(describeBinary(head));
+  if (std::optional<ControlCharacter> found = findControlCharacter(text))
+    return llvm::createStringError(
+        "line %zu has the control character U+%04X, which isn't text; strings "
+        "of MLIR have escapes such as \\1B",
+        text.take_front(found->offset).count('\n') + 1, found->code);
   return std::move(*file);
 }
 

@@ -30,8 +30,20 @@
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/null-dim.yaml -o %t/out.mlir 2>&1 | FileCheck %t/null-dim.yaml
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/auto.yaml -o %t/out.mlir 2>&1 | FileCheck %t/auto.yaml
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/parent.yaml -o %t/out.mlir 2>&1 | FileCheck %t/parent.yaml
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/control.yaml -o %t/out.mlir 2>&1 | FileCheck %t/control.yaml
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/control-json.yaml -o %t/out.mlir 2>&1 | FileCheck %t/control-json.yaml
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/fine.yaml -o /dev/null 2>&1 | count 0
 // RUN: not ls %t/out.mlir
+
+//--- control.yaml
+mesh: {tp: 2}
+# CHECK: :[[#@LINE+1]]:8: error: the control character U+001B has no place in a plan
+plan: {"\e[31m": ColwiseParallel}
+
+//--- control-json.yaml
+# CHECK: :[[#@LINE+2]]:11: error: the control character U+009B has no place in a plan
+{"mesh": {"tp": 2},
+ "plan": {"\u009b31m": "ColwiseParallel"}}
 
 //--- strided.yaml
 mesh: {tp: 2}

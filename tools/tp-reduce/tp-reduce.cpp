@@ -52,17 +52,22 @@ static int failWithoutOutput(const llvm::Twine &reason) {
   return fail(reason + "; '" + outputPath + "' isn't written");
 }
 
-/// As mlirReduceMain, but for inputs that could wait or never end, which are
-/// errors, and for the output, which MLIR empties first.
+/// As mlirReduceMain, but for inputs that readInput() refuses, and for the
+/// output, which MLIR empties first.
 static int run(int argc, char **argv, mlir::MLIRContext &context) {
   llvm::SmallVector<const char *> words(argv, argv + argc);
   std::string prefix;
   const char **output = findOutput(words, prefix);
-  for (const char *&word : llvm::drop_begin(words))
-    if (word[0] != '-' && &word != output)
-      if (llvm::Error error = mlir::tp::checkInput(word))
-        return fail("cannot open input file '" + llvm::Twine(word) +
-                    "': " + llvm::toString(std::move(error)));
+  for (const char *&word : llvm::drop_begin(words)) {
+    if (word[0] == '-' || &word == output)
+      continue;
+    llvm::Error error = mlir::tp::checkInput(word);
+    if (!error && llvm::sys::fs::is_regular_file(word))
+      error = mlir::tp::readInput(word).takeError();
+    if (error)
+      return fail("cannot open input file '" + llvm::Twine(word) +
+                  "': " + llvm::toString(std::move(error)));
+  }
   if (!output)
     return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
   outputPath = llvm::StringRef(*output).drop_front(prefix.size()).str();

@@ -8,6 +8,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
+#include <optional>
 
 namespace mlir::tp {
 
@@ -15,8 +16,18 @@ namespace mlir::tp {
 /// why, without the path. FIFOs and devices, which could wait or never end, are
 /// errors. What this process has open already, such as /dev/stdin or the
 /// /dev/fd/63 of a shell's `<(command)`, is read to its end. A file that is
-/// neither text nor MLIR bytecode is an error that says what the file is.
+/// neither text nor MLIR bytecode is an error that says what the file is. So is
+/// text with control characters, since diagnostics show lines as they are.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
+
+/// A character that a terminal takes for a command.
+struct ControlCharacter {
+  size_t offset; ///< where it begins in the text
+  unsigned code; ///< its code point
+};
+
+/// The first such character of a text. Tabs and ends of lines are none.
+std::optional<ControlCharacter> findControlCharacter(StringRef text);
 
 /// The error of readInput() for a FIFO or a device, without reading the file.
 llvm::Error checkInput(StringRef path);
