@@ -106,6 +106,29 @@ TEST(File, ChecksOutputs) {
   EXPECT_EQ(directory.countFiles(), 2u); // those above
 }
 
+TEST(File, RemovesNewDirectoriesThatStayEmpty) {
+  namespace fs = std::filesystem;
+  TemporaryDirectory directory;
+  {
+    NewDirectory made(directory / "a/b/");
+    EXPECT_TRUE(fs::is_directory(directory / "a/b"));
+  }
+  EXPECT_FALSE(fs::exists(directory / "a"));
+  {
+    NewDirectory made(directory / "a/b/c");
+    directory.write("a/f", "");
+  }
+  EXPECT_FALSE(fs::exists(directory / "a/b"));
+  EXPECT_TRUE(fs::exists(directory / "a/f"));
+  fs::create_directory(directory / "old");
+  {
+    NewDirectory made(directory / "old");
+  }
+  EXPECT_TRUE(fs::exists(directory / "old"));
+  EXPECT_TRUE(contains(errorOf([&] { NewDirectory(directory / "a/f/g"); }),
+                       "cannot create directory '"));
+}
+
 TEST(FileDeathTest, SaysWhichFileWasCut) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   TemporaryDirectory directory;

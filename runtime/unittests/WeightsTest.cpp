@@ -159,8 +159,9 @@ TEST(Weights, AnIndexStaysInItsDirectory) {
   writeSafetensors(directory / "", "m", makeSources());
   std::string name = makeSources().front().name;
   auto read = [&](const std::string &file, bool mayLeadOutside) {
-    std::string index = directory.write("sub/i.json", R"({"weight_map": {")" +
-                                        name + R"(": ")" + file + R"("}})");
+    std::string index =
+        directory.write("sub/i.json", R"({"weight_map": {")" + name +
+                                          R"(": ")" + file + R"("}})");
     return readWeights(index, mayLeadOutside);
   };
   for (std::string file : {"../m", "./../m", "x/../../m", "..", "../sub/../m"})
@@ -169,6 +170,11 @@ TEST(Weights, AnIndexStaysInItsDirectory) {
   EXPECT_TRUE(contains(errorOf([&] { read("/etc/passwd", false); }),
                        "expected a path relative to the index"));
   EXPECT_EQ(read("../m", true).size(), 1u);
+  EXPECT_EQ(listWeightFiles(directory / "sub/i.json", true),
+            (std::vector<std::string>{directory / "sub/../m",
+                                      directory / "sub/i.json"}));
+  EXPECT_EQ(listWeightFiles(directory / "m"),
+            std::vector<std::string>{directory / "m"});
   std::filesystem::rename(directory / "m", directory / "sub/m");
   EXPECT_EQ(read("x/../m", false).size(), 1u);
 }
