@@ -58,6 +58,13 @@ static LogicalResult reduce(AtenCall &call, NNBuilder &b) {
       b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
 }
 
+/// What is largest where `v` is smallest. The smallest integer has no negative.
+static Value reverseOrder(NNBuilder &b, Value v) {
+  return b.isFloat(v)
+             ? b.unary<nn::NegOp>(v)
+             : b.sub(b.scalar(b.element(v), Scalar::of(int64_t(-1))), v);
+}
+
 /// max and min: over everything, along a dimension with the positions, or of
 /// two tensors.
 template <ReduceKind kind, typename Op>
@@ -75,7 +82,7 @@ static LogicalResult extremum(AtenCall &call, NNBuilder &b) {
   int64_t dim = call.dim("dim", b.rank(self));
   bool keepdim = call.flag("keepdim");
   call.setResult(0, b.reduce(kind, self, {dim}, keepdim));
-  Value searched = kind == ReduceKind::Max ? self : b.unary<nn::NegOp>(self);
+  Value searched = kind == ReduceKind::Max ? self : reverseOrder(b, self);
   call.setResult(
       1, nn::ArgMaxOp::create(b.builder, b.loc, call.resultType(1), searched,
                               b.builder.getI64IntegerAttr(dim), keepdim));
@@ -86,7 +93,7 @@ template <bool smallest>
 static LogicalResult argExtremum(AtenCall &call, NNBuilder &b) {
   Value self = call.tensor("self");
   if (smallest)
-    self = b.unary<nn::NegOp>(self);
+    self = reverseOrder(b, self);
   int64_t dim = 0;
   if (call.has("dim") && b.rank(self) > 0)
     dim = call.dim("dim", b.rank(self));
