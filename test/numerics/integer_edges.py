@@ -101,7 +101,7 @@ def check(tools, directory, dtype, functions):
     expected = model(*inputs.values())
     specs = [word for item in inputs.items() for word in edges.spec(*item)]
     text = edges.import_model(tools, directory, model, tuple(inputs.values()), specs)
-    names = [f"output{i}" for i in range(len(functions))] if len(functions) > 1 else ["output"]
+    names = [f"output{i}" for i in range(len(functions))]
     results = edges.execute(tools, directory, text, inputs, [], {name: value.dtype for name, value in zip(names, expected)})
     failures = 0
     for ranks, outputs in results.items():
