@@ -198,10 +198,13 @@ void Planning::append(const Solution &solution) {
     step.operand = space.getSharding(state);
     step.result = space.getSharding(move.result);
     if (move.kind == RedistributionStep::Permute) {
+      // Of blocks with segments only the sizes are known: they stay where they
+      // are.
       uint64_t lists = 0;
       for (const State &side : {state, move.result})
-        for (const List *list : side.dims)
-          lists |= list->mask;
+        for (auto [dim, list] : llvm::enumerate(side.dims))
+          if (!space.isFrozen(dim))
+            lists |= list->mask;
       SmallVector<uint8_t> used;
       for (uint8_t atom = 0; atom < space.getNumAtoms(); ++atom)
         if (lists >> atom & 1)

@@ -585,6 +585,36 @@ TEST_F(Redistribution, TakesTheCheapestCollective) {
   }
 }
 
+/// Ranks get whole blocks of other ranks: with segments, of the same part of
+/// these.
+TEST_F(Redistribution, PermutesBlocks) {
+  struct {
+    const char *mesh;
+    SmallVector<int64_t> shape;
+    const char *from, *to;
+    int64_t elements;
+  } table[] = {
+      {"a = 2, b = 2, c = 2",
+       {16, 8},
+       "[{a | 8, 8}, {b, c}]",
+       "[{a | 8, 8}, {c, b}]",
+       64},
+  };
+  for (auto &row : table) {
+    setMesh(row.mesh);
+    ShardingAttr from = parse(row.from), to = parse(row.to);
+    SCOPED_TRACE(printPair(from, to));
+    for (bool oneShot : {true, false}) {
+      check(row.shape, from, to, {oneShot});
+      auto found = plan(row.shape, from, to, {oneShot});
+      ASSERT_TRUE(succeeded(found));
+      ASSERT_EQ((*found)->steps.size(), 1u);
+      EXPECT_EQ((*found)->steps.front().kind, RedistributionStep::Permute);
+      EXPECT_EQ((*found)->receivedTotal, 4 * row.elements);
+    }
+  }
+}
+
 /// A program of DTensor's moves: the last axis of a dimension is gathered, or
 /// moves to another dimension; a free axis slices. Gives the fewest elements
 /// that all ranks together receive (Dijkstra's algorithm).
