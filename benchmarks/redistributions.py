@@ -9,8 +9,8 @@ ours are collectives only there, beside Shardy's. tp-opt plans ours; redistribut
 
 Exit code 1 when one of ours moves more than the bound, with one-shot; or, without, more than the optimum of DTensor's
 moves or than Shardy's order; when the geometric mean of a group without is above 1.20; or when a block on the way is
-larger than both ends and one shard more. Where sizes don't divide, Shardy pads: it permutes padded blocks,
-for which there is no step here, and that group isn't judged. --count draws more or fewer per group, --short draws 10
+larger than both ends and one shard more. Where sizes don't divide, Shardy pads: it permutes padded blocks where
+torch.chunk's differ, and that group isn't judged. --count draws more or fewer per group, --short draws 10
 and leaves all of the first tables out but the mesh 4x2 and rank 2."""
 
 import argparse

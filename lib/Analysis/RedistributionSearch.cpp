@@ -132,14 +132,18 @@ private:
 
 } // namespace
 
+/// The same for states whose blocks are the same on other ranks.
 static std::string getSizesKey(const State &state) {
   std::string key;
   for (const List *list : state.dims) {
     int64_t size = list->blocks;
     if (!list->even) {
+      SmallVector<int64_t> sizes = llvm::map_to_vector(
+          list->intervals, [](Interval interval) { return interval.size; });
+      llvm::sort(sizes);
       size = 0;
-      for (Interval interval : list->intervals)
-        size = (size * 31 + interval.size) & 0x7fffffff;
+      for (int64_t each : sizes)
+        size = (size * 31 + each) & 0x7fffffff;
       size = -1 - size;
     }
     key.append(reinterpret_cast<const char *>(&size), sizeof(size));
@@ -428,9 +432,9 @@ void Search::close(Frontier &side, Frontier &other, int at) {
       continue;
     if (!space.isPermutation(before, after))
       continue;
-    int64_t moved = space.getPermuted(before, after);
+    bool moves = !space.isSame(before, after);
     meetAt(id, Move{RedistributionStep::Permute, {}, 0, 0, {}, {}, after},
-           {moved, moved != 0, 1, moved != 0});
+           {space.getPermuted(before, after), moves, 1, moves});
   }
 }
 

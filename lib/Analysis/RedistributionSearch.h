@@ -148,7 +148,10 @@ public:
   bool isEven(const State &state) const {
     return llvm::all_of(state.dims, [](const List *l) { return l->even; });
   }
-  /// Whether all ranks' blocks of the two states are the same up to the rank.
+  /// Whether each rank's blocks of the two states are the same. Empty blocks of
+  /// different shapes aren't.
+  bool isSame(const State &from, const State &to) const;
+  /// Whether all ranks' blocks of `to` are some ranks' blocks of `from`.
   bool isPermutation(const State &from, const State &to) const;
   /// Elements that move when blocks of one state become those of another that
   /// is a permutation of it.

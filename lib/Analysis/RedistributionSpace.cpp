@@ -463,17 +463,18 @@ bool Space::isSame(const State &from, size_t holder, const State &to,
   return sameSizes && (sameOffsets || empty);
 }
 
+bool Space::isSame(const State &from, const State &to) const {
+  return llvm::all_of(llvm::seq<size_t>(0, ranks.size()), [&](size_t rank) {
+    return isSame(from, rank, to, rank);
+  });
+}
+
 bool Space::isPermutation(const State &from, const State &to) const {
   if (isEven(from) && isEven(to))
     return llvm::all_of(llvm::zip_equal(from.dims, to.dims), [](auto pair) {
       auto [a, b] = pair;
       return a->blocks == b->blocks;
     });
-  // A step gives every rank a block of its old block's shape.
-  for (auto [have, want] : llvm::zip_equal(from.dims, to.dims))
-    for (auto [a, b] : llvm::zip_equal(have->intervals, want->intervals))
-      if (a.size != b.size)
-        return false;
   auto all = llvm::seq<size_t>(0, ranks.size());
   return llvm::all_of(all, [&](size_t rank) {
     return llvm::any_of(

@@ -365,7 +365,8 @@ protected:
   }
 
   /// Adds the collective for all groupings. setShapes(operand, result, group
-  /// number, position, group size) gives the shapes of one member.
+  /// number, position, group size) gives the shapes of one member; of a
+  /// permute, the results have the shapes of what they get.
   template <typename SetShapes>
   void addForGroups(Collective c, SetShapes setShapes) {
     c.dtype = GetParam().dtype;
@@ -382,6 +383,9 @@ protected:
         c.source.clear(); // a ring, whose last member keeps its own
         for (int64_t p = 0; p < n; ++p)
           c.source.push_back(p + 1 < n ? (p + 1) % (n - 1) : p);
+        for (const std::vector<int64_t> &group : groups)
+          for (int64_t p = 0; p < n; ++p)
+            c.resultShapes[group[p]] = c.operandShapes[group[c.source[p]]];
       }
       if (c.kind == CollectiveKind::Broadcast)
         c.root = n - 1;
@@ -472,10 +476,13 @@ TEST_P(CollectiveTest, AllToAll) {
 }
 
 TEST_P(CollectiveTest, PermuteAndBroadcast) {
-  auto setShapes = [](Shape &operand, Shape &result, int64_t group, int64_t,
-                      int64_t) { operand = result = {3, 5 * group}; };
-  addForGroups({.kind = CollectiveKind::Permute, .dtype = {}}, setShapes);
-  addForGroups({.kind = CollectiveKind::Broadcast, .dtype = {}}, setShapes);
+  auto setEqual = [](Shape &operand, Shape &result, int64_t group, int64_t,
+                     int64_t) { operand = result = {3, 5 * group}; };
+  auto setUnequal = [](Shape &operand, Shape &, int64_t group, int64_t position,
+                       int64_t) { operand = {3, group + position}; };
+  addForGroups({.kind = CollectiveKind::Permute, .dtype = {}}, setEqual);
+  addForGroups({.kind = CollectiveKind::Permute, .dtype = {}}, setUnequal);
+  addForGroups({.kind = CollectiveKind::Broadcast, .dtype = {}}, setEqual);
 }
 
 /// A rank's box of a 7x5 tensor: ranks form a grid of rows x columns.

@@ -104,7 +104,7 @@ ROWS = [
     *((LINE, shape, "S1", "S0", [A2A], 1) for shape in ((12, 8), (8, 5), (5, 8), (5, 5))),
     # Two mesh dimensions. One exchange is enough where DTensor goes through several placements.
     (SQUARE, (8, 12), "S0 S1", "S0 S0", [A2A], 1),
-    (SQUARE, (8, 12), "S0 S1", "S1 S0", [PERMUTE], 2),
+    *((SQUARE, shape, "S0 S1", "S1 S0", [PERMUTE], 2) for shape in ((8, 12), (3, 4), (5, 7), (1, 2))),
     (SQUARE, (8, 12), "S0 S0", "S1 S1", [A2A], 2),
     *((SQUARE, (n, 4), "S0 S0", "R R", [AG], 1) for n in (10, 9, 3, 1)),
     *((SQUARE, (n, n), "S0 S1", "R R", [EXCHANGE], 2) for n in (10, 9, 3, 1)),

@@ -67,12 +67,12 @@ func.func @all_to_all_and_back(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<
 func.func @permutes(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
   // CHECK-NEXT: %[[P:.*]] = tp.permute %[[Y]] from [2, 0, 3, 1]
   // CHECK-NEXT: return %[[X]], %[[P]], %[[X]]
-  %0 = tp.permute %x from [1, 2, 3, 0] over @mesh {tp} : tensor<8xf32>
-  %1 = tp.permute %0 from [3, 0, 1, 2] over @mesh {tp} : tensor<8xf32>
+  %0 = tp.permute %x from [1, 2, 3, 0] over @mesh {tp} : tensor<8xf32> -> tensor<8xf32>
+  %1 = tp.permute %0 from [3, 0, 1, 2] over @mesh {tp} : tensor<8xf32> -> tensor<8xf32>
   // Rank 0 gets what rank 1 had, which is what rank 2 had.
-  %2 = tp.permute %y from [1, 2, 3, 0] over @mesh {tp} : tensor<8xf32>
-  %3 = tp.permute %2 from [1, 3, 2, 0] over @mesh {tp} : tensor<8xf32>
-  %4 = tp.permute %x from [0, 1, 2, 3] over @mesh {tp} : tensor<8xf32>
+  %2 = tp.permute %y from [1, 2, 3, 0] over @mesh {tp} : tensor<8xf32> -> tensor<8xf32>
+  %3 = tp.permute %2 from [1, 3, 2, 0] over @mesh {tp} : tensor<8xf32> -> tensor<8xf32>
+  %4 = tp.permute %x from [0, 1, 2, 3] over @mesh {tp} : tensor<8xf32> -> tensor<8xf32>
   return %1, %3, %4 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
@@ -80,8 +80,8 @@ func.func @permutes(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, ten
 // CHECK-LABEL: func.func @permute_used
 func.func @permute_used(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   // CHECK-COUNT-2: tp.permute
-  %0 = tp.permute %x from [1, 2, 3, 0] over @mesh {tp} : tensor<8xf32>
-  %1 = tp.permute %0 from [3, 0, 2, 1] over @mesh {tp} : tensor<8xf32>
+  %0 = tp.permute %x from [1, 2, 3, 0] over @mesh {tp} : tensor<8xf32> -> tensor<8xf32>
+  %1 = tp.permute %0 from [3, 0, 2, 1] over @mesh {tp} : tensor<8xf32> -> tensor<8xf32>
   return %0, %1 : tensor<8xf32>, tensor<8xf32>
 }
 

@@ -139,12 +139,12 @@ tp.mesh @mesh(tp = 2)
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array<i64: 0>} {
   // expected-note @+1 {{the other one is here}}
   %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<4xf32>
-  %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<4xf32>
+  %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<4xf32> -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
 func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array<i64: 1>} {
   // expected-error @+1 {{'tp.permute' of '@main_0' meets 'tp.all_reduce' of '@main'}}
-  %1 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<4xf32>
+  %1 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<4xf32> -> tensor<4xf32>
   %0 = tp.all_reduce sum %1 over @mesh {tp} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -56,8 +56,8 @@ CASES = [
         %2 = nn.exp %1 : tensor<8x3xf32>
         %r = tp.all_gather %2 dim 1 over @mesh {tp} : tensor<8x3xf32> -> tensor<8x6xf32>""", "8x6"),
     ("inverse pairs", [OPTIMIZE], {"tp.permute": 0, "tp.all_to_all": 0, "tp.reduce_scatter": 0, REDUCE: 1}, [split("a", 4, 6)], """
-        %0 = tp.permute %a from [1, 0] over @mesh {tp} : tensor<4x6xf32>
-        %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<4x6xf32>
+        %0 = tp.permute %a from [1, 0] over @mesh {tp} : tensor<4x6xf32> -> tensor<4x6xf32>
+        %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<4x6xf32> -> tensor<4x6xf32>
         %2 = tp.all_to_all %1 split 1 concat 0 over @mesh {tp} : tensor<4x6xf32> -> tensor<8x3xf32>
         %3 = tp.all_to_all %2 split 0 concat 1 over @mesh {tp} : tensor<8x3xf32> -> tensor<4x6xf32>
         %4 = tp.reduce_scatter sum %3 dim 0 over @mesh {tp} : tensor<4x6xf32> -> tensor<2x6xf32>

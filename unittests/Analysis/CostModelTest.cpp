@@ -137,8 +137,8 @@ TEST_F(CostModelTest, RingsAndTheHierarchy) {
 TEST_F(CostModelTest, PointToPoint) {
   auto ops = parse(R"(%x: tensor<8x100xf32>) {
     %0 = tp.all_to_all %x split 0 concat 1 over @mesh {dp, tp} : tensor<8x100xf32> -> tensor<1x800xf32>
-    %1 = tp.permute %x from [1, 0] over @mesh {dp} : tensor<8x100xf32>
-    %2 = tp.permute %x from [0, 1] over @mesh {dp} : tensor<8x100xf32>
+    %1 = tp.permute %x from [1, 0] over @mesh {dp} : tensor<8x100xf32> -> tensor<8x100xf32>
+    %2 = tp.permute %x from [0, 1] over @mesh {dp} : tensor<8x100xf32> -> tensor<8x100xf32>
     %3 = tp.broadcast %x root 1 over @mesh {tp} : tensor<8x100xf32>)");
   ASSERT_EQ(ops.size(), 4u);
   // 400 bytes from each of three on the node and four on the other one.

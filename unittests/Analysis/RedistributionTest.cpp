@@ -585,8 +585,8 @@ TEST_F(Redistribution, TakesTheCheapestCollective) {
   }
 }
 
-/// Ranks get whole blocks of other ranks: with segments, of the same part of
-/// these.
+/// Ranks get whole blocks of other ranks: of another size than their own, or
+/// empty; and with segments, of the same part of these.
 TEST_F(Redistribution, PermutesBlocks) {
   struct {
     const char *mesh;
@@ -594,6 +594,9 @@ TEST_F(Redistribution, PermutesBlocks) {
     const char *from, *to;
     int64_t elements;
   } table[] = {
+      {"a = 2, b = 2", {3, 4}, "[{a}, {b}]", "[{b}, {a}]", 6},
+      {"a = 2, b = 2, c = 2", {10}, "[{a, b, c}]", "[{b, c, a}]", 7},
+      {"a = 2, b = 3", {2}, "[{a, b}]", "[{b, a}]", 1},
       {"a = 2, b = 2, c = 2",
        {16, 8},
        "[{a | 8, 8}, {b, c}]",

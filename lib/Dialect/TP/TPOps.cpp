@@ -485,6 +485,20 @@ LogicalResult ExchangeOp::verify() {
                        << getInput().getType() << " and " << getType();
 }
 
+/// The ranks that run the function that `op` is in.
+static SmallVector<int64_t> getRanks(Operation *op, MeshOp mesh) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  auto listed = function
+                    ? function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr)
+                    : DenseI64ArrayAttr();
+  auto ranks = llvm::to_vector(llvm::seq<int64_t>(0, mesh.getNumRanks()));
+  if (listed)
+    llvm::erase_if(ranks, [&](int64_t rank) {
+      return !llvm::is_contained(listed.asArrayRef(), rank);
+    });
+  return ranks;
+}
+
 LogicalResult PermuteOp::verify() {
   FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
   if (failed(n))
@@ -497,6 +511,26 @@ LogicalResult PermuteOp::verify() {
       return emitOpError() << "source " << source
                            << " is out of range; the group has " << *n
                            << " ranks";
+  RankedTensorType from = getInput().getType(), to = getType();
+  if (from.getRank() != to.getRank() ||
+      from.getElementType() != to.getElementType())
+    return emitOpError() << "moves blocks as they are: the result must have "
+                         << from.getRank() << " dimensions of "
+                         << from.getElementType() << ", found " << to;
+  if (from == to)
+    return success();
+  MeshOp mesh = lookupMesh(*this, getMeshAttr());
+  SmallVector<int64_t> ranks = getRanks(*this, mesh);
+  for (int64_t rank : ranks) {
+    SmallVector<int64_t> group = mesh.getGroupOf(rank, getAxes().getAxes());
+    int64_t source =
+        group[getSource()[mesh.getIndexAlong(rank, getAxes().getAxes())]];
+    if (llvm::is_contained(ranks, source))
+      return emitOpError() << "gives rank " << rank << " the block of rank "
+                           << source
+                           << ", which runs the same program: a result of "
+                           << from << " is needed, found " << to;
+  }
   return success();
 }
 
@@ -571,7 +605,7 @@ int64_t AllToAllOp::getReceivedBytes(int64_t, MeshOp &) {
 
 int64_t PermuteOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
   int64_t index = mesh.getIndexAlong(rank, getAxes().getAxes());
-  return getSource()[index] == index ? 0 : getNumBytes(getInput());
+  return getSource()[index] == index ? 0 : getNumBytes(getResult());
 }
 
 int64_t ExchangeOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
@@ -625,12 +659,8 @@ SmallVector<int64_t> BroadcastOp::getSources(int64_t rank, MeshOp &mesh) {
 SmallVector<int64_t> tp::getReceivedBytesByRank(CollectiveOpInterface op,
                                                 MeshOp mesh) {
   SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  auto ranks = function ? function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr)
-                        : DenseI64ArrayAttr();
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-    if (!ranks || llvm::is_contained(ranks.asArrayRef(), rank))
-      bytes[rank] = op.getReceivedBytes(rank, mesh);
+  for (int64_t rank : getRanks(op, mesh))
+    bytes[rank] = op.getReceivedBytes(rank, mesh);
   return bytes;
 }
 

@@ -27,7 +27,7 @@ func.func @main(%x: tensor<1x2xf32> {tp.name = "x", tp.sharding = #tp.sharding<@
   %1 = tp.all_reduce sum %x over @mesh {tp} : tensor<1x2xf32>
   %2 = tp.reduce_scatter sum %x dim 1 over @mesh {tp} : tensor<1x2xf32> -> tensor<1x1xf32>
   %3 = tp.all_to_all %x split 1 concat 0 over @mesh {tp} : tensor<1x2xf32> -> tensor<2x1xf32>
-  %4 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<1x2xf32>
+  %4 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<1x2xf32> -> tensor<1x2xf32>
   %5 = tp.broadcast %x root 1 over @mesh {tp} : tensor<1x2xf32>
   %6 = tp.local_slice %x dim 1 over @mesh {tp} : tensor<1x2xf32> -> tensor<1x1xf32>
   %7 = tp.shard_offset of 2 over @mesh {tp} : tensor<i64>

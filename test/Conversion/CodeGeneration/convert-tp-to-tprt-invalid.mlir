@@ -72,12 +72,12 @@ func.func @b(%rank: index {tprt.role = "rank"}, %x: tensor<3xf32>) attributes {t
 
 tp.mesh @mesh(tp = 2)
 func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {tp.ranks = array<i64: 0>} {
-  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<2xf32>
+  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<2xf32> -> tensor<2xf32>
   return
 }
 func.func @b(%rank: index {tprt.role = "rank"}, %x: tensor<1xf32>) attributes {tp.ranks = array<i64: 1>} {
   // expected-error @-4 {{'tp.permute' has a result of shape [2] on rank 0, expected [1] among ranks [0, 1]}}
-  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<1xf32>
+  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<1xf32> -> tensor<1xf32>
   return
 }
 

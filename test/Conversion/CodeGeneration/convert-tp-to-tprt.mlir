@@ -26,7 +26,7 @@ func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<2x4xf32> {tprt.rol
   // The others read the operand while the result is written.
   // CHECK: %[[OTHER:.+]] = tensor.empty() : tensor<2x4xf32>
   // CHECK: %[[SWAPPED:.+]] = tprt.collective 2 %[[MAX]] : tensor<2x4xf32> into %[[OTHER]]
-  %6 = tp.permute %2 from [1, 0] over @mesh {tp} : tensor<2x4xf32>
+  %6 = tp.permute %2 from [1, 0] over @mesh {tp} : tensor<2x4xf32> -> tensor<2x4xf32>
   // Nothing else uses the operand of an all-reduce: in place.
   // CHECK: tprt.collective 3 into %[[SWAPPED]] : tensor<2x4xf32>
   %3 = tp.all_reduce min %6 over @mesh {dp} : tensor<2x4xf32>

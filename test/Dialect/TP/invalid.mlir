@@ -136,7 +136,7 @@ func.func @all_to_all(%x: tensor<8x4xf32>) {
 tp.mesh @mesh(tp = 4)
 func.func @permute(%x: tensor<8x4xf32>) {
   // expected-error@+1 {{has 2 sources, the group has 4 ranks}}
-  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<8x4xf32>
+  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf32>
   return
 }
 
@@ -145,7 +145,44 @@ func.func @permute(%x: tensor<8x4xf32>) {
 tp.mesh @mesh(tp = 4)
 func.func @permute_range(%x: tensor<8x4xf32>) {
   // expected-error@+1 {{source 4 is out of range; the group has 4 ranks}}
-  %0 = tp.permute %x from [1, 0, 3, 4] over @mesh {tp} : tensor<8x4xf32>
+  %0 = tp.permute %x from [1, 0, 3, 4] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @permute_rank(%x: tensor<8x4xf32>) attributes {tp.ranks = array<i64: 0>} {
+  // expected-error@+1 {{moves blocks as they are: the result must have 2 dimensions of 'f32', found 'tensor<32xf32>'}}
+  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<32xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @permute_element(%x: tensor<8x4xf32>) attributes {tp.ranks = array<i64: 0>} {
+  // expected-error@+1 {{moves blocks as they are: the result must have 2 dimensions of 'f32', found 'tensor<8x4xf64>'}}
+  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf64>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @permute_one_program(%x: tensor<3xf32>) {
+  // expected-error@+1 {{gives rank 0 the block of rank 1, which runs the same program: a result of 'tensor<3xf32>' is needed, found 'tensor<2xf32>'}}
+  %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<3xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Rank 2 may get another shape, from rank 0; rank 1 gets its own block.
+tp.mesh @mesh(tp = 3)
+func.func @permute_own(%x: tensor<3xf32>) attributes {tp.ranks = array<i64: 1, 2>} {
+  // expected-error@+1 {{gives rank 1 the block of rank 1, which runs the same program: a result of 'tensor<3xf32>' is needed, found 'tensor<2xf32>'}}
+  %0 = tp.permute %x from [2, 1, 0] over @mesh {tp} : tensor<3xf32> -> tensor<2xf32>
   return
 }
 

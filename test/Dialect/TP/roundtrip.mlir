@@ -32,8 +32,8 @@ func.func @collectives(%x: tensor<8x4xf32>) {
   %2 = tp.all_reduce sum %x over @mesh {tp} {bytes = 96 : i64, fqn = "a.b", reason = "r"} : tensor<8x4xf32>
   // CHECK: tp.all_to_all %{{.*}} split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
   %3 = tp.all_to_all %x split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
-  // CHECK: tp.permute %{{.*}} from [1, 2, 3, 0] over @mesh {tp} : tensor<8x4xf32>
-  %4 = tp.permute %x from [1, 2, 3, 0] over @mesh {tp} : tensor<8x4xf32>
+  // CHECK: tp.permute %{{.*}} from [1, 2, 3, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf32>
+  %4 = tp.permute %x from [1, 2, 3, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf32>
   // CHECK: tp.broadcast %{{.*}} root 3 over @mesh {tp} : tensor<8x4xf32>
   %5 = tp.broadcast %x root 3 over @mesh {tp} : tensor<8x4xf32>
   // CHECK: tp.local_slice %{{.*}} dim 0 over @mesh {tp:(1)2} : tensor<8x4xf32> -> tensor<4x4xf32>
@@ -56,6 +56,8 @@ func.func @uneven(%x: tensor<1x4xf32>, %y: tensor<10x8xf32>) attributes {tp.rank
   %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<1x4xf32> -> tensor<10x4xf32>
   // CHECK: tp.exchange %{{.*}} of [10, 8] from <@mesh, [{tp}, {dp}]> to <@mesh, [{}, {dp, tp}]> over @mesh {tp, dp} : tensor<1x4xf32> -> tensor<10x1xf32>
   %1 = tp.exchange %x of [10, 8] from <@mesh, [{tp}, {dp}]> to <@mesh, [{}, {dp, tp}]> over @mesh {tp, dp} : tensor<1x4xf32> -> tensor<10x1xf32>
+  // CHECK: tp.permute %{{.*}} from [3, 1, 2, 0] over @mesh {tp} : tensor<1x4xf32> -> tensor<3x4xf32>
+  %3 = tp.permute %x from [3, 1, 2, 0] over @mesh {tp} : tensor<1x4xf32> -> tensor<3x4xf32>
   // CHECK: tp.shard_offset of 10 over @mesh {tp} : tensor<i64>
   %2 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>
   return

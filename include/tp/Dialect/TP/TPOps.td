@@ -325,21 +325,24 @@ def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
   }];
 }
 
-def TP_PermuteOp : TP_CollectiveOp<"permute", [AllTypesMatch<["input", "result"]>]> {
+def TP_PermuteOp : TP_CollectiveOp<"permute"> {
   let summary = "Exchange blocks within the group";
   let description = [{
-    The result of rank i of the group is the operand of rank `source[i]`.
+    The result of rank i of the group is the operand of rank `source[i]`. Where blocks
+    differ in shape, a rank may get a block of another shape than its own.
 
     ```mlir
-    %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<8x4xf32>
+    %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf32>
+    %2 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<3x4xf32> -> tensor<2x4xf32>
     ```
 
-    **Constraints:** (C4) `source` has one entry per rank of the group, each in range.
+    **Constraints:** (C4) `source` has one entry per rank of the group, each in range;
+    (C5) what a rank gets from a rank that runs the same program has the operand's type.
   }] # baseDescription;
   let arguments = !con((ins AnyRankedTensor:$input, DenseI64ArrayAttr:$source),
                        base, provenance);
   let assemblyFormat = [{
-    $input `from` $source `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
+    $input `from` $source `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
   }];
   let extraClassDeclaration = [{
     ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
