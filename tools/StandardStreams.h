@@ -16,13 +16,14 @@
 
 /// Call this at the start of main(). A standard stream that the caller has
 /// closed stays unusable; otherwise a file that is opened next would get its
-/// number and its text. A reader that has left makes a write fail and doesn't
-/// end the process.
+/// number and its text. A reader that has left, or a file that would exceed the
+/// largest size, makes a write fail and doesn't end the process.
 inline void reserveStandardStreams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (::fcntl(descriptor, F_GETFD) < 0)
       ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 /// Throws an input error when something that was printed is lost.
@@ -31,9 +32,9 @@ inline void closeStandardOutput() {
   std::cout.flush();
   bool isLost = std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout;
   if (isLost)
-    throw tprt::inputError(std::string("cannot write to standard output") +
-                           (errno ? std::string(": ") + std::strerror(errno)
-                                  : std::string()));
+    throw tprt::inputError(
+        std::string("cannot write to standard output") +
+        (errno ? std::string(": ") + std::strerror(errno) : std::string()));
 }
 
 /// Ends the process, after its files are written, without the destructors of

@@ -28,6 +28,17 @@ inline std::string suggestOptions(const CLI::App &app) {
   return text;
 }
 
+/// Refuses options with an empty value, as of a shell's variable that isn't
+/// set: none of them means anything.
+inline void refuseEmptyValues(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &value : option->results())
+      if (value.empty())
+        throw CLI::ValidationError(option->get_name(), "the value is empty");
+  for (const CLI::App *subcommand : app.get_subcommands())
+    refuseEmptyValues(*subcommand);
+}
+
 /// Checks a number that CLI11 would take for the largest one, or for NaN.
 inline const CLI::Validator isExactNumber(
     [](std::string &text) -> std::string {

@@ -163,7 +163,10 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
       ended |= indexing.first >= 0;
       continue;
     }
-    if (b.isBool(entry) || b.element(entry).isUnsignedInteger())
+    if (b.element(entry).isUnsignedInteger())
+      return call.unsupported("by a uint8 tensor, which PyTorch takes for a "
+                              "mask; x[i.long()] takes it for indices");
+    if (b.isBool(entry))
       return call.unsupported("by a boolean mask: the number of results "
                               "depends on the data");
     if (ended)
@@ -177,9 +180,12 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
     if (known)
       for (int64_t value : known->values)
         if (value < -size || value >= size)
-          return call.unsupported("with the index " + llvm::Twine(value) +
-                                  " of a dimension of size " +
-                                  llvm::Twine(size));
+          return call.unsupported(
+              "with the index " + llvm::Twine(value) +
+              " of a dimension of size " + llvm::Twine(size) +
+              (size == 0 ? ""
+                         : ", expected " + std::to_string(-size) + " to " +
+                               std::to_string(size - 1)));
     llvm::SmallVector<int64_t> both;
     OpTrait::util::getBroadcastedShape(indexing.shape, b.shape(entry), both);
     indexing.shape = both;

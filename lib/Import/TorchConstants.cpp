@@ -50,7 +50,7 @@ static Value emitRange(NNBuilder &b, const at::Tensor &t, Type elementType) {
     varying = dim;
   }
   at::Tensor flat = t.reshape({-1}).to(at::kDouble);
-  if (!t.is_floating_point() && flat.abs().max().item<double>() > 0x1p53)
+  if (!t.is_floating_point() && flat.abs().max().item<double>() >= 0x1p53)
     return Value(); // doubles don't tell these integers apart
   double start = flat[0].item<double>();
   double step = flat[1].item<double>() - start;

@@ -145,10 +145,31 @@ static double countRepeated(const jit::Node &node,
   return isRepeated ? std::max(size, 1.0) * times : 0;
 }
 
+/// Whether a quotient of integer tensors, rounded to zero, may have too many
+/// bits: of the smallest integer and -1.
+static bool mayOverflowQuotient(const at::Tensor &dividend,
+                                const at::Tensor &divisor) {
+  at::ScalarType type = at::result_type(dividend, divisor);
+  if (type != at::kLong && type != at::kInt)
+    return false;
+  int64_t least = type == at::kLong ? std::numeric_limits<int64_t>::min()
+                                    : std::numeric_limits<int32_t>::min();
+  return dividend.eq(least).any().item<bool>() &&
+         divisor.eq(-1).any().item<bool>();
+}
+
 /// Of integers that PyTorch divides by the processor's instruction, which ends
 /// the process: what is wrong with them, or an empty string.
 static std::string checkDivision(const jit::Node &node,
                                  llvm::ArrayRef<c10::IValue> inputs) {
+  if (StringRef(node.kind().toUnqualString()).starts_with("div") &&
+      inputs.size() == 3 && inputs[0].isTensor() && inputs[2].isString() &&
+      inputs[2].toStringRef() == "trunc" &&
+      mayOverflowQuotient(inputs[0].toTensor(),
+                          inputs[1].isTensor()
+                              ? inputs[1].toTensor()
+                              : at::scalar_tensor(inputs[1].toScalar())))
+    return "a quotient of the smallest integer and -1 has too many bits";
   if (!llvm::is_contained({"floordiv", "remainder", "divmod", "gcd",
                            "__round_to_zero_floordiv"},
                           StringRef(node.kind().toUnqualString())) ||

@@ -83,7 +83,8 @@ WeightTensor mlir::tp::describeWeight(const std::string &name,
     at::Tensor data;
     try {
       data = tensor.contiguous();
-    } catch (const std::exception &) { // no memory for one that was expanded
+    } catch (const c10::Error &) {
+      // Of a copy of what was expanded, only the allocation can fail.
       llvm::report_bad_alloc_error("no memory for a weight");
     }
     write({static_cast<const char *>(data.const_data_ptr()), data.nbytes()});

@@ -4,6 +4,7 @@
 #include "OpenFile.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
@@ -26,7 +27,8 @@ static StringRef describeBinary(StringRef head) {
 std::optional<ControlCharacter> tp::findControlCharacter(StringRef text) {
   for (size_t i = 0; i < text.size(); ++i) {
     unsigned char byte = text[i];
-    if ((byte < 0x20 && !llvm::isSpace(byte)) || byte == 0x7f)
+    bool endsLine = byte == '\n' || text.substr(i).starts_with("\r\n");
+    if ((byte < 0x20 && byte != '\t' && !endsLine) || byte == 0x7f)
       return ControlCharacter{i, byte};
     // In UTF-8 those above 0x80 begin with C2; U+0085 ends a line.
     unsigned char next = i + 1 < text.size() ? text[i + 1] : 0;
@@ -34,6 +36,19 @@ std::optional<ControlCharacter> tp::findControlCharacter(StringRef text) {
       return ControlCharacter{i, next};
   }
   return std::nullopt;
+}
+
+std::string tp::escapeControlCharacters(StringRef text) {
+  std::string result;
+  while (std::optional<ControlCharacter> found = findControlCharacter(text)) {
+    StringRef character =
+        text.substr(found->offset, found->code < 0x80 ? 1 : 2);
+    result += text.take_front(found->offset);
+    for (unsigned char byte : character)
+      result += "\\x" + llvm::utohexstr(byte, /*LowerCase=*/false, /*Width=*/2);
+    text = text.drop_front(found->offset + character.size());
+  }
+  return result + text.str();
 }
 
 llvm::Error tp::checkInput(StringRef path) {
@@ -62,6 +77,14 @@ tp::readInput(StringRef path) {
         "line %zu has the control character U+%04X, which isn't text; strings "
         "of MLIR have escapes such as \\1B",
         text.take_front(found->offset).count('\n') + 1, found->code);
+  auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin());
+  if (!llvm::isLegalUTF8String(
+          &begin, reinterpret_cast<const llvm::UTF8 *>(text.end())))
+    return llvm::createStringError(
+        "line %zu isn't UTF-8",
+        text.take_front(reinterpret_cast<const char *>(begin) - text.begin())
+                .count('\n') +
+            1);
   return std::move(*file);
 }
 

@@ -6,6 +6,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -21,19 +22,24 @@ using namespace mlir;
 using namespace mlir::tp;
 namespace fs = llvm::sys::fs;
 
-static llvm::SmallString<128> getTemporaryFolder() {
-  llvm::SmallString<128> folder;
-  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
-  return folder;
+/// The variable that names the system's directory for temporary files, else an
+/// empty string. Unlike LLVM's system_temp_directory, no empty name counts.
+static StringRef getNamingVariable() {
+  for (const char *name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
+    if (const char *value = std::getenv(name); value && *value)
+      return name;
+  return "";
+}
+
+static StringRef getTemporaryFolder() {
+  StringRef name = getNamingVariable();
+  return name.empty() ? "/tmp" : std::getenv(name.data());
 }
 
 std::string tp::describeTemporaryFolder() {
   std::string text = ("'" + getTemporaryFolder() + "'").str();
-  // Those that LLVM asks, in its order.
-  for (const char *name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
-    if (std::getenv(name))
-      return text + ", which $" + name + " names";
-  return text;
+  StringRef name = getNamingVariable();
+  return name.empty() ? text : text + ", which $" + name.str() + " names";
 }
 
 //===----------------------------------------------------------------------===//
@@ -43,7 +49,8 @@ std::string tp::describeTemporaryFolder() {
 static constexpr int kSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 /// The first signal that waits for the directories to be gone, else 0.
-static volatile std::sig_atomic_t waitingSignal = 0;
+static std::atomic<int> waitingSignal = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a handler sets it");
 
 namespace {
 /// What the signals did before the first of the directories was made.
@@ -105,7 +112,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 }
 
 llvm::Error TemporaryDirectory::create(StringRef prefix) {
-  llvm::SmallString<128> name = getTemporaryFolder();
+  llvm::SmallString<128> name(getTemporaryFolder());
   llvm::sys::path::append(name, prefix + "-XXXXXX");
   holdSignals();
   // Unlike createUniqueDirectory: nobody else can put anything there.
@@ -150,6 +157,12 @@ static std::string execute(ArrayRef<StringRef> arguments,
   SmallVector<char *> argv =
       llvm::map_to_vector(words, [](std::string &word) { return word.data(); });
   argv.push_back(nullptr);
+  // A program of LLVM that crashes starts no other one, which leaves files.
+  std::string noSymbols = "LLVM_DISABLE_SYMBOLIZATION=1";
+  SmallVector<char *> variables = {noSymbols.data()};
+  for (char **variable = environ; *variable; ++variable)
+    variables.push_back(*variable);
+  variables.push_back(nullptr);
   // LLVM's ExecuteAndWait starts programs that outlive a killed process.
   pid_t parent = ::getpid();
   volatile int error = 0; // the child shares this process's memory
@@ -161,7 +174,7 @@ static std::string execute(ArrayRef<StringRef> arguments,
     if (null >= 0 && log >= 0 && ::dup2(null, STDIN_FILENO) >= 0 &&
         ::dup2(log, STDOUT_FILENO) >= 0 && ::dup2(log, STDERR_FILENO) >= 0 &&
         ::getppid() == parent) // or it has ended before prctl
-      ::execv(argv[0], argv.data());
+      ::execve(argv[0], argv.data(), variables.data());
     error = errno;
     ::_exit(EXIT_FAILURE);
   }
@@ -172,15 +185,21 @@ static std::string execute(ArrayRef<StringRef> arguments,
     return "can't wait for it: " + llvm::sys::StrError();
   if (error != 0)
     return "can't run it: " + llvm::sys::StrError(error);
-  if (WIFSIGNALED(status))
-    return std::string("it was ended by SIG") +
-           ::sigabbrev_np(WTERMSIG(status));
+  if (WIFSIGNALED(status)) {
+    const char *name = ::sigabbrev_np(WTERMSIG(status));
+    return "it was ended by " + // those of real time have no name
+           (name ? std::string("SIG") + name
+                 : "signal " + std::to_string(WTERMSIG(status)));
+  }
   if (WEXITSTATUS(status) == 0)
     return "";
   auto log = llvm::MemoryBuffer::getFile(logPath);
   std::string printed = log ? (*log)->getBuffer().trim().str() : "";
-  return printed.empty() ? "exit code " + std::to_string(WEXITSTATUS(status))
-                         : printed;
+  if (printed.empty())
+    printed = "exit code " + std::to_string(WEXITSTATUS(status));
+  if (auto space = fs::disk_space(logPath); space && space->available == 0)
+    printed += " (the disk is full)";
+  return printed;
 }
 
 llvm::Error TemporaryDirectory::run(ArrayRef<StringRef> arguments) const {

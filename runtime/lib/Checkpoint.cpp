@@ -93,7 +93,7 @@ static Checkpoint parseManifest(const json &manifest) {
   for (const json &file : manifest.at("files")) {
     std::string name = file.at("name").get<std::string>();
     if (name.empty() || fs::path(name).filename() != name || name == "." ||
-        name == "..")
+        name == ".." || name.find('\0') != name.npos)
       throw inputError("'" + name +
                        "' can't be the name of a checkpoint's file");
     std::string crc = file.at("crc32").get<std::string>();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -250,9 +252,7 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
   if (exists && S_ISDIR(status.st_mode))
     throw systemError("write", this->path, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
-    descriptor = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0)
-      throw makeOpenError(this->path, errno);
+    descriptor = openToWrite(target, /*flags=*/0, this->path);
     return;
   }
   do { // unlike mkstemp, this leaves the mode to the umask
@@ -323,11 +323,35 @@ void OutputFile::commit() {
     throw systemError("write", path, error);
 }
 
-Error tprt::makeOpenError(const std::string &path, int error) {
-  if (error == EINTR)
-    return inputError("cannot write '" + path +
-                      "': a signal has ended the wait for its reader");
-  return systemError("write", path, error);
+static const volatile std::sig_atomic_t *isEndOfWaits = nullptr;
+
+void tprt::endWaitsForReaders(const volatile std::sig_atomic_t &isWanted) {
+  isEndOfWaits = &isWanted;
+}
+
+int tprt::openToWrite(const std::string &path, int flags,
+                      const std::string &name) {
+  flags |= O_WRONLY | O_CLOEXEC;
+  struct stat status = {};
+  bool isFifo = ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  // A wait in open() would miss a signal that comes before it.
+  while (true) {
+    int descriptor = retry([&] {
+      return ::open(path.c_str(), isFifo ? flags | O_NONBLOCK : flags, 0666);
+    });
+    if (descriptor >= 0) {
+      if (isFifo)
+        ::fcntl(descriptor, F_SETFL,
+                ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+      return descriptor;
+    }
+    if (!isFifo || errno != ENXIO)
+      throw systemError("write", name);
+    if (isEndOfWaits && *isEndOfWaits)
+      throw inputError("cannot write '" + name +
+                       "': a signal has ended the wait for its reader");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 NewDirectory::NewDirectory(const std::string &path) {

@@ -25,37 +25,47 @@ static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
   try {
     auto line = parseJson<json>(text);
     const json &loss = line.at("loss");
-    return {{getInteger(line.at("step")),
-             loss.is_number() ? loss.get<double>() : NAN}};
+    int64_t step = getInteger(line.at("step"));
+    if (step > 0)
+      return {{step, loss.is_number() ? loss.get<double>() : NAN}};
   } catch (const Error &) {
   } catch (const json::exception &) {
   }
   return std::nullopt;
 }
 
-/// How many bytes the lines of steps up to `step` take, and their losses. What
-/// follows the last newline was being written when its process was killed.
+/// How many bytes the lines up to the first one of a step after `step` take,
+/// and their losses. What follows the last newline was being written when its
+/// process was killed. Throws an input error where the file has other lines.
 static off_t findEnd(const std::string &path, int64_t step,
                      LossHistory &history) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   std::string_view text(reinterpret_cast<const char *>(file->getBytes().data()),
                         file->getBytes().size());
-  size_t begin = 0;
+  auto refuse = [&](int64_t number) {
+    throw inputError("'" + path + "':" + std::to_string(number) +
+                     ": this line isn't one of a training's metrics, so the "
+                     "file isn't continued: give another one");
+  };
+  size_t begin = 0, kept = 0;
+  bool isKept = true;
   int64_t number = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string_view::npos;) {
     ++number;
     std::optional<LossHistory::value_type> entry =
         parseLine(text.substr(begin, end - begin));
     if (!entry)
-      throw inputError("'" + path + "':" + std::to_string(number) +
-                       ": this line isn't one of a training's metrics, so the "
-                       "file isn't continued: give another one");
-    if (entry->first > step)
-      break;
-    history.push_back(*entry);
+      refuse(number);
     begin = end + 1;
+    isKept = isKept && entry->first <= step;
+    if (!isKept)
+      continue;
+    history.push_back(*entry);
+    kept = begin;
   }
-  return begin;
+  if (begin < text.size() && !text.substr(begin).starts_with("{"))
+    refuse(number + 1);
+  return kept;
 }
 
 MetricsFile::MetricsFile(std::string path, int64_t step)
@@ -71,10 +81,7 @@ MetricsFile::MetricsFile(std::string path, int64_t step)
   off_t size = 0;
   if (step > 0 && std::filesystem::is_regular_file(this->path))
     size = findEnd(this->path, step, history);
-  descriptor = ::open(this->path.c_str(),
-                      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor < 0)
-    throw makeOpenError(this->path, errno);
+  descriptor = openToWrite(this->path, O_CREAT | O_APPEND, this->path);
   if (std::filesystem::is_regular_file(this->path) &&
       ::ftruncate(descriptor, size) != 0) {
     int error = errno;

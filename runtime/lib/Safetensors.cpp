@@ -145,8 +145,14 @@ Safetensors Safetensors::open(const std::string &path) {
   size_t dataStart = sizeof(headerSize) + headerSize;
   std::vector<Range> ranges;
   for (const auto &[name, object] : header.items()) {
-    if (name == "__metadata__")
+    if (name == "__metadata__") {
+      if (!object.is_object() ||
+          !std::all_of(object.begin(), object.end(),
+                       [](const json &value) { return value.is_string(); }))
+        throw inputError("'" + path +
+                         "': __metadata__ must be an object of strings");
       continue;
+    }
     SafetensorsEntry &entry = result.entries[name];
     Range range = parseEntry(name, object, bytes.size() - dataStart,
                              "'" + path + "': tensor '" + name + "'", entry);
@@ -166,5 +172,17 @@ Safetensors Safetensors::open(const std::string &path) {
       throw inputError("'" + path + "': the data of tensors '" +
                        ranges[i - 1].name + "' and '" + ranges[i].name +
                        "' overlap");
+  // As the format's own library has it.
+  size_t end = 0;
+  auto checkFollows = [&](size_t begin, const std::string &what) {
+    if (begin != end)
+      throw inputError("'" + path + "' has " + std::to_string(begin - end) +
+                       " bytes of no tensor before " + what);
+  };
+  for (const Range &range : ranges) {
+    checkFollows(range.begin, "'" + range.name + "'");
+    end = range.end;
+  }
+  checkFollows(bytes.size() - dataStart, "its end");
   return result;
 }

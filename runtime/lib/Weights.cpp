@@ -64,15 +64,17 @@ static std::map<std::string, std::string> readIndex(const std::string &path,
 
 /// The safetensors file or the index that a file or a directory stands for.
 static std::string findWeights(const std::string &path) {
-  if (!fs::is_directory(path))
+  std::error_code error;
+  if (!fs::is_directory(path, error)) // who opens it says what is wrong
     return path;
   std::string single = path + "/model.safetensors";
   std::string index = single + ".index.json";
-  if (!fs::exists(single) && !fs::exists(index))
+  bool isSingle = fs::exists(single, error);
+  if (!isSingle && !fs::exists(index, error))
     throw inputError("directory '" + path +
                      "' holds neither model.safetensors nor "
                      "model.safetensors.index.json");
-  return fs::exists(single) ? single : index;
+  return isSingle ? single : index;
 }
 
 static bool isIndex(const std::string &path) { return path.ends_with(".json"); }

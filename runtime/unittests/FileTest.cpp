@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fcntl.h>
+#include <fstream>
 #include <future>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace tprt;
@@ -70,6 +73,24 @@ TEST(File, WritesThroughToWhatIsNoFile) {
   EXPECT_TRUE(S_ISCHR(getMode("/dev/null")));
   EXPECT_TRUE(contains(errorOf([] { write("/dev/full", "text"); }),
                        "cannot write '/dev/full': No space left on device"));
+}
+
+TEST(File, EndsTheWaitForAReader) {
+  TemporaryDirectory directory;
+  std::string fifo = directory / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  static volatile std::sig_atomic_t isWanted = 1; // a signal that came before
+  endWaitsForReaders(isWanted);
+  EXPECT_TRUE(contains(errorOf([&] { OutputFile file(fifo); }),
+                       "fifo': a signal has ended the wait for its reader"));
+  isWanted = 0;
+  std::thread reader([&] {
+    std::ifstream in(fifo);
+    std::string text;
+    EXPECT_TRUE(std::getline(in, text) && text == "text");
+  });
+  OutputFile(fifo).write("text\n");
+  reader.join();
 }
 
 TEST(File, SaysWhyNothingCanBeWritten) {

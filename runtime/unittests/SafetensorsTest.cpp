@@ -143,6 +143,16 @@ INSTANTIATE_TEST_SUITE_P(
             "outside",
             R"({"a": {"dtype": "F32", "shape": [], "data_offsets": [16, 20]}})",
             "data_offsets [16, 20) lie outside of the 16 bytes of data"),
+        withHeader("metadata", R"({"__metadata__": {"a": 1}})",
+                   "__metadata__ must be an object of strings"),
+        withHeader(
+            "rest",
+            R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})",
+            "has 8 bytes of no tensor before its end"),
+        withHeader(
+            "hole",
+            R"({"a": {"dtype": "F32", "shape": [3], "data_offsets": [4, 16]}})",
+            "has 4 bytes of no tensor before 'a'"),
         withHeader(
             "overlap",
             R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},

@@ -41,17 +41,13 @@ def get_rows(dtype):
     return torch.tensor(rows, dtype=dtype)
 
 
-def divisible(right):
-    return torch.where(right == 0, 3, right)
-
-
 def without_overflow(left, right):
     """A divisor for which the quotient has a type: not 0, nor -1."""
     return torch.where((right == 0) | (right == -1), torch.full_like(right, 3), right)
 
 
 VALUES = {
-    "neg": torch.neg, "abs": torch.abs, "square": torch.square, "relu": torch.relu, 
+    "neg": torch.neg, "abs": torch.abs, "square": torch.square, "relu": torch.relu,
     "clamp": lambda x: torch.clamp(x, -2, 2), "clamp min": lambda x: torch.clamp_min(x, 0), "clamp max": lambda x: torch.clamp_max(x, 1),
     "logical_not": torch.logical_not, "to bool": lambda x: x.bool(), "to i8": lambda x: x.to(torch.int8),
     "to i16": lambda x: x.to(torch.int16), "to i32": lambda x: x.to(torch.int32), "to i64": lambda x: x.long(), "to f32": lambda x: x.float(),
@@ -63,6 +59,7 @@ VALUES = {
     "pow 2": lambda x: x**2, "pow 3": lambda x: x**3, "cumsum": lambda x: torch.cumsum(x[:8], 0),
     # A range that doubles have, too, but not with these integers.
     "plus range": lambda x: x[:4] + torch.arange(2**53 + 1, 2**53 + 17, 4),
+    "plus two": lambda x: x[:2] + torch.arange(0, 2**54, 2**53 + 1),
 }
 PAIRS = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "maximum": torch.maximum, "minimum": torch.minimum, "eq": torch.eq, "ne": torch.ne,

@@ -148,8 +148,16 @@ static ExitCode split(const Options &options) {
     throw inputError("directory '" + options.output +
                      "' is not empty: give a new one");
   auto files = distributeByBytes(makeSources(tensors), options.maxBytes);
-  writeShardedSafetensors(options.output, "model", files,
-                          std::thread::hardware_concurrency());
+  try {
+    writeShardedSafetensors(options.output, "model", files,
+                            std::thread::hardware_concurrency());
+  } catch (const Error &) { // shards without an index are nothing
+    std::error_code ignored;
+    for (const fs::directory_entry &shard :
+         fs::directory_iterator(options.output, ignored))
+      fs::remove(shard.path(), ignored);
+    throw;
+  }
   std::cout << options.output << ": " << tensors.size() << " tensors in "
             << files.size() << (files.size() == 1 ? " file\n" : " files\n");
   return Success;
@@ -243,6 +251,7 @@ static int runTool(int argc, char **argv) {
     ExitCode code = Success;
     try {
       app.parse(argc, argv);
+      refuseEmptyValues(app);
       code = command(options);
     } catch (const CLI::Success &information) { // --help, --version
       app.exit(information);

@@ -1,6 +1,6 @@
 //===- tp-compile.cpp - per-rank IR to one artifact -----------------------===//
 
-#include "../OutOfMemory.h"
+#include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -70,7 +70,7 @@ static int fail(const llvm::Twine &message) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  reportOutOfMemory("tp-compile");
+  reportResourceLimits("tp-compile");
   setVersion("tp-compile");
   registerTPConversionPasses(); // so that options can name them
   registerAsmPrinterCLOptions();

@@ -1,10 +1,11 @@
 //===- tp-import.cpp - PyTorch models to MLIR
 //-------------------------------===//
 
-#include "../OutOfMemory.h"
+#include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/AsmState.h"
 #include "tp/Import/TorchScript.h"
+#include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -50,7 +51,7 @@ static constexpr int kBadInput = 1, kBadUsage = 2;
 
 static int fail(llvm::Error error, int code) {
   llvm::WithColor::error(llvm::errs(), "tp-import")
-      << llvm::toString(std::move(error)) << "\n";
+      << tp::escapeControlCharacters(llvm::toString(std::move(error))) << "\n";
   return code;
 }
 
@@ -91,7 +92,7 @@ static llvm::Error writeModel(const tp::ImportedModel &model) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  reportOutOfMemory("tp-import");
+  reportResourceLimits("tp-import");
   registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
   setVersion("tp-import");
@@ -112,6 +113,10 @@ int main(int argc, char **argv) {
           "shapes),\nits weights as a safetensors file.\n",
           &llvm::errs()))
     return kBadUsage;
+
+  if (weightsPath.getNumOccurrences() && weightsPath.empty())
+    return fail(llvm::createStringError("--weights: the value is empty"),
+                kBadUsage);
 
   MLIRContext context;
   std::vector<tp::InputSpec> inputs;

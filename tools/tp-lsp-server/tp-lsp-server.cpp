@@ -1,6 +1,6 @@
 //===- tp-lsp-server.cpp - The language server for editors ----------------===//
 
-#include "../OutOfMemory.h"
+#include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
@@ -9,7 +9,7 @@
 #include "tp/Pipelines/Pipelines.h"
 
 int main(int argc, char **argv) {
-  reportOutOfMemory("tp-lsp-server");
+  reportResourceLimits("tp-lsp-server");
   setVersion("tp-lsp-server");
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);

@@ -1,6 +1,6 @@
 //===- tp-opt.cpp - The pass driver ---------------------------------------===//
 
-#include "../OutOfMemory.h"
+#include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
       "PLEASE submit a bug report to the tp-mlir project with "
       "the input, the command line and this backtrace.\n");
   llvm::InitLLVM init(argc, argv);
-  reportOutOfMemory("tp-opt");
+  reportResourceLimits("tp-opt");
   llvm::SmallVector<std::string> quoted;
   for (char *argument : llvm::ArrayRef(argv, argc))
     quoted.push_back(quoteApostrophes(argument));

@@ -1,6 +1,6 @@
 //===- tp-reduce.cpp - Shrinks a module that shows a fault ----------------===//
 
-#include "../OutOfMemory.h"
+#include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
@@ -103,7 +103,7 @@ static void leaveWithMessage(void *, const char *reason, bool) {
 
 int main(int argc, char **argv) {
   llvm::install_fatal_error_handler(leaveWithMessage);
-  reportOutOfMemory("tp-reduce");
+  reportResourceLimits("tp-reduce");
   setVersion("tp-reduce");
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);

@@ -53,10 +53,10 @@ public:
   ~HeldSignals() {
     for (auto &[signal, before] : held)
       ::sigaction(signal, &before, nullptr);
-    int signal = waitingSignal;
-    waitingSignal = 0;
-    if (signal)
+    if (int signal = waitingSignal) {
+      waitingSignal = 0;
       ::raise(signal);
+    }
   }
 
 private:
@@ -326,7 +326,7 @@ compileAside(const fs::path &compiler, const std::string &path,
   fs::path folder = "/tmp";
   std::string naming;
   for (const char *name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
-    if (const char *value = std::getenv(name)) {
+    if (const char *value = std::getenv(name); value && *value) {
       folder = value;
       naming = std::string(", which $") + name + " names";
       break;

@@ -137,10 +137,11 @@ void withParameters(const Session &session, Connection *connection,
     work([&](const std::string &name) { return session.getParameter(name); });
 }
 
-std::function<bool(const std::string &kind, const std::string &text)> isNews;
+std::function<bool(const std::string &kind, const std::string &text)>
+    shouldReport;
 
 void report(const std::string &kind, const std::string &text) {
-  if (isNews && !isNews(kind, text))
+  if (shouldReport && !shouldReport(kind, text))
     return;
   std::cerr << "tp-run: " + kind + ": " + makePrintable(text) + "\n"; // at once
 }

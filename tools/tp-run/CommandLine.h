@@ -92,10 +92,10 @@ tprt::SessionOptions getSessionOptions(const Options &options,
 /// several ranks' processes don't mix.
 void report(const std::string &kind, const std::string &text);
 
-/// Whether this process says `text`, where others may have said the same; null:
-/// always. Asked by report().
+/// Whether report() prints in this process what others may have printed. Null:
+/// always.
 extern std::function<bool(const std::string &kind, const std::string &text)>
-    isNews;
+    shouldReport;
 
 /// Says on stderr what is wrong with the file of choices, if anything is.
 void noteGemmChoices(const tprt::Session &session);

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <regex>
 #include <set>
 #include <sys/mman.h>
@@ -79,8 +80,9 @@ constexpr int64_t maxProcesses = 4096;
 /// A message, and who has it.
 struct Message {
   static constexpr int64_t wordBits = 64;
-  std::atomic<size_t> hash;                             ///< 0: none
-  std::atomic<uint64_t> ranks[maxProcesses / wordBits]; ///< all but the first
+  std::atomic<size_t> hash;   ///< 0: none
+  std::atomic<int64_t> first; ///< 1 + the rank that has printed it
+  std::atomic<uint64_t> ranks[maxProcesses / wordBits]; ///< the others
   std::atomic<int64_t> failed; ///< 1 + the rank that one of `ranks` names, or 0
   char kind[16];
   char text[240]; ///< its beginning, as the first one has it
@@ -93,41 +95,59 @@ struct Board {
   std::atomic<int> states[maxProcesses];
   Message messages[32];
 
-  /// Whether a message is the first of its like. Those that follow are counted.
-  bool isNews(int64_t rank, const std::string &kind, const std::string &text);
+  /// Whether no other rank has printed the message. Those that have it later
+  /// are counted.
+  bool shouldPrint(int64_t rank, const std::string &kind,
+                   const std::string &text);
 };
 
 } // namespace
 
 /// How a rank's message begins that repeats another one's.
-static const std::regex repeats("^rank ([0-9]+) failed: ");
+static const std::regex repeats("^rank ([0-9]{1,4}) failed: ");
 
-/// `text` without what tells ranks apart: their numbers, those of their
-/// devices, and which one has failed first.
-static std::string makeCommon(const std::string &text) {
-  static const std::regex number("\\b(rank|device) [0-9]+");
-  return std::regex_replace(std::regex_replace(text, repeats, ""), number,
-                            "$1");
+/// `text`, which `rank` prints, without what tells ranks apart: its number,
+/// that of its device, and which rank has failed first.
+static std::string makeCommon(int64_t rank, const std::string &text) {
+  std::regex own("\\b(rank|device) " + std::to_string(rank) + "\\b");
+  return std::regex_replace(std::regex_replace(text, repeats, ""), own, "$1");
 }
 
-bool Board::isNews(int64_t rank, const std::string &kind,
-                   const std::string &text) {
+/// The beginning of the first line of `text`, of at most `limit` bytes.
+static std::string abbreviate(const std::string &text, size_t limit) {
+  std::string line = text.substr(0, text.find('\n'));
+  const std::string mark = "…";
+  if (line.size() <= limit)
+    return line;
+  size_t end = limit - mark.size();
+  while (end > 0 && (line[end] & 0xc0) == 0x80) // inside of a character
+    --end;
+  return line.substr(0, end) + mark;
+}
+
+bool Board::shouldPrint(int64_t rank, const std::string &kind,
+                        const std::string &text) {
   std::string begin = text.substr(0, 4096);
-  size_t hash = std::hash<std::string>()(kind + ": " + makeCommon(begin)) | 1;
+  size_t hash =
+      std::hash<std::string>()(kind + ": " + makeCommon(rank, begin)) | 1;
   for (Message &message : messages) {
     size_t found = 0;
     if (message.hash.compare_exchange_strong(found, hash)) {
+      message.first = 1 + rank;
       kind.copy(message.kind, sizeof(message.kind) - 1);
-      text.substr(0, text.find('\n'))
-          .copy(message.text, sizeof(message.text) - 1);
+      constexpr size_t limit = sizeof(message.text) - 1;
+      abbreviate(text, limit).copy(message.text, limit);
       return true;
     }
     if (found != hash)
       continue;
+    if (message.first == 1 + rank)
+      return true;
     message.ranks[rank / Message::wordBits] |= uint64_t(1)
                                                << rank % Message::wordBits;
+    int64_t none = 0;
     if (std::smatch parts; std::regex_search(begin, parts, repeats))
-      message.failed = 1 + std::stoll(parts[1]);
+      message.failed.compare_exchange_strong(none, 1 + std::stoll(parts[1]));
     return false;
   }
   return true;
@@ -204,8 +224,12 @@ static void passSignalsOn() {
           ::kill(ranks[i], signal);
   };
   action.sa_flags = SA_RESTART | SA_SIGINFO;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (int signal : {SIGINT, SIGTERM}) {
+    struct sigaction before = {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) // the ranks ignore it as well
+      ::sigaction(signal, &action, nullptr);
+  }
 }
 
 namespace {
@@ -245,6 +269,8 @@ private:
   /// For how long ranks have been stopped while this process wasn't.
   std::chrono::milliseconds stopped{0};
   std::set<int64_t> killed; ///< by this process
+  /// By signal, the ranks that it has ended after the one that is reported.
+  std::map<int, std::vector<int64_t>> signalled;
 };
 
 } // namespace
@@ -280,9 +306,9 @@ std::optional<Job> Launcher::start() {
     // For ps and top.
     ::prctl(PR_SET_NAME, ("tp-run:" + std::to_string(rank)).c_str());
     job.rank = job.localRank = rank;
-    isNews = [&board = board, rank](const std::string &kind,
-                                    const std::string &text) {
-      return board.isNews(rank, kind, text);
+    shouldReport = [&board = board, rank](const std::string &kind,
+                                          const std::string &text) {
+      return board.shouldPrint(rank, kind, text);
     };
     if (rank == 0)
       job.listener = listener;
@@ -306,9 +332,13 @@ void Launcher::note(int64_t rank, int status) {
   if (!WIFEXITED(status) && !WIFSIGNALED(status))
     return;
   ranks[rank] = 0;
-  if (WIFSIGNALED(status) && !killed.contains(rank) && !isToEnd &&
-      board.isNews(rank, "error", describe(rank)))
-    report("error", describe(rank));
+  if (WIFSIGNALED(status) && !killed.contains(rank) && !isToEnd) {
+    auto [others, isFirst] = signalled.try_emplace(WTERMSIG(status));
+    if (isFirst)
+      report("error", describe(rank));
+    else
+      others->second.push_back(rank);
+  }
   int own = WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
   if (!failed && !isWell(own))
     failed = std::chrono::steady_clock::now();
@@ -355,8 +385,14 @@ void Launcher::endLate() {
                                                : " don't end and are killed"));
 }
 
-/// What further ranks have had to say, which they haven't printed.
+/// What is said of further ranks as of those that have been reported.
 void Launcher::reportRepeated() {
+  for (const auto &[signal, others] : signalled)
+    if (!others.empty())
+      report("error", nameRanks(others) +
+                          (others.size() == 1 ? " too was ended by signal "
+                                              : " too were ended by signal ") +
+                          std::to_string(signal));
   for (const Message &message : board.messages) {
     std::vector<int64_t> others;
     for (int64_t rank = 0; rank < options.processes; ++rank)

@@ -118,7 +118,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
 /// more, ends the process. What a launcher passes on may come twice at once.
 static volatile std::sig_atomic_t isInterrupted = 0;
 
-static void catchSignals(bool restarts = true) {
+static void catchSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int signal) {
     static volatile time_t first = 0;
@@ -132,19 +132,15 @@ static void catchSignals(bool restarts = true) {
       ::raise(signal);
     }
   };
-  action.sa_flags = restarts ? SA_RESTART : 0;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  action.sa_flags = SA_RESTART;
+  for (int signal : {SIGINT, SIGTERM}) {
+    struct sigaction before = {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) // as of a shell's background jobs
+      ::sigaction(signal, &action, nullptr);
+  }
+  endWaitsForReaders(isInterrupted);
 }
-
-namespace {
-/// While an object of this class lives, a signal also ends a wait for the
-/// reader of a FIFO.
-struct InterruptibleWaits {
-  InterruptibleWaits() { catchSignals(/*restarts=*/false); }
-  ~InterruptibleWaits() { catchSignals(); }
-};
-} // namespace
 
 static Dataset openData(const TrainingArguments &arguments,
                         const Manifest &manifest) {
@@ -265,6 +261,7 @@ static void checkIsNoInput(const Options &options, const std::string &path) {
   inputs.insert(inputs.end(), options.inputs.begin(), options.inputs.end());
   inputs.push_back(options.program);
   inputs.push_back(options.machine);
+  inputs.push_back(options.weights);
   if (!options.weights.empty()) {
     try {
       std::vector<std::string> files =
@@ -441,7 +438,6 @@ static ExitCode trainRank(const Options &options,
   std::optional<MetricsFile> metrics;
   LossHistory losses;
   if (!arguments.metrics.empty() && isFirst) {
-    InterruptibleWaits waits;
     metrics.emplace(arguments.metrics, start);
     losses = metrics->getHistory();
   }
@@ -471,13 +467,11 @@ static ExitCode trainRank(const Options &options,
     try {
       result = tprt::train(session, data, start, position, trainingOptions);
     } catch (const Error &) {
-      InterruptibleWaits waits;
       drawCurve(options, losses, files);
       commit(files);
       throw;
     }
   }
-  InterruptibleWaits waits;
   if (!isFirst) {
     if (!result.wasStopped)
       writeProgramWeights(options, session, connection);

@@ -443,6 +443,7 @@ static int runTool(int argc, char **argv) {
     int exitCode = Success;
     try {
       app.parse(argc, argv);
+      refuseEmptyValues(app);
       checkUsage(options);
       exitCode = execute(options);
     } catch (const CLI::Success &information) { // --help, --version

@@ -57,6 +57,8 @@ TEST_F(TemporaryDirectoryTest, SaysWhatAProgramHasPrinted) {
   EXPECT_TRUE(contains(run("/bin/sh", "exit 3"), "exit code 3"));
   EXPECT_TRUE(
       contains(run("/bin/sh", "kill -SEGV $$"), "it was ended by SIGSEGV"));
+  EXPECT_TRUE(
+      contains(run("/bin/sh", "kill -40 $$"), "it was ended by signal 40"));
   EXPECT_TRUE(contains(run("/no/program", ""),
                        "can't run it: No such file or directory"));
 }
@@ -67,6 +69,8 @@ TEST_F(TemporaryDirectoryTest, SaysWhichVariableNamesTheFolder) {
   EXPECT_EQ(llvm::toString(directory.create("test")),
             "can't make a temporary directory in '/dev/null', which $TMPDIR "
             "names: Not a directory");
+  ::setenv("TMPDIR", "", 1); // names nothing
+  EXPECT_EQ(describeTemporaryFolder(), "'/tmp'");
 }
 
 TEST_F(TemporaryDirectoryTest, LetsSignalsWait) {

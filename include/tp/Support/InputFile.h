@@ -17,7 +17,8 @@ namespace mlir::tp {
 /// errors. What this process has open already, such as /dev/stdin or the
 /// /dev/fd/63 of a shell's `<(command)`, is read to its end. A file that is
 /// neither text nor MLIR bytecode is an error that says what the file is. So is
-/// text with control characters, since diagnostics show lines as they are.
+/// text that isn't UTF-8 or has control characters, since diagnostics show
+/// lines as they are.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 
 /// A character that a terminal takes for a command.
@@ -28,6 +29,9 @@ struct ControlCharacter {
 
 /// The first such character of a text. Tabs and ends of lines are none.
 std::optional<ControlCharacter> findControlCharacter(StringRef text);
+
+/// `text` for a terminal: such characters become escapes ("\\x1B").
+std::string escapeControlCharacters(StringRef text);
 
 /// The error of readInput() for a FIFO or a device, without reading the file.
 llvm::Error checkInput(StringRef path);

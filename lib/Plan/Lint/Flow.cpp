@@ -120,7 +120,7 @@ private:
         if (step.declared && layout.placement)
           for (FlowCheck *check : checks)
             check->visitDeclared(value, layout, step, tensor);
-        if (layout.apart)
+        if (layout.apart && layout.placement != step.placement)
           reportApart(layout);
         layout = makeKnown(step.placement, &step, module);
       }
@@ -255,7 +255,8 @@ private:
   /// for, and what works over a split sequence or over parts of heads, which is
   /// likely a mistake.
   static bool isMeantWhole(OpOperand &operand, const KnownLayout &layout) {
-    return isa<nn::CrossEntropyOp>(operand.getOwner()) || layout.apart ||
+    return isa<nn::CrossEntropyOp>(operand.getOwner()) ||
+           (layout.apart && layout.apart->majorSize > 1) ||
            (layout.origin && layout.origin->argument == "sequence_dim");
   }
 

@@ -5,6 +5,7 @@
 
 #include "tprt/Error.h"
 
+#include <csignal>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -52,8 +53,7 @@ TPRT_API void reportLostPages(const char *tool, int exitCode);
 ///   was. A symbolic link stays a link, and a replaced file's permissions are
 ///   kept.
 /// - a FIFO or a device: the data go there at once. The constructor waits for
-///   a FIFO's reader; a signal whose handler doesn't restart system calls
-///   (SA_RESTART) ends the wait with an error.
+///   a FIFO's reader (endWaitsForReaders).
 /// - an open file of this process, such as /dev/stdout or /dev/fd/3: it is
 ///   written from its current position, as with `>&3` in a shell.
 /// Errors are input errors that name the path and say why.
@@ -106,8 +106,15 @@ TPRT_API void checkOutputs(std::span<const std::string> paths);
 /// nullopt for any other path.
 TPRT_API std::optional<int> findOpenFile(const std::string &path);
 
-/// What is wrong where `path` can't be opened to be written, by errno.
-TPRT_API Error makeOpenError(const std::string &path, int error);
+/// Opens `path` to be written, with O_WRONLY, O_CLOEXEC and the other `flags`
+/// of open(2), and waits for the reader of a FIFO. Throws an input error that
+/// calls the file `name` and says why it can't be opened.
+TPRT_API int openToWrite(const std::string &path, int flags,
+                         const std::string &name);
+
+/// From now on waits for the readers of FIFOs end with an error when `isWanted`
+/// isn't 0, as after a signal.
+TPRT_API void endWaitsForReaders(const volatile std::sig_atomic_t &isWanted);
 
 /// Waits until the names in a directory would survive a loss of power.
 TPRT_API void syncDirectory(const std::string &path);

@@ -9,6 +9,7 @@
 // RUN: tp-opt %S/../Inputs/grouped.mlir --tp-apply-plan=plan=%t/alone.yaml -o /dev/null 2>&1 | FileCheck %t/alone.yaml --implicit-check-not=warning: --implicit-check-not=packed_colwise
 // RUN: tp-opt %t/one-head.mlir --tp-apply-plan=plan=%t/one-head.yaml -o /dev/null 2>&1 | FileCheck %t/one-head.yaml --implicit-check-not=warning:
 // RUN: tp-opt %t/one-head.mlir --tp-apply-plan="plan=%t/one-query.yaml strict=true" -o /dev/null 2>&1 | count 0
+// RUN: tp-opt %t/unsqueezed.mlir --tp-apply-plan="plan=%t/unsqueezed.yaml strict=true" -o /dev/null 2>&1 | count 0
 // RUN: tp-opt %t/fused.mlir --tp-apply-plan=plan=%t/fused.yaml -o /dev/null 2>&1 | FileCheck %t/fused.yaml --implicit-check-not=warning:
 // RUN: tp-opt %t/fused.mlir --tp-apply-plan=plan=%t/blocks.yaml -o /dev/null 2>&1 | FileCheck %t/blocks.yaml --implicit-check-not=warning:
 // RUN: tp-opt %t/fused.mlir --tp-apply-plan="plan=%t/right.yaml strict=true" -o /dev/null 2>&1 | count 0
@@ -85,6 +86,31 @@ plan:
 mesh: {tp: 4}
 plan:
   wq: ColwiseParallel
+
+# A dimension of size 1 beside columns that are summed over makes no head of them.
+//--- unsqueezed.mlir
+func.func @main(%x: tensor<8x4xf32>) -> tensor<1x8x4xf32> {
+  %h = nn.module "up" class "Linear" (%x as "input" at 0) {
+  ^bb0(%a: tensor<8x4xf32>):
+    %w = nn.parameter "up.weight" : tensor<16x4xf32>
+    %y = nn.linear %a, %w : (tensor<8x4xf32>, tensor<16x4xf32>) -> tensor<8x16xf32>
+    nn.yield %y : tensor<8x16xf32>
+  } : (tensor<8x4xf32>) -> tensor<8x16xf32>
+  %0 = nn.reshape %h : tensor<8x16xf32> -> tensor<1x8x16xf32>
+  %1 = nn.module "down" class "Linear" (%0 as "input" at 0) {
+  ^bb0(%a: tensor<1x8x16xf32>):
+    %w = nn.parameter "down.weight" : tensor<4x16xf32>
+    %y = nn.linear %a, %w : (tensor<1x8x16xf32>, tensor<4x16xf32>) -> tensor<1x8x4xf32>
+    nn.yield %y : tensor<1x8x4xf32>
+  } : (tensor<1x8x16xf32>) -> tensor<1x8x4xf32>
+  return %1 : tensor<1x8x4xf32>
+}
+
+//--- unsqueezed.yaml
+mesh: {tp: 4}
+plan:
+  up: ColwiseParallel
+  down: RowwiseParallel
 
 # An entry that is about nothing else.
 //--- alone.yaml

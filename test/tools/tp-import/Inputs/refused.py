@@ -76,6 +76,18 @@ class Einsum(torch.nn.Module):
         return torch.einsum("ij,kj->ik", [x, x[:, :1]])
 
 
+class DivideConstants(torch.nn.Module):
+    def forward(self, x):
+        smallest = torch.tensor([-9223372036854775807]) - 1
+        return x + torch.div(smallest, torch.tensor([-1]), rounding_mode="trunc")
+
+
+class Assertion(torch.nn.Module):
+    def forward(self, x):
+        assert x.size(0) == 5, "\033[31mred"
+        return x
+
+
 class Sparse(torch.nn.Module):
     def forward(self, x):
         return x * torch.ones(x.size(0), 4).to_sparse()
@@ -100,5 +112,6 @@ class Expanded(torch.nn.Module):
 
 
 for model in (TupleIndex, FloorDivide, Remainder, Divmod, BooleanSoftmax, BooleanMinimum, ComplexNumber,
-              ComplexConstant, Foreach, ConstantIndex, ByteMask, Ranks, Einsum, Expanded, Sparse, NoHeads):
+              ComplexConstant, Foreach, ConstantIndex, ByteMask, Ranks, Einsum, Expanded, Sparse, NoHeads, DivideConstants,
+              Assertion):
     torch.jit.script(model()).save(f"{model.__name__}.pt")

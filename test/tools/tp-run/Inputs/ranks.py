@@ -170,6 +170,14 @@ class Trial:
         send([self.ranks[self.victim]], signal.SIGKILL)
         self.expect(4, f"rank {self.victim} was ended by signal 9 (Killed)", times=RANKS)
 
+    def kill_two(self):
+        killed = [self.ranks[self.victim], self.ranks[self.victim - 1]]
+        send(killed, signal.SIGKILL)
+        code, printed = self.job.finish()
+        named = re.findall(r"tp-run: error: rank ([0-9]) (?:too )?was ended by signal 9", printed)
+        expected = sorted(str(self.ranks.index(rank)) for rank in killed)
+        assert code == 4 and sorted(set(named)) == expected, printed
+
     def stop(self):
         send([self.ranks[self.victim]], signal.SIGSTOP)
         self.expect(4, f"rank {self.victim} is stopped by SIGSTOP", TIMEOUT + LIMIT, times=RANKS - 1)
@@ -216,7 +224,7 @@ class Trial:
 
 
 EVENTS = [Trial.kill, Trial.stop, Trial.kill_launcher, Trial.stop_and_continue, Trial.stop_and_kill_another, Trial.stop_all,
-          Trial.stop_and_kill_launcher, Trial.stop_and_continue_launcher, Trial.abort]
+          Trial.stop_and_kill_launcher, Trial.stop_and_continue_launcher, Trial.abort, Trial.kill_two]
 
 
 def try_threads():
