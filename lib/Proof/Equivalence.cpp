@@ -46,6 +46,12 @@ static Equivalence prove(ReferenceGraph &reference, ArrayRef<Program> programs,
   Equivalence equivalence;
   ProgramMatcher matcher(reference, programs, mesh);
   equivalence.mismatch = matcher.run();
+  // Forms of the reference end with its graph.
+  if (auto &mismatch = equivalence.mismatch; mismatch && mismatch->reference) {
+    mismatch->referenceAt = mismatch->reference->getLoc();
+    if (!reference.getFunction()->isAncestor(mismatch->reference))
+      mismatch->reference = nullptr;
+  }
   equivalence.numByRule = matcher.numByRule;
   equivalence.numHelpers = matcher.numHelpers;
   equivalence.numMovements = matcher.numMovements;

@@ -400,8 +400,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     const Mismatch &mismatch = *result.mismatch;
     InFlightDiagnostic diag =
         describe(mismatch.op->emitError(), mismatch, programs);
-    if (mismatch.reference)
-      diag.attachNote(mismatch.reference->getLoc())
+    if (mismatch.referenceAt)
+      diag.attachNote(*mismatch.referenceAt)
           << "the reference computes this here";
     if (result.verdict == Verdict::Unproven) {
       if (!result.reason.empty())

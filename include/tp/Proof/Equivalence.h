@@ -34,10 +34,13 @@ struct Mismatch {
   /// Index into the programs.
   unsigned program = 0;
   std::string reason;
-  /// What it seems to stand for; null where nothing does.
+  /// The op of the reference's function that it seems to stand for; null where
+  /// none does, or where a form of the reference does that the proof built.
   Operation *reference = nullptr;
   /// Whether arguments, parameters or results aren't what they are to be.
   bool isInterface = false;
+  /// Where the reference computes what it seems to stand for.
+  std::optional<Location> referenceAt = std::nullopt;
 };
 
 /// An element of a rank's block that differs from the reference's.
