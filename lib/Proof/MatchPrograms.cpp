@@ -45,13 +45,17 @@ std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
       add(std::move(replica));
   }
   drain();
+  if (SumOrders::isSum(op) && !byNumber.contains(first))
+    unknownSums.push_back(op);
   if (isOfView(op))
     followViews(op->getResult(0));
   auto collective = dyn_cast<CollectiveOpInterface>(op);
   if (!collective)
     return checkEffects(op, 0);
   auto it = counterparts.find(firstNumbers[op->getResult(0)]);
-  if (it == counterparts.end() && (followViews(op->getResult(0)) || regroup()))
+  if (it == counterparts.end() && followViews(op->getResult(0)))
+    it = counterparts.find(firstNumbers[op->getResult(0)]);
+  while (it == counterparts.end() && regroup())
     it = counterparts.find(firstNumbers[op->getResult(0)]);
   if (it == counterparts.end()) {
     auto culprit = findCulprit(op->getResult(0));

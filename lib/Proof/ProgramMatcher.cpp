@@ -15,7 +15,7 @@ using namespace mlir::tp;
 ProgramMatcher::ProgramMatcher(ReferenceGraph &reference,
                                ArrayRef<Program> programs, MeshOp mesh)
     : reference(reference), programs(programs), mesh(mesh), algebra(mesh),
-      scratchModule(ModuleOp::create(mesh.getLoc())),
+      sumOrders(reference), scratchModule(ModuleOp::create(mesh.getLoc())),
       scratch(scratchModule->getBody()) {}
 
 //===----------------------------------------------------------------------===//
@@ -433,7 +433,30 @@ bool ProgramMatcher::regroup() {
       expand(form, nullptr);
     drain();
   }
+  if (replicas.size() == before)
+    reorderSums();
   return replicas.size() != before;
+}
+
+/// Looks at sums of the reference in the order of the first program's.
+void ProgramMatcher::reorderSums() {
+  auto getValues = [&](Value value) {
+    llvm::SmallSetVector<ReferenceGraph::Id, 2> values;
+    for (const Replica *replica : byNumber.lookup(firstNumbers[value]))
+      values.insert(replica->value);
+    return values;
+  };
+  llvm::erase_if(unknownSums, [&](Operation *op) {
+    Number own = firstNumbers[op->getResult(0)];
+    if (byNumber.contains(own))
+      return true;
+    for (ReferenceGraph::Id a : getValues(op->getOperand(0)))
+      for (ReferenceGraph::Id b : getValues(op->getOperand(1)))
+        if (Operation *form = sumOrders.addForm(op, a, b))
+          expand(form, nullptr);
+    drain();
+    return byNumber.contains(own);
+  });
 }
 
 /// What the ops of the first program are known as.

@@ -22,6 +22,7 @@
 #include "BlockAlgebra.h"
 #include "ReferenceGraph.h"
 #include "Regroup.h"
+#include "SumOrders.h"
 #include "ValueNumbering.h"
 #include "ViewAlgebra.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -107,6 +108,7 @@ private:
   void move(Operation *op, const Replica &from);
   void notePartial(const Replica &replica);
   bool regroup();
+  void reorderSums();
   void addPartialZeros(const Replica &zero);
   void count();
   ArrayRef<ViewReplica> getViews(Value value);
@@ -162,6 +164,9 @@ private:
   DenseMap<Value, SmallVector<AxisRefAttr>> movementAxes;
   /// By the Partial that their leaves have: other forms of sums.
   llvm::MapVector<ArrayRef<PartialAttr>, Regrouping> sums;
+  /// The sums of the first program that aren't known, in order.
+  SmallVector<Operation *> unknownSums;
+  SumOrders sumOrders;
   DenseMap<Value, Number> firstNumbers;
   /// How many equal draws it has made.
   DenseMap<Number, unsigned> numDraws;
