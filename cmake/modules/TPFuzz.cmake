@@ -19,7 +19,9 @@ add_custom_target(tp-fuzzers)
 
 # tp_fuzz_test(name): tp-fuzz-NAME, an executable, is a fuzzer. Of its own sources
 # libFuzzer sees which code an input reaches; those of libraries want -fsanitize=fuzzer-no-link.
+# With SEEDS_ONLY the test runs the seeds, and mutates none.
 function(tp_fuzz_test name)
+  cmake_parse_arguments(ARG "SEEDS_ONLY" "" "" ${ARGN})
   set(target tp-fuzz-${name})
   set(corpus ${CMAKE_CURRENT_BINARY_DIR}/${name})
   tp_test_program(${target})
@@ -27,9 +29,13 @@ function(tp_fuzz_test name)
   target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   file(MAKE_DIRECTORY ${corpus})
+  if(ARG_SEEDS_ONLY)
+    set(inputs -runs=0 ${TP_FUZZ_SEEDS}/${name})
+  else()
+    set(inputs -max_total_time=${TP_FUZZ_SECONDS} ${corpus} ${TP_FUZZ_SEEDS}/${name})
+  endif()
   add_test(NAME fuzz-${name}
-    COMMAND ${target} -max_total_time=${TP_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=4096 -verbosity=0
-            -max_len=8192 -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}-
-            ${corpus} ${TP_FUZZ_SEEDS}/${name})
+    COMMAND ${target} -timeout=10 -rss_limit_mb=4096 -verbosity=0 -max_len=8192
+            -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}- ${inputs})
   set_tests_properties(fuzz-${name} PROPERTIES TIMEOUT 300)
 endfunction()
