@@ -33,10 +33,14 @@ bool SumOrders::isSum(Operation *op) {
          ruleOp.getShardingRule().numOnce != 0;
 }
 
-SumOrders::Terms SumOrders::combine(Terms a, const Terms &b, int64_t sign) {
-  for (auto [id, times] : b)
-    if (int64_t &own = a[id]; !(own += sign * times))
-      a.erase(id);
+std::optional<SumOrders::Terms> SumOrders::combine(Terms a, const Terms &b,
+                                                   int64_t sign) {
+  for (auto [id, times] : b) {
+    int64_t &own = a[id];
+    if (own != 0 && (own > 0) != (sign * times > 0))
+      return std::nullopt;
+    own += sign * times;
+  }
   return a;
 }
 
@@ -49,11 +53,12 @@ const SumOrders::Terms &SumOrders::getTerms(ReferenceGraph::Id id) {
   if (op && isSum(op)) {
     const Terms &a = getTerms(graph.getId(op->getOperand(0)));
     const Terms &b = getTerms(graph.getId(op->getOperand(1)));
-    Terms sum = combine(a, b, op->hasTrait<OpTrait::IsCommutative>() ? 1 : -1);
-    bool isSmall = llvm::all_of(
-        sum, [](auto &term) { return std::abs(term.second) <= kMaxTimes; });
-    if (!sum.empty() && sum.size() <= kMaxTerms && isSmall)
-      *terms = std::move(sum);
+    std::optional<Terms> sum =
+        combine(a, b, op->hasTrait<OpTrait::IsCommutative>() ? 1 : -1);
+    if (sum && sum->size() <= kMaxTerms && llvm::all_of(*sum, [](auto &term) {
+          return std::abs(term.second) <= kMaxTimes;
+        }))
+      *terms = std::move(*sum);
   }
   // The map may have grown.
   return *(computed[id] = std::move(terms));
@@ -116,10 +121,11 @@ Operation *SumOrders::addForm(Operation *like, ReferenceGraph::Id a,
       types[0] != types[1])
     return nullptr;
   Terms first = getTerms(a);
-  Terms terms = combine(std::move(first), getTerms(b),
-                        like->hasTrait<OpTrait::IsCommutative>() ? 1 : -1);
+  std::optional<Terms> terms =
+      combine(std::move(first), getTerms(b),
+              like->hasTrait<OpTrait::IsCommutative>() ? 1 : -1);
   Value same;
-  Operation *whole = terms.empty() ? nullptr : findWhole(terms, type, same);
+  Operation *whole = terms ? findWhole(*terms, type, same) : nullptr;
   if (!whole || !built.insert({like, a, b}).second)
     return nullptr;
   OpBuilder builder = OpBuilder::atBlockEnd(graph.getFormBlock());

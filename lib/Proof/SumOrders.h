@@ -31,7 +31,9 @@ private:
   using Terms = std::map<ReferenceGraph::Id, int64_t>;
 
   const Terms &getTerms(ReferenceGraph::Id id);
-  static Terms combine(Terms a, const Terms &b, int64_t sign);
+  /// The terms of `a` and, `sign` times, `b`; nothing where these have a term
+  /// with opposite signs: inf - inf isn't 0.
+  static std::optional<Terms> combine(Terms a, const Terms &b, int64_t sign);
   static bool isPart(const Terms &part, const Terms &whole, int64_t sign);
   Operation *findWhole(const Terms &terms, RankedTensorType type, Value &same);
 
