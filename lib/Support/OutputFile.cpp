@@ -157,7 +157,10 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
     return file.fail(llvm::errorCodeToError(
         std::make_error_code(std::errc::too_many_symbolic_link_levels)));
   fs::file_status status;
-  bool exists = !fs::status(file.target, status) && fs::exists(status);
+  std::error_code unknown = fs::status(file.target, status);
+  if (unknown && unknown != std::errc::no_such_file_or_directory)
+    return file.fail(llvm::errorCodeToError(unknown)); // a name that is too long
+  bool exists = !unknown;
   if (exists && !fs::is_regular_file(status)) {
     std::error_code code;
     file.stream = std::make_unique<llvm::raw_fd_ostream>(

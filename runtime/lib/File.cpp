@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 
@@ -229,6 +230,38 @@ static std::string shorten(std::string path) {
   return path.substr(0, begin) + path.substr(begin, maxName);
 }
 
+static std::string getOpenPath(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
+}
+
+/// A new file in `directory` that has no name yet, so that nothing is left of
+/// it whatever ends the process; -1 where the system can't make one.
+static int openNameless(const std::string &directory, mode_t mode) {
+  int descriptor = retry([&] {
+    return ::open(directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+  });
+  // Where /proc isn't mounted it could never get one.
+  if (descriptor >= 0 &&
+      ::access(getOpenPath(descriptor).c_str(), F_OK) != 0) {
+    ::close(descriptor);
+    return -1;
+  }
+  return descriptor;
+}
+
+/// Calls `make` with names beside `target` until it isn't one of a file that
+/// exists. Returns what `make` returns, and the name.
+template <typename Make>
+static std::pair<int, std::string> makeBeside(const std::string &target,
+                                              Make make) {
+  while (true) {
+    std::string name = makeTemporaryName(shorten(target) + ".tmp-");
+    int result = retry([&] { return make(name.c_str()); });
+    if (result >= 0 || errno != EEXIST)
+      return {result, name};
+  }
+}
+
 OutputFile::OutputFile(std::string path, bool followsLinks)
     : path(std::move(path)),
       target(followsLinks ? resolveLinks(this->path) : this->path) {
@@ -244,6 +277,8 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
   }
   struct stat status = {};
   bool exists = ::lstat(target.c_str(), &status) == 0;
+  if (!exists && errno != ENOENT) // a name that is too long
+    throw systemError("write", this->path);
   if (exists && S_ISLNK(status.st_mode)) {
     if (followsLinks) // they lead to each other
       throw systemError("write", this->path, ELOOP);
@@ -255,14 +290,14 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
     descriptor = openToWrite(target, /*flags=*/0, this->path);
     return;
   }
-  do { // unlike mkstemp, this leaves the mode to the umask
-    temporaryPath = makeTemporaryName(shorten(target) + ".tmp-");
-    descriptor = retry([&] { // a private file stays private meanwhile
-      return ::open(temporaryPath.c_str(),
-                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                    exists ? 0600 : 0666);
-    });
-  } while (descriptor < 0 && errno == EEXIST);
+  mode_t mode = exists ? 0600 : 0666; // a private file stays private meanwhile
+  descriptor = openNameless(getDirectory(target), mode);
+  isNameless = descriptor >= 0;
+  if (!isNameless) // unlike mkstemp, this leaves the mode to the umask
+    std::tie(descriptor, temporaryPath) =
+        makeBeside(target, [&](const char *name) {
+          return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        });
   int error = descriptor < 0 ? errno : 0;
   if (error == 0 && exists &&
       ::fchmod(descriptor, status.st_mode & 0777) != 0) {
@@ -277,6 +312,7 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
 OutputFile::OutputFile(OutputFile &&other) noexcept
     : path(std::move(other.path)), target(std::move(other.target)),
       temporaryPath(std::exchange(other.temporaryPath, {})),
+      isNameless(other.isNameless),
       descriptor(std::exchange(other.descriptor, -1)) {}
 
 OutputFile::~OutputFile() {
@@ -303,7 +339,17 @@ void OutputFile::write(const void *data, size_t bytes) {
 void OutputFile::close() {
   if (descriptor < 0)
     return;
-  int error = temporaryPath.empty() ? 0 : sync(descriptor);
+  int error = isNameless || !temporaryPath.empty() ? sync(descriptor) : 0;
+  if (error == 0 && isNameless) {
+    auto [result, name] = makeBeside(target, [&](const char *name) {
+      return ::linkat(AT_FDCWD, getOpenPath(descriptor).c_str(), AT_FDCWD,
+                      name, AT_SYMLINK_FOLLOW);
+    });
+    if (result == 0)
+      temporaryPath = name;
+    else
+      error = errno;
+  }
   // Linux closes a descriptor also where that is interrupted.
   if (::close(std::exchange(descriptor, -1)) != 0 && errno != EINTR &&
       error == 0)

@@ -46,6 +46,35 @@ TEST(File, ReplacesInCommit) {
   EXPECT_EQ(directory.countFiles(), 1u);
 }
 
+TEST(File, LeavesNothingWhenKilled) {
+  TemporaryDirectory directory;
+  std::string path = directory / "f";
+  int nameless = ::open((directory / ".").c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (nameless < 0)
+    GTEST_SKIP() << "the file system has no O_TMPFILE";
+  ::close(nameless);
+  auto writeAndEnd = [&] {
+    OutputFile file(path);
+    file.write("half");
+    ::raise(SIGKILL);
+  };
+  EXPECT_EXIT(writeAndEnd(), testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(directory.countFiles(), 0u);
+  write(path, "old");
+  EXPECT_EXIT(writeAndEnd(), testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(readFile(path), "old");
+  EXPECT_EQ(directory.countFiles(), 1u);
+}
+
+TEST(File, RefusesAtOnceWhatCannotBeNamed) {
+  TemporaryDirectory directory;
+  write(directory / "f", "");
+  for (const std::string &path : {directory / std::string(256, 'n'),
+                                  directory / "f/g", directory / "none/g"})
+    EXPECT_THROW(OutputFile{path}, Error) << path;
+  EXPECT_EQ(directory.countFiles(), 1u);
+}
+
 TEST(File, FollowsLinks) {
   TemporaryDirectory directory;
   std::filesystem::create_directory(directory / "sub");

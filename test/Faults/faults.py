@@ -332,7 +332,9 @@ class Campaign:
                 continue
             source, target = call.paths
             parent = str(pathlib.Path(target).parent)
-            before = [other for other in watched[:at] if other.paths[0] == source]
+            # A file that had no name got one by linkat.
+            names = {source} | {other.paths[0] for other in watched[:at] if other.name == "linkat" and other.paths[1] == source}
+            before = [other for other in watched[:at] if other.paths[0] in names]
             last_write = max((i for i, other in enumerate(before) if other.name in WRITES), default=-1)
             if not any(other.name == "fsync" for other in before[last_write + 1:]):
                 yield f"'{target}' gets its name before it is on the disk"

@@ -160,10 +160,17 @@ static void read_link(pid_t pid, const char *what, int number, char *text) {
   text[size < 0 ? 0 : size] = 0;
 }
 
-/* The path whose text is at `address`, with links in its folder resolved. */
+/* The path whose text is at `address`, with links in its folder resolved. An
+   open file by its number, as linkat() has it for one that has no name, is that
+   of its descriptor. */
 static void read_path(pid_t pid, int at, unsigned long address, char *path) {
   char text[PATH_MAX], whole[2 * PATH_MAX + 2], resolved[PATH_MAX];
   read_text(pid, address, text);
+  int file;
+  if (sscanf(text, "/proc/self/fd/%d", &file) == 1) {
+    read_link(pid, "fd", file, path);
+    return;
+  }
   if (text[0] == '/') {
     strcpy(whole, text);
   } else {

@@ -66,6 +66,17 @@ TEST_F(OutputFileTest, LeavesWhatWasThereWithoutCommit) {
   EXPECT_EQ(countFiles(), 1);
 }
 
+TEST_F(OutputFileTest, RefusesAtOnceWhatCannotBeNamed) {
+  EXPECT_EQ(write(at("f"), ""), "");
+  for (const std::string &path :
+       {at(std::string(256, 'n')), at("f/g"), at("none/g")}) {
+    auto file = OutputFile::create(path);
+    EXPECT_FALSE(bool(file)) << path;
+    llvm::consumeError(file.takeError());
+  }
+  EXPECT_EQ(countFiles(), 1);
+}
+
 TEST_F(OutputFileTest, KeepsPermissions) {
   EXPECT_EQ(write(at("f"), "old"), "");
   ASSERT_EQ(::chmod(at("f").c_str(), 0640), 0);

@@ -50,8 +50,9 @@ TPRT_API void reportLostPages(const char *tool, int exitCode);
 /// - nothing, or a regular file: the data go to a temporary file in the same
 ///   directory, which takes the name `path` in commit(), after its data are on
 ///   the disk. Until commit(), and if it is never called, `path` stays as it
-///   was. A symbolic link stays a link, and a replaced file's permissions are
-///   kept.
+///   was. The temporary file has no name before close() where the file system
+///   can do that (O_TMPFILE). A symbolic link stays a link, and a replaced
+///   file's permissions are kept.
 /// - a FIFO or a device: the data go there at once. The constructor waits for
 ///   a FIFO's reader (endWaitsForReaders).
 /// - an open file of this process, such as /dev/stdout or /dev/fd/3: it is
@@ -80,6 +81,7 @@ private:
   std::string path;
   std::string target;        ///< `path`, or what a link of that name leads to
   std::string temporaryPath; ///< empty: there is nothing to rename
+  bool isNameless = false;   ///< close() makes a temporaryPath
   int descriptor = -1;
 };
 
