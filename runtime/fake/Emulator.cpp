@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <ucontext.h>
 #include <vector>
@@ -164,6 +165,8 @@ void runEmulated(tp_emulated_kernel kernel, uint32_t gridSize,
   thread_local Block block;
   std::unique_ptr<void, decltype(&std::free)> shared(
       std::aligned_alloc(64, (sharedBytes + 64) / 64 * 64), std::free);
+  if (!shared)
+    throw std::bad_alloc();
   for (uint32_t i = 0; i < gridSize; ++i) {
     std::memset(shared.get(), 0xCD, sharedBytes);
     block.run(kernel, i, gridSize, blockSize, shared.get(), arguments);

@@ -323,6 +323,8 @@ EXPORT cuMemHostAlloc(void **address, size_t bytes, unsigned) {
     return result;
   Device &device = getDevice();
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (!*address)
+    return CUDA_ERROR_OUT_OF_MEMORY;
   device.pinned[*address] = bytes;
   size_t total = 0;
   for (auto [memory, size] : device.pinned)

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
@@ -433,6 +434,20 @@ int Launcher::wait() {
   }
   reportRepeated();
   return exitCode;
+}
+
+void restartWithOneThread(char **argv) {
+  // fork() waits for the threads that OpenBLAS starts as it is loaded. Where
+  // one of them gets no memory, that takes for ever.
+  const char *variable = "OPENBLAS_NUM_THREADS";
+  const char *value = std::getenv(variable);
+  if (value && value == std::string_view("1"))
+    return;
+  std::error_code error;
+  std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
+  ::setenv(variable, "1", /*overwrite=*/1);
+  if (!error)
+    ::execv(program.c_str(), argv); // else this process goes on as it is
 }
 
 std::variant<int, Job> startProcesses(const Options &options) {

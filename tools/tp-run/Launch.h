@@ -1,5 +1,4 @@
-//===- Launch.h - Ranks that are processes ------------------------*- C++
-//-*-===//
+//===- Launch.h - Ranks that are processes ----------------------*- C++ -*-===//
 
 #ifndef TP_RUN_LAUNCH_H
 #define TP_RUN_LAUNCH_H
@@ -12,6 +11,10 @@
 /// environment and --comm; none where all ranks are threads of this process.
 std::optional<tprt::Job> findJob(const Options &options,
                                  const tprt::Manifest &manifest);
+
+/// Starts this program anew, with one thread, unless it has been started so.
+/// Call this before startProcesses, while nothing is lost by it.
+void restartWithOneThread(char **argv);
 
 /// Starts options.processes copies of this process, each of which gets a job
 /// and goes on as one rank of it. In this one it waits for them, and returns

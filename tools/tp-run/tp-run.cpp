@@ -445,6 +445,8 @@ static int runTool(int argc, char **argv) {
       app.parse(argc, argv);
       refuseEmptyValues(app);
       checkUsage(options);
+      if (options.processes > 0)
+        restartWithOneThread(argv);
       exitCode = execute(options);
     } catch (const CLI::Success &information) { // --help, --version
       app.exit(information);
