@@ -174,13 +174,17 @@ static fs::path resolveOwn(const fs::path &path, std::string &problem) {
 }
 
 /// Makes a directory and those above it that don't exist, for this user alone
-/// whatever the umask says.
-static void makeOwnDirectory(const fs::path &directory) {
+/// whatever the umask says. Returns what is wrong, or nothing.
+static std::string makeOwnDirectory(const fs::path &directory) {
   std::error_code error;
   fs::path parent = directory.parent_path();
   if (!parent.empty() && parent != directory && !fs::exists(parent, error))
-    makeOwnDirectory(parent);
-  ::mkdir(directory.c_str(), 0700);
+    if (std::string problem = makeOwnDirectory(parent); !problem.empty())
+      return problem;
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST)
+    return {};
+  return "'" + directory.string() +
+         "' can't be made: " + std::strerror(errno);
 }
 
 /// The directory, which is made if need be, or empty: what is in it is run, so
@@ -190,9 +194,10 @@ static fs::path openCacheDirectory() {
   fs::path directory = findCacheDirectory();
   if (directory.empty())
     return {};
-  makeOwnDirectory(directory);
-  std::string problem;
-  fs::path resolved = resolveOwn(directory, problem);
+  std::string problem = makeOwnDirectory(directory);
+  fs::path resolved;
+  if (problem.empty())
+    resolved = resolveOwn(directory, problem);
   if (problem.empty() && ::access(resolved.c_str(), W_OK) == 0)
     return resolved;
   if (!problem.empty())
