@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Times all-reduces of f32 over the ranks of libtprt's `local` backend, which
 // are threads of this process, in place.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time all-reduces of f32 in place over two ranks: the `local` backend of libtprt, gloo (torch.distributed) and Open MPI.
 
 Each round runs all of them, one after the other; the table has the median over the rounds of the median time of a call. Open MPI

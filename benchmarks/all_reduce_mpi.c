@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // The same all-reduces over MPI; see all_reduce.cpp.
 //
 //     mpirun -n RANKS all_reduce_mpi BYTES CALLS [BYTES CALLS…]

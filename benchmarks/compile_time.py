@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compile time of the passes from shardings to collectives, ours beside Shardy's, on Llama-style decoders.
 
 Ours is all of `tp-opt --tp-parallelize` on the text of llama_graphs.py, from 64 layers to a million ops; Shardy's are

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compare what a product of placed operands moves in tp-mlir and in Shardy, on the cases of Shardy's own tests.
 
 The cases are those of dot_dot_general.mlir (insert-explicit-reshards), each once: a product, the placements of its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The decoder of llama_graphs.py in PyTorch, parallelized by parallelize_module as torchtitan does, on a process group that
 only pretends: one process sees the collectives of rank 0, on tensors without data.
 

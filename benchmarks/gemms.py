@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time the matrix products of a forward pass of training_peers.py's model alone: the same shapes, f32, by the OpenBLAS that
 libtprt uses, with two threads. What no program that calls OpenBLAS can be faster than. Prints the seconds of each pass."""
 

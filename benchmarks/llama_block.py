@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A decoder block of Llama 3 8B as one rank of tensor parallelism computes it, without the communication.
 
 `Prefill` takes all tokens at once, `Decode` one token and what is cached of those before it: its attention reads the

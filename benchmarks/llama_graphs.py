@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A Llama-style decoder without training, in the IR of tp-opt: what the scripts beside this one give to the passes.
 
 The same model in PyTorch is in dtensor_llama.py, in jax in shardy_llama.py. Each layer is RMSNorm, grouped attention with rotary

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time MiniLM sharded over ranks beside PyTorch eager with as many threads.
 
 Both run the same batch in one process of this script, in turns: so many rounds of

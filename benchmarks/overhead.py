@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the run-time costs per op beside the kernels, and what DTensor's dispatch costs.
 
 A chain of matrix products of 4 × 4 is so many ops; the same products as one batched op are so many calls of the same kernel.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time training steps of a Llama-style model (4 layers, 2 × 256 tokens, AdamW, f32) over two ranks, with collectives in place and
 with collectives that run beside computation (`overlap`, and `chunks`), by tp-run.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Collectives and bytes of a Llama-style decoder: ours beside Shardy's, PyTorch DTensor's and Megatron's.
 
 All shard one model (llama_graphs.py) over 8 ranks, as one tensor-parallel dimension and as 2 x 4 with data parallelism,

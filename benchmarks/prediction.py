@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Predicted beside measured: the example models on this machine, as `tp-run --calibrate` describes it.
 
 Imports each model once and shards it over each number of ranks. A round calibrates, predicts and runs every program in

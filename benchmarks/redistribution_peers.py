@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Other systems' ways from one sharding to another, written anew from their documentation and papers.
 
 A mesh is a tuple of (name, size), a sharding a tuple with one tuple of axes per tensor dimension, major to minor. An axis

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compare what planned redistributions move with the least possible, and with other systems' algorithms.
 
 A row of the first tables is an algorithm, over all redistributions between whole-dimension shardings of tensors to rank 3

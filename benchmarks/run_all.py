@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every row of docs/Performance.md: time tp-mlir beside what one would otherwise use, and print each ratio with its goal.
 
 Each round runs everything once, one after the other, so that all see the same machine; a figure is the median over the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The decoder of llama_graphs.py in jax, and what Shardy's passes make of it. Runs with the Python of requirements-peers.txt.
 
     python shardy_llama.py '{"layers": 2, "mesh": [["dp", 2], ["tp", 4]], "sequence": false}' …

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The option `--short` of the scripts in this folder: that a script still works is what the tests run it for, in seconds, not what it
 measures. Fewest rounds and smallest sizes; a goal that is missed isn't an error."""
 

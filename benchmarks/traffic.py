@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Count what the CUDA kernels of programs move through memory, and compare it with the least: each operand once, each result once.
 Nothing runs and nothing is measured: tp-predict-traffic executes the kernels' index arithmetic for a model of a device. Products,
 attention and collectives are calls of libraries and don't count.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Print a block of a Llama-style decoder between its embedding and its head, in the nn dialect: the shapes of Llama 3 8B unless options
 say others. No weights are needed for what is said of a program before it runs."""
 

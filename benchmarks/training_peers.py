@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training steps, or forward passes, of a Llama-style model in PyTorch: in one process, as DTensor's parallelize_module shards it, and
 sharded by hand after Megatron-LM. training_step.py and run_all.py run it; alone:
 

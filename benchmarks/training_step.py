@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time the training step of a Llama-style model (4 layers, 2 × 256 tokens, AdamW, f32) over two ranks: tp-run beside
 PyTorch DTensor and Megatron's scheme written by hand, both over gloo, and PyTorch in one process with two threads.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Check that the commands in IRByExample.md and Explain.md still print what the pages show.
 
 In a ```console block a line that starts with '$ ' is a command; what it prints,

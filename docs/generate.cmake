@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Generates the references for the dialects, interfaces and passes.
 #
 #   cmake -DTABLEGEN=mlir-tblgen -DMLIR_INCLUDE=dir -DROOT=repository -DOUT=dir

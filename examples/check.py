@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """End-to-end test: import each model once, run it over each number of ranks, and
 require PyTorch's result within a relative difference of 1e-4, the same bits when
 run again, with no more collectives than Megatron's scheme needs, with the bytes and

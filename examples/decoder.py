@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the decoder examples share: import, shard, run, compare with PyTorch."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The four tools of tp-mlir, called as one calls them from a shell."""
 
 import json

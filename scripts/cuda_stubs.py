@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Let PyPI's PyTorch be imported on a machine without CUDA.
 
 For Linux, PyPI has PyTorch as a CUDA build only: `import torch` loads eleven

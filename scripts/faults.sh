@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Lets each system call of the tools' writing paths fail, in every way, and checks what is left
 # (docs/Security.md).
 #

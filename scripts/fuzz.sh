@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Fuzzes what reads files and messages of others, with libFuzzer, AddressSanitizer and
 # UndefinedBehaviorSanitizer, and prints a summary, one line for each fuzzer.
 #

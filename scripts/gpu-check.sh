@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Checks the runtime on a CUDA device: builds it, runs every packed program against its result on the CPU, with and without
 # CUDA graphs, several ranks sharing the device, and as processes with NCCL; then under compute-sanitizer, where there is one;
 # then for time, blocks of Llama 3 8B beside torch.compile and a floor. Run it in the folder that scripts/gpu-pack.sh

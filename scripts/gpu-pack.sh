@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Packs what scripts/gpu-check.sh needs on a machine with a GPU but without MLIR: the runtime's sources, the headers and
 # libraries that it is built with, and programs compiled for CUDA devices and for the fake one: small examples with their
 # weights, inputs, and results on the CPU, first steps of those that train among them; the same for MiniLM, MLPs of all types of floats, and a training step, whose weights

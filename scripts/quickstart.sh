@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # From a fresh Debian 12 machine to a sharded model: installs what is needed, builds
 # the tools into build/bin, and runs the MiniLM sentence encoder over 2 and 4 ranks.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Runs the tests under sanitizers and prints a summary, one line for each part.
 #
 #   scripts/sanitize.sh [asan-ubsan] [tsan]      (default: both)

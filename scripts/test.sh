@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Builds everything and runs all tests: lit, GoogleTest, and the end-to-end examples.
 #
 #   scripts/test.sh [--preset release|dev|asan-ubsan] [CTEST OPTION…]

@@ -1,4 +1,5 @@
 //===- ResourceLimits.h - The end of a tool at a limit ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_RESOURCELIMITS_H
 #define TP_TOOLS_RESOURCELIMITS_H

@@ -1,5 +1,5 @@
-//===- StandardStreams.h - What a tool prints isn't lost ---------*- C++
-//-*-===//
+//===- StandardStreams.h - What a tool prints isn't lost --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_STANDARDSTREAMS_H
 #define TP_TOOLS_STANDARDSTREAMS_H

@@ -1,4 +1,5 @@
 //===- Usage.h - Options that are misspelt ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_USAGE_H
 #define TP_TOOLS_USAGE_H

@@ -1,4 +1,5 @@
 //===- Version.h - What --version prints ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_VERSION_H
 #define TP_TOOLS_VERSION_H

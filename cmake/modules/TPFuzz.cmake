@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Targets of libFuzzer. Each runs for a while as a test; scripts/fuzz.sh runs them for
 # longer, with sanitizers. The seeds of tp-fuzz-NAME are in test/Fuzz/NAME.
 #

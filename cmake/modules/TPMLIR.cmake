@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Finds MLIR 22 and defines the functions that every folder of the project uses.
 #
 # All of MLIR and LLVM is linked as the two shared libraries, MLIR and LLVM: a

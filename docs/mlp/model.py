@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The MLP of docs/IRByExample.md: writes model.pt, x.npy and y_ref.npy."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """GPT-2 as Hugging Face transformers writes it: fused c_attn, Conv1D."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A small GPT-2-style decoder: learned positions, LayerNorm before each block,
 tanh GELU, and an output projection that shares its weight with the embedding."""
 

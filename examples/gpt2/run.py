@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shard a small GPT-2-style decoder and compare its logits with PyTorch's."""
 
 import argparse

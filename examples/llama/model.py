@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A small Llama-style decoder in the form of torchtitan's: RMSNorm, rotary
 embeddings, grouped-query attention, SwiGLU, causal logits."""
 

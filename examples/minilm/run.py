@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shard all-MiniLM-L6-v2 over ranks and compare it with PyTorch on real sentences."""
 
 import argparse

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Train a small Llama-style decoder on the characters of this repository's documentation, over four ranks: parameters
 sharded over two (FSDP), tensor and sequence parallelism over two.
 

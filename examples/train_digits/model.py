@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A small vision transformer for the 8×8 images of scikit-learn's digits."""
 
 from dataclasses import dataclass

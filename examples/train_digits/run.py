@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Train a small vision transformer on scikit-learn's digits: two data-parallel groups of two tensor-parallel ranks.
 
 The images that it hasn't seen are classified by the trained weights in the model without dropout, compiled for the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*===- tp-c/TPMLIR.h - the compiler for programs in C -----------------*- C -*-===*\
 |*                                                                            *|
 |* A model goes in as MLIR text or bytecode, one rank's program comes out; the *|

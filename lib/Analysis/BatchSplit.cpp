@@ -1,4 +1,5 @@
 //===- BatchSplit.cpp - What data parallelism decides ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Over the mesh dimensions that split the batch (tp.batch of arguments) there
 // is nothing to choose for an op that depends on it: it runs split along the

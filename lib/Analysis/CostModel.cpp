@@ -1,4 +1,5 @@
 //===- CostModel.cpp - What a per-rank program costs ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/CostModel.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"

@@ -1,4 +1,5 @@
 //===- Elimination.h - Variables out of a sum of tables ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_ANALYSIS_ELIMINATION_H
 #define TP_LIB_ANALYSIS_ELIMINATION_H

@@ -1,4 +1,5 @@
 //===- Explanation.cpp - Why values are placed as they are ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/Explanation.h"
 #include "OwnCollectives.h"

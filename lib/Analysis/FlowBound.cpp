@@ -1,4 +1,5 @@
 //===- FlowBound.cpp - Bounds for values that flow between ops ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/FlowBound.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,4 +1,5 @@
 //===- LocalSlices.cpp - Placements that take no communication ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where a dimension is split further, by segments or not, each rank cuts its
 // block by the mesh dimensions that are new:
@@ -68,10 +69,10 @@ private:
     SmallVector<AxisRefAttr> before =
                                  cutParts(mesh, have.getAxes(), want.getAxes()),
                              added;
-    llvm::copy_if(
-        cutParts(mesh, want.getAxes(), have.getAxes()),
-        std::back_inserter(added),
-        [&](AxisRefAttr axis) { return !llvm::is_contained(before, axis); });
+    llvm::copy_if(cutParts(mesh, want.getAxes(), have.getAxes()),
+                  std::back_inserter(added), [&](AxisRefAttr axis) {
+                    return !llvm::is_contained(before, axis);
+                  });
     return added;
   }
 

@@ -1,4 +1,5 @@
 //===- LocalSlices.h - Placements that take no communication ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_ANALYSIS_LOCALSLICES_H
 #define TP_LIB_ANALYSIS_LOCALSLICES_H

@@ -1,4 +1,5 @@
 //===- Machine.cpp - Reading descriptions of machines ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A description is read from one tree of named values, whether it was written
 // as YAML, as JSON or as dlti attributes: what is wrong is reported alike.

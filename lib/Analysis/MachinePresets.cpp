@@ -1,4 +1,5 @@
 //===- MachinePresets.cpp - Machines that are known by name ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sources:
 // [H100] NVIDIA H100 Tensor Core GPU data sheet: dense figures, which are half

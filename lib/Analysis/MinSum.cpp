@@ -1,4 +1,5 @@
 //===- MinSum.cpp - Cheapest assignment of many variables -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Elimination.h"
 #include "llvm/ADT/Hashing.h"

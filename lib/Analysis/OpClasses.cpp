@@ -1,4 +1,5 @@
 //===- OpClasses.cpp - Ops that are alike ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/OpClasses.h"
 #include "mlir/IR/OperationSupport.h"

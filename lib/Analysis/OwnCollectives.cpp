@@ -1,4 +1,5 @@
 //===- OwnCollectives.cpp - What an op itself communicates ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OwnCollectives.h"
 #include "mlir/IR/Builders.h"

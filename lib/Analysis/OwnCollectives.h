@@ -1,4 +1,5 @@
 //===- OwnCollectives.h - What an op itself communicates --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An op that is split along a collective factor reduces along it: softmax its
 // maxima and sums, a loss its logits. How often, and how much, its partition

@@ -1,4 +1,5 @@
 //===- Propagation.cpp - Placements for a whole program -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationImpl.h"
 

@@ -1,4 +1,5 @@
 //===- PropagationBound.cpp - Candidates that no cheapest choice has ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationImpl.h"
 #include "tp/Analysis/FlowBound.h"

@@ -1,4 +1,5 @@
 //===- PropagationGraph.cpp - What flows where ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationGraph.h"
 #include "mlir/Interfaces/CallInterfaces.h"

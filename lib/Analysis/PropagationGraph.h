@@ -1,5 +1,5 @@
-//===- PropagationGraph.h - What flows where ---------------------*- C++
-//-*-===//
+//===- PropagationGraph.h - What flows where --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The program as nodes that need and give placements, and values that flow
 // between them. A called function is there once per call; a region op has one

@@ -1,4 +1,5 @@
 //===- PropagationImpl.h - The search for placements ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_ANALYSIS_PROPAGATIONIMPL_H
 #define TP_LIB_ANALYSIS_PROPAGATIONIMPL_H

@@ -1,4 +1,5 @@
 //===- PropagationParts.cpp - What was decided for parts that repeat ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationImpl.h"
 #include "llvm/ADT/SetVector.h"
@@ -68,8 +69,8 @@ void Propagation::Impl::forEachMove(
     for (const Use &use : value.uses) {
       if (!isRepeated(use.node))
         continue;
-      ArrayRef<ShardingAttr> column = space.getColumn(
-          getColumn(domains[use.node]->operands, use.operand));
+      ArrayRef<ShardingAttr> column =
+          space.getColumn(getColumn(domains[use.node]->operands, use.operand));
       for (size_t part = 0; part <= numMissing; ++part) {
         Use here = use;
         if (use.at)
@@ -99,8 +100,8 @@ void Propagation::Impl::extractParts(Function &function) {
     if (!isRepeated(value.node))
       continue;
     Operation *op = graph->nodes[value.node].op;
-    OpResult result = value.value ? cast<OpResult>(value.value)
-                                  : op->getResult(value.result);
+    OpResult result =
+        value.value ? cast<OpResult>(value.value) : op->getResult(value.result);
     auto &given = value.value ? function.shardings : function.given;
     for (size_t part = 0; part <= getNumMissing(); ++part)
       given[repetition
@@ -188,9 +189,8 @@ Propagation::Impl::getAlternatives(unsigned function, Operation *op,
   // Once enough are known, only what may cost less than one of them is planned.
   SmallVector<Alternative> alternatives;
   for (auto [bound, strategy] : others) {
-    if (bound.isInfinite() ||
-        (alternatives.size() == limit &&
-         !(bound - cost < alternatives.back().delta)))
+    if (bound.isInfinite() || (alternatives.size() == limit &&
+                               !(bound - cost < alternatives.back().delta)))
       break;
     CommunicationCost exact = getCostAt(node, *strategy, Price::Planned);
     Alternative alternative = {

@@ -1,4 +1,5 @@
 //===- PropagationProblem.cpp - What candidates cost, as a sum ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationImpl.h"
 #include "llvm/ADT/MapVector.h"

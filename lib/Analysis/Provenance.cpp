@@ -1,4 +1,5 @@
 //===- Provenance.cpp - The way from what is fixed to a value -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Provenance.h"
 #include "tp/Analysis/SplitInference.h"

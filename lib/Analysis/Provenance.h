@@ -1,5 +1,5 @@
-//===- Provenance.h - The way from what is fixed to a value ------*- C++
-//-*-===//
+//===- Provenance.h - The way from what is fixed to a value -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_ANALYSIS_PROVENANCE_H
 #define TP_LIB_ANALYSIS_PROVENANCE_H

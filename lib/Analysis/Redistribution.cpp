@@ -1,4 +1,5 @@
 //===- Redistribution.cpp - From one placement to another -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/Redistribution.h"
 #include "LocalSlices.h"

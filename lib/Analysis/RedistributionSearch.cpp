@@ -1,4 +1,5 @@
 //===- RedistributionSearch.cpp - The cheapest way between placements -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Two searches, from the source forward and from the target backward, each in
 // the order of the bytes that a plan through a placement receives at least.

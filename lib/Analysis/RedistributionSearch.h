@@ -1,4 +1,5 @@
 //===- RedistributionSearch.h - The planner's search ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Placements as lists of small integers, and a search over them from both ends.
 //

@@ -1,4 +1,5 @@
 //===- RedistributionSpace.cpp - Placements as lists of atoms -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RedistributionSearch.h"
 #include "tp/Dialect/TP/AxisParts.h"
@@ -137,8 +138,7 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
       if (atom.axis == axis)
         return SmallVector<uint8_t, 4>{static_cast<uint8_t>(i)};
       if (!merge || atom.axis.getName() != axis.getName() ||
-          getPartBegin(atom.axis) != begin ||
-          getPartEnd(mesh, atom.axis) > end)
+          getPartBegin(atom.axis) != begin || getPartEnd(mesh, atom.axis) > end)
         continue;
       run.push_back(i);
       begin = getPartEnd(mesh, atom.axis);

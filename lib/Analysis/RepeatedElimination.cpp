@@ -1,4 +1,5 @@
 //===- RepeatedElimination.cpp - Variables that stand for many parts ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Elimination.h"
 #include "llvm/ADT/SmallVectorExtras.h"

@@ -1,4 +1,5 @@
 //===- Repetition.cpp - Parts of a block that repeat ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Repetition.h"
 #include "mlir/Interfaces/CallInterfaces.h"

@@ -1,4 +1,5 @@
 //===- Repetition.h - Parts of a block that repeat --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A model repeats its layers. Where each layer takes values of its own and of
 // the layer before alone, what holds for one in the middle holds for all.

@@ -1,4 +1,5 @@
 //===- SplitInference.cpp - Which split explains an op's placements -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/SplitInference.h"
 #include "tp/Analysis/Strategies.h"
@@ -201,8 +202,7 @@ static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
       add(axis);
       continue;
     }
-    for (auto [begin, end] :
-         llvm::zip(bounds.get(), bounds.get().drop_front()))
+    for (auto [begin, end] : llvm::zip(bounds.get(), bounds.get().drop_front()))
       add(getPart(mesh, axis.getName(), begin, end));
   }
   return all;

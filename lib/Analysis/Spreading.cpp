@@ -1,4 +1,5 @@
 //===- Spreading.cpp - What spreads, and the strategies that it makes -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationGraph.h"
 #include "llvm/ADT/IntEqClasses.h"
@@ -285,8 +286,8 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
         [&](Strategy &strategy) {
           ShardingAttr from = strategy.operands[0];
           strategy.results[0] = redistribute.getTarget(from);
-          strategy.cost += space.getPlanner().getCost(
-              from, strategy.results[0], redistribute.getType());
+          strategy.cost += space.getPlanner().getCost(from, strategy.results[0],
+                                                      redistribute.getType());
         }));
   }
   case Node::Constraint: {

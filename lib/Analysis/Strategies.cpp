@@ -1,4 +1,5 @@
 //===- Strategies.cpp - The ways in which an op may run -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/Strategies.h"
 #include "tp/Analysis/SplitInference.h"

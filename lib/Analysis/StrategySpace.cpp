@@ -1,4 +1,5 @@
 //===- StrategySpace.cpp - Rules, placements and domains, each once -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "StrategySpace.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -188,9 +189,8 @@ StateSetId StrategySpace::addStates(ShardingAttr sharding) {
     for (AxisRefAttr axis : list) {
       add({axis, std::nullopt, static_cast<unsigned>(dim),
            SmallVector<int64_t, 0>(list.getSegments())});
-      std::pair<unsigned, int64_t> place = {
-          *mesh.getAxisIndex(axis.getName()),
-          getPartBegin(axis)};
+      std::pair<unsigned, int64_t> place = {*mesh.getAxisIndex(axis.getName()),
+                                            getPartBegin(axis)};
       anyOrder |= before && place < *before;
       before = place;
     }
@@ -462,8 +462,7 @@ std::vector<SplitChoice> StrategySpace::getPartChoices(unsigned rule) const {
     std::set<int64_t> bounds = {1, op.getAxisSizes()[i]};
     for (AxisRefAttr part : mentionedParts)
       if (part.getName() == name)
-        bounds.insert(
-            {part.getPreSize(), part.getPreSize() * part.getSize()});
+        bounds.insert({part.getPreSize(), part.getPreSize() * part.getSize()});
     if (bounds.size() == 2)
       continue;
     // Parts between all bounds, where these nest; else those mentioned.
@@ -479,9 +478,8 @@ std::vector<SplitChoice> StrategySpace::getPartChoices(unsigned rule) const {
     if (nest)
       llvm::append_range(parts, between);
     else
-      llvm::copy_if(
-          mentionedParts, std::back_inserter(parts),
-          [&](AxisRefAttr part) { return part.getName() == name; });
+      llvm::copy_if(mentionedParts, std::back_inserter(parts),
+                    [&](AxisRefAttr part) { return part.getName() == name; });
   }
   return getChoices(rule, parts);
 }
@@ -501,8 +499,7 @@ unsigned StrategySpace::addColumn(ArrayRef<ShardingAttr> placements) {
   llvm::append_range(column.placements, placements);
   DenseMap<ShardingAttr, unsigned> indices;
   for (ShardingAttr placement : placements) {
-    auto [it, isFirst] =
-        indices.try_emplace(placement, column.distinct.size());
+    auto [it, isFirst] = indices.try_emplace(placement, column.distinct.size());
     if (isFirst)
       column.distinct.push_back(placement);
     column.indices.push_back(it->second);
@@ -520,12 +517,10 @@ static void addColumns(StrategySpace &space, Domain &domain) {
         domain.strategies, [&](const Strategy &s) { return s.results[i]; })));
 }
 
-const Domain *
-StrategySpace::getDomain(unsigned rule, const std::vector<SplitChoice> &choices,
-                         const void *key,
-                         function_ref<bool(const Strategy &)> filter,
-                         function_ref<void(Strategy &)> change, bool reorders,
-                         size_t limit) {
+const Domain *StrategySpace::getDomain(
+    unsigned rule, const std::vector<SplitChoice> &choices, const void *key,
+    function_ref<bool(const Strategy &)> filter,
+    function_ref<void(Strategy &)> change, bool reorders, size_t limit) {
   ChoiceKey choiceKey;
   for (const SplitChoice &choice : choices)
     choiceKey.push_back({choice.axis.getAsOpaquePointer(), choice.isLinear,

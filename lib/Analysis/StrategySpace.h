@@ -1,4 +1,5 @@
 //===- StrategySpace.h - Rules, placements and domains ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A model repeats the same op many times: rules, candidates and strategies are
 // computed once for all that are alike, and referred to by number.

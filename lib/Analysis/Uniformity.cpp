@@ -1,4 +1,5 @@
 //===- Uniformity.cpp - Which values are the same on which ranks ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/Uniformity.h"
 #include "mlir/Interfaces/CallInterfaces.h"

@@ -1,4 +1,5 @@
 //===- TPMLIR.cpp - The compiler for programs in C ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp-c/TPMLIR.h"
 #include "mlir/IR/Diagnostics.h"

@@ -1,4 +1,5 @@
 //===- Arith.cpp - sharding rules of arith ops ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "Builders.h"

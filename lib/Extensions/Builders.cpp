@@ -1,4 +1,5 @@
 //===- Builders.cpp - what partition hooks of upstream ops build ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Builders.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,5 @@
 //===- Builders.h - what partition hooks of upstream ops build --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_EXTENSIONS_BUILDERS_H
 #define TP_LIB_EXTENSIONS_BUILDERS_H

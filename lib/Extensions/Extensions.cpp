@@ -1,4 +1,5 @@
 //===- Extensions.cpp - sharding rules of upstream ops --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Extensions/Extensions.h"
 

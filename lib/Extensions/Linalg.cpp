@@ -1,4 +1,5 @@
 //===- Linalg.cpp - sharding rules of linalg ops --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Builders.h"
 #include "LinalgRule.h"

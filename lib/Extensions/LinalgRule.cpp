@@ -1,4 +1,5 @@
 //===- LinalgRule.cpp - sharding rules of structured ops ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LinalgRule.h"
 #include "Models.h"

@@ -1,4 +1,5 @@
 //===- LinalgRule.h - sharding rules of structured ops ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_EXTENSIONS_LINALGRULE_H
 #define TP_LIB_EXTENSIONS_LINALGRULE_H

@@ -1,4 +1,5 @@
 //===- Math.cpp - sharding rules of math ops ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "Models.h"

@@ -1,4 +1,5 @@
 //===- Models.cpp - what external models have in common -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Models.h"
 

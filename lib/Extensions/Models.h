@@ -1,4 +1,5 @@
 //===- Models.h - what external models have in common -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_EXTENSIONS_MODELS_H
 #define TP_LIB_EXTENSIONS_MODELS_H

@@ -1,4 +1,5 @@
 //===- Tensor.cpp - sharding rules of tensor ops --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "Builders.h"

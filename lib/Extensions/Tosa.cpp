@@ -1,4 +1,5 @@
 //===- Tosa.cpp - sharding rules of tosa ops ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shapes are operands in tosa, made by `tosa.const_shape`. A rank gets shapes
 // of its own where they follow from the tensors'.

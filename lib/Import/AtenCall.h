@@ -1,4 +1,5 @@
 //===- AtenCall.h - one call of a PyTorch operator --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an op's handler sees of a model: arguments by the names of PyTorch's op
 // schema, and the result types, which PyTorch itself has inferred. Handlers

@@ -1,5 +1,5 @@
-//===- AtenContraction.cpp - products, attention, embedding
-//-----------------===//
+//===- AtenContraction.cpp - products, attention, embedding ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 #include "tp/Dialect/NN/Expressions.h"

@@ -1,4 +1,5 @@
 //===- AtenElementwise.cpp - pointwise ops --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 #include <cmath>

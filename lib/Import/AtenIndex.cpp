@@ -1,4 +1,5 @@
 //===- AtenIndex.cpp - gather, index_select, indexing by tensors ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 

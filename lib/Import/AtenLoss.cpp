@@ -1,5 +1,5 @@
-//===- AtenLoss.cpp - losses
-//------------------------------------------------===//
+//===- AtenLoss.cpp - losses ----------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 

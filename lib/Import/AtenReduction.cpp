@@ -1,4 +1,5 @@
 //===- AtenReduction.cpp - norms, softmax, reductions ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 #include "tp/Dialect/NN/Expressions.h"

@@ -1,5 +1,5 @@
-//===- AtenShape.cpp - reshapes, slices, concatenations
-//---------------------===//
+//===- AtenShape.cpp - reshapes, slices, concatenations -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 

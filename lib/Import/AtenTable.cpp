@@ -1,4 +1,5 @@
 //===- AtenTable.cpp - which ops there are, and their arguments -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 #include "tp/Import/TorchScript.h"

@@ -1,5 +1,5 @@
-//===- AtenTransformer.cpp - PyTorch's fused transformer ops
-//----------------===//
+//===- AtenTransformer.cpp - PyTorch's fused transformer ops --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What nn.MultiheadAttention and nn.TransformerEncoderLayer call in eval mode
 // without gradients, so what is in the graph if they are traced so.

@@ -1,4 +1,5 @@
 //===- ForwardSignature.cpp - the arguments of traced modules -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Import/ForwardSignature.h"
 #include "tp/Support/InputFile.h"

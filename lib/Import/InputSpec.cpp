@@ -1,4 +1,5 @@
 //===- InputSpec.cpp - the example inputs of a model ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Import/InputSpec.h"
 #include "mlir/IR/Builders.h"

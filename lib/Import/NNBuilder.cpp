@@ -1,5 +1,5 @@
-//===- NNBuilder.cpp - build nn ops with inferred types
-//---------------------===//
+//===- NNBuilder.cpp - build nn ops with inferred types -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "NNBuilder.h"
 #include "tp/Dialect/NN/Expressions.h"

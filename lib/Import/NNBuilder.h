@@ -1,4 +1,5 @@
 //===- NNBuilder.h - build nn ops with inferred types -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each function builds one nn op (or none, where it would do nothing) and
 // infers its result type. Shapes are static; the caller has checked that they

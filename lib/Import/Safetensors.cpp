@@ -1,5 +1,5 @@
-//===- Safetensors.cpp - write a safetensors file
-//---------------------------===//
+//===- Safetensors.cpp - write a safetensors file -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The format: eight bytes of header length, a JSON header (name → dtype, shape,
 // offsets from the end of the header), the data without holes.

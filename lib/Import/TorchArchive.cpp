@@ -1,4 +1,5 @@
 //===- TorchArchive.cpp - load a TorchScript archive ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TorchArchive.h"
 #include "llvm/Support/FileSystem.h"

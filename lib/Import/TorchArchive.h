@@ -1,4 +1,5 @@
 //===- TorchArchive.h - load a TorchScript archive --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_IMPORT_TORCHARCHIVE_H
 #define TP_LIB_IMPORT_TORCHARCHIVE_H

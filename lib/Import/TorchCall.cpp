@@ -1,5 +1,5 @@
-//===- TorchCall.cpp - a call of an op in a TorchScript graph
-//---------------===//
+//===- TorchCall.cpp - a call of an op in a TorchScript graph -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TorchCall.h"
 #include <ATen/ops/equal.h>

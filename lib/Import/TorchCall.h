@@ -1,4 +1,5 @@
 //===- TorchCall.h - a call of an op in a TorchScript graph -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_IMPORT_TORCHCALL_H
 #define TP_LIB_IMPORT_TORCHCALL_H

@@ -1,5 +1,5 @@
-//===- TorchConstants.cpp - constants as readable IR
-//------------------------===//
+//===- TorchConstants.cpp - constants as readable IR ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Masks and positions reach the importer as data, since PyTorch has computed
 // them. Written out they would be large, unreadable and whole on every rank; so

@@ -1,4 +1,5 @@
 //===- TorchInterpreter.cpp - control flow, modules and containers --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The part of TorchScript's semantics that isn't in its ops: values,
 // attributes, calls, branches, loops and containers. TorchOps.cpp has the ops.

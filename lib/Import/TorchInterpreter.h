@@ -1,4 +1,5 @@
 //===- TorchInterpreter.h - run TorchScript on meta tensors -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_IMPORT_TORCHINTERPRETER_H
 #define TP_LIB_IMPORT_TORCHINTERPRETER_H

@@ -1,4 +1,5 @@
 //===- TorchModule.h - import a loaded TorchScript module -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_IMPORT_TORCHMODULE_H
 #define TP_LIB_IMPORT_TORCHMODULE_H

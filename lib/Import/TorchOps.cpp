@@ -1,4 +1,5 @@
 //===- TorchOps.cpp - run and emit the ops of a graph ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TorchArchive.h"
 #include "TorchCall.h"

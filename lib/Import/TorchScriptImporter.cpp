@@ -1,5 +1,5 @@
-//===- TorchScriptImporter.cpp - a TorchScript archive to MLIR
-//--------------===//
+//===- TorchScriptImporter.cpp - a TorchScript archive to MLIR ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TorchArchive.h"
 #include "TorchInterpreter.h"

@@ -1,5 +1,5 @@
-//===- TorchTensors.cpp - PyTorch's tensors and their MLIR values
-//-----------===//
+//===- TorchTensors.cpp - PyTorch's tensors and their MLIR values ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TorchTensors.h"
 #include "tp/Dialect/TP/Fsdp.h"

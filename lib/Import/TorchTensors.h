@@ -1,4 +1,5 @@
 //===- TorchTensors.h - PyTorch's tensors and their MLIR values -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The importer runs a model on *meta* tensors: tensors of PyTorch that have
 // shape, type and strides but no data. PyTorch then computes every shape and

@@ -1,4 +1,5 @@
 //===- ShardingRule.cpp - How an op's dimensions correspond ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Interfaces/ShardingRule.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -1,4 +1,5 @@
 //===- ShardingRuleOpInterface.cpp - Sharding rules of ops ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "mlir/IR/IRMapping.h"

@@ -1,4 +1,5 @@
 //===- Pipelines.cpp - The named pipelines, registration ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Pipelines/Pipelines.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
@@ -31,10 +32,9 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   int64_t latencyBytes = options.latencyBytes;
   if (latencyBytes < 0)
     latencyBytes = isTraining ? 1024 : 65536;
-  pm.addPass(createPropagate({options.strategy, options.forbidImplicit,
-                              options.exhaustiveOps, latencyBytes,
-                              options.searchBudget, options.oneShot,
-                              options.memory}));
+  pm.addPass(createPropagate(
+      {options.strategy, options.forbidImplicit, options.exhaustiveOps,
+       latencyBytes, options.searchBudget, options.oneShot, options.memory}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on each entry point is one program: what it calls is part of it.
   pm.addPass(createInlineCalls());

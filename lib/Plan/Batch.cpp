@@ -1,4 +1,5 @@
 //===- Batch.cpp - which inputs have the batch ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Batch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

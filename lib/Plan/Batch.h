@@ -1,4 +1,5 @@
 //===- Batch.h - which inputs have the batch --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_BATCH_H
 #define TP_LIB_PLAN_BATCH_H

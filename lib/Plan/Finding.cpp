@@ -1,4 +1,5 @@
 //===- Finding.cpp - what lint has to say about a plan --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Finding.h"
 #include "mlir/IR/Diagnostics.h"

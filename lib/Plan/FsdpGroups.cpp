@@ -1,4 +1,5 @@
 //===- FsdpGroups.cpp - which parameters FSDP moves together --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PyTorch's fully_shard makes one group of the parameters of each module that
 // it is called on, less those of modules inside that it was called on before.

@@ -1,4 +1,5 @@
 //===- FsdpGroups.h - which parameters FSDP moves together ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_FSDPGROUPS_H
 #define TP_LIB_PLAN_FSDPGROUPS_H

@@ -1,4 +1,5 @@
 //===- MeshReader.cpp - the mesh of a plan --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "MeshReader.h"
 #include "llvm/ADT/DenseSet.h"

@@ -1,4 +1,5 @@
 //===- MeshReader.h - the mesh of a plan ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_MESHREADER_H
 #define TP_PLAN_MESHREADER_H

@@ -1,4 +1,5 @@
 //===- Pattern.cpp - which modules a plan entry means ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/STLExtras.h"

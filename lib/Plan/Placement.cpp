@@ -1,4 +1,5 @@
 //===- Placement.cpp - a placement as plans write it ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Placement.h"
 #include "tp/Plan/Pattern.h"

@@ -1,4 +1,5 @@
 //===- Plan.cpp - a plan, checked against a model -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Plan.h"
 #include "Batch.h"

@@ -1,4 +1,5 @@
 //===- Style.cpp - parallel styles ----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Style.h"
 #include "Lint/Lint.h"
@@ -147,10 +148,10 @@ static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
     bool valid = true;
     for (const PlanValue &item : value.items) {
       InputLayout &input = result.layouts.emplace_back();
-      valid &= succeeded(
-          spec.type == Type::InputLayouts
-              ? readInputLayout(item, spec.name, input)
-              : readLayout(item, spec.name, input.layouts.front()));
+      valid &=
+          succeeded(spec.type == Type::InputLayouts
+                        ? readInputLayout(item, spec.name, input)
+                        : readLayout(item, spec.name, input.layouts.front()));
     }
     return success(valid);
   }

@@ -1,4 +1,5 @@
 //===- YamlReader.cpp - YAML and JSON with places -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/YamlReader.h"
 #include "YamlScanner.h"

@@ -1,4 +1,5 @@
 //===- YamlScanner.cpp - what is wrong with the text of a YAML file -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "YamlScanner.h"
 #include "llvm/ADT/SmallVector.h"
@@ -11,9 +12,7 @@ using namespace mlir::tp::plan;
 static bool isBlank(char c) { return c == ' ' || c == '\t'; }
 static bool isBreak(char c) { return c == '\n' || c == '\r'; }
 static bool isSpace(char c) { return isBlank(c) || isBreak(c); }
-static bool isFlowIndicator(char c) {
-  return StringRef(",[]{}").contains(c);
-}
+static bool isFlowIndicator(char c) { return StringRef(",[]{}").contains(c); }
 
 namespace {
 
@@ -150,9 +149,8 @@ private:
       if (lastSignificant == ',')
         report(lastComma, "nothing stands behind this comma");
       else if (open.back().kind != opening)
-        report(open.back().offset,
-               "'" + Twine(open.back().kind) + "' is closed by '" + Twine(c) +
-                   "'");
+        report(open.back().offset, "'" + Twine(open.back().kind) +
+                                       "' is closed by '" + Twine(c) + "'");
       open.pop_back();
     }
     if (c == ',')
@@ -168,9 +166,8 @@ private:
 
   /// An alias, an anchor or a tag.
   void reportProperty(char c) {
-    StringRef name = text.substr(position).take_until([](char c) {
-      return isSpace(c) || isFlowIndicator(c) || c == ':';
-    });
+    StringRef name = text.substr(position).take_until(
+        [](char c) { return isSpace(c) || isFlowIndicator(c) || c == ':'; });
     StringRef kind = c == '*' ? "alias" : c == '&' ? "anchor" : "tag";
     report(position, "'" + name + "' is a YAML " + kind + ", which " + what +
                          " doesn't have; put quotes around a text that begins "
@@ -203,8 +200,8 @@ private:
       char c = peek();
       if (c == '#' && isSpace(text[position - 1]))
         break;
-      if (c == ':' && (isSpace(peek(1)) ||
-                       (isInFlow() && isFlowIndicator(peek(1)))))
+      if (c == ':' &&
+          (isSpace(peek(1)) || (isInFlow() && isFlowIndicator(peek(1)))))
         break;
       if (isInFlow() && isFlowIndicator(c))
         break;
@@ -230,10 +227,10 @@ private:
         ++end;
         break;
       }
-      if (isPattern && (isSpace(c) || c == ',' ||
-                        (c == ':' && isSpace(text.substr(end + 1).empty()
-                                                 ? '\n'
-                                                 : text[end + 1]))))
+      if (isPattern &&
+          (isSpace(c) || c == ',' ||
+           (c == ':' &&
+            isSpace(text.substr(end + 1).empty() ? '\n' : text[end + 1]))))
         break;
     }
     StringRef whole = text.slice(offset, end);
@@ -242,8 +239,7 @@ private:
                                 "' is a tuple in Python; a list is written in "
                                 "brackets here, and None as null, as in "
                                 "[Shard(1), null]");
-    report(offset, "put quotes around '" + whole +
-                       "': within { } and [ ] a " +
+    report(offset, "put quotes around '" + whole + "': within { } and [ ] a " +
                        (isCall ? "comma" : "bracket") + " ends a text");
   }
 
@@ -289,15 +285,16 @@ std::optional<YamlProblem> plan::findIndentationProblem(StringRef text) {
     if (levels.empty() || (indentation > levels.back() && opensBlock)) {
       levels.push_back(indentation);
     } else if (indentation > levels.back()) {
-      return YamlProblem{start,
-                         "this line is indented by " +
-                             countSpaces(indentation) + ", deeper than line " +
-                             std::to_string(previousNumber) +
-                             ", which has its value already"};
+      return YamlProblem{
+          start, "this line is indented by " + countSpaces(indentation) +
+                     ", deeper than line " + std::to_string(previousNumber) +
+                     ", which has its value already"};
     } else if (!llvm::is_contained(levels, indentation)) {
       std::string known;
       for (size_t level : levels)
-        known += (known.empty() ? "" : level == levels.back() ? " or " : ", ") +
+        known += (known.empty()            ? ""
+                  : level == levels.back() ? " or "
+                                           : ", ") +
                  std::to_string(level);
       return YamlProblem{start, "this line is indented by " +
                                     countSpaces(indentation) +

@@ -1,4 +1,5 @@
 //===- YamlScanner.h - what is wrong with a YAML file's text ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // LLVM's parser takes some texts that mean nothing in a plan, and words its
 // errors by its grammar. This looks at the text itself: brackets, commas,

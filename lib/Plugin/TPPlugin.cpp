@@ -1,4 +1,5 @@
 //===- TPPlugin.cpp - The project as a plugin of mlir-opt -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"

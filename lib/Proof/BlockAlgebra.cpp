@@ -1,4 +1,5 @@
 //===- BlockAlgebra.cpp - What data movement does to blocks ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "BlockAlgebra.h"
 #include "tp/Dialect/TP/Reductions.h"

@@ -1,4 +1,5 @@
 //===- BlockAlgebra.h - What data movement does to blocks -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the result of a per-rank data movement op lives, worked out from the
 // intervals that every rank holds: a gather concatenates the lists of its group

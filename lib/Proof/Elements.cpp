@@ -1,4 +1,5 @@
 //===- Elements.cpp - Data movement, element by element -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Elements.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -21,8 +22,7 @@ static Elements::Tensor take(const Elements::Tensor &tensor, int64_t dim,
     for (Interval interval : indices) {
       auto begin = tensor.ids.begin() +
                    (i * tensor.shape[dim] + interval.offset) * inner;
-      result.ids.insert(result.ids.end(), begin,
-                        begin + interval.size * inner);
+      result.ids.insert(result.ids.end(), begin, begin + interval.size * inner);
     }
   return result;
 }
@@ -98,8 +98,8 @@ void Elements::transpose(ArrayRef<int64_t> permutation) {
 
 void Elements::slice(int64_t dim, AxisListAttr axes, MeshOp mesh) {
   for (auto [rank, tensor] : llvm::enumerate(ranks))
-    tensor = take(tensor, dim,
-                    getDimBlock(tensor.shape[dim], axes, mesh, rank));
+    tensor =
+        take(tensor, dim, getDimBlock(tensor.shape[dim], axes, mesh, rank));
 }
 
 LogicalResult Elements::gather(int64_t dim,
@@ -138,8 +138,8 @@ void Elements::permute(ArrayRef<SmallVector<int64_t>> groups,
                        function_ref<size_t(size_t)> getSource) {
   std::vector<Tensor> permuted;
   for (auto [rank, group] : llvm::enumerate(groups)) {
-    size_t mine = std::distance(
-        group.begin(), llvm::find(group, static_cast<int64_t>(rank)));
+    size_t mine = std::distance(group.begin(),
+                                llvm::find(group, static_cast<int64_t>(rank)));
     permuted.push_back(ranks[group[getSource(mine)]]);
   }
   ranks = std::move(permuted);

@@ -1,4 +1,5 @@
 //===- Elements.h - Data movement, element by element -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which elements of a value each rank's tensor consists of, one by one. What is
 // followed so is exact: data movement doesn't depend on what it moves. It costs

@@ -1,4 +1,5 @@
 //===- Equivalence.cpp - Per-rank programs against their model ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Proof/Equivalence.h"
 #include "ExactCheck.h"

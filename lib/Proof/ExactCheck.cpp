@@ -1,4 +1,5 @@
 //===- ExactCheck.cpp - Programs against a reference, by execution --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactCheck.h"
 #include "mlir/IR/Matchers.h"

@@ -1,4 +1,5 @@
-//===- ExactCheck.h - Programs against a reference, by execution *- C++ -*-===//
+//===- ExactCheck.h - Programs against a reference, by execution ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the reference and all ranks' programs over exact numbers (Executor.h) on
 // inputs that look for boundaries (ExactInputs.h) and compares the blocks.

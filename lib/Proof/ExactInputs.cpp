@@ -1,4 +1,5 @@
 //===- ExactInputs.cpp - What programs are executed on --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactInputs.h"
 #include "llvm/Support/xxhash.h"

@@ -1,4 +1,5 @@
 //===- ExactInputs.h - What programs are executed on ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Values of arguments and parameters, by name and point: the same whenever they
 // are asked for. Points differ in style; most of them look for boundaries:

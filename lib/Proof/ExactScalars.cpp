@@ -1,4 +1,5 @@
 //===- ExactScalars.cpp - Arithmetic without rounding ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactScalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -441,9 +442,9 @@ static bool isUndefinedForSome(Operation *op) {
       return true;
   if (auto floats = dyn_cast<arith::ArithFastMathInterface>(op))
     if (auto flags = floats.getFastMathFlagsAttr();
-        flags && bitEnumContainsAny(flags.getValue(),
-                                    arith::FastMathFlags::nnan |
-                                        arith::FastMathFlags::ninf))
+        flags &&
+        bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::nnan |
+                                                 arith::FastMathFlags::ninf))
       return true;
   return op->hasAttr("isExact");
 }

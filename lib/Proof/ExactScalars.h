@@ -1,4 +1,5 @@
 //===- ExactScalars.h - Arithmetic without rounding -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Numbers for executing programs such that equal means equal. A float is an
 // element of the field of the integers modulo the prime 2^61 - 1, in which

@@ -1,4 +1,5 @@
 //===- ExecuteCollectives.cpp - Collectives over exact numbers ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All ranks side by side: each runs until it issues a collective, and goes on
 // with what that gives it when the others have come to theirs.

@@ -1,4 +1,5 @@
 //===- ExecuteTensors.cpp - linalg and tensor ops over exact numbers ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Executor.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -164,9 +165,7 @@ private:
 
   static void runFor(const Step &step, MutableArrayRef<Scalar> values,
                      ArrayRef<int64_t> loops) {
-    auto at = [&](unsigned i) {
-      return values[step.operands[i]].getInt();
-    };
+    auto at = [&](unsigned i) { return values[step.operands[i]].getInt(); };
     int64_t upper = at(1), by = std::max<int64_t>(at(2), 1);
     SmallVector<Scalar> state;
     for (unsigned slot : ArrayRef(step.operands).drop_front(3))

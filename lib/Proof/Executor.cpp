@@ -1,4 +1,5 @@
 //===- Executor.cpp - Running programs over exact numbers -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Executor.h"
 #include "ReferenceGraph.h"
@@ -262,9 +263,9 @@ LogicalResult Machine::evaluateLowered(Operation *op) {
                                 "' has no meaning that could be executed");
   size_t numBefore = session.outOfRange.size();
   Machine machine(session, function, rank, getAll(op->getOperands()));
-  llvm::SaveAndRestore outer(
-      session.meaning.partOf,
-      session.meaning.partOf ? session.meaning.partOf : op);
+  llvm::SaveAndRestore outer(session.meaning.partOf,
+                             session.meaning.partOf ? session.meaning.partOf
+                                                    : op);
   if (machine.run() != Status::Finished)
     return failure();
   // Seen from outside, it is the op that looks up.
@@ -319,7 +320,7 @@ LogicalResult Machine::evaluate(Operation *op) {
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     values[select] =
         get(get(select.getCondition()).scalar.bits ? select.getTrueValue()
-                                              : select.getFalseValue());
+                                                   : select.getFalseValue());
     return success();
   }
   // Global values are where they are.

@@ -1,4 +1,5 @@
 //===- Executor.h - Running programs over exact numbers ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs a program of one rank, or a reference, over the numbers of
 // ExactScalars.h. linalg, tensor, arith, math, scf and func ops are interpreted

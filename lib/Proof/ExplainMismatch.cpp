@@ -1,4 +1,5 @@
 //===- ExplainMismatch.cpp - Why a program is not proven ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"

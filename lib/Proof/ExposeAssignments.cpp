@@ -1,4 +1,5 @@
 //===- ExposeAssignments.cpp - Training steps as functions ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExposeAssignments.h"
 #include "tp/Dialect/NN/NN.h"

@@ -1,4 +1,5 @@
 //===- ExposeAssignments.h - Training steps as functions --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_EXPOSEASSIGNMENTS_H
 #define TP_LIB_PROOF_EXPOSEASSIGNMENTS_H

@@ -1,4 +1,5 @@
 //===- Interpretation.cpp - Order, rounding and functions -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactScalars.h"
 #include "llvm/ADT/bit.h"

@@ -1,4 +1,5 @@
 //===- Interpretation.h - Order, rounding and functions ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What comparisons, roundings and functions of floats give when programs are
 // executed. There are two interpretations:

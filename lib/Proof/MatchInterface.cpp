@@ -1,4 +1,5 @@
 //===- MatchInterface.cpp - What programs say of themselves ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
 #include "mlir/IR/Builders.h"

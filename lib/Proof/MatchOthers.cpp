@@ -1,4 +1,5 @@
 //===- MatchOthers.cpp - The programs of other ranks ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the first program computes is known. Another one has to compute, in its
 // own order, what corresponds to that; it has to issue the same collectives in

@@ -1,4 +1,5 @@
 //===- MatchPrograms.cpp - The programs, op by op -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
 #include "tp/Analysis/Uniformity.h"

@@ -1,4 +1,5 @@
 //===- MatchRegions.cpp - Loops and branches against a reference ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
 

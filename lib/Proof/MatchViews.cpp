@@ -1,4 +1,5 @@
 //===- MatchViews.cpp - Blocks that are moved in other shapes -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
 #include "tp/Transforms/Utils.h"

@@ -1,4 +1,5 @@
 //===- ProgramMatcher.cpp - Per-rank programs against a reference ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"

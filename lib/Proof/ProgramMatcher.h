@@ -1,4 +1,5 @@
 //===- ProgramMatcher.h - Per-rank programs against a reference -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which values of the per-rank programs are blocks of which values of the
 // reference, and how placed. It begins at arguments and parameters, which say

@@ -1,4 +1,5 @@
 //===- ReferenceForms.cpp - A model written in other ways -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ReferenceForms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

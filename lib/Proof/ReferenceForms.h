@@ -1,4 +1,5 @@
 //===- ReferenceForms.h - A model written in other ways ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_REFERENCEFORMS_H
 #define TP_LIB_PROOF_REFERENCEFORMS_H

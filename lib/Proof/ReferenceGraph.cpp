@@ -1,4 +1,5 @@
 //===- ReferenceGraph.cpp - The values of the reference -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ReferenceGraph.h"
 #include "mlir/IR/Builders.h"

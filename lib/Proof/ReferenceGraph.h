@@ -1,4 +1,5 @@
 //===- ReferenceGraph.h - The values of the reference -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_REFERENCEGRAPH_H
 #define TP_LIB_PROOF_REFERENCEGRAPH_H

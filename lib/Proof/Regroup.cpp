@@ -1,4 +1,5 @@
 //===- Regroup.cpp - Sums of what is partial and what is whole ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Regroup.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

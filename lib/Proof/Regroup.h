@@ -1,4 +1,5 @@
 //===- Regroup.h - Sums of what is partial and what is whole ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_REGROUP_H
 #define TP_LIB_PROOF_REGROUP_H

@@ -1,4 +1,5 @@
 //===- Rejoin.cpp - Contractions in chunks, whole again -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Rejoin.h"
 #include "mlir/IR/Builders.h"

@@ -1,4 +1,5 @@
 //===- Rejoin.h - Contractions in chunks, whole again -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A contraction may be done in chunks of its rows, so that one chunk's
 // collective runs beside another one's arithmetic. No value of the reference is

@@ -1,4 +1,5 @@
 //===- SplitSearch.cpp - Which splits placed operands allow ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SplitSearch.h"
 #include "tp/Analysis/SplitInference.h"

@@ -1,4 +1,5 @@
 //===- SplitSearch.h - Which splits placed operands allow -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_SPLITSEARCH_H
 #define TP_LIB_PROOF_SPLITSEARCH_H
@@ -23,8 +24,7 @@ struct FreeSplits {
 SmallVector<OpSplit> findSplits(ShardingRuleOpInterface op, MeshOp mesh,
                                 BlockAlgebra &algebra,
                                 ArrayRef<ShardingAttr> operands,
-                                const FreeSplits &free,
-                                std::string &reason);
+                                const FreeSplits &free, std::string &reason);
 
 } // namespace mlir::tp
 

@@ -1,4 +1,5 @@
 //===- SumOrders.cpp - Sums in the order of the programs ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SumOrders.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,5 @@
 //===- SumOrders.h - Sums in the order of the programs ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_SUMORDERS_H
 #define TP_LIB_PROOF_SUMORDERS_H

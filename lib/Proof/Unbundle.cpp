@@ -1,4 +1,5 @@
 //===- Unbundle.cpp - Joined collectives, one by one ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Unbundle.h"
 #include "mlir/IR/Builders.h"

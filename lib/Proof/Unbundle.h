@@ -1,4 +1,5 @@
 //===- Unbundle.h - Joined collectives, one by one --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective of several values in one buffer is, element by element, what one
 // for each of the values is. The matcher knows values of the reference, of

@@ -1,4 +1,5 @@
 //===- ValueNumbering.cpp - Equal computations get equal numbers ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ValueNumbering.h"
 #include "mlir/IR/OperationSupport.h"

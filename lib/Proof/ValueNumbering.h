@@ -1,4 +1,5 @@
 //===- ValueNumbering.h - Equal computations get equal numbers --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_VALUENUMBERING_H
 #define TP_LIB_PROOF_VALUENUMBERING_H

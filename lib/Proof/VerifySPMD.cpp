@@ -1,4 +1,5 @@
 //===- VerifySPMD.cpp - Prove per-rank programs against their model -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExposeAssignments.h"
 #include "ReferenceForms.h"

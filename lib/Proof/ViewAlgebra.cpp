@@ -1,4 +1,5 @@
 //===- ViewAlgebra.cpp - Data movement in other shapes --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ViewAlgebra.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"

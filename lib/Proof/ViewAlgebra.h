@@ -1,4 +1,5 @@
 //===- ViewAlgebra.h - Data movement in other shapes ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What block algebra doesn't follow: a rank's block is reshaped, so that each
 // mesh dimension that splits a dimension of the whole has one of its own, is

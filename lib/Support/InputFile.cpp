@@ -1,4 +1,5 @@
 //===- InputFile.cpp - Files that are read --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/InputFile.h"
 #include "OpenFile.h"

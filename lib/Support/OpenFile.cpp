@@ -1,4 +1,5 @@
 //===- OpenFile.cpp - Paths that are names of open files ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OpenFile.h"
 #include "llvm/ADT/SmallString.h"

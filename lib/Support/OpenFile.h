@@ -1,4 +1,5 @@
 //===- OpenFile.h - Paths that are names of open files ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_SUPPORT_OPENFILE_H
 #define TP_LIB_SUPPORT_OPENFILE_H

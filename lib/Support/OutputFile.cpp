@@ -1,4 +1,5 @@
 //===- OutputFile.cpp - Files that are written whole or not at all --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/OutputFile.h"
 #include "OpenFile.h"
@@ -159,7 +160,8 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
   fs::file_status status;
   std::error_code unknown = fs::status(file.target, status);
   if (unknown && unknown != std::errc::no_such_file_or_directory)
-    return file.fail(llvm::errorCodeToError(unknown)); // a name that is too long
+    return file.fail(
+        llvm::errorCodeToError(unknown)); // a name that is too long
   bool exists = !unknown;
   if (exists && !fs::is_regular_file(status)) {
     std::error_code code;

@@ -1,4 +1,5 @@
 //===- TemporaryDirectory.cpp - What is gone at the end -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/TemporaryDirectory.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,4 +1,5 @@
 //===- Accumulate.cpp - gradient accumulation -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Accumulate.h"
 #include "Recompute.h"

@@ -1,4 +1,5 @@
 //===- Accumulate.h - gradient accumulation ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_ACCUMULATE_H
 #define TP_LIB_TRAINING_ACCUMULATE_H

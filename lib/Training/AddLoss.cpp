@@ -1,4 +1,5 @@
 //===- AddLoss.cpp - append the loss of a training file to a model --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EntryPoint.h"
 #include "Loss.h"

@@ -1,4 +1,5 @@
 //===- ComputeType.cpp - mixed precision ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ComputeType.h"
 #include "mlir/Analysis/SliceAnalysis.h"

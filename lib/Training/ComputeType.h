@@ -1,4 +1,5 @@
 //===- ComputeType.h - mixed precision --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_COMPUTETYPE_H
 #define TP_LIB_TRAINING_COMPUTETYPE_H

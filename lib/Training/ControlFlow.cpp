@@ -1,4 +1,5 @@
 //===- ControlFlow.cpp - what is differentiated, without loops ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ControlFlow.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"

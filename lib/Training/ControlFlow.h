@@ -1,4 +1,5 @@
 //===- ControlFlow.h - what is differentiated, without loops ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_CONTROLFLOW_H
 #define TP_LIB_TRAINING_CONTROLFLOW_H

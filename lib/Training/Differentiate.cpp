@@ -1,4 +1,5 @@
 //===- Differentiate.cpp - reverse mode on straight-line code -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A branch (scf.if) becomes a branch on the same condition in the backward
 // pass. It computes what its gradient needs of the forward pass again, as

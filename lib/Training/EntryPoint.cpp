@@ -1,4 +1,5 @@
 //===- EntryPoint.cpp - the function that is trained ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EntryPoint.h"
 #include "mlir/IR/Builders.h"

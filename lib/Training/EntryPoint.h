@@ -1,4 +1,5 @@
 //===- EntryPoint.h - the function that is trained --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_ENTRYPOINT_H
 #define TP_LIB_TRAINING_ENTRYPOINT_H

@@ -1,4 +1,5 @@
 //===- Grad.cpp - a model's training step ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Accumulate.h"
 #include "ComputeType.h"

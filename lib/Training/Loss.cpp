@@ -1,4 +1,5 @@
 //===- Loss.cpp - the loss of a training step -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Loss.h"
 #include "EntryPoint.h"

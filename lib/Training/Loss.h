@@ -1,4 +1,5 @@
 //===- Loss.h - the loss of a training step ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_LOSS_H
 #define TP_LIB_TRAINING_LOSS_H

@@ -1,4 +1,5 @@
 //===- Optimizer.h - the update of a training step --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_OPTIMIZER_H
 #define TP_LIB_TRAINING_OPTIMIZER_H

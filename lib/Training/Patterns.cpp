@@ -1,4 +1,5 @@
 //===- Patterns.cpp - what a training file's patterns mean ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Patterns.h"
 #include "tp/Plan/Pattern.h"

@@ -1,4 +1,5 @@
 //===- Patterns.h - what a training file's patterns mean --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_PATTERNS_H
 #define TP_LIB_TRAINING_PATTERNS_H

@@ -1,4 +1,5 @@
 //===- Recompute.cpp - activation checkpointing ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Follows torch.utils.checkpoint: what a group reads is kept, what it computes
 // isn't.

@@ -1,4 +1,5 @@
 //===- Recompute.h - activation checkpointing -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_RECOMPUTE_H
 #define TP_LIB_TRAINING_RECOMPUTE_H

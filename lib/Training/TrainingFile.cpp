@@ -1,4 +1,5 @@
 //===- TrainingFile.cpp - the text of a training file ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Training/TrainingFile.h"
 #include "tp/Plan/FieldReader.h"

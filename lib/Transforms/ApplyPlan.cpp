@@ -1,4 +1,5 @@
 //===- ApplyPlan.cpp - annotate a model with a parallelize plan -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DataParallel.h"
 #include "PlanWriter.h"

@@ -1,4 +1,5 @@
 //===- DataParallel.cpp - the batch over mesh dimensions ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Data parallelism is placements, as tensor parallelism is. That gradients are
 // reduced follows: with the batch split, they are Partial. `tp.batch` tells the

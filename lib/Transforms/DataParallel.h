@@ -1,4 +1,5 @@
 //===- DataParallel.h - the batch over mesh dimensions ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_DATAPARALLEL_H
 #define TP_LIB_TRANSFORMS_DATAPARALLEL_H

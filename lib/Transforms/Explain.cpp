@@ -1,4 +1,5 @@
 //===- Explain.cpp - Explain every placement and every collective ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Explain.h"
 #include "ExplainEdits.h"

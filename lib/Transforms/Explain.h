@@ -1,4 +1,5 @@
 //===- Explain.h - What tp-explain knows and prints -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_EXPLAIN_H
 #define TP_LIB_TRANSFORMS_EXPLAIN_H

@@ -1,4 +1,5 @@
 //===- ExplainEdits.cpp - Edits that leave less to move -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An edit is worth what it does to the whole program, so each is tried: the
 // plan, or without one the IR, is changed, and everything propagated again.

@@ -1,5 +1,5 @@
-//===- ExplainEdits.h - Edits that leave less to move ------------*- C++
-//-*-===//
+//===- ExplainEdits.h - Edits that leave less to move -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_EXPLAINEDITS_H
 #define TP_LIB_TRANSFORMS_EXPLAINEDITS_H

@@ -1,4 +1,5 @@
 //===- ExplainPrint.cpp - An explanation as text, JSON and remarks --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // docs/Explain.md describes both forms.
 //

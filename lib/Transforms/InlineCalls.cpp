@@ -1,4 +1,5 @@
 //===- InlineCalls.cpp - One program for each entry point -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"

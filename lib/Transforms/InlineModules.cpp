@@ -1,4 +1,5 @@
 //===- InlineModules.cpp - Flatten the module tree ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Fsdp.h"

@@ -1,4 +1,5 @@
 //===- Partition.cpp - From global values to one rank's -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every op's placements are checked against its rule, which gives its split;
 // the op's partition hook then builds its local form. A redistribution becomes
@@ -347,8 +348,9 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
                            [&]() { return op.emitError(); });
   if (failed(plan))
     return failure();
-  local.map(op.getResult(), redistributions.write(
-                                **plan, *from, op, getLocalValue(op.getInput())));
+  local.map(
+      op.getResult(),
+      redistributions.write(**plan, *from, op, getLocalValue(op.getInput())));
   shardings[op.getResult()] = op.getSharding();
   return success();
 }
@@ -623,9 +625,9 @@ struct Partition : tp::impl::PartitionBase<Partition> {
     if (failed(mesh))
       return signalPassFailure();
     if (!*mesh) {
-      module.emitError(
-          "no tp.mesh to partition over; declare one, or give tp-parallelize or "
-          "tp-apply-plan a plan (plan=FILE)");
+      module.emitError("no tp.mesh to partition over; declare one, or give "
+                       "tp-parallelize or "
+                       "tp-apply-plan a plan (plan=FILE)");
       return signalPassFailure();
     }
     inlineModules(module);

@@ -1,5 +1,5 @@
-//===- PlanWriter.h - A checked plan, written into the IR --------*- C++
-//-*-===//
+//===- PlanWriter.h - A checked plan, written into the IR -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_PLANWRITER_H
 #define TP_LIB_TRANSFORMS_PLANWRITER_H

@@ -1,4 +1,5 @@
 //===- PredictionReport.cpp - A prediction as JSON and as a table ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PredictionReport.h"
 #include "llvm/Support/Format.h"

@@ -1,4 +1,5 @@
 //===- PredictionReport.h - A prediction as JSON and as a table -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_PREDICTIONREPORT_H
 #define TP_LIB_TRANSFORMS_PREDICTIONREPORT_H

@@ -1,4 +1,5 @@
 //===- PrintPlan.cpp - show what a plan means for a model -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Lint.h"
 #include "tp/Plan/Plan.h"

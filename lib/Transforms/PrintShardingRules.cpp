@@ -1,4 +1,5 @@
 //===- PrintShardingRules.cpp - Show each op's rule -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Transforms/Passes.h"

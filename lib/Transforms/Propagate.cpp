@@ -1,4 +1,5 @@
 //===- Propagate.cpp - Give every value a placement -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes what the propagation (tp/Analysis/Propagation.h) decides into the IR:
 // the placement of every value, a redistribution wherever an op needs another

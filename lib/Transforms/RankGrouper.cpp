@@ -1,4 +1,5 @@
 //===- RankGrouper.cpp - Which ranks run one program ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RankGrouper.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"

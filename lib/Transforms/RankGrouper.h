@@ -1,4 +1,5 @@
 //===- RankGrouper.h - Which ranks run one program --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_RANKGROUPER_H
 #define TP_LIB_TRANSFORMS_RANKGROUPER_H

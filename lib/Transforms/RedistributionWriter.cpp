@@ -1,4 +1,5 @@
 //===- RedistributionWriter.cpp - Plans as collectives --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RedistributionWriter.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -10,8 +11,8 @@ using namespace mlir;
 using namespace mlir::tp;
 
 Value RedistributionWriter::applyStep(const RedistributionStep &step,
-                                     Value value, RankedTensorType global,
-                                     RedistributeOp op) {
+                                      Value value, RankedTensorType global,
+                                      RedistributeOp op) {
   Location loc = op.getLoc();
   auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
   auto axes = AxisListAttr::get(op.getContext(), step.axes, step.segments);
@@ -72,7 +73,7 @@ static Value transpose(OpBuilder &builder, Location loc, Value value,
 /// One all-to-all along several pairs of dimensions: what each rank of the
 /// group gets is brought together in a dimension in front.
 Value RedistributionWriter::applyAllToAlls(const RedistributionStep &step,
-                                          Value value, RedistributeOp op) {
+                                           Value value, RedistributeOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   int64_t rank = type.getRank(), group = mesh.getAxesSize(step.axes);

@@ -1,4 +1,5 @@
 //===- RedistributionWriter.h - Plans as collectives ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_REDISTRIBUTIONWRITER_H
 #define TP_LIB_TRANSFORMS_REDISTRIBUTIONWRITER_H

@@ -1,4 +1,5 @@
 //===- Report.cpp - What a per-rank program moves and holds ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // docs/Report.md describes the file.
 //

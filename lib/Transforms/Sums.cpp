@@ -1,4 +1,5 @@
 //===- Sums.cpp - Ops that add and subtract -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Transforms/Sums.h"
 #include "mlir/Dialect/Traits.h"

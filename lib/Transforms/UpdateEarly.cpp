@@ -1,4 +1,5 @@
 //===- UpdateEarly.cpp - Update parameters as soon as can be --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A training step ends with its updates, so that all gradients are kept until
 // then. An update needs its parameter's gradient only: here it is done when

@@ -1,4 +1,5 @@
 //===- Utils.cpp - What several passes need -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Transforms/Utils.h"
 #include "mlir/IR/Builders.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Compiles SOURCE to PTX that all supported drivers take (PTX ISA 7.0: CUDA 11 and newer), and writes it to OUTPUT
 # without comments, which name the compiler. With EXPECTED, also compares it with this file, if the compiler is the one
 # that made it.

@@ -1,5 +1,5 @@
-//===- CudaOnHost.h - What kernels take of CUDA C++, on the host -*- C++
-//-*-===//
+//===- CudaOnHost.h - CUDA C++ of the kernels, on the host ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Makes the sources of lib/Cuda code for the emulator: threads of a block are
 // fibers, and blocks run one after the other, so that shared memory is static.

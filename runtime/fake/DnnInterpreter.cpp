@@ -1,4 +1,5 @@
-//===- DnnInterpreter.cpp - Graphs of cuDNN's, executed ------------------===//
+//===- DnnInterpreter.cpp - Graphs of cuDNN's, executed -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DnnInterpreter.h"
 

@@ -1,5 +1,5 @@
-//===- DnnInterpreter.h - Graphs of cuDNN's, executed ------------*- C++
-//-*-===//
+//===- DnnInterpreter.h - Graphs of cuDNN's, executed -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FAKE_DNNINTERPRETER_H
 #define TPRT_FAKE_DNNINTERPRETER_H

@@ -1,4 +1,5 @@
-//===- Emulator.cpp - Kernels that are code for the host -----------------===//
+//===- Emulator.cpp - Kernels that are code for the host ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Emulator.h"
 

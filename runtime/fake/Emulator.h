@@ -1,5 +1,5 @@
-//===- Emulator.h - Kernels that are code for the host -----------*- C++
-//-*-===//
+//===- Emulator.h - Kernels that are code for the host ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the fake driver takes for a cubin is a shared object for the host, of
 // architecture 0, as tp-compile makes it with --target=cuda:emulated. For each

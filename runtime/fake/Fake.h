@@ -1,5 +1,5 @@
-//===- Fake.h - CUDA's libraries without a device ----------------*- C++
-//-*-===//
+//===- Fake.h - CUDA's libraries without a device ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One shared object that stands for libcuda, libcublasLt, libcudnn and libnccl,
 // for tests on machines without a GPU: the runtime loads it as it would load

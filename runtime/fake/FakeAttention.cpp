@@ -1,4 +1,5 @@
-//===- FakeAttention.cpp - Attention's kernels without a device ----------===//
+//===- FakeAttention.cpp - Attention's kernels without a device -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The sources of the runtime's own kernels, compiled for the emulator.
 //

@@ -1,4 +1,5 @@
-//===- FakeBlas.cpp - libcublasLt without a device -----------------------===//
+//===- FakeBlas.cpp - libcublasLt without a device ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Blas.h"
 #include "Work.h"

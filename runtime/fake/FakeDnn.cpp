@@ -1,4 +1,5 @@
-//===- FakeDnn.cpp - libcudnn without a device ---------------------------===//
+//===- FakeDnn.cpp - libcudnn without a device ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Descriptors with their attributes, and what cuDNN checks about them; graphs
 // are executed by DnnInterpreter.

@@ -1,4 +1,5 @@
-//===- FakeDriver.cpp - libcuda without a device -------------------------===//
+//===- FakeDriver.cpp - libcuda without a device --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Emulator.h"
 #include "Kernels.h"

@@ -1,4 +1,5 @@
-//===- FakeKernels.cpp - What kernels do without a device ----------------===//
+//===- FakeKernels.cpp - What kernels do without a device -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 

@@ -1,4 +1,5 @@
-//===- FakeNccl.cpp - libnccl without a device ---------------------------===//
+//===- FakeNccl.cpp - libnccl without a device ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks are threads or processes of one host, and meet in files: each writes
 // what it gives to a collective to a file of its own, and reads those of the

@@ -1,4 +1,5 @@
-//===- FakeStreams.cpp - The order of work without a device --------------===//
+//===- FakeStreams.cpp - The order of work without a device ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "State.h"
 

@@ -1,5 +1,5 @@
-//===- Kernels.h - What kernels do without a device --------------*- C++
-//-*-===//
+//===- Kernels.h - What kernels do without a device -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FAKE_KERNELS_H
 #define TPRT_FAKE_KERNELS_H

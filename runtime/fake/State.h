@@ -1,4 +1,5 @@
 //===- State.h - The fake device --------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FAKE_STATE_H
 #define TPRT_FAKE_STATE_H

@@ -1,5 +1,5 @@
-//===- Work.h - What the fake libraries enqueue ------------------*- C++
-//-*-===//
+//===- Work.h - What the fake libraries enqueue -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FAKE_WORK_H
 #define TPRT_FAKE_WORK_H

@@ -1,4 +1,5 @@
-//===- Abi.cpp - The C functions that programs call ----------------------===//
+//===- Abi.cpp - The C functions that programs call -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Exceptions end here: each call keeps the error's text in the rank and returns
 // a status.

@@ -1,4 +1,5 @@
-//===- Activation.cpp - What products end with, vectorised ---------------===//
+//===- Activation.cpp - What products end with, vectorised ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Activation.h"
 

@@ -1,5 +1,5 @@
-//===- Activation.h - What products end with, vectorised ---------*- C++
-//-*-===//
+//===- Activation.h - What products end with, vectorised --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_ACTIVATION_H
 #define TPRT_LIB_ACTIVATION_H

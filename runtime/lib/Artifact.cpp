@@ -1,4 +1,5 @@
-//===- Artifact.cpp - A compiled program, loaded -------------------------===//
+//===- Artifact.cpp - A compiled program, loaded --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Artifact.h"
 
@@ -173,8 +174,7 @@ void Artifact::open() {
   handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     throw inputError("'" + path + "': cannot load its code: " + ::dlerror());
-  entry =
-      reinterpret_cast<tpx_main_fn>(::dlsym(handle, entryName.c_str()));
+  entry = reinterpret_cast<tpx_main_fn>(::dlsym(handle, entryName.c_str()));
   if (!entry)
     throw inputError("'" + path + "': its code has no function '" + entryName +
                      "'");

@@ -1,4 +1,5 @@
-//===- Attention.cpp - Fused attention -----------------------------------===//
+//===- Attention.cpp - Fused attention ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Works on blocks of a head's query rows: their scores against all keys that
 // they see, the exponentials of these, and their product with the values. The

@@ -1,5 +1,5 @@
-//===- Attention.h - Fused attention -----------------------------*- C++
-//-*-===//
+//===- Attention.h - Fused attention ----------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_ATTENTION_H
 #define TPRT_LIB_ATTENTION_H

@@ -1,4 +1,5 @@
-//===- Barrier.cpp - A barrier that spins, then sleeps -------------------===//
+//===- Barrier.cpp - A barrier that spins, then sleeps --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Barrier.h"
 

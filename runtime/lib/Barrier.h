@@ -1,5 +1,5 @@
-//===- Barrier.h - A barrier that spins, then sleeps -------------*- C++
-//-*-===//
+//===- Barrier.h - A barrier that spins, then sleeps ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_BARRIER_H
 #define TPRT_LIB_BARRIER_H

@@ -1,4 +1,5 @@
-//===- Calibrate.cpp - What this machine can do --------------------------===//
+//===- Calibrate.cpp - What this machine can do ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each number is the median of many rounds in which every core does the same:
 // that is how ranks run, and how fast a machine is in the long run, which for a
@@ -109,8 +110,7 @@ static double measure(int64_t numThreads, double seconds, Make make) {
       double slowest = *std::max_element(perCall.begin(), perCall.end());
       if (round >= 0) // the first one touches the memory
         rounds.push_back(slowest);
-      numCalls =
-          std::clamp<int64_t>(seconds / numRounds / slowest, 1, 1 << 24);
+      numCalls = std::clamp<int64_t>(seconds / numRounds / slowest, 1, 1 << 24);
     }
   });
   return getMedian(rounds);

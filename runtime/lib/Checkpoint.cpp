@@ -1,4 +1,5 @@
-//===- Checkpoint.cpp - The state of a training on disk ------------------===//
+//===- Checkpoint.cpp - The state of a training on disk -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Checkpoint.h"
 

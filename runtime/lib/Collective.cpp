@@ -1,4 +1,5 @@
-//===- Collective.cpp - What collectives do ------------------------------===//
+//===- Collective.cpp - What collectives do -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Collective.h"
 

@@ -1,4 +1,5 @@
-//===- Communicator.cpp - How ranks exchange data ------------------------===//
+//===- Communicator.cpp - How ranks exchange data -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Communicator.h"
 

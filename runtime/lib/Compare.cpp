@@ -1,4 +1,5 @@
-//===- Compare.cpp - Is a result what it should be? ----------------------===//
+//===- Compare.cpp - Is a result what it should be? -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Compare.h"
 

@@ -1,4 +1,5 @@
 //===- Cores.cpp - Which cores ranks run on -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cores.h"
 

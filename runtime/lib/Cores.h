@@ -1,5 +1,5 @@
-//===- Cores.h - Which cores ranks run on ------------------------*- C++
-//-*-===//
+//===- Cores.h - Which cores ranks run on -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CORES_H
 #define TPRT_LIB_CORES_H

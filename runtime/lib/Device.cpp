@@ -1,4 +1,5 @@
-//===- Device.cpp - Where ranks compute ----------------------------------===//
+//===- Device.cpp - Where ranks compute -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Device.h"
 

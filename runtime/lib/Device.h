@@ -1,5 +1,5 @@
-//===- Device.h - Where ranks compute ----------------------------*- C++
-//-*-===//
+//===- Device.h - Where ranks compute ---------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_DEVICE_H
 #define TPRT_LIB_DEVICE_H

@@ -1,4 +1,5 @@
-//===- Dtype.cpp - Element types and their conversions -------------------===//
+//===- Dtype.cpp - Element types and their conversions --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Dtype.h"
 

@@ -1,4 +1,5 @@
-//===- Error.cpp - Texts that diagnostics share --------------------------===//
+//===- Error.cpp - Texts that diagnostics share ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Error.h"
 

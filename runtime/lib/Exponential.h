@@ -1,5 +1,5 @@
-//===- Exponential.h - e^x of sixteen numbers at once ------------*- C++
-//-*-===//
+//===- Exponential.h - e^x of sixteen numbers at once -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_EXPONENTIAL_H
 #define TPRT_LIB_EXPONENTIAL_H

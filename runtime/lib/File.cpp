@@ -1,4 +1,5 @@
-//===- File.cpp - Mapped input files, atomically written output files ----===//
+//===- File.cpp - Mapped input files, atomically written output files -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/File.h"
 
@@ -241,8 +242,7 @@ static int openNameless(const std::string &directory, mode_t mode) {
     return ::open(directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
   });
   // Where /proc isn't mounted it could never get one.
-  if (descriptor >= 0 &&
-      ::access(getOpenPath(descriptor).c_str(), F_OK) != 0) {
+  if (descriptor >= 0 && ::access(getOpenPath(descriptor).c_str(), F_OK) != 0) {
     ::close(descriptor);
     return -1;
   }
@@ -342,8 +342,8 @@ void OutputFile::close() {
   int error = isNameless || !temporaryPath.empty() ? sync(descriptor) : 0;
   if (error == 0 && isNameless) {
     auto [result, name] = makeBeside(target, [&](const char *name) {
-      return ::linkat(AT_FDCWD, getOpenPath(descriptor).c_str(), AT_FDCWD,
-                      name, AT_SYMLINK_FOLLOW);
+      return ::linkat(AT_FDCWD, getOpenPath(descriptor).c_str(), AT_FDCWD, name,
+                      AT_SYMLINK_FOLLOW);
     });
     if (result == 0)
       temporaryPath = name;

@@ -1,4 +1,5 @@
-//===- Gemm.cpp - Batched matrix products --------------------------------===//
+//===- Gemm.cpp - Batched matrix products ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // f32 is multiplied in tiles, its right operand packed by column blocks or,
 // where that is a weight, once for all calls. f16 and bf16 are converted by

@@ -1,5 +1,5 @@
-//===- Gemm.h - Batched matrix products --------------------------*- C++
-//-*-===//
+//===- Gemm.h - Batched matrix products -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_GEMM_H
 #define TPRT_LIB_GEMM_H

@@ -1,4 +1,5 @@
-//===- GemmChoice.cpp - What computes which matrix product ---------------===//
+//===- GemmChoice.cpp - What computes which matrix product ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/GemmChoice.h"
 

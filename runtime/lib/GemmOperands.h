@@ -1,5 +1,5 @@
-//===- GemmOperands.h - What tprt_gemm reads and writes ----------*- C++
-//-*-===//
+//===- GemmOperands.h - What tprt_gemm reads and writes ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_GEMMOPERANDS_H
 #define TPRT_LIB_GEMMOPERANDS_H

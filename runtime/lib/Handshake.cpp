@@ -1,4 +1,5 @@
-//===- Handshake.cpp - How the processes of a job find each other --------===//
+//===- Handshake.cpp - How the processes of a job find each other ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rank 0 listens at the job's address, and nowhere else. To whoever connects it
 // sends a challenge; a rank answers with a hello, and rank 0 with a verdict

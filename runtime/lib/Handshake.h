@@ -1,4 +1,5 @@
 //===- Handshake.h - How the processes of a job find each other -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_HANDSHAKE_H
 #define TPRT_LIB_HANDSHAKE_H

@@ -1,4 +1,5 @@
-//===- Job.cpp - One process among those of a program --------------------===//
+//===- Job.cpp - One process among those of a program ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Job.h"
 

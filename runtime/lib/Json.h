@@ -1,4 +1,5 @@
 //===- Json.h - JSON that anyone may have written ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_JSON_H
 #define TPRT_LIB_JSON_H

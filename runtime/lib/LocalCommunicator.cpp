@@ -1,4 +1,5 @@
-//===- LocalCommunicator.cpp - Ranks as threads of one process -----------===//
+//===- LocalCommunicator.cpp - Ranks as threads of one process ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective is: publish the addresses of operand and result, meet, read the
 // others' operands, meet. What a rank reads is a list of boxes, made before the

@@ -1,4 +1,5 @@
-//===- LocalWorld.cpp - What ranks of one process share ------------------===//
+//===- LocalWorld.cpp - What ranks of one process share -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LocalWorld.h"
 

@@ -1,5 +1,5 @@
-//===- LocalWorld.h - What ranks of one process share ------------*- C++
-//-*-===//
+//===- LocalWorld.h - What ranks of one process share -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_LOCALWORLD_H
 #define TPRT_LIB_LOCALWORLD_H

@@ -1,4 +1,5 @@
-//===- LossCurve.cpp - A training's losses as a picture ------------------===//
+//===- LossCurve.cpp - A training's losses as a picture -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Metrics.h"
 

@@ -1,4 +1,5 @@
 //===- Machine.cpp - The limits of a machine ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Machine.h"
 

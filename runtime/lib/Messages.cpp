@@ -1,4 +1,5 @@
-//===- Messages.cpp - What the processes of a job send each other --------===//
+//===- Messages.cpp - What the processes of a job send each other ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Messages.h"
 

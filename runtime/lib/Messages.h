@@ -1,4 +1,5 @@
 //===- Messages.h - What the processes of a job send each other -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is read from a socket is checked here, and nowhere else. Nothing of this
 // knows sockets, so that any bytes can be tried.

@@ -1,4 +1,5 @@
-//===- Metrics.cpp - What a training reports, line by line ---------------===//
+//===- Metrics.cpp - What a training reports, line by line ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Metrics.h"
 

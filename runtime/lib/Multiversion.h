@@ -1,5 +1,5 @@
-//===- Multiversion.h - One function, several instruction sets ---*- C++
-//-*-===//
+//===- Multiversion.h - One function, several instruction sets --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The runtime is built for the baseline of its architecture. A function marked
 // TPRT_MULTIVERSION is compiled once more for x86-64-v3 (AVX2, F16C, FMA) and

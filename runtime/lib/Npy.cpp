@@ -1,4 +1,5 @@
-//===- Npy.cpp - NumPy's .npy files --------------------------------------===//
+//===- Npy.cpp - NumPy's .npy files ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Npy.h"
 

@@ -1,4 +1,5 @@
-//===- OneDnn.cpp - Products by oneDNN, where it is installed ------------===//
+//===- OneDnn.cpp - Products by oneDNN, where it is installed -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OneDnn.h"
 

@@ -1,5 +1,5 @@
-//===- OneDnn.h - Products by oneDNN, where it is installed ------*- C++
-//-*-===//
+//===- OneDnn.h - Products by oneDNN, where it is installed -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_ONEDNN_H
 #define TPRT_LIB_ONEDNN_H

@@ -1,4 +1,5 @@
-//===- Parallel.cpp - Independent work on several threads ----------------===//
+//===- Parallel.cpp - Independent work on several threads -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Parallel.h"
 

@@ -1,5 +1,5 @@
-//===- Parallel.h - Independent work on several threads ----------*- C++
-//-*-===//
+//===- Parallel.h - Independent work on several threads ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_PARALLEL_H
 #define TPRT_LIB_PARALLEL_H

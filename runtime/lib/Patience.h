@@ -1,4 +1,5 @@
 //===- Patience.h - How long something is waited for ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_PATIENCE_H
 #define TPRT_LIB_PATIENCE_H

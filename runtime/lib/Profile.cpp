@@ -1,4 +1,5 @@
 //===- Profile.cpp - Where the time goes ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Profile.h"
 

@@ -1,5 +1,5 @@
-//===- Rank.h - State of one running rank ------------------------*- C++
-//-*-===//
+//===- Rank.h - State of one running rank -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_RANK_H
 #define TPRT_LIB_RANK_H

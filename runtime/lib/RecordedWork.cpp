@@ -1,4 +1,5 @@
 //===- RecordedWork.cpp - What a slice of a recording is ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RecordedWork.h"
 

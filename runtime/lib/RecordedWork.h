@@ -1,5 +1,5 @@
-//===- RecordedWork.h - What a slice of a recording is -----------*- C++
-//-*-===//
+//===- RecordedWork.h - What a slice of a recording is ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_RECORDEDWORK_H
 #define TPRT_LIB_RECORDEDWORK_H

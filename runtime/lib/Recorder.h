@@ -1,5 +1,5 @@
-//===- Recorder.h - Takes the times of one rank ------------------*- C++
-//-*-===//
+//===- Recorder.h - Takes the times of one rank -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_RECORDER_H
 #define TPRT_LIB_RECORDER_H

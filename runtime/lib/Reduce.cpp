@@ -1,4 +1,5 @@
-//===- Reduce.cpp - Elementwise reduction of several operands ------------===//
+//===- Reduce.cpp - Elementwise reduction of several operands -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Reduce.h"
 

@@ -1,5 +1,5 @@
-//===- Reduce.h - Elementwise reduction of several operands ------*- C++
-//-*-===//
+//===- Reduce.h - Elementwise reduction of several operands -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_REDUCE_H
 #define TPRT_LIB_REDUCE_H

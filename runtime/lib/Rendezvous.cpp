@@ -1,4 +1,5 @@
-//===- Rendezvous.cpp - Where processes meet -----------------------------===//
+//===- Rendezvous.cpp - Where processes meet ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rank 0 listens, and the others connect (Handshake.h). From then on both sides
 // send messages (Messages.h): what ranks hand in, reasons to end, that a rank

@@ -1,5 +1,5 @@
-//===- Rendezvous.h - Where processes meet -----------------------*- C++
-//-*-===//
+//===- Rendezvous.h - Where processes meet ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_RENDEZVOUS_H
 #define TPRT_LIB_RENDEZVOUS_H

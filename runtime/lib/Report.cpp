@@ -1,4 +1,5 @@
-//===- Report.cpp - What a program is, and what a run did ----------------===//
+//===- Report.cpp - What a program is, and what a run did -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Report.h"
 

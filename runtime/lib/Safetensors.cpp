@@ -1,4 +1,5 @@
-//===- Safetensors.cpp - Reading .safetensors files ----------------------===//
+//===- Safetensors.cpp - Reading .safetensors files -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Safetensors.h"
 

@@ -1,4 +1,5 @@
-//===- Session.cpp - Running a program on its ranks ----------------------===//
+//===- Session.cpp - Running a program on its ranks -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Session.h"
 

@@ -1,4 +1,5 @@
-//===- ShardedTensors.cpp - The ranks' blocks of tensors -----------------===//
+//===- ShardedTensors.cpp - The ranks' blocks of tensors ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ShardedTensors.h"
 

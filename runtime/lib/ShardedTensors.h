@@ -1,5 +1,5 @@
-//===- ShardedTensors.h - The ranks' blocks of tensors -----------*- C++
-//-*-===//
+//===- ShardedTensors.h - The ranks' blocks of tensors ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_SHARDEDTENSORS_H
 #define TPRT_LIB_SHARDEDTENSORS_H

@@ -1,4 +1,5 @@
-//===- Sockets.cpp - Sockets that nothing waits in forever ---------------===//
+//===- Sockets.cpp - Sockets that nothing waits in forever ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Sockets.h"
 

@@ -1,4 +1,5 @@
 //===- Sockets.h - Sockets that nothing waits in forever --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_SOCKETS_H
 #define TPRT_LIB_SOCKETS_H

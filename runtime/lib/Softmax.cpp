@@ -1,4 +1,5 @@
-//===- Softmax.cpp - Exponentials of rows, vectorised --------------------===//
+//===- Softmax.cpp - Exponentials of rows, vectorised ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Softmax.h"
 

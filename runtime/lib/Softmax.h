@@ -1,5 +1,5 @@
-//===- Softmax.h - Exponentials of rows, vectorised --------------*- C++
-//-*-===//
+//===- Softmax.h - Exponentials of rows, vectorised -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_SOFTMAX_H
 #define TPRT_LIB_SOFTMAX_H

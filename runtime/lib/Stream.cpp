@@ -1,4 +1,5 @@
-//===- Stream.cpp - The order of one rank's work -------------------------===//
+//===- Stream.cpp - The order of one rank's work --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Stream.h"
 

@@ -1,5 +1,5 @@
-//===- Stream.h - The order of one rank's work -------------------*- C++
-//-*-===//
+//===- Stream.h - The order of one rank's work ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a rank enqueues runs in the order in which it is enqueued. On the host
 // that is at once; on a device it is later, and streams wait for each other by

@@ -1,4 +1,5 @@
-//===- Target.cpp - Can this machine run the code? -----------------------===//
+//===- Target.cpp - Can this machine run the code? ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Target.h"
 

@@ -1,5 +1,5 @@
-//===- Target.h - Can this machine run the code? -----------------*- C++
-//-*-===//
+//===- Target.h - Can this machine run the code? ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_TARGET_H
 #define TPRT_LIB_TARGET_H

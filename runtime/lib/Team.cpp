@@ -1,4 +1,5 @@
-//===- Team.cpp - The threads of a process's ranks -----------------------===//
+//===- Team.cpp - The threads of a process's ranks ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Team.h"
 

@@ -1,5 +1,5 @@
-//===- Team.h - The threads of a process's ranks -----------------*- C++
-//-*-===//
+//===- Team.h - The threads of a process's ranks ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_TEAM_H
 #define TPRT_LIB_TEAM_H

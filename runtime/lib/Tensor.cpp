@@ -1,4 +1,5 @@
-//===- Tensor.cpp - A dense tensor in host memory ------------------------===//
+//===- Tensor.cpp - A dense tensor in host memory -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Tensor.h"
 

@@ -1,4 +1,5 @@
-//===- Tiles.cpp - Products of small and packed matrices -----------------===//
+//===- Tiles.cpp - Products of small and packed matrices ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Tiles.h"
 

@@ -1,5 +1,5 @@
-//===- Tiles.h - Products of small and packed matrices -----------*- C++
-//-*-===//
+//===- Tiles.h - Products of small and packed matrices ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One core's product, C = A * B, where a library would lose time: where B is
 // packed once and multiplied often, as a weight is, and where matrices are too

@@ -1,4 +1,5 @@
 //===- Trace.cpp - A recording as a trace ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RecordedWork.h"
 

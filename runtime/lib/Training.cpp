@@ -1,4 +1,5 @@
-//===- Training.cpp - Running a training program step by step ------------===//
+//===- Training.cpp - Running a training program step by step -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Training.h"
 

@@ -1,5 +1,5 @@
-//===- Walk.h - Boxes of two row-major tensors, run by run -------*- C++
-//-*-===//
+//===- Walk.h - Boxes of two row-major tensors, run by run ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Slicing weights, gathering outputs and all data movement of collectives are
 // copies (or reductions) between a box of one tensor and the box of the same

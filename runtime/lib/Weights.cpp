@@ -1,4 +1,5 @@
-//===- Weights.cpp - Models in one or several safetensors files ----------===//
+//===- Weights.cpp - Models in one or several safetensors files -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Weights.h"
 

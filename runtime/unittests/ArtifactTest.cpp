@@ -1,4 +1,5 @@
-//===- ArtifactTest.cpp --------------------------------------------------===//
+//===- ArtifactTest.cpp ---------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Artifact.h"
 

@@ -1,4 +1,5 @@
-//===- AttentionTest.cpp - attention and its gradient, by definition -----===//
+//===- AttentionTest.cpp - attention and its gradient, by definition ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LoneRank.h"
 #include "TestUtils.h"

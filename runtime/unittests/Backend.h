@@ -1,5 +1,5 @@
-//===- Backend.h - The backend that CommunicatorTest tests -------*- C++
-//-*-===//
+//===- Backend.h - The backend that CommunicatorTest tests ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // CommunicatorTest.cpp is linked with one implementation of these functions
 // after the other.

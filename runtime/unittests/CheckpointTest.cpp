@@ -1,4 +1,5 @@
-//===- CheckpointTest.cpp - The state of a training on disk --------------===//
+//===- CheckpointTest.cpp - The state of a training on disk ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Checkpoint.h"
 

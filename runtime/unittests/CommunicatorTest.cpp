@@ -1,4 +1,5 @@
-//===- CommunicatorTest.cpp - Collectives against their definitions ------===//
+//===- CommunicatorTest.cpp - Collectives against their definitions -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Backend.h"
 #include "TestUtils.h"

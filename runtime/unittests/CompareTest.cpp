@@ -1,4 +1,5 @@
-//===- CompareTest.cpp ---------------------------------------------------===//
+//===- CompareTest.cpp ----------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Compare.h"
 

@@ -1,4 +1,5 @@
-//===- DatasetTest.cpp - Examples and the order they are taken in --------===//
+//===- DatasetTest.cpp - Examples and the order they are taken in ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Dataset.h"
 

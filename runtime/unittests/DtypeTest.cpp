@@ -1,4 +1,5 @@
-//===- DtypeTest.cpp -----------------------------------------------------===//
+//===- DtypeTest.cpp ------------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Dtype.h"
 

@@ -1,4 +1,5 @@
 //===- ErrorTest.cpp - What diagnostics are made of -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Error.h"
 
@@ -26,7 +27,9 @@ TEST(Error, MakesTextsPrintable) {
   EXPECT_EQ(makePrintable("Größe …"), "Größe …");
   EXPECT_EQ(makePrintable("a\x1b[2Jb\r\x7f"), "a\\x1b[2Jb\\x0d\\x7f");
   EXPECT_EQ(makePrintable(std::string_view("\0", 1)), "\\x00");
-  EXPECT_EQ(makePrintable("\xc2\x9b" "31m"), "\\xc2\\x9b31m");
+  EXPECT_EQ(makePrintable("\xc2\x9b"
+                          "31m"),
+            "\\xc2\\x9b31m");
   std::string line(70000, 'x');
   EXPECT_EQ(makePrintable(line + "\nshort", 20),
             "xxxxxxxxxx … (69980 bytes) … xxxxxxxxxx\nshort");

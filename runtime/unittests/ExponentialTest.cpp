@@ -1,4 +1,5 @@
 //===- ExponentialTest.cpp - e^x of sixteen numbers -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Exponential.h"
 #include "gtest/gtest.h"

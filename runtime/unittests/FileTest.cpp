@@ -1,4 +1,5 @@
 //===- FileTest.cpp - Nothing that was written is lost --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/File.h"
 #include "TestUtils.h"

@@ -1,4 +1,5 @@
-//===- GemmChoiceTest.cpp - Tests of what computes which product ---------===//
+//===- GemmChoiceTest.cpp - Tests of what computes which product ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/GemmChoice.h"
 #include "Gemm.h"

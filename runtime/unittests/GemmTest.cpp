@@ -1,4 +1,5 @@
-//===- GemmTest.cpp - tprt_gemm against the definition -------------------===//
+//===- GemmTest.cpp - tprt_gemm against the definition --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LoneRank.h"
 #include "TestUtils.h"

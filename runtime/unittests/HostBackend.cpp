@@ -1,4 +1,5 @@
-//===- HostBackend.cpp - `local` on the host -----------------------------===//
+//===- HostBackend.cpp - `local` on the host ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Backend.h"
 

@@ -1,4 +1,5 @@
-//===- JobTest.cpp - How the processes of a job meet ---------------------===//
+//===- JobTest.cpp - How the processes of a job meet ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Jobs.h"
 #include "Messages.h"

@@ -1,5 +1,5 @@
-//===- Jobs.h - Jobs whose processes are threads -----------------*- C++
-//-*-===//
+//===- Jobs.h - Jobs whose processes are threads ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_JOBS_H
 #define TPRT_UNITTESTS_JOBS_H

@@ -1,5 +1,5 @@
-//===- LoneRank.h - A rank that communicates with nobody ---------*- C++
-//-*-===//
+//===- LoneRank.h - A rank that communicates with nobody --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_LONERANK_H
 #define TPRT_UNITTESTS_LONERANK_H

@@ -1,4 +1,5 @@
-//===- ManifestTest.cpp --------------------------------------------------===//
+//===- ManifestTest.cpp ---------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Manifest.h"
 

@@ -1,4 +1,5 @@
-//===- MessagesTest.cpp - What processes of a job read of each other -----===//
+//===- MessagesTest.cpp - What processes of a job read of each other ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Messages.h"
 #include "TestUtils.h"

@@ -1,4 +1,5 @@
-//===- NpyTest.cpp -------------------------------------------------------===//
+//===- NpyTest.cpp --------------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Npy.h"
 

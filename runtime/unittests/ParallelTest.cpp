@@ -1,4 +1,5 @@
-//===- ParallelTest.cpp - Tests of work on several threads ---------------===//
+//===- ParallelTest.cpp - Tests of work on several threads ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Parallel.h"
 #include "Gemm.h"

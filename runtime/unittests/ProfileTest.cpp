@@ -1,4 +1,5 @@
-//===- ProfileTest.cpp - Recordings, traces, profiles and timings --------===//
+//===- ProfileTest.cpp - Recordings, traces, profiles and timings ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Profile.h"
 

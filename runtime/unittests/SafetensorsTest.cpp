@@ -1,4 +1,5 @@
-//===- SafetensorsTest.cpp -----------------------------------------------===//
+//===- SafetensorsTest.cpp ------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Safetensors.h"
 

@@ -1,4 +1,5 @@
-//===- SessionTest.cpp - The toy program from load to report -------------===//
+//===- SessionTest.cpp - The toy program from load to report --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Session.h"
 

@@ -1,4 +1,5 @@
-//===- StartedCollectivesTest.cpp - Collectives beside computation -------===//
+//===- StartedCollectivesTest.cpp - Collectives beside computation --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Of `local`, on the host. CommunicatorTest.cpp has what each collective gives.
 //

@@ -1,4 +1,5 @@
-//===- TensorTest.cpp ----------------------------------------------------===//
+//===- TensorTest.cpp -----------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Tensor.h"
 
@@ -70,19 +71,20 @@ TEST(Tensor, CountCoveredAtRandom) {
     // Element by element.
     int64_t expected = 0;
     for (int64_t i = 0; i < numElements(shape); ++i)
-      expected += std::any_of(blocks.begin(), blocks.end(), [&](const Block &b) {
-        int64_t rest = i;
-        for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) {
-          int64_t at = rest % shape[d];
-          if (std::none_of(b.dims[d].begin(), b.dims[d].end(),
-                           [&](const Piece &piece) {
-                             return piece.offset <= at &&
-                                    at < piece.offset + piece.size;
-                           }))
-            return false;
-        }
-        return true;
-      });
+      expected +=
+          std::any_of(blocks.begin(), blocks.end(), [&](const Block &b) {
+            int64_t rest = i;
+            for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) {
+              int64_t at = rest % shape[d];
+              if (std::none_of(b.dims[d].begin(), b.dims[d].end(),
+                               [&](const Piece &piece) {
+                                 return piece.offset <= at &&
+                                        at < piece.offset + piece.size;
+                               }))
+                return false;
+            }
+            return true;
+          });
     ASSERT_EQ(countCovered(blocks), expected);
   }
 }

@@ -1,5 +1,5 @@
-//===- TestUtils.h - What the tests share ------------------------*- C++
-//-*-===//
+//===- TestUtils.h - What the tests share -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_TESTUTILS_H
 #define TPRT_UNITTESTS_TESTUTILS_H

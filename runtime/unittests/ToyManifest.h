@@ -1,5 +1,5 @@
-//===- ToyManifest.h - The manifest of the toy program -----------*- C++
-//-*-===//
+//===- ToyManifest.h - The manifest of the toy program ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_TOYMANIFEST_H
 #define TPRT_UNITTESTS_TOYMANIFEST_H

@@ -1,5 +1,5 @@
-//===- TrainPrograms.h - Training programs for tests -------------*- C++
-//-*-===//
+//===- TrainPrograms.h - Training programs for tests ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The programs of Inputs/train.c: a linear regression for 2 or 3 ranks, and one
 // that reads tokens.

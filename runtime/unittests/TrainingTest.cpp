@@ -1,4 +1,5 @@
-//===- TrainingTest.cpp - Training, interrupted and continued ------------===//
+//===- TrainingTest.cpp - Training, interrupted and continued -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Training.h"
 

@@ -1,4 +1,5 @@
-//===- UpdatedParametersTest.cpp - Parameters that programs write --------===//
+//===- UpdatedParametersTest.cpp - Parameters that programs write ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainPrograms.h"
 #include "tprt/Report.h"

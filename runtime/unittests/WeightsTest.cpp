@@ -1,4 +1,5 @@
-//===- WeightsTest.cpp - Safetensors files written, and read by index ----===//
+//===- WeightsTest.cpp - Safetensors files written, and read by index -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Weights.h"
 

@@ -53,54 +53,33 @@ struct call {
   {SYS_##NAME, #NAME, -1, FOLDER, PATH, OTHER_FOLDER, OTHER, -1, ROOM}
 
 static const struct call calls[] = {
-    PATH_CALL(open, 0, -1, 1),
-    PATH_CALL(creat, 0, -1, 1),
-    AT_CALL(openat, 0, 1, -1, -1, 1),
-    AT_CALL(openat2, 0, 1, -1, -1, 1),
-    FILE_CALL(write, 0, 2, 1),
-    FILE_CALL(pwrite64, 0, 2, 1),
-    FILE_CALL(writev, 0, 2, 1),
-    FILE_CALL(pwritev, 0, 2, 1),
-    FILE_CALL(pwritev2, 0, 2, 1),
-    FILE_CALL(sendfile, 0, 3, 1),
-    FILE_CALL(copy_file_range, 2, 4, 1),
-    FILE_CALL(splice, 2, 4, 1),
-    FILE_CALL(mmap, 4, -1, 0),
-    FILE_CALL(ftruncate, 0, -1, 1),
-    FILE_CALL(fallocate, 0, -1, 1),
-    FILE_CALL(sync_file_range, 0, -1, 0),
-    FILE_CALL(fsync, 0, -1, 0),
-    FILE_CALL(fdatasync, 0, -1, 0),
-    FILE_CALL(close, 0, -1, 0),
-    FILE_CALL(fchmod, 0, -1, 0),
-    FILE_CALL(fchown, 0, -1, 0),
-    FILE_CALL(flock, 0, -1, 0),
-    PATH_CALL(truncate, 0, -1, 0),
-    PATH_CALL(chmod, 0, -1, 0),
-    AT_CALL(fchmodat, 0, 1, -1, -1, 0),
-    PATH_CALL(chown, 0, -1, 0),
-    AT_CALL(fchownat, 0, 1, -1, -1, 0),
-    PATH_CALL(mkdir, 0, -1, 1),
-    AT_CALL(mkdirat, 0, 1, -1, -1, 1),
-    PATH_CALL(mknod, 0, -1, 1),
-    AT_CALL(mknodat, 0, 1, -1, -1, 1),
-    PATH_CALL(rmdir, 0, -1, 0),
-    PATH_CALL(unlink, 0, -1, 0),
-    AT_CALL(unlinkat, 0, 1, -1, -1, 0),
-    PATH_CALL(rename, 0, 1, 0),
-    AT_CALL(renameat, 0, 1, 2, 3, 0),
-    AT_CALL(renameat2, 0, 1, 2, 3, 0),
-    PATH_CALL(link, 0, 1, 1),
-    AT_CALL(linkat, 0, 1, 2, 3, 1),
-    PATH_CALL(symlink, 1, -1, 1),
+    PATH_CALL(open, 0, -1, 1),           PATH_CALL(creat, 0, -1, 1),
+    AT_CALL(openat, 0, 1, -1, -1, 1),    AT_CALL(openat2, 0, 1, -1, -1, 1),
+    FILE_CALL(write, 0, 2, 1),           FILE_CALL(pwrite64, 0, 2, 1),
+    FILE_CALL(writev, 0, 2, 1),          FILE_CALL(pwritev, 0, 2, 1),
+    FILE_CALL(pwritev2, 0, 2, 1),        FILE_CALL(sendfile, 0, 3, 1),
+    FILE_CALL(copy_file_range, 2, 4, 1), FILE_CALL(splice, 2, 4, 1),
+    FILE_CALL(mmap, 4, -1, 0),           FILE_CALL(ftruncate, 0, -1, 1),
+    FILE_CALL(fallocate, 0, -1, 1),      FILE_CALL(sync_file_range, 0, -1, 0),
+    FILE_CALL(fsync, 0, -1, 0),          FILE_CALL(fdatasync, 0, -1, 0),
+    FILE_CALL(close, 0, -1, 0),          FILE_CALL(fchmod, 0, -1, 0),
+    FILE_CALL(fchown, 0, -1, 0),         FILE_CALL(flock, 0, -1, 0),
+    PATH_CALL(truncate, 0, -1, 0),       PATH_CALL(chmod, 0, -1, 0),
+    AT_CALL(fchmodat, 0, 1, -1, -1, 0),  PATH_CALL(chown, 0, -1, 0),
+    AT_CALL(fchownat, 0, 1, -1, -1, 0),  PATH_CALL(mkdir, 0, -1, 1),
+    AT_CALL(mkdirat, 0, 1, -1, -1, 1),   PATH_CALL(mknod, 0, -1, 1),
+    AT_CALL(mknodat, 0, 1, -1, -1, 1),   PATH_CALL(rmdir, 0, -1, 0),
+    PATH_CALL(unlink, 0, -1, 0),         AT_CALL(unlinkat, 0, 1, -1, -1, 0),
+    PATH_CALL(rename, 0, 1, 0),          AT_CALL(renameat, 0, 1, 2, 3, 0),
+    AT_CALL(renameat2, 0, 1, 2, 3, 0),   PATH_CALL(link, 0, 1, 1),
+    AT_CALL(linkat, 0, 1, 2, 3, 1),      PATH_CALL(symlink, 1, -1, 1),
     AT_CALL(symlinkat, 1, 2, -1, -1, 1),
 };
 enum { num_calls = sizeof(calls) / sizeof(calls[0]) };
 
 /* With these, writes need no call that is listed. */
-static const long holes[] = {SYS_io_uring_setup, SYS_io_submit,
-                             SYS_vmsplice,       SYS_tee,
-                             SYS_open_by_handle_at};
+static const long holes[] = {SYS_io_uring_setup, SYS_io_submit, SYS_vmsplice,
+                             SYS_tee, SYS_open_by_handle_at};
 enum { num_holes = sizeof(holes) / sizeof(holes[0]) };
 
 static const char *folder, *kind;
@@ -120,8 +99,8 @@ static void install_filter(void) {
       BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
   for (int i = 0; i < num_calls + num_holes; ++i) {
     unsigned number = i < num_calls ? calls[i].number : holes[i - num_calls];
-    code[size++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-                                                number, 0, 1);
+    code[size++] =
+        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1);
     code[size++] =
         (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
   }
@@ -300,9 +279,9 @@ static int handle(pid_t pid, pid_t group) {
     /* Opening a folder elsewhere, or closing a file, changes nothing. Pipes,
        sockets and memory have no path. */
     int flags = get_open_flags(pid, number, arguments);
-    int changes = number != SYS_close && number != SYS_fsync &&
-                  (flags == -1 || (flags & O_ACCMODE) != O_RDONLY ||
-                   (flags & O_CREAT));
+    int changes =
+        number != SYS_close && number != SYS_fsync &&
+        (flags == -1 || (flags & O_ACCMODE) != O_RDONLY || (flags & O_CREAT));
     if (changes && path[0] == '/' && !is_under(path, "/dev") &&
         !is_under(path, "/proc") && strncmp(path, "/memfd:", 7))
       fprintf(log_file, "outside\t%s\t%s\n", call->name, path);
@@ -324,16 +303,16 @@ static int handle(pid_t pid, pid_t group) {
     return 0;
   }
   if (!strcmp(kind, "short")) {
-    unsigned long long *sizes[] = {NULL,           NULL, &registers.rdx,
-                                   &registers.r10, &registers.r8};
+    unsigned long long *sizes[] = {NULL, NULL, &registers.rdx, &registers.r10,
+                                   &registers.r8};
     if (call->size >= 0 && *sizes[call->size] > 1) {
       *sizes[call->size] /= 2;
       ptrace(PTRACE_SETREGS, pid, 0, &registers);
     }
     return 0;
   }
-  int error = !strcmp(kind, "full") ? (needs_room ? ENOSPC : 0)
-                                    : find_error(kind);
+  int error =
+      !strcmp(kind, "full") ? (needs_room ? ENOSPC : 0) : find_error(kind);
   if (!error)
     return 0;
   if (number == SYS_close) /* Linux has closed the file all the same. */
@@ -393,8 +372,8 @@ int main(int argc, char **argv) {
   for (pid_t pid; (pid = waitpid(-1, &status, __WALL)) > 0;) {
     if (!WIFSTOPPED(status)) {
       if (pid == child)
-        result = WIFEXITED(status) ? WEXITSTATUS(status)
-                                   : 128 + WTERMSIG(status);
+        result =
+            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       continue;
     }
     int signal = WSTOPSIG(status), next = PTRACE_CONT;

@@ -1,4 +1,5 @@
-//===- tp-ckpt.cpp - Look after checkpoints ------------------------------===//
+//===- tp-ckpt.cpp - Look after checkpoints -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../StandardStreams.h"
 #include "../Usage.h"

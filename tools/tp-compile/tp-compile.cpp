@@ -1,4 +1,5 @@
 //===- tp-compile.cpp - per-rank IR to one artifact -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../ResourceLimits.h"
 #include "../Version.h"

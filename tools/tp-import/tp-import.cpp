@@ -1,5 +1,5 @@
-//===- tp-import.cpp - PyTorch models to MLIR
-//-------------------------------===//
+//===- tp-import.cpp - PyTorch models to MLIR -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../ResourceLimits.h"
 #include "../Version.h"

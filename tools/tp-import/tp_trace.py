@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Traces a model such that its modules keep the order and the names of forward's arguments.
 
 torch.jit.trace orders the tensor inputs of a submodule by their first use, names them as the caller does, and drops those

@@ -1,4 +1,5 @@
 //===- tp-lsp-server.cpp - The language server for editors ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../ResourceLimits.h"
 #include "../Version.h"

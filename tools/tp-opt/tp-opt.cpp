@@ -1,4 +1,5 @@
 //===- tp-opt.cpp - The pass driver ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../ResourceLimits.h"
 #include "../Version.h"

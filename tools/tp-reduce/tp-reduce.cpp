@@ -1,4 +1,5 @@
 //===- tp-reduce.cpp - Shrinks a module that shows a fault ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../ResourceLimits.h"
 #include "../Version.h"

@@ -1,4 +1,5 @@
-//===- Cache.cpp - Programs compiled on the way --------------------------===//
+//===- Cache.cpp - Programs compiled on the way ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cache.h"
 
@@ -183,8 +184,7 @@ static std::string makeOwnDirectory(const fs::path &directory) {
       return problem;
   if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST)
     return {};
-  return "'" + directory.string() +
-         "' can't be made: " + std::strerror(errno);
+  return "'" + directory.string() + "' can't be made: " + std::strerror(errno);
 }
 
 /// The directory, which is made if need be, or empty: what is in it is run, so

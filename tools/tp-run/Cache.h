@@ -1,5 +1,5 @@
-//===- Cache.h - Programs compiled on the way --------------------*- C++
-//-*-===//
+//===- Cache.h - Programs compiled on the way -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_RUN_CACHE_H
 #define TP_RUN_CACHE_H

@@ -1,4 +1,5 @@
-//===- CommandLine.cpp - What the parts of tp-run share ------------------===//
+//===- CommandLine.cpp - What the parts of tp-run share -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CommandLine.h"
 

@@ -1,5 +1,5 @@
-//===- CommandLine.h - What the parts of tp-run share ------------*- C++
-//-*-===//
+//===- CommandLine.h - What the parts of tp-run share -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_RUN_COMMANDLINE_H
 #define TP_RUN_COMMANDLINE_H

@@ -1,4 +1,5 @@
-//===- Launch.cpp - Ranks that are processes -----------------------------===//
+//===- Launch.cpp - Ranks that are processes ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Launch.h"
 

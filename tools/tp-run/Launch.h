@@ -1,4 +1,5 @@
 //===- Launch.h - Ranks that are processes ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_RUN_LAUNCH_H
 #define TP_RUN_LAUNCH_H

@@ -1,4 +1,5 @@
-//===- Progress.cpp - One line about a training, on a terminal -----------===//
+//===- Progress.cpp - One line about a training, on a terminal ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Progress.h"
 

@@ -1,5 +1,5 @@
-//===- Progress.h - One line about a training, on a terminal -----*- C++
-//-*-===//
+//===- Progress.h - One line about a training, on a terminal ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_RUN_PROGRESS_H
 #define TP_RUN_PROGRESS_H

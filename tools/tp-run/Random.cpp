@@ -1,4 +1,5 @@
-//===- Random.cpp - Tensors that no file gives ---------------------------===//
+//===- Random.cpp - Tensors that no file gives ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Random.h"
 

@@ -1,5 +1,5 @@
-//===- Random.h - Tensors that no file gives ---------------------*- C++
-//-*-===//
+//===- Random.h - Tensors that no file gives --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_RUN_RANDOM_H
 #define TP_RUN_RANDOM_H

@@ -1,4 +1,5 @@
-//===- Train.cpp - tp-run --steps ----------------------------------------===//
+//===- Train.cpp - tp-run --steps -----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Train.h"
 

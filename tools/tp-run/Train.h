@@ -1,5 +1,5 @@
-//===- Train.h - tp-run --steps ----------------------------------*- C++
-//-*-===//
+//===- Train.h - tp-run --steps ---------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_RUN_TRAIN_H
 #define TP_RUN_TRAIN_H

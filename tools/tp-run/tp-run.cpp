@@ -1,4 +1,5 @@
-//===- tp-run.cpp - Run a compiled program on its ranks ------------------===//
+//===- tp-run.cpp - Run a compiled program on its ranks -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../StandardStreams.h"
 #include "../Usage.h"

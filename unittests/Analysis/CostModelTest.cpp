@@ -1,4 +1,5 @@
 //===- CostModelTest.cpp - costs against formulas by hand -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/CostModel.h"
 #include "mlir/IR/Diagnostics.h"

@@ -1,4 +1,5 @@
-//===- FlowBoundTest.cpp - bounds of flows, against enumeration ----------===//
+//===- FlowBoundTest.cpp - bounds of flows, against enumeration -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/FlowBound.h"
 #include "gtest/gtest.h"

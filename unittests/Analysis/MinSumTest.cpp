@@ -1,4 +1,5 @@
 //===- MinSumTest.cpp - cheapest assignments, against enumeration ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Analysis/MinSum.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,4 +1,5 @@
-//===- OneOpTest.cpp - placements of one op, enumerated --------------===//
+//===- OneOpTest.cpp - placements of one op, enumerated -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One op, its operands and its result placed in every way over a small mesh:
 // what the propagation chooses costs what the cheapest of all ways to split the
@@ -48,7 +49,8 @@ protected:
     context.loadDialect<func::FuncDialect, nn::NNDialect, TPDialect>();
   }
 
-  static std::string print(llvm::ArrayRef<Axes> dims, const Axes &partial = {}) {
+  static std::string print(llvm::ArrayRef<Axes> dims,
+                           const Axes &partial = {}) {
     std::string text = "#tp.sharding<@mesh, [";
     for (auto [i, axes] : llvm::enumerate(dims))
       text += (i ? ", {" : "{") + llvm::join(axes, ", ") + "}";
@@ -134,8 +136,8 @@ void OneOp::checkDots(const std::string &meshText,
               planner.getCost(fromLhs, way.lhs, types[0]) +
               planner.getCost(fromRhs, way.rhs, types[1]) +
               planner.getCost(way.result, toResult, types[2]);
-          cost.volume = cost.bytes +
-                        latencyBytes * mesh.getNumRanks() * cost.collectives;
+          cost.volume =
+              cost.bytes + latencyBytes * mesh.getNumRanks() * cost.collectives;
           least = std::min(least, cost);
         }
         std::string a = printType(types[0]), b = printType(types[1]),
@@ -143,8 +145,9 @@ void OneOp::checkDots(const std::string &meshText,
         CommunicationCost found = propagate(
             head + "func.func @f(%a: " + a + " {tp.sharding = " + lhs +
                 "}, %b: " + b + " {tp.sharding = " + rhs + "}) -> (" + c +
-                " {tp.sharding = " + result + "}) {\n  %c = nn.matmul %a, %b : (" +
-                a + ", " + b + ") -> " + c + "\n  return %c : " + c + "\n}\n",
+                " {tp.sharding = " + result +
+                "}) {\n  %c = nn.matmul %a, %b : (" + a + ", " + b + ") -> " +
+                c + "\n  return %c : " + c + "\n}\n",
             options);
         found.work = least.work = 0;
         if (found == least)
@@ -244,9 +247,9 @@ void OneOp::checkReshapes(const std::string &meshText,
       for (const auto &[elements, operand] : operands)
         for (const auto &[others, result] : results)
           if (elements == others)
-            least = std::min(least,
-                             planner.getCost(have, operand, getType(from)) +
-                                 planner.getCost(result, want, getType(to)));
+            least =
+                std::min(least, planner.getCost(have, operand, getType(from)) +
+                                    planner.getCost(result, want, getType(to)));
       CommunicationCost found = propagate(
           head + "func.func @f(%a: " + a + " {tp.sharding = " + print(dims) +
               "}) -> (" + b + " {tp.sharding = " + print(resultDims) +

@@ -1,4 +1,5 @@
 //===- PropagationTest.cpp - placements of random programs, searched ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For random programs, the placements that the propagation chooses are compared
 // with an exhaustive search: op by op, every way to run each op, and every set

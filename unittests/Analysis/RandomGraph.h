@@ -1,4 +1,5 @@
 //===- RandomGraph.h - random programs, randomly placed ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs of ops with all kinds of sharding rules, whose values are used
 // several times, with random placements on arguments, parameters, ops and

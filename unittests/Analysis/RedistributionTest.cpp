@@ -1,4 +1,5 @@
 //===- RedistributionTest.cpp - plans of redistributions, simulated -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every rank holds a block of elements that know who they are and whose
 // contributions they sum up. The planned steps, applied to the blocks of one
@@ -919,9 +920,8 @@ TEST_F(Redistribution, CostOverOneMeshDimension) {
   auto type = RankedTensorType::get({4, 4}, Float32Type::get(&context));
   for (auto &row : table) {
     SCOPED_TRACE(std::string(row.from) + " to " + row.to);
-    CommunicationCost cost =
-        RedistributionPlanner(mesh, {})
-            .getCost(parse(row.from), parse(row.to), type);
+    CommunicationCost cost = RedistributionPlanner(mesh, {}).getCost(
+        parse(row.from), parse(row.to), type);
     EXPECT_FALSE(cost.isInfinite());
     EXPECT_EQ(cost.bytes, row.bytes);
     EXPECT_EQ(cost.collectives, row.collectives);

@@ -1,4 +1,5 @@
 //===- EmulatedKernelsTest.cpp - kernels of GPUs, run on the CPU ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compiles programs for the CPU and for the emulated device, runs both, and
 // compares what they compute. A thread of the device is a fiber: those of a

@@ -1,4 +1,5 @@
 //===- PlanFuzzer.cpp - any text as a plan --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whatever a plan file says, it is checked against a model, linted and printed,
 // or refused with an error: no crash, no hang.

@@ -1,4 +1,5 @@
 //===- TrainingFileFuzzer.cpp - any text as a training file ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

@@ -1,4 +1,5 @@
 //===- ShardingRuleTest.cpp - einsum, elementwise and reshape rules -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

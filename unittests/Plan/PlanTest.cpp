@@ -1,4 +1,5 @@
 //===- PlanTest.cpp - plan files, patterns, placements --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

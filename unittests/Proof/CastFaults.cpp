@@ -1,4 +1,5 @@
 //===- CastFaults.cpp - Wrong roundings and signs -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Faults.h"
 #include "mlir/IR/Builders.h"

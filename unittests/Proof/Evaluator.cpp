@@ -1,4 +1,5 @@
 //===- Evaluator.cpp - Programs over doubles ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Evaluator.h"
 #include "tp/Dialect/NN/NN.h"

@@ -1,4 +1,5 @@
 //===- Evaluator.h - Programs over doubles ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a model, or the ranks' programs together, give for some inputs, computed
 // with the machine's floating-point numbers. It shares no code with what the
@@ -38,9 +39,10 @@ std::optional<std::vector<Array>> evaluate(func::FuncOp function,
 /// What the ranks, each of which runs its function of `programs`, return
 /// together: nullopt where an index is out of range, ranks don't issue the same
 /// collectives, or hold different numbers for one element.
-std::optional<std::vector<Array>>
-evaluateRanks(ArrayRef<func::FuncOp> programs, MeshOp mesh,
-              func::FuncOp reference, const Values &values);
+std::optional<std::vector<Array>> evaluateRanks(ArrayRef<func::FuncOp> programs,
+                                                MeshOp mesh,
+                                                func::FuncOp reference,
+                                                const Values &values);
 
 /// Whether they are equal but for rounding.
 bool areEqual(const std::vector<Array> &a, const std::vector<Array> &b);

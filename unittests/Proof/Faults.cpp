@@ -1,4 +1,5 @@
 //===- Faults.cpp - Changes of one place of a program ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Faults.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,4 +1,5 @@
 //===- Faults.h - Changes of one place of a program -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_UNITTESTS_PROOF_FAULTS_H
 #define TP_UNITTESTS_PROOF_FAULTS_H

@@ -1,4 +1,5 @@
 //===- FaultsTest.cpp - Planted faults are caught -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Per-rank programs are changed in one place at a time: an operand, an
 // attribute, an op that is left out, done twice or moved, a rank that runs
@@ -97,8 +98,7 @@ TEST_F(FaultsTest, AreCaught) {
     std::string reason;
     ASSERT_EQ(check(*ranks, *model, /*prove=*/true, &reason), Verdict::Proven)
         << reason;
-    ASSERT_EQ(check(*ranks, *model, /*prove=*/false, &reason),
-              Verdict::Tested)
+    ASSERT_EQ(check(*ranks, *model, /*prove=*/false, &reason), Verdict::Tested)
         << reason;
 
     MeshOp mesh = *ranks->getOps<MeshOp>().begin();
@@ -128,8 +128,7 @@ TEST_F(FaultsTest, AreCaught) {
           ++caught[fault.kind];
           EXPECT_NE(proof, Verdict::Proven) << text;
         } else {
-          EXPECT_TRUE(execution == Verdict::Tested ||
-                      proof != Verdict::Proven)
+          EXPECT_TRUE(execution == Verdict::Tested || proof != Verdict::Proven)
               << "not executed, yet proven: " << text;
           ++numHarmless;
           numNotProven += proof != Verdict::Proven;
@@ -138,9 +137,8 @@ TEST_F(FaultsTest, AreCaught) {
     }
   };
   for (const test::Model &each : test::kModels)
-    for (Form form :
-         {Form::Plain, Form::Joined, Form::InChunks, Form::OnBlocks,
-          Form::InViews})
+    for (Form form : {Form::Plain, Form::Joined, Form::InChunks, Form::OnBlocks,
+                      Form::InViews})
       plantAll(each, form);
   EXPECT_GE(numModels[Form::Joined], 2);
   EXPECT_GE(numModels[Form::InChunks], 1);

@@ -1,4 +1,5 @@
 //===- Models.h - Placed models to parallelize ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_UNITTESTS_PROOF_MODELS_H
 #define TP_UNITTESTS_PROOF_MODELS_H

@@ -1,4 +1,5 @@
 //===- MutantsTest.cpp - Wrong programs aren't accepted -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs of ranks are changed in one place at a time: comparisons, constants,
 // casts, roundings, choices, the order of elements and ranks, and what

@@ -1,4 +1,5 @@
 //===- PartsTest.cpp - Movement over parts of mesh dimensions -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs of random redistributions are proven, whatever parts they use.
 //
@@ -26,9 +27,7 @@ namespace {
 
 struct Part {
   int64_t begin, size;
-  std::string print() const {
-    return llvm::formatv("x:({0}){1}", begin, size);
-  }
+  std::string print() const { return llvm::formatv("x:({0}){1}", begin, size); }
 };
 
 /// All parts of a mesh dimension of this size, but the whole.
@@ -64,8 +63,8 @@ protected:
 
   bool isProven(ModuleOp model, ModuleOp ranks) {
     MeshOp mesh = *ranks.getOps<MeshOp>().begin();
-    auto programs = getRanks(
-        SmallVector<func::FuncOp>(ranks.getOps<func::FuncOp>()), mesh);
+    auto programs =
+        getRanks(SmallVector<func::FuncOp>(ranks.getOps<func::FuncOp>()), mesh);
     EquivalenceOptions options;
     options.maxOperations = 0;
     return checkEquivalence(*model.getOps<func::FuncOp>().begin(), *programs,
@@ -163,17 +162,17 @@ TEST_F(PartsTest, Gathers) {
         for (int64_t rank = 0; rank < whole; ++rank)
           held[rank] = {rank};
         for (Part part : {first, second}) {
-          auto before = std::exchange(
-              held, std::vector<std::vector<int64_t>>(whole));
+          auto before =
+              std::exchange(held, std::vector<std::vector<int64_t>>(whole));
           for (int64_t rank = 0; rank < whole; ++rank)
             for (int64_t other : getGroup(whole, part, rank))
               llvm::append_range(held[rank], before[other]);
         }
         bool isRight = llvm::all_of(held, [](const auto &list) {
-          return llvm::is_sorted(list) && llvm::all_of(
-                     llvm::enumerate(list), [](auto each) {
-                       return each.value() == int64_t(each.index());
-                     });
+          return llvm::is_sorted(list) &&
+                 llvm::all_of(llvm::enumerate(list), [](auto each) {
+                   return each.value() == int64_t(each.index());
+                 });
         });
         std::string body = llvm::formatv(
             "  %a = tp.all_gather %v dim 0 over @mesh {{{0}} : tensor<1xf32> "
@@ -254,11 +253,11 @@ TEST_F(PartsTest, RandomRedistributions) {
     std::vector<std::string> axes;
     for (const auto &[name, size] : mesh)
       axes.push_back(name + " = " + std::to_string(size));
-    std::string text =
-        "tp.mesh @mesh(" + llvm::join(axes, ", ") + ")\nfunc.func @main(" +
-        llvm::join(arguments, ", ") + ") -> (" + llvm::join(results, ", ") +
-        ") { return " + llvm::join(values, ", ") + " : " +
-        llvm::join(types, ", ") + " }";
+    std::string text = "tp.mesh @mesh(" + llvm::join(axes, ", ") +
+                       ")\nfunc.func @main(" + llvm::join(arguments, ", ") +
+                       ") -> (" + llvm::join(results, ", ") + ") { return " +
+                       llvm::join(values, ", ") + " : " +
+                       llvm::join(types, ", ") + " }";
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
     auto model = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(model);

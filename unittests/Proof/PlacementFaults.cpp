@@ -1,4 +1,5 @@
 //===- PlacementFaults.cpp - Wrong words about where values live ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Faults.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

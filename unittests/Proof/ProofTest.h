@@ -1,4 +1,5 @@
 //===- ProofTest.h - A context that can execute programs --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_UNITTESTS_PROOF_PROOFTEST_H
 #define TP_UNITTESTS_PROOF_PROOFTEST_H

@@ -1,4 +1,5 @@
 //===- RandomGraphsTest.cpp - random programs, proven and executed --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random programs with random placements, propagated in several ways,
 // partitioned, their collectives optimised: every rank's block of every result

@@ -1,4 +1,5 @@
 //===- RulesTest.cpp - Every rule, by enumeration -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Over one mesh dimension, each operand of an op is whole, split along one of
 // its dimensions or Partial, and so is the result. For small instances of every
@@ -529,9 +530,8 @@ TEST_F(RulesTest, SumsKeepWhatZeroIsAddedTo) {
         op, mesh, operands, result,
         [&](OpBuilder &b, ValueRange values, TypeRange types,
             int64_t) -> FailureOr<SmallVector<Value>> {
-          Value part =
-              buildSum(b, op, {}, values[1],
-                       cast<RankedTensorType>(values[1].getType()));
+          Value part = buildSum(b, op, {}, values[1],
+                                cast<RankedTensorType>(values[1].getType()));
           return SmallVector<Value>{
               buildTotal(b, op, values[0], buildAddend(b, op, part),
                          cast<RankedTensorType>(types[0]))};

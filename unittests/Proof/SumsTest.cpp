@@ -1,4 +1,5 @@
 //===- SumsTest.cpp - Regrouped sums, by enumeration ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All trees of sums and differences of a whole value and of two or three
 // Partial ones, in ops of nn, of arith and of both: each program is valid, has

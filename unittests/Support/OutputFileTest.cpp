@@ -1,4 +1,5 @@
 //===- OutputFileTest.cpp - Nothing that was written is lost --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/OutputFile.h"
 #include "llvm/ADT/SmallString.h"

@@ -1,4 +1,5 @@
 //===- CommunicationCost.h - What a choice of placements costs --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_ANALYSIS_COMMUNICATIONCOST_H
 #define TP_ANALYSIS_COMMUNICATIONCOST_H

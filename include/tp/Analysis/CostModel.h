@@ -1,4 +1,5 @@
 //===- CostModel.h - What a per-rank program costs --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Seconds of ops and collectives on a machine. What an op computes and touches
 // follows from its sharding rule, never from its name:

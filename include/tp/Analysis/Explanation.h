@@ -1,4 +1,5 @@
 //===- Explanation.h - Why values are placed as they are --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a propagation decided, traced back. Over each mesh dimension on its own,
 // a value's chain leads over ops that agree with it to the nearest thing that

@@ -1,4 +1,5 @@
 //===- FlowBound.h - Bounds for values that flow between ops ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each op has candidates, each value is moved from where its op gives it to
 // where its uses want it, and uses that want the same share what that takes:

@@ -1,4 +1,5 @@
 //===- ListTable.h - Numbers for lists --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A model repeats the same few ops: what is computed from a list of numbers or
 // of uniqued objects is computed once for equal lists, and kept by the list's

@@ -1,4 +1,5 @@
 //===- Machine.h - What a cluster can do ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The numbers that a prediction takes: a device, the devices of a node, and
 // the links between ranks, innermost first. A description is one of the

@@ -1,4 +1,5 @@
 //===- MinSum.h - Cheapest assignment of many variables ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Variables with finite domains, and tables that say what values of a few of
 // them cost together: which assignment costs least in sum? Solved exactly by
@@ -121,10 +122,10 @@ private:
   }
   WordList getKey(unsigned variable, llvm::ArrayRef<unsigned> parts,
                   llvm::ArrayRef<unsigned> scope) const;
-  void forEachRow(unsigned variable, llvm::ArrayRef<unsigned> parts,
-                  llvm::ArrayRef<unsigned> scope,
-                  llvm::function_ref<void(llvm::ArrayRef<CommunicationCost>)>
-                      visit) const;
+  void forEachRow(
+      unsigned variable, llvm::ArrayRef<unsigned> parts,
+      llvm::ArrayRef<unsigned> scope,
+      llvm::function_ref<void(llvm::ArrayRef<CommunicationCost>)> visit) const;
   const Message &eliminate(unsigned variable, llvm::ArrayRef<unsigned> factors,
                            llvm::ArrayRef<unsigned> scope);
   const std::vector<CommunicationCost> &

@@ -1,4 +1,5 @@
 //===- OpClasses.h - Ops that are alike -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_ANALYSIS_OPCLASSES_H
 #define TP_ANALYSIS_OPCLASSES_H

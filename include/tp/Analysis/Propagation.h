@@ -1,4 +1,5 @@
 //===- Propagation.h - Placements for a whole program -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is fixed (arguments, results, parameters, redistributions, constraints)
 // spreads through the sharding rules, forward and backward, until nothing

@@ -1,4 +1,5 @@
 //===- Redistribution.h - From one placement to another ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one place that decides which collectives lead from one placement of a
 // tensor to another, and what that costs. A plan is found by a search over

@@ -1,4 +1,5 @@
 //===- SplitInference.h - Which split explains placements -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_ANALYSIS_SPLITINFERENCE_H
 #define TP_ANALYSIS_SPLITINFERENCE_H

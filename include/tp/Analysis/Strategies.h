@@ -1,4 +1,5 @@
 //===- Strategies.h - The ways in which an op may run -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Over each mesh dimension an op is split along a factor, passes a Partial
 // through, or runs replicated; a mesh dimension that doesn't divide the major

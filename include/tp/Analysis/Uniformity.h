@@ -1,4 +1,5 @@
 //===- Uniformity.h - Which values are the same on which ranks --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In a per-rank program a value is one per rank. Here it is found over which
 // mesh dimensions it may differ: a value that doesn't vary along `tp` is the

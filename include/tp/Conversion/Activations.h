@@ -1,4 +1,5 @@
 //===- Activations.h - activations as scalar code ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CONVERSION_ACTIVATIONS_H
 #define TP_CONVERSION_ACTIVATIONS_H

@@ -1,4 +1,5 @@
 //===- Artifact.h - per-rank IR to one file ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The embedder's way in: what tp-compile does, as a function.
 //

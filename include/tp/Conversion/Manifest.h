@@ -1,4 +1,5 @@
 //===- Manifest.h - what a program says about itself ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // While programs are lowered, the module's attribute `tprt.manifest` collects
 // what the artifact's manifest will say (docs/Artifact.md), and each argument

@@ -1,4 +1,5 @@
 //===- NNToLinalg.h - nn ops as linalg ops ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CONVERSION_NNTOLINALG_H
 #define TP_CONVERSION_NNTOLINALG_H

@@ -1,4 +1,5 @@
 //===- Passes.td - per-rank IR to code ---------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CONVERSION_PASSES_TD
 #define TP_CONVERSION_PASSES_TD

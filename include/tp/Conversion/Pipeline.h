@@ -1,4 +1,5 @@
 //===- Pipeline.h - the named pipeline to LLVM ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CONVERSION_PIPELINE_H
 #define TP_CONVERSION_PIPELINE_H

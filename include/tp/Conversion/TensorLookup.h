@@ -1,4 +1,5 @@
 //===- TensorLookup.h - tensor.gather and tensor.scatter --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CONVERSION_TENSORLOOKUP_H
 #define TP_CONVERSION_TENSORLOOKUP_H

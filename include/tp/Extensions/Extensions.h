@@ -1,4 +1,5 @@
 //===- Extensions.h - sharding rules of upstream ops ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // ShardingRuleOpInterface for ops of upstream dialects, as external models:
 // what the passes know about `linalg`, `tensor`, `arith`, `math` and `tosa`.

@@ -1,4 +1,5 @@
 //===- ForwardSignature.h - the arguments of traced modules -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_IMPORT_FORWARDSIGNATURE_H
 #define TP_IMPORT_FORWARDSIGNATURE_H

@@ -1,4 +1,5 @@
 //===- InputSpec.h - the example inputs of a model --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // TorchScript knows neither shapes nor element types of a model's inputs; the
 // user states them, one `name=2x64xi64` each.

@@ -1,4 +1,5 @@
 //===- Safetensors.h - write a safetensors file -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_IMPORT_SAFETENSORS_H
 #define TP_IMPORT_SAFETENSORS_H

@@ -1,4 +1,5 @@
 //===- TorchScript.h - import a TorchScript archive -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_IMPORT_TORCHSCRIPT_H
 #define TP_IMPORT_TORCHSCRIPT_H
@@ -39,8 +40,7 @@ struct ImportedModel {
 llvm::Expected<ImportedModel>
 importTorchScript(MLIRContext *context, llvm::StringRef path,
                   llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
-                  bool eval = false,
-                  const ForwardSignatures &signatures = {});
+                  bool eval = false, const ForwardSignatures &signatures = {});
 
 /// Prints the ops that can be imported and, for each, what is decided about
 /// every argument of its overloads: honoured (or refused with a reason), seen

@@ -1,4 +1,5 @@
 //===- GradientBuilder.h - What ops build their gradients with --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reverse mode, as in PyTorch's autograd: an op gets the gradient of each of
 // its results, a tensor of the result's type, and gives the gradient of each of

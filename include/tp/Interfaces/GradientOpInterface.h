@@ -1,4 +1,5 @@
 //===- GradientOpInterface.h - Reverse-mode gradients -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_INTERFACES_GRADIENTOPINTERFACE_H
 #define TP_INTERFACES_GRADIENTOPINTERFACE_H

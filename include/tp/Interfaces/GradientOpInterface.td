@@ -1,4 +1,5 @@
 //===- GradientOpInterface.td - Reverse-mode gradients -----*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_INTERFACES_GRADIENTOPINTERFACE_TD
 #define TP_INTERFACES_GRADIENTOPINTERFACE_TD

@@ -1,4 +1,5 @@
 //===- ShardingRule.h - How an op's dimensions correspond -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sharding rule says, once per op, which dimensions of operands and results
 // run together. Each independent extent is a *factor*; a tensor dimension is a
@@ -13,8 +14,8 @@
 #ifndef TP_INTERFACES_SHARDINGRULE_H
 #define TP_INTERFACES_SHARDINGRULE_H
 
-#include "tp/Dialect/TP/TPEnums.h"
 #include "mlir/IR/Operation.h"
+#include "tp/Dialect/TP/TPEnums.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace mlir::tp {

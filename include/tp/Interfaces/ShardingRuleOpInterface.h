@@ -1,12 +1,13 @@
 //===- ShardingRuleOpInterface.h - Sharding rules of ops --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_INTERFACES_SHARDINGRULEOPINTERFACE_H
 #define TP_INTERFACES_SHARDINGRULEOPINTERFACE_H
 
-#include "tp/Dialect/TP/TP.h"
-#include "tp/Interfaces/ShardingRule.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ShardingRule.h"
 
 namespace mlir::tp {
 

@@ -1,4 +1,5 @@
 //===- ShardingRuleOpInterface.td - Sharding rules of ops --*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_INTERFACES_SHARDINGRULEOPINTERFACE_TD
 #define TP_INTERFACES_SHARDINGRULEOPINTERFACE_TD

@@ -1,4 +1,5 @@
 //===- Pipelines.h - The named pipelines, registration ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What tools and embedders call: everything that there is to register, and the
 // pipelines that lead from a model to its ranks.

@@ -1,4 +1,5 @@
 //===- Edit.h - a change of a parallelize plan ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Single entries that could be written otherwise, for whoever wants to know
 // what that would do. Whether an edit makes a plan that a model can be

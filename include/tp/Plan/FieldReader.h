@@ -1,4 +1,5 @@
 //===- FieldReader.h - the fields of a map in a plan ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_FIELDREADER_H
 #define TP_PLAN_FIELDREADER_H

@@ -1,4 +1,5 @@
 //===- Finding.h - what lint has to say about a plan ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A plan that can be carried out may still not be what was meant, or cost more
 // than it has to. A finding says what, where, what it costs, and which edit

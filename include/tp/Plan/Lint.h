@@ -1,4 +1,5 @@
 //===- Lint.h - what may be wrong with a plan -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_LINT_H
 #define TP_PLAN_LINT_H

@@ -1,4 +1,5 @@
 //===- Pattern.h - which modules a plan entry means -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Patterns are matched as PyTorch's parallelize_module does, unless a plan asks
 // for the ways of Hugging Face or vLLM: pattern and FQN are split at dots and

@@ -1,4 +1,5 @@
 //===- Plan.h - a plan, checked against a model -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_PLAN_H
 #define TP_PLAN_PLAN_H

@@ -1,4 +1,5 @@
 //===- PlanFile.h - the text of a parallelize plan --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a plan file says, each piece with its place in the file, before anything
 // is known about styles or about the model. docs/Plans.md describes the format.

@@ -1,4 +1,5 @@
 //===- Print.h - a checked plan as text, JSON and Python --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_PRINT_H
 #define TP_PLAN_PRINT_H

@@ -1,4 +1,5 @@
 //===- Style.h - parallel styles --------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A style is what a plan says about one module: the classes of
 // torch.distributed.tensor.parallel, under their names and with their

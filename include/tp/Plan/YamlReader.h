@@ -1,4 +1,5 @@
 //===- YamlReader.h - YAML and JSON with places -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_YAMLREADER_H
 #define TP_PLAN_YAMLREADER_H

@@ -1,4 +1,5 @@
 //===- Equivalence.h - Per-rank programs against their model ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whether the programs that ranks run compute the blocks of what a function on
 // global values computes. Proven by the ops' sharding rules and by block

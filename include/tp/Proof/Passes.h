@@ -1,4 +1,5 @@
 //===- Passes.h - per-rank programs against their model ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The passes that prove what the others did, documented in Passes.td.
 //

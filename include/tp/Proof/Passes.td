@@ -1,4 +1,5 @@
 //===- Passes.td - the passes that prove -------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PROOF_PASSES_TD
 #define TP_PROOF_PASSES_TD

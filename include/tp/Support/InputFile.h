@@ -1,4 +1,5 @@
 //===- InputFile.h - Files that are read ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_INPUTFILE_H
 #define TP_SUPPORT_INPUTFILE_H

@@ -1,4 +1,5 @@
-//===- OutputFile.h - Files that are written whole or not at all -*- C++ -*-===//
+//===- OutputFile.h - Files written whole or not at all ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_OUTPUTFILE_H
 #define TP_SUPPORT_OUTPUTFILE_H

@@ -1,4 +1,5 @@
 //===- TemporaryDirectory.h - What is gone at the end -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_TEMPORARYDIRECTORY_H
 #define TP_SUPPORT_TEMPORARYDIRECTORY_H

@@ -1,4 +1,5 @@
 //===- Passes.td - the passes for training -----------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRAINING_PASSES_TD
 #define TP_TRAINING_PASSES_TD

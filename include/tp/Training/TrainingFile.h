@@ -1,4 +1,5 @@
 //===- TrainingFile.h - what a training run is to do ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The training file (docs/Training.md), in YAML or JSON: loss, optimizer,
 // schedule. Names and defaults are PyTorch's, but where said otherwise.

@@ -1,4 +1,5 @@
 //===- Passes.td - the passes of tp-mlir -------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRANSFORMS_PASSES_TD
 #define TP_TRANSFORMS_PASSES_TD

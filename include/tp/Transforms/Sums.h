@@ -1,4 +1,5 @@
 //===- Sums.h - Ops that add and subtract -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sum is an op of two operands that, beside a Partial, count once
 // (`ShardingRule::numOnce`): an addition if it is commutative, or else a

@@ -1,4 +1,5 @@
 //===- Utils.h - What several passes need -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRANSFORMS_UTILS_H
 #define TP_TRANSFORMS_UTILS_H

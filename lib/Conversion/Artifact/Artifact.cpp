@@ -1,4 +1,5 @@
 //===- Artifact.cpp - manifest and container ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Conversion/Artifact.h"
 #include "DeviceCode.h"

@@ -1,4 +1,5 @@
 //===- DeviceCode.cpp - kernels for GPUs ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DeviceCode.h"
 #include "ObjectFile.h"

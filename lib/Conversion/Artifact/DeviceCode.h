@@ -1,4 +1,5 @@
 //===- DeviceCode.h - kernels for GPUs --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_ARTIFACT_DEVICECODE_H
 #define TP_LIB_CONVERSION_ARTIFACT_DEVICECODE_H

@@ -1,4 +1,5 @@
 //===- ObjectFile.cpp - LLVM IR to machine code ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ObjectFile.h"
 #include "tp/Support/TemporaryDirectory.h"

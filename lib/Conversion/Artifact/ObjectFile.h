@@ -1,4 +1,5 @@
 //===- ObjectFile.h - LLVM IR to machine code -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_ARTIFACT_OBJECTFILE_H
 #define TP_LIB_CONVERSION_ARTIFACT_OBJECTFILE_H

@@ -1,4 +1,5 @@
 //===- Boundary.h - tensors at a program's boundary -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_BOUNDARY_H
 #define TP_LIB_CONVERSION_CODEGENERATION_BOUNDARY_H

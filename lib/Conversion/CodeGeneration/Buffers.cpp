@@ -1,4 +1,5 @@
 //===- Buffers.cpp - the addresses of views -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,5 @@
 //===- Buffers.h - views and what they are views of -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_BUFFERS_H
 #define TP_LIB_CONVERSION_CODEGENERATION_BUFFERS_H

@@ -1,4 +1,5 @@
 //===- Collectives.cpp - collectives in the manifest ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every rank's program holds a collective once, with the rank's own shapes.
 // Here they are put side by side: the same collective in every program, and

@@ -1,4 +1,5 @@
 //===- Collectives.h - collectives in the manifest --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_COLLECTIVES_H
 #define TP_LIB_CONVERSION_CODEGENERATION_COLLECTIVES_H

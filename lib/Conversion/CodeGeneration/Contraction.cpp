@@ -1,4 +1,5 @@
 //===- Contraction.cpp - sums of products ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

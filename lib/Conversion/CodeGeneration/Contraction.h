@@ -1,4 +1,5 @@
 //===- Contraction.h - sums of products -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_CONTRACTION_H
 #define TP_LIB_CONVERSION_CODEGENERATION_CONTRACTION_H

@@ -1,4 +1,5 @@
 //===- DescribeBoundary.cpp - tensors at a program's boundary -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one place that reads placements and global types of a per-rank program.
 // What the artifact says about its tensors is decided here, and only carried

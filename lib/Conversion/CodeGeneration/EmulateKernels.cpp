@@ -1,4 +1,5 @@
 //===- EmulateKernels.cpp - kernels as functions of the host --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"

@@ -1,4 +1,5 @@
 //===- ExpandTensorOps.cpp - structured ops for ops on tensors ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,4 +1,5 @@
 //===- FormEntry.cpp - the entry's signature and manifest -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where ranks run different programs, which differ in the shapes of their
 // blocks, all of them get the same arguments in the same order.

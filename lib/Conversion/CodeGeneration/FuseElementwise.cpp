@@ -1,4 +1,5 @@
 //===- FuseElementwise.cpp - fusion of elementwise ops --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,5 @@
 //===- FuseRows.cpp - chains of ops, row by row ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ops join a group one after the other, in program order, as long as some
 // number of leading parallel loops can be shared by all of them. Sharing d

@@ -1,4 +1,5 @@
 //===- GemmEpilogue.cpp - what products end with --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Worked example: y[s,b,n] = gelu(C[b,s,n]), for a product of 1024 rows of 384
 // columns, b and s being 8 and 128.

@@ -1,4 +1,5 @@
 //===- GemmEpilogue.h - what products end with ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_GEMMEPILOGUE_H
 #define TP_LIB_CONVERSION_CODEGENERATION_GEMMEPILOGUE_H

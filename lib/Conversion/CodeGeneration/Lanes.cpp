@@ -1,4 +1,5 @@
 //===- Lanes.cpp - reductions in an order that nothing else decides -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sum along memory of r elements is made of kNumLanes partial sums: lane l
 // has the elements l, l + kNumLanes, …, in this order, and the lanes are added
@@ -70,8 +71,7 @@ public:
           *sum.load.getResult().user_begin() != sum.combiner ||
           !sum.combiner->getResult(0).hasOneUse())
         return false;
-      std::optional<TypedAttr> neutral =
-          arith::getNeutralElement(sum.combiner);
+      std::optional<TypedAttr> neutral = arith::getNeutralElement(sum.combiner);
       if (!neutral)
         return false;
       sum.neutral = *neutral;
@@ -150,9 +150,9 @@ private:
                     memref::LoadOp::create(rewriter, loc, sum->lanes, lane)
                         .getResult());
       else if (auto *sum = llvm::find_if(sums, isStore); sum != sums.end())
-        memref::StoreOp::create(
-            rewriter, loc, mapping.lookup(sum->store.getValueToStore()),
-            sum->lanes, lane);
+        memref::StoreOp::create(rewriter, loc,
+                                mapping.lookup(sum->store.getValueToStore()),
+                                sum->lanes, lane);
       else
         rewriter.clone(op, mapping);
     }
@@ -172,8 +172,8 @@ private:
     for (int64_t half = kNumLanes / 2; half > 0; half /= 2)
       for (int64_t lane = 0; lane < half; ++lane)
         values[lane] = combine(sum, values[lane], values[lane + half]);
-    Value before = memref::LoadOp::create(
-        rewriter, loc, sum.load.getMemRef(), sum.load.getIndices());
+    Value before = memref::LoadOp::create(rewriter, loc, sum.load.getMemRef(),
+                                          sum.load.getIndices());
     memref::StoreOp::create(rewriter, loc, combine(sum, before, values[0]),
                             sum.store.getMemRef(), sum.store.getIndices());
   }

@@ -1,4 +1,5 @@
 //===- Lanes.h - reductions in an order of their own ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_LANES_H
 #define TP_LIB_CONVERSION_CODEGENERATION_LANES_H

@@ -1,4 +1,5 @@
 //===- LoopPlan.cpp - what threads do for a linalg op ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
 #include "ThreadLoops.h"

@@ -1,4 +1,5 @@
 //===- Loops.cpp - loops of linalg ops on buffers -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Loops.h"
 #include "mlir/Analysis/SliceAnalysis.h"

@@ -1,4 +1,5 @@
 //===- Loops.h - loops of linalg ops on buffers -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_LOOPS_H
 #define TP_LIB_CONVERSION_CODEGENERATION_LOOPS_H

@@ -1,4 +1,5 @@
 //===- LowerKernels.cpp - loops in kernels --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Lanes.h"
 #include "Loops.h"

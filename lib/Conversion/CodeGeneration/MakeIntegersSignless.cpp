@@ -1,4 +1,5 @@
 //===- MakeIntegersSignless.cpp - drop the signs of integer types ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -1,4 +1,5 @@
 //===- Manifest.cpp - what a program says about itself --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Conversion/Manifest.h"
 #include "tp/Dialect/TP/TP.h"

@@ -1,4 +1,5 @@
 //===- MapKernelsToGPU.cpp - kernels over blocks and threads --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
 #include "ThreadLoops.h"

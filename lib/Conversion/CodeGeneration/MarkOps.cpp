@@ -1,4 +1,5 @@
 //===- MarkOps.cpp - what each part of a program does ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
 #include "Origin.h"

@@ -1,4 +1,5 @@
 //===- MathEdges.cpp - math functions at the edges of f32 -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "MathEdges.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

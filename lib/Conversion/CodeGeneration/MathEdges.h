@@ -1,4 +1,5 @@
 //===- MathEdges.h - math functions at the edges of f32 ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What MLIR's approximations of f32 functions leave out: denormal numbers, and
 // the sign of 0.

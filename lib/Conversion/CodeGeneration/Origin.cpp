@@ -1,4 +1,5 @@
 //===- Origin.cpp - which of the model's ops code stems from --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Origin.h"
 #include "mlir/IR/Builders.h"

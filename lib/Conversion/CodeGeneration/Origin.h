@@ -1,4 +1,5 @@
 //===- Origin.h - which of the model's ops code stems from ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Until ops are lowered, `tp.fqn` says where they come from. Lowering and
 // fusion build new ops, and hand on locations alone; so that is where origins

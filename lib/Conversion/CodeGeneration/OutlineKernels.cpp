@@ -1,4 +1,5 @@
 //===- OutlineKernels.cpp - kernels, one per distinct computation ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
 #include "Origin.h"

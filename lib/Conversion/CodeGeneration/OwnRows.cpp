@@ -1,4 +1,5 @@
 //===- OwnRows.cpp - nests of loops with independent iterations -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OwnRows.h"
 #include "Buffers.h"

@@ -1,4 +1,5 @@
 //===- OwnRows.h - nests of loops with independent iterations ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_CODEGENERATION_OWNROWS_H
 #define TP_LIB_CONVERSION_CODEGENERATION_OWNROWS_H

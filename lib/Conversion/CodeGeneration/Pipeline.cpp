@@ -1,4 +1,5 @@
 //===- Pipeline.cpp - per-rank program to LLVM dialect --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Conversion/Pipeline.h"
 #include "mlir/Conversion/Passes.h"

@@ -1,4 +1,5 @@
 //===- PlanArena.cpp - one arena for all buffers --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The program is straight-line code, so that a buffer's life is an interval of
 // op numbers. Placing intervals in as little memory as possible is NP-hard

@@ -1,4 +1,5 @@
 //===- PredictTraffic.cpp - what kernels move through memory --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which addresses a kernel touches depends on its threads' numbers and loops,
 // hardly ever on data. So its index arithmetic is executed, for all threads of

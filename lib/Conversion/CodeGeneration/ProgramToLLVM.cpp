@@ -1,4 +1,5 @@
 //===- ProgramToLLVM.cpp - the LLVM dialect and the exported entry --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"

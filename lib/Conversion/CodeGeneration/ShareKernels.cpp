@@ -1,4 +1,5 @@
 //===- ShareKernels.cpp - kernels that run in parts -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is shared out is a loop that iterations of a kernel's outermost parallel
 // loops have been joined to. An iteration is compiled once, for whatever range

@@ -1,4 +1,5 @@
 //===- SplitReductions.cpp - reductions in two steps ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ThreadLoops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,5 @@
 //===- TPRTToCalls.cpp - calls of the runtime -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

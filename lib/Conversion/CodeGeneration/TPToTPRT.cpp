@@ -1,4 +1,5 @@
 //===- TPToTPRT.cpp - collectives and rank queries ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

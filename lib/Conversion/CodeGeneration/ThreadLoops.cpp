@@ -1,4 +1,5 @@
 //===- ThreadLoops.cpp - linalg ops by many threads -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ThreadLoops.h"
 #include "Buffers.h"

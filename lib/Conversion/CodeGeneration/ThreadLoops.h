@@ -1,4 +1,5 @@
 //===- ThreadLoops.h - linalg ops by many threads ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a team of threads does for an op of a kernel. LoopPlan says it before
 // any code is there, so that a kernel's blocks and threads can be chosen;

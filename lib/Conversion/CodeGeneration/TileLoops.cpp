@@ -1,4 +1,5 @@
 //===- TileLoops.cpp - transposed operands by tiles -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A transposed operand is contiguous along a loop R that isn't the results'
 // innermost one, C. A block has a tile of both. First it loads the operand's

@@ -1,4 +1,5 @@
 //===- Activations.cpp - activations as scalar code -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Conversion/Activations.h"
 #include "Builders.h"

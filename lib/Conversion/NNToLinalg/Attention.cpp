@@ -1,4 +1,5 @@
 //===- Attention.cpp - nn.attention ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // scores = query · keyᵀ; the masked, scaled softmax of its rows, 0 in rows that
 // see nothing; times value.

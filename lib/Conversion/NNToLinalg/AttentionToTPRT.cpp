@@ -1,4 +1,5 @@
 //===- AttentionToTPRT.cpp - attention as one call ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Builders.h"
 #include "Grouping.h"

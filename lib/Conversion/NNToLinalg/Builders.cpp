@@ -1,4 +1,5 @@
 //===- Builders.cpp - linalg ops from scalar bodies -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Builders.h"
 

@@ -1,4 +1,5 @@
 //===- Builders.h - linalg ops from scalar bodies ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the patterns of all op families are written with: a linalg.generic is
 // given as its operands on a loop space and a function that builds its scalar

@@ -1,4 +1,5 @@
 //===- Contraction.cpp - linear, outer_sum, matmul ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Contractions read their operands as they lie in memory, and have as few loops
 // as the shapes allow: leading dimensions that only the left operand has are

@@ -1,4 +1,5 @@
 //===- Elementwise.cpp - pointwise nn ops ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One overload of `emit` per op builds its scalar body; one pattern template
 // puts it into a linalg.generic.

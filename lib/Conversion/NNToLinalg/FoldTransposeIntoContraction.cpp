@@ -1,4 +1,5 @@
 //===- FoldTransposeIntoContraction.cpp - contractions take strides -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"

@@ -1,4 +1,5 @@
-//===- Grouping.h - heads of grouped-query attention -----------*- C++ -*-===//
+//===- Grouping.h - heads of grouped-query attention ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_NNTOLINALG_GROUPING_H
 #define TP_LIB_CONVERSION_NNTOLINALG_GROUPING_H

@@ -1,4 +1,5 @@
 //===- Lookup.cpp - embedding, gather, index_select -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The bodies read the table with tensor.extract. All indices are checked first;
 // an index out of range reads row 0, so that no body reads out of bounds even

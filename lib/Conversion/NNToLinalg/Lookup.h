@@ -1,4 +1,5 @@
 //===- Lookup.h - reading at run-time indices -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_NNTOLINALG_LOOKUP_H
 #define TP_LIB_CONVERSION_NNTOLINALG_LOOKUP_H

@@ -1,4 +1,5 @@
 //===- NNToLinalg.cpp - the pass convert-nn-to-linalg ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Patterns.h"
 

@@ -1,4 +1,5 @@
 //===- Normalization.cpp - norms and softmax ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Statistics of rows are reductions and small elementwise ops on one element a
 // row, followed by one elementwise op on all elements.

@@ -1,4 +1,5 @@
 //===- Patterns.h - patterns of convert-nn-to-linalg ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CONVERSION_NNTOLINALG_PATTERNS_H
 #define TP_LIB_CONVERSION_NNTOLINALG_PATTERNS_H

@@ -1,4 +1,5 @@
 //===- Reduction.cpp - nn.reduce and nn.argmax ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Builders.h"
 #include "Patterns.h"

@@ -1,4 +1,5 @@
 //===- ScatterRows.cpp - sums of rows by index ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The gradient of an embedding: row v of the result is the sum of all rows i
 // whose index is v, in the order of i. One thread goes over the rows and adds

@@ -1,4 +1,5 @@
 //===- Shape.cpp - constants, reshapes, slices, concatenation -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Builders.h"
 #include "Patterns.h"

@@ -1,4 +1,5 @@
 //===- TensorLookup.cpp - tensor.gather and tensor.scatter ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Conversion/TensorLookup.h"
 #include "Builders.h"

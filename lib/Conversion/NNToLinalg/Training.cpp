@@ -1,4 +1,5 @@
 //===- Training.cpp - ops of backward passes and optimizers ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Builders.h"
 #include "Patterns.h"

@@ -1,4 +1,5 @@
 //===- Expressions.cpp - nn ops written as formulas -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/Expressions.h"
 #include "llvm/ADT/STLExtras.h"

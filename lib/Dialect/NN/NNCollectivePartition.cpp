@@ -1,4 +1,5 @@
-//===- NNCollectivePartition.cpp - softmax and norms over split dimensions ===//
+//===- NNCollectivePartition.cpp - softmax and norms over split dims ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What these compute along a dimension, they compute from two reductions of it:
 // softmax from the maximum and the sum of exponentials, layer norm from the sum

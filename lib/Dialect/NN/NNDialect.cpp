@@ -1,4 +1,5 @@
 //===- NNDialect.cpp - the nn dialect, modules ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"

@@ -1,4 +1,5 @@
 //===- NNFolders.cpp - folders and canonicalisation of the nn ops ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"

@@ -1,4 +1,5 @@
 //===- NNLookupPartition.cpp - lookups in a table that is split -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each rank holds a range of the rows that indices name. It looks up, or adds
 // to, those of its own, and takes zero for the others: the sum over the ranks

@@ -1,4 +1,5 @@
 //===- NNLossPartition.cpp - cross-entropy over split classes -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Over classes that are split, with m the maximum and s the sum of exp(x - m)
 // over all of them, loss_i = log(s_i) + m_i - x[i, t_i]. A rank has m and s of

@@ -1,4 +1,5 @@
 //===- NNRules.cpp - rules that einsum alone can't say, partition hooks ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"

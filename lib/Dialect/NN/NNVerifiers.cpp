@@ -1,4 +1,5 @@
 //===- NNVerifiers.cpp - constraints of the nn ops ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each verify() checks the constraints that the op's description numbers.
 //

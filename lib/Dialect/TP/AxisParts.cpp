@@ -1,4 +1,5 @@
 //===- AxisParts.cpp - Parts of mesh dimensions ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/AxisParts.h"
 
@@ -53,8 +54,7 @@ SmallVector<AxisRefAttr> tp::cutParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes,
       parts.push_back(axis);
       continue;
     }
-    for (auto [begin, end] :
-         llvm::zip(bounds.get(), bounds.get().drop_front()))
+    for (auto [begin, end] : llvm::zip(bounds.get(), bounds.get().drop_front()))
       parts.push_back(getPart(mesh, axis.getName(), begin, end));
   }
   return parts;
@@ -66,8 +66,7 @@ SmallVector<AxisRefAttr> tp::mergeParts(MeshOp mesh,
   for (AxisRefAttr axis : axes) {
     if (!merged.empty() && merged.back().getName() == axis.getName() &&
         getPartEnd(mesh, merged.back()) == getPartBegin(axis))
-      merged.back() = getPart(mesh, axis.getName(),
-                              getPartBegin(merged.back()),
+      merged.back() = getPart(mesh, axis.getName(), getPartBegin(merged.back()),
                               getPartEnd(mesh, axis));
     else
       merged.push_back(axis);

@@ -1,4 +1,5 @@
 //===- Batch.cpp - Where a program's examples are -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/TP.h"

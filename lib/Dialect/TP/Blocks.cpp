@@ -1,4 +1,5 @@
 //===- Blocks.cpp - Which elements a rank holds ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/STLExtras.h"

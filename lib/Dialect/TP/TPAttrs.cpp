@@ -1,4 +1,5 @@
 //===- TPAttrs.cpp - placements -------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"
 #include "tp/Dialect/TP/Reductions.h"

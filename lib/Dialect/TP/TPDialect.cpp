@@ -1,4 +1,5 @@
 //===- TPDialect.cpp - the tp dialect -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -80,10 +81,10 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
     if (op->getNumResults() != 1)
       return emit() << "belongs on an op with one result; an op with "
                     << op->getNumResults() << " takes 'tp.shardings'";
-    return verifySharding(sharding,
-                          getWholeType(op->getResult(0).getType(),
-                                       op->getAttr(kGlobalTypeAttr)),
-                          op, emit);
+    return verifySharding(
+        sharding,
+        getWholeType(op->getResult(0).getType(), op->getAttr(kGlobalTypeAttr)),
+        op, emit);
   }
   if (name == kShardingsAttr) {
     auto list = dyn_cast<ArrayAttr>(attr.getValue());
@@ -146,10 +147,11 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                        "expected";
     return success();
   }
-  return emit() << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
-                   "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', "
-                   "'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', "
-                   "'tp.fsdp_group', 'tp.pass', 'tp.buffer' and 'tp.index_bound'";
+  return emit()
+         << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
+            "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', "
+            "'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', "
+            "'tp.fsdp_group', 'tp.pass', 'tp.buffer' and 'tp.index_bound'";
 }
 
 static LogicalResult verifyInterfaceAttr(Operation *op, Type type,

@@ -1,4 +1,5 @@
 //===- TPOps.cpp - mesh, redistribution, collectives ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

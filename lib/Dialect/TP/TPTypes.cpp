@@ -1,4 +1,5 @@
 //===- TPTypes.cpp - values under way -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"

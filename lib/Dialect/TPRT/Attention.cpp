@@ -1,4 +1,5 @@
 //===- Attention.cpp - tprt.attention, tprt.attention_gradient ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TPRT/TPRT.h"
 

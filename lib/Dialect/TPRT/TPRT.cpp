@@ -1,4 +1,5 @@
 //===- TPRT.cpp - the tprt dialect ----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TPRT/TPRT.h"
 

@@ -1,4 +1,5 @@
 //===- DeclaredLayouts.cpp - declared, but coming otherwise ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PyTorch sees one rank's tensor and takes it for what a style declares it to
 // be. A wrong declaration is wrong numbers there, and a hidden redistribution

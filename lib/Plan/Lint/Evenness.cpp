@@ -1,4 +1,5 @@
 //===- Evenness.cpp - sizes that ranks don't divide -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every size can be split, but where ranks don't divide it the first ones hold
 // and compute more than the others, which wait for them.

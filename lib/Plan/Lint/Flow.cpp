@@ -1,4 +1,5 @@
 //===- Flow.cpp - how a plan's placements flow through a model ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Flow.h"
 #include "Lint.h"

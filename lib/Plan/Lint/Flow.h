@@ -1,4 +1,5 @@
 //===- Flow.h - how a plan's placements flow through a model ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Follows what a plan says at module boundaries and of parameters through the
 // ops in between, by their sharding rules, over the mesh dimensions of one of

@@ -1,4 +1,5 @@
 //===- ForcedGathers.cpp - splits that the next op can't take -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Flow.h"
 #include "Lint.h"

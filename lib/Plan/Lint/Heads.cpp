@@ -1,4 +1,5 @@
 //===- Heads.cpp - heads that ranks don't divide --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A projection's columns are split, and then taken apart into heads: a rank
 // must hold whole heads, or they have to be gathered first. Where there are

@@ -1,4 +1,5 @@
 //===- Lint.cpp - what may be wrong with a plan ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Lint.h"
 #include "Flow.h"

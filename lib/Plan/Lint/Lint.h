@@ -1,4 +1,5 @@
 //===- Lint.h - the checks of lint ------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_LINT_LINT_H
 #define TP_LIB_PLAN_LINT_LINT_H

@@ -1,4 +1,5 @@
 //===- PackedWeights.cpp - fused weights that are split amiss -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A fused query-key-value or gate-up projection is one weight whose output is
 // cut into pieces. Split in plain blocks, or in segments that aren't the

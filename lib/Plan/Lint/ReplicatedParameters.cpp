@@ -1,4 +1,5 @@
 //===- ReplicatedParameters.cpp - large weights that no entry splits ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Lint.h"
 #include "tp/Plan/Plan.h"

@@ -1,4 +1,5 @@
 //===- Description.cpp - what there is to print of a plan -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Description.h"
 #include "../Lint/Lint.h"

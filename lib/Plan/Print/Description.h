@@ -1,4 +1,5 @@
 //===- Description.h - what there is to print of a plan ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_PRINT_DESCRIPTION_H
 #define TP_LIB_PLAN_PRINT_DESCRIPTION_H

@@ -1,4 +1,5 @@
 //===- Python.cpp - a checked plan as a PyTorch program -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Styles/WeightedModule.h"
 #include "tp/Plan/Print.h"

@@ -1,4 +1,5 @@
 //===- Text.cpp - a checked plan as text and as JSON ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Lint/Flow.h"
 #include "Description.h"

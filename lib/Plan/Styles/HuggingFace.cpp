@@ -1,4 +1,5 @@
 //===- HuggingFace.cpp - the strings of transformers' tp_plan -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Versions 4 and 5 of transformers name their styles by strings, some of which
 // were renamed on the way. All of them are rows of two tables.

@@ -1,4 +1,5 @@
 //===- HuggingFace.h - the strings of transformers' tp_plan -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_STYLES_HUGGINGFACE_H
 #define TP_LIB_PLAN_STYLES_HUGGINGFACE_H

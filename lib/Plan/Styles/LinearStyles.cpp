@@ -1,4 +1,5 @@
 //===- LinearStyles.cpp - ColwiseParallel, RowwiseParallel ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PrepareFunctions.h"
 #include "Styles.h"

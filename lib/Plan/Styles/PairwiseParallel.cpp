@@ -1,4 +1,5 @@
 //===- PairwiseParallel.cpp - PyTorch 2.0's pairs of nn.Linear ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // These styles split the nn.Linear modules that a module calls one after the
 // other in turn by columns and by rows. Where the module calls none, they go

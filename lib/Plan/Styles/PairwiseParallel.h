@@ -1,4 +1,5 @@
 //===- PairwiseParallel.h - PyTorch 2.0's pairs of nn.Linear ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_STYLES_PAIRWISEPARALLEL_H
 #define TP_LIB_PLAN_STYLES_PAIRWISEPARALLEL_H

@@ -1,4 +1,5 @@
 //===- PrepareFunctions.cpp - make_input_…, make_output_… -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PrepareFunctions.h"
 #include "mlir/IR/Diagnostics.h"

@@ -1,4 +1,5 @@
 //===- PrepareFunctions.h - make_input_…, make_output_… ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In PyTorch 2.0 a style takes functions that prepare the input and the output
 // of its module. Each of them is a layout.

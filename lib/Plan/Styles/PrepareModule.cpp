@@ -1,4 +1,5 @@
 //===- PrepareModule.cpp - PrepareModuleInput, -Output, -InputOutput ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // These leave the parameters alone and say how tensors enter and leave a
 // module: first the layout in which they are declared to come, then the one

@@ -1,4 +1,5 @@
 //===- SequenceParallel.cpp - norms and dropout on a split sequence -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PairwiseParallel.h"
 #include "PrepareFunctions.h"

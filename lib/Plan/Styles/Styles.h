@@ -1,4 +1,5 @@
 //===- Styles.h - the built-in styles ---------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_STYLES_STYLES_H
 #define TP_LIB_PLAN_STYLES_STYLES_H

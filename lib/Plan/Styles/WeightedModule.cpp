@@ -1,4 +1,5 @@
 //===- WeightedModule.cpp - modules around one weight ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "WeightedModule.h"
 #include "llvm/ADT/SetVector.h"

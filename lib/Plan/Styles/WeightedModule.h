@@ -1,4 +1,5 @@
 //===- WeightedModule.h - modules around one weight -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the styles for nn.Linear and nn.Embedding share. A module counts as one
 // of them by what it holds rather than by its class name, so that subclasses

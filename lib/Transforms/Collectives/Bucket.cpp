@@ -1,4 +1,5 @@
 //===- Bucket.cpp - Many small collectives as few large ones --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Independent collectives of one kind, group and element type become one. A
 // bucket is filled in program order and issued where its last member stood. Ops
@@ -110,9 +111,10 @@ private:
       numJoined += bucket.members.size() - 1;
       join(bucket.members);
       // A block numbers its ops anew after each move.
-      for (Operation *op : llvm::to_vector(llvm::make_filter_range(
-               bucket.dependents,
-               [&](Operation *op) { return op->isBeforeInBlock(next); })))
+      for (Operation *op : llvm::to_vector(
+               llvm::make_filter_range(bucket.dependents, [&](Operation *op) {
+                 return op->isBeforeInBlock(next);
+               })))
         op->moveBefore(next);
     }
     bucket = Bucket();

@@ -1,4 +1,5 @@
 //===- Collectives.h - Rewrites of collectives ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The concerns that tp-optimize-collectives and tp-overlap-collectives consist
 // of. Each works on one program; that the programs of all ranks change alike is

@@ -1,4 +1,5 @@
 //===- Common.cpp - What rewrites of collectives have in common -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"
 #include "mlir/IR/Remarks.h"

@@ -1,4 +1,5 @@
 //===- Decompose.cpp - A contraction and its collective in chunks ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Between a gather and the contraction of its rows, and between a contraction
 // and the scatter of its rows, everything waits. In chunks of rows, one chunk's

@@ -1,4 +1,5 @@
 //===- FsdpGroups.cpp - The parameters that FSDP moves together -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As fully_shard does, a group's parameters are gathered by one collective
 // before the first of them is used, in each pass over the model that needs any.

@@ -1,4 +1,5 @@
 //===- FsdpGroups.h - The parameters that FSDP moves together ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_COLLECTIVES_FSDPGROUPS_H
 #define TP_LIB_TRANSFORMS_COLLECTIVES_FSDPGROUPS_H

@@ -1,4 +1,5 @@
 //===- Hoist.cpp - Collectives of what a loop doesn't change --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective whose operand is the same in each iteration is issued before the
 // loop, once, and so is the pure work that leads to it. That is safe also where

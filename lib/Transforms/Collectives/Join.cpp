@@ -1,4 +1,5 @@
 //===- Join.cpp - Several collectives as one ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collectives of one kind, group and element type are flattened, concatenated,
 // moved at once, and taken apart again. Each moves as many bytes as before;

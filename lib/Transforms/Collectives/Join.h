@@ -1,4 +1,5 @@
 //===- Join.h - Several collectives as one ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_COLLECTIVES_JOIN_H
 #define TP_LIB_TRANSFORMS_COLLECTIVES_JOIN_H

@@ -1,4 +1,5 @@
 //===- MergeReductions.cpp - Sums are taken once, where they are smallest -===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A linear op of sums is the sum of the op: a reduction may as well stand after
 // it. Where the op has several summed operands, one reduction then takes the

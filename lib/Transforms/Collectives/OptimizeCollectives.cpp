@@ -1,4 +1,5 @@
 //===- OptimizeCollectives.cpp - Fewer and cheaper collectives ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The order of the rewrites: what is equal or undoes itself goes before
 // anything is merged; hoisting makes more collectives equal; splitting around

@@ -1,4 +1,5 @@
 //===- OverlapCollectives.cpp - Communicate while computing ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"
 #include "tp/Transforms/Passes.h"

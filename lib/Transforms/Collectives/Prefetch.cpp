@@ -1,4 +1,5 @@
 //===- Prefetch.cpp - Parameters one module ahead -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is gathered of a parameter could be gathered at any time, and takes
 // memory from then on. It is done one module ahead: when a module's parameters

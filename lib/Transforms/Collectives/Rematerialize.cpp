@@ -1,4 +1,5 @@
 //===- Rematerialize.cpp - Gather again instead of keep -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A gathered value is large and its block is small. Where too much is alive at
 // once, a gathered value that isn't needed then is dropped and gathered again

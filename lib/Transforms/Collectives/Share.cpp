@@ -1,4 +1,5 @@
 //===- Share.cpp - Equal and unused collectives ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"
 #include "mlir/IR/Iterators.h"

@@ -1,4 +1,5 @@
 //===- Simplify.cpp - Collectives that undo or continue one another -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -35,10 +36,12 @@ void replaceSlices(PatternRewriter &rewriter, Operation *op,
 /// all_reduce, then this rank's slice of it, by all users: reduce_scatter. What
 /// only one of the two is over is reduced, or sliced, by itself:
 ///
-///   reduced over {dp, tp}, sliced over {tp}: scatter over {tp}, reduce over
-///   {dp} reduced over {tp}, sliced over {tp, dp}: scatter over {tp}, slice
-///   over {dp} reduced over {tp}, sliced over {dp, tp}: slice over {dp},
-///   scatter over {tp}
+///   reduced over {dp, tp}, sliced over {tp}: scatter over {tp},
+///                                            reduce over {dp}
+///   reduced over {tp}, sliced over {tp, dp}: scatter over {tp},
+///                                            slice over {dp}
+///   reduced over {tp}, sliced over {dp, tp}: slice over {dp},
+///                                            scatter over {tp}
 struct ScatterSlicedReduction final : OpRewritePattern<AllReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AllReduceOp op,
@@ -240,8 +243,7 @@ struct ComposePermutes final : OpRewritePattern<PermuteOp> {
 
 void collectives::populateSimplifyPatterns(RewritePatternSet &patterns) {
   patterns.add<ScatterSlicedReduction, SwapSlicedGather, GatherOfScatter,
-               ComposePermutes,
-               CancelInverse<LocalSliceOp, AllGatherOp>,
+               ComposePermutes, CancelInverse<LocalSliceOp, AllGatherOp>,
                CancelInverse<AllGatherOp, LocalSliceOp>,
                CancelInverse<AllToAllOp, AllToAllOp>,
                CancelInverse<ExchangeOp, ExchangeOp>>(patterns.getContext());

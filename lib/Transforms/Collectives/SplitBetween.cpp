@@ -1,14 +1,15 @@
 //===- SplitBetween.cpp - Sequence parallelism around reductions ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An all_reduce is a reduce_scatter and an all_gather in one. Where what
 // follows it works on rows, as norms, residual additions and activations do,
 // the two can stand apart: the ops in between then run on each rank's rows
 // alone, for the same bytes, with less work and less memory.
 //
-//   %1 = tp.all_reduce sum %0           %1 = tp.reduce_scatter sum %0 dim 1
-//   %2 = nn.add %1, %x                  %2 = nn.add %1, (tp.local_slice %x dim
-//   1) %3 = nn.layer_norm %2               %3 = nn.layer_norm %2 %4 = nn.linear
-//   %3, %w               %4 = nn.linear (tp.all_gather %3 dim 1), %w
+//   %1 = tp.all_reduce sum %0      %1 = tp.reduce_scatter sum %0 dim 1
+//   %2 = nn.add %1, %x             %2 = nn.add %1, (tp.local_slice %x dim 1)
+//   %3 = nn.layer_norm %2          %3 = nn.layer_norm %2
+//   %4 = nn.linear %3, %w          %4 = nn.linear (tp.all_gather %3 dim 1), %w
 //
 // The ops that could run so are those whose rule has the rows as a parallel
 // factor and whose other operands are the same on all ranks. Of them the ones

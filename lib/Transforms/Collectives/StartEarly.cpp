@@ -1,4 +1,5 @@
 //===- StartEarly.cpp - Collectives and computation side by side ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective is split into its start, which moves up to where the operand is
 // computed, and its wait, which moves down to the first use. Starts keep their

@@ -1,4 +1,5 @@
 //===- VerifyCollectives.cpp - No rank waits for a collective in vain -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks that issue the same collectives in the same order can't wait for each
 // other forever. Here that is proven from the text of the programs:

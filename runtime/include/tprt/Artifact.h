@@ -1,5 +1,5 @@
-//===- Artifact.h - A compiled program, loaded -------------------*- C++
-//-*-===//
+//===- Artifact.h - A compiled program, loaded ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_ARTIFACT_H
 #define TPRT_ARTIFACT_H

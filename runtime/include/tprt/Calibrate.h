@@ -1,5 +1,5 @@
-//===- Calibrate.h - What this machine can do --------------------*- C++
-//-*-===//
+//===- Calibrate.h - What this machine can do -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_CALIBRATE_H
 #define TPRT_CALIBRATE_H

@@ -1,5 +1,5 @@
-//===- Checkpoint.h - The state of a training on disk ------------*- C++
-//-*-===//
+//===- Checkpoint.h - The state of a training on disk -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   D/step-00000100/
 //     model-00001-of-00002.safetensors       whole tensors, by FQN

@@ -1,5 +1,5 @@
-//===- Collective.h - What collectives do ------------------------*- C++
-//-*-===//
+//===- Collective.h - What collectives do -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The collectives of a program as its manifest describes them, and what they
 // come down to: which box of whose operand goes where.

@@ -1,5 +1,5 @@
-//===- Communicator.h - How ranks exchange data ------------------*- C++
-//-*-===//
+//===- Communicator.h - How ranks exchange data -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one interface between a running program and a backend. A backend is a
 // class derived from Communicator and a CommunicatorFactory; the session, the

@@ -1,5 +1,5 @@
-//===- Compare.h - Is a result what it should be? ----------------*- C++
-//-*-===//
+//===- Compare.h - Is a result what it should be? ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_COMPARE_H
 #define TPRT_COMPARE_H

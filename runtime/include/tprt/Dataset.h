@@ -1,5 +1,5 @@
-//===- Dataset.h - Examples and the order they are taken in ------*- C++
-//-*-===//
+//===- Dataset.h - Examples and the order they are taken in -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_DATASET_H
 #define TPRT_DATASET_H

@@ -1,5 +1,5 @@
-//===- Dtype.h - Element types and their conversions -------------*- C++
-//-*-===//
+//===- Dtype.h - Element types and their conversions ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_DTYPE_H
 #define TPRT_DTYPE_H

@@ -1,5 +1,5 @@
-//===- Error.h - The runtime's exceptions ------------------------*- C++
-//-*-===//
+//===- Error.h - The runtime's exceptions -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Inside the runtime errors are exceptions; they never cross the C ABI, and the
 // library never exits. Texts follow LLVM's rules: lower case, no final period,

@@ -1,4 +1,5 @@
 //===- File.h - Mapped inputs, outputs that are whole -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FILE_H
 #define TPRT_FILE_H

@@ -1,5 +1,5 @@
-//===- GemmChoice.h - What computes which matrix product ---------*- C++
-//-*-===//
+//===- GemmChoice.h - What computes which matrix product --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Products of f32 are computed by the runtime's own tiles, by OpenBLAS, or by
 // oneDNN, where libdnnl is installed. Which of them is fastest depends on the

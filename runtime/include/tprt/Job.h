@@ -1,4 +1,5 @@
 //===- Job.h - One process among those of a program -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs whose ranks are processes, one device each, are started by mpirun,
 // srun, torchrun, or `tp-run -n`; each process finds out from its environment

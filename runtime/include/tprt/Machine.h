@@ -1,5 +1,5 @@
-//===- Machine.h - The limits of a machine -----------------------*- C++
-//-*-===//
+//===- Machine.h - The limits of a machine ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_MACHINE_H
 #define TPRT_MACHINE_H

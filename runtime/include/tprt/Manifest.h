@@ -1,5 +1,5 @@
-//===- Manifest.h - What an artifact says about itself -----------*- C++
-//-*-===//
+//===- Manifest.h - What an artifact says about itself ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The JSON part of an artifact (docs/Artifact.md), parsed and checked: after
 // parse() every index, size and group can be used without further checks.

@@ -1,5 +1,5 @@
-//===- Metrics.h - What a training reports, line by line ---------*- C++
-//-*-===//
+//===- Metrics.h - What a training reports, line by line --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_METRICS_H
 #define TPRT_METRICS_H

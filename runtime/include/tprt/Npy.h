@@ -1,5 +1,5 @@
-//===- Npy.h - NumPy's .npy files --------------------------------*- C++
-//-*-===//
+//===- Npy.h - NumPy's .npy files -------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Little-endian, C-order arrays of versions 1 to 3. The element types map to f2
 // f4 f8 i8 i4 b1. NumPy has no bf16: it is written as the raw two-byte type

@@ -1,5 +1,5 @@
-//===- Profile.h - Where the time goes ---------------------------*- C++
-//-*-===//
+//===- Profile.h - Where the time goes --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_PROFILE_H
 #define TPRT_PROFILE_H

@@ -1,5 +1,5 @@
-//===- Recording.h - When ranks did what -------------------------*- C++
-//-*-===//
+//===- Recording.h - When ranks did what ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   tprt::Recording recording;
 //   session.run(inputs, {.repeat = 10, .recording = &recording});

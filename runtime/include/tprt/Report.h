@@ -1,5 +1,5 @@
-//===- Report.h - What a program is, and what a run did ----------*- C++
-//-*-===//
+//===- Report.h - What a program is, and what a run did ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_REPORT_H
 #define TPRT_REPORT_H

@@ -1,5 +1,5 @@
-//===- Safetensors.h - Reading .safetensors files ----------------*- C++
-//-*-===//
+//===- Safetensors.h - Reading .safetensors files ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   u64 size of the header | JSON header | tensor data
 //

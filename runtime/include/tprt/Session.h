@@ -1,5 +1,5 @@
-//===- Session.h - Running a program on its ranks ----------------*- C++
-//-*-===//
+//===- Session.h - Running a program on its ranks ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   auto artifact = tprt::Artifact::load("model.tpx");
 //   tprt::Session session(artifact, weights);

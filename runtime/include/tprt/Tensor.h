@@ -1,5 +1,5 @@
-//===- Tensor.h - A dense tensor in host memory ------------------*- C++
-//-*-===//
+//===- Tensor.h - A dense tensor in host memory -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_TENSOR_H
 #define TPRT_TENSOR_H

@@ -1,5 +1,5 @@
-//===- Training.h - Running a training program step by step ------*- C++
-//-*-===//
+//===- Training.h - Running a training program step by step -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   tprt::Session session(tprt::Artifact::load("train.tpx"), weights);
 //   tprt::Dataset data = tprt::Dataset::fromArrays(session.getManifest(),

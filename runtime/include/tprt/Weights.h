@@ -1,5 +1,5 @@
-//===- Weights.h - Models in one or several safetensors files ----*- C++
-//-*-===//
+//===- Weights.h - Models in one or several safetensors files ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Hugging Face's sharded form: files NAME-00001-of-00003.safetensors, each with
 // some whole tensors, and NAME.safetensors.index.json, which says where each

@@ -1,4 +1,5 @@
-//===- abi.h - C ABI between generated programs and the runtime -*- C -*-===//
+//===- abi.h - C ABI between generated programs and the runtime ---*- C -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an artifact's shared object imports from libtprt, and the one function
 // that it exports; a program for CUDA devices exports its device code, too.

@@ -1,4 +1,5 @@
-//===- Attention.cpp - Attention on a CUDA device ------------------------===//
+//===- Attention.cpp - Attention on a CUDA device -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Attention.h"
 

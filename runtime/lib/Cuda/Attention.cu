@@ -1,4 +1,5 @@
-//===- Attention.cu - Attention of any type on a CUDA device -------------===//
+//===- Attention.cu - Attention of any type on a CUDA device --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The source of Attention.ptx; see Reduce.cu. A block of threads computes one
 // row of the output, tile by tile of the columns, with the softmax's maximum
@@ -145,7 +146,7 @@ using namespace tprt_kernels;
 #define HIDDEN_ROWS(T, DTYPE)                                                  \
   extern "C" __global__ void __launch_bounds__(numThreads)                     \
       tprt_attention_hidden_rows_##DTYPE(                                      \
-          const __grid_constant__ HiddenArguments a) {                     \
+          const __grid_constant__ HiddenArguments a) {                         \
     clearHiddenRow<T>(a);                                                      \
   }
 KERNEL(float, f32)

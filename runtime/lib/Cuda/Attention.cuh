@@ -1,4 +1,5 @@
 //===- Attention.cuh - What the kernels of attention share ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_ATTENTION_CUH
 #define TPRT_LIB_CUDA_ATTENTION_CUH

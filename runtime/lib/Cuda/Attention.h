@@ -1,5 +1,5 @@
-//===- Attention.h - Attention on a CUDA device ------------------*- C++
-//-*-===//
+//===- Attention.h - Attention on a CUDA device -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_ATTENTION_H
 #define TPRT_LIB_CUDA_ATTENTION_H

@@ -1,4 +1,5 @@
-//===- AttentionGradient.cu - Attention's gradients on a CUDA device -----===//
+//===- AttentionGradient.cu - Attention's gradients on a CUDA device ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The source of AttentionGradient.ptx; see Reduce.cu. Two kernels, each of
 // which adds in one order. In the first one, a block of threads has a row: it

@@ -1,4 +1,5 @@
-//===- Blas.cpp - cuBLASLt -----------------------------------------------===//
+//===- Blas.cpp - cuBLASLt ------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Blas.h"
 

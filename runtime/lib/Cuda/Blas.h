@@ -1,5 +1,5 @@
-//===- Blas.h - cuBLASLt -----------------------------------------*- C++
-//-*-===//
+//===- Blas.h - cuBLASLt ----------------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the runtime uses of cuBLASLt, by its own names.
 //

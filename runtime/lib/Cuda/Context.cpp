@@ -1,4 +1,5 @@
-//===- Context.cpp - A CUDA device and what belongs to it ----------------===//
+//===- Context.cpp - A CUDA device and what belongs to it -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Context.h"
 

@@ -1,5 +1,5 @@
-//===- Context.h - A CUDA device and what belongs to it ----------*- C++
-//-*-===//
+//===- Context.h - A CUDA device and what belongs to it ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_CONTEXT_H
 #define TPRT_LIB_CUDA_CONTEXT_H

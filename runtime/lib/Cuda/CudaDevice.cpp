@@ -1,5 +1,5 @@
-//===- CudaDevice.cpp - CUDA devices
-//-------------------------------------------===//
+//===- CudaDevice.cpp - CUDA devices --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/CudaDevice.h"
 

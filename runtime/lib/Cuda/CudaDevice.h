@@ -1,5 +1,5 @@
-//===- CudaDevice.h - CUDA devices -------------------------------------*- C++
-//-*-===//
+//===- CudaDevice.h - CUDA devices ------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_CUDADEVICE_H
 #define TPRT_LIB_CUDA_CUDADEVICE_H

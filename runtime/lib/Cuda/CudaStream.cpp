@@ -1,5 +1,5 @@
-//===- CudaStream.cpp - One rank's stream on a CUDA device
-//-------------------===//
+//===- CudaStream.cpp - One rank's stream on a CUDA device ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/CudaStream.h"
 

@@ -1,5 +1,5 @@
-//===- CudaStream.h - One rank's stream on a CUDA device -------------*- C++
-//-*-===//
+//===- CudaStream.h - One rank's stream on a CUDA device --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_CUDASTREAM_H
 #define TPRT_LIB_CUDA_CUDASTREAM_H

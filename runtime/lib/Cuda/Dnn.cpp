@@ -1,4 +1,5 @@
-//===- Dnn.cpp - cuDNN ---------------------------------------------------===//
+//===- Dnn.cpp - cuDNN ----------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Dnn.h"
 

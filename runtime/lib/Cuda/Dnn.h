@@ -1,5 +1,5 @@
-//===- Dnn.h - cuDNN ---------------------------------------------*- C++
-//-*-===//
+//===- Dnn.h - cuDNN --------------------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the runtime uses of cuDNN's backend API, by its own names. Everything in
 // it is a descriptor with numbered attributes, so that a dozen functions do.

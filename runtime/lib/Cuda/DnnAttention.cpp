@@ -1,4 +1,5 @@
-//===- DnnAttention.cpp - Attention as a graph of cuDNN's ----------------===//
+//===- DnnAttention.cpp - Attention as a graph of cuDNN's -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuDNN's engines for attention know graphs by their form: which operations, in
 // which order, with which types between them. These are the forms that NVIDIA's

@@ -1,5 +1,5 @@
-//===- DnnAttention.h - Attention as a graph of cuDNN's ----------*- C++
-//-*-===//
+//===- DnnAttention.h - Attention as a graph of cuDNN's ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_DNNATTENTION_H
 #define TPRT_LIB_CUDA_DNNATTENTION_H

@@ -1,4 +1,5 @@
-//===- DnnCalls.cpp - The ABI's attention as calls of cuDNN's ------------===//
+//===- DnnCalls.cpp - The ABI's attention as calls of cuDNN's -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ABI has eight loops over batches, each with a stride for every operand;
 // cuDNN has a batch and heads, of which several may share a key. So the

@@ -1,5 +1,5 @@
-//===- DnnCalls.h - The ABI's attention as calls of cuDNN's ------*- C++
-//-*-===//
+//===- DnnCalls.h - The ABI's attention as calls of cuDNN's -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_DNNCALLS_H
 #define TPRT_LIB_CUDA_DNNCALLS_H

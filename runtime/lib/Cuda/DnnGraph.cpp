@@ -1,4 +1,5 @@
-//===- DnnGraph.cpp - Graphs of cuDNN's operations -----------------------===//
+//===- DnnGraph.cpp - Graphs of cuDNN's operations ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/DnnGraph.h"
 

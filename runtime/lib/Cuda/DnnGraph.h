@@ -1,5 +1,5 @@
-//===- DnnGraph.h - Graphs of cuDNN's operations -----------------*- C++
-//-*-===//
+//===- DnnGraph.h - Graphs of cuDNN's operations ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuDNN takes a graph of small operations, and finds a kernel that computes all
 // of them at once: its engines know graphs of certain forms.

@@ -1,4 +1,5 @@
-//===- Driver.cpp - The CUDA driver --------------------------------------===//
+//===- Driver.cpp - The CUDA driver ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Driver.h"
 

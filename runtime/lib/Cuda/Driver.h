@@ -1,5 +1,5 @@
-//===- Driver.h - The CUDA driver --------------------------------*- C++
-//-*-===//
+//===- Driver.h - The CUDA driver -------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The functions, types and constants of the driver API that the runtime uses,
 // by their own names. They are ABI, and don't change.

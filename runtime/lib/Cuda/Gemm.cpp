@@ -1,4 +1,5 @@
-//===- Gemm.cpp - Matrix products on a CUDA device -----------------------===//
+//===- Gemm.cpp - Matrix products on a CUDA device ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuBLASLt's matrices are column-major. A row-major C = A * B is to it C^T =
 // B^T

@@ -1,5 +1,5 @@
-//===- Gemm.h - Matrix products on a CUDA device -----------------*- C++
-//-*-===//
+//===- Gemm.h - Matrix products on a CUDA device ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_GEMM_H
 #define TPRT_LIB_CUDA_GEMM_H

@@ -1,4 +1,5 @@
-//===- Kernels.cpp - The runtime's own kernels for CUDA devices ----------===//
+//===- Kernels.cpp - The runtime's own kernels for CUDA devices -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Kernels.h"
 

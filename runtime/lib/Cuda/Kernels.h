@@ -1,5 +1,5 @@
-//===- Kernels.h - The runtime's own kernels for CUDA devices ----*- C++
-//-*-===//
+//===- Kernels.h - The runtime's own kernels for CUDA devices ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_KERNELS_H
 #define TPRT_LIB_CUDA_KERNELS_H

@@ -1,4 +1,5 @@
-//===- Library.cpp - Shared libraries loaded at run time -----------------===//
+//===- Library.cpp - Shared libraries loaded at run time ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Library.h"
 

@@ -1,5 +1,5 @@
-//===- Library.h - Shared libraries loaded at run time -----------*- C++
-//-*-===//
+//===- Library.h - Shared libraries loaded at run time ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One binary serves machines with and without NVIDIA's libraries: they are
 // looked up by the dynamic linker's rules (LD_LIBRARY_PATH, ld.so.conf) when a

@@ -1,4 +1,5 @@
-//===- Nccl.cpp - NCCL ---------------------------------------------------===//
+//===- Nccl.cpp - NCCL ----------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Nccl.h"
 

@@ -1,5 +1,5 @@
-//===- Nccl.h - NCCL ---------------------------------------------*- C++
-//-*-===//
+//===- Nccl.h - NCCL --------------------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the runtime uses of NCCL, by its own names.
 //

@@ -1,4 +1,5 @@
-//===- NcclCommunicator.cpp - Ranks on devices of their own --------------===//
+//===- NcclCommunicator.cpp - Ranks on devices of their own ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is dense on both sides and of one size is a collective of NCCL's.
 // Everything else is boxes: each rank copies what others need from its operand

@@ -1,5 +1,5 @@
-//===- NcclCommunicator.h - Ranks on devices of their own --------*- C++
-//-*-===//
+//===- NcclCommunicator.h - Ranks on devices of their own -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_NCCLCOMMUNICATOR_H
 #define TPRT_LIB_CUDA_NCCLCOMMUNICATOR_H

@@ -1,4 +1,5 @@
-//===- NcclMemory.cpp - Memory that NCCL knows ---------------------------===//
+//===- NcclMemory.cpp - Memory that NCCL knows ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/NcclMemory.h"
 

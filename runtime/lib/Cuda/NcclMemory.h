@@ -1,5 +1,5 @@
-//===- NcclMemory.h - Memory that NCCL knows ----------------------*- C++
-//-*-===//
+//===- NcclMemory.h - Memory that NCCL knows --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What NCCL has allocated and registered it moves to other devices without
 // copying it to buffers of its own first; in symmetric memory, ranks reduce

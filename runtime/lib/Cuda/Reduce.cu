@@ -1,4 +1,5 @@
-//===- Reduce.cu - Elementwise reduction on a CUDA device ----------------===//
+//===- Reduce.cu - Elementwise reduction on a CUDA device -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The source of Reduce.ptx, which is what gets built in, so that building the
 // runtime takes no CUDA toolkit. `cmake --build … --target tprt-ptx` makes it

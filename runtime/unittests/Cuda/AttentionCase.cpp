@@ -1,4 +1,5 @@
-//===- AttentionCase.cpp - Attention on a device and on the host ---------===//
+//===- AttentionCase.cpp - Attention on a device and on the host ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AttentionCase.h"
 

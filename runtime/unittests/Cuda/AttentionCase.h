@@ -1,5 +1,5 @@
-//===- AttentionCase.h - Attention on a device and on the host ---*- C++
-//-*-===//
+//===- AttentionCase.h - Attention on a device and on the host --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_CUDA_ATTENTIONCASE_H
 #define TPRT_UNITTESTS_CUDA_ATTENTIONCASE_H

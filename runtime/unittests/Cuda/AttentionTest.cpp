@@ -1,4 +1,5 @@
-//===- AttentionTest.cpp - Attention on a device, against the host's -----===//
+//===- AttentionTest.cpp - Attention on a device, against the host's ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AttentionCase.h"
 #include "Cuda/DnnCalls.h"

@@ -1,4 +1,5 @@
-//===- CudaBackend.cpp - `local` on the fake device ----------------------===//
+//===- CudaBackend.cpp - `local` on the fake device -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Backend.h"
 

@@ -1,4 +1,5 @@
-//===- DeviceBackend.cpp - Collectives on copies in devices' memory ------===//
+//===- DeviceBackend.cpp - Collectives on copies in devices' memory -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DeviceBackend.h"
 

@@ -1,4 +1,5 @@
-//===- DeviceBackend.h - Where a rank's collectives are tested -*- C++ -*-===//
+//===- DeviceBackend.h - Where a rank's collectives are tested --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_CUDA_DEVICEBACKEND_H
 #define TPRT_UNITTESTS_CUDA_DEVICEBACKEND_H

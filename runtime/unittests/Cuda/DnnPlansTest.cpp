@@ -1,4 +1,5 @@
-//===- DnnPlansTest.cpp - cuDNN itself, on our graphs, without a device --===//
+//===- DnnPlansTest.cpp - cuDNN itself, on our graphs, without a device ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuDNN can be asked what it would do on a device that isn't there. So this
 // takes NVIDIA's library, not the fake one, and a description of devices, and

@@ -1,4 +1,5 @@
-//===- GemmTest.cpp - tprt_gemm on a device against that on the host -----===//
+//===- GemmTest.cpp - tprt_gemm on a device against that on the host ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/CudaDevice.h"
 

@@ -1,4 +1,5 @@
-//===- HeadersTest.cpp - Our declarations against NVIDIA's ---------------===//
+//===- HeadersTest.cpp - Our declarations against NVIDIA's ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compiles or doesn't: sizes, constants, and the parameters of functions. Types
 // that have one name in both are NVIDIA's in the global namespace and ours in

@@ -1,4 +1,5 @@
-//===- LibraryTest.cpp - Missing and old libraries -----------------------===//
+//===- LibraryTest.cpp - Missing and old libraries ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Library.h"
 

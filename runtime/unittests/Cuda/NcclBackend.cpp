@@ -1,4 +1,5 @@
-//===- NcclBackend.cpp - `nccl` on fake devices --------------------------===//
+//===- NcclBackend.cpp - `nccl` on fake devices ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Backend.h"
 

@@ -1,5 +1,5 @@
-//===- NcclTest.cpp - Sessions of one rank each
-//----------------------------===//
+//===- NcclTest.cpp - Sessions of one rank each ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/Nccl.h"
 #include "DeviceBackend.h"

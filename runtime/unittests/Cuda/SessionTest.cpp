@@ -1,4 +1,5 @@
-//===- SessionTest.cpp - The toy program on a device ---------------------===//
+//===- SessionTest.cpp - The toy program on a device ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Session.h"
 

@@ -1,4 +1,5 @@
-//===- StreamTest.cpp - Memory, copies and events on a device ------------===//
+//===- StreamTest.cpp - Memory, copies and events on a device -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Cuda/CudaDevice.h"
 

@@ -1,4 +1,5 @@
 //===- ContainerFuzzer.cpp - any bytes as an artifact ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"
 

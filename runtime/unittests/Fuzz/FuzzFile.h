@@ -1,4 +1,5 @@
 //===- FuzzFile.h - Any bytes as a file -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_FUZZ_FUZZFILE_H
 #define TPRT_UNITTESTS_FUZZ_FUZZFILE_H

@@ -1,4 +1,5 @@
 //===- FuzzWeights.h - A small file of weights ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_FUZZ_FUZZWEIGHTS_H
 #define TPRT_UNITTESTS_FUZZ_FUZZWEIGHTS_H

@@ -1,4 +1,5 @@
 //===- ManifestFuzzer.cpp - any text as an artifact's manifest ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"
 

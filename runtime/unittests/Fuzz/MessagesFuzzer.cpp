@@ -1,4 +1,5 @@
 //===- MessagesFuzzer.cpp - any bytes from another process of a job -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The first byte says how many bytes arrive at once, and how long the text of a
 // message may be.

@@ -1,4 +1,5 @@
 //===- MetricsFuzzer.cpp - any text as the metrics of a training ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"
 

@@ -1,4 +1,5 @@
 //===- SafetensorsFuzzer.cpp - any bytes as a file of weights -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"
 

@@ -1,4 +1,5 @@
 //===- Expressions.h - nn ops written as formulas ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What gradients and optimizers are written with: each function builds one nn
 // op, or the few that a formula takes, with its result type inferred. Shapes

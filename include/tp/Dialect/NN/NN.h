@@ -1,11 +1,9 @@
 //===- NN.h - the nn dialect ------------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NN_H
 #define TP_DIALECT_NN_NN_H
 
-#include "tp/Dialect/TP/TP.h"
-#include "tp/Interfaces/GradientOpInterface.h"
-#include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -14,6 +12,9 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/GradientOpInterface.h"
+#include "tp/Interfaces/ShardingRuleOpInterface.h"
 
 #include "tp/Dialect/NN/NNEnums.h.inc"
 

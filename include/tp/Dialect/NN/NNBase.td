@@ -1,4 +1,5 @@
 //===- NNBase.td - what all nn ops share -------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNBASE_TD
 #define TP_DIALECT_NN_NNBASE_TD

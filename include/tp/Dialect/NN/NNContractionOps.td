@@ -1,4 +1,5 @@
 //===- NNContractionOps.td - linear, matmul, attention -----*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNCONTRACTIONOPS_TD
 #define TP_DIALECT_NN_NNCONTRACTIONOPS_TD

@@ -1,4 +1,5 @@
 //===- NNDialect.td - the nn dialect -----------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNDIALECT_TD
 #define TP_DIALECT_NN_NNDIALECT_TD

@@ -1,4 +1,5 @@
 //===- NNElementwiseOps.td - pointwise ops -----------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNELEMENTWISEOPS_TD
 #define TP_DIALECT_NN_NNELEMENTWISEOPS_TD

@@ -1,4 +1,5 @@
 //===- NNLossOps.td - losses -------------------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNLOSSOPS_TD
 #define TP_DIALECT_NN_NNLOSSOPS_TD

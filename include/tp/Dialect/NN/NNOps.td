@@ -1,4 +1,5 @@
 //===- NNOps.td - all nn ops -------------------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNOPS_TD
 #define TP_DIALECT_NN_NNOPS_TD

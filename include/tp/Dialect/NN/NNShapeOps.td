@@ -1,4 +1,5 @@
 //===- NNShapeOps.td - reshapes, slices, gathers -----------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNSHAPEOPS_TD
 #define TP_DIALECT_NN_NNSHAPEOPS_TD

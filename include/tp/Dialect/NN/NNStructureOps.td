@@ -1,4 +1,5 @@
 //===- NNStructureOps.td - modules, parameters, constants --*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNSTRUCTUREOPS_TD
 #define TP_DIALECT_NN_NNSTRUCTUREOPS_TD

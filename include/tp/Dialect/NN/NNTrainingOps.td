@@ -1,4 +1,5 @@
-//===- NNTrainingOps.td - what training adds ----------------*- tablegen -*-===//
+//===- NNTrainingOps.td - what training adds ---------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNTRAININGOPS_TD
 #define TP_DIALECT_NN_NNTRAININGOPS_TD

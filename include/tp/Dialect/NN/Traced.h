@@ -1,4 +1,5 @@
 //===- Traced.h - modules that have lost their signature --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_TRACED_H
 #define TP_DIALECT_NN_TRACED_H

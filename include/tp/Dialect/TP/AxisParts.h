@@ -1,4 +1,5 @@
 //===- AxisParts.h - Parts of mesh dimensions -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A part `x:(p)s` of a mesh dimension of size n covers the sizes from p to
 // p * s, as Shardy's sub-axes do. Parts form a grid only where their bounds

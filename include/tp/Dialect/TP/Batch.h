@@ -1,4 +1,5 @@
 //===- Batch.h - Where a program's examples are -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Data parallelism splits the batch: an argument that has it says in `tp.batch`
 // which of the mesh dimensions in its `tp.sharding` do. From there the

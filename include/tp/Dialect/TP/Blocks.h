@@ -1,4 +1,5 @@
 //===- Blocks.h - Which elements a rank holds -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sharding gives every rank a block of the tensor: per dimension one
 // interval, or one per segment. The sizes follow torch.chunk: an axis of size k

@@ -1,4 +1,5 @@
 //===- Elements.h - The size of tensors' elements ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_ELEMENTS_H
 #define TP_DIALECT_TP_ELEMENTS_H

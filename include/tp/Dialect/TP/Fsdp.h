@@ -1,4 +1,5 @@
 //===- Fsdp.h - Fully sharded parameters ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What FSDP, PyTorch's fully_shard, does with a parameter over mesh dimensions
 // that split the batch, as attributes.

@@ -1,4 +1,5 @@
 //===- Intervals.h - Lists of intervals -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a rank holds of a dimension: intervals in their local order, neighbours
 // merged.

@@ -1,4 +1,5 @@
 //===- Reductions.h - What reductions have in common ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_REDUCTIONS_H
 #define TP_DIALECT_TP_REDUCTIONS_H

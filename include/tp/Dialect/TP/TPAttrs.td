@@ -1,4 +1,5 @@
 //===- TPAttrs.td - placements -----------------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPATTRS_TD
 #define TP_DIALECT_TP_TPATTRS_TD

@@ -1,4 +1,5 @@
 //===- TPEnums.h - tp enumerations ------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPENUMS_H
 #define TP_DIALECT_TP_TPENUMS_H

@@ -1,4 +1,5 @@
 //===- TPEnums.td - tp enumerations ------------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPENUMS_TD
 #define TP_DIALECT_TP_TPENUMS_TD

@@ -1,4 +1,5 @@
 //===- TPInterfaces.td - what all collectives share --------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPINTERFACES_TD
 #define TP_DIALECT_TP_TPINTERFACES_TD

@@ -1,4 +1,5 @@
 //===- TPOps.td - mesh, redistribution, collectives --------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPOPS_TD
 #define TP_DIALECT_TP_TPOPS_TD

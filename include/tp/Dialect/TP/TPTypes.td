@@ -1,4 +1,5 @@
 //===- TPTypes.td - values under way -----------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPTYPES_TD
 #define TP_DIALECT_TP_TPTYPES_TD

@@ -1,4 +1,5 @@
 //===- TPRT.h - the tprt dialect --------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TPRT_TPRT_H
 #define TP_DIALECT_TPRT_TPRT_H

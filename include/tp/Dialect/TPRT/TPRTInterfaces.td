@@ -1,4 +1,5 @@
 //===- TPRTInterfaces.td - interfaces of runtime calls -----*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TPRT_TPRTINTERFACES_TD
 #define TP_DIALECT_TPRT_TPRTINTERFACES_TD

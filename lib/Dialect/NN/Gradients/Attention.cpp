@@ -1,4 +1,5 @@
 //===- Attention.cpp - gradients of attention -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/Expressions.h"
 #include <limits>

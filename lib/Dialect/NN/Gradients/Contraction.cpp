@@ -1,4 +1,5 @@
 //===- Contraction.cpp - gradients of products and embedding --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/Expressions.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,4 +1,5 @@
 //===- Elementwise.cpp - gradients of pointwise ops -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The formulas are PyTorch's (derivatives.yaml), also where a function has no
 // derivative: of equal operands of a maximum each gets half, and relu has slope

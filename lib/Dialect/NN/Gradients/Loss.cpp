@@ -1,4 +1,5 @@
 //===- Loss.cpp - gradients of losses, dropout ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With p = softmax(x) over the classes and t the target, cross-entropy has the
 // gradient p - onehot(t) times the target's weight. The forward pass keeps what

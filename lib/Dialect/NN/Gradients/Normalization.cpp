@@ -1,4 +1,5 @@
 //===- Normalization.cpp - gradients of norms, softmax, reductions --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Norms compute in f32 at least, as their forward pass does.
 //

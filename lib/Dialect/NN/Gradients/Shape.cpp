@@ -1,4 +1,5 @@
 //===- Shape.cpp - gradients of ops that move elements --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/Expressions.h"
 #include "llvm/ADT/STLExtras.h"
