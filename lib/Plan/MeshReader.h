@@ -1,8 +1,8 @@
 //===- MeshReader.h - the mesh of a plan ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_PLAN_MESHREADER_H
-#define TP_PLAN_MESHREADER_H
+#ifndef TP_LIB_PLAN_MESHREADER_H
+#define TP_LIB_PLAN_MESHREADER_H
 
 #include "tp/Plan/FieldReader.h"
 
@@ -32,4 +32,4 @@ private:
 
 } // namespace mlir::tp::plan
 
-#endif // TP_PLAN_MESHREADER_H
+#endif // TP_LIB_PLAN_MESHREADER_H

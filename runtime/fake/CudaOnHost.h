@@ -1,7 +1,7 @@
 //===- CudaOnHost.h - CUDA C++ of the kernels, on the host ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Makes the sources of lib/Cuda code for the emulator: threads of a block are
+// Makes the sources of lib/cuda code for the emulator: threads of a block are
 // fibers, and blocks run one after the other, so that shared memory is static.
 //
 //===----------------------------------------------------------------------===//

@@ -4,7 +4,7 @@
 #ifndef TPRT_FAKE_DNNINTERPRETER_H
 #define TPRT_FAKE_DNNINTERPRETER_H
 
-#include "Cuda/Dnn.h"
+#include "cuda/Dnn.h"
 
 #include <map>
 #include <memory>

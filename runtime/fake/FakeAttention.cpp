@@ -8,8 +8,8 @@
 #include "CudaOnHost.h"
 #include "Kernels.h"
 
-#include "Cuda/Attention.cu"
-#include "Cuda/AttentionGradient.cu"
+#include "cuda/AttentionGradientKernels.cu"
+#include "cuda/AttentionKernels.cu"
 
 using namespace tprt;
 using namespace tprt::cuda;

@@ -1,8 +1,8 @@
 //===- FakeBlas.cpp - libcublasLt without a device ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Cuda/Blas.h"
 #include "Work.h"
+#include "cuda/Blas.h"
 
 #include "tprt/Dtype.h"
 

@@ -18,7 +18,7 @@ using namespace tprt::fake;
 
 namespace {
 
-// The kernels of lib/Cuda/*.cu have no form for the host: here they are written
+// The kernels of lib/cuda/*.cu have no form for the host: here they are written
 // a second time, as plainly as possible.
 
 /// The arguments of Reduce.cu's.

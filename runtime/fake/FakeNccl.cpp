@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cuda/Nccl.h"
 #include "Work.h"
+#include "comm/nccl/Nccl.h"
 
 #include "tprt/Dtype.h"
 

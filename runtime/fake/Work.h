@@ -4,8 +4,8 @@
 #ifndef TPRT_FAKE_WORK_H
 #define TPRT_FAKE_WORK_H
 
-#include "Cuda/Driver.h"
 #include "Fake.h"
+#include "cuda/Driver.h"
 
 #include <functional>
 #include <mutex>

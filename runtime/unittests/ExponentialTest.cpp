@@ -1,7 +1,7 @@
 //===- ExponentialTest.cpp - e^x of sixteen numbers -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Exponential.h"
+#include "cpu/Exponential.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <limits>

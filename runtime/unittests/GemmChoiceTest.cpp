@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/GemmChoice.h"
-#include "Gemm.h"
 #include "TestUtils.h"
+#include "cpu/Gemm.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

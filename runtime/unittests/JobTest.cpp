@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Jobs.h"
-#include "Messages.h"
 #include "TestUtils.h"
+#include "comm/Messages.h"
 
 #include <atomic>
 #include <cerrno>

@@ -4,7 +4,7 @@
 #ifndef TPRT_UNITTESTS_JOBS_H
 #define TPRT_UNITTESTS_JOBS_H
 
-#include "tprt/Job.h"
+#include "tprt/Connection.h"
 
 #include <arpa/inet.h>
 #include <stdexcept>

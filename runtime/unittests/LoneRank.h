@@ -4,7 +4,7 @@
 #ifndef TPRT_UNITTESTS_LONERANK_H
 #define TPRT_UNITTESTS_LONERANK_H
 
-#include "Rank.h"
+#include "exec/Rank.h"
 
 namespace tprt::test {
 

@@ -1,7 +1,7 @@
 //===- MessagesTest.cpp - What processes of a job read of each other ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Messages.h"
+#include "comm/Messages.h"
 #include "TestUtils.h"
 
 #include <random>

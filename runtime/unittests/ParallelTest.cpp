@@ -1,9 +1,9 @@
 //===- ParallelTest.cpp - Tests of work on several threads ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Parallel.h"
-#include "Gemm.h"
+#include "support/Parallel.h"
 #include "LoneRank.h"
+#include "cpu/Gemm.h"
 
 #include <atomic>
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 
 #include "tprt/Session.h"
 
-#include "Cores.h"
 #include "ToyManifest.h"
+#include "support/Cores.h"
 #include "tprt/Report.h"
 
 #include <nlohmann/json.hpp>

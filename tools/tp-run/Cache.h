@@ -1,8 +1,8 @@
 //===- Cache.h - Programs compiled on the way -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_RUN_CACHE_H
-#define TP_RUN_CACHE_H
+#ifndef TP_TOOLS_TP_RUN_CACHE_H
+#define TP_TOOLS_TP_RUN_CACHE_H
 
 #include "CommandLine.h"
 
@@ -24,4 +24,4 @@ std::shared_ptr<const tprt::Artifact> loadProgram(const Options &options);
 /// else a file in the cache, if there may be one.
 std::string getGemmFile(const std::string &path, bool useCache);
 
-#endif // TP_RUN_CACHE_H
+#endif // TP_TOOLS_TP_RUN_CACHE_H

@@ -1,12 +1,12 @@
 //===- CommandLine.h - What the parts of tp-run share -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_RUN_COMMANDLINE_H
-#define TP_RUN_COMMANDLINE_H
+#ifndef TP_TOOLS_TP_RUN_COMMANDLINE_H
+#define TP_TOOLS_TP_RUN_COMMANDLINE_H
 
 #include "tprt/Compare.h"
 #include "tprt/File.h"
-#include "tprt/Job.h"
+#include "tprt/Connection.h"
 #include "tprt/Profile.h"
 #include "tprt/Session.h"
 
@@ -129,4 +129,4 @@ void withParameters(const tprt::Session &session, tprt::Connection *connection,
 void writeProgramWeights(const Options &options, const tprt::Session &session,
                          tprt::Connection *connection);
 
-#endif // TP_RUN_COMMANDLINE_H
+#endif // TP_TOOLS_TP_RUN_COMMANDLINE_H

@@ -1,8 +1,8 @@
 //===- Launch.h - Ranks that are processes ----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_RUN_LAUNCH_H
-#define TP_RUN_LAUNCH_H
+#ifndef TP_TOOLS_TP_RUN_LAUNCH_H
+#define TP_TOOLS_TP_RUN_LAUNCH_H
 
 #include "CommandLine.h"
 
@@ -44,4 +44,4 @@ auto runAsRank(const tprt::Job &job, tprt::Connection &connection, Body body) {
 void gatherResult(const tprt::Manifest &manifest, const tprt::Job &job,
                   tprt::Connection &connection, tprt::RunResult &result);
 
-#endif // TP_RUN_LAUNCH_H
+#endif // TP_TOOLS_TP_RUN_LAUNCH_H

@@ -1,8 +1,8 @@
 //===- Progress.h - One line about a training, on a terminal ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_RUN_PROGRESS_H
-#define TP_RUN_PROGRESS_H
+#ifndef TP_TOOLS_TP_RUN_PROGRESS_H
+#define TP_TOOLS_TP_RUN_PROGRESS_H
 
 #include "tprt/Training.h"
 
@@ -43,4 +43,4 @@ private:
 /// "1 h 5 min", "1 min 40 s", "12 s".
 std::string formatDuration(double seconds);
 
-#endif // TP_RUN_PROGRESS_H
+#endif // TP_TOOLS_TP_RUN_PROGRESS_H

@@ -1,8 +1,8 @@
 //===- Random.h - Tensors that no file gives --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_RUN_RANDOM_H
-#define TP_RUN_RANDOM_H
+#ifndef TP_TOOLS_TP_RUN_RANDOM_H
+#define TP_TOOLS_TP_RUN_RANDOM_H
 
 #include "tprt/Session.h"
 
@@ -15,4 +15,4 @@
 void drawTensors(const std::vector<tprt::TensorInfo> &wanted, uint64_t seed,
                  bool isParameter, tprt::TensorMap &tensors);
 
-#endif // TP_RUN_RANDOM_H
+#endif // TP_TOOLS_TP_RUN_RANDOM_H

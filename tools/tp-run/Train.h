@@ -1,8 +1,8 @@
 //===- Train.h - tp-run --steps ---------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_RUN_TRAIN_H
-#define TP_RUN_TRAIN_H
+#ifndef TP_TOOLS_TP_RUN_TRAIN_H
+#define TP_TOOLS_TP_RUN_TRAIN_H
 
 #include "CommandLine.h"
 
@@ -15,4 +15,4 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments);
 /// Trains; throws tprt::Error and UsageError.
 ExitCode train(const Options &options);
 
-#endif // TP_RUN_TRAIN_H
+#endif // TP_TOOLS_TP_RUN_TRAIN_H

@@ -12,6 +12,7 @@
 
 #include "tprt/Artifact.h"
 #include "tprt/Communicator.h"
+#include "tprt/CudaOptions.h"
 #include "tprt/GemmChoice.h"
 #include "tprt/Recording.h"
 #include "tprt/Tensor.h"
@@ -57,34 +58,6 @@ struct RunResult {
   std::vector<double> hostSeconds;
   std::vector<std::vector<CollectiveCount>>
       counts; ///< [rank][id], of the last run
-};
-
-/// Who computes attention on a CUDA device.
-enum class AttentionLibrary {
-  Auto,  ///< cuDNN where it is there and has the case, else the runtime
-  CuDnn, ///< cuDNN alone: what it doesn't have is an error
-  Own,   ///< the runtime's own kernels
-};
-
-/// Which one it is, for attention of one form.
-struct AttentionUse {
-  std::string op;      ///< "attention" or "attention_gradient"
-  std::string form;    ///< "bf16, 24 heads, 64 rows, 64 columns, depth 32, …"
-  std::string library; ///< "cuDNN 9.19.0", or "own"
-  std::string reason;  ///< why it isn't cuDNN
-  int64_t calls = 0;   ///< within a run
-
-  bool operator==(const AttentionUse &) const = default;
-};
-
-/// For programs that compute on a CUDA device.
-struct CudaOptions {
-  int device = 0;    ///< which one, as the driver counts
-  bool tf32 = false; ///< products of f32 may round their operands to TF32
-  /// Captures the second run, and replays it from then on. Runs that are
-  /// recorded aren't replayed.
-  bool graphs = true;
-  AttentionLibrary attention = AttentionLibrary::Auto;
 };
 
 struct SessionOptions {

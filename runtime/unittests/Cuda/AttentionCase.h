@@ -4,9 +4,9 @@
 #ifndef TPRT_UNITTESTS_CUDA_ATTENTIONCASE_H
 #define TPRT_UNITTESTS_CUDA_ATTENTIONCASE_H
 
-#include "Cuda/CudaDevice.h"
 #include "LoneRank.h"
 #include "TestUtils.h"
+#include "cuda/CudaDevice.h"
 
 #include <random>
 

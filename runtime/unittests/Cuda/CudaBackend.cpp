@@ -3,8 +3,8 @@
 
 #include "Backend.h"
 
-#include "Cuda/CudaDevice.h"
 #include "DeviceBackend.h"
+#include "cuda/CudaDevice.h"
 
 using namespace tprt;
 using namespace tprt::test;

@@ -4,7 +4,7 @@
 #include "DeviceBackend.h"
 
 #include "Backend.h"
-#include "Device.h"
+#include "device/Device.h"
 
 using namespace tprt;
 using namespace tprt::test;

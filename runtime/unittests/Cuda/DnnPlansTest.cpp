@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cuda/DnnCalls.h"
+#include "cuda/DnnCalls.h"
 
 #include <gtest/gtest.h>
 

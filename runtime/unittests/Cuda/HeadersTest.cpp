@@ -54,10 +54,10 @@ constexpr int winCollSymmetric = NCCL_WIN_COLL_SYMMETRIC;
 #undef NCCL_WIN_COLL_SYMMETRIC
 #endif
 
-#include "Cuda/Blas.h"
-#include "Cuda/Dnn.h"
-#include "Cuda/Driver.h"
-#include "Cuda/Nccl.h"
+#include "comm/nccl/Nccl.h"
+#include "cuda/Blas.h"
+#include "cuda/Dnn.h"
+#include "cuda/Driver.h"
 
 #include <type_traits>
 

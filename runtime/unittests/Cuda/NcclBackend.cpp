@@ -3,9 +3,9 @@
 
 #include "Backend.h"
 
-#include "Cuda/CudaDevice.h"
 #include "DeviceBackend.h"
 #include "Jobs.h"
+#include "cuda/CudaDevice.h"
 
 #include <map>
 #include <mutex>

@@ -1,7 +1,7 @@
 //===- NcclTest.cpp - Sessions of one rank each ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Cuda/Nccl.h"
+#include "comm/nccl/Nccl.h"
 #include "DeviceBackend.h"
 #include "Fake.h"
 #include "Jobs.h"

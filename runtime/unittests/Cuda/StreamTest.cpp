@@ -1,7 +1,7 @@
 //===- StreamTest.cpp - Memory, copies and events on a device -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Cuda/CudaDevice.h"
+#include "cuda/CudaDevice.h"
 
 #include "Fake.h"
 #include "TestUtils.h"

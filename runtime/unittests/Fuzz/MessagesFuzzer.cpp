@@ -8,7 +8,7 @@
 
 #include "FuzzFile.h"
 
-#include "Messages.h"
+#include "comm/Messages.h"
 
 #include <algorithm>
 #include <cstring>

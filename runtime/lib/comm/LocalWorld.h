@@ -1,0 +1,176 @@
+//===- LocalWorld.h - What ranks of one process share -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_COMM_LOCALWORLD_H
+#define TPRT_LIB_COMM_LOCALWORLD_H
+
+#include "device/Stream.h"
+#include "support/Barrier.h"
+#include "support/StridedCopy.h"
+#include "tprt/Communicator.h"
+
+#include <deque>
+#include <map>
+#include <mutex>
+
+namespace tprt {
+
+/// What one rank shows to the others of a collective. On its own cache line.
+struct alignas(64) Shown {
+  const std::byte *src = nullptr;
+  std::byte *dst = nullptr;
+  /// What members must agree on: the collective; of one that is started, which
+  /// of the group's it is.
+  int64_t id = 0;
+};
+
+/// The collectives that a member has issued in its group: what it runs where it
+/// stands, and what it starts.
+struct alignas(64) Issued {
+  std::atomic<int64_t> last{-1};
+  std::atomic<int64_t> count{0};
+
+  /// Returns which of the group's it is.
+  int64_t add(int64_t id) {
+    int64_t number = count.load(std::memory_order_relaxed);
+    last.store(id, std::memory_order_release);
+    count.store(number + 1, std::memory_order_release);
+    return number;
+  }
+};
+
+/// Ranks that communicate with each other. Everything is by position.
+struct Group {
+  Group(const std::vector<int64_t> &ranks, uint32_t spins)
+      : ranks(ranks), barrier(ranks.size(), spins), shown(ranks.size()),
+        issued(ranks.size()) {
+    for (std::vector<Event *> &announced : events)
+      announced.resize(ranks.size());
+  }
+
+  std::vector<int64_t> ranks;
+  Barrier barrier;
+  std::vector<Shown> shown;
+  std::vector<Issued> issued;
+  /// What the members' streams have announced. Who announces the next one
+  /// while others still look for the last has met them in between, so that two
+  /// take turns.
+  std::vector<Event *> events[2];
+};
+
+/// A collective that ranks start and wait for later, in one group. Several may
+/// be under way, so that each has what it takes to itself: its members meet
+/// when all have started it, and when all parts are done. A part is what makes
+/// one member's result, or of an all-reduce one member's chunk of all results.
+/// Whoever waits does the parts that nobody has begun, its own first: so it
+/// waits for nobody who is still computing, once all have started.
+struct Flight {
+  struct alignas(64) Member {
+    int64_t round = 0;       ///< how often it has started this
+    Event *ready = nullptr;  ///< its operand is complete, its result is free
+    Event *isDone = nullptr; ///< its part is done
+    int64_t received = 0;    ///< by its part
+    /// How often it has started this, and how often somebody has begun its
+    /// part, for others to see.
+    std::atomic<int64_t> numStarts{0};
+    std::atomic<int64_t> numBegun{0};
+  };
+
+  Flight(Group &group, uint32_t spins)
+      : group(group), starts(group.ranks.size(), spins),
+        parts(group.ranks.size(), spins), shown(group.ranks.size()),
+        members(group.ranks.size()) {}
+
+  /// Whether the caller is to do the part of a member in this round.
+  bool claim(int64_t position, int64_t round) {
+    int64_t before = round - 1;
+    return members[position].numBegun.compare_exchange_strong(before, round);
+  }
+
+  Group &group;
+  Barrier starts, parts;
+  std::vector<Shown> shown;
+  std::vector<Member> members;
+};
+
+/// A box of the operand of the member at `from` and where it goes.
+struct Read {
+  int64_t from;
+  StridedCopy strided; ///< operand to result
+};
+
+/// One collective as one rank takes part in it.
+struct Part {
+  Group *group = nullptr;   ///< null: not at all
+  Flight *flight = nullptr; ///< null: no rank starts it and waits later
+  int64_t position = 0;     ///< in the group
+  std::vector<Read> reads;
+  int64_t resultBytes = 0;
+  /// In place, everything that is read is where it belongs already.
+  bool isInPlace = true;
+  /// In place, writing the result would overwrite what is still to be read.
+  bool overwrites = false;
+};
+
+/// What all ranks of the process share.
+class LocalWorld {
+public:
+  LocalWorld(const Manifest &manifest, const CommunicatorOptions &options);
+
+  /// What one rank is at, for diagnoses.
+  struct alignas(64) State {
+    std::atomic<int64_t> activity{computing}; ///< the collective it waits in
+    std::atomic<int64_t> lastDone{-1};
+    std::atomic<int64_t> numBarriers{0}; ///< entered so far
+  };
+  // Further activities.
+  static constexpr int64_t computing = -1, inBarrier = -2, finished = -3;
+
+  const Manifest &getManifest() const { return manifest; }
+  /// Whether any collective is started and waited for later.
+  bool startsAny() const { return !flights.empty(); }
+  State &getState(int64_t rank) { return states[rank]; }
+  const Part &getPart(int64_t id, int64_t rank) const {
+    return parts[id * manifest.worldSize + rank];
+  }
+
+  /// What a rank waits for.
+  struct Awaited {
+    Group &group;
+    int64_t position;
+    int64_t id = -1;    ///< the collective; -1: the run's start or end
+    int64_t number = 0; ///< which of the group's it is
+    const Flight *flight = nullptr; ///< of one that was started
+  };
+  /// Waits until the barrier's round of this target is complete. Throws
+  /// AbortedError.
+  void await(Barrier &barrier, uint64_t target, const Awaited &awaited);
+  /// Meets all ranks.
+  void barrier(int64_t rank);
+
+  void abort(const std::string &reason);
+  void checkAborted();
+  /// Aborts, and throws: another member of the group is in another collective.
+  void refuse(const Awaited &self, int64_t other, int64_t otherId);
+
+private:
+  void makeReads(const Collective &collective, Part *parts);
+  std::string describeRanks();
+  bool isGone(const Awaited &awaited, int64_t position);
+  bool hasIssuedAnother(const Awaited &awaited, int64_t position);
+
+  const Manifest &manifest;
+  const std::chrono::milliseconds timeout;
+  std::deque<State> states;
+  std::deque<Group> groups; // all ranks, with the barrier's, first
+  std::deque<Flight> flights;
+  std::vector<Part> parts; // [id][rank]
+
+  std::atomic<bool> isAborted{false};
+  std::mutex reasonMutex;
+  std::string abortReason;
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_COMM_LOCALWORLD_H

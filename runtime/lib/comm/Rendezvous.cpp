@@ -1,0 +1,349 @@
+//===- Rendezvous.cpp - Where processes meet ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rank 0 listens, and the others connect (Handshake.h). From then on both sides
+// send messages (Messages.h): what ranks hand in, reasons to end, that a rank
+// leaves when its work is done, and, from rank 0 now and then, that its process
+// works. What is guaranteed:
+//
+// - Nothing waits forever: whoever reads or writes looks around every 50 ms. A
+//   message must come, begin and go within the timeout; one that is long has a
+//   second more for each 16 MiB. Only a rank that waits for what rank 0 makes
+//   waits as long as rank 0 shows that it works.
+// - While a rank waits for another it notices what happens to any: rank 0 sees
+//   the end of all connections, the others that of rank 0's, which passes on
+//   what it learns. Where there is a launcher, all see what it sees (Fate).
+// - No rank takes more than it expects: each exchange has a limit, and memory
+//   grows with what arrives.
+// - The text of a reason is cut to 4096 bytes, and is printable.
+//
+//===----------------------------------------------------------------------===//
+
+#include "comm/Rendezvous.h"
+
+#include "comm/Handshake.h"
+#include "support/Patience.h"
+#include "tprt/Communicator.h"
+
+#include <algorithm>
+#include <exception>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+using namespace tprt;
+using std::chrono::milliseconds;
+
+/// How long a rank waits for the others to take what is said last.
+static constexpr milliseconds farewellTime(2'000);
+/// How long for a reason, where a rank is known to have ended.
+static constexpr milliseconds reasonTime(1'000);
+/// How often rank 0 shows that it works.
+static milliseconds getLifeInterval(milliseconds timeout) {
+  constexpr milliseconds usual(1'000), shortest(10);
+  return timeout.count() > 0 ? std::clamp(timeout / 4, shortest, usual) : usual;
+}
+
+Rendezvous::Rendezvous(const Job &job, milliseconds timeout)
+    : job(job), timeout(timeout), peers(job.worldSize),
+      failed(job.worldSize, Patience(reasonTime)) {
+  if (job.worldSize == 1)
+    return;
+  if (job.rank > 0) {
+    peers[0] = std::make_unique<Peer>(joinRankZero(job, timeout));
+    return;
+  }
+  std::vector<Socket> ranks = admitRanks(job, timeout);
+  for (int64_t rank = 1; rank < job.worldSize; ++rank)
+    peers[rank] = std::make_unique<Peer>(std::move(ranks[rank]));
+  life = std::thread([this] { showLife(); });
+}
+
+/// Whether all that was written has reached the other host, or can't.
+static bool isDelivered(const Socket &socket) {
+  int left = 0;
+  pollfd entry = {socket.get(), 0, 0};
+  return ::ioctl(socket.get(), SIOCOUTQ, &left) != 0 || left == 0 ||
+         ::poll(&entry, 1, 0) != 0;
+}
+
+// Who leaves for an error just closes, which the others notice.
+Rendezvous::~Rendezvous() {
+  if (life.joinable()) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      isOver = true;
+    }
+    changed.notify_all();
+    life.join();
+  }
+  if (std::uncaught_exceptions() == 0)
+    for (std::unique_ptr<Peer> &peer : peers)
+      if (peer)
+        trySend(*peer, MessageKind::Leave, "", farewellTime, [] {});
+  // What hasn't been sent is lost where the other end has sent what nobody
+  // reads any more.
+  Patience patience(farewellTime);
+  for (std::unique_ptr<Peer> &peer : peers)
+    while (peer && !isDelivered(peer->socket) && !patience.isOver())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// A byte each, where there is room for it: who reads nothing needs none.
+void Rendezvous::showLife() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!changed.wait_for(lock, getLifeInterval(timeout),
+                           [this] { return isOver; }))
+    for (std::unique_ptr<Peer> &peer : peers) {
+      if (!peer)
+        continue;
+      std::unique_lock<std::timed_mutex> sending(peer->sending,
+                                                 std::try_to_lock);
+      if (sending && !peer->isCut)
+        peer->socket.write(encodeHead(MessageKind::Alive, 0));
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+void Rendezvous::fail(const std::string &reason) {
+  abort(reason);
+  std::string activity = describeActivity ? describeActivity() : "";
+  throw AbortedError(reason + (activity.empty() ? "" : "; " + activity));
+}
+
+void Rendezvous::failGone(int64_t other) { fail(describeLoss(job, other)); }
+
+std::string Rendezvous::describeStopped() const {
+  std::string text;
+  for (int64_t rank = 0; job.getFate && rank < job.worldSize; ++rank)
+    if (Fate fate = job.getFate(rank); fate.kind == Fate::Stopped)
+      text += (text.empty() ? "rank " : "; rank ") + std::to_string(rank) +
+              " " + fate.description;
+  return text;
+}
+
+void Rendezvous::failLate(int64_t other, const std::string &what) {
+  std::string stopped = describeActivity ? "" : describeStopped();
+  fail("no progress for " + formatTimeout(timeout) + ": rank " +
+       std::to_string(job.rank) + " " + what + " rank " +
+       std::to_string(other) + (stopped.empty() ? "" : "; " + stopped));
+}
+
+std::string Rendezvous::readReason(int64_t other) {
+  Peer &peer = *peers[other];
+  Patience patience(reasonTime);
+  for (;;) {
+    MessageReader::Progress progress = peer.reader.readText(maxReasonBytes);
+    if (progress == MessageReader::Progress::Complete)
+      return makePrintable(peer.reader.take().text);
+    if (progress == MessageReader::Progress::Ended || patience.isOver())
+      return "rank " + std::to_string(other) + " has left";
+    wait(other, POLLIN);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Watching
+//===----------------------------------------------------------------------===//
+
+/// Takes in what tells of a peer's state. Data of those that are done already
+/// stay where they are.
+void Rendezvous::watch(int64_t other) {
+  using Progress = MessageReader::Progress;
+  Peer &peer = *peers[other];
+  std::string problem;
+  try {
+    while (!peer.hasLeft) {
+      Progress progress = peer.reader.readHead();
+      if (progress == Progress::Waits)
+        return;
+      if (progress == Progress::Ended)
+        failGone(other);
+      switch (peer.reader.getKind()) {
+      case MessageKind::Data:
+        return;
+      case MessageKind::Abort:
+        fail(readReason(other));
+      case MessageKind::Leave:
+        peer.hasLeft = true;
+        break;
+      case MessageKind::Alive:
+        ++peer.numAlive;
+        break;
+      }
+      peer.reader.take();
+    }
+  } catch (const AbortedError &) {
+    throw;
+  } catch (const Error &error) {
+    problem = error.what();
+  }
+  if (!problem.empty())
+    fail("rank " + std::to_string(other) + ": " + problem);
+}
+
+/// What the launcher has seen. A rank that has failed may have told why, and
+/// that may be on its way.
+void Rendezvous::watchFates() {
+  if (!job.getFate)
+    return;
+  for (int64_t rank = 0; rank < job.worldSize; ++rank) {
+    Fate fate = job.getFate(rank);
+    bool isLost = fate.kind == Fate::Killed ||
+                  (fate.kind == Fate::Failed && failed[rank].isOver());
+    if (fate.kind != Fate::Failed)
+      failed[rank].renew();
+    if (isLost && rank != job.rank)
+      fail("rank " + std::to_string(rank) + " " + fate.description);
+  }
+}
+
+void Rendezvous::watch() {
+  for (int64_t other = 0; other < job.worldSize; ++other)
+    if (peers[other])
+      watch(other);
+  watchFates();
+}
+
+/// Waits a moment for something to happen to a peer, or for another one to say
+/// something.
+void Rendezvous::wait(int64_t other, short events) {
+  std::vector<pollfd> entries = {{peers[other]->socket.get(), events, 0}};
+  for (int64_t rank = 0; rank < job.worldSize; ++rank)
+    if (rank != other && peers[rank] && !peers[rank]->hasLeft &&
+        !peers[rank]->reader.hasHead())
+      entries.push_back({peers[rank]->socket.get(), POLLIN, 0});
+  waitForEvents(entries);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+/// A second for each 16 MiB, besides what any message has.
+static milliseconds getTime(milliseconds timeout, uint64_t size) {
+  return timeout.count() > 0
+             ? timeout + milliseconds((size >> 24) * uint64_t(1000))
+             : timeout;
+}
+
+std::string Rendezvous::receive(int64_t other, uint64_t limit,
+                                bool whileAlive) {
+  Peer &peer = *peers[other];
+  Patience patience(timeout);
+  bool hasBegun = false;
+  for (uint64_t numAlive = peer.numAlive;; wait(other, POLLIN)) {
+    watch();
+    if (peer.hasLeft)
+      fail("rank " + std::to_string(other) + " has left");
+    if (peer.reader.hasHead()) {
+      MessageReader::Progress progress;
+      try {
+        progress = peer.reader.readText(limit);
+      } catch (const Error &error) {
+        fail("rank " + std::to_string(other) + ": " + error.what());
+      }
+      if (progress == MessageReader::Progress::Complete)
+        return peer.reader.take().text;
+      if (progress == MessageReader::Progress::Ended)
+        failGone(other);
+      if (!std::exchange(hasBegun, true))
+        patience = Patience(getTime(timeout, peer.reader.getSize()));
+    } else if (whileAlive &&
+               std::exchange(numAlive, peer.numAlive) != peer.numAlive) {
+      patience.renew();
+    }
+    if (patience.isOver())
+      failLate(other, "waits for");
+  }
+}
+
+Rendezvous::Sent Rendezvous::trySend(Peer &peer, MessageKind kind,
+                                     std::string_view text, milliseconds limit,
+                                     const std::function<void()> &look) {
+  std::unique_lock<std::timed_mutex> lock(peer.sending, farewellTime);
+  if (!lock || peer.isCut)
+    return Sent::Late;
+  std::string head = encodeHead(kind, text.size());
+  Patience patience(getTime(limit, text.size()));
+  peer.isCut = true; // unless it is complete
+  for (std::string_view rest : {std::string_view(head), text})
+    while (!rest.empty()) {
+      ptrdiff_t count = peer.socket.write(rest);
+      if (count < 0)
+        return Sent::Broken;
+      rest.remove_prefix(count);
+      if (count > 0)
+        continue;
+      if (patience.isOver())
+        return Sent::Late;
+      lock.unlock(); // who fails tells all others
+      look();
+      lock.lock();
+      std::vector<pollfd> entries = {{peer.socket.get(), POLLOUT, 0}};
+      waitForEvents(entries);
+    }
+  peer.isCut = false;
+  return Sent::Whole;
+}
+
+void Rendezvous::send(int64_t other, const std::string &text) {
+  Sent sent = trySend(*peers[other], MessageKind::Data, text, timeout,
+                      [this] { watch(); });
+  if (sent == Sent::Whole)
+    return;
+  watch(); // throws with the reason, if there is one
+  if (sent == Sent::Late)
+    failLate(other, "can't send to");
+  fail("rank " + std::to_string(other) + " has left");
+}
+
+void Rendezvous::abort(const std::string &reason) noexcept {
+  std::string_view text = std::string_view(reason).substr(0, maxReasonBytes);
+  for (std::unique_ptr<Peer> &peer : peers)
+    if (peer && !peer->hasLeft)
+      trySend(*peer, MessageKind::Abort, text, reasonTime, [] {});
+}
+
+//===----------------------------------------------------------------------===//
+// What ranks do together
+//===----------------------------------------------------------------------===//
+
+std::vector<std::string> Rendezvous::exchange(const std::string &mine,
+                                              uint64_t limit) {
+  std::vector<std::string> all = gather(mine, limit);
+  all.resize(job.worldSize);
+  for (int64_t peer = 1; peer < job.worldSize && job.rank == 0; ++peer)
+    for (const std::string &text : all)
+      send(peer, text);
+  if (job.rank > 0)
+    for (std::string &text : all)
+      text = receive(0, limit);
+  return all;
+}
+
+std::vector<std::string> Rendezvous::gather(const std::string &mine,
+                                            uint64_t limit) {
+  if (job.rank > 0) {
+    send(0, mine);
+    return {};
+  }
+  std::vector<std::string> all(job.worldSize);
+  all[0] = mine;
+  for (int64_t peer = 1; peer < job.worldSize; ++peer)
+    all[peer] = receive(peer, limit);
+  return all;
+}
+
+std::string Rendezvous::broadcast(const std::string &mine, uint64_t limit) {
+  if (job.rank > 0)
+    return receive(0, limit, /*whileAlive=*/true);
+  for (int64_t peer = 1; peer < job.worldSize; ++peer)
+    send(peer, mine);
+  return mine;
+}
+
+void Rendezvous::poll() { watch(); }

@@ -1,0 +1,103 @@
+//===- Rendezvous.h - Where processes meet ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_COMM_RENDEZVOUS_H
+#define TPRT_LIB_COMM_RENDEZVOUS_H
+
+#include "comm/Messages.h"
+#include "comm/Sockets.h"
+#include "support/Patience.h"
+#include "tprt/Job.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace tprt {
+
+/// The processes of a job, one for each rank, connected to that of rank 0 by
+/// TCP. For what is small and rare: identifiers, barriers, outputs, failures.
+/// Used by one thread at a time, except abort(). All but the constructor throw
+/// AbortedError where another rank has aborted, left or been killed, or sends
+/// what isn't expected; and where a rank makes this one wait for longer than
+/// `timeout` (zero: forever).
+class Rendezvous {
+public:
+  /// Waits until all are connected. Throws as admitRanks and joinRankZero.
+  Rendezvous(const Job &job, std::chrono::milliseconds timeout);
+  ~Rendezvous();
+  Rendezvous(const Rendezvous &) = delete;
+  Rendezvous &operator=(const Rendezvous &) = delete;
+
+  /// What each rank has handed in, by rank: at most `limit` bytes.
+  std::vector<std::string> exchange(const std::string &mine, uint64_t limit);
+
+  /// The same for rank 0 alone; the others get nothing.
+  std::vector<std::string> gather(const std::string &mine, uint64_t limit);
+  /// What rank 0 has handed in, on all ranks, which wait for it for as long as
+  /// rank 0's process shows that it works.
+  std::string broadcast(const std::string &mine, uint64_t limit);
+
+  /// Throws where another one has aborted, or left by a failure.
+  void poll();
+
+  /// Tells the others, whose next call throws.
+  void abort(const std::string &reason) noexcept;
+
+  /// What this rank is at, "rank 0 is in collective 3 (…)", for the errors that
+  /// this throws; null: nothing.
+  void setActivity(std::function<std::string()> describe) {
+    describeActivity = std::move(describe);
+  }
+  /// "rank 1 is stopped by SIGSTOP", for all ranks that a launcher sees
+  /// stopped; empty if there are none.
+  std::string describeStopped() const;
+
+private:
+  /// The other end of a connection.
+  struct Peer {
+    explicit Peer(Socket socket)
+        : socket(std::move(socket)), reader([this](void *data, size_t bytes) {
+            return this->socket.read(data, bytes);
+          }) {}
+
+    const Socket socket;
+    MessageReader reader;
+    bool hasLeft = false;  ///< having done its work
+    uint64_t numAlive = 0; ///< how often it has shown that it works
+    std::timed_mutex sending;
+    bool isCut = false; ///< a message to it is incomplete, so that none follows
+  };
+
+  void watch();
+  void watch(int64_t other);
+  void watchFates();
+  void wait(int64_t other, short events);
+  std::string receive(int64_t other, uint64_t limit, bool whileAlive = false);
+  void send(int64_t other, const std::string &text);
+  enum class Sent { Whole, Late, Broken };
+  /// Calls `look` from time to time, which may throw.
+  Sent trySend(Peer &peer, MessageKind kind, std::string_view text,
+               std::chrono::milliseconds limit,
+               const std::function<void()> &look);
+  std::string readReason(int64_t other);
+  void showLife();
+  [[noreturn]] void fail(const std::string &reason);
+  [[noreturn]] void failGone(int64_t other);
+  [[noreturn]] void failLate(int64_t other, const std::string &what);
+
+  const Job job;
+  const std::chrono::milliseconds timeout;
+  std::vector<std::unique_ptr<Peer>> peers; ///< by rank; null: no connection
+  std::function<std::string()> describeActivity;
+  std::vector<Patience> failed; ///< by rank: since it has ended, untold
+
+  std::mutex mutex; ///< of what follows
+  std::condition_variable changed;
+  bool isOver = false;
+  std::thread life; ///< of rank 0: shows that it works
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_COMM_RENDEZVOUS_H

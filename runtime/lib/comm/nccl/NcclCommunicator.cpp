@@ -1,0 +1,599 @@
+//===- NcclCommunicator.cpp - Ranks on devices of their own ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is dense on both sides and of one size is a collective of NCCL's.
+// Everything else is boxes: each rank copies what others need from its operand
+// next to each other, sends and receives, and copies what it has got to where
+// it belongs.
+//
+// NCCL's calls are on one stream, in the order of the program: the one that
+// computes, or where the program starts collectives and waits for them later,
+// the one beside it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "comm/nccl/NcclCommunicator.h"
+
+#include "comm/nccl/NcclMemory.h"
+#include "cuda/CudaStream.h"
+
+#include <numeric>
+#include <set>
+
+using namespace tprt;
+using namespace tprt::cuda;
+
+namespace {
+
+/// A box that a rank sends or receives, and where it lies in between.
+struct Part {
+  int64_t peer;        ///< position in the group
+  StridedCopy strided; ///< operand to staging, or staging to result
+  int64_t offset, bytes;
+};
+
+/// A collective as this rank takes part in it.
+struct Plan {
+  ncclComm_t comm = nullptr; ///< null: not at all
+  int64_t position = 0, groupSize = 0;
+  int64_t operandElements = 0, resultElements = 0;
+  bool isDense = false; ///< NCCL's own collective does it
+  bool isEven = false;  ///< the members' parts have one size
+  bool sendsBoxes = false;
+  std::vector<Part> sent, received;
+  int64_t sentBytes = 0, receivedBytes = 0;
+  int64_t countedBytes = 0;
+};
+
+class NcclCommunicator final : public Communicator {
+public:
+  NcclCommunicator(const Manifest &manifest, CudaStream &compute, int64_t rank,
+                   Rendezvous &rendezvous, std::chrono::milliseconds timeout);
+  ~NcclCommunicator() override;
+
+  int64_t getRank() const override { return rank; }
+  int64_t run(int64_t id, const std::byte *src, std::byte *dst) override;
+  void start(int64_t id, const std::byte *src, std::byte *dst) override;
+  int64_t wait(int64_t id) override;
+  std::shared_ptr<std::byte> allocate(int64_t bytes) override;
+  bool warmUp(std::byte *arena, int64_t bytes) override;
+  std::string getDescription() const override;
+  std::string describeActivity() const override;
+  void poll() override;
+  void barrier() override;
+  void abort(const std::string &reason) override;
+  void finish() override {}
+
+private:
+  ncclComm_t getComm(const std::vector<std::vector<int64_t>> &groups);
+  void connect(std::chrono::milliseconds timeout);
+  std::string describeStopped() const;
+  bool sharesOffsets(const std::byte *arena, int64_t bytes);
+  void makePlan(int64_t id);
+  void addParts(const Collective &collective, const std::vector<int64_t> &group,
+                Plan &plan);
+  void enqueue(int64_t id, const std::byte *src, std::byte *dst);
+  void exchange(const Plan &plan, int64_t width, const std::byte *src,
+                std::byte *dst);
+  void allGather(const Collective &c, const Plan &plan, const std::byte *src,
+                 std::byte *dst);
+  void reduceScatter(const Collective &c, const Plan &plan,
+                     const std::byte *src, std::byte *dst);
+  void copyParts(const std::vector<Part> &parts, int64_t width,
+                 const std::byte *src, std::byte *dst, bool isSent);
+
+  const Nccl &nccl = Nccl::get();
+  const Manifest &manifest;
+  CudaStream &compute;
+  CudaStream &stream;        ///< NCCL's
+  std::vector<Event *> ends; ///< of what was started, by collective
+  const int64_t rank;
+  Rendezvous &rendezvous;
+  /// The collective that the device has come to last, which it writes here
+  /// itself; -1: none.
+  std::shared_ptr<std::byte> reached;
+  ncclComm_t world = nullptr;
+  /// One for each distinct list of groups, split from the world's.
+  std::map<std::vector<std::vector<int64_t>>, ncclComm_t> comms;
+  std::vector<Plan> plans; ///< by collective
+  /// Where the first run's operands and results are, until it has ended.
+  std::vector<const std::byte *> addresses;
+  bool isWarm = false;
+  std::vector<std::unique_ptr<Registration>> registrations;
+  std::string buffers = "plain"; ///< of the arena, for people
+  bool isAborted = false;
+};
+
+} // namespace
+
+#define TPRT_NCCL(function, comm, ...)                                         \
+  nccl.check(nccl.function(__VA_ARGS__), #function, comm)
+
+/// The type of a reduction's elements; nothing where NCCL hasn't the type.
+static std::optional<ncclDataType_t> toNccl(Dtype dtype) {
+  switch (dtype) {
+  case Dtype::F32:
+    return ncclFloat32;
+  case Dtype::F64:
+    return ncclFloat64;
+  case Dtype::F16:
+    return ncclFloat16;
+  case Dtype::BF16:
+    return ncclBfloat16;
+  case Dtype::I64:
+    return ncclInt64;
+  case Dtype::I32:
+    return ncclInt32;
+  case Dtype::I8:
+    return ncclInt8;
+  case Dtype::I1:
+  case Dtype::UI8:
+    return ncclUint8;
+  case Dtype::I16:
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// An average of bytes would lose the upper bits of the sum.
+static void checkReduction(const Collective &c, int64_t id) {
+  bool loses = c.reduction == Reduction::Avg && byteWidth(c.dtype) == 1;
+  if (c.isReduction() && (!toNccl(c.dtype) || loses))
+    throw executionError(describe(c, id) + ": NCCL doesn't reduce " +
+                         std::string(toString(c.dtype)) + " by " +
+                         std::string(toString(c.reduction)) +
+                         ": convert the operand to i32");
+}
+
+static ncclRedOp_t toNccl(Reduction reduction) {
+  switch (reduction) {
+  case Reduction::Sum:
+    return ncclSum;
+  case Reduction::Avg:
+    return ncclAvg;
+  case Reduction::Max:
+    return ncclMax;
+  case Reduction::Min:
+    return ncclMin;
+  case Reduction::Product:
+    return ncclProd;
+  }
+  return ncclSum;
+}
+
+NcclCommunicator::NcclCommunicator(const Manifest &manifest,
+                                   CudaStream &compute, int64_t rank,
+                                   Rendezvous &rendezvous,
+                                   std::chrono::milliseconds timeout)
+    : manifest(manifest), compute(compute),
+      stream(std::any_of(manifest.collectives.begin(),
+                         manifest.collectives.end(),
+                         [](const Collective &c) { return c.isStarted; })
+                 ? compute.getCommunication()
+                 : compute),
+      ends(manifest.collectives.size()), rank(rank), rendezvous(rendezvous) {
+  stream.getContext()->makeCurrent();
+  reached = allocatePinned(stream.getContext(), sizeof(int32_t));
+  std::memset(reached.get(), 0xff, sizeof(int32_t));
+  ncclUniqueId id = {};
+  if (rank == 0)
+    TPRT_NCCL(ncclGetUniqueId, nullptr, &id);
+  std::string bytes(id.internal, sizeof(id.internal));
+  bytes = rendezvous.exchange(bytes, sizeof(id.internal))[0];
+  if (bytes.size() != sizeof(id.internal))
+    throw executionError("rank 0 has another version of the runtime");
+  std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
+  TPRT_NCCL(ncclCommInitRank, nullptr, &world,
+            static_cast<int>(manifest.worldSize), id, static_cast<int>(rank));
+  plans.resize(manifest.collectives.size());
+  try {
+    // In the same order everywhere: splitting is collective itself.
+    for (size_t i = 0; i < plans.size(); ++i)
+      makePlan(i);
+    connect(timeout);
+  } catch (const AbortedError &) { // the others know
+    throw;
+  } catch (const std::exception &error) {
+    abort("rank " + std::to_string(rank) + " failed: " + error.what());
+    throw;
+  }
+  rendezvous.setActivity([this] { return describeActivity(); });
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  rendezvous.setActivity(nullptr);
+  if (isAborted)
+    return;
+  registrations.clear();
+  for (auto &[groups, comm] : comms)
+    if (comm && comm != world)
+      nccl.ncclCommDestroy(comm);
+  if (world)
+    nccl.ncclCommDestroy(world);
+}
+
+/// Null for a rank that is in none of the groups. A member's rank there is its
+/// position.
+ncclComm_t
+NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
+  auto [entry, isNew] = comms.try_emplace(groups);
+  if (!isNew)
+    return entry->second;
+  std::vector<int64_t> everyone(manifest.worldSize);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  if (groups == std::vector<std::vector<int64_t>>{everyone})
+    return entry->second = world;
+  int color = NCCL_SPLIT_NOCOLOR, key = 0;
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (size_t p = 0; p < groups[g].size(); ++p)
+      if (groups[g][p] == rank) {
+        color = g;
+        key = p;
+      }
+  TPRT_NCCL(ncclCommSplit, world, world, color, key, &entry->second, nullptr);
+  return entry->second;
+}
+
+/// Lets the members of each communicator meet, and those that send boxes to
+/// each other: what doesn't connect fails here, and nothing waits for it while
+/// a run is captured.
+void NcclCommunicator::connect(std::chrono::milliseconds timeout) {
+  std::map<ncclComm_t, std::set<int64_t>> sentTo, receivedFrom;
+  for (const Plan &plan : plans) {
+    if (!plan.sendsBoxes)
+      continue;
+    for (const Part &part : plan.sent)
+      if (part.peer != plan.position)
+        sentTo[plan.comm].insert(part.peer);
+    for (const Part &part : plan.received)
+      if (part.peer != plan.position)
+        receivedFrom[plan.comm].insert(part.peer);
+  }
+  std::byte *scratch = stream.getStaging(2 * sizeof(float));
+  std::byte *received = scratch + sizeof(float);
+  stream.beginRun();
+  stream.fill(scratch, 0, 1, 2 * sizeof(float));
+  for (auto &[groups, comm] : comms) { // in the same order everywhere
+    if (!comm)
+      continue;
+    TPRT_NCCL(ncclAllReduce, comm, scratch, scratch, 1, ncclFloat32, ncclSum,
+              comm, stream.get());
+    TPRT_NCCL(ncclGroupStart, comm);
+    for (int64_t peer : sentTo[comm])
+      TPRT_NCCL(ncclSend, comm, scratch, 1, ncclUint8, static_cast<int>(peer),
+                comm, stream.get());
+    for (int64_t peer : receivedFrom[comm])
+      TPRT_NCCL(ncclRecv, comm, received, 1, ncclUint8, static_cast<int>(peer),
+                comm, stream.get());
+    TPRT_NCCL(ncclGroupEnd, comm);
+  }
+  stream.endRun();
+  stream.finish([&](std::chrono::steady_clock::duration waited) {
+    poll();
+    if (timeout.count() > 0 && waited > timeout)
+      throw executionError("the ranks don't connect by NCCL" +
+                           describeStopped());
+  });
+}
+
+/// The boxes that this rank exchanges with each member, itself included.
+void NcclCommunicator::addParts(const Collective &collective,
+                                const std::vector<int64_t> &group, Plan &plan) {
+  int64_t width = byteWidth(collective.dtype);
+  Shape zero(collective.operandShapes[rank].size(), 0);
+  for (size_t p = 0; p < group.size(); ++p) {
+    for (const Transfer &transfer : getTransfers(collective, group[p])) {
+      int64_t bytes = numElements(transfer.size) * width;
+      if (transfer.from != rank || bytes == 0)
+        continue;
+      StridedCopy strided(transfer.size,
+                          {collective.operandShapes[rank], transfer.src},
+                          {transfer.size, zero});
+      plan.sent.push_back(
+          {static_cast<int64_t>(p), strided, plan.sentBytes, bytes});
+      plan.sentBytes += bytes;
+    }
+    for (const Transfer &transfer : getTransfers(collective, rank)) {
+      int64_t bytes = numElements(transfer.size) * width;
+      if (transfer.from != group[p] || bytes == 0)
+        continue;
+      StridedCopy strided(transfer.size, {transfer.size, zero},
+                          {collective.resultShapes[rank], transfer.dst});
+      plan.received.push_back(
+          {static_cast<int64_t>(p), strided, plan.receivedBytes, bytes});
+      plan.receivedBytes += bytes;
+    }
+  }
+}
+
+/// Whether blocks along `dim` follow each other in memory.
+static bool isOutermost(const Shape &shape, int64_t dim) {
+  for (int64_t d = 0; d < dim; ++d)
+    if (shape[d] != 1)
+      return false;
+  return true;
+}
+
+void NcclCommunicator::makePlan(int64_t id) {
+  const Collective &c = manifest.collectives[id];
+  Plan &plan = plans[id];
+  checkReduction(c, id);
+  plan.comm = getComm(c.groups);
+  const std::vector<int64_t> *group = c.getGroup(rank);
+  if (!group)
+    return;
+  plan.groupSize = group->size();
+  plan.position =
+      std::find(group->begin(), group->end(), rank) - group->begin();
+  plan.operandElements = numElements(c.operandShapes[rank]);
+  plan.resultElements = numElements(c.resultShapes[rank]);
+  plan.countedBytes = getReceivedBytes(c, rank);
+  const std::vector<Shape> &parts = c.kind == CollectiveKind::ReduceScatter
+                                        ? c.resultShapes
+                                        : c.operandShapes;
+  plan.isEven = std::all_of(group->begin(), group->end(), [&](int64_t member) {
+    return parts[member] == parts[rank];
+  });
+  switch (c.kind) {
+  case CollectiveKind::AllReduce:
+  case CollectiveKind::Broadcast:
+    plan.isDense = true;
+    return;
+  case CollectiveKind::AllGather:
+  case CollectiveKind::ReduceScatter:
+    plan.isDense = plan.isEven && isOutermost(parts[rank], c.dim);
+    plan.sendsBoxes = c.kind == CollectiveKind::AllGather && !plan.isEven;
+    break;
+  default:
+    plan.sendsBoxes = true;
+  }
+  addParts(c, *group, plan);
+}
+
+/// Copies parts between operand or result and staging.
+void NcclCommunicator::copyParts(const std::vector<Part> &parts, int64_t width,
+                                 const std::byte *src, std::byte *dst,
+                                 bool isSent) {
+  for (const Part &part : parts)
+    stream.copy(part.strided, width, isSent ? src : src + part.offset,
+                isSent ? dst + part.offset : dst);
+}
+
+/// By boxes. The operand is read before anything of the result is written.
+void NcclCommunicator::exchange(const Plan &plan, int64_t width,
+                                const std::byte *src, std::byte *dst) {
+  std::byte *sent = stream.getStaging(plan.sentBytes + plan.receivedBytes);
+  std::byte *received = sent + plan.sentBytes;
+  copyParts(plan.sent, width, src, sent, /*isSent=*/true);
+  // This rank's own boxes are the same on both sides, in the same order.
+  std::vector<const Part *> own;
+  TPRT_NCCL(ncclGroupStart, plan.comm);
+  for (const Part &part : plan.sent) {
+    if (part.peer == plan.position)
+      own.push_back(&part);
+    else
+      TPRT_NCCL(ncclSend, plan.comm, sent + part.offset, part.bytes, ncclUint8,
+                static_cast<int>(part.peer), plan.comm, stream.get());
+  }
+  auto next = own.begin();
+  std::vector<std::pair<const Part *, const Part *>> kept;
+  for (const Part &part : plan.received) {
+    if (part.peer == plan.position)
+      kept.emplace_back(&part, *next++);
+    else
+      TPRT_NCCL(ncclRecv, plan.comm, received + part.offset, part.bytes,
+                ncclUint8, static_cast<int>(part.peer), plan.comm,
+                stream.get());
+  }
+  TPRT_NCCL(ncclGroupEnd, plan.comm);
+  for (auto [to, from] : kept)
+    stream.copy(received + to->offset, sent + from->offset, to->bytes);
+  copyParts(plan.received, width, received, dst, /*isSent=*/false);
+}
+
+void NcclCommunicator::allGather(const Collective &c, const Plan &plan,
+                                 const std::byte *src, std::byte *dst) {
+  int64_t width = byteWidth(c.dtype);
+  if (!plan.isEven)
+    return exchange(plan, width, src, dst);
+  std::byte *gathered =
+      plan.isDense ? dst : stream.getStaging(plan.receivedBytes);
+  TPRT_NCCL(ncclAllGather, plan.comm, src, gathered,
+            plan.operandElements * width, ncclUint8, plan.comm, stream.get());
+  if (!plan.isDense)
+    copyParts(plan.received, width, gathered, dst, /*isSent=*/false);
+}
+
+void NcclCommunicator::reduceScatter(const Collective &c, const Plan &plan,
+                                     const std::byte *src, std::byte *dst) {
+  int64_t width = byteWidth(c.dtype);
+  const std::byte *blocks = src;
+  if (!plan.isDense) {
+    std::byte *staging = stream.getStaging(plan.sentBytes);
+    copyParts(plan.sent, width, src, staging, /*isSent=*/true);
+    blocks = staging;
+  }
+  if (plan.isEven) {
+    TPRT_NCCL(ncclReduceScatter, plan.comm, blocks, dst, plan.resultElements,
+              *toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
+    return;
+  }
+  TPRT_NCCL(ncclGroupStart, plan.comm);
+  for (const Part &part : plan.sent)
+    TPRT_NCCL(ncclReduce, plan.comm, blocks + part.offset, dst,
+              part.bytes / width, *toNccl(c.dtype), toNccl(c.reduction),
+              static_cast<int>(part.peer), plan.comm, stream.get());
+  TPRT_NCCL(ncclGroupEnd, plan.comm);
+}
+
+void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
+                               std::byte *dst) {
+  const Collective &c = manifest.collectives[id];
+  const Plan &plan = plans[id];
+  if (!plan.comm)
+    throw executionError("rank " + std::to_string(rank) +
+                         " is in no group of " + describe(c, id));
+  if (!isWarm)
+    addresses.insert(addresses.end(), {src, dst});
+  stream.fill(reached.get(), id, sizeof(int32_t), 1);
+  switch (c.kind) {
+  case CollectiveKind::AllReduce:
+    if (plan.resultElements > 0)
+      TPRT_NCCL(ncclAllReduce, plan.comm, src, dst, plan.resultElements,
+                *toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
+    break;
+  case CollectiveKind::Broadcast:
+    TPRT_NCCL(ncclBroadcast, plan.comm, src, dst,
+              plan.resultElements * byteWidth(c.dtype), ncclUint8,
+              static_cast<int>(c.root), plan.comm, stream.get());
+    break;
+  case CollectiveKind::AllGather:
+    allGather(c, plan, src, dst);
+    break;
+  case CollectiveKind::ReduceScatter:
+    reduceScatter(c, plan, src, dst);
+    break;
+  default:
+    exchange(plan, byteWidth(c.dtype), src, dst);
+  }
+}
+
+int64_t NcclCommunicator::run(int64_t id, const std::byte *src,
+                              std::byte *dst) {
+  start(id, src, dst);
+  return wait(id);
+}
+
+void NcclCommunicator::start(int64_t id, const std::byte *src, std::byte *dst) {
+  if (&stream == &compute)
+    return enqueue(id, src, dst);
+  stream.waitFor(compute.announce());
+  enqueue(id, src, dst);
+  ends[id] = stream.announce();
+}
+
+int64_t NcclCommunicator::wait(int64_t id) {
+  if (&stream != &compute)
+    compute.waitFor(ends[id]);
+  return plans[id].countedBytes;
+}
+
+std::shared_ptr<std::byte> NcclCommunicator::allocate(int64_t bytes) {
+  return allocateForNccl(stream.getContext(), bytes);
+}
+
+/// Whether all ranks' collectives use the same offsets of their arenas.
+bool NcclCommunicator::sharesOffsets(const std::byte *arena, int64_t bytes) {
+  std::string offsets = std::to_string(bytes);
+  for (const std::byte *address : addresses)
+    offsets += address >= arena && address < arena + bytes
+                   ? " " + std::to_string(address - arena)
+                   : " -";
+  // Others may have other collectives, but not many more.
+  std::vector<std::string> all =
+      rendezvous.exchange(offsets, 2 * offsets.size() + 4096);
+  return std::all_of(all.begin(), all.end(), [&](const std::string &other) {
+    return other == offsets;
+  });
+}
+
+bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
+  if (isWarm)
+    return true;
+  isWarm = true;
+  if (!nccl.canRegister || bytes == 0)
+    return true;
+  bool shares = sharesOffsets(arena, bytes);
+  addresses = {};
+  if (!shares) {
+    buffers = "plain (the ranks' offsets differ)";
+    return true;
+  }
+  bool isSymmetric = true;
+  for (auto &[groups, comm] : comms) // in the same order everywhere
+    if (comm) {
+      registrations.push_back(
+          std::make_unique<Registration>(comm, arena, bytes));
+      isSymmetric &= registrations.back()->isSymmetric();
+    }
+  buffers = isSymmetric ? "symmetric" : "registered";
+  return false; // what NCCL does in such memory, it is to do once uncaptured
+}
+
+std::string NcclCommunicator::getDescription() const {
+  return "NCCL " + nccl.getVersionString() + ", " + buffers + " buffers";
+}
+
+/// "; rank 1 is stopped by …", or empty.
+std::string NcclCommunicator::describeStopped() const {
+  std::string stopped = rendezvous.describeStopped();
+  return stopped.empty() ? "" : "; " + stopped;
+}
+
+/// In or after: what comes after a collective doesn't tell.
+std::string NcclCommunicator::describeActivity() const {
+  int32_t id = *reinterpret_cast<volatile int32_t *>(reached.get());
+  if (id < 0 || static_cast<size_t>(id) >= manifest.collectives.size())
+    return "rank " + std::to_string(rank) + " is before its first collective" +
+           describeStopped();
+  return "rank " + std::to_string(rank) + " is in or after " +
+         describe(manifest.collectives[id], id) + describeStopped();
+}
+
+void NcclCommunicator::barrier() {
+  try {
+    rendezvous.exchange("", 0);
+  } catch (...) {
+    abort("");
+    throw;
+  }
+}
+
+void NcclCommunicator::poll() {
+  try {
+    rendezvous.poll();
+    for (auto &[groups, comm] : comms) {
+      ncclResult_t error = ncclSuccess;
+      if (comm && nccl.ncclCommGetAsyncError(comm, &error) == ncclSuccess)
+        nccl.check(error, "a collective", comm);
+    }
+  } catch (...) {
+    abort("");
+    throw;
+  }
+}
+
+/// Without a reason: the others know already.
+void NcclCommunicator::abort(const std::string &reason) {
+  if (!reason.empty())
+    rendezvous.abort(reason);
+  if (isAborted)
+    return;
+  isAborted = true;
+  for (std::unique_ptr<Registration> &registration : registrations)
+    registration->forget();
+  // Ends their kernels, and frees them.
+  for (auto &[groups, comm] : comms)
+    if (comm && comm != world)
+      nccl.ncclCommAbort(comm);
+  nccl.ncclCommAbort(world);
+}
+
+std::unique_ptr<Communicator>
+cuda::makeNcclCommunicator(const Manifest &manifest,
+                           const CommunicatorOptions &options, int64_t rank,
+                           int64_t worldSize, Rendezvous &rendezvous) {
+  if (worldSize != manifest.worldSize)
+    throw inputError("the program has " + std::to_string(manifest.worldSize) +
+                     " ranks, but there are " + std::to_string(worldSize) +
+                     " processes");
+  auto *stream =
+      options.device
+          ? dynamic_cast<CudaStream *>(options.device->getStream(rank))
+          : nullptr;
+  if (!stream)
+    throw inputError("NCCL is for programs for CUDA devices, and this one is "
+                     "for the host");
+  return std::make_unique<NcclCommunicator>(manifest, *stream, rank, rendezvous,
+                                            options.timeout);
+}

@@ -1,0 +1,27 @@
+//===- Attention.h - Fused attention ----------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_CPU_ATTENTION_H
+#define TPRT_LIB_CPU_ATTENTION_H
+
+#include "cpu/Gemm.h"
+#include "tprt/abi.h"
+
+namespace tprt {
+
+/// See tprt_attention. Both throw an execution error when the arguments are out
+/// of range.
+void attention(const tprt_attention_args &args, const void *query,
+               const void *key, const void *value, const void *mask,
+               void *output, GemmState &state);
+
+/// See tprt_attention_gradient.
+void attentionGradient(const tprt_attention_gradient_args &args,
+                       const void *query, const void *key, const void *value,
+                       const void *mask, const void *gradient,
+                       void *queryGradient, void *keyGradient,
+                       void *valueGradient, GemmState &state);
+
+} // namespace tprt
+
+#endif // TPRT_LIB_CPU_ATTENTION_H

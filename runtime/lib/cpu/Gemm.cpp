@@ -1,0 +1,555 @@
+//===- Gemm.cpp - Batched matrix products ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// f32 is multiplied in tiles, its right operand packed by column blocks or,
+// where that is a weight, once for all calls. f16 and bf16 are converted by
+// column blocks of B and row blocks of A to f32, multiplied there, and rounded
+// once. OpenBLAS has f64 and vectors. Of f32, a library computes what
+// GemmChoice.h says.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cpu/Gemm.h"
+
+#include "cpu/Activation.h"
+#include "cpu/OneDnn.h"
+#include "support/Parallel.h"
+#include "tprt/Tensor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cblas.h>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+using namespace tprt;
+
+/// Columns of B and rows of A that are packed or converted at a time. Wide
+/// enough that this costs little beside the product, small enough that the
+/// blocks of a common k stay in the caches.
+static constexpr int64_t blockColumns = 512;
+static constexpr int64_t blockRows = 96;
+
+/// Below so many rows, packing B takes longer than OpenBLAS loses.
+static constexpr int64_t minRowsToPack = 4;
+
+static constexpr int64_t maxBlasSize = std::numeric_limits<blasint>::max();
+
+static std::atomic<int> numThreads{1};
+
+void tprt::setGemmThreads(int count, int numRanks) {
+  numThreads = count;
+  // Its threads are one pool, which ranks would wait for.
+  openblas_set_num_threads(numRanks == 1 ? count : 1);
+}
+
+int64_t tprt::getGemmThreads() { return numThreads; }
+
+/// Products of fewer operations than this are done before a thread has started.
+static constexpr double minWorkOfThread = 1e7;
+
+int64_t tprt::countThreads(double operations, int64_t numParts) {
+  double most = std::min<int64_t>(numThreads, numParts);
+  return std::max(1.0, std::min(operations / minWorkOfThread, most));
+}
+
+//===----------------------------------------------------------------------===//
+// GemmState
+//===----------------------------------------------------------------------===//
+
+float *GemmState::getFloats(int64_t count) {
+  if (count > capacity) {
+    floats = allocateAligned(count * sizeof(float));
+    capacity = count;
+  }
+  return reinterpret_cast<float *>(floats.get());
+}
+
+GemmState &GemmState::getHelper(int64_t thread) {
+  if (thread == 0)
+    return *this;
+  while (static_cast<int64_t>(helpers.size()) < thread)
+    helpers.push_back(std::make_unique<GemmState>());
+  return *helpers[thread - 1];
+}
+
+void GemmState::setConstants(std::vector<std::span<const std::byte>> blocks,
+                             int64_t maxBytes) {
+  packed.clear();
+  packedBytes = 0;
+  maxPackedBytes = maxBytes;
+  constants = std::move(blocks);
+  std::sort(constants.begin(), constants.end(),
+            [](auto x, auto y) { return x.data() < y.data(); });
+}
+
+bool GemmState::isConstant(const void *data) const {
+  auto *byte = static_cast<const std::byte *>(data);
+  auto next = std::upper_bound(
+      constants.begin(), constants.end(), byte,
+      [](const std::byte *value, auto block) { return value < block.data(); });
+  return next != constants.begin() &&
+         byte < std::prev(next)->data() + std::prev(next)->size();
+}
+
+/// Packs a k x n matrix of any float type but f64, by column blocks.
+static void packAsFloats(Dtype dtype, const void *data, int64_t row,
+                         int64_t col, int64_t k, int64_t n, float *packed);
+
+const float *GemmState::getPacked(Dtype dtype, const void *data, int64_t row,
+                                  int64_t col, int64_t k, int64_t n) {
+  if (constants.empty())
+    return nullptr;
+  auto [entry, isNew] =
+      packed.try_emplace(Key{reinterpret_cast<intptr_t>(data), row, col, k, n});
+  if (isNew && isConstant(data)) {
+    int64_t bytes = getPackedSize<float>(k, n) * sizeof(float);
+    if (packedBytes + bytes <= maxPackedBytes) {
+      packedBytes += bytes;
+      entry->second = allocateAligned(bytes);
+      packAsFloats(dtype, data, row, col, k, n,
+                   reinterpret_cast<float *>(entry->second.get()));
+    }
+  }
+  return reinterpret_cast<const float *>(entry->second.get());
+}
+
+/// Whether all batches multiply by the same B.
+static bool hasOneB(const tprt_gemm_args &args) {
+  return (args.batch0 == 1 || args.b_b0 == 0) &&
+         (args.batch1 == 1 || args.b_b1 == 0);
+}
+
+GemmLibrary GemmState::getLibrary(const tprt_gemm_args &args,
+                                  const void *b) const {
+  if (!choices)
+    return GemmLibrary::Tiles;
+  if (choices->library)
+    return *choices->library;
+  if (2.0 * args.m * args.n * args.k < minMeasuredWork)
+    return GemmLibrary::Tiles;
+  return choices->get(getProduct(args, hasOneB(args) && isConstant(b)));
+}
+
+//===----------------------------------------------------------------------===//
+// Libraries
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// An operand as BLAS wants it.
+struct Layout {
+  CBLAS_TRANSPOSE transpose;
+  int64_t leading;
+};
+
+} // namespace
+
+/// How BLAS reads a rows x cols matrix of these strides; leading 0 when it
+/// can't. The stride of a dimension of size 1 is never used, and BLAS insists
+/// on one that fits.
+static Layout getLayout(int64_t rows, int64_t cols, int64_t rowStride,
+                        int64_t colStride) {
+  int64_t alongRows = rows == 1 ? cols : rowStride;
+  if ((colStride == 1 || cols == 1) && alongRows >= cols)
+    return {CblasNoTrans, alongRows};
+  int64_t alongCols = cols == 1 ? rows : colStride;
+  if ((rowStride == 1 || rows == 1) && alongCols >= rows)
+    return {CblasTrans, alongCols};
+  return {CblasNoTrans, 0};
+}
+
+/// C = A * B + beta * C.
+template <typename T>
+static void callGemm(GemmLibrary library, Layout layoutA, Layout layoutB,
+                     int64_t m, int64_t n, int64_t k, const T *a, const T *b,
+                     T beta, T *c, int64_t leadingC) {
+  if constexpr (std::is_same_v<T, float>)
+    if (library == GemmLibrary::OneDnn)
+      return OneDnn::get()->multiply(layoutA.transpose == CblasTrans,
+                                     layoutB.transpose == CblasTrans, m, n, k,
+                                     a, layoutA.leading, b, layoutB.leading,
+                                     beta, c, leadingC, getGemmThreads());
+  auto *function = [] {
+    if constexpr (std::is_same_v<T, float>)
+      return cblas_sgemm;
+    else
+      return cblas_dgemm;
+  }();
+  function(CblasRowMajor, layoutA.transpose, layoutB.transpose, m, n, k, T(1),
+           a, layoutA.leading, b, layoutB.leading, beta, c, leadingC);
+}
+
+/// y += M * x, or M^T * x when `isTransposed`, for a rows x cols matrix M.
+template <typename T>
+static void callGemv(Layout layout, bool isTransposed, int64_t rows,
+                     int64_t cols, const T *matrix, const T *x, int64_t strideX,
+                     T *y, int64_t strideY) {
+  auto *function = [] {
+    if constexpr (std::is_same_v<T, float>)
+      return cblas_sgemv;
+    else
+      return cblas_dgemv;
+  }();
+  // What is stored by columns is, to BLAS, the transpose stored by rows.
+  if (layout.transpose == CblasTrans) {
+    std::swap(rows, cols);
+    isTransposed = !isTransposed;
+  }
+  function(CblasRowMajor, isTransposed ? CblasTrans : CblasNoTrans, rows, cols,
+           T(1), matrix, layout.leading, x, strideX, T(1), y, strideY);
+}
+
+/// What C holds before the product is added: zero or the addend, plus bias.
+template <typename T>
+static void prepareResult(const tprt_gemm_args &args, T *c,
+                          const Epilogue<T> &epilogue) {
+  for (int64_t i = 0; i < args.m; ++i) {
+    T *row = c + i * args.c_row;
+    const Epilogue<T> part = epilogue.at(i, 0);
+    if (!part.addend && part.bias) {
+      std::copy_n(part.bias, args.n, row);
+      continue;
+    }
+    if (!part.addend)
+      std::fill_n(row, args.n, T(0));
+    else if (part.addend != row)
+      std::copy_n(part.addend, args.n, row);
+    if (part.bias)
+      for (int64_t j = 0; j < args.n; ++j)
+        row[j] += part.bias[j];
+  }
+}
+
+/// C = A * B, or C += A * B where it isn't `overwrites`, by a library. OpenBLAS
+/// has all vectors.
+template <typename T>
+static void callLibrary(GemmLibrary library, const tprt_gemm_args &args,
+                        const T *a, const T *b, T *c, bool overwrites) {
+  Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
+  Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
+  int64_t leadingC = args.m == 1 ? std::max(args.c_row, args.n) : args.c_row;
+  if (args.m == 1) {
+    int64_t strideX = args.k == 1 ? 1 : args.a_col;
+    callGemv(layoutB, /*isTransposed=*/true, args.k, args.n, b, a, strideX, c,
+             1);
+  } else if (args.n == 1) {
+    int64_t strideX = args.k == 1 ? 1 : args.b_row;
+    callGemv(layoutA, /*isTransposed=*/false, args.m, args.k, a, b, strideX, c,
+             args.c_row);
+  } else {
+    callGemm(library, layoutA, layoutB, args.m, args.n, args.k, a, b,
+             T(overwrites ? 0 : 1), c, leadingC);
+  }
+}
+
+/// One product by a library.
+template <typename T>
+static void multiplyByLibrary(GemmLibrary library, const tprt_gemm_args &args,
+                              const T *a, const T *b, T *c,
+                              const Epilogue<T> &epilogue) {
+  bool isVector = args.m == 1 || args.n == 1;
+  // A product with nothing added writes C; the others add to what is prepared.
+  bool overwrites =
+      !epilogue.addend && !epilogue.bias && !isVector && args.k > 0;
+  if (!overwrites)
+    prepareResult(args, c, epilogue);
+  if (args.k > 0)
+    callLibrary(library, args, a, b, c, overwrites);
+  if (epilogue.activation != TPRT_NO_ACTIVATION || epilogue.factor)
+    activate(epilogue.activation, args.m, args.n, c, args.c_row,
+             epilogue.factor, epilogue.rowFactor);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// Converts rows x cols elements to a dense f32 block in the source's order, so
+/// that both sides are read and written along memory. Returns the block.
+template <typename T>
+static Matrix<const float> convertBlock(Dtype dtype, Matrix<const T> source,
+                                        int64_t rows, int64_t cols,
+                                        float *block) {
+  bool isByColumns = source.row == 1 && (source.col != 1 || cols == 1);
+  if (isByColumns) {
+    for (int64_t j = 0; j < cols; ++j)
+      convertToF32(dtype, &source.at(0, j), block + j * rows, rows);
+    return {block, 1, rows};
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    if (source.col == 1) {
+      convertToF32(dtype, &source.at(i, 0), block + i * cols, cols);
+      continue;
+    }
+    for (int64_t j = 0; j < cols; ++j) // a vector of another stride
+      convertToF32(dtype, &source.at(i, j), block + i * cols + j, 1);
+  }
+  return {block, cols, 1};
+}
+
+/// Packs `cols` columns of B; `converted` has room for them where T isn't f32.
+template <typename T>
+static void packBlock(Dtype dtype, Matrix<const T> b, int64_t k, int64_t cols,
+                      float *packed, float *converted) {
+  if constexpr (std::is_same_v<T, float>)
+    pack<float>(b, k, cols, packed);
+  else
+    pack<float>(convertBlock<T>(dtype, b, k, cols, converted), k, cols, packed);
+}
+
+template <typename T>
+static void packColumns(Dtype dtype, Matrix<const T> b, int64_t k, int64_t n,
+                        float *packed) {
+  // Whole panels of every CPU's tiles.
+  constexpr int64_t columns = 256;
+  std::vector<float> converted(std::is_same_v<T, float> ? 0 : k * columns);
+  for (int64_t j = 0; j < n; j += columns)
+    packBlock<T>(dtype, {&b.at(0, j), b.row, b.col}, k,
+                 std::min(columns, n - j), packed + j * k, converted.data());
+}
+
+void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
+                  int64_t k, int64_t n, float *packed) {
+  if (dtype == Dtype::F32)
+    packColumns<float>(dtype, {static_cast<const float *>(data), row, col}, k,
+                       n, packed);
+  else // f16 and bf16 are moved alike
+    packColumns<BFloat16>(
+        dtype, {static_cast<const BFloat16 *>(data), row, col}, k, n, packed);
+}
+
+/// multiplyPacked with the columns shared out among the process's threads.
+static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
+                              Matrix<const float> a, const float *packed,
+                              float *c, int64_t rowC,
+                              const Epilogue<float> &epilogue) {
+  const int64_t panel = getPackedSize<float>(1, 1);
+  int64_t numPanels = (n + panel - 1) / panel;
+  int64_t numParts = countThreads(2.0 * m * n * k, numPanels);
+  parallelFor(numParts, numParts, [&](int64_t part) {
+    int64_t begin = numPanels * part / numParts * panel;
+    int64_t end = std::min(n, numPanels * (part + 1) / numParts * panel);
+    multiplyPacked<float>(m, end - begin, k, a, {packed + begin * k, k},
+                          c + begin, rowC, epilogue.at(0, begin));
+  });
+}
+
+/// `source` as f32, in `block`, where there is any.
+template <typename T>
+static const float *convertRows(Dtype dtype, const T *source, int64_t rowSource,
+                                int64_t rows, int64_t cols, float *block) {
+  if (!source)
+    return nullptr;
+  for (int64_t r = 0; r < rows; ++r)
+    convertToF32(dtype, source + r * rowSource, block + r * cols, cols);
+  return block;
+}
+
+/// One product of f32, f16 or bf16. `packed` is B where that has been packed
+/// before, else null.
+template <typename T>
+static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
+                          const float *packed, T *c,
+                          const Epilogue<T> &epilogue, GemmState &state) {
+  constexpr bool isHalf = !std::is_same_v<T, float>;
+  Dtype dtype = static_cast<Dtype>(args.dtype);
+  int64_t maxRows = std::min(args.m, blockRows);
+  int64_t maxCols = std::min(args.n, blockColumns);
+  Matrix<const T> matrixA{a, args.a_row, args.a_col};
+  Matrix<const T> matrixB{b, args.b_row, args.b_col};
+
+  int64_t packedSize = packed ? 0 : getPackedSize<float>(args.k, maxCols);
+  int64_t convertedSize = isHalf && !packed ? args.k * maxCols : 0;
+  int64_t halfSize =
+      isHalf ? maxRows * args.k + 2 * maxRows * maxCols + maxCols : 0;
+  float *blockB = state.getFloats(packedSize + convertedSize + halfSize);
+  float *convertedB = blockB + packedSize;
+  float *blockA = nullptr, *blockC = nullptr, *blockFactor = nullptr,
+        *blockBias = nullptr;
+  if (isHalf) {
+    blockA = convertedB + convertedSize;
+    blockC = blockA + maxRows * args.k;
+    blockFactor = blockC + maxRows * maxCols;
+    blockBias = blockFactor + maxRows * maxCols;
+  }
+
+  for (int64_t j = 0; j < args.n; j += maxCols) {
+    int64_t cols = std::min(maxCols, args.n - j);
+    const float *right = packed ? packed + j * args.k : blockB;
+    if (!packed)
+      packBlock<T>(dtype, {&matrixB.at(0, j), args.b_row, args.b_col}, args.k,
+                   cols, blockB, convertedB);
+    if constexpr (!isHalf) {
+      multiplyByThreads(args.m, cols, args.k, matrixA, right, c + j, args.c_row,
+                        epilogue.at(0, j));
+    } else {
+      const float *bias =
+          convertRows(dtype, epilogue.at(0, j).bias, 0, 1, cols, blockBias);
+      for (int64_t i = 0; i < args.m; i += maxRows) {
+        int64_t rows = std::min(maxRows, args.m - i);
+        Matrix<const float> left =
+            convertBlock<T>(dtype, {&matrixA.at(i, 0), args.a_row, args.a_col},
+                            rows, args.k, blockA);
+        T *result = c + i * args.c_row + j;
+        const Epilogue<T> part = epilogue.at(i, j);
+        const float *addend =
+            convertRows(dtype, part.addend, part.rowAddend, rows, cols, blockC);
+        const float *factor = convertRows(dtype, part.factor, part.rowFactor,
+                                          rows, cols, blockFactor);
+        multiplyByThreads(
+            rows, cols, args.k, left, right, blockC, cols,
+            {bias, addend, cols, epilogue.activation, factor, cols});
+        for (int64_t r = 0; r < rows; ++r)
+          convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
+                         cols);
+      }
+    }
+  }
+}
+
+/// One product of f32.
+static void multiply(GemmLibrary library, const tprt_gemm_args &args,
+                     const float *a, const float *b, const float *packed,
+                     float *c, const Epilogue<float> &epilogue,
+                     GemmState &state) {
+  // Vectors have nothing to reuse.
+  bool isSmall = args.m < minRowsToPack || args.n == 1;
+  if (library == GemmLibrary::Tiles && !packed && isSmall)
+    library = GemmLibrary::OpenBlas;
+  if (library != GemmLibrary::Tiles)
+    multiplyByLibrary(library, args, a, b, c, epilogue);
+  else
+    multiplyTiles(args, a, b, packed, c, epilogue, state);
+}
+
+//===----------------------------------------------------------------------===//
+// Batches
+//===----------------------------------------------------------------------===//
+
+/// Batches that share B and lie row after row in A, C and what is like C are
+/// one product of more rows.
+static void foldBatches(tprt_gemm_args &args, const GemmOperands &operands) {
+  auto fold = [&](int64_t &batch, int64_t strideA, int64_t strideB,
+                  int64_t strideC, int64_t strideAddend, int64_t strideFactor) {
+    if (batch == 1 || strideB != 0 || args.a_col != 1 || args.a_row < args.k ||
+        args.c_row < args.n || strideA != args.m * args.a_row ||
+        strideC != args.m * args.c_row || args.m * batch > maxBlasSize ||
+        (operands.addend && strideAddend != args.m * args.addend_row) ||
+        (operands.factor && strideFactor != args.m * args.factor_row))
+      return;
+    args.m *= batch;
+    batch = 1;
+  };
+  fold(args.batch1, args.a_b1, args.b_b1, args.c_b1, args.addend_b1,
+       args.factor_b1);
+  if (args.batch1 == 1)
+    fold(args.batch0, args.a_b0, args.b_b0, args.c_b0, args.addend_b0,
+         args.factor_b0);
+}
+
+Product tprt::getProduct(const tprt_gemm_args &given, bool isWeight) {
+  tprt_gemm_args args = given;
+  foldBatches(args, /*operands=*/{}); // the manifest doesn't list all of them
+  Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
+  Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
+  return {args.m,
+          args.n,
+          args.k,
+          layoutA.transpose == CblasTrans,
+          layoutB.transpose == CblasTrans,
+          isWeight};
+}
+
+template <typename T>
+static void multiplyBatches(const tprt_gemm_args &args,
+                            const GemmOperands &operands, GemmState &state) {
+  const float *packed = nullptr;
+  GemmLibrary library = GemmLibrary::Tiles;
+  if constexpr (std::is_same_v<T, float>)
+    library = state.getLibrary(args, operands.b);
+  if (!std::is_same_v<T, double> && library == GemmLibrary::Tiles &&
+      hasOneB(args) && args.n > 1 && args.k > 0)
+    packed = state.getPacked(static_cast<Dtype>(args.dtype), operands.b,
+                             args.b_row, args.b_col, args.k, args.n);
+  auto at = [](const void *data, int64_t offset) {
+    return data ? static_cast<const T *>(data) + offset : nullptr;
+  };
+  for (int64_t i = 0; i < args.batch0; ++i)
+    for (int64_t j = 0; j < args.batch1; ++j) {
+      const T *a = at(operands.a, i * args.a_b0 + j * args.a_b1);
+      const T *b = at(operands.b, i * args.b_b0 + j * args.b_b1);
+      T *c = static_cast<T *>(operands.c) + i * args.c_b0 + j * args.c_b1;
+      Epilogue<T> epilogue;
+      epilogue.bias = static_cast<const T *>(operands.bias);
+      if (args.accumulate) {
+        epilogue.addend = c;
+        epilogue.rowAddend = args.c_row;
+      } else {
+        epilogue.addend =
+            at(operands.addend, i * args.addend_b0 + j * args.addend_b1);
+        epilogue.rowAddend = args.addend_row;
+      }
+      epilogue.activation = args.activation;
+      epilogue.factor =
+          at(operands.factor, i * args.factor_b0 + j * args.factor_b1);
+      epilogue.rowFactor = args.factor_row;
+      if constexpr (std::is_same_v<T, double>)
+        multiplyByLibrary(GemmLibrary::OpenBlas, args, a, b, c, epilogue);
+      else if constexpr (std::is_same_v<T, float>)
+        multiply(library, args, a, b, packed, c, epilogue, state);
+      else
+        multiplyTiles(args, a, b, packed, c, epilogue, state);
+    }
+}
+
+static void check(const tprt_gemm_args &args, const GemmOperands &operands) {
+  auto require = [](bool holds, const char *what) {
+    if (!holds)
+      throw executionError(std::string("tprt_gemm: ") + what);
+  };
+  constexpr int64_t limit = maxBlasSize;
+  require(args.dtype >= TPRT_F32 && args.dtype <= TPRT_BF16,
+          "dtype is not f32, f64, f16 or bf16");
+  for (int64_t size : {args.batch0, args.batch1, args.m, args.n, args.k})
+    require(size >= 0 && size <= limit, "a size is out of range");
+  for (int64_t stride : {args.a_row, args.a_col, args.b_row, args.b_col})
+    require(stride >= 0 && stride <= limit, "a stride is out of range");
+  require(args.m <= 1 || (args.c_row >= args.n && args.c_row <= limit),
+          "the row stride of C is less than its columns");
+  bool isEmpty = args.m == 0 || args.n == 0 || args.k == 0;
+  require(isEmpty || getLayout(args.m, args.k, args.a_row, args.a_col).leading,
+          "neither stride of A is 1, or its rows overlap");
+  require(isEmpty || getLayout(args.k, args.n, args.b_row, args.b_col).leading,
+          "neither stride of B is 1, or its rows overlap");
+  require(args.activation >= TPRT_NO_ACTIVATION && args.activation <= TPRT_SILU,
+          "the activation is unknown");
+  require(!args.accumulate || !operands.addend,
+          "what accumulates has no addend");
+}
+
+void tprt::gemm(const tprt_gemm_args &given, const GemmOperands &all,
+                GemmState &state) {
+  check(given, all);
+  tprt_gemm_args args = given;
+  GemmOperands operands = all;
+  if (args.k == 0) { // A and B are null, perhaps; nothing of them is read
+    static constexpr double nothing = 0;
+    operands.a = operands.b = &nothing;
+  }
+  foldBatches(args, operands);
+  if (args.m == 0 || args.n == 0)
+    return;
+  switch (static_cast<Dtype>(args.dtype)) {
+  case Dtype::F32:
+    return multiplyBatches<float>(args, operands, state);
+  case Dtype::F64:
+    return multiplyBatches<double>(args, operands, state);
+  case Dtype::F16:
+    return multiplyBatches<Half>(args, operands, state);
+  default:
+    return multiplyBatches<BFloat16>(args, operands, state);
+  }
+}

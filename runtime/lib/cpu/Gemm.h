@@ -1,0 +1,90 @@
+//===- Gemm.h - Batched matrix products -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_CPU_GEMM_H
+#define TPRT_LIB_CPU_GEMM_H
+
+#include "cpu/GemmOperands.h"
+#include "cpu/Tiles.h"
+#include "tprt/Dtype.h"
+#include "tprt/GemmChoice.h"
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tprt {
+
+/// What the products of one rank keep between calls.
+class TPRT_API GemmState {
+public:
+  /// Room for at least `count` elements, aligned to 64 bytes, contents
+  /// undefined; the next call may reuse it.
+  float *getFloats(int64_t count);
+
+  /// Says which memory never changes. Right operands there are packed at their
+  /// first use and kept, up to `maxBytes` in all; what was kept is forgotten.
+  void setConstants(std::vector<std::span<const std::byte>> blocks,
+                    int64_t maxBytes);
+
+  /// The k x n matrix at `data`, of f32, f16 or bf16, as multiplyPacked wants
+  /// it, or null where it may change or is too large to keep.
+  const float *getPacked(Dtype dtype, const void *data, int64_t row,
+                         int64_t col, int64_t k, int64_t n);
+
+  /// Says what computes which product; null: tiles do.
+  void setChoices(std::shared_ptr<const GemmChoices> value) {
+    choices = std::move(value);
+  }
+
+  /// What computes one product of `args`, of f32, B being at `b`.
+  GemmLibrary getLibrary(const tprt_gemm_args &args, const void *b) const;
+
+  int64_t getPackedBytes() const { return packedBytes; }
+
+  /// The state of thread `thread` of those that share this rank's work; its own
+  /// is 0. To be called once for each before they start.
+  GemmState &getHelper(int64_t thread);
+
+private:
+  using Key = std::array<int64_t, 5>; ///< address, strides, k, n
+
+  bool isConstant(const void *data) const;
+
+  std::shared_ptr<std::byte> floats;
+  int64_t capacity = 0;
+  std::vector<std::span<const std::byte>> constants; ///< by address
+  std::map<Key, std::shared_ptr<std::byte>> packed;
+  int64_t packedBytes = 0, maxPackedBytes = 0;
+  std::shared_ptr<const GemmChoices> choices;
+  std::vector<std::unique_ptr<GemmState>> helpers;
+};
+
+/// See tprt_gemm. Throws an execution error when the arguments are out of
+/// range.
+void gemm(const tprt_gemm_args &args, const GemmOperands &operands,
+          GemmState &state);
+
+/// The product that `args` consist of; `isWeight` says whether B keeps its
+/// value.
+Product getProduct(const tprt_gemm_args &args, bool isWeight);
+
+/// Products of fewer operations than this are left to tiles, unmeasured.
+constexpr double minMeasuredWork = 2e6;
+
+/// How many threads each of `numRanks` ranks may use for a product, attention
+/// or a kernel, process-wide; 1 to begin with. What tiles compute doesn't
+/// depend on it.
+TPRT_API void setGemmThreads(int count, int numRanks = 1);
+int64_t getGemmThreads();
+
+/// How many threads to share `operations` out among, in at most `numParts`
+/// parts: as many as may be used and have enough to do.
+int64_t countThreads(double operations, int64_t numParts);
+
+} // namespace tprt
+
+#endif // TPRT_LIB_CPU_GEMM_H

@@ -1,0 +1,437 @@
+//===- GemmChoice.cpp - What computes which matrix product ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tprt/GemmChoice.h"
+
+#include "cpu/Gemm.h"
+#include "cpu/OneDnn.h"
+#include "support/Json.h"
+#include "tprt/File.h"
+#include "tprt/Tensor.h"
+
+#include <algorithm>
+#include <cblas.h>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sys/utsname.h>
+#include <tuple>
+#include <unistd.h>
+
+using namespace tprt;
+using nlohmann::json;
+
+static constexpr int64_t schema = 1;
+
+static constexpr GemmLibrary allLibraries[] = {
+    GemmLibrary::Tiles, GemmLibrary::OpenBlas, GemmLibrary::OneDnn};
+
+std::string_view tprt::toString(GemmLibrary library) {
+  switch (library) {
+  case GemmLibrary::Tiles:
+    return "tiles";
+  case GemmLibrary::OpenBlas:
+    return "openblas";
+  default:
+    return "onednn";
+  }
+}
+
+std::optional<GemmLibrary> tprt::parseGemmLibrary(std::string_view name) {
+  for (GemmLibrary library : allLibraries)
+    if (toString(library) == name)
+      return library;
+  return std::nullopt;
+}
+
+std::optional<std::string> tprt::getVersion(GemmLibrary library) {
+  switch (library) {
+  case GemmLibrary::Tiles:
+    return TPRT_VERSION;
+  case GemmLibrary::OpenBlas:
+    return std::string(openblas_get_config()) + " " + openblas_get_corename();
+  default:
+    if (const OneDnn *onednn = OneDnn::get())
+      return onednn->getVersion();
+    return std::nullopt;
+  }
+}
+
+GemmLibrary GemmChoices::get(const Product &product) const {
+  if (library)
+    return *library;
+  for (const GemmChoice &choice : products)
+    if (choice.product == product)
+      return choice.library;
+  return GemmLibrary::Tiles;
+}
+
+//===----------------------------------------------------------------------===//
+// Measuring
+//===----------------------------------------------------------------------===//
+
+/// A library that gains less than this over tiles isn't worth their packed
+/// weights, nor other bits in the result, and may be noise.
+static constexpr double leastGain = 0.1;
+
+/// Sizes that are measured at most: larger ones only repeat them.
+static constexpr int64_t maxDepth = 16384;
+static constexpr int64_t maxElementsOfB = int64_t(1) << 22;
+static constexpr double maxWork = 1.5e8;
+static constexpr int64_t leastColumns = 256, leastRows = 64;
+
+namespace {
+
+/// A product with operands of its own.
+class Trial {
+public:
+  explicit Trial(const Product &product) {
+    int64_t k = std::min(product.k, maxDepth);
+    int64_t n = std::min(product.n, std::max(leastColumns, maxElementsOfB / k));
+    double rows = std::min<double>(maxWork / (2.0 * n * k), product.m);
+    int64_t m = std::min(product.m, std::max<int64_t>(leastRows, rows));
+    args.dtype = TPRT_F32;
+    args.batch0 = args.batch1 = 1;
+    args.m = m;
+    args.n = n;
+    args.k = k;
+    args.a_row = product.isAByColumns ? 1 : k;
+    args.a_col = product.isAByColumns ? m : 1;
+    args.b_row = product.isBByColumns ? 1 : n;
+    args.b_col = product.isBByColumns ? k : 1;
+    args.c_row = n;
+    a = makeOperand(m * k);
+    b = makeOperand(k * n);
+    c = makeOperand(m * n);
+    if (product.isWeight)
+      state.setConstants({{b.get(), k * n * sizeof(float)}}, INT64_MAX);
+  }
+
+  double time(GemmLibrary library) {
+    auto choices = std::make_shared<GemmChoices>();
+    choices->library = library;
+    state.setChoices(choices);
+    double start = getTime();
+    gemm(args, {.a = a.get(), .b = b.get(), .c = c.get()}, state);
+    return getTime() - start;
+  }
+
+private:
+  /// Seconds; of this thread alone where it is the only one, as other processes
+  /// don't count then.
+  static double getTime() {
+    timespec time = {};
+    ::clock_gettime(getGemmThreads() == 1 ? CLOCK_THREAD_CPUTIME_ID
+                                          : CLOCK_MONOTONIC,
+                    &time);
+    return time.tv_sec + time.tv_nsec * 1e-9;
+  }
+
+  /// No zeros and no denormal numbers, which may take longer or less.
+  static std::shared_ptr<std::byte> makeOperand(int64_t count) {
+    std::shared_ptr<std::byte> data = allocateAligned(count * sizeof(float));
+    std::fill_n(reinterpret_cast<float *>(data.get()), count, 0.5f);
+    return data;
+  }
+
+  tprt_gemm_args args = {};
+  std::shared_ptr<std::byte> a, b, c;
+  GemmState state;
+};
+
+} // namespace
+
+namespace {
+
+/// The times of one library, ascending.
+struct Times {
+  std::vector<double> seconds;
+
+  void add(double time) {
+    seconds.insert(std::upper_bound(seconds.begin(), seconds.end(), time),
+                   time);
+  }
+  double getBest() const { return seconds.front(); }
+  /// Whether the best time isn't an accident, nor all times spoiled.
+  bool areSettled() const {
+    constexpr double spread = 1.05;
+    return seconds.size() > 1 && seconds[1] <= spread * seconds[0];
+  }
+};
+
+using Clock = std::chrono::steady_clock;
+
+} // namespace
+
+/// In turns, so that what disturbs one disturbs all, until the best times are
+/// reached again, or until the deadline.
+static GemmChoice choose(const Product &product, Clock::time_point deadline) {
+  constexpr int leastTurns = 2, mostTurns = 12;
+  constexpr double chance = 1.5; // who takes longer has none
+  Trial trial(product);
+  std::map<GemmLibrary, Times> times;
+  for (GemmLibrary library : allLibraries)
+    if (getVersion(library)) {
+      trial.time(library); // warms up, and packs a weight
+      times[library].add(trial.time(library));
+    }
+  double best = INFINITY;
+  auto isContender = [&](const Times &x) {
+    return x.getBest() <= chance * best;
+  };
+  for (int turn = 1; turn < mostTurns && Clock::now() < deadline; ++turn) {
+    bool isOver = turn >= leastTurns;
+    for (auto &[library, own] : times)
+      best = std::min(best, own.getBest());
+    for (auto &[library, own] : times) {
+      if (turn >= leastTurns && (!isContender(own) || own.areSettled()))
+        continue;
+      own.add(trial.time(library));
+      isOver &= own.areSettled();
+    }
+    if (isOver)
+      break;
+  }
+
+  GemmChoice choice{product, GemmLibrary::Tiles, {}};
+  for (const auto &[library, own] : times)
+    choice.seconds[library] = own.getBest();
+  const Times &tiles = times[GemmLibrary::Tiles];
+  double chosen = tiles.getBest() * (1 - leastGain);
+  // Tiles that had no chance weren't timed until they settled.
+  bool areTilesKnown = tiles.areSettled() || !isContender(tiles);
+  for (const auto &[library, own] : times)
+    if (own.getBest() < chosen && own.areSettled() && areTilesKnown) {
+      chosen = own.getBest();
+      choice.library = library;
+    }
+  return choice;
+}
+
+static double getWork(const Product &product) {
+  return 2.0 * product.m * product.n * product.k;
+}
+
+static bool hasMoreWork(const Product &x, const Product &y) {
+  return std::tuple(getWork(x), x) > std::tuple(getWork(y), y);
+}
+
+/// The distinct products that are worth a choice, most work first.
+static std::vector<Product> findProducts(const Manifest &manifest) {
+  std::set<Product> found;
+  for (const OpInfo &op : manifest.ops) {
+    if (!op.product || op.dtype != Dtype::F32)
+      continue;
+    Product product = getProduct(*op.product, op.isWeight);
+    if (product.m > 1 && product.n > 1 && getWork(product) >= minMeasuredWork)
+      found.insert(product);
+  }
+  std::vector<Product> products(found.begin(), found.end());
+  std::sort(products.begin(), products.end(), hasMoreWork);
+  return products;
+}
+
+//===----------------------------------------------------------------------===//
+// The file
+//===----------------------------------------------------------------------===//
+
+static std::string getProcessor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      return line.substr(std::min(line.find(':') + 2, line.size()));
+  utsname system = {};
+  ::uname(&system);
+  return system.machine;
+}
+
+/// What choices depend on besides the product.
+static json getConditions(int numThreads) {
+  json libraries = json::object();
+  for (GemmLibrary library : allLibraries)
+    if (std::optional<std::string> version = getVersion(library))
+      libraries[std::string(toString(library))] = *version;
+  return {{"processor", getProcessor()},
+          {"threads", numThreads},
+          {"libraries", libraries}};
+}
+
+static json toJson(const GemmChoice &choice) {
+  const Product &product = choice.product;
+  json seconds = json::object();
+  for (auto [library, time] : choice.seconds)
+    seconds[std::string(toString(library))] = time;
+  return {{"m", product.m},
+          {"n", product.n},
+          {"k", product.k},
+          {"a", product.isAByColumns ? "columns" : "rows"},
+          {"b", product.isBByColumns ? "columns" : "rows"},
+          {"weight", product.isWeight},
+          {"library", toString(choice.library)},
+          {"seconds", seconds}};
+}
+
+/// Throws json::exception or an input error where it isn't one.
+static GemmChoice parseChoice(const json &object) {
+  auto isByColumns = [&](const char *name) {
+    std::string order = object.at(name);
+    if (order != "rows" && order != "columns")
+      throw inputError("'" + order + "' is neither 'rows' nor 'columns'");
+    return order == "columns";
+  };
+  GemmChoice choice{{getInteger(object.at("m")), getInteger(object.at("n")),
+                     getInteger(object.at("k")), isByColumns("a"),
+                     isByColumns("b"), object.at("weight")},
+                    GemmLibrary::Tiles,
+                    {}};
+  auto parseLibrary = [](const std::string &name) {
+    if (std::optional<GemmLibrary> library = parseGemmLibrary(name))
+      return *library;
+    throw inputError("'" + name + "' isn't a known library");
+  };
+  choice.library = parseLibrary(object.at("library"));
+  if (!getVersion(choice.library))
+    throw inputError(std::string(toString(choice.library)) +
+                     " isn't installed");
+  for (const auto &[name, time] : object.at("seconds").items())
+    choice.seconds[parseLibrary(name)] = time;
+  return choice;
+}
+
+namespace {
+
+/// The choices of several machines.
+struct ChoiceFile {
+  json machines = json::array();       ///< conditions and "products" of each
+  std::map<Product, GemmChoice> known; ///< under the conditions here
+};
+
+} // namespace
+
+/// What `path` holds; nothing where there is no such file. Sets `note` where it
+/// can't be used.
+static ChoiceFile readFile(const std::string &path, const json &conditions,
+                           std::string &note) {
+  ChoiceFile file;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    return file;
+  try {
+    std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
+    json document = parseJson<json>(asText(mapped->getBytes()));
+    if (int64_t found = getInteger(document.at("schema")); found != schema)
+      throw inputError("schema " + std::to_string(found) + ", expected " +
+                       std::to_string(schema));
+    ChoiceFile read;
+    for (json &machine : document.at("machines").get_ref<json::array_t &>()) {
+      json products = machine.at("products");
+      json rest = machine;
+      rest.erase("products");
+      if (rest != conditions) {
+        read.machines.push_back(std::move(machine));
+        continue;
+      }
+      for (const json &object : products) {
+        GemmChoice choice = parseChoice(object);
+        read.known[choice.product] = choice;
+      }
+    }
+    if (read.known.empty() && !read.machines.empty())
+      note = "'" + path +
+             "' has no choices for this processor, these libraries and this "
+             "number of threads";
+    return read;
+  } catch (const std::exception &problem) {
+    note = "'" + path + "' holds no choices: " + problem.what();
+    return file;
+  }
+}
+
+/// Throws an input error where the file can't be written.
+static void writeFile(const std::string &path, ChoiceFile file,
+                      json conditions) {
+  json products = json::array();
+  for (const auto &[product, choice] : file.known)
+    products.push_back(toJson(choice));
+  conditions["products"] = std::move(products);
+  file.machines.push_back(std::move(conditions));
+  OutputFile output(path, /*followsLinks=*/false);
+  output.write(json{{"schema", schema}, {"machines", file.machines}}.dump(1) +
+               "\n");
+  output.commit();
+}
+
+static bool canWrite(const std::string &path) {
+  std::string directory = std::filesystem::path(path).parent_path().string();
+  return ::access(directory.empty() ? "." : directory.c_str(), W_OK) == 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Choosing
+//===----------------------------------------------------------------------===//
+
+GemmChoices tprt::chooseGemms(const Manifest &manifest,
+                              const GemmOptions &options, int numThreads,
+                              bool mayMeasure) {
+  GemmChoices choices;
+  choices.library = options.library;
+  if (options.library) {
+    if (!getVersion(*options.library))
+      throw inputError("products can't be computed by " +
+                       std::string(toString(*options.library)) +
+                       ": it isn't installed");
+    return choices;
+  }
+  std::vector<Product> products = findProducts(manifest);
+  if (products.empty() || options.file.empty())
+    return choices;
+
+  json conditions = getConditions(numThreads);
+  ChoiceFile file = readFile(options.file, conditions, choices.note);
+  std::erase_if(products, [&](const Product &product) {
+    auto found = file.known.find(product);
+    if (found == file.known.end())
+      return false;
+    choices.products.push_back(found->second);
+    return true;
+  });
+  choices.file = options.file;
+  if (products.empty())
+    return choices;
+
+  auto giveUp = [&](const std::string &why) {
+    if (!choices.note.empty())
+      choices.note += "; ";
+    choices.note += why + ": tiles compute what it has no choice for";
+    return choices;
+  };
+  if (!mayMeasure)
+    return giveUp("processes that share ranks don't measure");
+  if (!canWrite(options.file))
+    return giveUp("'" + options.file + "' can't be written");
+  Clock::time_point deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(options.maxSeconds));
+  std::vector<GemmChoice> measured;
+  for (const Product &product : products) {
+    measured.push_back(Clock::now() < deadline
+                           ? choose(product, deadline)
+                           : GemmChoice{product, GemmLibrary::Tiles, {}});
+    file.known[product] = measured.back();
+  }
+  try {
+    writeFile(options.file, std::move(file), std::move(conditions));
+  } catch (const Error &error) {
+    return giveUp(error.what());
+  }
+  choices.products.insert(choices.products.end(), measured.begin(),
+                          measured.end());
+  std::sort(choices.products.begin(), choices.products.end(),
+            [](const GemmChoice &x, const GemmChoice &y) {
+              return hasMoreWork(x.product, y.product);
+            });
+  return choices;
+}

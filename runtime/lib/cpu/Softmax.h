@@ -1,0 +1,32 @@
+//===- Softmax.h - Exponentials of rows, vectorised -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_CPU_SOFTMAX_H
+#define TPRT_LIB_CPU_SOFTMAX_H
+
+#include <cstdint>
+
+namespace tprt {
+
+/// Rows of scores are padded to a multiple of as many elements.
+inline constexpr int64_t softmaxPadding = 16;
+
+/// Replaces `count` elements, a multiple of softmaxPadding, by exp(x - their
+/// maximum), and returns what to divide them by: their sum, or 1 where all are
+/// -inf, which become 0. It is NaN where an element is. Within 2 units in the
+/// last place, and the same bits on every CPU that has fused multiply-adds.
+float exponentiate(float *row, int64_t count);
+double exponentiate(double *row, int64_t count);
+
+/// A row's probabilities p, `exponentials` divided by `sum`, and the
+/// gradient of its scores, p * (w - Σ p * w), from that of the probabilities,
+/// w. They replace `exponentials` and w, in `gradient`; `count` is a multiple
+/// of softmaxPadding.
+void softmaxGradient(float *exponentials, float sum, float *gradient,
+                     int64_t count);
+void softmaxGradient(double *exponentials, double sum, double *gradient,
+                     int64_t count);
+
+} // namespace tprt
+
+#endif // TPRT_LIB_CPU_SOFTMAX_H

@@ -1,0 +1,92 @@
+//===- Tiles.h - Products of small and packed matrices ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One core's product, C = A * B, where a library would lose time: where B is
+// packed once and multiplied often, as a weight is, and where matrices are too
+// small for a library's set-up, as a head's are. The scheme is Goto's: a tile
+// of C stays in registers, a panel of B in the first-level cache, a block of A
+// in the second.
+//
+// An element of C is one sum, in the order of k, however many rows are
+// multiplied at a time. It doesn't depend on m, on where its row stands, nor on
+// the width of the CPU's vectors (but on whether it has fused multiply-adds).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_LIB_CPU_TILES_H
+#define TPRT_LIB_CPU_TILES_H
+
+#include "tprt/abi.h"
+
+#include <cstdint>
+
+namespace tprt {
+
+/// Where element (i, j) of a matrix is; strides count elements.
+template <typename T>
+struct Matrix {
+  T *data;
+  int64_t row, col;
+
+  T &at(int64_t i, int64_t j) const { return data[i * row + j * col]; }
+};
+
+/// How many elements a k x n matrix takes when packed, in whole panels. T is
+/// float or double.
+template <typename T>
+int64_t getPackedSize(int64_t k, int64_t n);
+
+/// Writes a k x n matrix as packed panels. Each holds as many columns as a tile
+/// of this CPU, one row after the other; missing columns are zero.
+template <typename T>
+void pack(Matrix<const T> source, int64_t k, int64_t n, T *packed);
+
+/// A matrix that has been packed with so many rows.
+template <typename T>
+struct Packed {
+  const T *data;
+  int64_t rows;
+};
+
+/// What becomes of sums of products, as in tprt_gemm.
+template <typename T>
+struct Epilogue {
+  const T *bias = nullptr;   ///< null, or an element per column
+  const T *addend = nullptr; ///< null, or m x n; may be C
+  int64_t rowAddend = 0;
+  int64_t activation = TPRT_NO_ACTIVATION;
+  const T *factor = nullptr; ///< null, or m x n
+  int64_t rowFactor = 0;
+
+  /// That of a part of C that begins at (row, column).
+  Epilogue at(int64_t row, int64_t column) const {
+    Epilogue part = *this;
+    if (bias)
+      part.bias += column;
+    if (addend)
+      part.addend += row * rowAddend + column;
+    if (factor)
+      part.factor += row * rowFactor + column;
+    return part;
+  }
+};
+
+/// C = activation(A * B (+ bias in every row) (+ addend)) (* factor). A is m x
+/// k, B the first k rows and n columns of what was packed, C is m x n with unit
+/// column stride.
+template <typename T>
+void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
+                    Packed<T> b, T *c, int64_t rowC,
+                    const Epilogue<T> &epilogue);
+
+/// C = A * B (+ C where `accumulate`).
+template <typename T>
+void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
+                    Packed<T> b, T *c, int64_t rowC, bool accumulate) {
+  multiplyPacked<T>(m, n, k, a, b, c, rowC,
+                    {nullptr, accumulate ? c : nullptr, rowC});
+}
+
+} // namespace tprt
+
+#endif // TPRT_LIB_CPU_TILES_H

@@ -1,0 +1,157 @@
+//===- AttentionKernels.cu - Attention of any type on a CUDA device -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The source of Attention.ptx; see Reduce.cu. A block of threads computes one
+// row of the output, tile by tile of the columns, with the softmax's maximum
+// and sum carried along. Another kernel mends the rows of cuDNN's output that
+// see nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cuda/AttentionKernels.cuh"
+
+namespace tprt_kernels {
+
+/// AttentionArguments of Kernels.h.
+struct Arguments {
+  tprt_attention_args args;
+  const void *query, *key, *value, *mask;
+  void *output;
+};
+
+template <typename T>
+__device__ void attend(const Arguments &arguments) {
+  using Acc = typename Traits<T>::Acc;
+  const tprt_attention_args &args = arguments.args;
+  __shared__ Acc query[maxDepth], scores[numThreads], scratch[numThreads];
+
+  int64_t row = blockIdx.x % args.rows, batch = blockIdx.x / args.rows;
+  const T *q = static_cast<const T *>(arguments.query) +
+               getOffset(args, args.query, batch) + row * args.query.row;
+  const T *k =
+      static_cast<const T *>(arguments.key) + getOffset(args, args.key, batch);
+  const T *v = static_cast<const T *>(arguments.value) +
+               getOffset(args, args.value, batch);
+  T *output = static_cast<T *>(arguments.output) +
+              getOffset(args, args.output, batch) + row * args.output.row;
+  int64_t mask =
+      getOffset(args, args.mask_strides, batch) + row * args.mask_strides.row;
+  const Acc lowest = -INFINITY;
+
+  for (int64_t d = threadIdx.x; d < args.depth; d += numThreads)
+    query[d] = load(q, d * args.query.col);
+  __syncthreads();
+
+  Acc maximum = lowest, sum = 0, acc[perThread] = {};
+  int64_t columns =
+      args.causal && row + 1 < args.columns ? row + 1 : args.columns;
+#pragma unroll 1
+  for (int64_t first = 0; first < columns; first += numThreads) {
+    int64_t column = first + threadIdx.x;
+    Acc score = lowest;
+    if (column < columns) {
+      Acc dot = 0;
+#pragma unroll 2
+      for (int64_t d = 0; d < args.depth; ++d)
+        dot += query[d] * load(k, column * args.key.row + d * args.key.col);
+      score = addMask<T>(args, arguments.mask,
+                         mask + column * args.mask_strides.col,
+                         dot * static_cast<Acc>(args.scale));
+    }
+    Acc highest =
+        reduceBlock(score, scratch, [](Acc a, Acc b) { return a > b ? a : b; });
+    highest = highest > maximum ? highest : maximum;
+    // Nothing is seen yet: no exponential of a difference of infinities.
+    // Where nothing is seen at all, the output is 0.
+    bool isEmpty = highest == lowest;
+    Acc correction = isEmpty ? Acc(1) : exponential(maximum - highest);
+    Acc p = column >= columns || (isEmpty && score == lowest)
+                ? Acc(0)
+                : exponential(score - highest);
+    scores[threadIdx.x] = p;
+    sum = sum * correction +
+          reduceBlock(p, scratch, [](Acc a, Acc b) { return a + b; });
+    maximum = highest;
+    int64_t count = columns - first < numThreads ? columns - first : numThreads;
+#pragma unroll
+    for (int i = 0; i < perThread; ++i) {
+      int64_t e = threadIdx.x + i * numThreads;
+      if (e >= args.width)
+        continue;
+      acc[i] *= correction;
+#pragma unroll 2
+      for (int64_t j = 0; j < count; ++j)
+        acc[i] += scores[j] *
+                  load(v, (first + j) * args.value.row + e * args.value.col);
+    }
+    __syncthreads();
+  }
+  Acc divisor = sum == 0 ? Acc(1) : sum;
+#pragma unroll
+  for (int i = 0; i < perThread; ++i) {
+    int64_t e = threadIdx.x + i * numThreads;
+    if (e < args.width)
+      store(output, e * args.output.col, acc[i] / divisor);
+  }
+}
+
+/// HiddenRowsArguments of Kernels.h.
+struct HiddenArguments {
+  int64_t batches, heads, rows, columns, width;
+  int64_t maskStrides[4], outputStrides[4];
+  int32_t causal;
+  const void *mask;
+  void *output;
+  float *statistics;
+};
+
+/// A block has a row of one head. Where the mask hides all that it may see, its
+/// output and the logarithm of its sum become 0.
+template <typename T>
+__device__ void clearHiddenRow(const HiddenArguments &a) {
+  __shared__ float scratch[numThreads];
+  int64_t row = blockIdx.x % a.rows;
+  int64_t head = blockIdx.x / a.rows % a.heads;
+  int64_t batch = blockIdx.x / a.rows / a.heads;
+  auto getOffset = [&](const int64_t *strides) {
+    return batch * strides[0] + head * strides[1] + row * strides[2];
+  };
+  const T *mask = static_cast<const T *>(a.mask) + getOffset(a.maskStrides);
+  int64_t columns = a.causal && row + 1 < a.columns ? row + 1 : a.columns;
+#pragma unroll 1
+  for (int64_t first = 0; first < columns; first += numThreads) {
+    int64_t column = first + threadIdx.x;
+    bool isSeen = column < columns &&
+                  !(load(mask, column * a.maskStrides[3]) == -INFINITY);
+    if (reduceBlock(isSeen ? 1.0f : 0.0f, scratch,
+                    [](float x, float y) { return x > y ? x : y; }) > 0)
+      return;
+  }
+  T *output = static_cast<T *>(a.output) + getOffset(a.outputStrides);
+  for (int64_t e = threadIdx.x; e < a.width; e += numThreads)
+    store(output, e * a.outputStrides[3], 0.0f);
+  if (threadIdx.x == 0)
+    a.statistics[blockIdx.x] = 0;
+}
+
+} // namespace tprt_kernels
+
+using namespace tprt_kernels;
+
+#define KERNEL(T, DTYPE)                                                       \
+  extern "C" __global__ void __launch_bounds__(numThreads)                     \
+      tprt_attention_##DTYPE(const __grid_constant__ Arguments a) {            \
+    attend<T>(a);                                                              \
+  }
+#define HIDDEN_ROWS(T, DTYPE)                                                  \
+  extern "C" __global__ void __launch_bounds__(numThreads)                     \
+      tprt_attention_hidden_rows_##DTYPE(                                      \
+          const __grid_constant__ HiddenArguments a) {                         \
+    clearHiddenRow<T>(a);                                                      \
+  }
+KERNEL(float, f32)
+KERNEL(double, f64)
+KERNEL(__half, f16)
+KERNEL(__nv_bfloat16, bf16)
+HIDDEN_ROWS(__half, f16)
+HIDDEN_ROWS(__nv_bfloat16, bf16)

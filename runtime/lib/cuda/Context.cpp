@@ -1,0 +1,182 @@
+//===- Context.cpp - A CUDA device and what belongs to it -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuda/Context.h"
+
+using namespace tprt;
+using namespace tprt::cuda;
+
+Context::Context(int index) : driver(Driver::get()) {
+  int count = 0;
+  TPRT_CUDA(driver, cuDeviceGetCount, &count);
+  if (index < 0 || index >= count)
+    throw inputError("there is no CUDA device " + std::to_string(index) +
+                     ", the driver finds " + std::to_string(count));
+  TPRT_CUDA(driver, cuDeviceGet, &device, index);
+  char text[256] = {};
+  TPRT_CUDA(driver, cuDeviceGetName, text, sizeof(text), device);
+  name = "device " + std::to_string(index) + " ('" + text + "')";
+  int major = 0, minor = 0;
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &major,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &minor,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  architecture = 10 * major + minor;
+  TPRT_CUDA(driver, cuDevicePrimaryCtxRetain, &context, device);
+  makeCurrent();
+}
+
+Context::~Context() {
+  free([&](const Driver &driver) { driver.cuDevicePrimaryCtxRelease(device); });
+}
+
+void Context::makeCurrent() const {
+  thread_local CUcontext current = nullptr;
+  if (current == context)
+    return;
+  TPRT_CUDA(driver, cuCtxSetCurrent, context);
+  current = context;
+}
+
+static std::string formatBytes(size_t bytes) {
+  return std::to_string(bytes) + " bytes";
+}
+
+std::shared_ptr<std::byte> cuda::allocate(const ContextPtr &context,
+                                          int64_t bytes) {
+  context->makeCurrent();
+  const Driver &driver = context->getDriver();
+  CUdeviceptr address = 0;
+  // An empty block still gets an address of its own.
+  CUresult result = driver.cuMemAlloc(&address, std::max<int64_t>(bytes, 1));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free = 0, total = 0;
+    driver.cuMemGetInfo(&free, &total);
+    throw executionError("cannot allocate " + formatBytes(bytes) + " on " +
+                         context->getName() + ": of " + formatBytes(total) +
+                         ", " + std::to_string(free) + " are free");
+  }
+  driver.check(result, "cuMemAlloc");
+  return {reinterpret_cast<std::byte *>(address), [context](std::byte *memory) {
+            context->free([&](const Driver &driver) {
+              driver.cuMemFree(toDevice(memory));
+            });
+          }};
+}
+
+std::shared_ptr<std::byte> cuda::allocatePinned(const ContextPtr &context,
+                                                int64_t bytes) {
+  context->makeCurrent();
+  void *address = nullptr;
+  TPRT_CUDA(context->getDriver(), cuMemHostAlloc, &address, bytes, 0);
+  return {static_cast<std::byte *>(address), [context](std::byte *memory) {
+            context->free(
+                [&](const Driver &driver) { driver.cuMemFreeHost(memory); });
+          }};
+}
+
+std::shared_ptr<CUevent_st> cuda::makeEvent(const ContextPtr &context,
+                                            bool isTimed) {
+  context->makeCurrent();
+  CUevent event = nullptr;
+  TPRT_CUDA(context->getDriver(), cuEventCreate, &event,
+            isTimed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
+  return {event, [context](CUevent event) {
+            context->free(
+                [&](const Driver &driver) { driver.cuEventDestroy(event); });
+          }};
+}
+
+std::shared_ptr<CUstream_st> cuda::makeStream(const ContextPtr &context) {
+  context->makeCurrent();
+  CUstream stream = nullptr;
+  TPRT_CUDA(context->getDriver(), cuStreamCreate, &stream,
+            CU_STREAM_NON_BLOCKING);
+  return {stream, [context](CUstream stream) {
+            context->free(
+                [&](const Driver &driver) { driver.cuStreamDestroy(stream); });
+          }};
+}
+
+void cuda::fill(const Context &context, void *dst, uint64_t pattern,
+                int32_t width, int64_t count, CUstream stream) {
+  if (count <= 0)
+    return;
+  const Driver &driver = context.getDriver();
+  CUdeviceptr address = toDevice(dst);
+  auto low = static_cast<uint32_t>(pattern);
+  auto high = static_cast<uint32_t>(pattern >> 32);
+  switch (width) {
+  case 1:
+    return TPRT_CUDA(driver, cuMemsetD8Async, address, low, count, stream);
+  case 2:
+    return TPRT_CUDA(driver, cuMemsetD16Async, address, low, count, stream);
+  case 4:
+    return TPRT_CUDA(driver, cuMemsetD32Async, address, low, count, stream);
+  case 8:
+    if (low == high)
+      return TPRT_CUDA(driver, cuMemsetD32Async, address, low, 2 * count,
+                       stream);
+    // The two halves as columns of a matrix.
+    TPRT_CUDA(driver, cuMemsetD2D32Async, address, 8, low, 1, count, stream);
+    return TPRT_CUDA(driver, cuMemsetD2D32Async, address + 4, 8, high, 1, count,
+                     stream);
+  default:
+    throw executionError("tprt_fill: width is " + std::to_string(width) +
+                         ", expected 1, 2, 4 or 8");
+  }
+}
+
+Module::Module(ContextPtr context, const tprt_device_image &image)
+    : context(std::move(context)) {
+  this->context->makeCurrent();
+  const Driver &driver = this->context->getDriver();
+  // What PTX is refused for.
+  char log[4096] = {};
+  int32_t options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                       CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  CUresult result =
+      driver.cuModuleLoadDataEx(&module, image.data, 2, options, values);
+  if (result != CUDA_SUCCESS)
+    throw executionError(
+        "cannot load the kernels for " +
+        std::string(image.is_ptx ? "compute_" : "sm_") +
+        std::to_string(image.arch) + " on " + this->context->getName() + ": " +
+        driver.describe(result) + (log[0] ? std::string("\n") + log : ""));
+}
+
+Module::~Module() {
+  context->free([&](const Driver &driver) { driver.cuModuleUnload(module); });
+}
+
+CUfunction Module::getFunction(const char *name) const {
+  CUfunction function = nullptr;
+  const Driver &driver = context->getDriver();
+  CUresult result = driver.cuModuleGetFunction(&function, module, name);
+  if (result != CUDA_SUCCESS)
+    throw executionError("the device's code has no kernel '" +
+                         std::string(name) + "': " + driver.describe(result));
+  return function;
+}
+
+const tprt_device_image &cuda::chooseImage(const tprt_device_code &code,
+                                           const Context &context) {
+  const tprt_device_image *best = nullptr;
+  std::vector<std::string> found;
+  for (int32_t i = 0; i < code.num_images; ++i) {
+    const tprt_device_image &image = code.images[i];
+    found.push_back((image.is_ptx ? "compute_" : "sm_") +
+                    std::to_string(image.arch));
+    if (!image.is_ptx && image.arch == context.getArchitecture())
+      return image;
+    if (image.is_ptx && image.arch <= context.getArchitecture() &&
+        (!best || best->arch < image.arch))
+      best = &image;
+  }
+  if (best)
+    return *best;
+  throw inputError("the program has kernels for " + quotedList(found) +
+                   ", which " + context.getName() + ", sm_" +
+                   std::to_string(context.getArchitecture()) + ", doesn't run");
+}

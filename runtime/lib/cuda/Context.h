@@ -1,0 +1,99 @@
+//===- Context.h - A CUDA device and what belongs to it ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_CUDA_CONTEXT_H
+#define TPRT_LIB_CUDA_CONTEXT_H
+
+#include "cuda/CudaDevice.h"
+#include "cuda/Driver.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace tprt::cuda {
+
+/// The context of a device, which libraries on top of the driver share.
+class Context {
+public:
+  /// Throws an input error when there is no such device.
+  explicit Context(int index);
+  ~Context();
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+
+  const Driver &getDriver() const { return driver; }
+  /// 90 for compute capability 9.0.
+  int32_t getArchitecture() const { return architecture; }
+  /// "device 0 ('NVIDIA H200')".
+  const std::string &getName() const { return name; }
+
+  /// For the calls of this thread from now on.
+  void makeCurrent() const;
+
+  /// Gives the device up, whose work doesn't end: nothing waits for it any
+  /// more, and nothing is freed, as the driver would wait.
+  void abandon() const { isAbandoned = true; }
+  /// Calls `free`, unless the device has been given up.
+  template <typename Free>
+  void free(Free free) const {
+    if (!isAbandoned)
+      free(driver);
+  }
+
+private:
+  const Driver &driver;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  int32_t architecture = 0;
+  std::string name;
+  mutable std::atomic<bool> isAbandoned{false};
+};
+
+using ContextPtr = std::shared_ptr<const Context>;
+
+/// Memory of the device, aligned to 256 bytes. Throws an execution error that
+/// says how much there is.
+std::shared_ptr<std::byte> allocate(const ContextPtr &context, int64_t bytes);
+
+/// Memory of the host that the device copies from and to at full speed.
+std::shared_ptr<std::byte> allocatePinned(const ContextPtr &context,
+                                          int64_t bytes);
+
+/// An event; those that others time are slower.
+std::shared_ptr<CUevent_st> makeEvent(const ContextPtr &context,
+                                      bool isTimed = false);
+
+/// A stream that waits for no other unless told so.
+std::shared_ptr<CUstream_st> makeStream(const ContextPtr &context);
+
+/// Enqueues what tprt_fill does.
+void fill(const Context &context, void *dst, uint64_t pattern, int32_t width,
+          int64_t count, CUstream stream);
+
+/// Kernels of one image.
+class Module {
+public:
+  Module(ContextPtr context, const tprt_device_image &image);
+  ~Module();
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+
+  CUfunction getFunction(const char *name) const;
+  const ContextPtr &getContext() const { return context; }
+
+private:
+  ContextPtr context;
+  CUmodule module = nullptr;
+};
+
+/// The image that the device runs: a cubin of its architecture, else the newest
+/// PTX that isn't newer. Throws an input error where there is none.
+const tprt_device_image &chooseImage(const tprt_device_code &code,
+                                     const Context &context);
+
+} // namespace tprt::cuda
+
+#endif // TPRT_LIB_CUDA_CONTEXT_H

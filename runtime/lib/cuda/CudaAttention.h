@@ -1,0 +1,57 @@
+//===- CudaAttention.h - Attention on a CUDA device -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_CUDA_CUDAATTENTION_H
+#define TPRT_LIB_CUDA_CUDAATTENTION_H
+
+#include "cuda/DnnCalls.h"
+#include "cuda/OwnKernels.h"
+#include "tprt/CudaOptions.h"
+
+namespace tprt::cuda {
+
+/// The attention of one stream: by cuDNN where it has what is wanted, by the
+/// runtime's own kernels elsewhere, or only by one of them. What is decided for
+/// a form is kept; all calls share one workspace.
+class Attention {
+public:
+  Attention(ContextPtr context, Kernels &own, AttentionLibrary library);
+  ~Attention();
+
+  /// Enqueues attention; see tprt_attention. Throws an execution error when the
+  /// arguments are out of range, or cuDNN is asked for and doesn't have it.
+  void run(const AttentionArguments &arguments, CUstream stream);
+  /// The same for tprt_attention_gradient.
+  void runGradient(const AttentionGradientArguments &arguments,
+                   CUstream stream);
+
+  /// Calls are counted from here.
+  void beginRun();
+  std::vector<AttentionUse> getUses() const;
+
+private:
+  struct Form;
+
+  Form &getForm(const tprt_attention_args &args, const std::string &key,
+                const DnnStrides &strides, bool isAligned, CUstream stream);
+  void plan(Form &form, const tprt_attention_args &args,
+            const DnnStrides &strides, bool isAligned, CUstream stream);
+  void runForward(const Form &form, const tprt_attention_args &args,
+                  const std::map<int64_t, void *> &operands,
+                  std::byte *workspace, CUstream stream);
+  std::byte *getWorkspace(int64_t bytes);
+
+  ContextPtr context;
+  Kernels &own;
+  AttentionLibrary library;
+  cudnnHandle_t handle = nullptr; ///< made by the first form that may need it
+  /// By the arguments' bytes, and whether addresses are aligned.
+  std::map<std::string, std::unique_ptr<Form>> forms;
+  /// The last is the largest; what was enqueued may still use the others.
+  std::vector<std::shared_ptr<std::byte>> workspaces;
+  int64_t workspaceBytes = 0;
+};
+
+} // namespace tprt::cuda
+
+#endif // TPRT_LIB_CUDA_CUDAATTENTION_H

@@ -1,0 +1,24 @@
+//===- CudaDevice.h - CUDA devices ------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_CUDA_CUDADEVICE_H
+#define TPRT_LIB_CUDA_CUDADEVICE_H
+
+#include "device/Device.h"
+#include "tprt/CudaOptions.h"
+
+namespace tprt::cuda {
+
+/// The device for programs whose kernels are `code`, which outlives it. Throws
+/// an input error where there is no driver, no such device, or no kernels for
+/// it.
+TPRT_API std::shared_ptr<Device> makeDevice(const tprt_device_code &code,
+                                            const CudaOptions &options);
+
+/// Throws an input error where a program that multiplies matrices lacks the
+/// library for it.
+void checkProducts();
+
+} // namespace tprt::cuda
+
+#endif // TPRT_LIB_CUDA_CUDADEVICE_H

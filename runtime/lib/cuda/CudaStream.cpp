@@ -1,0 +1,298 @@
+//===- CudaStream.cpp - One rank's stream on a CUDA device ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuda/CudaStream.h"
+
+#include "support/Patience.h"
+
+#include <thread>
+
+using namespace tprt;
+using namespace tprt::cuda;
+
+Program::Program(ContextPtr context, const tprt_device_code &code,
+                 const CudaOptions &options)
+    : context(std::move(context)), code(code), options(options),
+      own(this->context) {
+  if (options.attention == AttentionLibrary::CuDnn)
+    Dnn::get(); // or say at once that it is missing
+  if (code.num_kernels > 0)
+    module.emplace(this->context, chooseImage(code, *this->context));
+  for (int32_t i = 0; i < code.num_kernels; ++i)
+    kernels.push_back(module->getFunction(code.kernels[i]));
+}
+
+Graph::Graph(ContextPtr context, CUgraph graph) : context(std::move(context)) {
+  const Driver &driver = this->context->getDriver();
+  CUresult result = driver.cuGraphInstantiate(&executable, graph, 0);
+  driver.cuGraphDestroy(graph);
+  driver.check(result, "cuGraphInstantiate");
+}
+
+Graph::~Graph() {
+  context->free(
+      [&](const Driver &driver) { driver.cuGraphExecDestroy(executable); });
+}
+
+CudaStream::CudaStream(std::shared_ptr<Program> program)
+    : program(std::move(program)), stream(makeStream(getContext())),
+      errorRecord(allocate(getContext(), sizeof(tprt_device_error))),
+      reported(allocatePinned(getContext(), sizeof(tprt_device_error))),
+      products(getContext(), this->program->options.tf32),
+      attentions(getContext(), this->program->own,
+                 this->program->options.attention) {}
+
+CudaStream::~CudaStream() {
+  // What is still running uses the memory that goes next.
+  getContext()->free(
+      [&](const Driver &driver) { driver.cuStreamSynchronize(stream.get()); });
+}
+
+//===----------------------------------------------------------------------===//
+// What collectives consist of
+//===----------------------------------------------------------------------===//
+
+void CudaStream::copy(void *dst, const void *src, int64_t bytes) {
+  if (bytes > 0)
+    TPRT_CUDA(getDriver(), cuMemcpyDtoDAsync, toDevice(dst), toDevice(src),
+              bytes, stream.get());
+}
+
+void CudaStream::copy(const StridedCopy &strided, int64_t elementBytes,
+                      const std::byte *src, std::byte *dst) {
+  constexpr int64_t maxPitch = INT32_MAX; // of all devices
+  strided.forEachStrip([&](int64_t a, int64_t b, int64_t length, int64_t count,
+                           int64_t strideA, int64_t strideB) {
+    const std::byte *from = src + a * elementBytes;
+    std::byte *to = dst + b * elementBytes;
+    int64_t pitchA = strideA * elementBytes, pitchB = strideB * elementBytes;
+    if (count == 1 || std::max(pitchA, pitchB) > maxPitch) {
+      for (int64_t i = 0; i < count; ++i)
+        copy(to + i * pitchB, from + i * pitchA, length * elementBytes);
+      return;
+    }
+    CUDA_MEMCPY2D rows = {};
+    rows.srcMemoryType = rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    rows.srcDevice = toDevice(from);
+    rows.dstDevice = toDevice(to);
+    rows.srcPitch = pitchA;
+    rows.dstPitch = pitchB;
+    rows.WidthInBytes = length * elementBytes;
+    rows.Height = count;
+    TPRT_CUDA(getDriver(), cuMemcpy2DAsync, &rows, stream.get());
+  });
+}
+
+void CudaStream::reduce(Reduction reduction, Dtype dtype,
+                        const std::vector<const std::byte *> &operands,
+                        const std::vector<std::byte *> &dsts, int64_t count) {
+  if (count > 0)
+    program->own.reduce(reduction, dtype, operands, dsts, count, stream.get());
+}
+
+std::byte *CudaStream::getStaging(int64_t bytes) {
+  if (stagings.empty() || stagingBytes < bytes) {
+    stagings.push_back(allocate(getContext(), bytes));
+    stagingBytes = bytes;
+  }
+  return stagings.back().get();
+}
+
+static CUevent toEvent(Event *event) {
+  return reinterpret_cast<CUevent>(event);
+}
+
+Event *CudaStream::announce() {
+  if (numAnnounced == events.size())
+    events.push_back(makeEvent(getContext()));
+  CUevent event = events[numAnnounced++].get();
+  TPRT_CUDA(getDriver(), cuEventRecord, event, stream.get());
+  return reinterpret_cast<Event *>(event);
+}
+
+void CudaStream::waitFor(Event *event) {
+  TPRT_CUDA(getDriver(), cuStreamWaitEvent, stream.get(), toEvent(event), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// What programs call
+//===----------------------------------------------------------------------===//
+
+void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
+                        void *const *arguments) {
+  int32_t count = program->kernels.size();
+  if (kernel < 0 || kernel >= count)
+    throw executionError("the program launches kernel " +
+                         std::to_string(kernel) + ", but it has " +
+                         std::to_string(count));
+  CUfunction function = program->kernels[kernel];
+  auto check = [&](CUresult result, const char *call) {
+    if (result != CUDA_SUCCESS)
+      throw executionError("kernel '" +
+                           std::string(program->code.kernels[kernel]) +
+                           "': " + call + ": " + getDriver().describe(result));
+  };
+  constexpr uint32_t sharedBytesOfAll = 48 << 10; // without asking for more
+  if (args.shared_bytes > sharedBytesOfAll) {
+    uint32_t &allowed = sharedBytes[function];
+    if (allowed < args.shared_bytes)
+      check(getDriver().cuFuncSetAttribute(
+                function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                args.shared_bytes),
+            "cuFuncSetAttribute");
+    allowed = std::max(allowed, args.shared_bytes);
+  }
+  check(getDriver().cuLaunchKernel(
+            function, args.grid[0], args.grid[1], args.grid[2], args.block[0],
+            args.block[1], args.block[2], args.shared_bytes, stream.get(),
+            const_cast<void **>(arguments), nullptr),
+        "cuLaunchKernel");
+}
+
+void CudaStream::gemm(const tprt_gemm_args &args,
+                      const GemmOperands &operands) {
+  products.run(args, operands, *this);
+}
+
+void CudaStream::attention(const tprt_attention_args &args, const void *query,
+                           const void *key, const void *value, const void *mask,
+                           void *output) {
+  attentions.run({args, query, key, value, mask, output}, stream.get());
+}
+
+void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
+                                   const void *query, const void *key,
+                                   const void *value, const void *mask,
+                                   const void *gradient, void *queryGradient,
+                                   void *keyGradient, void *valueGradient) {
+  attentions.runGradient({args, query, key, value, mask, gradient,
+                          queryGradient, keyGradient, valueGradient,
+                          /*statistics=*/nullptr},
+                         stream.get());
+}
+
+void CudaStream::fill(void *dst, uint64_t pattern, int32_t width,
+                      int64_t count) {
+  cuda::fill(*getContext(), dst, pattern, width, count, stream.get());
+}
+
+tprt_device_error *CudaStream::getErrorRecord() {
+  return reinterpret_cast<tprt_device_error *>(errorRecord.get());
+}
+
+CudaStream &CudaStream::getCommunication() {
+  if (!communication)
+    communication = std::make_unique<CudaStream>(program);
+  return *communication;
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+void CudaStream::beginRun() {
+  getContext()->makeCurrent();
+  numAnnounced = 0;
+  if (communication)
+    communication->numAnnounced = 0;
+  attentions.beginRun();
+  fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
+}
+
+void CudaStream::endRun() {
+  TPRT_CUDA(getDriver(), cuMemcpyDtoHAsync, reported.get(),
+            toDevice(getErrorRecord()), sizeof(tprt_device_error),
+            stream.get());
+}
+
+/// When all that is enqueued is done.
+void CudaStream::dropOldStagings() {
+  if (stagings.size() > 1)
+    stagings.erase(stagings.begin(), stagings.end() - 1);
+}
+
+void CudaStream::finish(const Poll &poll) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now(), last = start;
+  Patience waited;
+  // Short runs are waited for without going to sleep.
+  constexpr std::chrono::milliseconds patience(10), pollInterval(1);
+  for (;;) {
+    CUresult result = getDriver().cuStreamQuery(stream.get());
+    if (result == CUDA_SUCCESS)
+      break;
+    if (result != CUDA_ERROR_NOT_READY)
+      throw executionError(getContext()->getName() +
+                           " failed: " + getDriver().describe(result));
+    Clock::time_point now = Clock::now();
+    if (now - last < pollInterval)
+      continue;
+    last = now;
+    try {
+      poll(waited.getWaited());
+    } catch (...) {
+      getContext()->abandon();
+      throw;
+    }
+    if (now - start > patience)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  dropOldStagings();
+  if (communication)
+    communication->dropOldStagings();
+  tprt_device_error error;
+  std::memcpy(&error, reported.get(), sizeof(error));
+  if (error.site == -1)
+    return;
+  std::string what = error.site >= 0 && error.site < program->code.num_sites
+                         ? program->code.sites[error.site]
+                         : "unknown site " + std::to_string(error.site);
+  throw executionError(what + ": index " + std::to_string(error.index) +
+                       " is out of range [0, " + std::to_string(error.bound) +
+                       ")");
+}
+
+void CudaStream::beginTiming() {
+  getContext()->makeCurrent();
+  numMarks = 0;
+  markTime(/*ofCommunication=*/false);
+  TPRT_CUDA(getDriver(), cuEventSynchronize, marks.front().get());
+  startTime = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                  std::chrono::steady_clock::now().time_since_epoch())
+                  .count();
+}
+
+int64_t CudaStream::markTime(bool ofCommunication) {
+  if (numMarks == marks.size())
+    marks.push_back(makeEvent(getContext(), /*isTimed=*/true));
+  TPRT_CUDA(getDriver(), cuEventRecord, marks[numMarks].get(),
+            ofCommunication ? getCommunication().get() : get());
+  return numMarks++;
+}
+
+int64_t CudaStream::getTime(int64_t mark) {
+  TPRT_CUDA(getDriver(), cuEventSynchronize, marks[mark].get());
+  float milliseconds = 0;
+  TPRT_CUDA(getDriver(), cuEventElapsedTime, &milliseconds, marks.front().get(),
+            marks[mark].get());
+  return startTime + static_cast<int64_t>(milliseconds * 1e6);
+}
+
+void CudaStream::beginCapture() {
+  getContext()->makeCurrent();
+  // The other ranks' threads go on with what isn't captured, as allocating.
+  TPRT_CUDA(getDriver(), cuStreamBeginCapture, stream.get(),
+            CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+std::shared_ptr<void> CudaStream::endCapture() {
+  CUgraph graph = nullptr;
+  TPRT_CUDA(getDriver(), cuStreamEndCapture, stream.get(), &graph);
+  return std::make_shared<Graph>(getContext(), graph);
+}
+
+void CudaStream::replay(void *graph) {
+  getContext()->makeCurrent();
+  TPRT_CUDA(getDriver(), cuGraphLaunch, static_cast<Graph *>(graph)->get(),
+            stream.get());
+}

@@ -1,0 +1,122 @@
+//===- CudaStream.h - One rank's stream on a CUDA device --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_CUDA_CUDASTREAM_H
+#define TPRT_LIB_CUDA_CUDASTREAM_H
+
+#include "cuda/Context.h"
+#include "cuda/CudaAttention.h"
+#include "cuda/CudaGemm.h"
+#include "cuda/OwnKernels.h"
+
+#include <deque>
+
+namespace tprt::cuda {
+
+/// What the streams of a device have in common.
+struct Program {
+  Program(ContextPtr context, const tprt_device_code &code,
+          const CudaOptions &options);
+
+  const ContextPtr context;
+  const tprt_device_code &code;
+  const CudaOptions options;
+  std::vector<CUfunction> kernels; ///< by tprt_device_code::kernels
+  Kernels own;
+
+private:
+  std::optional<Module> module; ///< none where there are no kernels
+};
+
+/// A run, captured from streams that wait for each other.
+class Graph {
+public:
+  Graph(ContextPtr context, CUgraph graph);
+  ~Graph();
+  Graph(const Graph &) = delete;
+  Graph &operator=(const Graph &) = delete;
+
+  CUgraphExec get() const { return executable; }
+
+private:
+  ContextPtr context;
+  CUgraphExec executable = nullptr;
+};
+
+class CudaStream final : public DeviceStream {
+public:
+  using Stream::copy;
+
+  explicit CudaStream(std::shared_ptr<Program> program);
+  ~CudaStream() override;
+
+  void copy(const StridedCopy &strided, int64_t elementBytes,
+            const std::byte *src, std::byte *dst) override;
+  void copy(void *dst, const void *src, int64_t bytes) override;
+  void reduce(Reduction reduction, Dtype dtype,
+              const std::vector<const std::byte *> &operands,
+              const std::vector<std::byte *> &dsts, int64_t count) override;
+  std::byte *getStaging(int64_t bytes) override;
+  Event *announce() override;
+  void waitFor(Event *event) override;
+
+  void launch(int32_t kernel, const tprt_launch_args &args,
+              void *const *arguments) override;
+  void gemm(const tprt_gemm_args &args, const GemmOperands &operands) override;
+  void attention(const tprt_attention_args &args, const void *query,
+                 const void *key, const void *value, const void *mask,
+                 void *output) override;
+  void attentionGradient(const tprt_attention_gradient_args &args,
+                         const void *query, const void *key, const void *value,
+                         const void *mask, const void *gradient,
+                         void *queryGradient, void *keyGradient,
+                         void *valueGradient) override;
+  std::vector<AttentionUse> getAttentionUses() const override {
+    return attentions.getUses();
+  }
+  void fill(void *dst, uint64_t pattern, int32_t width, int64_t count) override;
+  tprt_device_error *getErrorRecord() override;
+  /// Made when it is first asked for. Of it, only what a Stream does is used.
+  CudaStream &getCommunication() override;
+
+  void beginRun() override;
+  void endRun() override;
+  void finish(const Poll &poll) override;
+
+  void beginTiming() override;
+  int64_t markTime(bool ofCommunication) override;
+  int64_t getTime(int64_t mark) override;
+
+  void beginCapture() override;
+  std::shared_ptr<void> endCapture() override;
+  void replay(void *graph) override;
+
+  CUstream get() const { return stream.get(); }
+  const ContextPtr &getContext() const { return program->context; }
+
+private:
+  const Driver &getDriver() const { return getContext()->getDriver(); }
+  void dropOldStagings();
+
+  std::shared_ptr<Program> program;
+  std::shared_ptr<CUstream_st> stream;
+  std::shared_ptr<std::byte> errorRecord; ///< on the device
+  std::shared_ptr<std::byte> reported;    ///< its copy on the host
+  /// By announcement within a run, so that a captured run has always the same.
+  std::deque<std::shared_ptr<CUevent_st>> events;
+  size_t numAnnounced = 0;
+  std::deque<std::shared_ptr<CUevent_st>> marks; ///< timed; the first is start
+  size_t numMarks = 0;
+  int64_t startTime = 0; ///< of the first mark, on the host's clock
+  /// The last is the largest; what is enqueued may still use the others.
+  std::vector<std::shared_ptr<std::byte>> stagings;
+  int64_t stagingBytes = 0;
+  std::map<CUfunction, uint32_t> sharedBytes; ///< that kernels may use by now
+  Gemm products;
+  std::unique_ptr<CudaStream> communication;
+  Attention attentions;
+};
+
+} // namespace tprt::cuda
+
+#endif // TPRT_LIB_CUDA_CUDASTREAM_H

@@ -1,0 +1,125 @@
+//===- ReduceKernels.cu - Elementwise reduction on a CUDA device ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The source of Reduce.ptx, which is what gets built in, so that building the
+// runtime takes no CUDA toolkit. `cmake --build … --target tprt-ptx` makes it
+// anew; a test compares the two where there is nvcc.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+// In an unnamed namespace, names would depend on the path of this file.
+namespace tprt_kernels {
+
+enum Reduction { Sum, Avg, Max, Min, Product };
+
+/// ReduceArguments of Kernels.h.
+struct Arguments {
+  const void *operands[32];
+  void *results[32];
+  int64_t count;
+  int32_t numOperands, numResults;
+};
+
+/// What elements accumulate in, and how they get there and back.
+template <typename T>
+struct Traits {
+  using Acc = T;
+  static __device__ T widen(T value) { return value; }
+  static __device__ T narrow(T value) { return value; }
+};
+/// An average needs the sum's upper bits.
+template <typename T>
+struct NarrowTraits {
+  using Acc = int32_t;
+  static __device__ int32_t widen(T value) { return value; }
+  static __device__ T narrow(int32_t value) { return static_cast<T>(value); }
+};
+template <>
+struct Traits<int16_t> : NarrowTraits<int16_t> {};
+template <>
+struct Traits<int8_t> : NarrowTraits<int8_t> {};
+template <>
+struct Traits<uint8_t> : NarrowTraits<uint8_t> {};
+template <>
+struct Traits<__half> {
+  using Acc = float;
+  static __device__ float widen(__half value) { return __half2float(value); }
+  static __device__ __half narrow(float value) {
+    return __float2half_rn(value);
+  }
+};
+template <>
+struct Traits<__nv_bfloat16> {
+  using Acc = float;
+  static __device__ float widen(__nv_bfloat16 value) {
+    return __bfloat162float(value);
+  }
+  static __device__ __nv_bfloat16 narrow(float value) {
+    return __float2bfloat16_rn(value);
+  }
+};
+
+template <Reduction reduction, typename T>
+__device__ T combine(T a, T b) {
+  if (reduction == Max)
+    return (a > b || a != a) ? a : b;
+  if (reduction == Min)
+    return (a < b || a != a) ? a : b;
+  return reduction == Product ? a * b : a + b;
+}
+
+template <Reduction reduction, typename T>
+__device__ void reduce(const Arguments &arguments) {
+  using Acc = typename Traits<T>::Acc;
+  int64_t stride = int64_t(gridDim.x) * blockDim.x;
+#pragma unroll 1
+  for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < arguments.count; i += stride) {
+    Acc acc =
+        Traits<T>::widen(static_cast<const T *>(arguments.operands[0])[i]);
+#pragma unroll 1
+    for (int32_t j = 1; j < arguments.numOperands; ++j)
+      acc = combine<reduction, Acc>(
+          acc,
+          Traits<T>::widen(static_cast<const T *>(arguments.operands[j])[i]));
+    if (reduction == Avg)
+      acc = acc / static_cast<Acc>(arguments.numOperands);
+#pragma unroll 1
+    for (int32_t j = 0; j < arguments.numResults; ++j)
+      static_cast<T *>(arguments.results[j])[i] = Traits<T>::narrow(acc);
+  }
+}
+
+} // namespace tprt_kernels
+
+using namespace tprt_kernels;
+
+#define KERNEL(REDUCTION, NAME, T, DTYPE)                                      \
+  extern "C" __global__ void __launch_bounds__(256)                            \
+      tprt_reduce_##NAME##_##DTYPE(const __grid_constant__ Arguments a) {      \
+    reduce<REDUCTION, T>(a);                                                   \
+  }
+#define KERNELS(T, DTYPE)                                                      \
+  KERNEL(Sum, sum, T, DTYPE)                                                   \
+  KERNEL(Avg, avg, T, DTYPE)                                                   \
+  KERNEL(Max, max, T, DTYPE)                                                   \
+  KERNEL(Min, min, T, DTYPE)                                                   \
+  KERNEL(Product, product, T, DTYPE)
+
+KERNELS(float, f32)
+KERNELS(double, f64)
+KERNELS(__half, f16)
+KERNELS(__nv_bfloat16, bf16)
+KERNELS(int64_t, i64)
+KERNELS(int32_t, i32)
+KERNELS(int16_t, i16)
+KERNELS(int8_t, i8)
+KERNELS(uint8_t, ui8)
+// Of i1 there is neither sum nor average.
+KERNEL(Max, max, uint8_t, i1)
+KERNEL(Min, min, uint8_t, i1)
+KERNEL(Product, product, uint8_t, i1)

@@ -1,0 +1,131 @@
+//===- Stream.h - The order of one rank's work ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a rank enqueues runs in the order in which it is enqueued. On the host
+// that is at once; on a device it is later, and streams wait for each other by
+// events.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_LIB_DEVICE_STREAM_H
+#define TPRT_LIB_DEVICE_STREAM_H
+
+#include "cpu/GemmOperands.h"
+#include "support/StridedCopy.h"
+#include "tprt/Collective.h"
+#include "tprt/CudaOptions.h"
+
+#include <chrono>
+#include <functional>
+
+namespace tprt {
+
+/// A point in a stream. Lives as long as the stream does, and is the point of
+/// this run until the next one begins.
+struct Event;
+
+/// What collectives consist of.
+class Stream {
+public:
+  virtual ~Stream() = default;
+
+  /// Copies a box; see StridedCopy::copy.
+  virtual void copy(const StridedCopy &strided, int64_t elementBytes,
+                    const std::byte *src, std::byte *dst) = 0;
+  /// Copies `bytes` bytes; the ranges don't overlap.
+  virtual void copy(void *dst, const void *src, int64_t bytes) = 0;
+  /// See reduce() of Reduce.h.
+  virtual void reduce(Reduction reduction, Dtype dtype,
+                      const std::vector<const std::byte *> &operands,
+                      const std::vector<std::byte *> &dsts, int64_t count) = 0;
+  /// Memory for at least `bytes` bytes, contents undefined; the next call may
+  /// give the same.
+  virtual std::byte *getStaging(int64_t bytes) = 0;
+
+  /// The point behind all that is enqueued here, for others to wait for. Null
+  /// where all is done already.
+  virtual Event *announce() = 0;
+  /// What is enqueued after this runs after `event`, of any stream.
+  virtual void waitFor(Event *event) = 0;
+};
+
+/// A stream on a device, with what programs call; see abi.h.
+class DeviceStream : public Stream {
+public:
+  using Stream::copy;
+
+  virtual void launch(int32_t kernel, const tprt_launch_args &args,
+                      void *const *arguments) = 0;
+  virtual void gemm(const tprt_gemm_args &args,
+                    const GemmOperands &operands) = 0;
+  virtual void attention(const tprt_attention_args &args, const void *query,
+                         const void *key, const void *value, const void *mask,
+                         void *output) = 0;
+  virtual void attentionGradient(const tprt_attention_gradient_args &args,
+                                 const void *query, const void *key,
+                                 const void *value, const void *mask,
+                                 const void *gradient, void *queryGradient,
+                                 void *keyGradient, void *valueGradient) = 0;
+  /// By form, of the last run that wasn't replayed.
+  virtual std::vector<AttentionUse> getAttentionUses() const = 0;
+  virtual void fill(void *dst, uint64_t pattern, int32_t width,
+                    int64_t count) = 0;
+  virtual tprt_device_error *getErrorRecord() = 0;
+
+  /// The stream for what runs beside this one's work. What is enqueued there in
+  /// a run is waited for here before the run ends.
+  virtual Stream &getCommunication() = 0;
+
+  /// Before the first call of a run, and behind its last.
+  virtual void beginRun() = 0;
+  virtual void endRun() = 0;
+
+  /// Called while the host waits for the device, with the time that it has
+  /// waited; may throw to leave.
+  using Poll = std::function<void(std::chrono::steady_clock::duration)>;
+  /// Waits until all that is enqueued is done. Throws an execution error when a
+  /// kernel has reported an index out of range, or the device has failed.
+  virtual void finish(const Poll &poll) = 0;
+
+  /// Points of the stream whose times are wanted, counted from beginTiming on;
+  /// and when one was, in nanoseconds of the host's steady clock, once all that
+  /// was enqueued is done. Of the communication's stream where that is said.
+  virtual void beginTiming() = 0;
+  virtual int64_t markTime(bool ofCommunication = false) = 0;
+  virtual int64_t getTime(int64_t mark) = 0;
+
+  /// Between the two, what is enqueued here, and in streams that wait for an
+  /// event that is announced here, is kept instead of run; these streams are to
+  /// be waited for before the end.
+  virtual void beginCapture() = 0;
+  virtual std::shared_ptr<void> endCapture() = 0;
+  /// Enqueues what was captured.
+  virtual void replay(void *captured) = 0;
+};
+
+/// The stream of a rank whose memory is the host's: all is done at once.
+class HostStream final : public Stream {
+public:
+  using Stream::copy;
+  void copy(const StridedCopy &strided, int64_t elementBytes,
+            const std::byte *src, std::byte *dst) override {
+    strided.copy(elementBytes, src, dst);
+  }
+  void copy(void *dst, const void *src, int64_t bytes) override {
+    std::memcpy(dst, src, bytes);
+  }
+  void reduce(Reduction reduction, Dtype dtype,
+              const std::vector<const std::byte *> &operands,
+              const std::vector<std::byte *> &dsts, int64_t count) override;
+  std::byte *getStaging(int64_t bytes) override;
+  Event *announce() override { return nullptr; }
+  void waitFor(Event *) override {}
+
+private:
+  std::shared_ptr<std::byte> staging;
+  int64_t stagingBytes = 0;
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_DEVICE_STREAM_H

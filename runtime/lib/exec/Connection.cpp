@@ -1,0 +1,135 @@
+//===- Connection.cpp - A process and the others of its job ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tprt/Connection.h"
+
+#include "comm/Rendezvous.h"
+#include "comm/nccl/NcclCommunicator.h"
+#include "exec/ShardedTensors.h"
+
+#include <cstring>
+#include <numeric>
+
+using namespace tprt;
+
+struct Connection::Impl {
+  Job job;
+  Rendezvous rendezvous;
+};
+
+Connection::Connection(const Job &job, std::chrono::milliseconds timeout)
+    : impl(new Impl{job, Rendezvous(job, timeout)}) {}
+
+Connection::~Connection() = default;
+
+std::vector<std::string> Connection::exchange(const std::string &mine,
+                                              size_t limit) {
+  return impl->rendezvous.exchange(mine, limit);
+}
+
+std::vector<std::string> Connection::gather(const std::string &mine,
+                                            size_t limit) {
+  return impl->rendezvous.gather(mine, limit);
+}
+
+std::string Connection::broadcast(const std::string &mine, size_t limit) {
+  return impl->rendezvous.broadcast(mine, limit);
+}
+
+void Connection::abort(const std::string &reason) noexcept {
+  impl->rendezvous.abort(reason);
+}
+
+/// The ranks of a job whose blocks are needed for the whole.
+static std::vector<int64_t> getOwners(const Manifest &manifest,
+                                      const TensorInfo &info) {
+  std::vector<int64_t> ranks(manifest.worldSize);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return chooseSources(info, ranks);
+}
+
+static const TensorInfo &getParameter(const Manifest &manifest,
+                                      const std::string &name) {
+  for (const TensorInfo &info : manifest.parameters)
+    if (info.name == name)
+      return info;
+  throw inputError("the program has no parameter '" + name + "'");
+}
+
+/// What this rank hands in for a parameter.
+static std::string packBlock(const Session &session, const TensorInfo &info,
+                             int64_t rank) {
+  std::vector<int64_t> owners = getOwners(session.getManifest(), info);
+  if (std::find(owners.begin(), owners.end(), rank) == owners.end())
+    return "";
+  Tensor block = session.getParameterBlock(info.name, rank);
+  return {reinterpret_cast<const char *>(block.data.get()),
+          static_cast<size_t>(block.getNumBytes())};
+}
+
+static size_t getLargestBlock(const TensorInfo &info) {
+  int64_t bytes = 0;
+  for (size_t rank = 0; rank < info.shards.size(); ++rank)
+    bytes = std::max(bytes, info.getShardBytes(rank));
+  return bytes;
+}
+
+static Tensor unpackBlocks(const Manifest &manifest, const TensorInfo &info,
+                           const std::vector<std::string> &blocks) {
+  Tensor whole{info.dtype, info.shape, nullptr};
+  std::shared_ptr<std::byte> data = allocateAligned(whole.getNumBytes());
+  for (int64_t rank : getOwners(manifest, info)) {
+    if (static_cast<int64_t>(blocks[rank].size()) != info.getShardBytes(rank))
+      throw executionError("rank " + std::to_string(rank) + " has " +
+                           std::to_string(blocks[rank].size()) + " bytes of '" +
+                           info.name + "' where its block has " +
+                           std::to_string(info.getShardBytes(rank)) +
+                           ": it runs another program");
+    writeBlock(info.shape, info.shards[rank], byteWidth(info.dtype),
+               reinterpret_cast<const std::byte *>(blocks[rank].data()),
+               data.get());
+  }
+  whole.data = data;
+  return whole;
+}
+
+void Connection::withParameters(const Session &session,
+                                const UseParameters &work) {
+  Rendezvous &rendezvous = impl->rendezvous;
+  const Manifest &manifest = session.getManifest();
+  int64_t rank = impl->job.rank;
+  size_t maxName = 0;
+  for (const TensorInfo &info : manifest.parameters)
+    maxName = std::max(maxName, info.name.size());
+  if (rank > 0) { // until there is no further name
+    for (std::string name; !(name = rendezvous.broadcast("", maxName)).empty();)
+      rendezvous.gather(packBlock(session, getParameter(manifest, name), rank),
+                        /*limit=*/0);
+    return;
+  }
+  std::mutex mutex;
+  try {
+    work([&](const std::string &name) {
+      const TensorInfo &info = getParameter(manifest, name);
+      std::lock_guard<std::mutex> lock(mutex);
+      rendezvous.broadcast(name, maxName);
+      return unpackBlocks(manifest, info,
+                          rendezvous.gather(packBlock(session, info, rank),
+                                            getLargestBlock(info)));
+    });
+  } catch (const std::exception &error) {
+    rendezvous.abort("rank 0 failed: " + std::string(error.what()));
+    throw;
+  }
+  rendezvous.broadcast("", maxName);
+}
+
+CommunicatorFactory Connection::getNccl() {
+  return [this](const Manifest &manifest, const CommunicatorOptions &options) {
+    std::vector<std::unique_ptr<Communicator>> communicators;
+    communicators.push_back(
+        cuda::makeNcclCommunicator(manifest, options, impl->job.rank,
+                                   impl->job.worldSize, impl->rendezvous));
+    return communicators;
+  };
+}

@@ -1,0 +1,143 @@
+//===- ShardedTensors.cpp - The ranks' blocks of tensors ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "exec/ShardedTensors.h"
+
+#include "tprt/Npy.h"
+
+#include <algorithm>
+
+using namespace tprt;
+
+static bool isNeutral(const TensorInfo &info, int64_t rank) {
+  return std::binary_search(info.neutralRanks.begin(), info.neutralRanks.end(),
+                            rank);
+}
+
+ShardedTensors::ShardedTensors(const std::vector<TensorInfo> &infos,
+                               int64_t worldSize, std::vector<int64_t> ranks,
+                               std::shared_ptr<Device> device)
+    : infos(&infos), ranks(std::move(ranks)), device(std::move(device)),
+      pointers(worldSize, std::vector<void *>(infos.size(), nullptr)),
+      memory(infos.size(),
+             std::vector<std::shared_ptr<const std::byte>>(worldSize)) {}
+
+void ShardedTensors::hold(size_t index, int64_t rank,
+                          std::shared_ptr<const std::byte> data) {
+  pointers[rank][index] = const_cast<std::byte *>(data.get());
+  memory[index][rank] = std::move(data);
+}
+
+/// Memory that isn't a file's, and that no other rank sees but those that
+/// share the block.
+std::byte *ShardedTensors::getOwnBlock(size_t index, int64_t rank) {
+  if (!pointers[rank][index])
+    hold(index, rank, device->allocate((*infos)[index].getShardBytes(rank)));
+  return static_cast<std::byte *>(pointers[rank][index]);
+}
+
+/// The first rank here that has the same elements.
+int64_t ShardedTensors::getFirstSharer(const TensorInfo &info,
+                                       int64_t rank) const {
+  if (info.isUpdated || isNeutral(info, rank))
+    return rank;
+  return *std::find_if(ranks.begin(), ranks.end(), [&](int64_t other) {
+    return other == rank ||
+           (!isNeutral(info, other) && info.shards[other] == info.shards[rank]);
+  });
+}
+
+void ShardedTensors::set(size_t index, const Tensor &tensor) {
+  const TensorInfo &info = (*infos)[index];
+  // Where blocks are used in place, they are those of one whole tensor.
+  Tensor adapted = device->sharesHostMemory() && !info.isUpdated
+                       ? adaptToDtype(tensor, info.dtype)
+                       : tensor;
+  setBlocks(index, [&](int64_t rank) {
+    if (!isNeutral(info, rank))
+      return place(index, rank, adapted);
+    device->fill(info.dtype, info.neutralElement, getOwnBlock(index, rank),
+                 numElements(info.shards[rank].getShape()));
+    copiedBytes += info.getShardBytes(rank);
+  });
+}
+
+void ShardedTensors::fill(size_t index, double value) {
+  const TensorInfo &info = (*infos)[index];
+  setBlocks(index, [&](int64_t rank) {
+    device->fill(
+        info.dtype, isNeutral(info, rank) ? info.neutralElement : value,
+        getOwnBlock(index, rank), numElements(info.shards[rank].getShape()));
+  });
+}
+
+/// Calls setBlock(rank) for one of the ranks that share a block, and gives the
+/// others what it has.
+template <typename SetBlock>
+void ShardedTensors::setBlocks(size_t index, SetBlock setBlock) {
+  for (int64_t rank : ranks) {
+    int64_t first = getFirstSharer((*infos)[index], rank);
+    if (first == rank)
+      setBlock(rank);
+    else
+      hold(index, rank, memory[index][first]);
+  }
+}
+
+/// A rank's block of `tensor`: in place where that is possible, else a copy.
+void ShardedTensors::place(size_t index, int64_t rank, const Tensor &tensor) {
+  const TensorInfo &info = (*infos)[index];
+  const Block &block = info.shards[rank];
+  if (device->sharesHostMemory() && !info.isUpdated) {
+    if (std::optional<int64_t> offset = contiguousOffset(tensor.shape, block)) {
+      const std::byte *data =
+          tensor.data.get() + *offset * byteWidth(tensor.dtype);
+      if (reinterpret_cast<uintptr_t>(data) % blockAlignment == 0)
+        return hold(index, rank, {tensor.data, data});
+    }
+    // What the rank had may be a file's, or in use elsewhere.
+    hold(index, rank, device->allocate(info.getShardBytes(rank)));
+  }
+  device->write(tensor, block, info.dtype, getOwnBlock(index, rank));
+  copiedBytes += info.getShardBytes(rank);
+}
+
+std::vector<int64_t> tprt::chooseSources(const TensorInfo &info,
+                                         const std::vector<int64_t> &ranks) {
+  std::vector<Block> blocks;
+  std::vector<int64_t> sources;
+  for (int64_t rank : ranks)
+    if (!isNeutral(info, rank) &&
+        std::find(blocks.begin(), blocks.end(), info.shards[rank]) ==
+            blocks.end()) {
+      blocks.push_back(info.shards[rank]);
+      sources.push_back(rank);
+    }
+  return sources;
+}
+
+std::optional<Tensor> ShardedTensors::gather(size_t index) const {
+  const TensorInfo &info = (*infos)[index];
+  std::vector<Block> blocks;
+  std::vector<int64_t> sources = chooseSources(info, ranks);
+  for (int64_t rank : sources)
+    blocks.push_back(info.shards[rank]);
+  if (countCovered(blocks) != numElements(info.shape))
+    return std::nullopt;
+  Tensor whole{info.dtype, info.shape, nullptr};
+  std::shared_ptr<std::byte> data = allocateAligned(whole.getNumBytes());
+  for (int64_t rank : sources)
+    device->read(memory[index][rank].get(), info.dtype, info.shape,
+                 info.shards[rank], data.get());
+  whole.data = data;
+  return whole;
+}
+
+Tensor ShardedTensors::getBlock(size_t index, int64_t rank) const {
+  const TensorInfo &info = (*infos)[index];
+  Shape shape = info.shards[rank].getShape();
+  std::shared_ptr<std::byte> data = allocateAligned(info.getShardBytes(rank));
+  device->read(memory[index][rank].get(), info.dtype, shape,
+               makeBox(Shape(shape.size()), shape), data.get());
+  return {info.dtype, shape, data};
+}

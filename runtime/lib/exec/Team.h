@@ -1,0 +1,64 @@
+//===- Team.h - The threads of a process's ranks ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_EXEC_TEAM_H
+#define TPRT_LIB_EXEC_TEAM_H
+
+#include "device/Device.h"
+#include "exec/Rank.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace tprt {
+
+/// The ranks that this process hosts, each with its communicator and a thread,
+/// which sleeps between calls of run(): a step of training costs a wake-up, not
+/// the making of threads and communicators.
+class Team {
+public:
+  Team(const Manifest &manifest, const SessionOptions &options, Device &device);
+  ~Team();
+  Team(const Team &) = delete;
+  Team &operator=(const Team &) = delete;
+
+  using Work = std::function<void(tprt_rank &)>;
+
+  /// Calls `work` for every rank, in its thread, and returns when all have
+  /// done it. Where one throws, the others leave their collectives, and this
+  /// throws an execution error; the team can't run again.
+  void run(const Work &work);
+
+  const std::vector<int64_t> &getRanks() const { return ranks; }
+  /// By their order in getRanks().
+  const std::vector<std::unique_ptr<Communicator>> &getCommunicators() const {
+    return communicators;
+  }
+
+private:
+  void stop();
+  void serve(Communicator &communicator, const std::vector<int> &cores);
+  void call(tprt_rank &rank, const Work &work);
+  void noteFailure(const std::string &message);
+
+  const Manifest &manifest;
+  Device &device;
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  std::vector<int64_t> ranks;
+
+  std::mutex mutex; ///< of what follows
+  std::condition_variable changed;
+  const Work *current = nullptr;
+  int64_t numRuns = 0;
+  size_t numBusy = 0;
+  bool isOver = false;
+  /// The one that came first; ranks that only left because of it don't count.
+  std::string failure;
+
+  std::vector<std::thread> threads;
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_EXEC_TEAM_H

@@ -1,0 +1,94 @@
+//===- Recorder.h - Takes the times of one rank -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_PROFILE_RECORDER_H
+#define TPRT_LIB_PROFILE_RECORDER_H
+
+#include "device/Stream.h"
+#include "tprt/Recording.h"
+
+#include <chrono>
+#include <map>
+
+namespace tprt {
+
+/// Writes the slices of one rank. Ops follow each other, and end where the next
+/// one, a collective, or the end of the run begins. On a device these are
+/// points of its stream, whose times are known when the run is over.
+class Recorder {
+public:
+  /// `stream` is null on the host.
+  Recorder(std::vector<Slice> &slices, int64_t run,
+           DeviceStream *stream = nullptr)
+      : slices(slices), first(slices.size()), stream(stream), run(run) {
+    if (stream)
+      stream->beginTiming();
+    begin = now();
+  }
+
+  /// Code of op `op` begins.
+  void beginOp(int64_t op) { current = {Slice::Kind::Op, op, run, endOp()}; }
+
+  void beginCollective(int64_t id) {
+    collective = {Slice::Kind::Collective, id, run, endOp()};
+  }
+  /// One that goes on while what follows is computed, up to beginWait.
+  void startCollective(int64_t id) {
+    underWay[id] = {Slice::Kind::Collective, id, run, endOp()};
+  }
+  void beginWait(int64_t id) {
+    collective = underWay[id];
+    collective.waited = endOp();
+  }
+  void endCollective(int64_t bytes, bool wasStarted = false) {
+    collective.end = now(wasStarted);
+    collective.bytes = bytes;
+    slices.push_back(collective);
+  }
+
+  /// When all that was enqueued is done.
+  void endRun() {
+    int64_t end = endOp();
+    slices.push_back({Slice::Kind::Run, run, run, begin, end});
+    if (!stream)
+      return;
+    for (size_t i = first; i < slices.size(); ++i) {
+      Slice &slice = slices[i];
+      if (slice.waited)
+        slice.waited = stream->getTime(*slice.waited);
+      slice.begin = stream->getTime(slice.begin);
+      slice.end = stream->getTime(slice.end);
+    }
+  }
+
+private:
+  int64_t now(bool ofCommunication = false) const {
+    if (stream)
+      return stream->markTime(ofCommunication);
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  /// Returns the time.
+  int64_t endOp() {
+    int64_t time = now();
+    if (current.index >= 0) {
+      current.end = time;
+      slices.push_back(current);
+      current.index = -1;
+    }
+    return time;
+  }
+
+  std::vector<Slice> &slices;
+  size_t first; ///< slice of this run
+  DeviceStream *stream;
+  int64_t run, begin;
+  Slice current{Slice::Kind::Op, -1, 0};
+  Slice collective{Slice::Kind::Collective, -1, 0};
+  std::map<int64_t, Slice> underWay; ///< by collective
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_PROFILE_RECORDER_H

@@ -1,0 +1,20 @@
+//===- Target.h - Can this machine run the code? ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_PROGRAM_TARGET_H
+#define TPRT_LIB_PROGRAM_TARGET_H
+
+#include "tprt/Manifest.h"
+
+namespace tprt {
+
+/// The entry of the last variant of the code that this machine can run. Throws
+/// an input error when the manifest's target is another architecture, or when
+/// all variants want CPU features that this machine doesn't have. Checked are
+/// the features that code generators use unasked (vector, bit manipulation);
+/// those that only privileged or special instructions need are not.
+const std::string &chooseEntry(const Manifest &manifest);
+
+} // namespace tprt
+
+#endif // TPRT_LIB_PROGRAM_TARGET_H

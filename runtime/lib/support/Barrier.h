@@ -1,0 +1,85 @@
+//===- Barrier.h - A barrier that spins, then sleeps ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_SUPPORT_BARRIER_H
+#define TPRT_LIB_SUPPORT_BARRIER_H
+
+#include "support/Patience.h"
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+namespace tprt {
+
+/// A reusable barrier for a fixed number of arrivals, after which a next round
+/// begins. Who arrives may wait later, and who waits need not have arrived.
+/// Threads that have a core each meet within a microsecond by spinning; others
+/// sleep in the kernel, so that many ranks on few cores hand over their core
+/// instead of burning it.
+class Barrier {
+public:
+  Barrier(uint32_t numThreads, uint32_t spins)
+      : numThreads(numThreads), spins(spins) {}
+
+  /// Arrives, and returns what await() takes to wait until all have.
+  uint64_t arrive() {
+    // One counter is both: who has arrived, and which round it is. So the last
+    // one lets the others go by the same write that it arrives with.
+    uint64_t ticket = arrivals.fetch_add(1, std::memory_order_seq_cst);
+    uint64_t target = (ticket / numThreads + 1) * numThreads;
+    if (ticket + 1 == target && sleepers.load(std::memory_order_seq_cst) > 0)
+      wakeAll();
+    return target;
+  }
+
+  /// Whether the round of this target is complete.
+  bool isOver(uint64_t target) const {
+    return arrivals.load(std::memory_order_seq_cst) >= target;
+  }
+
+  /// Waits until the round of this target is complete. From time to time a
+  /// waiting thread calls poll(time waited), without the time in which the
+  /// process was stopped, which may throw to leave; the barrier can't be used
+  /// after that.
+  template <typename Poll>
+  void await(uint64_t target, Poll poll) {
+    for (uint32_t i = 0; i < spins; ++i) {
+      if (arrivals.load(std::memory_order_acquire) >= target)
+        return;
+      // The one we wait for may stand behind us in the queue for this core.
+      if (i % 64 == 63)
+        std::this_thread::yield();
+      else
+        relax();
+    }
+    for (Patience patience; !isOver(target);) {
+      poll(patience.getWaited());
+      sleepUntil(target);
+    }
+  }
+
+  /// Wakes sleeping threads so that they poll.
+  void wakeAll();
+
+private:
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+  /// Sleeps until woken, at most some 10 ms; not at all when `target` have
+  /// arrived.
+  void sleepUntil(uint64_t target);
+
+  const uint32_t numThreads;
+  const uint32_t spins;
+  alignas(64) std::atomic<uint64_t> arrivals{0}; ///< of all rounds
+  alignas(64) std::atomic<uint32_t> sleepers{0};
+};
+
+} // namespace tprt
+
+#endif // TPRT_LIB_SUPPORT_BARRIER_H

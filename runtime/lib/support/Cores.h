@@ -1,0 +1,28 @@
+//===- Cores.h - Which cores ranks run on -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TPRT_LIB_SUPPORT_CORES_H
+#define TPRT_LIB_SUPPORT_CORES_H
+
+#include "tprt/Error.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace tprt {
+
+/// The cores that this process may use (taskset, cgroups' cpusets), ascending.
+TPRT_API const std::vector<int> &getUsableCores();
+
+/// The cores of the `position`-th of `numRanks` ranks: as many for each,
+/// neighbours together. Empty where there are fewer cores than ranks.
+TPRT_API std::vector<int> chooseCores(const std::vector<int> &cores,
+                                      int64_t position, int64_t numRanks);
+
+/// Keeps this thread, and those that it makes, on these cores; empty: wherever
+/// it is now. A system that doesn't allow it is no error.
+void pinThread(const std::vector<int> &cores);
+
+} // namespace tprt
+
+#endif // TPRT_LIB_SUPPORT_CORES_H

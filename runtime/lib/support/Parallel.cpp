@@ -1,0 +1,145 @@
+//===- Parallel.cpp - Independent work on several threads -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/Parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace tprt;
+
+/// More than there are cores anywhere.
+static constexpr int64_t maxThreads = 1 << 12;
+
+namespace {
+
+/// Work that is being shared out.
+struct Job {
+  const std::function<void(int64_t)> &work;
+  int64_t count;
+  std::atomic<int64_t> next{0};
+  std::mutex mutex{};
+  std::exception_ptr failure = nullptr;
+
+  /// Does what is left, with the others.
+  void serve() {
+    for (int64_t i; (i = next++) < count;)
+      try {
+        work(i);
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!failure)
+          failure = std::current_exception();
+        next = count;
+      }
+  }
+};
+
+/// Threads that help the one that made them. They are kept: an idle one spins
+/// for some microseconds, as in a program's next kernel it may be wanted again,
+/// then sleeps. Nobody waits for one that wakes up too late.
+class Helpers {
+public:
+  ~Helpers() {
+    isOver = true;
+    announce();
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+
+  /// Serves `job` together with at most `numHelpers` others.
+  void run(Job &job, int64_t numHelpers) {
+    while (static_cast<int64_t>(threads.size()) < numHelpers && mayGrow)
+      try {
+        threads.emplace_back([this] { loop(); });
+      } catch (const std::system_error &) {
+        mayGrow = false; // those that there are do the work
+      }
+    current = &job;
+    places = numHelpers * onePlace;
+    announce();
+    isBusy = true;
+    job.serve();
+    isBusy = false;
+    // Close the door, and wait until the last one has left.
+    for (uint32_t inside = places &= onePlace - 1; inside != 0;
+         inside = places) {
+      for (int i = 0; i < numSpins && places == inside; ++i)
+        relax();
+      places.wait(inside);
+    }
+  }
+
+  /// Whether this is called from the work that is being shared out.
+  bool isInUse() const { return isBusy; }
+
+private:
+  static constexpr int numSpins = 2000;
+  static constexpr uint32_t onePlace = 1 << 16;
+
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  void announce() {
+    ++round;
+    round.notify_all();
+  }
+
+  /// Takes a place, if one is free.
+  bool enter() {
+    uint32_t seen = places;
+    while (seen >= onePlace)
+      if (places.compare_exchange_weak(seen, seen - onePlace + 1))
+        return true;
+    return false;
+  }
+
+  void loop() {
+    for (uint32_t seen = 0; !isOver;) {
+      for (int i = 0; i < numSpins && round == seen; ++i)
+        relax();
+      round.wait(seen);
+      seen = round;
+      if (!enter())
+        continue;
+      current.load()->serve();
+      if (--places == 0)
+        places.notify_one();
+    }
+  }
+
+  std::vector<std::thread> threads;
+  std::atomic<Job *> current{nullptr};
+  /// How many may still come, in the upper half, and how many are here.
+  std::atomic<uint32_t> places{0};
+  std::atomic<uint32_t> round{0}; ///< counts jobs
+  std::atomic<bool> isOver{false};
+  bool isBusy = false;
+  bool mayGrow = true; ///< the system has had threads for us so far
+};
+
+} // namespace
+
+void tprt::parallelFor(int64_t count, int64_t numThreads,
+                       const std::function<void(int64_t)> &work) {
+  thread_local Helpers helpers;
+  Job job{work, count};
+  int64_t numHelpers = std::min({numThreads, count, maxThreads}) - 1;
+  if (numHelpers > 0 && !helpers.isInUse())
+    helpers.run(job, numHelpers);
+  else
+    job.serve();
+  if (job.failure)
+    std::rethrow_exception(job.failure);
+}

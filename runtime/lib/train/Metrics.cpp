@@ -1,0 +1,125 @@
+//===- Metrics.cpp - What a training reports, line by line ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tprt/Metrics.h"
+
+#include "support/Json.h"
+#include "tprt/File.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace tprt;
+using json = nlohmann::ordered_json;
+
+static Error writeError(const std::string &path) {
+  return inputError("cannot write '" + path + "': " + std::strerror(errno));
+}
+
+/// Step and loss of a line; nullopt where it is another text.
+static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
+  try {
+    auto line = parseJson<json>(text);
+    const json &loss = line.at("loss");
+    int64_t step = getInteger(line.at("step"));
+    if (step > 0)
+      return {{step, loss.is_number() ? loss.get<double>() : NAN}};
+  } catch (const Error &) {
+  } catch (const json::exception &) {
+  }
+  return std::nullopt;
+}
+
+/// How many bytes the lines up to the first one of a step after `step` take,
+/// and their losses. What follows the last newline was being written when its
+/// process was killed. Throws an input error where the file has other lines.
+static off_t findEnd(const std::string &path, int64_t step,
+                     LossHistory &history) {
+  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  std::string_view text(reinterpret_cast<const char *>(file->getBytes().data()),
+                        file->getBytes().size());
+  auto refuse = [&](int64_t number) {
+    throw inputError("'" + path + "':" + std::to_string(number) +
+                     ": this line isn't one of a training's metrics, so the "
+                     "file isn't continued: give another one");
+  };
+  size_t begin = 0, kept = 0;
+  bool isKept = true;
+  int64_t number = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string_view::npos;) {
+    ++number;
+    std::optional<LossHistory::value_type> entry =
+        parseLine(text.substr(begin, end - begin));
+    if (!entry)
+      refuse(number);
+    begin = end + 1;
+    isKept = isKept && entry->first <= step;
+    if (!isKept)
+      continue;
+    history.push_back(*entry);
+    kept = begin;
+  }
+  if (begin < text.size() && !text.substr(begin).starts_with("{"))
+    refuse(number + 1);
+  return kept;
+}
+
+MetricsFile::MetricsFile(std::string path, int64_t step)
+    : path(std::move(path)) {
+  // An open file isn't this training's alone. A copy of its descriptor writes
+  // behind what others write to it.
+  if (std::optional<int> open = findOpenFile(this->path)) {
+    descriptor = ::fcntl(*open, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0)
+      throw writeError(this->path);
+    return;
+  }
+  off_t size = 0;
+  if (step > 0 && std::filesystem::is_regular_file(this->path))
+    size = findEnd(this->path, step, history);
+  descriptor = openToWrite(this->path, O_CREAT | O_APPEND, this->path);
+  if (std::filesystem::is_regular_file(this->path) &&
+      ::ftruncate(descriptor, size) != 0) {
+    int error = errno;
+    ::close(descriptor);
+    errno = error;
+    throw writeError(this->path);
+  }
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
+
+/// JSON has no number that isn't finite.
+static json toJson(double value) {
+  return std::isfinite(value) ? json(value) : json();
+}
+
+void MetricsFile::write(const StepReport &report,
+                        std::optional<int64_t> tokensPerExample) {
+  json line = {{"step", report.step}, {"loss", toJson(report.loss)}};
+  if (report.learningRate)
+    line["lr"] = toJson(*report.learningRate);
+  if (report.gradNorm)
+    line["grad_norm"] = toJson(*report.gradNorm);
+  double rate = report.numExamples / report.seconds;
+  line["seconds"] = report.seconds;
+  line["examples_per_second"] = toJson(rate);
+  if (tokensPerExample)
+    line["tokens_per_second"] = toJson(rate * *tokensPerExample);
+  std::string text = line.dump() + "\n";
+  // One call where the disk has room, so that a line is there or not.
+  for (std::string_view rest = text; !rest.empty();) {
+    ssize_t written = ::write(descriptor, rest.data(), rest.size());
+    if (written < 0 && errno != EINTR)
+      throw writeError(path);
+    rest.remove_prefix(std::max<ssize_t>(written, 0));
+  }
+}

@@ -1,0 +1,231 @@
+//===- CudaGemmTest.cpp - tprt_gemm on a device against that on the host --===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuda/CudaDevice.h"
+
+#include "Fake.h"
+#include "LoneRank.h"
+#include "TestUtils.h"
+
+#include <random>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+struct Case {
+  const char *name;
+  tprt_gemm_args args;
+  bool hasBias = false, hasAddend = false;
+};
+
+/// Numbers of one dtype, on the host and on the device.
+class Operand {
+public:
+  Operand(Device &device, Dtype dtype, int64_t count, uint32_t seed)
+      : dtype(dtype), count(count), host(allocateAligned(count * 8)),
+        data(device.allocate(count * byteWidth(dtype))) {
+    std::mt19937 generator(seed);
+    std::vector<float> values(count);
+    for (float &value : values) // exact in every type, as are their products
+      value = static_cast<int>(generator() % 17) - 8;
+    if (dtype == Dtype::F32)
+      std::memcpy(host.get(), values.data(), count * 4);
+    else if (dtype == Dtype::F64)
+      std::copy(values.begin(), values.end(),
+                reinterpret_cast<double *>(host.get()));
+    else
+      convertFromF32(dtype, values.data(), host.get(), count);
+    device.write({dtype, {count}, host}, makeBox({0}, {count}), dtype,
+                 data.get());
+  }
+
+  /// On the device as on the host, but for `tolerance` units of the type's
+  /// precision.
+  void expectSame(Device &device, double tolerance) const {
+    auto read = allocateAligned(count * 8);
+    device.read(data.get(), dtype, {count}, makeBox({0}, {count}), read.get());
+    double unit = dtype == Dtype::F32   ? 0x1p-23
+                  : dtype == Dtype::F16 ? 0x1p-10
+                                        : 0x1p-7;
+    for (int64_t i = 0; i < count; ++i) {
+      double expected = loadAsDouble(dtype, host.get(), i);
+      ASSERT_NEAR(loadAsDouble(dtype, read.get(), i), expected,
+                  tolerance * unit * std::max(1.0, std::abs(expected)))
+          << i;
+    }
+  }
+
+  Dtype dtype;
+  int64_t count;
+  std::shared_ptr<std::byte> host, data;
+};
+
+class CudaGemmTest : public testing::TestWithParam<Dtype> {
+protected:
+  void SetUp() override { fake::reset(); }
+
+  tprt_device_code code = {};
+  std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+  DeviceStream &stream = *device->getStream(0);
+  LoneRank host;
+
+  void run(Case c) {
+    SCOPED_TRACE(c.name);
+    Dtype dtype = GetParam();
+    c.args.dtype = static_cast<int32_t>(dtype);
+    constexpr int64_t count = 512;
+    Operand a(*device, dtype, count, 1), b(*device, dtype, count, 2),
+        result(*device, dtype, count, 3), bias(*device, dtype, count, 4),
+        addend(*device, dtype, count, 5);
+    ASSERT_EQ(tprt_gemm(&host.rank, &c.args, a.host.get(), b.host.get(),
+                        result.host.get(),
+                        c.hasBias ? bias.host.get() : nullptr,
+                        c.hasAddend ? addend.host.get() : nullptr, nullptr),
+              TPRT_OK)
+        << host.rank.error;
+    stream.beginRun();
+    stream.gemm(c.args, {a.data.get(), b.data.get(), result.data.get(),
+                         c.hasBias ? bias.data.get() : nullptr,
+                         c.hasAddend ? addend.data.get() : nullptr});
+    stream.endRun();
+    stream.finish([](auto) {});
+    // Two computations of an activation may round differently.
+    result.expectSame(*device, c.args.activation == TPRT_GELU_TANH ? 2 : 0);
+  }
+};
+
+} // namespace
+
+TEST_P(CudaGemmTest, AsOnTheHost) {
+  // dtype, accumulate, batch0, batch1, m, n, k; row, column, batch strides of
+  // A, B and C.
+  run({"plain", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}});
+  run({"A transposed", {0, 0, 1, 1, 5, 7, 3, 1, 5, 0, 0, 7, 1, 0, 0, 7, 0, 0}});
+  run({"B transposed", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 1, 3, 0, 0, 7, 0, 0}});
+  run({"both, padded", {0, 0, 1, 1, 5, 7, 3, 1, 6, 0, 0, 1, 4, 0, 0, 9, 0, 0}});
+  run({"bias", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}, true});
+  run({"accumulates", {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}});
+  if (GetParam() != Dtype::F64) // that has no epilogue
+    run({"accumulates and bias",
+         {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0},
+         true});
+  run({"one row", {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0}});
+  run({"one column of A",
+       {0, 0, 1, 1, 5, 7, 1, 1, 99, 0, 0, 99, 1, 0, 0, 7, 0, 0}});
+  run({"one column of B",
+       {0, 0, 1, 1, 5, 1, 3, 3, 1, 0, 0, 1, 99, 0, 0, 1, 0, 0}});
+}
+
+// And then: activation; row and batch strides of the addend.
+TEST_P(CudaGemmTest, Epilogues) {
+  bool isDouble = GetParam() == Dtype::F64;
+  for (int64_t activation : {TPRT_NO_ACTIVATION, TPRT_RELU, TPRT_GELU_TANH})
+    for (int bits = 0; bits < 8; ++bits) {
+      bool hasBias = bits & 1, hasAddend = bits & 2;
+      // Of f64, neither activations nor both summands.
+      if (isDouble && (activation || (hasBias && (bits & 6))))
+        continue;
+      SCOPED_TRACE(testing::Message() << activation << " bits " << bits);
+      Case c{"epilogue",
+             {0, 0, 2, 3, 2, 3,  5, 5,          1, 30, 10,
+              3, 1, 0, 0, 3, 18, 6, activation, 4, 24, 8},
+             hasBias,
+             hasAddend};
+      c.args.accumulate = (bits & 4) && !hasAddend;
+      run(c);
+      c.args.addend_b0 = 40; // no longer one batch
+      run(c);
+    }
+  run({"one row",
+       {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0, 0, 99, 0, 0},
+       false,
+       true});
+}
+
+TEST_P(CudaGemmTest, Batches) {
+  run({"inner", {0, 0, 1, 4, 2, 3, 5, 5, 1, 0, 10, 3, 1, 0, 15, 3, 0, 6}});
+  run({"outer", {0, 0, 4, 1, 2, 3, 5, 5, 1, 10, 0, 3, 1, 15, 0, 3, 6, 0}});
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 2u);
+  run({"both as one",
+       {0, 0, 2, 3, 2, 3, 5, 5, 1, 30, 10, 3, 1, 45, 15, 3, 18, 6}});
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 3u);
+  run({"B shared", {0, 0, 2, 3, 2, 3, 5, 5, 1, 30, 10, 3, 1, 0, 0, 3, 18, 6}});
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 4u);
+  // Heads within rows.
+  run({"apart", {0, 0, 2, 3, 2, 3, 5, 15, 1, 30, 5, 3, 1, 45, 15, 9, 18, 3}});
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 6u);
+}
+
+TEST_P(CudaGemmTest, OverNothing) {
+  run({"k = 0", {0, 0, 2, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 21, 0}});
+  run({"with a bias",
+       {0, 0, 2, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 21, 0},
+       true});
+  run({"accumulates", {0, 1, 1, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 0, 0}});
+  run({"adds",
+       {0, 0, 2, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 21, 0, 0, 5, 15, 0},
+       false,
+       true});
+  run({"no rows", {0, 0, 1, 1, 0, 5, 3, 3, 1, 0, 0, 5, 1, 0, 0, 5, 0, 0}});
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul"), 0u);
+}
+
+TEST_P(CudaGemmTest, AsksOncePerShape) {
+  Case c{"plain", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}};
+  for (int repeat = 0; repeat < 3; ++repeat)
+    run(c);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 1u);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 3u);
+  EXPECT_EQ(fake::countCalls("cuMemAlloc 33554432"), 1u); // the workspace
+  c.hasBias = true; // or, of f64, C accumulates
+  run(c);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, CudaGemmTest,
+                         testing::Values(Dtype::F32, Dtype::F64, Dtype::F16,
+                                         Dtype::BF16),
+                         [](const auto &info) {
+                           return std::string(toString(info.param));
+                         });
+
+TEST(CudaGemm, NamesWhatFails) {
+  fake::reset();
+  tprt_device_code code = {};
+  std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+  DeviceStream &stream = *device->getStream(0);
+  auto data = device->allocate(1024);
+  tprt_gemm_args args = {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0};
+  GemmOperands operands{data.get(), data.get(), data.get()};
+  auto run = [&] { stream.gemm(args, operands); };
+  fake::failCall("cublasLtMatmulAlgoGetHeuristic", 15);
+  EXPECT_EQ(errorOf(run),
+            "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED");
+  fake::failCall("cublasLtMatmul", 13);
+  EXPECT_EQ(errorOf(run), "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED");
+  for (int64_t activation : {TPRT_GELU, TPRT_SILU}) {
+    args.activation = activation;
+    EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt has no activation but relu "
+                            "and the gelu by tanh");
+  }
+  args.activation = TPRT_RELU;
+  args.dtype = TPRT_F64;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt has no activations for f64");
+  args.dtype = TPRT_F32;
+  args.k = 0;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: an activation of sums over no elements "
+                          "isn't supported on CUDA devices");
+  args.activation = TPRT_NO_ACTIVATION;
+  operands.factor = data.get();
+  EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt multiplies no product by a "
+                          "factor, element by element");
+  operands.factor = nullptr;
+  operands.addend = data.get();
+  args.accumulate = 1;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: what accumulates has no addend");
+  args.dtype = TPRT_I32;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: dtype is not f32, f64, f16 or bf16");
+  fake::reset();
+}
