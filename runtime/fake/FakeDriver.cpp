@@ -71,10 +71,10 @@ void fake::removeLive(void *object) {
 
 namespace {
 /// Nothing but `live` may point to what isn't destroyed, which LeakSanitizer
-/// then finds.
+/// then finds, unless the device has failed or was given up.
 struct AtExit {
   ~AtExit() {
-    if (!getDevice().everFailed)
+    if (!getDevice().everFailed && getDevice().numRetained == 0)
       getDevice().live.clear();
   }
 } atExit;
@@ -252,10 +252,16 @@ EXPORT cuDeviceGetAttribute(int *value, int32_t attribute, CUdevice) {
 }
 
 EXPORT cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+  Lock lock(getMutex());
   *context = &getDevice().context;
+  ++getDevice().numRetained;
   return CUDA_SUCCESS;
 }
-EXPORT cuDevicePrimaryCtxRelease_v2(CUdevice) { return CUDA_SUCCESS; }
+EXPORT cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  Lock lock(getMutex());
+  --getDevice().numRetained;
+  return CUDA_SUCCESS;
+}
 EXPORT cuCtxSetCurrent(CUcontext context) {
   current = context;
   return CUDA_SUCCESS;

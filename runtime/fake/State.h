@@ -82,6 +82,7 @@ struct Device {
   bool kernelsFail = false, kernelsHang = false;
   /// Whether anything ever failed or hung, or was told to.
   bool everFailed = false;
+  int64_t numRetained = 0; ///< of the primary context
   std::set<void *> live;
   cuda::CUresult failure = cuda::CUDA_SUCCESS;
   std::map<uintptr_t, size_t> allocations;

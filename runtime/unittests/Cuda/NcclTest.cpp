@@ -565,7 +565,7 @@ TEST_F(NcclLaunch, WritesWeights) {
 }
 
 TEST_F(NcclLaunch, FailsAsAWhole) {
-  EXPECT_EQ(run("fail_index", "-n 2"), 4);
+  EXPECT_EQ(run("fail_index", "-n 2"), 4) << output;
   EXPECT_TRUE(contains(output, "tp-run: error: rank 1 failed: embeddings.word: "
                                "embedding: index 30522 is out of range"));
   EXPECT_EQ(run("tpx_main", "-n 3"), 1);

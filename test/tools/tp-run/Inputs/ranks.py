@@ -29,9 +29,7 @@ SLACK = 10  # of a machine with other work
 TIMEOUT = 3  # --timeout
 WORK = pathlib.Path("work")
 ENVIRONMENT = dict(os.environ, LD_LIBRARY_PATH=os.environ["FAKE_CUDA"], OPENBLAS_NUM_THREADS="1",
-                   TPRT_FAKE_NCCL_FOLDER=str(WORK.resolve()),
-                   # A rank that gives up leaves its device as it is, which LeakSanitizer would report.
-                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+                   TPRT_FAKE_NCCL_FOLDER=str(WORK.resolve()))
 METRICS, OUTPUT, WEIGHTS = WORK / "metrics.jsonl", WORK / "y.npy", WORK / "out.safetensors"
 
 TRAIN = ["--weights", "w.safetensors", "--data", "x=x.npy", "--data", "target=target.npy", "--steps", "100000000",
