@@ -342,11 +342,11 @@ TEST(Attention, ThreadsDontChangeResults) {
     all.value_gradient = all.key_gradient;
     size_t perHead = batches * Problem::heads * 130 * 64 * byteWidth(dtype);
     auto compute = [&](int threads) {
-      setGemmThreads(threads);
       std::vector<std::vector<std::byte>> results = {
           p.output.bytes, p.query.bytes, std::vector<std::byte>(perHead),
           std::vector<std::byte>(perHead)};
       LoneRank run;
+      run.rank.gemm.setThreads(threads);
       EXPECT_EQ(tprt_attention(&run.rank, &p.args, p.query.bytes.data(),
                                p.key.bytes.data(), p.value.bytes.data(),
                                nullptr, results[0].data()),
@@ -356,7 +356,6 @@ TEST(Attention, ThreadsDontChangeResults) {
                     p.value.bytes.data(), nullptr, p.output.bytes.data(),
                     results[1].data(), results[2].data(), results[3].data()),
                 TPRT_OK);
-      setGemmThreads(1);
       return results;
     };
     auto expected = compute(1);

@@ -4,9 +4,11 @@
 #include "LoneRank.h"
 #include "TestUtils.h"
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <random>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -392,6 +394,39 @@ TEST(Gemm, RowsDontDependOnEachOther) {
   }
 }
 
+/// Ranks of several sessions, with numbers of threads of their own, at once.
+TEST(Gemm, StatesDontInterfere) {
+  constexpr int64_t m = 64, n = 512, k = 512;
+  tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, m, n, k});
+  Elements a(Dtype::F32, m * k), b(Dtype::F32, k * n);
+  std::mt19937 generator(7);
+  a.randomize(generator);
+  b.randomize(generator);
+  auto choices = std::make_shared<GemmChoices>();
+  choices->library = GemmLibrary::OpenBlas;
+  auto multiply = [&](LoneRank &run) {
+    std::vector<std::byte> result(m * n * sizeof(float));
+    EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
+                        nullptr, nullptr, nullptr),
+              TPRT_OK);
+    return result;
+  };
+  std::vector<std::thread> threads;
+  std::atomic<int> different = 0;
+  for (int count : {1, 2, 3, 1}) {
+    auto run = std::make_shared<LoneRank>();
+    run->rank.gemm.setChoices(choices);
+    run->rank.gemm.setThreads(count);
+    threads.emplace_back([&, run, expected = multiply(*run)] {
+      for (int i = 0; i < 30; ++i)
+        different += multiply(*run) != expected;
+    });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(different, 0);
+}
+
 /// Several threads share out columns, and change no bit.
 TEST(Gemm, ThreadsDontChangeResults) {
   constexpr int64_t m = 70, n = 700, k = 500;
@@ -404,13 +439,12 @@ TEST(Gemm, ThreadsDontChangeResults) {
     for (Elements *elements : {&a, &b, &bias, &addend, &factor})
       elements->randomize(generator);
     auto multiply = [&](int threads) {
-      setGemmThreads(threads);
       std::vector<std::byte> result(m * n * byteWidth(dtype));
       LoneRank run;
+      run.rank.gemm.setThreads(threads);
       EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), b.data(), result.data(),
                           bias.data(), addend.data(), factor.data()),
                 TPRT_OK);
-      setGemmThreads(1);
       return result;
     };
     std::vector<std::byte> expected = multiply(1);

@@ -95,12 +95,11 @@ static void count(const uint64_t *arguments, int64_t begin, int64_t end) {
 /// How often tprt_parallel calls a kernel, which it checks.
 static int countCalls(int threads, int64_t size, int64_t nanoseconds) {
   test::LoneRank lone;
-  setGemmThreads(threads);
+  lone.rank.gemm.setThreads(threads);
   Counted counted{std::vector<int>(size)};
   uint64_t arguments[] = {reinterpret_cast<uint64_t>(&counted), 42};
   EXPECT_EQ(tprt_parallel(&lone.rank, count, arguments, size, nanoseconds),
             TPRT_OK);
-  setGemmThreads(1);
   EXPECT_EQ(counted.elements, std::vector<int>(size, 1));
   EXPECT_EQ(counted.wrong, 0);
   return counted.calls;

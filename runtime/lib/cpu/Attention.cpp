@@ -415,7 +415,7 @@ static void forEachHead(const Args &all, const tprt_attention_args &args,
     numHeads *= size;
   double operations =
       work * (args.depth + args.width) * args.rows * args.columns * numHeads;
-  int64_t numParts = countThreads(operations, numHeads);
+  int64_t numParts = state.countThreads(operations, numHeads);
   for (int64_t part = 0; part < numParts; ++part)
     state.getHelper(part);
   parallelFor(numParts, numParts, [&](int64_t part) {

@@ -17,9 +17,10 @@
 #include "tprt/Tensor.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cblas.h>
 #include <limits>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -37,27 +38,34 @@ static constexpr int64_t minRowsToPack = 4;
 
 static constexpr int64_t maxBlasSize = std::numeric_limits<blasint>::max();
 
-static std::atomic<int> numThreads{1};
-
-void tprt::setGemmThreads(int count, int numRanks) {
-  numThreads = count;
-  // Its threads are one pool, which ranks would wait for.
-  openblas_set_num_threads(numRanks == 1 ? count : 1);
-}
-
-int64_t tprt::getGemmThreads() { return numThreads; }
-
 /// Products of fewer operations than this are done before a thread has started.
 static constexpr double minWorkOfThread = 1e7;
 
-int64_t tprt::countThreads(double operations, int64_t numParts) {
-  double most = std::min<int64_t>(numThreads, numParts);
-  return std::max(1.0, std::min(operations / minWorkOfThread, most));
+/// Calls OpenBLAS with `numThreads` threads. It has one number of threads for
+/// the process: calls that want another one wait for each other.
+template <typename Call>
+static void callOpenBlas(int64_t numThreads, Call call) {
+  static std::shared_mutex mutex;
+  static int64_t current = 0;
+  {
+    std::shared_lock lock(mutex);
+    if (current == numThreads)
+      return call();
+  }
+  std::unique_lock lock(mutex);
+  openblas_set_num_threads(numThreads);
+  current = numThreads;
+  call();
 }
 
 //===----------------------------------------------------------------------===//
 // GemmState
 //===----------------------------------------------------------------------===//
+
+int64_t GemmState::countThreads(double operations, int64_t numParts) const {
+  double most = std::min(numThreads, numParts);
+  return std::max(1.0, std::min(operations / minWorkOfThread, most));
+}
 
 float *GemmState::getFloats(int64_t count) {
   if (count > capacity) {
@@ -165,28 +173,30 @@ static Layout getLayout(int64_t rows, int64_t cols, int64_t rowStride,
 template <typename T>
 static void callGemm(GemmLibrary library, Layout layoutA, Layout layoutB,
                      int64_t m, int64_t n, int64_t k, const T *a, const T *b,
-                     T beta, T *c, int64_t leadingC) {
+                     T beta, T *c, int64_t leadingC, const GemmState &state) {
   if constexpr (std::is_same_v<T, float>)
     if (library == GemmLibrary::OneDnn)
       return OneDnn::get()->multiply(layoutA.transpose == CblasTrans,
                                      layoutB.transpose == CblasTrans, m, n, k,
                                      a, layoutA.leading, b, layoutB.leading,
-                                     beta, c, leadingC, getGemmThreads());
+                                     beta, c, leadingC, state.getThreads());
   auto *function = [] {
     if constexpr (std::is_same_v<T, float>)
       return cblas_sgemm;
     else
       return cblas_dgemm;
   }();
-  function(CblasRowMajor, layoutA.transpose, layoutB.transpose, m, n, k, T(1),
-           a, layoutA.leading, b, layoutB.leading, beta, c, leadingC);
+  callOpenBlas(state.getOpenBlasThreads(), [&] {
+    function(CblasRowMajor, layoutA.transpose, layoutB.transpose, m, n, k, T(1),
+             a, layoutA.leading, b, layoutB.leading, beta, c, leadingC);
+  });
 }
 
 /// y += M * x, or M^T * x when `isTransposed`, for a rows x cols matrix M.
 template <typename T>
 static void callGemv(Layout layout, bool isTransposed, int64_t rows,
                      int64_t cols, const T *matrix, const T *x, int64_t strideX,
-                     T *y, int64_t strideY) {
+                     T *y, int64_t strideY, const GemmState &state) {
   auto *function = [] {
     if constexpr (std::is_same_v<T, float>)
       return cblas_sgemv;
@@ -198,8 +208,10 @@ static void callGemv(Layout layout, bool isTransposed, int64_t rows,
     std::swap(rows, cols);
     isTransposed = !isTransposed;
   }
-  function(CblasRowMajor, isTransposed ? CblasTrans : CblasNoTrans, rows, cols,
-           T(1), matrix, layout.leading, x, strideX, T(1), y, strideY);
+  callOpenBlas(state.getOpenBlasThreads(), [&] {
+    function(CblasRowMajor, isTransposed ? CblasTrans : CblasNoTrans, rows,
+             cols, T(1), matrix, layout.leading, x, strideX, T(1), y, strideY);
+  });
 }
 
 /// What C holds before the product is added: zero or the addend, plus bias.
@@ -227,21 +239,22 @@ static void prepareResult(const tprt_gemm_args &args, T *c,
 /// has all vectors.
 template <typename T>
 static void callLibrary(GemmLibrary library, const tprt_gemm_args &args,
-                        const T *a, const T *b, T *c, bool overwrites) {
+                        const T *a, const T *b, T *c, bool overwrites,
+                        const GemmState &state) {
   Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
   Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
   int64_t leadingC = args.m == 1 ? std::max(args.c_row, args.n) : args.c_row;
   if (args.m == 1) {
     int64_t strideX = args.k == 1 ? 1 : args.a_col;
     callGemv(layoutB, /*isTransposed=*/true, args.k, args.n, b, a, strideX, c,
-             1);
+             1, state);
   } else if (args.n == 1) {
     int64_t strideX = args.k == 1 ? 1 : args.b_row;
     callGemv(layoutA, /*isTransposed=*/false, args.m, args.k, a, b, strideX, c,
-             args.c_row);
+             args.c_row, state);
   } else {
     callGemm(library, layoutA, layoutB, args.m, args.n, args.k, a, b,
-             T(overwrites ? 0 : 1), c, leadingC);
+             T(overwrites ? 0 : 1), c, leadingC, state);
   }
 }
 
@@ -249,7 +262,8 @@ static void callLibrary(GemmLibrary library, const tprt_gemm_args &args,
 template <typename T>
 static void multiplyByLibrary(GemmLibrary library, const tprt_gemm_args &args,
                               const T *a, const T *b, T *c,
-                              const Epilogue<T> &epilogue) {
+                              const Epilogue<T> &epilogue,
+                              const GemmState &state) {
   bool isVector = args.m == 1 || args.n == 1;
   // A product with nothing added writes C; the others add to what is prepared.
   bool overwrites =
@@ -257,7 +271,7 @@ static void multiplyByLibrary(GemmLibrary library, const tprt_gemm_args &args,
   if (!overwrites)
     prepareResult(args, c, epilogue);
   if (args.k > 0)
-    callLibrary(library, args, a, b, c, overwrites);
+    callLibrary(library, args, a, b, c, overwrites, state);
   if (epilogue.activation != TPRT_NO_ACTIVATION || epilogue.factor)
     activate(epilogue.activation, args.m, args.n, c, args.c_row,
              epilogue.factor, epilogue.rowFactor);
@@ -321,14 +335,15 @@ void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
         dtype, {static_cast<const BFloat16 *>(data), row, col}, k, n, packed);
 }
 
-/// multiplyPacked with the columns shared out among the process's threads.
+/// multiplyPacked with the columns shared out among the rank's threads.
 static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
                               Matrix<const float> a, const float *packed,
                               float *c, int64_t rowC,
-                              const Epilogue<float> &epilogue) {
+                              const Epilogue<float> &epilogue,
+                              const GemmState &state) {
   const int64_t panel = getPackedSize<float>(1, 1);
   int64_t numPanels = (n + panel - 1) / panel;
-  int64_t numParts = countThreads(2.0 * m * n * k, numPanels);
+  int64_t numParts = state.countThreads(2.0 * m * n * k, numPanels);
   parallelFor(numParts, numParts, [&](int64_t part) {
     int64_t begin = numPanels * part / numParts * panel;
     int64_t end = std::min(n, numPanels * (part + 1) / numParts * panel);
@@ -384,7 +399,7 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
                    cols, blockB, convertedB);
     if constexpr (!isHalf) {
       multiplyByThreads(args.m, cols, args.k, matrixA, right, c + j, args.c_row,
-                        epilogue.at(0, j));
+                        epilogue.at(0, j), state);
     } else {
       const float *bias =
           convertRows(dtype, epilogue.at(0, j).bias, 0, 1, cols, blockBias);
@@ -401,7 +416,7 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
                                           rows, cols, blockFactor);
         multiplyByThreads(
             rows, cols, args.k, left, right, blockC, cols,
-            {bias, addend, cols, epilogue.activation, factor, cols});
+            {bias, addend, cols, epilogue.activation, factor, cols}, state);
         for (int64_t r = 0; r < rows; ++r)
           convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
                          cols);
@@ -420,7 +435,7 @@ static void multiply(GemmLibrary library, const tprt_gemm_args &args,
   if (library == GemmLibrary::Tiles && !packed && isSmall)
     library = GemmLibrary::OpenBlas;
   if (library != GemmLibrary::Tiles)
-    multiplyByLibrary(library, args, a, b, c, epilogue);
+    multiplyByLibrary(library, args, a, b, c, epilogue, state);
   else
     multiplyTiles(args, a, b, packed, c, epilogue, state);
 }
@@ -497,7 +512,8 @@ static void multiplyBatches(const tprt_gemm_args &args,
           at(operands.factor, i * args.factor_b0 + j * args.factor_b1);
       epilogue.rowFactor = args.factor_row;
       if constexpr (std::is_same_v<T, double>)
-        multiplyByLibrary(GemmLibrary::OpenBlas, args, a, b, c, epilogue);
+        multiplyByLibrary(GemmLibrary::OpenBlas, args, a, b, c, epilogue,
+                          state);
       else if constexpr (std::is_same_v<T, float>)
         multiply(library, args, a, b, packed, c, epilogue, state);
       else

@@ -45,6 +45,20 @@ public:
 
   int64_t getPackedBytes() const { return packedBytes; }
 
+  /// How many threads each of `numRanks` ranks may use for a product, attention
+  /// or a kernel; 1 to begin with. What tiles compute doesn't depend on it.
+  /// OpenBLAS's threads are one pool, which several ranks would wait for.
+  void setThreads(int64_t count, int64_t numRanks = 1) {
+    numThreads = count;
+    numOpenBlasThreads = numRanks == 1 ? count : 1;
+  }
+  int64_t getThreads() const { return numThreads; }
+  int64_t getOpenBlasThreads() const { return numOpenBlasThreads; }
+
+  /// How many threads to share `operations` out among, in at most `numParts`
+  /// parts: as many as may be used and have enough to do.
+  int64_t countThreads(double operations, int64_t numParts) const;
+
   /// The state of thread `thread` of those that share this rank's work; its own
   /// is 0. To be called once for each before they start.
   GemmState &getHelper(int64_t thread);
@@ -61,6 +75,7 @@ private:
   int64_t packedBytes = 0, maxPackedBytes = 0;
   std::shared_ptr<const GemmChoices> choices;
   std::vector<std::unique_ptr<GemmState>> helpers;
+  int64_t numThreads = 1, numOpenBlasThreads = 1;
 };
 
 /// See tprt_gemm. Throws an execution error when the arguments are out of
@@ -74,16 +89,6 @@ Product getProduct(const tprt_gemm_args &args, bool isWeight);
 
 /// Products of fewer operations than this are left to tiles, unmeasured.
 constexpr double minMeasuredWork = 2e6;
-
-/// How many threads each of `numRanks` ranks may use for a product, attention
-/// or a kernel, process-wide; 1 to begin with. What tiles compute doesn't
-/// depend on it.
-TPRT_API void setGemmThreads(int count, int numRanks = 1);
-int64_t getGemmThreads();
-
-/// How many threads to share `operations` out among, in at most `numParts`
-/// parts: as many as may be used and have enough to do.
-int64_t countThreads(double operations, int64_t numParts);
 
 } // namespace tprt
 

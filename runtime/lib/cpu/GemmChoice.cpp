@@ -88,7 +88,8 @@ namespace {
 /// A product with operands of its own.
 class Trial {
 public:
-  explicit Trial(const Product &product) {
+  Trial(const Product &product, int64_t numThreads, int64_t numRanks) {
+    state.setThreads(numThreads, numRanks);
     int64_t k = std::min(product.k, maxDepth);
     int64_t n = std::min(product.n, std::max(leastColumns, maxElementsOfB / k));
     double rows = std::min<double>(maxWork / (2.0 * n * k), product.m);
@@ -122,10 +123,10 @@ public:
 private:
   /// Seconds; of this thread alone where it is the only one, as other processes
   /// don't count then.
-  static double getTime() {
+  double getTime() const {
     timespec time = {};
-    ::clock_gettime(getGemmThreads() == 1 ? CLOCK_THREAD_CPUTIME_ID
-                                          : CLOCK_MONOTONIC,
+    ::clock_gettime(state.getThreads() == 1 ? CLOCK_THREAD_CPUTIME_ID
+                                            : CLOCK_MONOTONIC,
                     &time);
     return time.tv_sec + time.tv_nsec * 1e-9;
   }
@@ -168,10 +169,11 @@ using Clock = std::chrono::steady_clock;
 
 /// In turns, so that what disturbs one disturbs all, until the best times are
 /// reached again, or until the deadline.
-static GemmChoice choose(const Product &product, Clock::time_point deadline) {
+static GemmChoice choose(const Product &product, int64_t numThreads,
+                         int64_t numRanks, Clock::time_point deadline) {
   constexpr int leastTurns = 2, mostTurns = 12;
   constexpr double chance = 1.5; // who takes longer has none
-  Trial trial(product);
+  Trial trial(product, numThreads, numRanks);
   std::map<GemmLibrary, Times> times;
   for (GemmLibrary library : allLibraries)
     if (getVersion(library)) {
@@ -417,9 +419,10 @@ GemmChoices tprt::chooseGemms(const Manifest &manifest,
                          std::chrono::duration<double>(options.maxSeconds));
   std::vector<GemmChoice> measured;
   for (const Product &product : products) {
-    measured.push_back(Clock::now() < deadline
-                           ? choose(product, deadline)
-                           : GemmChoice{product, GemmLibrary::Tiles, {}});
+    measured.push_back(
+        Clock::now() < deadline
+            ? choose(product, numThreads, manifest.worldSize, deadline)
+            : GemmChoice{product, GemmLibrary::Tiles, {}});
     file.known[product] = measured.back();
   }
   try {

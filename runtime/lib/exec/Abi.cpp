@@ -157,7 +157,7 @@ int32_t tprt_parallel(tprt_rank *ctx, tprt_range_function kernel,
                       const uint64_t *arguments, int64_t count,
                       int64_t nanoseconds) {
   int64_t numThreads =
-      std::min(getGemmThreads(), nanoseconds / minNanosecondsOfThread);
+      std::min(ctx->gemm.getThreads(), nanoseconds / minNanosecondsOfThread);
   if (numThreads <= 1) {
     kernel(arguments, 0, count);
     return TPRT_OK;

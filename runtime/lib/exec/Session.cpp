@@ -170,6 +170,12 @@ void Session::Impl::makeTeam() {
   nameConstants();
 }
 
+/// Threads within a rank are for the cores that no other rank has.
+static int countThreadsOfRank(const Manifest &manifest) {
+  int64_t numCores = getUsableCores().size();
+  return std::max<int64_t>(numCores / manifest.worldSize, 1);
+}
+
 /// Tells the ranks which blocks keep their values from now on.
 void Session::Impl::nameConstants() {
   team->run([&](tprt_rank &rank) {
@@ -184,6 +190,8 @@ void Session::Impl::nameConstants() {
             static_cast<const std::byte *>(parameters.getPointers(id)[i]),
             infos[i].getShardBytes(id));
     rank.gemm.setConstants(std::move(constants), options.maxPackedWeightBytes);
+    rank.gemm.setThreads(countThreadsOfRank(getManifest()),
+                         getManifest().worldSize);
     bool isChosen = gemms->library || !gemms->products.empty();
     rank.gemm.setChoices(isChosen ? gemms : nullptr);
   });
@@ -373,12 +381,6 @@ void Session::Impl::keepBlocks(RunResult &result) {
     }
 }
 
-/// Threads within a rank are for the cores that no other rank has.
-static int countThreadsOfRank(const Manifest &manifest) {
-  int64_t numCores = getUsableCores().size();
-  return std::max<int64_t>(numCores / manifest.worldSize, 1);
-}
-
 Session::Session(std::shared_ptr<const Artifact> artifact,
                  const TensorMap &weights, SessionOptions options)
     : impl(new Impl{std::move(artifact), std::move(options)}) {
@@ -417,7 +419,6 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
   if (gemm.file.empty())
     gemm.file = impl->artifact->getPath() + ".gemm.json";
   int numThreads = countThreadsOfRank(manifest);
-  setGemmThreads(numThreads, manifest.worldSize);
   impl->gemms = std::make_shared<GemmChoices>(chooseGemms(
       manifest, gemm, numThreads,
       static_cast<int64_t>(impl->ranks.size()) == manifest.worldSize));
@@ -455,7 +456,6 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   for (size_t i = 0; i < manifest.inputs.size(); ++i)
     impl->inputs.set(i, inputs.at(manifest.inputs[i].name));
 
-  setGemmThreads(countThreadsOfRank(manifest), manifest.worldSize);
   RunResult result;
   result.counts.resize(manifest.worldSize);
   if (!impl->team)

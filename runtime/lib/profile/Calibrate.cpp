@@ -343,7 +343,6 @@ static json calibrateCollectives(const CalibrationOptions &options) {
 std::string tprt::calibrate(const CalibrationOptions &options) {
   int64_t cores = std::max(1u, std::thread::hardware_concurrency());
   double seconds = options.secondsPerMeasurement;
-  setGemmThreads(1);
   auto begin = [&](const std::string &what) {
     if (options.onProgress)
       options.onProgress(what);
