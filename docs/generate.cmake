@@ -53,13 +53,15 @@ set(text "\n# Passes\n\n## From a model to one rank's program\n\n\
 The pipeline `tp-parallelize` runs `tp-apply-plan` (with a plan), `tp-grad` (with a training file), `tp-propagate`, `tp-partition`,
 `tp-optimize-collectives` and `tp-report`.\n")
 describe(text Transforms/Passes.td -gen-pass-doc)
+string(APPEND text "\n## Explaining and reporting\n\n")
+describe(text Advice/Passes.td -gen-pass-doc)
 string(APPEND text "\n## From a model to its training step\n\n")
 describe(text Training/Passes.td -gen-pass-doc)
 string(APPEND text "\n## Proving one rank's program\n\n")
 describe(text Proof/Passes.td -gen-pass-doc)
 string(APPEND text "\n## From one rank's program to code\n\n\
-`tp-compile` runs these between upstream passes; `lib/Conversion/CodeGeneration/Pipeline.cpp` has the order.\n")
-describe(text Conversion/Passes.td -gen-pass-doc)
+`tp-compile` runs these between upstream passes; `lib/CodeGen/Pipeline/CodeGenPipeline.cpp` has the order.\n")
+describe(text CodeGen/Passes.td -gen-pass-doc)
 finish(Passes.md "${text}")
 
 if(stale)

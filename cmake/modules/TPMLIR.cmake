@@ -25,6 +25,8 @@ function(tp_compile_options target)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  # A private header of another folder is named from lib.
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/lib)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
     $<$<BOOL:${TP_WERROR}>:-Werror>

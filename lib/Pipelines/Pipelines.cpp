@@ -5,8 +5,9 @@
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "tp/Conversion/Passes.h"
-#include "tp/Conversion/Pipeline.h"
+#include "tp/Advice/Passes.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
@@ -68,7 +69,8 @@ void tp::registerDialects(DialectRegistry &registry) {
 
 void tp::registerPassesAndPipelines() {
   registerTPPasses();
-  registerTPConversionPasses();
+  registerTPAdvicePasses();
+  registerTPCodeGenPasses();
   registerTPProofPasses();
   registerTPTrainingPasses();
   registerLoweringPipelines();

@@ -49,17 +49,17 @@ static std::string quote(StringRef text, bool always = false) {
   return quoted + "\"";
 }
 
-static std::string printValue(const PlanValue &value) {
+static std::string printValue(const YamlValue &value) {
   SmallVector<std::string> items;
   switch (value.kind) {
-  case PlanValue::Kind::Null:
+  case YamlValue::Kind::Null:
     return "null";
-  case PlanValue::Kind::Scalar:
+  case YamlValue::Kind::Scalar:
     return quote(value.text, value.quoted);
-  case PlanValue::Kind::List:
+  case YamlValue::Kind::List:
     return "[" +
            llvm::join(llvm::map_to_vector(value.items, printValue), ", ") + "]";
-  case PlanValue::Kind::Map:
+  case YamlValue::Kind::Map:
     for (size_t i = 0; i < value.getNumFields(); ++i)
       items.push_back(quote(value.getKey(i).text) + ": " +
                       printValue(value.getField(i)));
@@ -135,9 +135,9 @@ private:
         {PlanEdit::Action::Replace, group, index, std::move(entry)});
   }
 
-  static PlanValue makeScalar(StringRef text, FileLineColLoc loc) {
-    PlanValue value(loc);
-    value.kind = PlanValue::Kind::Scalar;
+  static YamlValue makeScalar(StringRef text, FileLineColLoc loc) {
+    YamlValue value(loc);
+    value.kind = YamlValue::Kind::Scalar;
     value.text = text.str();
     return value;
   }
@@ -166,7 +166,7 @@ private:
         for (size_t item = 0; item < written->value.items.size(); ++item)
           for (StringRef layout : getLayouts()) {
             PlanEntry entry = original;
-            PlanValue &value = entry.arguments[place].value.items[item];
+            YamlValue &value = entry.arguments[place].value.items[item];
             if (value.isNull() || value.text == layout)
               continue;
             value = makeScalar(layout, value.loc);

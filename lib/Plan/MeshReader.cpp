@@ -17,7 +17,7 @@ int64_t MeshReader::getNumRanks() const {
   return ranks;
 }
 
-void MeshReader::read(const PlanValue *mesh, const PlanValue *worldSize,
+void MeshReader::read(const YamlValue *mesh, const YamlValue *worldSize,
                       FileLineColLoc rootLoc) {
   if (!mesh)
     return report(rootLoc,
@@ -48,13 +48,13 @@ void MeshReader::read(const PlanValue *mesh, const PlanValue *worldSize,
                           Twine(*size));
 }
 
-void MeshReader::readAxes(const PlanValue &axes) {
+void MeshReader::readAxes(const YamlValue &axes) {
   if (!axes.isMap() || axes.getNumFields() == 0)
     return report(axes.loc, "mesh must name at least one dimension and its "
                             "size, such as {tp: 2}");
   bool valid = true;
   int64_t ranks = 1;
-  forEachField(axes, "mesh", [&](const PlanValue &key, const PlanValue &field) {
+  forEachField(axes, "mesh", [&](const YamlValue &key, const YamlValue &field) {
     auto isNameChar = [](char c) { return llvm::isAlnum(c) || c == '_'; };
     if (key.text.empty() || llvm::isDigit(key.text[0]) ||
         !llvm::all_of(key.text, isNameChar)) {
@@ -84,7 +84,7 @@ void MeshReader::readAxes(const PlanValue &axes) {
     plan.mesh.clear();
 }
 
-bool MeshReader::addDevices(const PlanValue &value, size_t depth) {
+bool MeshReader::addDevices(const YamlValue &value, size_t depth) {
   if (value.isList() && depth < plan.mesh.size()) {
     int64_t expected = plan.mesh[depth].size;
     int64_t found = value.items.size();
@@ -94,7 +94,7 @@ bool MeshReader::addDevices(const PlanValue &value, size_t depth) {
                  plan.mesh[depth].name + "' has size " + Twine(expected));
       return false;
     }
-    return llvm::all_of(value.items, [&](const PlanValue &item) {
+    return llvm::all_of(value.items, [&](const YamlValue &item) {
       return addDevices(item, depth + 1);
     });
   }
@@ -112,9 +112,9 @@ bool MeshReader::addDevices(const PlanValue &value, size_t depth) {
   return false;
 }
 
-void MeshReader::readDevices(const PlanValue &devices) {
+void MeshReader::readDevices(const YamlValue &devices) {
   bool isFlat = devices.isList() &&
-                llvm::all_of(devices.items, [](const PlanValue &item) {
+                llvm::all_of(devices.items, [](const YamlValue &item) {
                   return item.isScalar();
                 });
   bool valid = true;
@@ -124,7 +124,7 @@ void MeshReader::readDevices(const PlanValue &devices) {
       return report(devices.loc, "devices has " + Twine(found) +
                                      " ranks, but the mesh has " +
                                      Twine(getNumRanks()));
-    for (const PlanValue &item : devices.items)
+    for (const YamlValue &item : devices.items)
       valid = valid && addDevices(item, plan.mesh.size());
   } else {
     valid = addDevices(devices, 0);

@@ -4,7 +4,8 @@
 #ifndef TP_LIB_PLAN_MESHREADER_H
 #define TP_LIB_PLAN_MESHREADER_H
 
-#include "tp/Plan/FieldReader.h"
+#include "tp/Plan/PlanFile.h"
+#include "tp/Support/FieldReader.h"
 
 namespace mlir::tp::plan {
 
@@ -16,15 +17,15 @@ public:
 
   /// Either value is null where the plan doesn't have it; `rootLoc` is the
   /// plan's place.
-  void read(const PlanValue *mesh, const PlanValue *worldSize,
+  void read(const YamlValue *mesh, const YamlValue *worldSize,
             FileLineColLoc rootLoc);
 
 private:
-  void readAxes(const PlanValue &axes);
-  void readDevices(const PlanValue &devices);
+  void readAxes(const YamlValue &axes);
+  void readDevices(const YamlValue &devices);
   /// Takes the ranks of `value`, a rank or nested lists of the mesh's shape
   /// from its dimension `depth` on.
-  bool addDevices(const PlanValue &value, size_t depth);
+  bool addDevices(const YamlValue &value, size_t depth);
   int64_t getNumRanks() const;
 
   PlanFile &plan;

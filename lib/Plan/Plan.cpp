@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Plan.h"
-#include "Batch.h"
+#include "BatchInputs.h"
 #include "FsdpGroups.h"
-#include "Lint/Lint.h"
+#include "Plan/PlanChecks.h"
 #include "Styles/HuggingFace.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Dialect/TP/Reductions.h"

@@ -4,9 +4,9 @@
 #include "tp/Plan/PlanFile.h"
 #include "MeshReader.h"
 #include "mlir/IR/Diagnostics.h"
-#include "tp/Plan/FieldReader.h"
-#include "tp/Plan/YamlReader.h"
+#include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
+#include "tp/Support/YamlReader.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <optional>
@@ -15,37 +15,6 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
-std::string PlanValue::describe() const {
-  switch (kind) {
-  case Kind::Null:
-    return "nothing";
-  case Kind::Scalar:
-    return "'" + text + "'";
-  case Kind::List:
-    return "a list";
-  case Kind::Map:
-    return "a map";
-  }
-  llvm_unreachable("all kinds are handled");
-}
-
-std::optional<bool> PlanValue::getBool() const {
-  if (!isScalar() || quoted)
-    return std::nullopt;
-  if (text == "true" || text == "True")
-    return true;
-  if (text == "false" || text == "False")
-    return false;
-  return std::nullopt;
-}
-
-std::optional<int64_t> PlanValue::getInteger() const {
-  int64_t integer;
-  if (!isScalar() || quoted || StringRef(text).getAsInteger(10, integer))
-    return std::nullopt;
-  return integer;
-}
-
 namespace {
 
 /// Gives the fields of a plan their meaning.
@@ -53,7 +22,7 @@ class PlanReader : FieldReader {
 public:
   explicit PlanReader(PlanFile &plan) : plan(plan) {}
 
-  LogicalResult read(const PlanValue &root) {
+  LogicalResult read(const YamlValue &root) {
     if (!root.isMap()) {
       report(root.loc,
              "a plan is a map with the keys 'mesh' and 'plan', found " +
@@ -73,13 +42,13 @@ public:
     failed |= mesh.hasFailed();
     meshLoc = fields["mesh"] ? fields["mesh"]->loc : root.loc;
 
-    if (const PlanValue *data = fields["data_parallel"])
+    if (const YamlValue *data = fields["data_parallel"])
       readDataParallel(*data);
-    if (const PlanValue *batch = fields["batch"])
+    if (const YamlValue *batch = fields["batch"])
       readBatch(*batch, fields.getKeyLoc("batch"));
     PlanGroup defaults(root.loc);
     readOptions(fields, defaults);
-    const PlanValue *entries = fields["plan"], *list = fields["parallelize"];
+    const YamlValue *entries = fields["plan"], *list = fields["parallelize"];
     if (entries && list)
       report(
           fields.getKeyLoc("parallelize"),
@@ -95,7 +64,7 @@ public:
   }
 
 private:
-  void readDataParallel(const PlanValue &value) {
+  void readDataParallel(const YamlValue &value) {
     if (!value.isMap())
       return report(value.loc,
                     "data_parallel must map mesh dimensions to ddp or fsdp, "
@@ -107,7 +76,7 @@ private:
     if (names.empty()) // the mesh is wrong
       return;
     forEachField(
-        value, "map", [&](const PlanValue &key, const PlanValue &field) {
+        value, "map", [&](const YamlValue &key, const YamlValue &field) {
           auto *it = llvm::find(names, key.text);
           if (it == names.end())
             return report(key.loc,
@@ -124,7 +93,7 @@ private:
     });
   }
 
-  void readBatch(const PlanValue &value, FileLineColLoc loc) {
+  void readBatch(const YamlValue &value, FileLineColLoc loc) {
     if (plan.data.empty() && !failed)
       return report(loc, "batch says what data_parallel splits, and the plan "
                          "has no data_parallel");
@@ -133,7 +102,7 @@ private:
                                "the batch, found " +
                                    value.describe());
     forEachField(value, "map",
-                 [&](const PlanValue &key, const PlanValue &field) {
+                 [&](const YamlValue &key, const YamlValue &field) {
                    if (std::optional<int64_t> dim = field.getInteger())
                      plan.batch.push_back({key.text, key.loc, *dim, field.loc});
                    else
@@ -143,7 +112,7 @@ private:
                  });
   }
 
-  void readDataStyle(const PlanValue &value, DataAxis &axis) {
+  void readDataStyle(const YamlValue &value, DataAxis &axis) {
     if (!value.isMap())
       return readDataName(value, axis);
     Fields fields =
@@ -154,18 +123,18 @@ private:
     for (StringRef key : {"reshard_after_forward", "modules"})
       if (fields[key] && axis.style != DataAxis::FSDP)
         report(fields[key]->loc, key + " is for fsdp");
-    if (const PlanValue *reshard = fields["reshard_after_forward"]) {
+    if (const YamlValue *reshard = fields["reshard_after_forward"]) {
       axis.reshardAfterForward = reshard->getBool();
       if (!axis.reshardAfterForward)
         report(reshard->loc,
                "reshard_after_forward must be true or false, found " +
                    reshard->describe());
     }
-    if (const PlanValue *modules = fields["modules"])
+    if (const YamlValue *modules = fields["modules"])
       readModules(*modules, axis.modules.emplace());
   }
 
-  void readDataName(const PlanValue &value, DataAxis &axis) {
+  void readDataName(const YamlValue &value, DataAxis &axis) {
     if (value.isScalar() && value.text == "fsdp")
       axis.style = DataAxis::FSDP;
     else if (!value.isScalar() || value.text != "ddp")
@@ -173,12 +142,12 @@ private:
              "data_parallel knows ddp and fsdp, found " + value.describe());
   }
 
-  void readModules(const PlanValue &value,
+  void readModules(const YamlValue &value,
                    std::vector<ModulePattern> &patterns) {
     if (!value.isList())
       return report(value.loc, "modules must be a list of patterns, found " +
                                    value.describe());
-    for (const PlanValue &item : value.items)
+    for (const YamlValue &item : value.items)
       if (item.isScalar())
         patterns.push_back({item.text, item.loc});
       else
@@ -186,7 +155,7 @@ private:
                "a pattern of modules is expected, found " + item.describe());
   }
 
-  void readGroups(Fields &root, const PlanValue &list,
+  void readGroups(Fields &root, const YamlValue &list,
                   const PlanGroup &defaults) {
     for (StringRef key : {"mesh_dim", "tp_mesh_dim"})
       if (root[key])
@@ -199,8 +168,8 @@ private:
                         list.describe());
     if (list.items.empty())
       emitWarning(list.loc, "the plan is empty: nothing is parallelized");
-    ArrayRef<PlanValue> items = list.isList() ? ArrayRef(list.items) : list;
-    for (const PlanValue &item : items) {
+    ArrayRef<YamlValue> items = list.isList() ? ArrayRef(list.items) : list;
+    for (const YamlValue &item : items) {
       if (!item.isMap()) {
         report(item.loc, "an item of parallelize is a map with the keys "
                          "'mesh_dim' and 'plan', found " +
@@ -221,7 +190,7 @@ private:
   }
 
   void readOptions(Fields &fields, PlanGroup &group) {
-    if (const PlanValue *match = fields["match"]) {
+    if (const YamlValue *match = fields["match"]) {
       auto mode = llvm::StringSwitch<std::optional<MatchMode>>(match->text)
                       .Case("fnmatch", MatchMode::Fnmatch)
                       .Case("hf", MatchMode::HuggingFace)
@@ -233,14 +202,14 @@ private:
         report(match->loc, "match must be fnmatch, hf or regex, found " +
                                match->describe());
     }
-    if (const PlanValue *unmatched = fields["on_unmatched"]) {
+    if (const YamlValue *unmatched = fields["on_unmatched"]) {
       group.allowUnmatched = unmatched->text == "warn";
       if (!unmatched->isScalar() ||
           (!group.allowUnmatched && unmatched->text != "error"))
         report(unmatched->loc, "on_unmatched must be error or warn, found " +
                                    unmatched->describe());
     }
-    if (const PlanValue *loss = fields["loss_parallel"]) {
+    if (const YamlValue *loss = fields["loss_parallel"]) {
       group.lossLoc = fields.getKeyLoc("loss_parallel");
       if (std::optional<bool> value = loss->getBool())
         group.lossParallel = *value;
@@ -251,7 +220,7 @@ private:
   }
 
   /// `isOnly`: the file has no other group.
-  void readGroup(Fields &fields, const PlanValue &entries, PlanGroup group,
+  void readGroup(Fields &fields, const YamlValue &entries, PlanGroup group,
                  FileLineColLoc loc, bool isOnly) {
     group.loc = loc;
     group.axes = readAxes(fields, isOnly);
@@ -262,7 +231,7 @@ private:
                              "as well");
     this->group = &group;
     if (isSingleStyle(entries)) {
-      PlanValue root(entries.loc);
+      YamlValue root(entries.loc);
       readEntry(root, entries);
     } else if (!entries.isMap() && !entries.isNull()) {
       report(entries.loc, "plan must map module patterns to styles, or be one "
@@ -272,7 +241,7 @@ private:
       if (entries.items.empty() && !group.lossParallel)
         emitWarning(entries.loc, "the plan is empty: nothing is parallelized");
       forEachField(entries, "plan",
-                   [&](const PlanValue &key, const PlanValue &field) {
+                   [&](const YamlValue &key, const YamlValue &field) {
                      readEntry(key, field);
                    });
     }
@@ -280,7 +249,7 @@ private:
   }
 
   /// Whether `value` is one style instead of a map of patterns to styles.
-  static bool isSingleStyle(const PlanValue &value) {
+  static bool isSingleStyle(const YamlValue &value) {
     if (!value.isMap())
       return value.isScalar();
     for (size_t i = 0; i < value.getNumFields(); ++i)
@@ -291,8 +260,8 @@ private:
 
   /// The mesh dimensions that `mesh_dim` or `tp_mesh_dim` name.
   AxisSet readAxes(Fields &fields, bool isOnly) {
-    const PlanValue *byName = fields["mesh_dim"];
-    const PlanValue *byIndex = fields["tp_mesh_dim"];
+    const YamlValue *byName = fields["mesh_dim"];
+    const YamlValue *byIndex = fields["tp_mesh_dim"];
     if (plan.mesh.empty())
       return {};
     if (byName && byIndex) {
@@ -338,7 +307,7 @@ private:
     return {0};
   }
 
-  AxisSet readNamedAxes(const PlanValue &value) {
+  AxisSet readNamedAxes(const YamlValue &value) {
     if (!value.isScalar() && (!value.isList() || value.items.empty())) {
       report(value.loc, "mesh_dim must name a mesh dimension, or several in a "
                         "list, found " +
@@ -349,7 +318,7 @@ private:
     for (const MeshAxis &axis : plan.mesh)
       names.push_back(axis.name);
     AxisSet axes;
-    for (const PlanValue &item :
+    for (const YamlValue &item :
          value.isList() ? ArrayRef(value.items) : ArrayRef(value)) {
       auto *it = item.isScalar() ? llvm::find(names, item.text) : names.end();
       if (it == names.end()) {
@@ -375,7 +344,7 @@ private:
     return axes.empty() ? AxisSet{0} : axes;
   }
 
-  void readEntry(const PlanValue &pattern, const PlanValue &value) {
+  void readEntry(const YamlValue &pattern, const YamlValue &value) {
     PlanEntry entry{pattern.text, pattern.loc, "", value.loc, {}};
     if (value.isList() || isPlacement(value)) {
       if (readPlacements(value, entry))
@@ -395,7 +364,7 @@ private:
                         value.describe());
     bool hasStyle = false, valid = true;
     forEachField(value, "entry",
-                 [&](const PlanValue &key, const PlanValue &field) {
+                 [&](const YamlValue &key, const YamlValue &field) {
                    if (key.text != "style") {
                      entry.arguments.push_back({key.text, key.loc, field});
                      return;
@@ -420,15 +389,15 @@ private:
       group->entries.push_back(std::move(entry));
   }
 
-  static bool isPlacement(const PlanValue &value) {
+  static bool isPlacement(const YamlValue &value) {
     std::string error;
     return value.isScalar() && parsePlacement(value.text, error).has_value();
   }
 
   /// Reads the placements of a parameter.
-  bool readPlacements(const PlanValue &value, PlanEntry &entry) {
+  bool readPlacements(const YamlValue &value, PlanEntry &entry) {
     bool valid = true;
-    for (const PlanValue &item :
+    for (const YamlValue &item :
          value.isList() ? ArrayRef(value.items) : ArrayRef(value)) {
       std::string error =
           "a placement is expected here, found " + item.describe();
@@ -454,7 +423,7 @@ private:
   }
 
   /// Takes `Name` and, as Python has it, `Name()`.
-  bool readStyleName(const PlanValue &value, PlanEntry &entry) {
+  bool readStyleName(const YamlValue &value, PlanEntry &entry) {
     StringRef name = StringRef(value.text).trim();
     if (name.contains(':')) {
       report(value.loc, "'" + name + "' lacks a space behind ':'");
@@ -482,7 +451,7 @@ private:
 
 LogicalResult plan::parsePlan(StringRef text, StringRef path,
                               MLIRContext *context, PlanFile &plan) {
-  std::optional<PlanValue> root = readYaml(text, path, "a plan", context);
+  std::optional<YamlValue> root = readYaml(text, path, "a plan", context);
   if (!root)
     return failure();
   return PlanReader(plan).read(*root);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Style.h"
-#include "Lint/Lint.h"
+#include "Plan/PlanChecks.h"
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Dialect/NN/Traced.h"
@@ -64,7 +64,7 @@ std::string InputLayout::str() const {
 }
 
 /// Reads a placement or null into `layout`.
-static LogicalResult readLayout(const PlanValue &value, const Twine &argument,
+static LogicalResult readLayout(const YamlValue &value, const Twine &argument,
                                 Layout &layout) {
   layout = std::nullopt;
   if (value.isNull())
@@ -80,7 +80,7 @@ static LogicalResult readLayout(const PlanValue &value, const Twine &argument,
 }
 
 /// Reads a placement, null, or a list of them into `input`.
-static LogicalResult readInputLayout(const PlanValue &value,
+static LogicalResult readInputLayout(const YamlValue &value,
                                      const Twine &argument,
                                      InputLayout &input) {
   input.isList = value.isList();
@@ -97,7 +97,7 @@ static LogicalResult readInputLayout(const PlanValue &value,
 }
 
 /// Reads a value that isn't null by the type of its argument.
-static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
+static LogicalResult readValue(const YamlValue &value, const ArgumentSpec &spec,
                                Argument &result) {
   using Type = ArgumentSpec::Type;
   auto expected = [&](StringRef what) {
@@ -120,7 +120,7 @@ static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
     return success();
   }
   case Type::Ints:
-    for (const PlanValue &item : value.items) {
+    for (const YamlValue &item : value.items) {
       std::optional<int64_t> integer = item.getInteger();
       if (!value.isList() || !integer || *integer < 1)
         return expected("a list of positive integers");
@@ -146,7 +146,7 @@ static LogicalResult readValue(const PlanValue &value, const ArgumentSpec &spec,
     if (spec.type == Type::Layout)
       return expected("one placement");
     bool valid = true;
-    for (const PlanValue &item : value.items) {
+    for (const YamlValue &item : value.items) {
       InputLayout &input = result.layouts.emplace_back();
       valid &=
           succeeded(spec.type == Type::InputLayouts
@@ -196,9 +196,9 @@ LogicalResult plan::renameArguments(PlanEntry &entry,
   return success(valid);
 }
 
-static PlanValue getDefault(const ArgumentSpec &spec, FileLineColLoc loc) {
-  PlanValue value(loc);
-  value.kind = PlanValue::Kind::Scalar;
+static YamlValue getDefault(const ArgumentSpec &spec, FileLineColLoc loc) {
+  YamlValue value(loc);
+  value.kind = YamlValue::Kind::Scalar;
   value.text = spec.defaultText.str();
   return value;
 }

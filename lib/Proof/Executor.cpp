@@ -5,7 +5,7 @@
 #include "ReferenceGraph.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
-#include "tp/Conversion/NNToLinalg.h"
+#include "tp/CodeGen/NNToLinalg/NNToLinalg.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TPRT/TPRT.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
-#include "tp/Analysis/Uniformity.h"
+#include "tp/Sharding/Uniformity.h"
 #include "tp/Transforms/Utils.h"
 
 using namespace mlir;

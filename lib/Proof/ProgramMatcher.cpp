@@ -4,7 +4,7 @@
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"
 #include "mlir/IR/Builders.h"
-#include "tp/Analysis/Uniformity.h"
+#include "tp/Sharding/Uniformity.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"

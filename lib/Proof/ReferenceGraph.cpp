@@ -4,9 +4,9 @@
 #include "ReferenceGraph.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "tp/Sharding/SplitInference.h"
 
 using namespace mlir;
 using namespace mlir::tp;

@@ -4,8 +4,8 @@
 #include "Rejoin.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OperationSupport.h"
-#include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

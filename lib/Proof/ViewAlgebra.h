@@ -20,7 +20,7 @@
 #define TP_LIB_PROOF_VIEWALGEBRA_H
 
 #include "BlockAlgebra.h"
-#include "Elements.h"
+#include "ElementTracking.h"
 
 namespace mlir::tp {
 

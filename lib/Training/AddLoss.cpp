@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EntryPoint.h"
-#include "Loss.h"
+#include "TrainingLoss.h"
 #include "tp/Training/Passes.h"
 
 namespace mlir::tp {

@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Training/TrainingFile.h"
-#include "tp/Plan/FieldReader.h"
-#include "tp/Plan/YamlReader.h"
+#include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
+#include "tp/Support/YamlReader.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::tp;
-using namespace mlir::tp::plan;
 
 namespace {
 
@@ -20,7 +19,7 @@ public:
   TrainingReader(TrainingConfig &config, MLIRContext *context)
       : config(config), context(context) {}
 
-  LogicalResult read(const PlanValue &root) {
+  LogicalResult read(const YamlValue &root) {
     if (!root.isMap()) {
       report(root.loc,
              "a training file is a map with the keys 'loss' and 'optimizer', "
@@ -32,33 +31,33 @@ public:
         readFields(root, "training file",
                    {"loss", "optimizer", "schedule", "clip_grad_norm",
                     "accumulate", "compute", "checkpoint", "frozen", "seed"});
-    if (const PlanValue *loss = fields["loss"]) {
+    if (const YamlValue *loss = fields["loss"]) {
       config.loss.loc = fields.getKeyLoc("loss");
       readLoss(*loss);
     } else {
       report(root.loc, "key 'loss' is missing: cross_entropy, mse, or output, "
                        "where the model's result is the loss");
     }
-    if (const PlanValue *optimizer = fields["optimizer"])
+    if (const YamlValue *optimizer = fields["optimizer"])
       readOptimizer(*optimizer);
     else
       report(root.loc, "key 'optimizer' is missing: SGD, Adam or AdamW");
-    if (const PlanValue *schedule = fields["schedule"])
+    if (const YamlValue *schedule = fields["schedule"])
       readSchedule(*schedule);
-    if (const PlanValue *clip = fields["clip_grad_norm"])
+    if (const YamlValue *clip = fields["clip_grad_norm"])
       config.clipNorm = readNumber(*clip, "clip_grad_norm", 0, std::nullopt,
                                    /*openBelow=*/true);
-    if (const PlanValue *accumulate = fields["accumulate"]) {
+    if (const YamlValue *accumulate = fields["accumulate"]) {
       config.accumulate =
           readInteger(*accumulate, "accumulate", 1, kMaxAccumulate);
       config.accumulateLoc = accumulate->loc;
     }
-    if (const PlanValue *compute = fields["compute"])
+    if (const YamlValue *compute = fields["compute"])
       readCompute(*compute);
     readPatterns(fields["checkpoint"], "checkpoint", config.checkpoint,
                  config.checkpointLocs);
     readPatterns(fields["frozen"], "frozen", config.frozen, config.frozenLocs);
-    if (const PlanValue *seed = fields["seed"])
+    if (const YamlValue *seed = fields["seed"])
       config.seed = readInteger(*seed, "seed", 0, kMaxSeed);
     return success(!failed);
   }
@@ -71,8 +70,8 @@ private:
 
   /// The map that `value` is, or that its scalar names: `AdamW` is
   /// {name: AdamW}. The name goes to `name`.
-  Fields readNamed(const PlanValue &value, StringRef what,
-                   ArrayRef<StringRef> keys, const PlanValue *&name) {
+  Fields readNamed(const YamlValue &value, StringRef what,
+                   ArrayRef<StringRef> keys, const YamlValue *&name) {
     if (value.isScalar()) {
       name = &value;
       return {};
@@ -92,7 +91,7 @@ private:
     return fields;
   }
 
-  double readNumber(const PlanValue &value, StringRef what, int64_t least,
+  double readNumber(const YamlValue &value, StringRef what, int64_t least,
                     std::optional<int64_t> most = std::nullopt,
                     bool openBelow = false) {
     double number = 0;
@@ -112,7 +111,7 @@ private:
     return number;
   }
 
-  int64_t readInteger(const PlanValue &value, StringRef what,
+  int64_t readInteger(const YamlValue &value, StringRef what,
                       std::optional<int64_t> least,
                       std::optional<int64_t> most = std::nullopt) {
     std::optional<int64_t> number = value.getInteger();
@@ -128,7 +127,7 @@ private:
     return least.value_or(0);
   }
 
-  bool readBool(const PlanValue &value, StringRef what) {
+  bool readBool(const YamlValue &value, StringRef what) {
     if (std::optional<bool> boolean = value.getBool())
       return *boolean;
     report(value.loc,
@@ -136,7 +135,7 @@ private:
     return false;
   }
 
-  void readPatterns(const PlanValue *value, StringRef what,
+  void readPatterns(const YamlValue *value, StringRef what,
                     std::vector<std::string> &patterns,
                     std::vector<FileLineColLoc> &locs) {
     if (!value)
@@ -144,7 +143,7 @@ private:
     if (!value->isList())
       return report(value->loc, what + " must be a list of patterns, found " +
                                     value->describe());
-    for (const PlanValue &item : value->items) {
+    for (const YamlValue &item : value->items) {
       if (!item.isScalar()) {
         report(item.loc, "a pattern is a string, found " + item.describe());
         continue;
@@ -154,9 +153,9 @@ private:
     }
   }
 
-  void readLoss(const PlanValue &value) {
+  void readLoss(const YamlValue &value) {
     LossConfig &loss = config.loss;
-    const PlanValue *name;
+    const YamlValue *name;
     Fields fields = readNamed(value, "loss",
                               {"name", "output", "reduction", "ignore_index",
                                "label_smoothing", "class_dim", "weight"},
@@ -173,11 +172,11 @@ private:
                     "loss must be cross_entropy, mse or output, found " +
                         name->describe());
     loss.kind = *kind;
-    if (const PlanValue *output = fields["output"]) {
+    if (const YamlValue *output = fields["output"]) {
       loss.output = readInteger(*output, "output", 0);
       loss.outputLoc = output->loc;
     }
-    if (const PlanValue *reduction = fields["reduction"]) {
+    if (const YamlValue *reduction = fields["reduction"]) {
       if (reduction->text == "sum")
         loss.reduction = nn::LossReduction::Sum;
       else if (reduction->text != "mean")
@@ -191,29 +190,29 @@ private:
          {"ignore_index", "label_smoothing", "class_dim", "weight"})
       if (fields[key] && loss.kind != LossConfig::CrossEntropy)
         report(fields.getKeyLoc(key), "'" + key + "' is for cross_entropy");
-    if (const PlanValue *ignored = fields["ignore_index"])
+    if (const YamlValue *ignored = fields["ignore_index"])
       loss.ignoreIndex = readInteger(*ignored, "ignore_index", std::nullopt);
-    if (const PlanValue *smoothing = fields["label_smoothing"])
+    if (const YamlValue *smoothing = fields["label_smoothing"])
       loss.labelSmoothing = readNumber(*smoothing, "label_smoothing", 0, 1);
-    if (const PlanValue *dim = fields["class_dim"]) {
+    if (const YamlValue *dim = fields["class_dim"]) {
       loss.classDim = readInteger(*dim, "class_dim", std::nullopt);
       loss.classDimLoc = dim->loc;
     }
-    if (const PlanValue *weight = fields["weight"]) {
+    if (const YamlValue *weight = fields["weight"]) {
       loss.weightLoc = weight->loc;
       if (!weight->isList())
         return report(weight->loc,
                       "weight must be a list with a number for each class, "
                       "found " +
                           weight->describe());
-      for (const PlanValue &item : weight->items)
+      for (const YamlValue &item : weight->items)
         loss.weights.push_back(readNumber(item, "a weight", 0));
     }
   }
 
-  void readOptimizer(const PlanValue &value) {
+  void readOptimizer(const YamlValue &value) {
     OptimizerConfig optimizer;
-    const PlanValue *name;
+    const YamlValue *name;
     Fields fields =
         readNamed(value, "optimizer",
                   {"name", "lr", "momentum", "dampening", "nesterov", "betas",
@@ -234,7 +233,7 @@ private:
     // PyTorch's defaults.
     optimizer.lr = 1e-3;
     optimizer.weightDecay = *kind == OptimizerConfig::AdamW ? 0.01 : 0;
-    if (const PlanValue *lr = fields["lr"])
+    if (const YamlValue *lr = fields["lr"])
       optimizer.lr = readNumber(*lr, "lr", 0);
     bool isSGD = *kind == OptimizerConfig::SGD;
     for (StringRef key : {"momentum", "dampening", "nesterov"})
@@ -243,21 +242,21 @@ private:
     for (StringRef key : {"betas", "eps", "amsgrad"})
       if (fields[key] && isSGD)
         report(fields.getKeyLoc(key), "'" + key + "' is for Adam and AdamW");
-    if (const PlanValue *momentum = fields["momentum"])
+    if (const YamlValue *momentum = fields["momentum"])
       optimizer.momentum = readNumber(*momentum, "momentum", 0, 1);
-    if (const PlanValue *dampening = fields["dampening"])
+    if (const YamlValue *dampening = fields["dampening"])
       optimizer.dampening = readNumber(*dampening, "dampening", 0, 1);
-    if (const PlanValue *nesterov = fields["nesterov"]) {
+    if (const YamlValue *nesterov = fields["nesterov"]) {
       optimizer.nesterov = readBool(*nesterov, "nesterov");
       if (optimizer.nesterov &&
           (optimizer.momentum == 0 || optimizer.dampening != 0))
         report(nesterov->loc, "nesterov needs a momentum, and no dampening");
     }
-    if (const PlanValue *amsgrad = fields["amsgrad"])
+    if (const YamlValue *amsgrad = fields["amsgrad"])
       optimizer.amsgrad = readBool(*amsgrad, "amsgrad");
-    if (const PlanValue *maximize = fields["maximize"])
+    if (const YamlValue *maximize = fields["maximize"])
       optimizer.maximize = readBool(*maximize, "maximize");
-    if (const PlanValue *betas = fields["betas"]) {
+    if (const YamlValue *betas = fields["betas"]) {
       if (!betas->isList() || betas->items.size() != 2)
         report(betas->loc,
                "betas must be a list of two numbers, found " +
@@ -269,25 +268,25 @@ private:
         optimizer.beta2 = readBeta(betas->items[1]);
       }
     }
-    if (const PlanValue *eps = fields["eps"])
+    if (const YamlValue *eps = fields["eps"])
       optimizer.eps = readNumber(*eps, "eps", 0);
-    if (const PlanValue *decay = fields["weight_decay"])
+    if (const YamlValue *decay = fields["weight_decay"])
       optimizer.weightDecay = readNumber(*decay, "weight_decay", 0);
     readPatterns(fields["no_decay"], "no_decay", optimizer.noDecay,
                  config.noDecayLocs);
     config.optimizer = optimizer;
   }
 
-  double readBeta(const PlanValue &value) {
+  double readBeta(const YamlValue &value) {
     double beta = readNumber(value, "a beta", 0, 1);
     if (beta == 1)
       report(value.loc, "a beta must be below 1");
     return beta;
   }
 
-  void readSchedule(const PlanValue &value) {
+  void readSchedule(const YamlValue &value) {
     ScheduleConfig &schedule = config.schedule;
-    const PlanValue *name;
+    const YamlValue *name;
     Fields fields =
         readNamed(value, "schedule",
                   {"name", "warmup_steps", "total_steps", "min_lr"}, name);
@@ -298,22 +297,22 @@ private:
     else if (name->text != "constant")
       return report(name->loc, "schedule must be constant or cosine, found " +
                                    name->describe());
-    if (const PlanValue *warmup = fields["warmup_steps"])
+    if (const YamlValue *warmup = fields["warmup_steps"])
       schedule.warmupSteps = readInteger(*warmup, "warmup_steps", 0);
     bool isCosine = schedule.kind == ScheduleConfig::Cosine;
     for (StringRef key : {"total_steps", "min_lr"})
       if (fields[key] && !isCosine)
         report(fields.getKeyLoc(key), "'" + key + "' is for cosine");
-    if (const PlanValue *minLr = fields["min_lr"])
+    if (const YamlValue *minLr = fields["min_lr"])
       schedule.minLr = readNumber(*minLr, "min_lr", 0);
-    if (const PlanValue *total = fields["total_steps"])
+    if (const YamlValue *total = fields["total_steps"])
       schedule.totalSteps =
           readInteger(*total, "total_steps", schedule.warmupSteps + 1);
     else if (isCosine)
       report(value.loc, "a cosine needs 'total_steps', at which it ends");
   }
 
-  void readCompute(const PlanValue &value) {
+  void readCompute(const YamlValue &value) {
     if (value.text == "bf16")
       config.computeType = BFloat16Type::get(context);
     else if (value.text == "f16")
@@ -338,7 +337,7 @@ FailureOr<TrainingConfig> tp::readTrainingFile(StringRef path,
     emitInputError(context, path, "training file", file.takeError());
     return failure();
   }
-  std::optional<PlanValue> root =
+  std::optional<YamlValue> root =
       readYaml((*file)->getBuffer(), path, "a training file", context);
   TrainingConfig config;
   if (!root || failed(TrainingReader(config, context).read(*root)))

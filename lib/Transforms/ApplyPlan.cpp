@@ -4,7 +4,7 @@
 #include "DataParallel.h"
 #include "PlanWriter.h"
 #include "mlir/IR/Builders.h"
-#include "tp/Plan/Lint.h"
+#include "tp/Advice/Lint/Lint.h"
 #include "tp/Plan/Plan.h"
 #include "tp/Transforms/Passes.h"
 

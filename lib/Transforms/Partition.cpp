@@ -21,12 +21,12 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "tp/Analysis/ListTable.h"
-#include "tp/Analysis/OpClasses.h"
-#include "tp/Analysis/Redistribution.h"
-#include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Sharding/Propagation/OpClasses.h"
+#include "tp/Sharding/Redistribution/Redistribution.h"
+#include "tp/Sharding/SplitInference.h"
+#include "tp/Support/ListInterner.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -107,7 +107,7 @@ private:
   RedistributionWriter redistributions;
   OpClasses classes;
   /// By class and placements.
-  ListTable formNumbers;
+  ListInterner formNumbers;
   std::deque<LocalForm> forms;
   std::vector<std::pair<Operation *, LocalForm *>> kept;
   /// Arguments that stand for results of ops that stay, until these have their

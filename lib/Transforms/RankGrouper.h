@@ -5,8 +5,8 @@
 #define TP_LIB_TRANSFORMS_RANKGROUPER_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tp/Analysis/Redistribution.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Sharding/Redistribution/Redistribution.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -5,8 +5,8 @@
 #define TP_LIB_TRANSFORMS_REDISTRIBUTIONWRITER_H
 
 #include "mlir/IR/Builders.h"
-#include "tp/Analysis/Redistribution.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Sharding/Redistribution/Redistribution.h"
 
 namespace mlir::tp {
 

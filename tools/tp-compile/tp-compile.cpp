@@ -9,11 +9,12 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
-#include "tp/Conversion/Artifact.h"
-#include "tp/Conversion/Passes.h"
-#include "tp/Conversion/Pipeline.h"
+#include "tp/Advice/Passes.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
+#include "tp/Target/Artifact/ArtifactWriter.h"
 #include "tp/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -73,7 +74,7 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   reportResourceLimits("tp-compile");
   setVersion("tp-compile");
-  registerTPConversionPasses(); // so that options can name them
+  registerTPCodeGenPasses(); // so that options can name them
   registerAsmPrinterCLOptions();
   registerMLIRContextCLOptions();
   registerPassManagerCLOptions();

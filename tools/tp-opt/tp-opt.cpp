@@ -114,7 +114,7 @@ static void suggestPassOptions(int argc, char **argv,
       llvm::StringRef name = option.split('=').first;
       if (name.empty() || llvm::is_contained(known, name))
         continue;
-      llvm::StringRef nearest = mlir::tp::plan::findNearest(name, known);
+      llvm::StringRef nearest = mlir::tp::findNearest(name, known);
       if (!nearest.empty())
         llvm::errs() << "tp-opt: " << pass << " has no option '" << name
                      << "'; did you mean '" << nearest << "'?\n";

@@ -5,8 +5,8 @@
 #define TP_TOOLS_TP_RUN_COMMANDLINE_H
 
 #include "tprt/Compare.h"
-#include "tprt/File.h"
 #include "tprt/Connection.h"
+#include "tprt/File.h"
 #include "tprt/Profile.h"
 #include "tprt/Session.h"
 

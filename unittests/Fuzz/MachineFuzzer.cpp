@@ -3,7 +3,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "tp/Analysis/Machine.h"
+#include "tp/Sharding/Cost/MachineModel.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;

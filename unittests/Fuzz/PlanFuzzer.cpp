@@ -10,9 +10,9 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
-#include "tp/Plan/Lint.h"
+#include "tp/Advice/Lint/Lint.h"
+#include "tp/Advice/Print/PlanPrinter.h"
 #include "tp/Plan/Plan.h"
-#include "tp/Plan/Print.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;

@@ -17,9 +17,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../lib/Import/AtenCall.h"
-#include "../../lib/Import/TorchArchive.h"
-#include "../../lib/Import/TorchModule.h"
+#include "Import/TorchScript/AtenCall.h"
+#include "Import/TorchScript/TorchArchive.h"
+#include "Import/TorchScript/TorchModule.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 #include <ATen/ops/arange.h>

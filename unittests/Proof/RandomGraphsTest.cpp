@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Analysis/RandomGraph.h"
+#include "../Sharding/RandomGraph.h"
 #include "ProofTest.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"

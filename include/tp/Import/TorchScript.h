@@ -8,7 +8,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "tp/Import/ForwardSignature.h"
 #include "tp/Import/InputSpec.h"
-#include "tp/Import/Safetensors.h"
+#include "tp/Import/SafetensorsWriter.h"
 #include "llvm/Support/raw_ostream.h"
 #include <vector>
 

@@ -11,7 +11,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
-#include "tp/Analysis/Propagation.h"
+#include "tp/Sharding/Propagation/Propagation.h"
 
 namespace mlir {
 class DialectRegistry;

@@ -12,6 +12,7 @@
 #define TP_PLAN_PATTERN_H
 
 #include "mlir/Support/LLVM.h"
+#include "tp/Support/NearestName.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <map>
@@ -49,13 +50,6 @@ std::string checkPattern(StringRef pattern, MatchMode mode);
 
 /// The pattern of the modules that are like `fqn` but for numbers.
 std::string getPattern(StringRef fqn, MatchMode mode);
-
-/// The candidate closest to `name` in spelling, or an empty string when none
-/// is close enough to be what was meant.
-StringRef findNearest(StringRef name, ArrayRef<StringRef> candidates);
-
-/// "; did you mean 'x'?" for the nearest candidate, or an empty string.
-std::string suggestNearest(StringRef name, ArrayRef<StringRef> candidates);
 
 /// The tree of a model's modules, as their FQNs spell it.
 class ModuleTree {

@@ -13,46 +13,17 @@
 #include "mlir/Support/LLVM.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Plan/Placement.h"
+#include "tp/Support/YamlReader.h"
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace mlir::tp::plan {
 
-/// A YAML value and where it stands.
-struct PlanValue {
-  enum class Kind { Null, Scalar, List, Map };
-
-  explicit PlanValue(FileLineColLoc loc) : loc(loc) {}
-
-  Kind kind = Kind::Null;
-  FileLineColLoc loc;
-  /// Of a scalar; quotes are gone.
-  std::string text;
-  /// A quoted scalar is a string, whatever it looks like.
-  bool quoted = false;
-  /// The items of a list; the keys and values of a map, in turn.
-  std::vector<PlanValue> items;
-
-  bool isNull() const { return kind == Kind::Null; }
-  bool isScalar() const { return kind == Kind::Scalar; }
-  bool isList() const { return kind == Kind::List; }
-  bool isMap() const { return kind == Kind::Map; }
-  size_t getNumFields() const { return items.size() / 2; }
-  const PlanValue &getKey(size_t i) const { return items[2 * i]; }
-  const PlanValue &getField(size_t i) const { return items[2 * i + 1]; }
-
-  /// What an error calls it: "'x'", "a list", …
-  std::string describe() const;
-  /// The boolean or integer that it is; nothing when it is something else.
-  std::optional<bool> getBool() const;
-  std::optional<int64_t> getInteger() const;
-};
-
 struct PlanArgument {
   std::string name;
   FileLineColLoc loc;
-  PlanValue value;
+  YamlValue value;
 };
 
 /// One line of a plan: what `pattern` matches gets `style`, or, where `direct`

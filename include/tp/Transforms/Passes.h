@@ -7,23 +7,14 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "tp/Analysis/Propagation.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Sharding/Propagation/Propagation.h"
 
 namespace mlir::tp {
 
-/// How tp-print-plan prints.
-enum class PlanFormat { Text, Json, Python };
-
-/// How tp-explain prints.
-enum class ExplanationFormat { Text, Json };
-
 #define GEN_PASS_DECL
 #include "tp/Transforms/Passes.h.inc"
-
-/// tp-report that appends the JSON to `report` instead of writing a file.
-std::unique_ptr<Pass> createReport(std::string &report);
 
 #define GEN_PASS_REGISTRATION
 #include "tp/Transforms/Passes.h.inc"

@@ -12,9 +12,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
-#include "tp/Analysis/Uniformity.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/ShardingRule.h"
+#include "tp/Sharding/Uniformity.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::tp::collectives {

@@ -20,8 +20,8 @@
 
 #include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Sharding/SplitInference.h"
 
 using namespace mlir;
 using namespace mlir::tp;

@@ -21,8 +21,8 @@
 
 #include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Analysis/SplitInference.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 

@@ -1,0 +1,32 @@
+//===- Passes.h - passes that explain and report ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_ADVICE_PASSES_H
+#define TP_ADVICE_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Sharding/Propagation/Propagation.h"
+
+namespace mlir::tp {
+
+/// How tp-print-plan prints.
+enum class PlanFormat { Text, Json, Python };
+
+/// How tp-explain prints.
+enum class ExplanationFormat { Text, Json };
+
+#define GEN_PASS_DECL
+#include "tp/Advice/Passes.h.inc"
+
+/// tp-report that appends the JSON to `report` instead of writing a file.
+std::unique_ptr<Pass> createReport(std::string &report);
+
+#define GEN_PASS_REGISTRATION
+#include "tp/Advice/Passes.h.inc"
+
+} // namespace mlir::tp
+
+#endif // TP_ADVICE_PASSES_H

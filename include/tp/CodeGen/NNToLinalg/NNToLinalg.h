@@ -1,0 +1,20 @@
+//===- NNToLinalg.h - nn ops as linalg ops ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_CODEGEN_NNTOLINALG_NNTOLINALG_H
+#define TP_CODEGEN_NNTOLINALG_NNTOLINALG_H
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace mlir::tp {
+
+/// Replaces all nn ops under `root`, parameters and modules left out, by linalg
+/// ops on tensors. The dialects that `convert-nn-to-linalg` depends on must be
+/// loaded. `onDevice`: for many threads at a time.
+void convertNNToLinalg(Operation *root, bool onDevice = false);
+
+} // namespace mlir::tp
+
+#endif // TP_CODEGEN_NNTOLINALG_NNTOLINALG_H

@@ -1,0 +1,38 @@
+//===- SafetensorsWriter.h - write a safetensors file -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_IMPORT_SAFETENSORSWRITER_H
+#define TP_IMPORT_SAFETENSORSWRITER_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace mlir::tp {
+
+/// One tensor of a weights file, row-major. The data is asked for when it is
+/// written, so that a file of any size needs the memory of one tensor.
+struct WeightTensor {
+  std::string name;
+  /// As safetensors spells it: F32, F64, F16, BF16, I64, I32, I16, I8, U8,
+  /// BOOL.
+  std::string dtype;
+  llvm::SmallVector<int64_t> shape;
+  uint64_t bytes = 0;
+  uint64_t elementBytes = 1;
+  std::function<void(llvm::function_ref<void(llvm::ArrayRef<char>)>)> read;
+};
+
+/// Writes a file of `tensors` to `os`. The data starts at a multiple of 64
+/// bytes and is ordered by descending element size, so that every tensor is
+/// aligned to its elements.
+void writeSafetensors(llvm::raw_ostream &os,
+                      llvm::ArrayRef<WeightTensor> tensors);
+
+} // namespace mlir::tp
+
+#endif // TP_IMPORT_SAFETENSORSWRITER_H

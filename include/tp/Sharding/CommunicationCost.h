@@ -1,0 +1,96 @@
+//===- CommunicationCost.h - What a choice of placements costs --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_SHARDING_COMMUNICATIONCOST_H
+#define TP_SHARDING_COMMUNICATIONCOST_H
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+
+namespace mlir::tp {
+
+/// The cost of placements, compared in the order of its members.
+struct CommunicationCost {
+  /// Bytes of parameters that move: they are placed to stay. Sums over ranks,
+  /// as all bytes here.
+  int64_t parameterBytes = 0;
+  /// Bytes that ranks receive, and for each collective as many as could have
+  /// moved in the time that it takes to begin.
+  int64_t volume = 0;
+  int64_t bytes = 0;
+  int64_t collectives = 0;
+  /// Elements that a rank computes: of equal communication, the choice that
+  /// leaves least to compute wins.
+  int64_t work = 0;
+
+  /// What can't be done.
+  static CommunicationCost infinite() { return {kInfinite, 0, 0, 0, 0}; }
+  bool isInfinite() const { return parameterBytes >= kInfinite; }
+
+  CommunicationCost &operator+=(const CommunicationCost &other) {
+    if (isInfinite() || other.isInfinite())
+      return *this = infinite();
+    parameterBytes += other.parameterBytes;
+    volume += other.volume;
+    bytes += other.bytes;
+    collectives += other.collectives;
+    work += other.work;
+    return *this;
+  }
+  /// The same, but that an infinite sum may not equal `infinite()`: for inner
+  /// loops.
+  void addUnlessInfinite(const CommunicationCost &other) {
+    // A finite cost may be negative, as a difference of costs is.
+    parameterBytes = std::max(parameterBytes, other.parameterBytes) >= kInfinite
+                         ? kInfinite
+                         : parameterBytes + other.parameterBytes;
+    volume += other.volume;
+    bytes += other.bytes;
+    collectives += other.collectives;
+    work += other.work;
+  }
+  friend CommunicationCost operator+(CommunicationCost a,
+                                     const CommunicationCost &b) {
+    return a += b;
+  }
+  /// `b` is finite.
+  friend CommunicationCost operator-(CommunicationCost a,
+                                     const CommunicationCost &b) {
+    if (a.isInfinite())
+      return a;
+    return {a.parameterBytes - b.parameterBytes, a.volume - b.volume,
+            a.bytes - b.bytes, a.collectives - b.collectives, a.work - b.work};
+  }
+  friend CommunicationCost operator*(const CommunicationCost &a, int64_t n) {
+    if (a.isInfinite())
+      return a;
+    return {a.parameterBytes * n, a.volume * n, a.bytes * n, a.collectives * n,
+            a.work * n};
+  }
+  /// Member by member, rounded towards zero; finite.
+  friend CommunicationCost operator/(const CommunicationCost &a, int64_t n) {
+    return {a.parameterBytes / n, a.volume / n, a.bytes / n, a.collectives / n,
+            a.work / n};
+  }
+
+  std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t> asTuple() const {
+    return {parameterBytes, volume, bytes, collectives, work};
+  }
+  friend bool operator<(const CommunicationCost &a,
+                        const CommunicationCost &b) {
+    return a.asTuple() < b.asTuple();
+  }
+  friend bool operator==(const CommunicationCost &a,
+                         const CommunicationCost &b) {
+    return a.asTuple() == b.asTuple();
+  }
+
+private:
+  /// Many of them can be added.
+  static constexpr int64_t kInfinite = int64_t(1) << 56;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_SHARDING_COMMUNICATIONCOST_H

@@ -1,0 +1,92 @@
+//===- MachineModel.h - What a cluster can do -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The numbers that a prediction takes: a device, the devices of a node, and
+// the links between ranks, innermost first. A description is one of the
+// presets, a YAML or JSON file, or the `dlti.target_system_spec` of a module.
+// docs/Prediction.md describes the format.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_SHARDING_COST_MACHINEMODEL_H
+#define TP_SHARDING_COST_MACHINEMODEL_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::tp {
+
+/// How ranks that are joined by one link take part in a gather or a reduction.
+enum class LinkAlgorithm {
+  Ring,   ///< n - 1 steps, each of one message from a neighbour
+  Direct, ///< one step, in which everyone reads from everyone
+};
+
+/// A collective as it was measured: `latency + received bytes / bandwidth`.
+struct MeasuredCollective {
+  std::string kind; ///< as CollectiveOpInterface::getCollectiveKind
+  int64_t ranks;
+  double latency;   ///< seconds
+  double bandwidth; ///< bytes per second that a rank receives
+};
+
+struct Link {
+  std::string name;
+  /// Ranks [i * ranks, (i + 1) * ranks) are joined; 0: all ranks are.
+  int64_t ranks = 0;
+  double latency = 0;   ///< seconds per message
+  double bandwidth = 0; ///< bytes per second that a rank receives
+  LinkAlgorithm algorithm = LinkAlgorithm::Ring;
+  /// Where there are any for a kind, the one with the nearest number of ranks
+  /// takes the place of the algorithm's formula.
+  std::vector<MeasuredCollective> collectives;
+};
+
+struct Machine {
+  std::string name;
+  /// FLOP/s of contractions, by element type.
+  double flopsF64 = 0, flopsF32 = 0, flopsF16 = 0, flopsBF16 = 0;
+  /// Elements per second of all other arithmetic.
+  double elementwise = 0;
+  double memoryBandwidth = 0; ///< bytes per second
+  int64_t memoryCapacity = 0; ///< bytes
+  double launch = 0;          ///< seconds per op, whatever it does
+  /// Devices of a node; more ranks than these share them. 0: one per rank.
+  int64_t nodeDevices = 0;
+  /// Bytes per second that the node's ranks share; 0: memory isn't shared.
+  double nodeMemoryBandwidth = 0;
+  std::vector<Link> links; ///< innermost first; the last joins all ranks
+
+  /// FLOP/s of contractions of `element`; integers count as f32.
+  double getFlops(Type element) const;
+  /// Index of the innermost link that joins the two ranks.
+  size_t getLink(int64_t a, int64_t b) const;
+};
+
+/// The presets' names.
+std::vector<StringRef> getMachineNames();
+/// A preset; null where there is none of this name.
+const Machine *findMachine(StringRef name);
+
+/// The preset called `nameOrPath`, or the description in the file there. Emits
+/// an error, of a file at its line and column, and fails where there is
+/// neither, or where the description is wrong.
+FailureOr<Machine> readMachine(StringRef nameOrPath, MLIRContext *context);
+
+/// Parses `text`, YAML or JSON, which stands in the file `path`.
+FailureOr<Machine> parseMachine(StringRef text, StringRef path,
+                                MLIRContext *context);
+
+/// The machine that `dlti.target_system_spec` of `module` describes; nullopt
+/// where it has none. Emits an error and fails where the description is wrong.
+FailureOr<std::optional<Machine>> getMachine(ModuleOp module);
+
+/// The description in the form that parseMachine takes.
+llvm::json::Value toJSON(const Machine &machine);
+
+} // namespace mlir::tp
+
+#endif // TP_SHARDING_COST_MACHINEMODEL_H

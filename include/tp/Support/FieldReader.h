@@ -1,0 +1,88 @@
+//===- FieldReader.h - the fields of a map in a plan ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_SUPPORT_FIELDREADER_H
+#define TP_SUPPORT_FIELDREADER_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "tp/Support/NearestName.h"
+#include "tp/Support/YamlReader.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace mlir::tp {
+
+/// What readers of plans share: they report everything that is wrong, and go
+/// on.
+class FieldReader {
+public:
+  bool hasFailed() const { return failed; }
+
+protected:
+  /// The fields of a map by name.
+  class Fields {
+  public:
+    /// The field's value; null where the map doesn't have it.
+    const YamlValue *operator[](StringRef name) const {
+      return fields.lookup(name).second;
+    }
+    FileLineColLoc getKeyLoc(StringRef name) const {
+      return fields.lookup(name).first->loc;
+    }
+
+  private:
+    friend class FieldReader;
+    llvm::StringMap<std::pair<const YamlValue *, const YamlValue *>> fields;
+  };
+
+  void report(FileLineColLoc loc, const Twine &message) {
+    failed = true;
+    emitError(loc, message);
+  }
+
+  static std::string suggestOr(StringRef name, ArrayRef<StringRef> candidates,
+                               StringRef otherwise) {
+    std::string hint = suggestNearest(name, candidates);
+    return hint.empty() ? otherwise.str() : hint;
+  }
+
+  /// Calls `handle` for each field, reporting keys that come twice. `what` is
+  /// what an error calls the map.
+  void forEachField(
+      const YamlValue &map, StringRef what,
+      function_ref<void(const YamlValue &, const YamlValue &)> handle) {
+    llvm::StringMap<const YamlValue *> seen;
+    for (size_t i = 0; i < map.getNumFields(); ++i) {
+      const YamlValue &key = map.getKey(i);
+      if (map.getField(i).isNull() && !key.quoted &&
+          StringRef(key.text).contains(':'))
+        report(key.loc, "'" + key.text + "' lacks a space behind ':'");
+      else if (seen.try_emplace(key.text, &key).second)
+        handle(key, map.getField(i));
+      else
+        report(key.loc, "'" + key.text + "' comes twice in this " + what);
+    }
+  }
+
+  /// The fields called `names`, reporting all others.
+  Fields readFields(const YamlValue &map, StringRef what,
+                    ArrayRef<StringRef> names) {
+    Fields result;
+    forEachField(map, what, [&](const YamlValue &key, const YamlValue &field) {
+      if (llvm::is_contained(names, key.text))
+        result.fields[key.text] = {&key, &field};
+      else
+        report(key.loc, "unknown key '" + key.text + "'" +
+                            suggestOr(key.text, names,
+                                      "; keys are " + llvm::join(names, ", ")));
+    });
+    return result;
+  }
+
+  bool failed = false;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_SUPPORT_FIELDREADER_H

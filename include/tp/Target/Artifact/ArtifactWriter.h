@@ -1,0 +1,55 @@
+//===- ArtifactWriter.h - per-rank IR to one file ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The embedder's way in: what tp-compile does, as a function.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TARGET_ARTIFACT_ARTIFACTWRITER_H
+#define TP_TARGET_ARTIFACT_ARTIFACTWRITER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir::tp {
+
+/// What compileToArtifact writes.
+enum class Emit {
+  Artifact, ///< the container of docs/Artifact.md
+  MLIR,     ///< the LLVM dialect, as text
+  LLVM,     ///< optimised LLVM IR, as text
+  Object,   ///< an ELF relocatable object
+  Manifest, ///< the artifact's manifest alone
+  PTX,      ///< the kernels for one CUDA architecture, as text
+};
+
+struct CompileOptions {
+  /// CPUs that LLVM knows by name, or "native", separated by commas. There is
+  /// code for each in the artifact; of those that the machine can run, the last
+  /// runs.
+  std::string targetCPU = "native";
+  /// Where data and kernels are: empty for the CPU itself, or "cuda:" and
+  /// architectures, "cuda:sm_80,sm_90". Then there is code for one CPU, any of
+  /// the host's architecture where `targetCPU` is "native". "cuda:emulated" is
+  /// a device that the runtime's tests emulate.
+  std::string target;
+  /// 0 to 3, as for clang.
+  unsigned optLevel = 3;
+  Emit emit = Emit::Artifact;
+  /// Called on the pass manager before it runs.
+  std::function<LogicalResult(PassManager &)> configure;
+  /// Told of what is missing, but not needed.
+  std::function<void(const llvm::Twine &)> warn = [](const llvm::Twine &) {};
+};
+
+/// Compiles `module`, a program of nn and tp ops over one rank's shapes, and
+/// appends the result to `output`. The module is lowered in place; its context
+/// needs registerCodeGeneration. Diagnostics go to the context's handler; the
+/// error only says which step failed.
+llvm::Error compileToArtifact(ModuleOp module, const CompileOptions &options,
+                              llvm::raw_ostream &output);
+
+} // namespace mlir::tp
+
+#endif // TP_TARGET_ARTIFACT_ARTIFACTWRITER_H

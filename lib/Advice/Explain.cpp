@@ -1,0 +1,148 @@
+//===- Explain.cpp - Explain every placement and every collective ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Explain.h"
+#include "ExplainEdits.h"
+#include "Transforms/PlanWriter.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "tp/Advice/Lint/Lint.h"
+#include "tp/Advice/Passes.h"
+#include "tp/Sharding/Cost/CostModel.h"
+#include "tp/Support/OutputFile.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_EXPLAIN
+#include "tp/Advice/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+struct ExplainPass : tp::impl::ExplainBase<ExplainPass> {
+  using ExplainBase::ExplainBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(run()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run() {
+    ModuleOp original = getOperation();
+    OwningOpRef<ModuleOp> model = original.clone();
+    std::optional<plan::CheckedPlan> plan;
+    if (!planPath.empty()) {
+      for (auto mesh : original.getOps<MeshOp>()) {
+        InFlightDiagnostic error =
+            original.emitError("the model has been given a plan before");
+        error.attachNote(mesh.getLoc()) << "its mesh is declared here";
+        return error;
+      }
+      FailureOr<plan::CheckedPlan> checked = plan::loadPlan(planPath, *model);
+      if (failed(checked) || failed(plan::lintPlan(*checked, *model)) ||
+          failed(plan::emitFindings(checked->findings, /*strict=*/false)))
+        return failure();
+      writePlan(*checked, *model);
+      plan = std::move(*checked);
+    }
+    FailureOr<MeshOp> mesh = getMesh(*model);
+    if (failed(mesh))
+      return failure();
+    if (!*mesh)
+      return original.emitError("no tp.mesh to explain placements over; "
+                                "declare one, or give a plan (plan=FILE)");
+    inlineModules(*model);
+    FailureOr<SmallVector<func::FuncOp>> roots = getRoots(*model);
+    if (failed(roots))
+      return failure();
+    PropagationOptions options{
+        strategy, exhaustiveOps, latencyBytes, {oneShot, memory}};
+    options.searchBudget = searchBudget;
+    Propagation propagation(*mesh, options);
+    if (failed(propagation.run(*roots)))
+      return failure();
+    FailureOr<Explanation> explanation =
+        Explanation::explain(propagation, *mesh, *roots);
+    if (failed(explanation))
+      return failure();
+    explain::Program program{*mesh, propagation.getFunctions(),
+                             std::move(*explanation), plan ? &*plan : nullptr};
+    program.total = {program.explanation.getBytes(),
+                     program.explanation.getNumCollectives()};
+    if (failed(setOptimizedTotal(program, *model)))
+      return failure();
+    CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
+    if (strategy == PropagationStrategy::Optimal)
+      program.gap = std::max<int64_t>(gap.volume, 0);
+    if (!value.empty() && !explain::filter(program, value))
+      return original.emitError()
+             << "no value with a placement has the name '" << value << "'";
+    if (trials)
+      explain::tryEdits(program, propagation, original, options, trials);
+    explain::emitRemarks(program);
+    return print(program);
+  }
+
+  /// Goes on with the placements, of which `model` has what is fixed, as
+  /// tp-parallelize does.
+  LogicalResult setOptimizedTotal(explain::Program &program, ModuleOp model) {
+    OwningOpRef<ModuleOp> ranks = model.clone();
+    PassManager passes(&getContext());
+    PropagateOptions placed;
+    placed.strategy = strategy;
+    placed.exhaustiveOps = exhaustiveOps;
+    placed.latencyBytes = latencyBytes;
+    placed.searchBudget = searchBudget;
+    placed.oneShot = oneShot;
+    placed.memory = memory;
+    passes.addPass(createPropagate(placed));
+    passes.addPass(createPartition({oneShot, memory}));
+    passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    passes.addPass(createSymbolDCEPass());
+    passes.addPass(createOptimizeCollectives());
+    if (failed(passes.run(*ranks)))
+      return failure();
+    MeshOp mesh = *ranks->getOps<MeshOp>().begin();
+    for (ArrayRef<func::FuncOp> programs : getPrograms(*ranks))
+      for (auto [index, function] : llvm::enumerate(programs))
+        walkExecuted(function, [&](Operation *op) {
+          auto collective = dyn_cast<CollectiveOpInterface>(op);
+          if (!collective)
+            return;
+          program.optimized.collectives += index == 0;
+          program.optimized.bytes +=
+              llvm::sum_of(getReceivedBytesByRank(collective, mesh));
+        });
+    return success();
+  }
+
+  LogicalResult print(const explain::Program &program) {
+    auto printTo = [&](raw_ostream &os) {
+      if (format == ExplanationFormat::Json)
+        explain::printJson(program, os);
+      else
+        explain::printText(program, os);
+    };
+    if (file.empty()) {
+      printTo(llvm::outs());
+      return success();
+    }
+    llvm::Error error = writeFile(file, [&](raw_ostream &os) {
+      printTo(os);
+      return llvm::Error::success();
+    });
+    if (error)
+      return getOperation().emitError() << llvm::toString(std::move(error));
+    return success();
+  }
+};
+
+} // namespace

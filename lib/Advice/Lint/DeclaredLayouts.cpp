@@ -1,0 +1,59 @@
+//===- DeclaredLayouts.cpp - declared, but coming otherwise ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// PyTorch sees one rank's tensor and takes it for what a style declares it to
+// be. A wrong declaration is wrong numbers there, and a hidden redistribution
+// here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlacementFlow.h"
+#include "Plan/PlanChecks.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+namespace {
+
+class DeclaredLayoutCheck final : public FlowCheck {
+public:
+  explicit DeclaredLayoutCheck(FlowContext &context) : context(context) {}
+
+  void visitDeclared(Value value, const KnownLayout &known,
+                     const LayoutStep &step, const Twine &tensor) override {
+    const Placement &comes = *known.placement;
+    if (comes == step.placement || context.getGroup().size == 1)
+      return;
+    bool gathered = comes.isShard() && step.placement.isReplicate();
+    Finding finding{gathered ? "hidden-gather" : "declared-layout", step.loc,
+                    "", "", ""};
+    finding.message = tensor.str() + " is declared " + step.placement.str() +
+                      ", but comes as " + comes.str();
+    if (known.origin)
+      finding.message += " from " + known.origin->argument + " at " +
+                         printPlace(known.origin->loc);
+    int64_t bytes = getReceivedBytes(comes, step.placement, value.getType(),
+                                     context.getGroup().size);
+    finding.cost =
+        (bytes ? "each rank receives " + printBytes(bytes) + " here"
+               : std::string("nothing here")) +
+        "; PyTorch trusts the declaration, so with local tensors its result "
+        "differs";
+    finding.edit = "declare " + comes.str();
+    if (known.origin)
+      finding.edit += ", or ask for " + step.placement.str() + " at " +
+                      printPlace(known.origin->loc);
+    context.add(std::move(finding));
+  }
+
+private:
+  FlowContext &context;
+};
+
+} // namespace
+
+std::unique_ptr<FlowCheck>
+plan::createDeclaredLayoutCheck(FlowContext &context) {
+  return std::make_unique<DeclaredLayoutCheck>(context);
+}

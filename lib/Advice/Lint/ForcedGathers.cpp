@@ -1,0 +1,59 @@
+//===- ForcedGathers.cpp - splits that the next op can't take -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "PlacementFlow.h"
+#include "Plan/PlanChecks.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+namespace {
+
+class ForcedGatherCheck final : public FlowCheck {
+public:
+  explicit ForcedGatherCheck(FlowContext &context) : context(context) {}
+
+  void visitWhole(OpOperand &operand, const KnownLayout &known, unsigned dim,
+                  StringRef module) override {
+    // A slice along the dimension that was split is about a packed weight.
+    if (!isa<nn::SliceOp>(operand.getOwner()))
+      add(operand, known, module,
+          "needs dimension " + Twine(dim) + " of its operand whole, which is");
+  }
+
+  void visitConflict(OpOperand &operand, const KnownLayout &known,
+                     StringRef module) override {
+    add(operand, known, module,
+        "has operands that are split differently, one of them");
+  }
+
+private:
+  void add(OpOperand &operand, const KnownLayout &known, StringRef module,
+           const Twine &what) {
+    if (!known.origin || context.getGroup().size == 1)
+      return;
+    Type type = operand.get().getType();
+    int64_t bytes =
+        getReceivedBytes(known.placement.value_or(Placement::shard(0)),
+                         Placement::replicate(), type, context.getGroup().size);
+    context.add({"forced-gather", known.origin->loc,
+                 ("'" + operand.getOwner()->getName().getStringRef() + "' in " +
+                  describeModule(module) + " " + what + " " + known.describe() +
+                  " by " + known.origin->argument)
+                     .str(),
+                 "each rank receives up to " + printBytes(bytes),
+                 isa<nn::CrossEntropyOp>(operand.getOwner())
+                     ? "write loss_parallel: true in the plan"
+                     : "ask for another output layout here, such as "
+                       "Replicate, or leave the modules in between whole"});
+  }
+
+  FlowContext &context;
+};
+
+} // namespace
+
+std::unique_ptr<FlowCheck> plan::createForcedGatherCheck(FlowContext &context) {
+  return std::make_unique<ForcedGatherCheck>(context);
+}

@@ -1,0 +1,83 @@
+//===- Lint.cpp - what may be wrong with a plan ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tp/Advice/Lint/Lint.h"
+#include "PlacementFlow.h"
+#include "Plan/PlanChecks.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+
+/// PyTorch's loss_parallel refuses logits that come split along anything else
+/// than their classes, and so do we: what was meant is unclear. Along the other
+/// mesh dimensions they are no Partial, and the target is placed as they are.
+static LogicalResult
+checkLosses(const FlowContext &context,
+            const llvm::DenseMap<Operation *, LossOperands> &operands) {
+  bool valid = true;
+  for (const LossLayout &loss : context.plan.losses) {
+    LossOperands known = operands.lookup(loss.op);
+    auto check = [&](const KnownLayout &layout, bool isAllowed,
+                     const Twine &need) {
+      if (!layout.placement || isAllowed || !valid)
+        return;
+      valid = false;
+      InFlightDiagnostic error = emitError(loss.logits.loc)
+                                 << "loss_parallel needs " << need
+                                 << layout.placement->str();
+      if (layout.origin)
+        error.attachNote(layout.origin->loc)
+            << "by " << layout.origin->argument << " here";
+    };
+    const Layout &logits = known.logits.placement;
+    std::string over = " over '" + context.getGroup().name + "'";
+    if (loss.group == context.groupIndex) {
+      Placement split = Placement::shard(known.classDim);
+      check(known.logits, logits && (logits->isReplicate() || *logits == split),
+            "logits split along their classes, " + split.str() +
+                ", but they come as ");
+      check(known.target,
+            known.target.placement && known.target.placement->isReplicate(),
+            "a target that is whole" + over + ", but it comes as ");
+      continue;
+    }
+    check(known.logits, logits && !logits->isPartial(),
+          "logits that are Shard or Replicate" + over + ", but they come as ");
+    if (!logits || logits->isPartial() ||
+        known.logits.isSplit() != logits->isShard())
+      continue;
+    Placement expected = *logits;
+    if (expected.isShard() && expected.dim > known.classDim)
+      --expected.dim;
+    check(known.target, known.target.placement == expected,
+          "a target that is placed as the logits are" + over + ", " +
+              expected.str() + ", but it comes as ");
+  }
+  return success(valid);
+}
+
+SmallVector<int64_t> plan::getSegments(const Placement &placement,
+                                       int64_t size) {
+  if (!placement.segments.empty())
+    return placement.segments;
+  return SmallVector<int64_t>(placement.blocks, size / placement.blocks);
+}
+
+LogicalResult plan::lintPlan(CheckedPlan &plan, ModuleOp model) {
+  bool valid = true;
+  checkReplicatedParameters(plan, model);
+  for (unsigned group = 0; group < plan.groups.size(); ++group) {
+    FlowContext context{plan, group};
+    std::unique_ptr<FlowCheck> checks[] = {
+        createDeclaredLayoutCheck(context), createForcedGatherCheck(context),
+        createHeadCheck(context), createPackedWeightCheck(context)};
+    SmallVector<FlowCheck *> pointers;
+    for (std::unique_ptr<FlowCheck> &check : checks)
+      pointers.push_back(check.get());
+    valid &= succeeded(
+        checkLosses(context, followPlacements(context, model, pointers)));
+  }
+  return success(valid);
+}

@@ -1,0 +1,37 @@
+//===- PredictionReport.h - A prediction as JSON and as a table -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_ADVICE_PREDICTIONREPORT_H
+#define TP_LIB_ADVICE_PREDICTIONREPORT_H
+
+#include "tp/Sharding/Cost/CostModel.h"
+
+namespace mlir::tp {
+
+/// One rank's memory in bytes, all of it allocated before a run.
+struct RankMemory {
+  int64_t parameters = 0, inputs = 0, outputs = 0;
+  /// Intermediate values, buffers of collectives among them.
+  int64_t arena = 0;
+
+  int64_t getTotal() const { return parameters + inputs + outputs + arena; }
+};
+
+/// What a report says about a run that was predicted.
+struct PredictionReport {
+  const Machine &machine;
+  Prediction prediction;
+  /// By rank; empty where the arena isn't known.
+  SmallVector<RankMemory> memory;
+  /// By rank, in collectives.
+  SmallVector<int64_t> receivedBytes;
+
+  /// The member `prediction` of docs/Report.md.
+  llvm::json::Object toJSON() const;
+  /// The same for people: modules by cost, then ops, of the slowest rank.
+  void print(raw_ostream &os) const;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_ADVICE_PREDICTIONREPORT_H

@@ -1,0 +1,207 @@
+//===- ProgramToLLVM.cpp - the LLVM dialect and the exported entry --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/TP.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CONVERTPROGRAMTOLLVM
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// A program before it is lowered, for the entry that calls it.
+struct Program {
+  std::string name;
+  SmallVector<int64_t> ranks;
+  /// How many arguments have each role.
+  size_t inputs, parameters, outputs;
+  bool hasArena;
+};
+
+/// int32_t tpx_main(ctx, rank, inputs, parameters, outputs, arena): calls the
+/// rank's program with the buffers' addresses, read out of the tables.
+class EntryBuilder {
+public:
+  EntryBuilder(ModuleOp module)
+      : module(module), b(OpBuilder::atBlockEnd(module.getBody())),
+        ptr(LLVM::LLVMPointerType::get(b.getContext())) {}
+
+  void build(ArrayRef<Program> programs) {
+    Location loc = module.getLoc();
+    auto type = LLVM::LLVMFunctionType::get(
+        b.getI32Type(), {ptr, b.getI64Type(), ptr, ptr, ptr, ptr});
+    entry = LLVM::LLVMFuncOp::create(b, loc, "tpx_main", type);
+    Block *start = entry.addEntryBlock(b);
+    SmallVector<Block *> calls, cases;
+    SmallVector<APInt> values;
+    for (const Program &program : programs) {
+      calls.push_back(buildCall(program));
+      for (int64_t rank : program.ranks) {
+        values.push_back(APInt(64, rank));
+        cases.push_back(calls.back());
+      }
+    }
+    b.setInsertionPointToEnd(start);
+    if (calls.size() == 1) {
+      LLVM::BrOp::create(b, loc, calls.front());
+      return;
+    }
+    // There are no other ranks, so that any program will do for them.
+    LLVM::SwitchOp::create(b, loc, entry.getArgument(1), calls.front(),
+                           ValueRange(), values, cases,
+                           SmallVector<ValueRange>(cases.size()));
+  }
+
+private:
+  Block *buildCall(const Program &program) {
+    auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(program.name);
+    Block *block = b.createBlock(&entry.getBody(), entry.getBody().end());
+    SmallVector<Value> arguments{entry.getArgument(0), entry.getArgument(1)};
+    appendTable(arguments, entry.getArgument(2), program.inputs);
+    appendTable(arguments, entry.getArgument(3), program.parameters);
+    appendTable(arguments, entry.getArgument(4), program.outputs);
+    if (program.hasArena)
+      arguments.push_back(entry.getArgument(5));
+    Value status =
+        LLVM::CallOp::create(b, callee.getLoc(), callee, arguments).getResult();
+    LLVM::ReturnOp::create(b, callee.getLoc(), status);
+    return block;
+  }
+
+  void appendTable(SmallVectorImpl<Value> &arguments, Value table,
+                   size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      Value slot = LLVM::GEPOp::create(b, entry.getLoc(), ptr, ptr, table,
+                                       LLVM::GEPArg(static_cast<int32_t>(i)));
+      arguments.push_back(LLVM::LoadOp::create(b, entry.getLoc(), ptr, slot));
+    }
+  }
+
+  ModuleOp module;
+  OpBuilder b;
+  Type ptr;
+  LLVM::LLVMFuncOp entry;
+};
+
+/// void kernel_range(arguments, begin, end): calls the kernel with the
+/// arguments, read out of the table, and the range.
+void buildRangeFunction(LLVM::LLVMFuncOp function) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      function, function->getAttrOfType<FlatSymbolRefAttr>(kRangeOfAttr));
+  function->removeAttr(kRangeOfAttr);
+  function.setLinkage(LLVM::Linkage::Internal);
+  Location loc = function.getLoc();
+  OpBuilder b(function.getContext());
+  Block *body = function.addEntryBlock(b);
+  b.setInsertionPointToStart(body);
+  auto ptr = LLVM::LLVMPointerType::get(b.getContext());
+  SmallVector<Value> arguments;
+  for (auto [i, type] :
+       llvm::enumerate(kernel.getArgumentTypes().drop_back(2))) {
+    Value slot =
+        LLVM::GEPOp::create(b, loc, ptr, b.getI64Type(), body->getArgument(0),
+                            LLVM::GEPArg(static_cast<int32_t>(i)));
+    arguments.push_back(LLVM::LoadOp::create(b, loc, type, slot));
+  }
+  llvm::append_range(arguments, body->getArguments().drop_front());
+  LLVM::CallOp::create(b, loc, kernel, arguments);
+  LLVM::ReturnOp::create(b, loc, ValueRange());
+}
+
+class ConvertProgramToLLVM
+    : public tp::impl::ConvertProgramToLLVMBase<ConvertProgramToLLVM> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<Program> programs;
+    for (func::FuncOp program : getEntryPrograms(module)) {
+      auto ranks = program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
+      programs.push_back(
+          {program.getName().str(),
+           ranks ? llvm::to_vector(ranks.asArrayRef()) : SmallVector<int64_t>(),
+           getArguments(program, Role::Input).size(),
+           getArguments(program, Role::Parameter).size(),
+           getArguments(program, Role::Output).size(),
+           !getArguments(program, Role::Arena).empty()});
+    }
+    if (programs.empty()) {
+      module.emitError("there is no function '@main'");
+      return signalPassFailure();
+    }
+    prepareFunctions();
+
+    MLIRContext *context = &getContext();
+    RewritePatternSet expand(context);
+    memref::populateExpandStridedMetadataPatterns(expand);
+    if (failed(applyPatternsGreedily(module, std::move(expand))))
+      return signalPassFailure();
+
+    LowerToLLVMOptions options(context);
+    options.useBarePtrCallConv = true;
+    LLVMTypeConverter converter(context, options);
+    LLVMConversionTarget target(*context);
+    target.addLegalOp<ModuleOp, gpu::GPUModuleOp>();
+    target.markOpRecursivelyLegal<gpu::GPUModuleOp>();
+    RewritePatternSet patterns(context);
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    // The C library only where LLVM has no intrinsic.
+    populateMathToLLVMConversionPatterns(converter, patterns,
+                                         /*approximateLog1p=*/false,
+                                         /*benefit=*/2);
+    populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
+    populateFuncToLLVMConversionPatterns(converter, patterns);
+    if (failed(applyFullConversion(module, target, std::move(patterns))))
+      return signalPassFailure();
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+      if (function->hasAttr(kRangeOfAttr))
+        buildRangeFunction(function);
+    EntryBuilder(module).build(programs);
+  }
+
+  /// All functions with bodies are internal. Kernels aren't inlined: that would
+  /// only repeat them in every layer.
+  void prepareFunctions() {
+    Builder b(&getContext());
+    SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      function->setAttr(
+          "llvm.linkage",
+          LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
+      if (!llvm::is_contained(programs, function)) {
+        function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+        continue;
+      }
+      for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+        function.removeArgAttr(i, kRoleAttr);
+        function.removeArgAttr(i, kNameAttr);
+      }
+    }
+    for (func::FuncOp program : programs)
+      program->removeAttr(kRanksAttr);
+  }
+};
+
+} // namespace

@@ -1,0 +1,263 @@
+//===- ShareKernels.cpp - kernels that run in parts -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is shared out is a loop that iterations of a kernel's outermost parallel
+// loops have been joined to. An iteration is compiled once, for whatever range
+// it is part of: that is why a contiguous loop, which is vectorised, is cut in
+// blocks of constant size before, and never by the range.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodeGen/Loops/Buffers.h"
+#include "CodeGen/Loops/Loops.h"
+#include "CodeGen/Loops/OwnRows.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_SHAREKERNELS
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// What a core does in a nanosecond in loops that aren't products, roughly.
+constexpr int64_t kBytesPerNanosecond = 16;
+constexpr int64_t kFlopsPerNanosecond = 8;
+
+/// Enough iterations for many cores to have about equal parts.
+constexpr int64_t kManyIterations = 64;
+
+/// Blocks of a contiguous loop, in elements: whole cache lines, of which parts
+/// write none together, and few enough that a column of blocks isn't slow.
+constexpr int64_t kMinBlock = 64;
+constexpr int64_t kMaxBlock = 4096;
+
+class ShareKernels : public tp::impl::ShareKernelsBase<ShareKernels> {
+public:
+  using ShareKernelsBase::ShareKernelsBase;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::MapVector<SymbolRefAttr, SmallVector<Call>> calls = collect(module);
+    // None where an op that isn't registered may have some.
+    auto uses = SymbolTable::getSymbolUses(&module.getBodyRegion());
+    if (calls.empty() || !uses)
+      return;
+    DenseMap<SymbolRefAttr, size_t> numUses;
+    for (SymbolTable::SymbolUse use : *uses)
+      ++numUses[use.getSymbolRef()];
+    SymbolTable symbols(module);
+    IRRewriter rewriter(&getContext());
+    for (auto &[callee, all] : calls) {
+      if (all.front().nanoseconds < minNanoseconds ||
+          all.size() != numUses.lookup(callee))
+        continue;
+      int64_t count = share(
+          rewriter, symbols.lookup<func::FuncOp>(callee.getLeafReference()));
+      if (count == 0)
+        continue;
+      for (auto [call, nanoseconds] : all) {
+        rewriter.setInsertionPoint(call);
+        rewriter.replaceOpWithNewOp<tprt::ParallelOp>(
+            call, TypeRange(), call.getCallee(), call.getOperands(), count,
+            nanoseconds);
+      }
+    }
+  }
+
+  /// One that can be replaced, and what it takes by estimate.
+  struct Call {
+    func::CallOp op;
+    int64_t nanoseconds;
+  };
+
+  /// The calls behind marks in the entry programs, by kernel.
+  static llvm::MapVector<SymbolRefAttr, SmallVector<Call>>
+  collect(ModuleOp module) {
+    llvm::MapVector<SymbolRefAttr, SmallVector<Call>> calls;
+    auto entries = getManifest(module).getAs<ArrayAttr>("ops");
+    if (!entries)
+      return calls;
+    for (func::FuncOp program : getEntryPrograms(module))
+      for (auto call : program.getOps<func::CallOp>()) {
+        auto mark = dyn_cast_or_null<tprt::MarkOp>(call->getPrevNode());
+        if (!mark)
+          continue;
+        if (std::optional<int64_t> nanoseconds = estimate(entries, mark))
+          calls[call.getCalleeAttr()].push_back({call, *nanoseconds});
+      }
+    return calls;
+  }
+
+  /// None where the manifest doesn't say what the marked op does.
+  static std::optional<int64_t> estimate(ArrayAttr entries, tprt::MarkOp mark) {
+    uint64_t index = mark.getIndex();
+    auto entry = index < entries.size()
+                     ? dyn_cast<DictionaryAttr>(entries[index])
+                     : DictionaryAttr();
+    if (!entry)
+      return std::nullopt;
+    auto bytes = entry.getAs<IntegerAttr>("bytes"),
+         flops = entry.getAs<IntegerAttr>("flops");
+    if (!bytes || !flops)
+      return std::nullopt;
+    return bytes.getInt() / kBytesPerNanosecond +
+           flops.getInt() / kFlopsPerNanosecond;
+  }
+
+  /// Makes `kernel` a function of a range, and returns how many iterations it
+  /// has; 0 where it stays as it is.
+  int64_t share(IRRewriter &rewriter, func::FuncOp kernel) {
+    if (!kernel.isPrivate() || kernel.isExternal() ||
+        kernel.getNumResults() != 0)
+      return 0;
+    SmallVector<Operation *> loops; // ops that aren't repeated in each part
+    for (Operation &op : kernel.getBody().front().without_terminator())
+      if (!isMemoryEffectFree(&op) && !isa<memref::AllocaOp>(op))
+        loops.push_back(&op);
+    if (loops.size() != 1)
+      return 0;
+    SmallVector<scf::ForOp> nest;
+    if (auto loop = dyn_cast<scf::ForOp>(loops.front())) {
+      nest = getNest(loop);
+      if (!hasOwnRows(nest))
+        return 0;
+    } else if (auto generic = dyn_cast<linalg::GenericOp>(loops.front())) {
+      nest = tile(rewriter, generic);
+    }
+    if (nest.empty())
+      return 0;
+    ++numShared;
+    return joinLoops(rewriter, kernel, nest);
+  }
+
+  /// Whether iterations of the parallel loop `d` write different elements, and
+  /// read none that others write.
+  static bool isIndependent(linalg::GenericOp op, unsigned d) {
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      AffineMap map = op.getMatchingIndexingMap(&init);
+      if (!map.isProjectedPermutation() || !map.isFunctionOfDim(d))
+        return false;
+      for (OpOperand &other : op->getOpOperands())
+        if (isa<MemRefType>(other.get().getType()) &&
+            getRootBuffer(other.get()) == getRootBuffer(init.get()) &&
+            (other.get() != init.get() ||
+             op.getMatchingIndexingMap(&other) != map))
+          return false;
+    }
+    bool isPlain = true; // no loads but by operands
+    op.getRegion().walk([&](Operation *inner) {
+      isPlain &= isMemoryEffectFree(inner) || isa<memref::LoadOp>(inner);
+      if (auto load = dyn_cast<memref::LoadOp>(inner))
+        isPlain &= llvm::none_of(op.getDpsInits(), [&](Value init) {
+          return getRootBuffer(init) == getRootBuffer(load.getMemRef());
+        });
+    });
+    return isPlain;
+  }
+
+  /// Puts loops around `op` that leave it its contiguous loop, or a block of
+  /// it; returns them, outermost first. Empty where nothing can be shared.
+  static SmallVector<scf::ForOp> tile(IRRewriter &rewriter,
+                                      linalg::GenericOp op) {
+    SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+    SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+    SmallVector<unsigned> order = getLoopOrder(op);
+    if (order.empty() || llvm::any_of(sizes, ShapedType::isDynamic))
+      return {};
+    SmallVector<int64_t> tiles(sizes.size(), 0);
+    SmallVector<unsigned> interchange;
+    int64_t count = 1;
+    for (unsigned d : order) {
+      bool isParallel = kinds[d] == utils::IteratorType::parallel;
+      if (!isParallel || sizes[d] == 1 || count >= kManyIterations)
+        continue;
+      if (!isIndependent(op, d))
+        return {};
+      bool isContiguous = d == order.back();
+      int64_t block = 1;
+      if (isContiguous)
+        block = std::clamp<int64_t>(
+            llvm::alignTo(sizes[d] * count / kManyIterations, kMinBlock),
+            kMinBlock, kMaxBlock);
+      if (block >= sizes[d])
+        continue;
+      tiles[d] = block;
+      count *= llvm::divideCeil(sizes[d], block);
+    }
+    if (count == 1)
+      return {};
+    rewriter.setInsertionPoint(op);
+    FailureOr<linalg::TiledLinalgOp> tiled = linalg::tileLinalgOp(
+        rewriter, op, linalg::LinalgTilingOptions().setTileSizes(tiles));
+    if (failed(tiled))
+      return {};
+    rewriter.eraseOp(op);
+    SmallVector<scf::ForOp> nest;
+    for (Operation *loop : tiled->loops)
+      nest.push_back(cast<scf::ForOp>(loop));
+    return nest;
+  }
+
+  /// Replaces `nest`, loops from 0 to constants, by one over all its
+  /// iterations, of which the kernel takes begin and end. Returns their number.
+  static int64_t joinLoops(IRRewriter &rewriter, func::FuncOp kernel,
+                           ArrayRef<scf::ForOp> nest) {
+    Location loc = kernel.getLoc();
+    Block &body = kernel.getBody().front();
+    SmallVector<Value> range;
+    for (int i = 0; i < 2; ++i) {
+      (void)kernel.insertArgument(kernel.getNumArguments(),
+                                  rewriter.getIndexType(), {}, loc);
+      range.push_back(body.getArguments().back());
+    }
+    scf::ForOp outermost = nest.front(), innermost = nest.back();
+    rewriter.setInsertionPoint(outermost);
+    auto constant = [&](int64_t value) {
+      return arith::ConstantIndexOp::create(rewriter, loc, value);
+    };
+    Value one = constant(1);
+    auto joined = scf::ForOp::create(rewriter, loc, range[0], range[1], one);
+    rewriter.setInsertionPointToStart(joined.getBody());
+    // The innermost one runs fastest.
+    SmallVector<Value> indices;
+    Value rest = joined.getInductionVar();
+    int64_t total = 1;
+    for (auto [i, each] : llvm::enumerate(llvm::reverse(nest))) {
+      scf::ForOp loop = each;
+      int64_t step = *getConstantIntValue(loop.getStep());
+      int64_t count =
+          llvm::divideCeil(*getConstantIntValue(loop.getUpperBound()), step);
+      total *= count;
+      Value index = rest;
+      if (i + 1 < nest.size()) {
+        index = arith::RemUIOp::create(rewriter, loc, rest, constant(count));
+        rest = arith::DivUIOp::create(rewriter, loc, rest, constant(count));
+      }
+      if (step != 1)
+        index = arith::MulIOp::create(rewriter, loc, index, constant(step));
+      indices.push_back(index);
+    }
+    for (auto [loop, index] : llvm::zip_equal(llvm::reverse(nest), indices))
+      rewriter.replaceAllUsesWith(scf::ForOp(loop).getInductionVar(), index);
+    rewriter.eraseOp(innermost.getBody()->getTerminator());
+    rewriter.inlineBlockBefore(innermost.getBody(),
+                               joined.getBody()->getTerminator(),
+                               indices.front());
+    rewriter.eraseOp(outermost);
+    return total;
+  }
+};
+
+} // namespace

@@ -1,0 +1,543 @@
+//===- TPRTToCalls.cpp - calls of the runtime -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CodeGen/Loops/Buffers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CONVERTTPRTTOCALLS
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// tprt_dtype of runtime/include/tprt/abi.h.
+int32_t getDtypeNumber(Type type) {
+  if (type.isF32())
+    return 0;
+  if (type.isF64())
+    return 1;
+  return type.isF16() ? 2 : 3;
+}
+
+class ConvertTPRTToCalls
+    : public tp::impl::ConvertTPRTToCallsBase<ConvertTPRTToCalls> {
+  void runOnOperation() override {
+    OpBuilder b(&getContext());
+    ptr = LLVM::LLVMPointerType::get(&getContext());
+    i32 = b.getI32Type();
+    i64 = b.getI64Type();
+    for (func::FuncOp program : getEntryPrograms(getOperation()))
+      convert(b, program);
+  }
+
+  void convert(OpBuilder &b, func::FuncOp program) {
+    (void)program.insertArgument(
+        0, ptr,
+        b.getDictionaryAttr(b.getNamedAttr(
+            kRoleAttr, b.getStringAttr(stringifyRole(Role::Context)))),
+        program.getLoc());
+    context = program.getArgument(0);
+
+    // Status of all; loops around GEMM calls carry theirs out.
+    SmallVector<Operation *> ops;
+    size_t numArguments = 0; // of a launch or of a kernel in parts, at most
+    program.walk([&](Operation *op) {
+      if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
+        numArguments =
+            std::max<size_t>(numArguments, launch.getNumKernelOperands());
+      else if (auto parallel = dyn_cast<tprt::ParallelOp>(op))
+        numArguments =
+            std::max<size_t>(numArguments, parallel.getArguments().size());
+      else if (!isa_and_present<tprt::TPRTDialect>(op->getDialect()))
+        return;
+      ops.push_back(op);
+    });
+    if (numArguments > 0)
+      reserveArguments(b, program, numArguments);
+    Block *exit = new Block;
+    exit->addArgument(i32, program.getLoc());
+    for (Operation *op : ops) {
+      b.setInsertionPoint(op);
+      if (auto mark = dyn_cast<tprt::MarkOp>(op)) {
+        lower(b, mark);
+        op->erase();
+        continue;
+      }
+      if (auto record = dyn_cast<tprt::ErrorRecordOp>(op)) {
+        auto address = call(b, op->getLoc(), "tprt_error_record", ptr, context);
+        record.replaceAllUsesWith(address.getResult(0));
+        op->erase();
+        continue;
+      }
+      Value status;
+      if (auto gemm = dyn_cast<tprt::GemmOp>(op))
+        status = lower(b, gemm);
+      else if (auto collective = dyn_cast<tprt::CollectiveOp>(op))
+        status = lower(b, collective);
+      else if (auto start = dyn_cast<tprt::CollectiveStartOp>(op))
+        status = lower(b, start);
+      else if (auto wait = dyn_cast<tprt::CollectiveWaitOp>(op))
+        status = lower(b, wait);
+      else if (auto attention = dyn_cast<tprt::AttentionOp>(op))
+        status = lower(b, attention);
+      else if (auto gradient = dyn_cast<tprt::AttentionGradientOp>(op))
+        status = lower(b, gradient);
+      else if (auto fill = dyn_cast<tprt::FillOp>(op))
+        status = lower(b, fill);
+      else if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
+        status = lower(b, launch);
+      else if (auto parallel = dyn_cast<tprt::ParallelOp>(op))
+        status = lower(b, parallel);
+      else
+        status = lower(b, cast<tprt::CheckIndexOp>(op));
+      op->erase();
+      status = carryOut(b, status);
+      returnUnlessZero(b, status, exit);
+    }
+    finish(b, program, exit);
+  }
+
+  Value constant(OpBuilder &b, Location loc, Type type, int64_t value) {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+  }
+
+  func::CallOp call(OpBuilder &b, Location loc, StringRef callee,
+                    TypeRange results, ValueRange arguments) {
+    ModuleOp module = getOperation();
+    auto function = module.lookupSymbol<func::FuncOp>(callee);
+    if (!function) {
+      OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+      function = func::FuncOp::create(
+          atEnd, loc, callee, b.getFunctionType(arguments.getTypes(), results));
+      function.setPrivate();
+    }
+    return func::CallOp::create(b, loc, function, arguments);
+  }
+
+  /// The status that a function returns.
+  Value call(OpBuilder &b, Location loc, StringRef callee,
+             ValueRange arguments) {
+    return call(b, loc, callee, i32, arguments).getResult(0);
+  }
+
+  /// The address of a constant, shared by all that are equal.
+  Value getConstantAddress(OpBuilder &b, Location loc, StringRef prefix,
+                           Type type, Attribute value,
+                           function_ref<void(OpBuilder &)> buildBody = {}) {
+    LLVM::GlobalOp &global = constants[{type, value}];
+    if (!global) {
+      OpBuilder atStart = OpBuilder::atBlockBegin(getOperation().getBody());
+      global = LLVM::GlobalOp::create(
+          atStart, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+          (prefix + Twine(constants.size())).str(),
+          buildBody ? Attribute() : value, /*alignment=*/8);
+      if (buildBody) {
+        OpBuilder body(&global.getInitializerRegion().emplaceBlock(),
+                       global.getInitializerRegion().front().begin());
+        buildBody(body);
+      }
+    }
+    return LLVM::AddressOfOp::create(b, loc, global);
+  }
+
+  void lower(OpBuilder &b, tprt::MarkOp op) {
+    Location loc = op.getLoc();
+    call(b, loc, "tprt_mark", TypeRange(),
+         {context, constant(b, loc, i32, op.getIndex())});
+  }
+
+  template <typename OpT>
+  Value callOnBuffers(OpBuilder &b, OpT op, StringRef callee) {
+    Location loc = op.getLoc();
+    Value output = getPointer(b, op.getOutput());
+    Value input = op.getInput() ? getPointer(b, op.getInput()) : output;
+    return call(b, loc, callee,
+                {context, constant(b, loc, i32, op.getId()), input, output});
+  }
+
+  Value lower(OpBuilder &b, tprt::CollectiveOp op) {
+    return callOnBuffers(b, op, "tprt_collective");
+  }
+
+  Value lower(OpBuilder &b, tprt::CollectiveStartOp op) {
+    return callOnBuffers(b, op, "tprt_collective_start");
+  }
+
+  Value lower(OpBuilder &b, tprt::CollectiveWaitOp op) {
+    Location loc = op.getLoc();
+    return call(b, loc, "tprt_collective_wait",
+                {context, constant(b, loc, i32, op.getId())});
+  }
+
+  Value lower(OpBuilder &b, tprt::FillOp op) {
+    Location loc = op.getLoc();
+    Value value = op.getValue();
+    unsigned width = value.getType().getIntOrFloatBitWidth();
+    if (!value.getType().isInteger())
+      value = arith::BitcastOp::create(b, loc, b.getIntegerType(width), value);
+    if (width < 64)
+      value = arith::ExtUIOp::create(b, loc, i64, value);
+    return call(b, loc, "tprt_fill",
+                {context, getPointer(b, op.getOutput()), value,
+                 constant(b, loc, i32, llvm::divideCeil(width, 8)),
+                 constant(b, loc, i64, 1)});
+  }
+
+  /// Room for the arguments of one launch, or kernel in parts, at a time: the
+  /// values, and a table of their addresses.
+  void reserveArguments(OpBuilder &b, func::FuncOp program, size_t count) {
+    Location loc = program.getLoc();
+    b.setInsertionPointToStart(&program.getBody().front());
+    auto allocate = [&](Type type) {
+      return LLVM::AllocaOp::create(
+          b, loc, ptr, type, constant(b, loc, i64, count), /*alignment=*/8);
+    };
+    argumentValues = allocate(i64);
+    argumentTable = allocate(ptr);
+    for (size_t i = 0; i < count; ++i)
+      LLVM::StoreOp::create(b, loc, getSlot(b, loc, i64, argumentValues, i),
+                            getSlot(b, loc, ptr, argumentTable, i));
+  }
+
+  Value getSlot(OpBuilder &b, Location loc, Type type, Value table, size_t i) {
+    return LLVM::GEPOp::create(b, loc, ptr, type, table,
+                               LLVM::GEPArg(static_cast<int32_t>(i)));
+  }
+
+  void storeArguments(OpBuilder &b, Location loc, ValueRange operands) {
+    for (auto [i, operand] : llvm::enumerate(operands)) {
+      Value value = operand;
+      if (isa<MemRefType>(operand.getType()))
+        value = getPointer(b, operand);
+      else if (operand.getType().isIndex())
+        value = arith::IndexCastOp::create(b, loc, i64, operand);
+      LLVM::StoreOp::create(b, loc, value,
+                            getSlot(b, loc, i64, argumentValues, i));
+    }
+  }
+
+  Value lower(OpBuilder &b, tprt::ParallelOp op) {
+    Location loc = op.getLoc();
+    storeArguments(b, loc, op.getArguments());
+    Value function = LLVM::AddressOfOp::create(
+        b, loc, ptr, getRangeFunction(b, loc, op.getKernel()));
+    return call(b, loc, "tprt_parallel",
+                {context, function, argumentValues,
+                 constant(b, loc, i64, op.getCount()),
+                 constant(b, loc, i64, op.getNanoseconds())});
+  }
+
+  /// The tprt_range_function of a kernel: only declared, as it is made of LLVM
+  /// ops; `convert-program-to-llvm` gives it a body.
+  StringRef getRangeFunction(OpBuilder &b, Location loc, StringRef kernel) {
+    ModuleOp module = getOperation();
+    std::string name = (kernel + "_range").str();
+    auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (!function) {
+      OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+      function = LLVM::LLVMFuncOp::create(
+          atEnd, loc, name,
+          LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                      {ptr, i64, i64}));
+      function->setAttr(kRangeOfAttr,
+                        FlatSymbolRefAttr::get(b.getContext(), kernel));
+    }
+    return function.getName();
+  }
+
+  Value lower(OpBuilder &b, gpu::LaunchFuncOp op) {
+    Location loc = op.getLoc();
+    storeArguments(b, loc, op.getKernelOperands());
+    // tprt_launch_args: grid, block, dynamic shared memory.
+    SmallVector<int32_t> args;
+    for (Value size :
+         {op.getGridSizeX(), op.getGridSizeY(), op.getGridSizeZ(),
+          op.getBlockSizeX(), op.getBlockSizeY(), op.getBlockSizeZ()})
+      args.push_back(*getConstantIntValue(size));
+    args.push_back(0);
+    Value address = getConstantAddress(
+        b, loc, "launch_args_", LLVM::LLVMArrayType::get(i32, args.size()),
+        b.getI32TensorAttr(args));
+    auto kernels =
+        getOperation().lookupSymbol<gpu::GPUModuleOp>(op.getKernelModuleName());
+    int32_t number = 0;
+    for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
+      if (kernel.getName() == op.getKernelName())
+        break;
+      ++number;
+    }
+    return call(
+        b, loc, "tprt_launch",
+        {context, constant(b, loc, i32, number), address, argumentTable});
+  }
+
+  /// The address of a structure of two i32 and then i64s.
+  Value getArguments(OpBuilder &b, Location loc, StringRef prefix,
+                     ArrayRef<int32_t> head, ArrayRef<int64_t> fields) {
+    auto headType = LLVM::LLVMArrayType::get(i32, head.size());
+    auto fieldsType = LLVM::LLVMArrayType::get(i64, fields.size());
+    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                                 {headType, fieldsType});
+    Attribute headAttr = b.getI32TensorAttr(head),
+              fieldsAttr = b.getI64TensorAttr(fields);
+    return getConstantAddress(
+        b, loc, prefix, type, b.getArrayAttr({headAttr, fieldsAttr}),
+        [&](OpBuilder &body) {
+          Value value = LLVM::UndefOp::create(body, loc, type);
+          value = LLVM::InsertValueOp::create(
+              body, loc, value,
+              LLVM::ConstantOp::create(body, loc, headType, headAttr),
+              ArrayRef<int64_t>{0});
+          value = LLVM::InsertValueOp::create(
+              body, loc, value,
+              LLVM::ConstantOp::create(body, loc, fieldsType, fieldsAttr),
+              ArrayRef<int64_t>{1});
+          LLVM::ReturnOp::create(body, loc, value);
+        });
+  }
+
+  Value lower(OpBuilder &b, tprt::GemmOp op) {
+    Location loc = op.getLoc();
+    SmallVector<int64_t> fields;
+    llvm::append_range(fields, op.getBatch());
+    llvm::append_range(fields, op.getSizes());
+    llvm::append_range(fields, op.getAStrides());
+    llvm::append_range(fields, op.getBStrides());
+    llvm::append_range(fields, op.getCStrides());
+    fields.push_back(
+        op.getActivation() ? static_cast<int64_t>(*op.getActivation()) : 0);
+    const int64_t none[] = {0, 0, 0};
+    llvm::append_range(fields, op.getAddendStrides().value_or(none));
+    llvm::append_range(fields, op.getFactorStrides().value_or(none));
+    Type element = cast<MemRefType>(op.getC().getType()).getElementType();
+    int32_t head[] = {getDtypeNumber(element), op.getAccumulate() ? 1 : 0};
+
+    Value args = getArguments(b, loc, "gemm_args_", head, fields);
+    return call(b, loc, "tprt_gemm",
+                {context, args, getPointer(b, op.getA()),
+                 getPointer(b, op.getB()), getPointer(b, op.getC()),
+                 getPointerOrNull(b, loc, op.getBias()),
+                 getPointerOrNull(b, loc, op.getAddend()),
+                 getPointerOrNull(b, loc, op.getFactor())});
+  }
+
+  /// tprt_attention_args: of `output` what attention gives or its gradient; the
+  /// strides of `more` follow.
+  template <typename OpT>
+  Value getAttentionArguments(OpBuilder &b, OpT op, OpOperand &output,
+                              MutableArrayRef<OpOperand> more = {}) {
+    constexpr int64_t numBatches = 8; // TPRT_ATTENTION_BATCHES
+    SmallVector<int64_t> sizes = op.getLoopSizes();
+    int64_t given = sizes.size() - 4;
+    // Batches are aligned at the right.
+    SmallVector<int64_t> fields = {
+        llvm::bit_cast<int64_t>(op.getScale().convertToDouble()),
+        op.getCausal()};
+    llvm::append_range(fields, ArrayRef(sizes).take_back(4));
+    fields.append(numBatches - given, 1);
+    llvm::append_range(fields, ArrayRef(sizes).drop_back(4));
+    /// Batch strides, then those of `row` and `column` of the last four loops.
+    auto addStrides = [&](OpOperand &operand, int64_t row, int64_t column) {
+      SmallVector<int64_t> byLoop(sizes.size(), 0), strides;
+      int64_t offset;
+      auto type = cast<MemRefType>(operand.get().getType());
+      (void)type.getStridesAndOffset(strides, offset);
+      AffineMap map = op.getMap(operand.getOperandNumber());
+      // A buffer without elements may have dynamic strides.
+      for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults()))
+        if (auto dim = dyn_cast<AffineDimExpr>(expr))
+          byLoop[dim.getPosition()] = type.getNumElements() ? stride : 0;
+      fields.append(numBatches - given, 0);
+      llvm::append_range(fields, ArrayRef(byLoop).drop_back(4));
+      fields.append({byLoop[given + row], byLoop[given + column]});
+    };
+    enum { Row, Column, Depth, Width };
+    addStrides(op.getQueryMutable(), Row, Depth);
+    addStrides(op.getKeyMutable(), Column, Depth);
+    addStrides(op.getValueMutable(), Column, Width);
+    Type element = cast<MemRefType>(op.getQuery().getType()).getElementType();
+    int32_t maskKind = 0; // tprt_mask
+    if (Value mask = op.getMask()) {
+      addStrides(*op.getMaskMutable().begin(), Row, Column);
+      maskKind =
+          cast<MemRefType>(mask.getType()).getElementType() == element ? 1 : 2;
+    } else {
+      fields.append(numBatches + 2, 0);
+    }
+    addStrides(output, Row, Width);
+    if (!more.empty()) {
+      addStrides(more[0], Row, Depth);
+      addStrides(more[1], Column, Depth);
+      addStrides(more[2], Column, Width);
+    }
+    int32_t head[] = {getDtypeNumber(element), maskKind};
+    return getArguments(b, op.getLoc(), "attention_args_", head, fields);
+  }
+
+  Value getPointerOrNull(OpBuilder &b, Location loc, Value buffer) {
+    return buffer ? getPointer(b, buffer)
+                  : LLVM::ZeroOp::create(b, loc, ptr).getResult();
+  }
+
+  Value lower(OpBuilder &b, tprt::AttentionOp op) {
+    Location loc = op.getLoc();
+    return call(b, loc, "tprt_attention",
+                {context, getAttentionArguments(b, op, op.getOutputMutable()),
+                 getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
+                 getPointer(b, op.getValue()),
+                 getPointerOrNull(b, loc, op.getMask()),
+                 getPointer(b, op.getOutput())});
+  }
+
+  Value lower(OpBuilder &b, tprt::AttentionGradientOp op) {
+    Location loc = op.getLoc();
+    Value arguments = getAttentionArguments(b, op, op.getGradientMutable(),
+                                            op->getOpOperands().take_back(3));
+    return call(b, loc, "tprt_attention_gradient",
+                {context, arguments, getPointer(b, op.getQuery()),
+                 getPointer(b, op.getKey()), getPointer(b, op.getValue()),
+                 getPointerOrNull(b, loc, op.getMask()),
+                 getPointer(b, op.getGradient()),
+                 getPointer(b, op.getQueryGradient()),
+                 getPointer(b, op.getKeyGradient()),
+                 getPointer(b, op.getValueGradient())});
+  }
+
+  /// Looks for the first index out of range, then reports it. Loops don't end
+  /// early, so the last index is looked at first.
+  Value lower(OpBuilder &b, tprt::CheckIndexOp op) {
+    Location loc = op.getLoc();
+    auto type = cast<MemRefType>(op.getIndices().getType());
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    Value bound = constant(b, loc, i64, op.getBound());
+    // An index that is in range stands for "none found".
+    SmallVector<Value> found{constant(b, loc, i64, 0),
+                             constant(b, loc, b.getI1Type(), 0)};
+    SmallVector<Value> ivs;
+    SmallVector<scf::ForOp> loops;
+    OpBuilder inner = b;
+    for (int64_t size : type.getShape()) {
+      Value last = arith::ConstantIndexOp::create(inner, loc, size - 1);
+      Value end = arith::ConstantIndexOp::create(inner, loc, size);
+      auto loop = scf::ForOp::create(
+          inner, loc, zero, end, one,
+          loops.empty() ? ValueRange(found) : loops.back().getRegionIterArgs());
+      if (!loops.empty())
+        scf::YieldOp::create(inner, loc, loop.getResults());
+      inner.setInsertionPointToStart(loop.getBody());
+      ivs.push_back(
+          arith::SubIOp::create(inner, loc, last, loop.getInductionVar()));
+      loops.push_back(loop);
+    }
+    Value before0 = loops.empty() ? found[0] : loops.back().getRegionIterArg(0);
+    Value before1 = loops.empty() ? found[1] : loops.back().getRegionIterArg(1);
+    Value index = memref::LoadOp::create(inner, loc, op.getIndices(), ivs);
+    if (type.getElementType() != i64)
+      index = arith::ExtSIOp::create(inner, loc, i64, index);
+    Value isBad = arith::CmpIOp::create(
+        inner, loc, arith::CmpIPredicate::uge, index,
+        bound); // negative indices are large as unsigned numbers
+    if (op.getIgnored()) {
+      Value ignored = constant(inner, loc, i64, *op.getIgnored());
+      Value counts = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::ne,
+                                           index, ignored);
+      isBad = arith::AndIOp::create(inner, loc, isBad, counts);
+    }
+    SmallVector<Value> after{
+        arith::SelectOp::create(inner, loc, isBad, index, before0),
+        arith::OrIOp::create(inner, loc, isBad, before1)};
+    if (!loops.empty()) {
+      scf::YieldOp::create(inner, loc, after);
+      after.assign(loops.front().result_begin(), loops.front().result_end());
+      b.setInsertionPointAfter(loops.front());
+    }
+
+    auto report = scf::IfOp::create(b, loc, i32, after[1], /*withElse=*/true);
+    OpBuilder then = report.getThenBodyBuilder();
+    std::string text = op.getWhat().str();
+    text.push_back('\0');
+    Value what =
+        getConstantAddress(then, loc, "what_",
+                           LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
+                           b.getStringAttr(text));
+    Value status =
+        call(then, loc, "tprt_index_error", {context, what, after[0], bound});
+    scf::YieldOp::create(then, loc, status);
+    OpBuilder otherwise = report.getElseBodyBuilder();
+    scf::YieldOp::create(otherwise, loc, constant(otherwise, loc, i32, 0));
+    return report.getResult(0);
+  }
+
+  /// Hands the status of a call inside of loops out of them: the first one that
+  /// isn't 0 becomes a result of the loops.
+  Value carryOut(OpBuilder &b, Value status) {
+    b.setInsertionPointAfter(status.getDefiningOp());
+    while (auto loop =
+               dyn_cast<scf::ForOp>(status.getDefiningOp()->getParentOp())) {
+      OpBuilder outside(loop);
+      Value zero = constant(outside, loop.getLoc(), i32, 0);
+      IRRewriter rewriter(b.getContext());
+      auto newLoop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+          rewriter, zero, /*replaceInitOperandUsesInLoop=*/false,
+          [&](OpBuilder &yieldBuilder, Location loc,
+              ArrayRef<BlockArgument> args) {
+            Value isFirst = arith::CmpIOp::create(
+                yieldBuilder, loc, arith::CmpIPredicate::eq, args.front(),
+                constant(yieldBuilder, loc, i32, 0));
+            return SmallVector<Value>{arith::SelectOp::create(
+                yieldBuilder, loc, isFirst, status, args.front())};
+          }));
+      status = newLoop.getResults().back();
+      b.setInsertionPointAfter(newLoop);
+    }
+    return status;
+  }
+
+  void returnUnlessZero(OpBuilder &b, Value status, Block *exit) {
+    Location loc = status.getLoc();
+    Block *block = b.getInsertionBlock();
+    Value zero = constant(b, loc, i32, 0);
+    Value failed =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, status, zero);
+    Block *next = block->splitBlock(b.getInsertionPoint());
+    b.setInsertionPointToEnd(block);
+    cf::CondBranchOp::create(b, loc, failed, exit, ValueRange{status}, next,
+                             ValueRange());
+  }
+
+  void finish(OpBuilder &b, func::FuncOp program, Block *exit) {
+    program.getBody().push_back(exit);
+    SmallVector<func::ReturnOp> returns(
+        program.getBody().getOps<func::ReturnOp>());
+    for (func::ReturnOp op : returns) {
+      b.setInsertionPoint(op);
+      cf::BranchOp::create(b, op.getLoc(), exit,
+                           constant(b, op.getLoc(), i32, 0));
+      op.erase();
+    }
+    b.setInsertionPointToEnd(exit);
+    func::ReturnOp::create(b, program.getLoc(), exit->getArgument(0));
+    program.setType(b.getFunctionType(program.getArgumentTypes(), i32));
+  }
+
+  Type ptr, i32, i64;
+  Value context, argumentValues, argumentTable;
+  DenseMap<std::pair<Type, Attribute>, LLVM::GlobalOp> constants;
+};
+
+} // namespace

@@ -1,0 +1,761 @@
+//===- MapKernelsToGPU.cpp - kernels over blocks and threads --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CodeGen/Loops/Buffers.h"
+#include "ThreadLoops.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_MAPKERNELSTOGPU
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+constexpr int64_t kElementwiseBlock = 256;
+/// Threads of a block of several short rows.
+constexpr int64_t kRowsBlock = 128;
+constexpr int64_t kMaxTeam = 1024;
+/// Of a row, in one thread, where a larger team would have some left over.
+constexpr int64_t kMaxParts = 8;
+
+/// A kernel of the GPU module, and how it is launched.
+struct Kernel {
+  gpu::GPUFuncOp function;
+  int64_t grid = 1, block = kWarpSize;
+};
+
+/// The loops around the ops of a kernel, outermost first, and their ops. A
+/// single op with a reduction has its parallel loops in place of them.
+struct Rows {
+  SmallVector<scf::ForOp> loops;
+  SmallVector<int64_t> sizes;
+  SmallVector<unsigned> dims; ///< of the single op
+  std::vector<LoopPlan> plans;
+};
+
+/// How rows are spread over blocks and threads.
+struct Layout {
+  int64_t rows = 1, team = 1, teams = 1;
+  bool isInterleaved = false;
+};
+
+std::optional<int64_t> getTripCount(scf::ForOp loop) {
+  std::optional<int64_t> start = getConstantIntValue(loop.getLowerBound());
+  std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound());
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
+  if (start != 0 || step != 1 || !end)
+    return std::nullopt;
+  return end;
+}
+
+/// By how many elements `buffer` moves with `iv`.
+int64_t getStride(Value buffer, Value iv) {
+  int64_t sum = 0;
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
+    if (auto subview = dyn_cast<memref::SubViewOp>(view.getOperation())) {
+      SmallVector<int64_t> strides;
+      int64_t offset;
+      if (succeeded(
+              subview.getSourceType().getStridesAndOffset(strides, offset)))
+        for (auto [stride, start] :
+             llvm::zip_equal(strides, subview.getMixedOffsets()))
+          if (dyn_cast<Value>(start) == iv)
+            sum += stride;
+    }
+    buffer = view.getViewSource();
+  }
+  return sum;
+}
+
+/// Whether consecutive rows, rather than the elements of one, are contiguous in
+/// what is reduced.
+bool isAlongRows(Rows &rows) {
+  int64_t votes = 0;
+  for (const LoopPlan &plan : rows.plans) {
+    const auto &shared = plan.parallelSize > 1 ? plan.parallel : plan.reduction;
+    if (shared.empty())
+      continue;
+    for (const LoopPlan::Access &access : plan.accesses) {
+      int64_t along = rows.loops.empty()
+                          ? access.strides[rows.dims.back()]
+                          : getStride(access.operand->get(),
+                                      rows.loops.back().getInductionVar());
+      int64_t inside = access.strides[shared.back().dims.back()];
+      if (inside == 1)
+        --votes;
+      else if (inside != 0 && along == 1)
+        ++votes;
+    }
+  }
+  return votes > 0;
+}
+
+Layout chooseLayout(Rows &rows, int64_t sharedBytes) {
+  Layout layout;
+  layout.rows = llvm::product_of(rows.sizes);
+  int64_t parts = 1;
+  for (const LoopPlan &plan : rows.plans)
+    parts = std::max(parts, plan.getNumParts());
+  auto roundUp = [](int64_t count, int64_t most) {
+    return std::min<int64_t>(llvm::PowerOf2Ceil(std::max<int64_t>(count, 1)),
+                             most);
+  };
+  bool hasRows = !rows.sizes.empty();
+  if (hasRows && sharedBytes == 0 && isAlongRows(rows)) {
+    layout.isInterleaved = true;
+    layout.teams = kWarpSize;
+    layout.team = roundUp(parts / 8, kMaxTeam / kWarpSize);
+    return layout;
+  }
+  layout.team = roundUp(llvm::divideCeil(parts, 2), kMaxTeam);
+  // Two parts or more per thread, but the same number in all of them.
+  for (int64_t team = layout.team; team * kMaxParts >= parts; team /= 2)
+    if (parts % team == 0) {
+      layout.team = team;
+      break;
+    }
+  layout.teams = std::max<int64_t>(kRowsBlock / layout.team, 1);
+  while (layout.teams > 1 && layout.teams * layout.team > kWarpSize &&
+         (layout.teams / 2 >= layout.rows ||
+          layout.teams * sharedBytes > kMaxSharedBytes / 2))
+    layout.teams /= 2;
+  return layout;
+}
+
+class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    Builder builder(&getContext());
+    sites.clear();
+    checks.clear();
+    OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+    kernels = gpu::GPUModuleOp::create(atEnd, module.getLoc(), "kernels");
+    module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                    builder.getUnitAttr());
+
+    llvm::MapVector<Operation *, Kernel> mapped; // by func.func
+    for (func::FuncOp program : getEntryPrograms(module)) {
+      SmallVector<Operation *> ops;
+      program.walk([&](Operation *op) { ops.push_back(op); });
+      for (Operation *op : ops) {
+        OpBuilder b(op);
+        if (auto call = dyn_cast<func::CallOp>(op)) {
+          auto function = module.lookupSymbol<func::FuncOp>(call.getCallee());
+          auto [it, isNew] = mapped.try_emplace(function);
+          if (isNew && failed(map(function, it->second)))
+            return signalPassFailure();
+          launch(b, call.getLoc(), it->second, call.getOperands());
+          op->erase();
+        } else if (auto check = dyn_cast<tprt::CheckIndexOp>(op)) {
+          launchCheck(b, check);
+          op->erase();
+        } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
+          tprt::FillOp::create(b, op->getLoc(), store.getValue(),
+                               getElement(b, store));
+          op->erase();
+        } else if (!isOnHost(op)) {
+          return fail(op);
+        }
+      }
+    }
+    for (auto &[function, kernel] : mapped)
+      function->erase();
+    module->setAttr(kSitesAttr, builder.getStrArrayAttr(sites));
+
+    // Views become strides and offsets, and those arithmetic.
+    RewritePatternSet expand(&getContext());
+    memref::populateExpandStridedMetadataPatterns(expand);
+    if (failed(applyPatternsGreedily(kernels, std::move(expand))))
+      return signalPassFailure();
+    RewritePatternSet affine(&getContext());
+    populateAffineToStdConversionPatterns(affine);
+    if (failed(applyPatternsGreedily(kernels, std::move(affine))))
+      signalPassFailure();
+  }
+
+  void fail(Operation *op) {
+    op->emitOpError("can't be lowered for CUDA: it touches the device's memory "
+                    "outside of a kernel");
+    signalPassFailure();
+  }
+
+  /// The element that `op` writes, as a buffer.
+  static Value getElement(OpBuilder &b, memref::StoreOp op) {
+    MemRefType type = op.getMemRefType();
+    if (type.getRank() == 0)
+      return op.getMemRef();
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(op.getIndices()),
+                              ones(type.getRank(), b.getIndexAttr(1));
+    auto elementType = memref::SubViewOp::inferRankReducedResultType(
+        {}, type, offsets, ones, ones);
+    return memref::SubViewOp::create(b, op.getLoc(), elementType,
+                                     op.getMemRef(), offsets, ones, ones);
+  }
+
+  /// Whether the host may run `op`, or hand it to the runtime.
+  static bool isOnHost(Operation *op) {
+    auto isConstant = [](Value value) {
+      return getRootBuffer(value).getDefiningOp<memref::GetGlobalOp>() !=
+             nullptr;
+    };
+    if (auto load = dyn_cast<memref::LoadOp>(op))
+      return isConstant(load.getMemRef());
+    if (isa_and_present<tprt::TPRTDialect>(op->getDialect()))
+      return llvm::none_of(op->getOperands(), [&](Value operand) {
+        return isa<MemRefType>(operand.getType()) && isConstant(operand);
+      });
+    return isa<ViewLikeOpInterface, memref::GetGlobalOp, func::FuncOp,
+               func::ReturnOp, RegionBranchOpInterface,
+               RegionBranchTerminatorOpInterface,
+               memref::ExtractStridedMetadataOp>(op) ||
+           isMemoryEffectFree(op);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Launches
+  //===--------------------------------------------------------------------===//
+
+  void launch(OpBuilder &b, Location loc, const Kernel &kernel,
+              ValueRange operands) {
+    auto size = [&](int64_t value) {
+      return arith::ConstantIndexOp::create(b, loc, value).getResult();
+    };
+    Value one = size(1);
+    SmallVector<Value> arguments;
+    for (Value operand : operands)
+      arguments.push_back(
+          operand.getType().isIndex()
+              ? arith::IndexCastOp::create(b, loc, b.getI64Type(), operand)
+              : operand);
+    gpu::LaunchFuncOp::create(b, loc, kernel.function,
+                              gpu::KernelDim3{size(kernel.grid), one, one},
+                              gpu::KernelDim3{size(kernel.block), one, one},
+                              /*dynamicSharedMemorySize=*/Value(), arguments);
+  }
+
+  /// A kernel of the module with the arguments of `types`, `index` as i64.
+  Kernel createKernel(Location loc, StringRef name, TypeRange types) {
+    OpBuilder b = OpBuilder::atBlockEnd(kernels.getBody());
+    SmallVector<Type> arguments;
+    for (Type type : types)
+      arguments.push_back(type.isIndex() ? b.getI64Type() : type);
+    Kernel kernel;
+    kernel.function =
+        gpu::GPUFuncOp::create(b, loc, name, b.getFunctionType(arguments, {}),
+                               TypeRange(), TypeRange());
+    kernel.function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                             b.getUnitAttr());
+    return kernel;
+  }
+
+  static void finish(OpBuilder &b, Kernel &kernel) {
+    gpu::ReturnOp::create(b, kernel.function.getLoc());
+    auto dims = [&](int64_t x) {
+      return b.getDenseI32ArrayAttr({static_cast<int32_t>(x), 1, 1});
+    };
+    kernel.function.setKnownBlockSizeAttr(dims(kernel.block));
+    kernel.function.setKnownGridSizeAttr(dims(kernel.grid));
+  }
+
+  /// The thread's number in its block, or in the grid.
+  static Value getThread(OpBuilder &b, Location loc) {
+    return gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  }
+  static Value getGlobalThread(OpBuilder &b, Location loc, int64_t block) {
+    Value id = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+    Value first = arith::MulIOp::create(
+        b, loc, id, arith::ConstantIndexOp::create(b, loc, block));
+    return arith::AddIOp::create(b, loc, first, getThread(b, loc));
+  }
+
+  /// Chooses enough blocks for `count` threads.
+  static void setThreads(Kernel &kernel, int64_t count) {
+    kernel.block =
+        std::min<int64_t>(llvm::alignTo(count, kWarpSize), kElementwiseBlock);
+    kernel.grid = llvm::divideCeil(count, kernel.block);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Kernels
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult map(func::FuncOp function, Kernel &kernel) {
+    IRRewriter rewriter(&getContext());
+    SmallVector<linalg::LinalgOp> named;
+    function.walk([&](linalg::LinalgOp op) {
+      if (!isa<linalg::GenericOp>(op))
+        named.push_back(op);
+    });
+    for (linalg::LinalgOp op : named) {
+      rewriter.setInsertionPoint(op);
+      if (failed(linalg::generalizeNamedOp(rewriter, op)))
+        return op.emitOpError("can't be lowered for CUDA: it has no loops");
+    }
+
+    Operation *root = nullptr;
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      if (isRepeated(&op) || isa<memref::AllocaOp>(op))
+        continue;
+      if (root || !isa<linalg::GenericOp, scf::ForOp>(op))
+        return op.emitOpError("can't be lowered for CUDA in this place");
+      root = &op;
+    }
+    if (!root)
+      return function.emitOpError("has nothing to run");
+
+    kernel = createKernel(function.getLoc(), function.getName(),
+                          function.getArgumentTypes());
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
+                             LLVM::LLVMDialect::getAlignAttrName()})
+        if (Attribute attr = function.getArgAttr(i, name))
+          kernel.function.setArgAttr(i, name, attr);
+    OpBuilder b = OpBuilder::atBlockBegin(&kernel.function.getBody().front());
+    IRMapping mapping;
+    for (auto [from, to] :
+         llvm::zip(function.getArguments(), kernel.function.getArguments()))
+      mapping.map(from, from.getType().isIndex()
+                            ? arith::IndexCastOp::create(b, from.getLoc(),
+                                                         b.getIndexType(), to)
+                                  .getResult()
+                            : Value(to));
+    LogicalResult result = failure();
+    if (auto generic = dyn_cast<linalg::GenericOp>(root);
+        generic && llvm::product_of(generic.getStaticLoopRanges()) ==
+                       countParallel(generic))
+      result = mapElementwise(b, generic, kernel, mapping);
+    else if (generic || root->walk([](linalg::GenericOp) {
+                              return WalkResult::interrupt();
+                            })
+                            .wasInterrupted())
+      result = mapRows(b, root, kernel, mapping);
+    else
+      result = mapLoops(b, cast<scf::ForOp>(root), kernel, mapping);
+    if (failed(result))
+      return failure();
+    finish(b, kernel);
+    return success();
+  }
+
+  static bool isRepeated(Operation *op) {
+    return isa<ViewLikeOpInterface, memref::GetGlobalOp>(op) ||
+           op->hasTrait<OpTrait::ConstantLike>() ||
+           (isMemoryEffectFree(op) && op->getNumRegions() == 0);
+  }
+
+  static int64_t countParallel(linalg::GenericOp op) {
+    int64_t count = 1;
+    for (auto [size, iterator] :
+         llvm::zip_equal(op.getStaticLoopRanges(), op.getIteratorTypesArray()))
+      if (iterator == utils::IteratorType::parallel)
+        count *= size;
+    return count;
+  }
+
+  /// Clones what comes before `root` in its block.
+  void cloneBefore(OpBuilder &b, Operation *root, IRMapping &mapping) {
+    for (Operation &op : *root->getBlock()) {
+      if (&op == root)
+        return;
+      if (!isa<memref::AllocaOp>(op))
+        cloneRepeated(b, &op, mapping);
+    }
+  }
+
+  void cloneRepeated(OpBuilder &b, Operation *op, IRMapping &mapping) {
+    if (auto constant = dyn_cast<memref::GetGlobalOp>(op)) {
+      auto global =
+          getOperation().lookupSymbol<memref::GlobalOp>(constant.getNameAttr());
+      if (!kernels.lookupSymbol(constant.getNameAttr()))
+        OpBuilder::atBlockBegin(kernels.getBody()).clone(*global);
+    }
+    b.clone(*op, mapping);
+  }
+
+  LogicalResult mapElementwise(OpBuilder &b, linalg::GenericOp op,
+                               Kernel &kernel, IRMapping &mapping) {
+    FailureOr<LoopPlan> plan =
+        LoopPlan::get(op, llvm::SmallBitVector(op.getNumLoops()));
+    if (failed(plan))
+      return failure();
+    plan->chooseTile();
+    if (plan->tile)
+      return mapTiles(b, *plan, kernel, mapping);
+    setThreads(kernel, plan->getNumParts());
+    cloneBefore(b, op, mapping);
+    Team team;
+    team.size = kernel.grid * kernel.block;
+    team.thread = getGlobalThread(b, op.getLoc(), kernel.block);
+    ThreadLoops loops(b, kernel.function, team);
+    return loops.write(*plan, SmallVector<Value>(op.getNumLoops()), mapping);
+  }
+
+  LogicalResult mapTiles(OpBuilder &b, const LoopPlan &plan, Kernel &kernel,
+                         IRMapping &mapping) {
+    Location loc = kernel.function.getLoc();
+    kernel.block = kElementwiseBlock;
+    for (const LoopPlan::Loop &loop : plan.getTiles())
+      kernel.grid *= loop.size;
+    cloneBefore(b, plan.op, mapping);
+    Team team;
+    team.size = kernel.block;
+    team.thread = getThread(b, loc);
+    ThreadLoops(b, kernel.function, team)
+        .writeTile(plan, gpu::BlockIdOp::create(b, loc, gpu::Dimension::x),
+                   mapping);
+    return success();
+  }
+
+  FailureOr<Rows> getRows(Operation *root) {
+    Rows rows;
+    if (auto op = dyn_cast<linalg::GenericOp>(root)) {
+      llvm::SmallBitVector isFixed(op.getNumLoops());
+      SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+      for (auto [d, iterator] : llvm::enumerate(op.getIteratorTypesArray()))
+        if (iterator == utils::IteratorType::parallel && sizes[d] > 1) {
+          isFixed.set(d);
+          rows.dims.push_back(d);
+          rows.sizes.push_back(sizes[d]);
+        }
+      FailureOr<LoopPlan> plan = LoopPlan::get(op, isFixed);
+      if (failed(plan))
+        return failure();
+      rows.plans.push_back(*plan);
+      return rows;
+    }
+    auto loop = cast<scf::ForOp>(root);
+    while (true) {
+      std::optional<int64_t> size = getTripCount(loop);
+      if (!size || loop.getNumResults() != 0)
+        return loop.emitOpError(
+            "can't be lowered for CUDA: not a plain loop over rows");
+      rows.loops.push_back(loop);
+      rows.sizes.push_back(*size);
+      auto inner = dyn_cast<scf::ForOp>(loop.getBody()->front());
+      if (!inner || inner->getNextNode() != loop.getBody()->getTerminator())
+        break;
+      loop = inner;
+    }
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      auto generic = dyn_cast<linalg::GenericOp>(op);
+      if (!generic) {
+        if (!isRepeated(&op))
+          return op.emitOpError("can't be lowered for CUDA between linalg ops");
+        continue;
+      }
+      FailureOr<LoopPlan> plan =
+          LoopPlan::get(generic, llvm::SmallBitVector(generic.getNumLoops()));
+      if (failed(plan))
+        return failure();
+      rows.plans.push_back(*plan);
+      // Rows run at the same time.
+      for (Value init : generic.getDpsInits())
+        for (auto [loop, size] : llvm::zip_equal(rows.loops, rows.sizes))
+          if (size > 1 && isa<BlockArgument>(getRootBuffer(init)) &&
+              getStride(init, loop.getInductionVar()) == 0)
+            return generic.emitOpError("can't be lowered for CUDA: all rows "
+                                       "write the same elements");
+    }
+    return rows;
+  }
+
+  /// Whether each thread can have `buffer` to itself, in a register.
+  static bool isRegister(memref::AllocaOp buffer) {
+    std::function<bool(Value)> areOperands = [&](Value value) {
+      return llvm::all_of(value.getUsers(), [&](Operation *user) {
+        if (isa<ViewLikeOpInterface>(user))
+          return areOperands(user->getResult(0));
+        return isa<linalg::GenericOp>(user);
+      });
+    };
+    return buffer.getType().getNumElements() == 1 && areOperands(buffer);
+  }
+
+  LogicalResult mapRows(OpBuilder &b, Operation *root, Kernel &kernel,
+                        IRMapping &mapping) {
+    Location loc = root->getLoc();
+    FailureOr<Rows> rows = getRows(root);
+    if (failed(rows))
+      return failure();
+    int64_t sharedBytes = 0;
+    for (auto buffer : root->getBlock()->getOps<memref::AllocaOp>())
+      if (!isRegister(buffer))
+        sharedBytes += llvm::alignTo(getBufferBytes(buffer.getType()), 16);
+    // Partial sums have some of it, too.
+    constexpr int64_t most = kMaxSharedBytes - 4096;
+    if (sharedBytes > most)
+      return root->emitOpError("can't be lowered for CUDA: the buffers of a "
+                               "row take ")
+             << sharedBytes << " bytes of shared memory, which has " << most;
+    Layout layout = chooseLayout(*rows, sharedBytes);
+    for (; layout.teams > 1 && layout.teams * sharedBytes > most;
+         layout.teams /= 2)
+      layout.team *= 2;
+    kernel.block = std::max(layout.team * layout.teams, kWarpSize);
+    // Whole warps: what is too much for the rows has more of them.
+    layout.teams = kernel.block / layout.team;
+    kernel.grid = llvm::divideCeil(layout.rows, layout.teams);
+
+    auto constant = [&](int64_t value) {
+      return arith::ConstantIndexOp::create(b, loc, value).getResult();
+    };
+    Team team;
+    team.size = layout.team;
+    team.teams = layout.teams;
+    team.isInterleaved = layout.isInterleaved;
+    Value thread = getThread(b, loc);
+    Value row = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+    team.thread = thread;
+    if (layout.teams > 1) {
+      Value inner = constant(layout.isInterleaved ? layout.teams : layout.team);
+      Value quotient = arith::DivUIOp::create(b, loc, thread, inner);
+      Value remainder = arith::RemUIOp::create(b, loc, thread, inner);
+      team.thread = layout.isInterleaved ? quotient : remainder;
+      team.row = layout.isInterleaved ? remainder : quotient;
+      row = arith::AddIOp::create(
+          b, loc, arith::MulIOp::create(b, loc, row, constant(layout.teams)),
+          team.row);
+      if (layout.rows % layout.teams != 0) {
+        // Threads without a row come along, for the barriers, on the last one.
+        team.isActive = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                              row, constant(layout.rows));
+        row = arith::MinUIOp::create(b, loc, row, constant(layout.rows - 1));
+      }
+    }
+
+    ThreadLoops loops(b, kernel.function, team);
+    for (auto buffer : root->getBlock()->getOps<memref::AllocaOp>()) {
+      if (isRegister(buffer))
+        loops.addRegister(buffer);
+      else
+        mapping.map(buffer.getResult(), loops.createShared(buffer.getType()));
+    }
+    for (auto buffer : root->getBlock()->getOps<memref::AllocaOp>())
+      if (isRegister(buffer)) // views of it have to have a source
+        mapping.map(
+            buffer.getResult(),
+            memref::AllocaOp::create(b, loc, buffer.getType()).getResult());
+    cloneBefore(b, root, mapping);
+    SmallVector<Value> ivs(rows->sizes.size());
+    for (int i = ivs.size() - 1; i >= 0; --i) {
+      if (i == 0) {
+        ivs[i] = row;
+        break;
+      }
+      Value size = constant(rows->sizes[i]);
+      ivs[i] = arith::RemUIOp::create(b, loc, row, size);
+      row = arith::DivUIOp::create(b, loc, row, size);
+    }
+    if (auto op = dyn_cast<linalg::GenericOp>(root)) {
+      SmallVector<Value> fixed(op.getNumLoops());
+      for (auto [dim, iv] : llvm::zip_equal(rows->dims, ivs))
+        fixed[dim] = iv;
+      return loops.write(rows->plans.front(), fixed, mapping);
+    }
+    for (auto [loop, iv] : llvm::zip_equal(rows->loops, ivs))
+      mapping.map(loop.getInductionVar(), iv);
+    auto plan = rows->plans.begin();
+    for (Operation &op : rows->loops.back().getBody()->without_terminator()) {
+      if (!isa<linalg::GenericOp>(op)) {
+        cloneRepeated(b, &op, mapping);
+        continue;
+      }
+      SmallVector<Value> fixed(plan->op.getNumLoops());
+      if (failed(loops.write(*plan++, fixed, mapping)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Loops in their order, but for one whose iterations touch different
+  /// elements: it runs over all threads.
+  LogicalResult mapLoops(OpBuilder &b, scf::ForOp root, Kernel &kernel,
+                         IRMapping &mapping) {
+    SmallVector<Operation *> accesses; // of buffers that are written
+    DenseSet<Value> written;
+    root->walk([&](memref::StoreOp store) {
+      written.insert(getRootBuffer(store.getMemRef()));
+    });
+    auto getBuffer = [](Operation *op) {
+      auto load = dyn_cast<memref::LoadOp>(op);
+      return load ? load.getMemRef() : cast<memref::StoreOp>(op).getMemRef();
+    };
+    auto getIndices = [](Operation *op) -> ValueRange {
+      if (auto load = dyn_cast<memref::LoadOp>(op))
+        return load.getIndices();
+      return cast<memref::StoreOp>(op).getIndices();
+    };
+    root->walk([&](Operation *op) {
+      if (isa<memref::LoadOp, memref::StoreOp>(op) &&
+          written.contains(getRootBuffer(getBuffer(op))))
+        accesses.push_back(op);
+    });
+    auto isSpreadable = [&](scf::ForOp loop) {
+      DenseMap<Value, std::pair<Value, size_t>> positions; // by root
+      for (Operation *op : accesses) {
+        ValueRange indices = getIndices(op);
+        auto it = llvm::find(indices, loop.getInductionVar());
+        if (it == indices.end())
+          return false;
+        std::pair<Value, size_t> position(getBuffer(op), it - indices.begin());
+        auto [known, isNew] =
+            positions.try_emplace(getRootBuffer(position.first), position);
+        if (!isNew && known->second != position)
+          return false;
+      }
+      return getTripCount(loop) && loop.getNumResults() == 0;
+    };
+    SmallVector<scf::ForOp> nest;
+    root->walk<WalkOrder::PreOrder>(
+        [&](scf::ForOp loop) { nest.push_back(loop); });
+    std::optional<size_t> spread;
+    for (auto [i, loop] : llvm::enumerate(nest))
+      if (isSpreadable(loop) &&
+          (!spread || *getTripCount(loop) > *getTripCount(nest[*spread])))
+        spread = i;
+    if (!spread)
+      return root.emitOpError(
+          "can't be lowered for CUDA: no loop of the nest has iterations that "
+          "are known to write different elements");
+
+    Location loc = root.getLoc();
+    setThreads(kernel, *getTripCount(nest[*spread]));
+    cloneBefore(b, root, mapping);
+    Value thread = getGlobalThread(b, loc, kernel.block);
+    Value threads =
+        arith::ConstantIndexOp::create(b, loc, kernel.grid * kernel.block);
+    Operation *copy = b.clone(*root, mapping);
+    size_t number = 0;
+    copy->walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
+      if (number++ != *spread)
+        return;
+      loop.setLowerBound(thread);
+      loop.setStep(threads);
+    });
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Index checks
+  //===--------------------------------------------------------------------===//
+
+  void launchCheck(OpBuilder &b, tprt::CheckIndexOp op) {
+    Location loc = op.getLoc();
+    std::string name;
+    llvm::raw_string_ostream(name)
+        << op.getIndices().getType() << ' ' << op.getIgnored().value_or(0)
+        << ' ' << op.getIgnored().has_value();
+    auto [it, isNew] = checks.try_emplace(name);
+    if (isNew)
+      it->second = createCheck(op, checks.size() - 1);
+    auto site = llvm::find(sites, op.getWhat());
+    if (site == sites.end())
+      site = sites.insert(sites.end(), op.getWhat());
+    Value record = tprt::ErrorRecordOp::create(
+        b, loc, LLVM::LLVMPointerType::get(b.getContext()));
+    Value number = arith::ConstantOp::create(
+        b, loc, b.getI32IntegerAttr(site - sites.begin()));
+    Value bound =
+        arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(op.getBound()));
+    launch(b, loc, it->second,
+           {getPointer(b, op.getIndices()), record, number, bound});
+  }
+
+  /// check(indices, record, site, bound).
+  Kernel createCheck(tprt::CheckIndexOp op, size_t number) {
+    Location loc = op.getLoc();
+    auto type = cast<MemRefType>(op.getIndices().getType());
+    Builder types(&getContext());
+    Type i32 = types.getI32Type(), i64 = types.getI64Type();
+    auto ptr = LLVM::LLVMPointerType::get(&getContext());
+    Kernel kernel = createKernel(loc, "check_" + std::to_string(number),
+                                 {ptr, ptr, i32, i64});
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    (void)type.getStridesAndOffset(strides, offset);
+    int64_t count = type.getNumElements();
+    setThreads(kernel, std::max<int64_t>(count, 1));
+    OpBuilder b = OpBuilder::atBlockBegin(&kernel.function.getBody().front());
+    auto arguments = kernel.function.getArguments();
+    auto inside = [&](Value condition) {
+      auto branch = scf::IfOp::create(b, loc, condition);
+      b.setInsertionPointToStart(branch.thenBlock());
+    };
+    {
+      OpBuilder::InsertionGuard guard(b);
+      Value thread = getGlobalThread(b, loc, kernel.block);
+      inside(
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, thread,
+                                arith::ConstantIndexOp::create(b, loc, count)));
+      Value at = arith::ConstantIndexOp::create(b, loc, 0);
+      for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+        Value size = arith::ConstantIndexOp::create(b, loc, type.getDimSize(d));
+        Value stride = arith::ConstantIndexOp::create(b, loc, strides[d]);
+        Value i = arith::RemUIOp::create(b, loc, thread, size);
+        at = arith::AddIOp::create(b, loc, at,
+                                   arith::MulIOp::create(b, loc, i, stride));
+        thread = arith::DivUIOp::create(b, loc, thread, size);
+      }
+      Value element = LLVM::GEPOp::create(
+          b, loc, ptr, type.getElementType(), arguments[0],
+          LLVM::GEPArg(
+              arith::IndexCastOp::create(b, loc, i64, at).getResult()));
+      Value index =
+          LLVM::LoadOp::create(b, loc, type.getElementType(), element);
+      if (index.getType() != i64)
+        index = arith::ExtSIOp::create(b, loc, i64, index);
+      // Negative indices are large as unsigned numbers.
+      Value isBad = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                          index, arguments[3]);
+      if (op.getIgnored()) {
+        Value ignored = arith::ConstantOp::create(
+            b, loc, b.getI64IntegerAttr(*op.getIgnored()));
+        isBad = arith::AndIOp::create(
+            b, loc, isBad,
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, index,
+                                  ignored));
+      }
+      inside(isBad);
+      // tprt_device_error: site, padding, index, bound.
+      Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(-1));
+      Value exchanged = LLVM::AtomicCmpXchgOp::create(
+          b, loc, arguments[1], none, arguments[2],
+          LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic);
+      inside(LLVM::ExtractValueOp::create(b, loc, exchanged,
+                                          ArrayRef<int64_t>{1}));
+      auto put = [&](int32_t field, Value value) {
+        Value address = LLVM::GEPOp::create(b, loc, ptr, i64, arguments[1],
+                                            LLVM::GEPArg(field));
+        LLVM::StoreOp::create(b, loc, value, address);
+      };
+      put(1, index);
+      put(2, arguments[3]);
+    }
+    finish(b, kernel);
+    return kernel;
+  }
+
+  gpu::GPUModuleOp kernels;
+  SmallVector<StringRef> sites;
+  llvm::StringMap<Kernel> checks;
+};
+
+} // namespace

@@ -1,0 +1,699 @@
+//===- ThreadLoops.cpp - linalg ops by many threads -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ThreadLoops.h"
+#include "CodeGen/Loops/Buffers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// Of indices inside of buffers.
+static constexpr arith::IntegerOverflowFlags kNoOverflow =
+    arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw;
+
+//===----------------------------------------------------------------------===//
+// Arithmetic on indices
+//===----------------------------------------------------------------------===//
+
+Value ThreadLoops::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, kernel.getLoc(), value);
+}
+
+Value ThreadLoops::add(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return arith::AddIOp::create(b, kernel.getLoc(), x, y, kNoOverflow);
+}
+
+Value ThreadLoops::scale(Value x, int64_t factor) {
+  if (!x || factor == 0)
+    return Value();
+  return factor == 1 ? x
+                     : arith::MulIOp::create(b, kernel.getLoc(), x,
+                                             constant(factor), kNoOverflow)
+                           .getResult();
+}
+
+ThreadLoops::Coordinates
+ThreadLoops::delinearize(Value index, ArrayRef<LoopPlan::Loop> loops) {
+  Coordinates coordinates(loops.size());
+  for (int i = loops.size() - 1; i > 0; --i) {
+    Value size = constant(loops[i].size);
+    coordinates[i] = arith::RemUIOp::create(b, kernel.getLoc(), index, size);
+    index = arith::DivUIOp::create(b, kernel.getLoc(), index, size);
+  }
+  if (!loops.empty())
+    coordinates[0] = index;
+  return coordinates;
+}
+
+/// A loop over `first`, `first + step`, … below `count`, and its variable; the
+/// builder goes inside. Whole rounds are counted by number: LLVM unrolls those.
+std::pair<scf::ForOp, Value> ThreadLoops::enterLoop(Value first, int64_t count,
+                                                    int64_t step,
+                                                    ValueRange inits) {
+  Location loc = kernel.getLoc();
+  bool isWhole = count % step == 0;
+  auto loop = scf::ForOp::create(b, loc, isWhole ? constant(0) : first,
+                                 constant(isWhole ? count / step : count),
+                                 constant(isWhole ? 1 : step), inits);
+  b.setInsertionPointToStart(loop.getBody());
+  Value variable = loop.getInductionVar();
+  return {loop, isWhole ? add(first, scale(variable, step)) : variable};
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// A buffer of `type` in the block's shared memory. Its alignment is more than
+/// an element's: LLVM may load several at a time.
+Value ThreadLoops::addToBlock(MemRefType type) {
+  auto shared = MemRefType::get(
+      type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(),
+      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup));
+  unsigned number = kernel.getNumWorkgroupAttributions();
+  Value buffer = kernel.addWorkgroupAttribution(shared, kernel.getLoc());
+  kernel.setWorkgroupAttributionAttr(number,
+                                     LLVM::LLVMDialect::getAlignAttrName(),
+                                     b.getI64IntegerAttr(kBufferAlignment));
+  return buffer;
+}
+
+Value ThreadLoops::createShared(MemRefType type) {
+  int64_t bytes = llvm::alignTo(getBufferBytes(type), kVectorBytes);
+  Location loc = kernel.getLoc();
+  auto bytesType = MemRefType::get({bytes * team.teams}, b.getI8Type());
+  Value buffer = addToBlock(bytesType);
+  Value generic = memref::MemorySpaceCastOp::create(b, loc, bytesType, buffer);
+  Value start = scale(team.teams > 1 ? team.row : Value(), bytes);
+  return memref::ViewOp::create(b, loc, type, generic,
+                                start ? start : constant(0), ValueRange());
+}
+
+ThreadLoops::Flat ThreadLoops::flatten(const LoopPlan &plan,
+                                       const LoopPlan::Access &access,
+                                       ArrayRef<Value> fixed,
+                                       const IRMapping &mapping) {
+  Location loc = kernel.getLoc();
+  Value buffer = mapping.lookupOrDefault(access.operand->get());
+  auto type = cast<MemRefType>(buffer.getType());
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, buffer);
+  int64_t size = 1, offset;
+  SmallVector<int64_t> strides;
+  (void)type.getStridesAndOffset(strides, offset);
+  for (auto [stride, extent] : llvm::zip_equal(strides, type.getShape()))
+    size += stride * (extent - 1);
+  auto layout =
+      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1});
+  auto flatType = MemRefType::get({size}, type.getElementType(), layout,
+                                  type.getMemorySpace());
+  OpFoldResult one = b.getIndexAttr(1), sizeAttr = b.getIndexAttr(size);
+  Flat flat;
+  flat.buffer = memref::ReinterpretCastOp::create(
+      b, loc, flatType, metadata.getBaseBuffer(),
+      OpFoldResult(metadata.getOffset()), ArrayRef<OpFoldResult>{sizeAttr},
+      ArrayRef<OpFoldResult>{one});
+  if (access.offset != 0)
+    flat.offset = constant(access.offset);
+  for (auto [value, stride] : llvm::zip_equal(fixed, access.strides))
+    flat.offset = add(flat.offset, scale(value, stride));
+  return flat;
+}
+
+Value ThreadLoops::getAddress(const LoopPlan &plan,
+                              const LoopPlan::Access &access, const Flat &flat,
+                              ArrayRef<Value> parallel,
+                              ArrayRef<Value> reduction) {
+  Value address = flat.offset;
+  auto addLoops = [&](ArrayRef<LoopPlan::Loop> loops,
+                      ArrayRef<Value> coordinates) {
+    for (auto [i, coordinate] : llvm::enumerate(coordinates))
+      address =
+          add(address, scale(coordinate, access.strides[loops[i].dims.back()]));
+  };
+  addLoops(plan.parallel, parallel);
+  addLoops(plan.reduction, reduction);
+  return address ? address : constant(0);
+}
+
+SmallVector<Value> ThreadLoops::load(const LoopPlan::Access &access,
+                                     const Flat &flat, Value address,
+                                     int64_t laneStride, int64_t lanes) {
+  Location loc = kernel.getLoc();
+  SmallVector<Value> values;
+  if (access.isVector) {
+    Type element = cast<MemRefType>(flat.buffer.getType()).getElementType();
+    Value vector = vector::LoadOp::create(
+        b, loc, VectorType::get({lanes}, element), flat.buffer, address,
+        /*nontemporal=*/false,
+        llvm::MaybeAlign(lanes * getElementBytes(element)));
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      values.push_back(vector::ExtractOp::create(b, loc, vector, lane));
+    return values;
+  }
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    if (lane > 0 && laneStride == 0) {
+      values.push_back(values.front());
+      continue;
+    }
+    Value at = lane == 0 ? address : add(address, constant(lane * laneStride));
+    values.push_back(memref::LoadOp::create(b, loc, flat.buffer, at));
+  }
+  return values;
+}
+
+void ThreadLoops::store(const LoopPlan::Access &access, const Flat &flat,
+                        Value address, ArrayRef<Value> values) {
+  Location loc = kernel.getLoc();
+  if (values.size() == 1) {
+    memref::StoreOp::create(b, loc, values.front(), flat.buffer, address);
+    return;
+  }
+  Type element = values.front().getType();
+  int64_t lanes = values.size();
+  Value vector = vector::FromElementsOp::create(
+      b, loc, VectorType::get({lanes}, element), values);
+  vector::StoreOp::create(b, loc, vector, flat.buffer, address,
+                          /*nontemporal=*/false,
+                          llvm::MaybeAlign(lanes * getElementBytes(element)));
+}
+
+/// One buffer of one element is all its views.
+Value ThreadLoops::getScalarKey(Value buffer) {
+  Value root = getRootBuffer(buffer);
+  return registers.contains(root) ? root : buffer;
+}
+
+Value ThreadLoops::getValue(const LoopPlan &plan, OpOperand &operand,
+                            ArrayRef<Value> fixed, const IRMapping &mapping) {
+  auto type = dyn_cast<MemRefType>(operand.get().getType());
+  if (!type)
+    return mapping.lookupOrDefault(operand.get());
+  if (type.getNumElements() == 1)
+    if (Value known = scalars.lookup(getScalarKey(operand.get())))
+      return known;
+  return Value();
+}
+
+/// A barrier, where a thread touches what another one has.
+void ThreadLoops::separate(const LoopPlan &plan, const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  bool isElementwise = plan.parallelSize > 1;
+  SmallVector<Touch> next;
+  auto getAssignment = [&](const LoopPlan::Access &access) {
+    SmallVector<int64_t> assignment;
+    bool isShared = isElementwise || plan.isTeamReduction();
+    if (!isShared)
+      return assignment;
+    for (const LoopPlan::Loop &loop :
+         isElementwise ? plan.reduction : ArrayRef<LoopPlan::Loop>())
+      if (access.strides[loop.dims.back()] != 0)
+        return assignment;
+    assignment.push_back(plan.lanes);
+    for (const LoopPlan::Loop &loop :
+         isElementwise ? plan.parallel : plan.reduction)
+      llvm::append_values(assignment, loop.size,
+                          access.strides[loop.dims.back()]);
+    return assignment;
+  };
+  for (const LoopPlan::Access &access : plan.accesses) {
+    Value buffer = access.operand->get(), root = getRootBuffer(buffer);
+    bool isInit = op.isDpsInit(access.operand);
+    bool isKnown = getValue(plan, *access.operand, {}, mapping) != nullptr;
+    if (registers.contains(root))
+      continue;
+    if (!isInit || op.payloadUsesValueFromOperand(access.operand)) {
+      if (!isKnown)
+        next.push_back({root, false,
+                        isInit && !isElementwise ? SmallVector<int64_t>()
+                                                 : getAssignment(access),
+                        buffer});
+    }
+    if (isInit && isElementwise)
+      next.push_back({root, true, getAssignment(access), buffer});
+    else if (isInit) // of its first thread
+      next.push_back({root, true, {-1}, Value()});
+  }
+  op.getRegion().walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (isa<MemRefType>(operand.getType()))
+        next.push_back(
+            {getRootBuffer(operand), !isa<memref::LoadOp>(inner), {}, operand});
+  });
+  bool isRace = llvm::any_of(next, [&](const Touch &x) {
+    return llvm::any_of(touches, [&](const Touch &y) {
+      return x.root == y.root && (x.isWrite || y.isWrite) &&
+             (x.assignment.empty() || x.assignment != y.assignment ||
+              x.buffer != y.buffer);
+    });
+  });
+  if (isRace) {
+    gpu::BarrierOp::create(b, op.getLoc());
+    touches.clear();
+  }
+  llvm::append_range(touches, next);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+void ThreadLoops::writeLanes(
+    Block::OpListType::iterator first, Block::OpListType::iterator last,
+    MutableArrayRef<IRMapping> lanes,
+    llvm::function_ref<Value(unsigned, unsigned)> getIteration) {
+  // What a lane has in common with the first one.
+  auto isShared = [&](Operation &source, IRMapping &lane) {
+    return llvm::all_of(source.getOperands(), [&](Value operand) {
+      return lane.lookupOrDefault(operand) ==
+             lanes.front().lookupOrDefault(operand);
+    });
+  };
+  for (Operation &source : llvm::make_range(first, last)) {
+    if (auto index = dyn_cast<linalg::IndexOp>(source)) {
+      for (auto [i, lane] : llvm::enumerate(lanes))
+        lane.map(index.getResult(), getIteration(i, index.getDim()));
+      continue;
+    }
+    auto loop = dyn_cast<scf::ForOp>(source);
+    auto isBound = [&](IRMapping &lane) {
+      return llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(),
+                                     loop.getStep()},
+                          [&](Value bound) {
+                            return lane.lookupOrDefault(bound) ==
+                                   lanes.front().lookupOrDefault(bound);
+                          });
+    };
+    if (loop && llvm::all_of(lanes, isBound)) {
+      SmallVector<Value> inits, yielded;
+      for (IRMapping &lane : lanes)
+        for (Value init : loop.getInitArgs())
+          inits.push_back(lane.lookupOrDefault(init));
+      auto bound = [&](Value value) {
+        return lanes.front().lookupOrDefault(value);
+      };
+      auto joint = scf::ForOp::create(
+          b, loop.getLoc(), bound(loop.getLowerBound()),
+          bound(loop.getUpperBound()), bound(loop.getStep()), inits);
+      unsigned count = loop.getNumResults();
+      OpBuilder::InsertionGuard guard(b);
+      if (count == 0)
+        joint.getBody()->getTerminator()->erase();
+      b.setInsertionPointToStart(joint.getBody());
+      for (auto [i, lane] : llvm::enumerate(lanes)) {
+        lane.map(loop.getInductionVar(), joint.getInductionVar());
+        lane.map(loop.getRegionIterArgs(),
+                 joint.getRegionIterArgs().slice(i * count, count));
+      }
+      Block &body = *loop.getBody();
+      writeLanes(body.begin(), std::prev(body.end()), lanes, getIteration);
+      for (auto [i, lane] : llvm::enumerate(lanes)) {
+        for (Value value : body.getTerminator()->getOperands())
+          yielded.push_back(lane.lookupOrDefault(value));
+        lane.map(loop.getResults(), joint.getResults().slice(i * count, count));
+      }
+      scf::YieldOp::create(b, loop.getLoc(), yielded);
+      continue;
+    }
+    for (auto [i, lane] : llvm::enumerate(lanes)) {
+      if (i > 0 && source.getNumRegions() == 0 && isShared(source, lane)) {
+        for (Value result : source.getResults())
+          lane.map(result, lanes.front().lookup(result));
+        continue;
+      }
+      Operation *copy = b.clone(source, lane);
+      copy->walk([&, i = i](linalg::IndexOp index) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(index);
+        index.replaceAllUsesWith(getIteration(i, index.getDim()));
+        index.erase();
+      });
+    }
+  }
+}
+
+SmallVector<Value> ThreadLoops::writeBody(
+    const LoopPlan &plan, ArrayRef<SmallVector<Value>> arguments,
+    ArrayRef<Value> fixed, ArrayRef<Value> parallel, ArrayRef<Value> reduction,
+    int64_t firstLane, const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  // Coordinates, by loop of the op, of a lane.
+  auto getIteration = [&](unsigned number, unsigned d) -> Value {
+    Value found = fixed[d];
+    auto setLoops = [&](ArrayRef<LoopPlan::Loop> loops,
+                        ArrayRef<Value> coordinates, bool hasLanes) {
+      for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
+        if (loops[i].dims.back() != d)
+          continue;
+        int64_t lane = firstLane + number;
+        found = hasLanes && lane > 0 && i + 1 == loops.size()
+                    ? add(coordinate, constant(lane))
+                    : coordinate;
+      }
+    };
+    setLoops(plan.parallel, parallel, !plan.isTeamReduction());
+    setLoops(plan.reduction, reduction, plan.isTeamReduction());
+    return found ? found : constant(0);
+  };
+  Block &block = op.getRegion().front();
+  SmallVector<IRMapping> lanes(arguments.size(), mapping);
+  for (auto [lane, values] : llvm::zip_equal(lanes, arguments))
+    lane.map(block.getArguments(), values);
+  writeLanes(block.begin(), std::prev(block.end()), lanes, getIteration);
+  SmallVector<Value> results;
+  for (IRMapping &lane : lanes)
+    for (Value value : block.getTerminator()->getOperands())
+      results.push_back(lane.lookupOrDefault(value));
+  return results;
+}
+
+SmallVector<Value>
+ThreadLoops::writeReduction(const LoopPlan &plan, ArrayRef<Value> inits,
+                            Value first, int64_t step, ArrayRef<Value> fixed,
+                            ArrayRef<Value> parallel, ArrayRef<Flat> flats,
+                            const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  Location loc = op.getLoc();
+  bool isShared = plan.isTeamReduction();
+  int64_t lanes = plan.lanes, laneStep = isShared ? lanes : 1;
+  const LoopPlan::Loop &laneLoop = isShared || plan.parallel.empty()
+                                       ? plan.reduction.back()
+                                       : plan.parallel.back();
+  OpBuilder::InsertionGuard guard(b);
+  auto [loop, part] =
+      enterLoop(first, plan.reductionSize / laneStep, step, inits);
+  Coordinates reduction = delinearize(scale(part, laneStep), plan.reduction);
+  unsigned numInputs = op.getNumDpsInputs(), numInits = op.getNumDpsInits();
+  SmallVector<SmallVector<Value>> inputs; // by operand and lane
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (Value known = getValue(plan, *input, fixed, mapping)) {
+      inputs.push_back(SmallVector<Value>(lanes, known));
+      continue;
+    }
+    const LoopPlan::Access &access = *plan.getAccess(*input);
+    const Flat &flat = flats[&access - plan.accesses.data()];
+    Value address = getAddress(plan, access, flat, parallel, reduction);
+    inputs.push_back(load(access, flat, address,
+                          access.strides[laneLoop.dims.back()], lanes));
+  }
+  // A team's lanes go into one sum; else each lane has its own.
+  SmallVector<Value> sums(loop.getRegionIterArgs());
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    unsigned start = isShared ? 0 : lane * numInits;
+    SmallVector<Value> arguments;
+    for (unsigned i = 0; i < numInputs; ++i)
+      arguments.push_back(inputs[i][lane]);
+    llvm::append_range(arguments, ArrayRef(sums).slice(start, numInits));
+    SmallVector<Value> results =
+        writeBody(plan, ArrayRef<SmallVector<Value>>(arguments), fixed,
+                  parallel, reduction, lane, mapping);
+    llvm::copy(results, sums.begin() + start);
+  }
+  scf::YieldOp::create(b, loc, sums);
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// Each thread has elements of the results.
+void ThreadLoops::writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
+                                const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  Location loc = op.getLoc();
+  int64_t lanes = plan.lanes, parts = plan.parallelSize / lanes;
+  SmallVector<Flat> flats;
+  for (const LoopPlan::Access &access : plan.accesses)
+    flats.push_back(getValue(plan, *access.operand, fixed, mapping)
+                        ? Flat()
+                        : flatten(plan, access, fixed, mapping));
+  OpBuilder::InsertionGuard guard(b);
+  if (team.isActive) {
+    auto active = scf::IfOp::create(b, loc, team.isActive);
+    b.setInsertionPointToStart(active.thenBlock());
+  }
+  Value part = team.thread;
+  if (parts > team.size) {
+    part = enterLoop(team.thread, parts, team.size).second;
+  } else if (parts < team.size) {
+    Value isPart = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                         team.thread, constant(parts));
+    auto some = scf::IfOp::create(b, loc, isPart);
+    b.setInsertionPointToStart(some.thenBlock());
+  }
+  writePart(plan, fixed, delinearize(scale(part, lanes), plan.parallel), flats,
+            /*known=*/DenseMap<OpOperand *, SmallVector<Value>>(), mapping);
+}
+
+void ThreadLoops::writePart(
+    const LoopPlan &plan, ArrayRef<Value> fixed, ArrayRef<Value> parallel,
+    ArrayRef<Flat> flats,
+    const DenseMap<OpOperand *, SmallVector<Value>> &known,
+    const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  int64_t lanes = plan.lanes;
+  unsigned laneDim = plan.parallel.back().dims.back();
+  auto loadOperand = [&](OpOperand &operand) {
+    if (Value value = getValue(plan, operand, fixed, mapping))
+      return SmallVector<Value>(lanes, value);
+    if (auto it = known.find(&operand); it != known.end())
+      return it->second;
+    const LoopPlan::Access &access = *plan.getAccess(operand);
+    const Flat &flat = flats[&access - plan.accesses.data()];
+    return load(access, flat, getAddress(plan, access, flat, parallel, {}),
+                access.strides[laneDim], lanes);
+  };
+  unsigned numInits = op.getNumDpsInits();
+  SmallVector<SmallVector<Value>> inits; // by operand and lane
+  for (OpOperand &init : op.getDpsInitsMutable())
+    inits.push_back(op.payloadUsesValueFromOperand(&init)
+                        ? loadOperand(init)
+                        : SmallVector<Value>(lanes));
+  SmallVector<Value> results; // by lane and operand
+  if (plan.reductionSize > 1) {
+    SmallVector<Value> start;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      for (const auto &init : inits)
+        start.push_back(init[lane]);
+    results = writeReduction(plan, start, constant(0), 1, fixed, parallel,
+                             flats, mapping);
+  } else {
+    SmallVector<SmallVector<Value>> operands;
+    for (OpOperand *input : op.getDpsInputOperands())
+      operands.push_back(loadOperand(*input));
+    llvm::append_range(operands, inits);
+    SmallVector<SmallVector<Value>> arguments(lanes); // by lane
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      for (const auto &operand : operands)
+        arguments[lane].push_back(operand[lane]);
+    results = writeBody(plan, arguments, fixed, parallel, {}, 0, mapping);
+  }
+  for (auto [i, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    SmallVector<Value> values;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      values.push_back(results[lane * numInits + i]);
+    const LoopPlan::Access &access = *plan.getAccess(init);
+    const Flat &flat = flats[&access - plan.accesses.data()];
+    store(access, flat, getAddress(plan, access, flat, parallel, {}), values);
+  }
+}
+
+/// All threads have the results, one element each.
+void ThreadLoops::writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
+                               const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  Location loc = op.getLoc();
+  SmallVector<Flat> flats;
+  for (const LoopPlan::Access &access : plan.accesses)
+    flats.push_back(registers.contains(getRootBuffer(access.operand->get()))
+                        ? Flat()
+                        : flatten(plan, access, fixed, mapping));
+  // Whether what is loaded here is written here.
+  bool isLoaded = false;
+  auto isWritten = [&](Value root) {
+    return llvm::any_of(op.getDpsInits(), [&](Value init) {
+      return getRootBuffer(init) == root;
+    });
+  };
+  auto loadOperand = [&](OpOperand &operand) {
+    if (Value known = getValue(plan, operand, fixed, mapping))
+      return known;
+    const LoopPlan::Access &access = *plan.getAccess(operand);
+    const Flat &flat = flats[&access - plan.accesses.data()];
+    isLoaded |= isWritten(getRootBuffer(operand.get()));
+    return Value(memref::LoadOp::create(
+        b, loc, flat.buffer, getAddress(plan, access, flat, {}, {})));
+  };
+  SmallVector<Value> inits, results;
+  for (OpOperand &init : op.getDpsInitsMutable())
+    inits.push_back(op.payloadUsesValueFromOperand(&init) ? loadOperand(init)
+                                                          : Value());
+  if (plan.isTeamReduction()) {
+    SmallVector<Value> neutral;
+    for (Operation *combiner : plan.combiners)
+      neutral.push_back(arith::ConstantOp::create(
+          b, loc, *arith::getNeutralElement(combiner)));
+    SmallVector<Value> sums = writeReduction(
+        plan, neutral, team.thread, team.size, fixed, {}, flats, mapping);
+    for (auto [sum, init, combiner] :
+         llvm::zip_equal(sums, inits, plan.combiners))
+      results.push_back(combine(combiner, init, reduceOverTeam(sum, combiner)));
+  } else if (plan.reductionSize > 1) {
+    results =
+        writeReduction(plan, inits, constant(0), 1, fixed, {}, flats, mapping);
+  } else {
+    SmallVector<Value> arguments;
+    for (OpOperand *input : op.getDpsInputOperands())
+      arguments.push_back(loadOperand(*input));
+    llvm::append_range(arguments, inits);
+    results = writeBody(plan, ArrayRef<SmallVector<Value>>(arguments), fixed,
+                        {}, {}, 0, mapping);
+  }
+
+  if (isLoaded && team.size > 1)
+    gpu::BarrierOp::create(b, loc);
+  for (auto [init, result] :
+       llvm::zip_equal(op.getDpsInitsMutable(), results)) {
+    Value root = getRootBuffer(init.get());
+    for (auto &[buffer, value] : scalars)
+      if (getRootBuffer(buffer) == root)
+        value = Value();
+    if (cast<MemRefType>(init.get().getType()).getNumElements() == 1)
+      scalars[getScalarKey(init.get())] = result;
+    if (registers.contains(root))
+      continue;
+    Value isFirst = team.isActive;
+    if (team.size > 1) {
+      isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                      team.thread, constant(0));
+      if (team.isActive)
+        isFirst = arith::AndIOp::create(b, loc, isFirst, team.isActive);
+    }
+    OpBuilder::InsertionGuard guard(b);
+    if (isFirst) {
+      auto first = scf::IfOp::create(b, loc, isFirst);
+      b.setInsertionPointToStart(first.thenBlock());
+    }
+    const LoopPlan::Access &access = *plan.getAccess(init);
+    const Flat &flat = flats[&access - plan.accesses.data()];
+    store(access, flat, getAddress(plan, access, flat, {}, {}), result);
+    touches.push_back({root, true, {-1}, Value()});
+  }
+}
+
+LogicalResult ThreadLoops::write(const LoopPlan &plan, ArrayRef<Value> fixed,
+                                 const IRMapping &mapping) {
+  linalg::GenericOp op = plan.op;
+  for (const LoopPlan::Access &access : plan.accesses) {
+    Value root = getRootBuffer(access.operand->get());
+    if (registers.contains(root) &&
+        op.payloadUsesValueFromOperand(access.operand) && !scalars.lookup(root))
+      return op.emitOpError("can't be lowered for CUDA: operand #")
+             << access.operand->getOperandNumber()
+             << " is read before anything is written to it";
+  }
+  separate(plan, mapping);
+  if (plan.parallelSize > 1)
+    writeElements(plan, fixed, mapping);
+  else
+    writeScalars(plan, fixed, mapping);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions over a team
+//===----------------------------------------------------------------------===//
+
+Value ThreadLoops::combine(Operation *combiner, Value x, Value y) {
+  IRMapping mapping;
+  mapping.map(combiner->getOperand(0), x);
+  mapping.map(combiner->getOperand(1), y);
+  return b.clone(*combiner, mapping)->getResult(0);
+}
+
+Value ThreadLoops::shuffle(Value value, int64_t mask) {
+  Location loc = value.getLoc();
+  Type type = value.getType(), i32 = b.getI32Type();
+  unsigned width = type.getIntOrFloatBitWidth();
+  auto integer = b.getIntegerType(width);
+  if (!type.isInteger())
+    value = arith::BitcastOp::create(b, loc, integer, value);
+  auto exchange = [&](Value word) {
+    return gpu::ShuffleOp::create(b, loc, word, mask, kWarpSize,
+                                  gpu::ShuffleMode::XOR)
+        .getShuffleResult();
+  };
+  Value other;
+  if (width == 32) {
+    other = exchange(value);
+  } else if (width < 32) {
+    other = exchange(arith::ExtUIOp::create(b, loc, i32, value));
+    other = arith::TruncIOp::create(b, loc, integer, other);
+  } else {
+    Value shift =
+        arith::ConstantOp::create(b, loc, b.getIntegerAttr(integer, 32));
+    Value high = arith::ShRUIOp::create(b, loc, value, shift);
+    Value low = exchange(arith::TruncIOp::create(b, loc, i32, value));
+    high = exchange(arith::TruncIOp::create(b, loc, i32, high));
+    low = arith::ExtUIOp::create(b, loc, integer, low);
+    high = arith::ExtUIOp::create(b, loc, integer, high);
+    other = arith::OrIOp::create(b, loc, low,
+                                 arith::ShLIOp::create(b, loc, high, shift));
+  }
+  return type.isInteger() ? other
+                          : arith::BitcastOp::create(b, loc, type, other);
+}
+
+Value ThreadLoops::reduceOverTeam(Value value, Operation *combiner) {
+  Location loc = combiner->getLoc();
+  if (team.size == 1)
+    return value;
+  // In shared memory, this team's partial sums.
+  int64_t parts = team.size, stride = 1;
+  Value part = team.thread, start = team.teams > 1 ? team.row : Value(),
+        isWriter;
+  if (team.isInterleaved) {
+    stride = team.teams;
+  } else {
+    // Both of a pair compute the same sum, so that all lanes agree.
+    for (int64_t mask = std::min(team.size, kWarpSize) / 2; mask > 0; mask /= 2)
+      value = combine(combiner, value, shuffle(value, mask));
+    if (team.size <= kWarpSize)
+      return value;
+    parts = team.size / kWarpSize;
+    start = scale(start, parts);
+    Value warpSize = constant(kWarpSize);
+    part = arith::DivUIOp::create(b, loc, team.thread, warpSize);
+    Value lane = arith::RemUIOp::create(b, loc, team.thread, warpSize);
+    isWriter = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                     constant(0));
+  }
+  Value buffer =
+      addToBlock(MemRefType::get({parts * team.teams}, value.getType()));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    if (isWriter) {
+      auto writer = scf::IfOp::create(b, loc, isWriter);
+      b.setInsertionPointToStart(writer.thenBlock());
+    }
+    memref::StoreOp::create(b, loc, value, buffer,
+                            add(scale(part, stride), start));
+  }
+  gpu::BarrierOp::create(b, loc);
+  touches.clear();
+  auto getPart = [&](Value i) -> Value {
+    Value at = add(scale(i, stride), start);
+    return memref::LoadOp::create(b, loc, buffer, at);
+  };
+  auto loop = scf::ForOp::create(b, loc, constant(1), constant(parts),
+                                 constant(1), getPart(constant(0)));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b, loc,
+                       combine(combiner, loop.getRegionIterArg(0),
+                               getPart(loop.getInductionVar())));
+  return loop.getResult(0);
+}

@@ -1,0 +1,26 @@
+//===- ContractionShape.h - sums of products --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_CODEGEN_LOOPS_CONTRACTIONSHAPE_H
+#define TP_LIB_CODEGEN_LOOPS_CONTRACTIONSHAPE_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::tp {
+
+/// Whether `op` adds products of its two inputs to its output, element types
+/// unchanged, and reads and writes whole dimensions, at least one of which the
+/// other input lacks, so that its elements are used again: C[…] += A[…] * B[…].
+bool isContraction(linalg::GenericOp op);
+
+/// Makes `op`, a contraction of buffers of f16 or bf16 that stays a loop, add
+/// up in a buffer of f32 and round once, as tprt.gemm does. Others stay as they
+/// are.
+void widenContraction(linalg::GenericOp op);
+
+/// Whether `op` yields its one input: a copy, transpose or broadcast.
+bool isDataMovement(linalg::GenericOp op);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_CODEGEN_LOOPS_CONTRACTIONSHAPE_H

@@ -1,0 +1,221 @@
+//===- MarkOps.cpp - what each part of a program does ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CodeGen/Loops/Buffers.h"
+#include "CodeGen/Program/Origin.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_MARKOPS
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// What an op of a program does.
+struct Work {
+  int64_t flops = 0;
+  int64_t bytes = 0;         ///< read and written
+  Type computedType;         ///< of a library's products
+  StringRef function;        ///< that is called; empty for a kernel
+  tprt::GemmOp product = {}; ///< where that is one
+};
+
+/// How often `op` runs each time that `root`, one of its ancestors, does.
+int64_t countIterations(Operation *op, Operation *root) {
+  int64_t count = 1;
+  for (Operation *parent = op->getParentOp(); parent != root;
+       parent = parent->getParentOp()) {
+    if (auto loop = dyn_cast<scf::ForOp>(parent))
+      count *= loop.getStaticTripCount().value_or(APInt(64, 1)).getSExtValue();
+    else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(parent))
+      count *= llvm::product_of(linalgOp.getStaticLoopRanges());
+  }
+  return count;
+}
+
+/// Counts what the loops of a kernel do. A buffer that is read, or written,
+/// several times over is taken to stay in a cache: it counts once.
+class KernelWork {
+public:
+  explicit KernelWork(func::FuncOp kernel) : kernel(kernel) {
+    kernel.walk([&](Operation *op) { visit(op); });
+  }
+
+  Work get() {
+    Work work;
+    work.flops = flops;
+    for (auto *bytes : {&read, &written})
+      for (auto [buffer, count] : *bytes)
+        work.bytes +=
+            std::min(count, getBufferBytes(cast<MemRefType>(buffer.getType())));
+    return work;
+  }
+
+private:
+  void visit(Operation *op) {
+    if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
+      for (OpOperand &operand : op->getOpOperands()) {
+        bool isInit = linalgOp.isDpsInit(&operand);
+        if (linalgOp.payloadUsesValueFromOperand(&operand))
+          touch(read, operand.get(), op);
+        if (isInit)
+          touch(written, operand.get(), op);
+      }
+    } else if (auto load = dyn_cast<memref::LoadOp>(op)) {
+      touch(read, load.getMemRef(), op, /*isElement=*/true);
+    } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
+      touch(written, store.getMemRef(), op, /*isElement=*/true);
+    } else if (isa_and_present<arith::ArithDialect, math::MathDialect>(
+                   op->getDialect()) &&
+               !op->hasTrait<OpTrait::ConstantLike>() &&
+               !isa<CastOpInterface>(op) && op->getNumResults() == 1 &&
+               isa<FloatType>(op->getResult(0).getType())) {
+      flops += countIterations(op, kernel);
+    }
+  }
+
+  void touch(llvm::MapVector<Value, int64_t> &bytes, Value buffer,
+             Operation *op, bool isElement = false) {
+    auto type = dyn_cast<MemRefType>(buffer.getType());
+    Value root = getRootBuffer(buffer);
+    if (!type || !isa<BlockArgument>(root)) // the kernel's stack
+      return;
+    int64_t once = isElement ? getElementBytes(type.getElementType())
+                             : getBufferBytes(type);
+    int64_t &most = bytes[root];
+    most = std::max(most, once * countIterations(op, kernel));
+  }
+
+  func::FuncOp kernel;
+  int64_t flops = 0;
+  llvm::MapVector<Value, int64_t> read, written;
+};
+
+class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
+  void runOnOperation() override {
+    SmallVector<Attribute> entries;
+    DenseMap<Attribute, int64_t> known;
+    for (func::FuncOp program : getEntryPrograms(getOperation())) {
+      weights = getWeights(program);
+      for (Operation &op : program.getBody().front()) {
+        std::optional<Work> work = getWork(&op);
+        if (!work)
+          continue;
+        DictionaryAttr entry = describe(&op, *work);
+        auto [it, isNew] = known.try_emplace(entry, entries.size());
+        if (isNew)
+          entries.push_back(entry);
+        OpBuilder b(&op);
+        tprt::MarkOp::create(b, op.getLoc(), it->second);
+      }
+    }
+    setManifestEntry(getOperation(), "ops",
+                     ArrayAttr::get(&getContext(), entries));
+  }
+
+  /// None for what takes no time, and for collectives, which the manifest lists
+  /// by themselves.
+  std::optional<Work> getWork(Operation *op) {
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      auto [it, isNew] = kernels.try_emplace(call.getCalleeAttr());
+      if (isNew)
+        it->second = KernelWork(getOperation().lookupSymbol<func::FuncOp>(
+                                    call.getCallee()))
+                         .get();
+      return it->second;
+    }
+    if (auto call = dyn_cast<tprt::LibraryCallOpInterface>(op))
+      return Work{call.getFlops(), call.getTouchedBytes(),
+                  call.getComputedType(), op->getName().stripDialect(),
+                  dyn_cast<tprt::GemmOp>(op)};
+    if (auto check = dyn_cast<tprt::CheckIndexOp>(op))
+      return Work{
+          0, getBufferBytes(cast<MemRefType>(check.getIndices().getType())),
+          Type(), op->getName().stripDialect()};
+    std::optional<Work> sum; // of a loop around library calls
+    op->walk([&](tprt::LibraryCallOpInterface call) {
+      int64_t count = countIterations(call, op->getParentOp());
+      if (!sum)
+        sum = Work{0, 0, call.getComputedType(), call->getName().stripDialect(),
+                   dyn_cast<tprt::GemmOp>(call.getOperation())};
+      sum->flops += count * call.getFlops();
+      sum->bytes += count * call.getTouchedBytes();
+    });
+    return sum;
+  }
+
+  /// What a runtime chooses by that has several ways to compute a product.
+  DictionaryAttr describe(tprt::GemmOp product) {
+    Builder b(&getContext());
+    return b.getDictionaryAttr(
+        {b.getNamedAttr("sizes", product.getSizesAttr()),
+         b.getNamedAttr("batch", product.getBatchAttr()),
+         b.getNamedAttr("a", product.getAStridesAttr()),
+         b.getNamedAttr("b", product.getBStridesAttr()),
+         b.getNamedAttr("c", product.getCStridesAttr()),
+         b.getNamedAttr("weight", b.getBoolAttr(weights.contains(
+                                      getRootBuffer(product.getB()))))});
+  }
+
+  /// The buffers of parameters that `program` doesn't update.
+  DenseSet<Value> getWeights(func::FuncOp program) {
+    DenseSet<Value> result;
+    auto parameters =
+        getManifest(getOperation()).getAs<ArrayAttr>("parameters");
+    if (!parameters)
+      return result;
+    for (auto [argument, parameter] :
+         llvm::zip(getArguments(program, Role::Parameter),
+                   parameters.getAsRange<DictionaryAttr>()))
+      if (!parameter.contains("updated"))
+        result.insert(argument);
+    return result;
+  }
+
+  DictionaryAttr describe(Operation *op, const Work &work) {
+    Builder b(&getContext());
+    StringRef fqn;
+    SmallVector<StringRef> names;
+    for (const Origin &origin : getOrigins(op)) {
+      // The last one's: what it is all for. A call's first one's, which is what
+      // it computes before it ends with the others.
+      if (!origin.fqn.empty() && (work.function.empty() || fqn.empty()))
+        fqn = origin.fqn;
+      if (names.empty() || names.back() != origin.op)
+        names.push_back(origin.op);
+    }
+    SmallVector<NamedAttribute> entry{
+        b.getNamedAttr("fqn", b.getStringAttr(fqn)),
+        b.getNamedAttr("op", b.getStringAttr(llvm::join(names, "+"))),
+        b.getNamedAttr("kind", b.getStringAttr(work.function.empty()
+                                                   ? StringRef("kernel")
+                                                   : work.function)),
+        b.getNamedAttr("flops", b.getI64IntegerAttr(work.flops)),
+        b.getNamedAttr("bytes", b.getI64IntegerAttr(work.bytes))};
+    if (work.computedType) {
+      std::string type;
+      llvm::raw_string_ostream(type) << work.computedType;
+      entry.push_back(b.getNamedAttr("dtype", b.getStringAttr(type)));
+    }
+    if (work.product)
+      entry.push_back(b.getNamedAttr("product", describe(work.product)));
+    return b.getDictionaryAttr(entry);
+  }
+
+  DenseMap<Attribute, Work> kernels;
+  DenseSet<Value> weights; ///< of the program that is marked
+};
+
+} // namespace

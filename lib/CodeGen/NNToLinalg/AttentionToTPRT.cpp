@@ -1,0 +1,146 @@
+//===- AttentionToTPRT.cpp - attention as one call ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Grouping.h"
+#include "LinalgBuilders.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CONVERTATTENTIONTOTPRT
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp::nnlinalg;
+
+namespace {
+
+enum { Row, Column, Depth, Width, NumInner };
+constexpr unsigned kMaxBatches = 8; // the runtime has no more loops
+
+/// Operands and maps of attention and of its gradient.
+class Call {
+public:
+  template <typename OpT>
+  Call(ImplicitLocOpBuilder &b, OpT op)
+      : b(b), grouping(op.getQuery(), op.getKey()),
+        columns(getTensorType(op.getKey()).getShape().end()[-2]) {
+    Value query = grouping.split(b, op.getQuery());
+    scoreShape.assign(getTensorType(query).getShape());
+    scoreShape.back() = columns;
+    add(query, Row, Depth);
+    add(op.getKey(), Column, Depth, /*isShared=*/true);
+    add(op.getValue(), Column, Width, /*isShared=*/true);
+  }
+
+  template <typename OpT>
+  static bool isPossible(OpT op) {
+    bool isGrouped = Grouping(op.getQuery(), op.getKey()).isGrouped();
+    return op.getQuery().getType().getRank() - 2 + isGrouped <= kMaxBatches;
+  }
+
+  /// An operand whose heads are split.
+  void addSplit(Value value, unsigned first, unsigned second) {
+    add(grouping.split(b, value), first, second);
+  }
+
+  void addMask(Value mask) {
+    if (!mask)
+      return;
+    Operand read = broadcastTo(grouping.split(b, mask), scoreShape);
+    operands.push_back(read.value);
+    maps.push_back(AffineMap::get(getNumLead() + NumInner, 0,
+                                  read.map.getResults(), b.getContext()));
+  }
+
+  void addResult(Value result, unsigned first, unsigned second) {
+    RankedTensorType type = getTensorType(result);
+    types.push_back(type.clone(grouping.split(type.getShape())));
+    add(buildEmpty(b, cast<RankedTensorType>(types.back())), first, second);
+  }
+
+  /// Replaces `op` by the call.
+  template <typename CallOp, typename OpT>
+  void replace(OpT op, PatternRewriter &rewriter) {
+    NamedAttrList attributes;
+    attributes.append("scale", op.getScaleAttr());
+    if (op.getCausal())
+      attributes.append("causal", b.getUnitAttr());
+    attributes.append("maps", b.getAffineMapArrayAttr(maps));
+    auto call = CallOp::create(b, types, operands, attributes.getAttrs());
+    SmallVector<Value> results;
+    for (auto [result, old] :
+         llvm::zip_equal(call.getResults(), op->getResults()))
+      results.push_back(buildReshape(b, result, getTensorType(old).getShape()));
+    rewriter.replaceOp(op, results);
+  }
+
+private:
+  unsigned getNumLead() const { return scoreShape.size() - 2; }
+
+  void add(Value value, unsigned first, unsigned second,
+           bool isShared = false) {
+    operands.push_back(value);
+    maps.push_back(grouping.getMap(b.getContext(), getNumLead(), NumInner,
+                                   first, second, isShared));
+  }
+
+  ImplicitLocOpBuilder &b;
+  Grouping grouping;
+  int64_t columns;
+  SmallVector<int64_t> scoreShape;
+  SmallVector<Value> operands;
+  SmallVector<Type> types;
+  SmallVector<AffineMap> maps;
+};
+
+struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!Call::isPossible(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Call call(b, op);
+    call.addMask(op.getMask());
+    call.addResult(op.getResult(), Row, Width);
+    call.replace<tprt::AttentionOp>(op, rewriter);
+    return success();
+  }
+};
+
+struct GradientPattern : OpRewritePattern<nn::AttentionGradientOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::AttentionGradientOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!Call::isPossible(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Call call(b, op);
+    call.addSplit(op.getGradient(), Row, Width);
+    call.addMask(op.getMask());
+    call.addResult(op.getQueryGradient(), Row, Depth);
+    call.addResult(op.getKeyGradient(), Column, Depth);
+    call.addResult(op.getValueGradient(), Column, Width);
+    call.replace<tprt::AttentionGradientOp>(op, rewriter);
+    return success();
+  }
+};
+
+struct ConvertAttentionToTPRT
+    : tp::impl::ConvertAttentionToTPRTBase<ConvertAttentionToTPRT> {
+  using ConvertAttentionToTPRTBase::ConvertAttentionToTPRTBase;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<AttentionPattern, GradientPattern>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+} // namespace

@@ -1,0 +1,24 @@
+//===- LookupLowering.h - reading at run-time indices -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_CODEGEN_NNTOLINALG_LOOKUPLOWERING_H
+#define TP_LIB_CODEGEN_NNTOLINALG_LOOKUPLOWERING_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <optional>
+
+namespace mlir::tp::nnlinalg {
+
+/// Ends the program, in the name of `op` and its module, at an index that is
+/// neither in [0, bound) nor `ignored`.
+void buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op, Value indices,
+                     int64_t bound,
+                     std::optional<int64_t> ignored = std::nullopt);
+
+/// In a scalar body: `index` as type index, or 0 if it is not in [0, bound).
+Value buildSafeIndex(ImplicitLocOpBuilder &b, Value index, int64_t bound);
+
+} // namespace mlir::tp::nnlinalg
+
+#endif // TP_LIB_CODEGEN_NNTOLINALG_LOOKUPLOWERING_H

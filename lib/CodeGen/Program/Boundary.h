@@ -1,0 +1,36 @@
+//===- Boundary.h - tensors at a program's boundary -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_CODEGEN_PROGRAM_BOUNDARY_H
+#define TP_LIB_CODEGEN_PROGRAM_BOUNDARY_H
+
+#include "tp/Dialect/TP/TP.h"
+
+namespace mlir::tp {
+
+/// What a program over global shapes is told.
+constexpr StringLiteral kGlobalLevelHint =
+    "this is a program over global shapes: run tp-opt --tp-parallelize first";
+
+/// An input, parameter or output of one program, with that program's local
+/// type.
+struct Boundary {
+  std::string name;
+  Type type;
+  DictionaryAttr attrs;
+  Location loc;
+};
+
+/// docs/Artifact.md's TENSOR, from `tp.sharding` and `tp.global_type`; `mesh`
+/// may be null. An error where the local type isn't that of the blocks of
+/// `ranks`, which run the program.
+FailureOr<DictionaryAttr> describeBoundary(const Boundary &boundary,
+                                           MeshOp mesh,
+                                           ArrayRef<int64_t> ranks);
+
+/// Whether the ranks' blocks are still to be reduced.
+bool isPartial(const Boundary &boundary);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_CODEGEN_PROGRAM_BOUNDARY_H

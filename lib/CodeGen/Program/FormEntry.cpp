@@ -1,0 +1,413 @@
+//===- FormEntry.cpp - the entry's signature and manifest -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where ranks run different programs, which differ in the shapes of their
+// blocks, all of them get the same arguments in the same order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Boundary.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Transforms/Utils.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_FORMENTRY
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// A function that some ranks run, and what is at its boundary.
+struct Program {
+  func::FuncOp function;
+  SmallVector<int64_t> ranks;
+  SmallVector<Boundary> inputs, outputs;
+  /// The ops that read each parameter, in order of first use.
+  llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> parameters;
+  /// The ops that give parameters their next values.
+  llvm::MapVector<StringAttr, nn::AssignOp> assigns;
+
+  Block &getBody() { return function.getBody().front(); }
+  func::ReturnOp getReturn() {
+    return cast<func::ReturnOp>(getBody().getTerminator());
+  }
+};
+
+class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(checkSizes(module)))
+      return signalPassFailure();
+    auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+    if (meshes.size() > 1) {
+      meshes[1]
+              .emitError("a program has one mesh, this is the second")
+              .attachNote(meshes[0].getLoc())
+          << "the first is here";
+      return signalPassFailure();
+    }
+    mesh = meshes.empty() ? MeshOp() : meshes.front();
+    programs.clear();
+    parameters.clear();
+    if (failed(findPrograms()) || failed(writeManifest()))
+      return signalPassFailure();
+    for (Program &program : programs)
+      rewrite(program);
+  }
+
+  int64_t getNumRanks() { return mesh ? mesh.getNumRanks() : 1; }
+
+  //===--------------------------------------------------------------------===//
+  // What there is
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult findPrograms() {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> functions = getEntryPrograms(module);
+    if (functions.empty()) {
+      // A single function need not be called main.
+      auto all = llvm::to_vector(module.getOps<func::FuncOp>());
+      if (all.size() != 1)
+        return module.emitError("there is no function '@main' to compile");
+      functions = all;
+      functions.front()->setAttr(
+          kRanksAttr, DenseI64ArrayAttr::get(
+                          &getContext(),
+                          llvm::to_vector(llvm::seq<int64_t>(getNumRanks()))));
+    }
+    for (auto other : module.getOps<func::FuncOp>())
+      if (other.isPublic() && !other.isExternal() &&
+          !llvm::is_contained(functions, other)) {
+        InFlightDiagnostic diagnostic = other.emitError("'@")
+                                        << other.getName()
+                                        << "' is a second entry point; an "
+                                           "artifact has one";
+        diagnostic.attachNote(functions.front().getLoc())
+            << "the other one is '@" << functions.front().getName() << "'";
+        return diagnostic;
+      }
+    FailureOr<SmallVector<SmallVector<int64_t>>> ranks =
+        findRanks(functions, getNumRanks());
+    if (failed(ranks))
+      return failure();
+    for (auto [function, own] : llvm::zip_equal(functions, *ranks)) {
+      if (function.isExternal())
+        return function.emitError("'@")
+               << function.getName() << "' has no body to compile";
+      Program &program = programs.emplace_back();
+      program.function = function;
+      llvm::append_range(program.ranks, own);
+      if (failed(checkPerRank(function)) || failed(findBoundary(program)))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult checkPerRank(func::FuncOp function) {
+    if (!function.getBody().hasOneBlock())
+      return function.emitError("'@")
+             << function.getName()
+             << "' has several blocks, a program is straight-line code";
+    WalkResult walked = function.walk([&](Operation *op) {
+      if (isa<RedistributeOp>(op) ||
+          (!isa<nn::ParameterOp, func::FuncOp>(op) &&
+           (op->hasAttr(kShardingAttr) || op->hasAttr(kShardingsAttr)))) {
+        op->emitError("'") << op->getName()
+                           << "' isn't partitioned: " << kGlobalLevelHint;
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
+  static std::string getName(DictionaryAttr attrs, StringRef prefix,
+                             unsigned i) {
+    auto name = attrs ? attrs.getAs<StringAttr>(kNameAttr) : StringAttr();
+    return name ? name.str() : (prefix + Twine(i)).str();
+  }
+
+  LogicalResult findBoundary(Program &program) {
+    func::FuncOp function = program.function;
+    for (BlockArgument arg : program.getBody().getArguments()) {
+      unsigned i = arg.getArgNumber();
+      DictionaryAttr attrs = function.getArgAttrDict(i);
+      program.inputs.push_back(
+          {getName(attrs, "arg", i), arg.getType(), attrs, arg.getLoc()});
+    }
+    for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+      DictionaryAttr attrs = function.getResultAttrDict(i);
+      program.outputs.push_back({getName(attrs, "result", i), type, attrs,
+                                 program.getReturn().getLoc()});
+    }
+    function.walk([&](nn::ParameterOp op) {
+      program.parameters[op.getFqnAttr()].push_back(op);
+    });
+    if (failed(findAssigns(program)))
+      return failure();
+    for (auto &[fqn, ops] : program.parameters) {
+      nn::ParameterOp first = ops.front();
+      for (nn::ParameterOp op : ops)
+        if (op.getType() != first.getType() ||
+            op->getAttr(kShardingAttr) != first->getAttr(kShardingAttr)) {
+          InFlightDiagnostic diagnostic =
+              op.emitError("parameter ")
+              << fqn << " is placed in two ways, a program holds one block of "
+              << "each parameter";
+          diagnostic.attachNote(first.getLoc()) << "the other one is here";
+          return failure();
+        }
+    }
+    return success();
+  }
+
+  static LogicalResult findAssigns(Program &program) {
+    WalkResult walked = program.function.walk([&](nn::AssignOp op) {
+      StringAttr fqn = op.getFqnAttr();
+      auto found = program.parameters.find(fqn);
+      if (found == program.parameters.end() ||
+          found->second.front().getType() != op.getValue().getType()) {
+        op.emitError("assigns ")
+            << fqn << ", of which there is no 'nn.parameter' of type "
+            << op.getValue().getType();
+        return WalkResult::interrupt();
+      }
+      auto [it, isNew] = program.assigns.insert({fqn, op});
+      if (!isNew) {
+        op.emitError("assigns ")
+                .append(fqn, " a second time")
+                .attachNote(it->second.getLoc())
+            << "the first is here";
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
+  //===--------------------------------------------------------------------===//
+  // What the manifest says
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult writeManifest() {
+    Builder b(&getContext());
+    // All programs have the parameters that one of them reads.
+    for (Program &program : programs)
+      for (auto &[fqn, ops] : program.parameters)
+        parameters.insert(
+            {fqn,
+             {fqn.str(), ops.front().getType(),
+              ops.front()->getAttrDictionary(), ops.front().getLoc()}});
+
+    auto inputs = describeAll("inputs", &Program::inputs);
+    auto outputs = describeAll("outputs", &Program::outputs);
+    if (failed(inputs) || failed(outputs))
+      return failure();
+    SmallVector<Attribute> described;
+    for (auto &[fqn, boundary] : parameters) {
+      FailureOr<DictionaryAttr> tensor = describeParameter(fqn);
+      if (failed(tensor))
+        return failure();
+      described.push_back(*tensor);
+    }
+    getOperation()->setAttr(
+        kManifestAttr,
+        b.getDictionaryAttr(
+            {b.getNamedAttr("world_size", b.getI64IntegerAttr(getNumRanks())),
+             b.getNamedAttr("mesh", describeMesh(b)),
+             b.getNamedAttr("inputs", *inputs),
+             b.getNamedAttr("parameters", b.getArrayAttr(described)),
+             b.getNamedAttr("outputs", *outputs)}));
+    return success();
+  }
+
+  /// The inputs or outputs, on which the programs must agree.
+  FailureOr<ArrayAttr> describeAll(StringRef role,
+                                   SmallVector<Boundary> Program::*list) {
+    SmallVector<Attribute> tensors;
+    Program &first = programs.front();
+    for (Program &program : programs) {
+      if ((program.*list).size() != (first.*list).size())
+        return differ(program.function)
+               << "has " << (program.*list).size() << " " << role
+               << ", expected " << (first.*list).size();
+      llvm::StringSet<> names;
+      for (auto [i, boundary] : llvm::enumerate(program.*list)) {
+        if (!names.insert(boundary.name).second)
+          return emitError(boundary.loc) << "two " << role << " have the name '"
+                                         << boundary.name << "'";
+        FailureOr<DictionaryAttr> tensor =
+            describeBoundary(boundary, mesh, program.ranks);
+        if (failed(tensor))
+          return failure();
+        if (list == &Program::outputs && isPartial(boundary))
+          return emitError(boundary.loc)
+                 << "output '" << boundary.name
+                 << "' is Partial: a program gives whole values, replicated or "
+                    "split";
+        if (&program == &first)
+          tensors.push_back(*tensor);
+        else if (tensors[i] != *tensor)
+          return differ(program.function)
+                 << "has '" << boundary.name << "' as number " << i
+                 << " of its " << role
+                 << ", with another name, type or sharding";
+      }
+    }
+    return ArrayAttr::get(&getContext(), tensors);
+  }
+
+  FailureOr<DictionaryAttr> describeParameter(StringAttr fqn) {
+    DictionaryAttr first;
+    for (Program &program : programs) {
+      auto found = program.parameters.find(fqn);
+      if (found == program.parameters.end())
+        continue;
+      nn::ParameterOp op = found->second.front();
+      FailureOr<DictionaryAttr> tensor = describeBoundary(
+          {fqn.str(), op.getType(), op->getAttrDictionary(), op.getLoc()}, mesh,
+          program.ranks);
+      if (failed(tensor))
+        return failure();
+      if (nn::AssignOp assign = program.assigns.lookup(fqn)) {
+        Builder b(&getContext());
+        NamedAttrList entries(*tensor);
+        entries.append("updated", b.getBoolAttr(true));
+        if (FloatAttr init = assign.getInitAttr())
+          entries.append("init", init);
+        tensor = entries.getDictionary(&getContext());
+      }
+      if (first && *tensor != first)
+        return differ(program.function)
+               << "has parameter " << fqn
+               << " with another type, sharding or update";
+      first = *tensor;
+    }
+    return first;
+  }
+
+  /// An error about a program that isn't like the first.
+  InFlightDiagnostic differ(func::FuncOp function) {
+    InFlightDiagnostic diagnostic = function.emitError();
+    diagnostic.attachNote(programs.front().function.getLoc())
+        << "the ranks' programs have one interface, this is the first";
+    return std::move(diagnostic << "'@" << function.getName() << "' ");
+  }
+
+  DictionaryAttr describeMesh(Builder &b) {
+    SmallVector<Attribute> axes;
+    for (size_t i = 0, e = mesh ? mesh.getNumAxes() : 0; i < e; ++i)
+      axes.push_back(b.getDictionaryAttr(
+          {b.getNamedAttr("name", b.getStringAttr(mesh.getAxisName(i))),
+           b.getNamedAttr("size",
+                          b.getI64IntegerAttr(mesh.getAxisSizes()[i]))}));
+    return b.getDictionaryAttr(
+        {b.getNamedAttr("name", b.getStringAttr(mesh ? mesh.getSymName() : "")),
+         b.getNamedAttr("axes", b.getArrayAttr(axes))});
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The signature: rank, inputs, parameters, outputs
+  //===--------------------------------------------------------------------===//
+
+  void rewrite(Program &program) {
+    func::FuncOp function = program.function;
+    Block &body = program.getBody();
+    func::ReturnOp terminator = program.getReturn();
+    OpBuilder builder = OpBuilder::atBlockBegin(&body);
+    SmallVector<DictionaryAttr> argAttrs;
+    auto addArg = [&](Type type, Role role, Location loc, StringRef name = "") {
+      NamedAttrList attrs;
+      attrs.set(kRoleAttr, builder.getStringAttr(stringifyRole(role)));
+      // Errors about its elements name the input.
+      if (role == Role::Input)
+        attrs.set(kNameAttr, builder.getStringAttr(name));
+      argAttrs.push_back(attrs.getDictionary(&getContext()));
+      return body.addArgument(type, loc);
+    };
+    auto addBuffer = [&](const Boundary &boundary, Role role) {
+      auto tensor = cast<RankedTensorType>(boundary.type);
+      SmallVector<int64_t> shape(tensor.getShape());
+      if (tensor.getNumElements() == 0)
+        shape = {0}; // bare pointers need plain strides
+      return addArg(MemRefType::get(shape, tensor.getElementType()), role,
+                    boundary.loc, boundary.name);
+    };
+    auto read = [&](const Boundary &boundary, Role role,
+                    bool writable = false) -> Value {
+      Value buffer = addBuffer(boundary, role);
+      auto tensor = cast<RankedTensorType>(boundary.type);
+      if (tensor.getNumElements() == 0)
+        return tensor::EmptyOp::create(builder, boundary.loc, tensor.getShape(),
+                                       tensor.getElementType());
+      return bufferization::ToTensorOp::create(
+          builder, boundary.loc, tensor, buffer, /*restrict=*/true, writable);
+    };
+    // Into the tensor that was read, so that bufferization knows both as one.
+    auto write = [&](nn::AssignOp assign, Value tensor) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(terminator);
+      Value written = bufferization::MaterializeInDestinationOp::create(
+                          builder, assign.getLoc(), assign.getValue(), tensor)
+                          .getResult();
+      bufferization::MaterializeInDestinationOp::create(
+          builder, assign.getLoc(), TypeRange(), written,
+          tensor.getDefiningOp<bufferization::ToTensorOp>().getBuffer(),
+          /*restrict=*/true, /*writable=*/true);
+    };
+    unsigned numOld = body.getNumArguments();
+    addArg(builder.getIndexType(), Role::Rank, function.getLoc());
+    for (auto [i, input] : llvm::enumerate(program.inputs))
+      body.getArgument(i).replaceAllUsesWith(read(input, Role::Input));
+    for (auto &[fqn, boundary] : parameters) {
+      auto found = program.parameters.find(fqn);
+      if (found == program.parameters.end()) {
+        addBuffer(boundary, Role::Parameter); // another program's
+        continue;
+      }
+      boundary.type = found->second.front().getType();
+      nn::AssignOp assign = program.assigns.lookup(fqn);
+      Value tensor = read(boundary, Role::Parameter, /*writable=*/!!assign);
+      if (assign && cast<RankedTensorType>(boundary.type).getNumElements())
+        write(assign, tensor);
+      for (nn::ParameterOp op : found->second)
+        op.getResult().replaceAllUsesWith(tensor);
+    }
+    for (auto &[fqn, ops] : program.parameters)
+      for (nn::ParameterOp op : ops)
+        op.erase();
+    for (auto &[fqn, assign] : program.assigns)
+      assign.erase();
+    builder.setInsertionPoint(terminator);
+    for (auto [output, value] :
+         llvm::zip_equal(program.outputs, terminator.getOperands())) {
+      Value buffer = addBuffer(output, Role::Output);
+      if (cast<RankedTensorType>(output.type).getNumElements() != 0)
+        bufferization::MaterializeInDestinationOp::create(
+            builder, terminator.getLoc(), TypeRange(), value, buffer,
+            /*restrict=*/true, /*writable=*/true);
+    }
+    terminator.getOperandsMutable().clear();
+    body.eraseArguments(0, numOld);
+    function.setType(builder.getFunctionType(body.getArgumentTypes(), {}));
+    function.setResAttrsAttr(nullptr);
+    function.setAllArgAttrs(argAttrs);
+  }
+
+  MeshOp mesh;
+  std::vector<Program> programs;
+  /// By FQN, each as some program has it.
+  llvm::MapVector<StringAttr, Boundary> parameters;
+};
+
+} // namespace

@@ -1,0 +1,333 @@
+//===- ManifestCollectives.cpp - collectives in the manifest --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every rank's program holds a collective once, with the rank's own shapes.
+// Here they are put side by side: the same collective in every program, and
+// blocks that fit together within each group.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ManifestCollectives.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// One collective as each rank's program has it.
+struct Collective {
+  SmallVector<CollectiveOpInterface> ops; // by rank
+
+  CollectiveOpInterface getFirst() { return ops.front(); }
+  /// Whether a rank starts it, and waits for it later.
+  bool isStarted() {
+    return llvm::any_of(ops, [](CollectiveOpInterface op) {
+      return isa<StartOp>(op->getParentOp());
+    });
+  }
+  ArrayRef<int64_t> getOperandShape(int64_t rank) {
+    return getShape(ops[rank]->getOperand(0));
+  }
+  ArrayRef<int64_t> getResultShape(int64_t rank) {
+    return getShape(ops[rank]->getResult(0));
+  }
+
+private:
+  static ArrayRef<int64_t> getShape(Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  }
+};
+
+/// What a collective does, beside its group: docs/Artifact.md's fields.
+struct Fields {
+  explicit Fields(CollectiveOpInterface op) {
+    llvm::TypeSwitch<Operation *>(op.getOperation())
+        .Case([&](AllGatherOp gather) { joined = dim = gather.getDim(); })
+        .Case([&](ReduceScatterOp scatter) {
+          cut = dim = scatter.getDim();
+          reduction = stringifyReductionKind(scatter.getKind());
+        })
+        .Case([&](AllReduceOp reduce) {
+          reduction = stringifyReductionKind(reduce.getKind());
+        })
+        .Case([&](AllToAllOp swap) {
+          cut = splitDim = swap.getSplitDim();
+          joined = concatDim = swap.getConcatDim();
+        })
+        .Case([&](PermuteOp permute) { source = permute.getSource(); })
+        .Case([&](BroadcastOp broadcast) { root = broadcast.getRoot(); });
+    isBroadcast = isa<BroadcastOp>(op.getOperation());
+  }
+
+  /// Whether each member gets what one member, or itself, has.
+  bool movesWhole() const { return isBroadcast || !source.empty(); }
+
+  bool isBroadcast;
+  int64_t dim = 0, splitDim = 0, concatDim = 0, root = 0;
+  ArrayRef<int64_t> source;
+  StringRef reduction = "sum";
+  /// Along which dimension operands are put together, and results cut.
+  std::optional<int64_t> joined, cut;
+};
+
+/// "[0, 2]"
+std::string toText(ArrayRef<int64_t> numbers) {
+  return ("[" +
+          llvm::join(llvm::map_range(
+                         numbers, [](int64_t n) { return std::to_string(n); }),
+                     ", ") +
+          "]");
+}
+
+/// What two collectives must have in common; who asked for them is free.
+DictionaryAttr getMeaning(CollectiveOpInterface op) {
+  NamedAttrList attrs;
+  if (auto all =
+          dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
+    for (NamedAttribute attr : all)
+      if (!llvm::is_contained({"fqn", "reason", "bytes"}, attr.getName()))
+        attrs.append(attr);
+  return attrs.getDictionary(op.getContext());
+}
+
+/// Reports the first difference between the sequences of two programs.
+LogicalResult checkSameSequence(RankedProgram &program, RankedProgram &first) {
+  constexpr StringLiteral why = ": the ranks would wait for each other forever";
+  StringRef name = program.function.getName();
+  StringRef firstName = first.function.getName();
+  for (auto [i, op, other] :
+       llvm::zip_first(llvm::seq<size_t>(std::min(program.collectives.size(),
+                                                  first.collectives.size())),
+                       program.collectives, first.collectives)) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    DictionaryAttr found = getMeaning(op), required = getMeaning(other);
+    if (op->getName() != other->getName()) {
+      os << "collective " << i << " of '@" << name << "' is '" << op->getName()
+         << "', that of '@" << firstName << "' is '" << other->getName() << "'";
+    } else if (found != required) {
+      auto entry = llvm::find_if(found, [&](NamedAttribute entry) {
+        return required.get(entry.getName()) != entry.getValue();
+      });
+      os << "collective " << i << ", '" << op->getName() << "', has "
+         << entry->getName().getValue() << " " << entry->getValue() << " in '@"
+         << name << "' and " << required.get(entry->getName()) << " in '@"
+         << firstName << "'";
+    } else {
+      continue;
+    }
+    InFlightDiagnostic diagnostic = op.emitError() << text << why;
+    diagnostic.attachNote(other.getLoc()) << "the other one is here";
+    return diagnostic;
+  }
+  size_t found = program.collectives.size(),
+         required = first.collectives.size();
+  if (found == required)
+    return success();
+  InFlightDiagnostic diagnostic = program.function.emitError("'@")
+                                  << name << "' has " << found
+                                  << " collectives, '@" << firstName << "' has "
+                                  << required << why;
+  auto surplus = found > required ? program.collectives[required]
+                                  : first.collectives[found];
+  diagnostic.attachNote(surplus.getLoc())
+      << "the first that only one of them has";
+  return diagnostic;
+}
+
+LogicalResult checkShape(Collective &collective, StringRef what, int64_t rank,
+                         ArrayRef<int64_t> group, ArrayRef<int64_t> found,
+                         ArrayRef<int64_t> required) {
+  if (found == required)
+    return success();
+  CollectiveOpInterface op = collective.ops[rank];
+  return op.emitError("'") << op->getName() << "' has " << what << " of shape "
+                           << toText(found) << " on rank " << rank
+                           << ", expected " << toText(required)
+                           << " among ranks " << toText(group);
+}
+
+/// The members' operands have one shape, except along the dimension along which
+/// they are joined, and so do their results, except along the one that is cut.
+LogicalResult checkGroup(Collective &collective, const Fields &fields,
+                         ArrayRef<int64_t> group) {
+  SmallVector<int64_t> operand(collective.getOperandShape(group.front()));
+  for (int64_t rank : group)
+    if (collective.getOperandShape(rank).size() != operand.size() ||
+        collective.getResultShape(rank).size() != operand.size())
+      return collective.ops[rank].emitError("'")
+             << collective.getFirst()->getName() << "' has "
+             << collective.getResultShape(rank).size() << " dimensions on rank "
+             << rank << ", expected " << operand.size() << " among ranks "
+             << toText(group);
+  if (fields.movesWhole()) {
+    for (auto [position, rank] : llvm::enumerate(group)) {
+      int64_t from =
+          fields.source.empty() ? fields.root : fields.source[position];
+      if (failed(checkShape(collective, "a result", rank, group,
+                            collective.getResultShape(rank),
+                            collective.getOperandShape(group[from]))))
+        return failure();
+    }
+    return success();
+  }
+
+  SmallVector<int64_t> result = operand;
+  auto sum = [&](auto getShape, int64_t dim) {
+    int64_t size = 0;
+    for (int64_t rank : group)
+      size += (collective.*getShape)(rank)[dim];
+    return size;
+  };
+  if (fields.joined)
+    result[*fields.joined] = sum(&Collective::getOperandShape, *fields.joined);
+  for (int64_t rank : group) {
+    ArrayRef<int64_t> foundOperand = collective.getOperandShape(rank);
+    ArrayRef<int64_t> foundResult = collective.getResultShape(rank);
+    if (fields.joined)
+      operand[*fields.joined] = foundOperand[*fields.joined];
+    if (fields.cut)
+      result[*fields.cut] = foundResult[*fields.cut];
+    if (failed(checkShape(collective, "an operand", rank, group, foundOperand,
+                          operand)) ||
+        failed(checkShape(collective, "a result", rank, group, foundResult,
+                          result)))
+      return failure();
+  }
+  if (!fields.cut)
+    return success();
+  int64_t size = sum(&Collective::getResultShape, *fields.cut);
+  if (size == operand[*fields.cut])
+    return success();
+  return collective.ops[group.front()].emitError("'")
+         << collective.getFirst()->getName() << "' cuts "
+         << operand[*fields.cut] << " indices of dimension " << *fields.cut
+         << " into blocks of " << size << " in all, among ranks "
+         << toText(group);
+}
+
+/// The operand and the result are the blocks that the shardings say.
+LogicalResult checkExchange(Collective &collective, MeshOp mesh) {
+  for (auto [rank, op] : llvm::enumerate(collective.ops)) {
+    auto exchange = cast<ExchangeOp>(op.getOperation());
+    for (auto [value, sharding] : {std::pair<Value, ShardingAttr>(
+                                       exchange.getInput(), exchange.getFrom()),
+                                   {exchange.getResult(), exchange.getTo()}}) {
+      auto type = cast<RankedTensorType>(value.getType());
+      SmallVector<int64_t> required =
+          getBlockShape(getBlock(exchange.getShape(), sharding, mesh, rank));
+      if (type.getShape() != ArrayRef(required))
+        return op.emitError("'tp.exchange' has a block of shape ")
+               << toText(type.getShape()) << " on rank " << rank
+               << ", expected " << toText(required) << " for " << sharding;
+    }
+  }
+  return success();
+}
+
+class Describer {
+public:
+  Describer(MeshOp mesh) : mesh(mesh), b(mesh.getContext()) {}
+
+  /// docs/Artifact.md's COLLECTIVE.
+  FailureOr<Attribute> describe(Collective &collective) {
+    CollectiveOpInterface op = collective.getFirst();
+    Fields fields(op);
+    SmallVector<Attribute> groups, axes, operandShapes, resultShapes, transfers;
+    auto exchange = dyn_cast<ExchangeOp>(op.getOperation());
+    if (exchange && failed(checkExchange(collective, mesh)))
+      return failure();
+    for (ArrayRef<int64_t> group : mesh.getGroups(op.getAxes().getAxes())) {
+      if (!exchange && failed(checkGroup(collective, fields, group)))
+        return failure();
+      groups.push_back(b.getDenseI64ArrayAttr(group));
+    }
+    for (AxisRefAttr axis : op.getAxes()) {
+      std::string name;
+      llvm::raw_string_ostream os(name);
+      axis.printAxis(os);
+      axes.push_back(b.getStringAttr(name));
+    }
+    SmallVector<int64_t> bytes;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      operandShapes.push_back(
+          b.getDenseI64ArrayAttr(collective.getOperandShape(rank)));
+      resultShapes.push_back(
+          b.getDenseI64ArrayAttr(collective.getResultShape(rank)));
+      bytes.push_back(getReceivedBytesByRank(collective.ops[rank], mesh)[rank]);
+      if (exchange)
+        transfers.push_back(describeTransfers(exchange, rank));
+    }
+    std::string dtype;
+    Type element =
+        cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+    llvm::raw_string_ostream(dtype)
+        << (element.isIndex() ? b.getI64Type() : element);
+
+    SmallVector<NamedAttribute> entries = {
+        named("kind", b.getStringAttr(op.getCollectiveKind())),
+        named("reduction", b.getStringAttr(fields.reduction)),
+        named("dtype", b.getStringAttr(dtype)),
+        named("operand_shapes", b.getArrayAttr(operandShapes)),
+        named("result_shapes", b.getArrayAttr(resultShapes)),
+        named("dim", b.getI64IntegerAttr(fields.dim)),
+        named("split_dim", b.getI64IntegerAttr(fields.splitDim)),
+        named("concat_dim", b.getI64IntegerAttr(fields.concatDim)),
+        named("root", b.getI64IntegerAttr(fields.root)),
+        named("source", b.getDenseI64ArrayAttr(fields.source)),
+        named("groups", b.getArrayAttr(groups)),
+        named("axes", b.getArrayAttr(axes)),
+        named("bytes_by_rank", b.getDenseI64ArrayAttr(bytes)),
+        named("fqn", b.getStringAttr(op.getOriginFqn())),
+        named("reason", b.getStringAttr(op.getOriginReason()))};
+    if (collective.isStarted())
+      entries.push_back(named("started", b.getBoolAttr(true)));
+    if (exchange)
+      entries.push_back(named("transfers", b.getArrayAttr(transfers)));
+    return Attribute(b.getDictionaryAttr(entries));
+  }
+
+private:
+  NamedAttribute named(StringRef name, Attribute value) {
+    return b.getNamedAttr(name, value);
+  }
+
+  Attribute describeTransfers(ExchangeOp op, int64_t rank) {
+    SmallVector<Attribute> transfers;
+    for (const Transfer &transfer :
+         getTransfers(op.getShape(), op.getFrom(), op.getTo(), mesh, rank))
+      transfers.push_back(b.getDictionaryAttr(
+          {named("from", b.getI64IntegerAttr(transfer.source)),
+           named("src", b.getDenseI64ArrayAttr(transfer.sourceOffset)),
+           named("dst", b.getDenseI64ArrayAttr(transfer.offset)),
+           named("size", b.getDenseI64ArrayAttr(transfer.size))}));
+    return b.getArrayAttr(transfers);
+  }
+
+  MeshOp mesh;
+  Builder b;
+};
+
+} // namespace
+
+FailureOr<ArrayAttr>
+tp::describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh) {
+  for (RankedProgram &program : programs.drop_front())
+    if (failed(checkSameSequence(program, programs.front())))
+      return failure();
+  SmallVector<Attribute> entries;
+  for (size_t id = 0; id < programs.front().collectives.size(); ++id) {
+    Collective collective;
+    collective.ops.resize(mesh.getNumRanks());
+    for (RankedProgram &program : programs)
+      for (int64_t rank : program.ranks)
+        collective.ops[rank] = program.collectives[id];
+    FailureOr<Attribute> entry = Describer(mesh).describe(collective);
+    if (failed(entry))
+      return failure();
+    entries.push_back(*entry);
+  }
+  return ArrayAttr::get(programs.front().function.getContext(), entries);
+}

@@ -1,0 +1,75 @@
+//===- Origin.cpp - which of the model's ops code stems from --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Origin.h"
+#include "mlir/IR/Builders.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_LOCATEORIGINS
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+void tp::addOriginToLocation(Operation *op, int64_t position) {
+  Builder b(op->getContext());
+  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
+  bool isOurs = isa_and_present<nn::NNDialect>(op->getDialect());
+  StringRef name =
+      isOurs ? op->getName().stripDialect() : op->getName().getStringRef();
+  auto origin = b.getDictionaryAttr(
+      {b.getNamedAttr("fqn", fqn ? fqn : b.getStringAttr("")),
+       b.getNamedAttr("op", b.getStringAttr(name)),
+       b.getNamedAttr("position", b.getI64IntegerAttr(position))});
+  op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc()}, origin));
+}
+
+Location tp::getLocationOfAll(Operation *op) {
+  llvm::SmallSetVector<Location, 8> locations;
+  op->walk([&](Operation *inner) { locations.insert(inner->getLoc()); });
+  return FusedLoc::get(op->getContext(), locations.getArrayRef());
+}
+
+SmallVector<Origin> tp::getOrigins(Operation *op) {
+  llvm::SmallMapVector<int64_t, Origin, 4> origins;
+  op->walk([&](Operation *inner) {
+    inner->getLoc()->walk([&](Location loc) {
+      auto fused = dyn_cast<FusedLocWith<DictionaryAttr>>(loc);
+      if (!fused)
+        return WalkResult::advance();
+      DictionaryAttr entry = fused.getMetadata();
+      auto fqn = entry.getAs<StringAttr>("fqn");
+      auto name = entry.getAs<StringAttr>("op");
+      auto position = entry.getAs<IntegerAttr>("position");
+      if (fqn && name && position)
+        origins.insert({position.getInt(), {position.getInt(), fqn, name}});
+      return WalkResult::advance();
+    });
+  });
+  SmallVector<Origin> sorted;
+  for (auto &[position, origin] : origins)
+    sorted.push_back(origin);
+  llvm::sort(sorted, [](const Origin &x, const Origin &y) {
+    return x.position < y.position;
+  });
+  return sorted;
+}
+
+namespace {
+
+class LocateOrigins : public tp::impl::LocateOriginsBase<LocateOrigins> {
+  void runOnOperation() override {
+    for (func::FuncOp program : getEntryPrograms(getOperation())) {
+      int64_t position = 0;
+      for (Operation &op : program.getOps())
+        addOriginToLocation(&op, position++);
+    }
+  }
+};
+
+} // namespace

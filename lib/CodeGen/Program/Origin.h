@@ -1,0 +1,36 @@
+//===- Origin.h - which of the model's ops code stems from ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Until ops are lowered, `tp.fqn` says where they come from. Lowering and
+// fusion build new ops, and hand on locations alone; so that is where origins
+// are kept from then on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CODEGEN_PROGRAM_ORIGIN_H
+#define TP_LIB_CODEGEN_PROGRAM_ORIGIN_H
+
+#include "mlir/IR/Operation.h"
+
+namespace mlir::tp {
+
+/// An op of a per-rank program.
+struct Origin {
+  int64_t position; ///< in the program: origins sort by it
+  StringRef fqn;    ///< of its module; empty where it has none
+  StringRef op;     ///< its name, "rms_norm"; other dialects' with the prefix
+};
+
+/// Adds `op`, at `position` of its program, to its own location.
+void addOriginToLocation(Operation *op, int64_t position);
+
+/// One location with those of `op` and of all ops inside.
+Location getLocationOfAll(Operation *op);
+
+/// What the locations of `op` and of all ops inside name, each once, in the
+/// program's order.
+SmallVector<Origin> getOrigins(Operation *op);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_CODEGEN_PROGRAM_ORIGIN_H

@@ -1,0 +1,220 @@
+//===- TPToTPRT.cpp - collectives and rank queries ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ManifestCollectives.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CONVERTTPTOTPRT
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// An index that differs from rank to rank: a constant where the program's
+/// ranks agree, else looked up in a table.
+Value buildByRank(OpBuilder &b, Location loc, Value rank,
+                  ArrayRef<int64_t> ranks, int64_t numRanks,
+                  function_ref<int64_t(int64_t)> getValue) {
+  int64_t first = getValue(ranks.front());
+  if (llvm::all_of(ranks, [&](int64_t r) { return getValue(r) == first; }))
+    return arith::ConstantIndexOp::create(b, loc, first);
+  SmallVector<int64_t> values;
+  for (int64_t r = 0; r < numRanks; ++r)
+    values.push_back(getValue(r));
+  Value table = arith::ConstantOp::create(b, loc, b.getI64TensorAttr(values));
+  Value value = tensor::ExtractOp::create(b, loc, table, rank);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+}
+
+/// The first index of `r`'s block of a dimension.
+int64_t getBlockOffset(int64_t size, AxisListAttr axes, MeshOp mesh,
+                       int64_t r) {
+  return getDimBlock(size, axes, mesh, r).front().offset;
+}
+
+class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> functions = getEntryPrograms(module);
+    auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+    int64_t numRanks = meshes.empty() ? 1 : meshes.front().getNumRanks();
+    FailureOr<SmallVector<SmallVector<int64_t>>> ranks =
+        findRanks(functions, numRanks);
+    if (failed(ranks))
+      return signalPassFailure();
+    SmallVector<RankedProgram> programs;
+    for (auto [function, own] : llvm::zip_equal(functions, *ranks)) {
+      RankedProgram &program = programs.emplace_back();
+      program.function = function;
+      llvm::append_range(program.ranks, own);
+      function.walk(
+          [&](CollectiveOpInterface op) { program.collectives.push_back(op); });
+    }
+
+    ArrayAttr collectives = ArrayAttr::get(&getContext(), {});
+    if (!programs.empty() && !meshes.empty()) {
+      FailureOr<ArrayAttr> described =
+          describeCollectives(programs, meshes.front());
+      if (failed(described))
+        return signalPassFailure();
+      collectives = *described;
+    }
+    if (programs.empty() || llvm::any_of(programs, [&](auto &program) {
+          return failed(convert(program));
+        })) {
+      module.emitError("there is no program with a rank argument: run "
+                       "tp-form-entry first");
+      return signalPassFailure();
+    }
+    setManifestEntry(module, "collectives", collectives);
+    // What it said is in the manifest and in the tables now.
+    for (MeshOp mesh : meshes)
+      mesh.erase();
+  }
+
+  /// Fails where the program has no rank argument.
+  LogicalResult convert(RankedProgram &program) {
+    func::FuncOp function = program.function;
+    SmallVector<BlockArgument> arguments = getArguments(function, Role::Rank);
+    if (arguments.size() != 1)
+      return failure();
+    rank = arguments.front();
+    ranks = program.ranks;
+    numCollectives = 0;
+
+    IRRewriter rewriter(&getContext());
+    SmallVector<Operation *> ops;
+    function.walk([&](Operation *op) {
+      if (isa<CollectiveOpInterface, ShardOffsetOp, LocalSliceOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (auto start = dyn_cast<StartOp>(op->getParentOp()))
+        convert(rewriter, start);
+      else if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+        convert(rewriter, collective);
+      else if (auto offset = dyn_cast<ShardOffsetOp>(op))
+        convert(rewriter, offset);
+      else if (auto slice = dyn_cast<LocalSliceOp>(op))
+        convert(rewriter, slice);
+    }
+    return success();
+  }
+
+  /// What a collective reads, null where it runs in place, and where its
+  /// result goes.
+  static std::pair<Value, Value> getBuffers(RewriterBase &rewriter,
+                                            CollectiveOpInterface op) {
+    Value input = op->getOperand(0);
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    // Of other collectives, ranks would overwrite what others have yet to read.
+    // A function's inputs are read-only, so that writing to one costs a copy.
+    bool inPlace = isa<AllReduceOp>(op) && input.hasOneUse() &&
+                   input.getDefiningOp() &&
+                   !isa<bufferization::ToTensorOp>(input.getDefiningOp());
+    if (inPlace)
+      return {Value(), input};
+    return {input,
+            tensor::EmptyOp::create(rewriter, op.getLoc(), type.getShape(),
+                                    type.getElementType())};
+  }
+
+  void convert(RewriterBase &rewriter, CollectiveOpInterface op) {
+    auto [input, init] = getBuffers(rewriter, op);
+    IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
+    rewriter.replaceOpWithNewOp<tprt::CollectiveOp>(
+        op, TypeRange(op->getResult(0).getType()), id, input, init);
+  }
+
+  void convert(RewriterBase &rewriter, StartOp op) {
+    CollectiveOpInterface collective = op.getCollective();
+    auto wait = cast<WaitOp>(*op->user_begin());
+    rewriter.setInsertionPoint(op);
+    auto [input, init] = getBuffers(rewriter, collective);
+    IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
+    TypeRange type(wait->getResultTypes());
+    auto start = tprt::CollectiveStartOp::create(rewriter, collective.getLoc(),
+                                                 type, id, input, init);
+    rewriter.setInsertionPoint(wait);
+    rewriter.replaceOpWithNewOp<tprt::CollectiveWaitOp>(
+        wait, type, id, input, start.getResults().front());
+    rewriter.eraseOp(op);
+  }
+
+  void convert(RewriterBase &rewriter, ShardOffsetOp op) {
+    replaceByRank(rewriter, op, [&](MeshOp mesh, int64_t r) {
+      return getBlockOffset(op.getSize(), op.getAxes(), mesh, r);
+    });
+  }
+
+  /// Replaces a query, whose result is a tensor<i64>.
+  template <typename OpTy>
+  void replaceByRank(RewriterBase &rewriter, OpTy op,
+                     function_ref<int64_t(MeshOp, int64_t)> getValue) {
+    MeshOp mesh = lookupMesh(op, op.getMeshAttr());
+    Value index =
+        buildByRank(rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(),
+                    [&](int64_t r) { return getValue(mesh, r); });
+    Value integer = arith::IndexCastOp::create(rewriter, op.getLoc(),
+                                               rewriter.getI64Type(), index);
+    rewriter.replaceOpWithNewOp<tensor::FromElementsOp>(op, op.getType(),
+                                                        integer);
+  }
+
+  void convert(RewriterBase &rewriter, LocalSliceOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    auto inputType = cast<RankedTensorType>(op.getInput().getType());
+    if (type.getNumElements() == 0) {
+      // extract_slice takes no offset at the end.
+      rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, type.getShape(),
+                                                   type.getElementType());
+      return;
+    }
+    MeshOp mesh = lookupMesh(op, op.getMeshAttr());
+    int64_t dim = op.getDim();
+    auto getBlock = [&](int64_t r) {
+      return getDimBlock(inputType.getDimSize(dim), op.getAxes(), mesh, r);
+    };
+    // One piece of each segment; ranks that share a program have equal ones.
+    SmallVector<Value> pieces;
+    for (auto [index, interval] : llvm::enumerate(getBlock(ranks.front()))) {
+      if (interval.size == 0)
+        continue;
+      Value offset =
+          buildByRank(rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(),
+                      [&](int64_t r) { return getBlock(r)[index].offset; });
+      SmallVector<OpFoldResult> offsets(type.getRank(),
+                                        rewriter.getIndexAttr(0));
+      SmallVector<OpFoldResult> strides(type.getRank(),
+                                        rewriter.getIndexAttr(1));
+      SmallVector<int64_t> shape(type.getShape());
+      offsets[dim] = getAsOpFoldResult(offset);
+      shape[dim] = interval.size;
+      pieces.push_back(tensor::ExtractSliceOp::create(
+          rewriter, op.getLoc(), type.clone(shape), op.getInput(), offsets,
+          getAsIndexOpFoldResult(rewriter.getContext(), shape), strides));
+    }
+    if (pieces.size() == 1)
+      rewriter.replaceOp(op, pieces.front());
+    else
+      rewriter.replaceOpWithNewOp<tensor::ConcatOp>(op, type, dim, pieces);
+  }
+
+  Value rank;
+  ArrayRef<int64_t> ranks;
+  int64_t numCollectives = 0;
+};
+
+} // namespace

@@ -1,0 +1,170 @@
+//===- AttentionGradients.cpp - gradients of attention --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tp/Dialect/NN/Expressions.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::nn;
+using namespace mlir::nn::expr;
+using tp::GradientBuilder;
+
+namespace {
+/// The formulas of nn.attention_gradient, and the mask's gradient, in nn ops.
+/// Query heads that share a key head are a dimension of their own: query (b…,
+/// h, g, t, d), key (b…, h, 1, s, d), value (b…, h, 1, s, e).
+class Decomposition {
+public:
+  template <typename OpT>
+  Decomposition(ImplicitLocOpBuilder &b, OpT op, Value gradient)
+      : b(b), mask(op.getMask()), causal(op.getCausal()),
+        rank(op.getQuery().getType().getRank()) {
+    auto type = op.getQuery().getType();
+    auto keyType = op.getKey().getType();
+    heads = rank >= 4 ? type.getDimSize(rank - 3) : 1;
+    keyHeads = rank >= 4 ? keyType.getDimSize(rank - 3) : 1;
+    query = splitHeads(op.getQuery());
+    key = addGroup(op.getKey());
+    value = addGroup(op.getValue());
+    g = splitHeads(gradient);
+    element = type.getElementType();
+    wide = getWideElement(element);
+    scale = op.getScale().convertToDouble();
+
+    Value scores = castTo(b, matmul(b, query, transposeLast(b, key)), wide);
+    scores = applyMask(mul(b, scores, scale));
+    int64_t last = typeOf(scores).getRank() - 1;
+    weights = safeSoftmax(b, scores, last);
+    Value dWeights = castTo(b, matmul(b, g, transposeLast(b, value)), wide);
+    Value sums = reduce(b, ReduceKind::Sum, mul(b, weights, dWeights), {last},
+                        /*keepdim=*/true);
+    dScores = mul(b, weights, sub(b, dWeights, sums));
+  }
+
+  Value getQueryGradient() {
+    return joinHeads(matmul(b, getNarrowScores(), key));
+  }
+  Value getKeyGradient() {
+    return joinHeads(matmul(b, transposeLast(b, getNarrowScores()), query));
+  }
+  Value getValueGradient() {
+    return joinHeads(
+        matmul(b, transposeLast(b, castTo(b, weights, element)), g));
+  }
+  Value getMaskGradient() {
+    return castTo(b, sumTo(b, joinHeads(dScores), typeOf(mask)), element);
+  }
+
+private:
+  bool isGrouped() const { return heads != keyHeads; }
+  int64_t getGroup() const { return heads / keyHeads; }
+
+  Value getNarrowScores() { return castTo(b, mul(b, dScores, scale), element); }
+
+  /// (b…, h * g, t, d) → (b…, h, g, t, d).
+  Value splitHeads(Value x) {
+    if (!isGrouped())
+      return x;
+    SmallVector<int64_t> shape(typeOf(x).getShape());
+    shape[rank - 3] = keyHeads;
+    shape.insert(shape.begin() + rank - 2, getGroup());
+    return reshape(b, x, shape);
+  }
+  Value joinHeads(Value x) {
+    if (!isGrouped())
+      return x;
+    SmallVector<int64_t> shape(typeOf(x).getShape());
+    shape[rank - 3] = heads;
+    shape.erase(shape.begin() + rank - 2);
+    return reshape(b, x, shape);
+  }
+  Value addGroup(Value x) {
+    return isGrouped() ? unsqueeze(b, x, rank - 2) : x;
+  }
+
+  /// The mask as scores see it: its heads split, or one for all.
+  Value getSplitMask() {
+    int64_t maskRank = typeOf(mask).getRank();
+    if (!isGrouped() || maskRank < 3)
+      return mask;
+    SmallVector<int64_t> shape(typeOf(mask).getShape());
+    bool isPerHead = shape[maskRank - 3] != 1;
+    if (isPerHead)
+      shape[maskRank - 3] = keyHeads;
+    shape.insert(shape.begin() + maskRank - 2, isPerHead ? getGroup() : 1);
+    return reshape(b, mask, shape);
+  }
+
+  Value applyMask(Value scores) {
+    Value lowest = constant(b, wide, -std::numeric_limits<double>::infinity());
+    if (mask) {
+      if (elementOf(mask).isInteger(1))
+        return select(b, getSplitMask(), scores, lowest);
+      return add(b, scores, castTo(b, getSplitMask(), wide));
+    }
+    if (!causal)
+      return scores;
+    auto shape = typeOf(scores).getShape().take_back(2);
+    Value row = iota(b, {shape[0], 1}, 0, b.getI64Type());
+    Value column = iota(b, {1, shape[1]}, 1, b.getI64Type());
+    return select(b, compare(b, ComparePredicate::LE, column, row), scores,
+                  lowest);
+  }
+
+  ImplicitLocOpBuilder &b;
+  Value mask;
+  bool causal;
+  int64_t rank, heads, keyHeads;
+  Value query, key, value, g; ///< heads split
+  Type element, wide;
+  double scale;
+  Value weights, dScores; ///< wide
+};
+
+/// Sums what the heads that share one of `operand` give.
+Value sumGroups(ImplicitLocOpBuilder &b, Value gradient, Value operand) {
+  auto type = typeOf(operand);
+  if (gradient.getType() == type)
+    return gradient;
+  int64_t heads = type.getRank() - 3;
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin() + heads + 1,
+               typeOf(gradient).getDimSize(heads) / type.getDimSize(heads));
+  return reduce(b, ReduceKind::Sum, reshape(b, gradient, shape), {heads + 1},
+                /*keepdim=*/false);
+}
+} // namespace
+
+void AttentionOp::buildGradient(GradientBuilder &b) {
+  bool wantsMask = getMask() && b.wants(3);
+  if (!wantsMask && !b.wants(0) && !b.wants(1) && !b.wants(2))
+    return;
+  SmallVector<Value> gradients;
+  if (wantsMask) {
+    Decomposition formulas(b, *this, b.getGradient());
+    gradients = {formulas.getQueryGradient(), formulas.getKeyGradient(),
+                 formulas.getValueGradient()};
+    b.setGradient(3, formulas.getMaskGradient());
+  } else {
+    auto query = getQuery().getType(), key = getKey().getType();
+    auto perHead = [&](Value operand) {
+      SmallVector<int64_t> shape(typeOf(operand).getShape());
+      if (query.getRank() >= 4)
+        shape[shape.size() - 3] = query.getDimSize(query.getRank() - 3);
+      return key.clone(shape);
+    };
+    auto op = AttentionGradientOp::create(
+        b, query, perHead(getKey()), perHead(getValue()), getQuery(), getKey(),
+        getValue(), b.getGradient(), getMask(), getScaleAttr(), getCausal());
+    gradients = op->getResults();
+  }
+  for (auto [i, gradient] : llvm::enumerate(gradients))
+    if (b.wants(i))
+      b.setGradient(i, sumGroups(b, gradient, getOperand(i)));
+}
+
+SmallVector<Value> AttentionGradientOp::decompose(ImplicitLocOpBuilder &b) {
+  Decomposition formulas(b, *this, getGradient());
+  return {formulas.getQueryGradient(), formulas.getKeyGradient(),
+          formulas.getValueGradient()};
+}

@@ -1,0 +1,45 @@
+//===- MathRules.cpp - sharding rules of math ops -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "RuleModels.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "tp/Extensions/Extensions.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+template <typename OpT>
+struct ElementwiseModel
+    : ShardingRuleOpInterface::ExternalModel<ElementwiseModel<OpT>, OpT> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule = ShardingRule::elementwise(op);
+    if (std::is_same_v<OpT, math::FmaOp>) // a * b + c
+      rule.linear({{0, 2}, {1, 2}});
+    return rule;
+  }
+};
+
+template <typename OpT>
+void attach(MLIRContext *context) {
+  if constexpr (OpT::template hasTrait<OpTrait::Elementwise>())
+    OpT::template attachInterface<ElementwiseModel<OpT>>(*context);
+}
+
+template <typename... OpTs>
+void attachAll(MLIRContext *context) {
+  (attach<OpTs>(context), ...);
+}
+
+} // namespace
+
+void tp::registerMathExternalModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
+    attachAll<
+#define GET_OP_LIST
+#include "mlir/Dialect/Math/IR/MathOps.cpp.inc"
+        >(context);
+  });
+}

@@ -1,0 +1,143 @@
+//===- AtenCall.h - one call of a PyTorch operator --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an op's handler sees of a model: arguments by the names of PyTorch's op
+// schema, and the result types, which PyTorch itself has inferred. Handlers
+// know neither LibTorch nor the archive format.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H
+#define TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H
+
+#include "Import/NNBuilder.h"
+#include "llvm/ADT/StringMap.h"
+#include <optional>
+
+namespace mlir::tp {
+
+/// A constant index tensor.
+struct ConstantIndex {
+  llvm::SmallVector<int64_t> shape;
+  llvm::SmallVector<int64_t> values;
+};
+
+class AtenCall {
+public:
+  virtual ~AtenCall() = default;
+
+  /// Whether the schema has the argument and it isn't None.
+  virtual bool has(StringRef name) const = 0;
+  virtual bool isTensor(StringRef name) const = 0;
+  /// A number, or a constant tensor of no dimensions.
+  virtual bool isNumber(StringRef name) const = 0;
+
+  /// Arguments. Those that `has` doesn't know give a null value, 0, false, an
+  /// empty list or an empty string.
+  virtual Value tensor(StringRef name) = 0;
+  /// A list of tensors; None entries are null.
+  virtual llvm::SmallVector<Value> tensors(StringRef name) = 0;
+  /// A number, or a constant tensor of one element.
+  virtual Scalar scalar(StringRef name) = 0;
+  /// A list of integers; a single one counts as a list.
+  virtual llvm::SmallVector<int64_t> integers(StringRef name) = 0;
+  virtual std::string string(StringRef name) = 0;
+  int64_t integer(StringRef name) { return scalar(name).integer; }
+  double real(StringRef name) { return scalar(name).real; }
+  bool flag(StringRef name) { return scalar(name).real != 0; }
+
+  /// Entry `i` of a list of integer tensors, where it is a constant.
+  virtual std::optional<ConstantIndex> constantIndex(StringRef name,
+                                                     unsigned i) = 0;
+  /// Whether a constant boolean mask of shape (t, t) says j ≤ i, up to leading
+  /// dimensions of size 1.
+  virtual bool isCausalMask(StringRef name) = 0;
+
+  /// The type that PyTorch's promotion rules give for the tensors and numbers
+  /// of these arguments.
+  virtual Type promote(ArrayRef<StringRef> names) = 0;
+
+  /// The results: a list of tensors counts as that many.
+  virtual unsigned numResults() const = 0;
+  virtual RankedTensorType resultType(unsigned i = 0) const = 0;
+  virtual void setResult(unsigned i, Value value) = 0;
+  LogicalResult result(Value value) {
+    setResult(0, value);
+    return success();
+  }
+
+  /// Records that this form of the op isn't supported, and fails.
+  virtual LogicalResult unsupported(const llvm::Twine &why) = 0;
+
+  /// A dimension argument, negative ones counted from `rank`.
+  int64_t dim(StringRef name, int64_t rank) {
+    int64_t value = integer(name);
+    return value < 0 ? value + rank : value;
+  }
+  llvm::SmallVector<int64_t> dims(StringRef name, int64_t rank) {
+    llvm::SmallVector<int64_t> values = integers(name);
+    for (int64_t &value : values)
+      value = value < 0 ? value + rank : value;
+    return values;
+  }
+  Type resultElement(unsigned i = 0) const {
+    return resultType(i).getElementType();
+  }
+  ArrayRef<int64_t> resultShape(unsigned i = 0) const {
+    return resultType(i).getShape();
+  }
+};
+
+/// Builds the nn ops of one call and sets its results.
+using AtenHandler = LogicalResult (*)(AtenCall &call, NNBuilder &b);
+
+/// A handler, and what is decided about the arguments of all overloads of its
+/// op: their names in PyTorch's schemas, separated by blanks. The importer
+/// holds handlers to this. An argument that stands nowhere must have its
+/// default, and a test wants each to stand somewhere.
+struct AtenOp {
+  AtenHandler run = nullptr;
+  /// The handler honours them, or refuses what it doesn't support.
+  StringRef reads = {};
+  /// They decide about the results' shapes and element types alone, which
+  /// PyTorch has computed.
+  StringRef inType = {};
+  /// Results have the same values whatever they are; explainNoEffect has why.
+  StringRef noEffect = {};
+  /// They must have their default.
+  StringRef refuses = {};
+
+  static bool isIn(StringRef list, StringRef name);
+};
+
+/// Why an argument that is some op's `noEffect` has none; empty for any other
+/// name.
+StringRef explainNoEffect(StringRef name);
+
+/// By the op's name without namespace, overload and the trailing underscore of
+/// an in-place form: "add" stands for aten::add.Tensor, aten::add_.Scalar, …
+/// To add an op: one handler, one line.
+using AtenTable = llvm::StringMap<AtenOp>;
+
+/// All of them.
+AtenTable makeAtenTable();
+
+void addElementwiseOps(AtenTable &table);
+void addContractionOps(AtenTable &table);
+void addReductionOps(AtenTable &table);
+void addShapeOps(AtenTable &table);
+void addIndexOps(AtenTable &table);
+void addLossOps(AtenTable &table);
+void addTransformerOps(AtenTable &table);
+
+/// An argument that may be a tensor or a number, in the given element type.
+inline Value operand(AtenCall &call, NNBuilder &b, StringRef name,
+                     Type elementType) {
+  if (call.isNumber(name))
+    return b.scalar(elementType, call.scalar(name));
+  return b.cast(call.tensor(name), elementType);
+}
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H

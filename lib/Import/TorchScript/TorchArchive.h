@@ -1,0 +1,23 @@
+//===- TorchArchive.h - load a TorchScript archive --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHARCHIVE_H
+#define TP_LIB_IMPORT_TORCHSCRIPT_TORCHARCHIVE_H
+
+#include "llvm/Support/Error.h"
+#include <torch/csrc/jit/api/module.h>
+
+namespace mlir::tp {
+
+/// Loads the archive to the CPU, in the mode in which it was saved, or with
+/// `eval` in evaluation mode. The error says what the file looks like, if it is
+/// something else.
+llvm::Expected<torch::jit::Module> loadTorchArchive(llvm::StringRef path,
+                                                    bool eval);
+
+/// LibTorch's message without its C++ backtrace, on one line.
+std::string describeException(const std::exception &exception);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_IMPORT_TORCHSCRIPT_TORCHARCHIVE_H

@@ -1,0 +1,22 @@
+//===- TorchModule.h - import a loaded TorchScript module -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHMODULE_H
+#define TP_LIB_IMPORT_TORCHSCRIPT_TORCHMODULE_H
+
+#include "tp/Import/TorchScript.h"
+#include <torch/csrc/jit/api/module.h>
+
+namespace mlir::tp {
+
+/// importTorchScript of a module that is in memory; messages call it `path`.
+/// LibTorch's exceptions may leave: of a lack of memory, say.
+llvm::Expected<ImportedModel>
+importTorchModule(MLIRContext *context, const torch::jit::Module &root,
+                  llvm::StringRef path, llvm::ArrayRef<InputSpec> inputs,
+                  llvm::raw_ostream &notes,
+                  const ForwardSignatures &signatures);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_IMPORT_TORCHSCRIPT_TORCHMODULE_H

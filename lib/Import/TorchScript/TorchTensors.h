@@ -1,0 +1,138 @@
+//===- TorchTensors.h - PyTorch's tensors and their MLIR values -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The importer runs a model on *meta* tensors: tensors of PyTorch that have
+// shape, type and strides but no data. PyTorch then computes every shape and
+// type, and runs all of the model's Python-level code on lists, tuples and
+// numbers. This table knows which MLIR value each meta tensor stands for. A
+// tensor with data is a constant; it becomes IR where an op on meta tensors
+// uses it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H
+#define TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H
+
+#include "Import/NNBuilder.h"
+#include "tp/Import/SafetensorsWriter.h"
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <set>
+#include <unordered_map>
+
+namespace mlir::tp {
+
+/// The MLIR type, or null where the nn dialect has none.
+Type convertType(MLIRContext *context, at::ScalarType type);
+RankedTensorType convertTensorType(MLIRContext *context,
+                                   const at::Tensor &tensor);
+
+/// A tensor's entry of the weights file.
+WeightTensor describeWeight(const std::string &name, const at::Tensor &tensor);
+
+/// A tensor without data that looks like `tensor`.
+at::Tensor makeMeta(const at::Tensor &tensor);
+
+/// What a meta tensor stands for.
+struct TrackedTensor {
+  at::Tensor meta;
+  /// A value computed by the model.
+  Value value;
+  /// Or data that is known: a constant, or the parameter called `fqn`.
+  at::Tensor data;
+  std::string fqn;
+  bool isBuffer = false;
+  /// Of an op that isn't supported: there is no value.
+  bool poisoned = false;
+  /// Computed while gradients are off: `value` still has one.
+  bool isDetached = false;
+  /// How often the storage had been written when this tensor was last valid.
+  uint64_t version = 0;
+
+  bool isParameter() const { return !fqn.empty(); }
+  bool isConstant() const { return data.defined() && fqn.empty(); }
+};
+
+class TensorTable {
+public:
+  explicit TensorTable(NNBuilder &b) : b(b) {}
+
+  /// Registers what `meta` stands for.
+  TrackedTensor &track(const at::Tensor &meta, Value value);
+  TrackedTensor &trackPoison(const at::Tensor &meta);
+  /// The meta tensor of a parameter; one per parameter.
+  at::Tensor parameter(const at::Tensor &data, const std::string &fqn,
+                       bool isBuffer);
+  /// A meta tensor that stands for a constant.
+  at::Tensor standIn(const at::Tensor &constant);
+
+  TrackedTensor *find(const at::Tensor &meta);
+  /// Whether gradients are on, as by torch.no_grad. What is computed while they
+  /// are off has none where it is used while they are on.
+  bool isGradEnabled() const { return gradEnabled; }
+  void setGradEnabled(bool enabled) { gradEnabled = enabled; }
+  /// The IR value; builds the parameter's or constant's op. Null if poisoned.
+  Value valueOf(const at::Tensor &meta);
+  /// The IR value of a constant.
+  Value materialise(const at::Tensor &constant);
+
+  /// In-place writes. After one, all other views of the storage are stale.
+  void written(const at::Tensor &meta);
+  bool isStale(const at::Tensor &meta);
+  /// A constant that was written with data of the model becomes a value.
+  void promote(const at::Tensor &constant, const at::Tensor &meta);
+  /// What a tensor is now: itself; the meta tensor that a constant has become;
+  /// undefined, if another view of its storage has been written.
+  at::Tensor current(const at::Tensor &tensor);
+
+  /// Parameters and large constants get one op per module region.
+  void enterModule(StringRef fqn);
+  void leaveModule();
+  /// Uses `value` for `constant` in the current module.
+  void setLocal(const at::Tensor &constant, Value value);
+
+  /// Names that constants may not take.
+  void reserveName(const std::string &fqn) { names.insert(fqn); }
+  const std::unordered_map<std::string, at::Tensor> &weights() const {
+    return weightData;
+  }
+
+private:
+  struct Scope {
+    std::string fqn;
+    std::unordered_map<const c10::TensorImpl *, Value> locals;
+  };
+  Value largeConstant(const at::Tensor &constant);
+
+  NNBuilder &b;
+  bool gradEnabled = true;
+  std::unordered_map<const c10::TensorImpl *, TrackedTensor> tensors;
+  std::unordered_map<const c10::StorageImpl *, uint64_t> versions;
+  /// Constants, kept alive as keys.
+  struct Promotion {
+    at::Tensor constant, meta;
+  };
+  std::unordered_map<const c10::TensorImpl *, Promotion> promoted;
+  std::set<const c10::StorageImpl *> promotedStorages;
+  std::unordered_map<const c10::TensorImpl *, at::Tensor> parameterMetas;
+  std::unordered_map<std::string, at::Tensor> weightData;
+  std::set<std::string> names;
+  std::vector<at::Tensor> keptAlive;
+  std::vector<Scope> scopes;
+};
+
+/// Emits a constant as readable IR where it has a form: a splat, a range, a
+/// triangle, a broadcast of these, or few enough elements to be written out.
+/// Null otherwise.
+Value emitConstant(NNBuilder &b, const at::Tensor &constant);
+
+/// Calls `f` on each defined tensor in lists, tuples and dictionaries.
+void forEachTensor(const c10::IValue &value,
+                   llvm::function_ref<void(const at::Tensor &)> f);
+/// Rebuilds `value` with each defined tensor replaced.
+c10::IValue mapTensors(const c10::IValue &value,
+                       llvm::function_ref<at::Tensor(const at::Tensor &)> f);
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H

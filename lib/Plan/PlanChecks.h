@@ -1,0 +1,49 @@
+//===- PlanChecks.h - the checks of lint ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_PLAN_PLANCHECKS_H
+#define TP_LIB_PLAN_PLANCHECKS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Plan/Finding.h"
+#include "tp/Plan/Placement.h"
+
+namespace mlir::tp::plan {
+
+struct CheckedPlan;
+struct MeshGroup;
+
+/// "'layers.0'" or "the root module".
+inline std::string describeModule(StringRef fqn) {
+  return fqn.empty() ? "the root module" : "'" + fqn.str() + "'";
+}
+
+/// The sizes of the segments of a dimension of `size` that a Shard splits each
+/// on its own.
+SmallVector<int64_t> getSegments(const Placement &placement, int64_t size);
+
+/// Bytes of an element; booleans have a byte of their own.
+int64_t getElementBytes(Type elementType);
+/// Bytes of the whole tensor.
+int64_t getTensorBytes(Type type);
+
+/// "uneven": a Shard whose dimension doesn't divide. `tensor` is what the
+/// message calls the tensor.
+std::optional<Finding> checkEvenness(const Placement &placement,
+                                     RankedTensorType type, const Twine &tensor,
+                                     const MeshGroup &group,
+                                     FileLineColLoc loc);
+
+/// "replicated-parameter": large weights that no entry says anything about.
+void checkReplicatedParameters(CheckedPlan &plan, ModuleOp model);
+
+/// "sizes that divide are 8, 16 and 24": the multiples of `ranks` next to
+/// `size`, below and above.
+std::string listDividingSizes(int64_t size, int64_t ranks);
+/// "1, 2 and 5": the numbers of ranks that divide `size`, but for 1 if there
+/// are others.
+std::string listDivisors(int64_t size);
+
+} // namespace mlir::tp::plan
+
+#endif // TP_LIB_PLAN_PLANCHECKS_H

@@ -1,0 +1,487 @@
+//===- CostModel.cpp - What a per-rank program costs ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tp/Sharding/Cost/CostModel.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "tp/Dialect/TP/Elements.h"
+#include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+//===----------------------------------------------------------------------===//
+// Work of an op
+//===----------------------------------------------------------------------===//
+
+/// Code generation unrolls no more iterations than these.
+static constexpr int64_t kMaxIterations = 4096;
+
+static int64_t getNumBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() ||
+      !tensor.getElementType().isIntOrIndexOrFloat())
+    return 0;
+  return getTensorBytes(tensor);
+}
+
+static int64_t getNumElements(TypeRange types) {
+  int64_t elements = 0;
+  for (Type type : types)
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      elements += tensor.getNumElements();
+  return elements;
+}
+
+namespace {
+
+/// How an op uses its factors.
+enum class OpClass {
+  Relabelling, ///< the operand's elements, in another order or shape
+  Lookup,      ///< elements that an index selects
+  Contraction, ///< sums of products
+  Map,         ///< every element of the result on its own
+  Rows,        ///< what is left: reductions, softmax, norms
+};
+
+using FactorSet = llvm::SmallBitVector;
+
+class RuleWork {
+public:
+  RuleWork(Operation *op, const ShardingRule &rule) : op(op), rule(rule) {
+    for (const TensorFactors &operand : rule.operands)
+      operands.push_back(getSet(operand));
+    kept = FactorSet(rule.factors.size());
+    for (const TensorFactors &result : rule.results)
+      kept |= getSet(result);
+  }
+
+  OpClass classify() {
+    if (isRelabelling())
+      return OpClass::Relabelling;
+    if (isLookup())
+      return OpClass::Lookup;
+    if (rule.flops)
+      return OpClass::Contraction;
+    countSteps();
+    if (numSums > 0)
+      return OpClass::Contraction;
+    bool isMap = llvm::all_of(rule.factors, [](const Factor &factor) {
+      return factor.kind == FactorKind::Parallel;
+    });
+    return isMap ? OpClass::Map : OpClass::Rows;
+  }
+
+  /// Of a contraction, after classify.
+  double getFlops() const { return rule.flops.value_or(flops); }
+
+  /// Elements that arithmetic without products of sums goes over.
+  double getElements() const {
+    FactorSet all = kept;
+    for (const FactorSet &operand : operands)
+      all |= operand;
+    return getSize(all);
+  }
+
+private:
+  FactorSet getSet(const TensorFactors &tensor) {
+    FactorSet set(rule.factors.size());
+    for (const DimFactors &dim : tensor)
+      for (unsigned factor : dim)
+        set.set(factor);
+    return set;
+  }
+
+  double getSize(const FactorSet &set) const {
+    double size = 1;
+    for (unsigned factor : set.set_bits())
+      size *= rule.factors[factor].size;
+    return size;
+  }
+
+  static SmallVector<unsigned> flatten(const TensorFactors &tensor) {
+    SmallVector<unsigned> list;
+    for (const DimFactors &dim : tensor)
+      llvm::append_range(list, dim);
+    return list;
+  }
+
+  /// The same factors on both sides, but not the same dimensions.
+  bool isRelabelling() const {
+    if (rule.operands.size() != 1 || rule.results.size() != 1 ||
+        !rule.windows.empty() || rule.operands[0] == rule.results[0] ||
+        getNumElements(op->getOperandTypes()) !=
+            getNumElements(op->getResultTypes()))
+      return false;
+    SmallVector<unsigned> from = flatten(rule.operands[0]);
+    SmallVector<unsigned> to = flatten(rule.results[0]);
+    llvm::sort(from);
+    llvm::sort(to);
+    return from == to;
+  }
+
+  static bool isIndex(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType().isInteger() &&
+           !type.getElementType().isInteger(1);
+  }
+
+  bool isLookup() const {
+    for (auto [index, set] : llvm::enumerate(operands)) {
+      if (!isIndex(op->getOperand(index)))
+        continue;
+      bool hasOthers = false, isCovered = false;
+      for (auto [other, otherSet] : llvm::enumerate(operands)) {
+        if (isIndex(op->getOperand(other)))
+          continue;
+        hasOthers = true;
+        FactorSet missing = set;
+        isCovered |= missing.reset(otherSet).none();
+      }
+      if (hasOthers && !isCovered)
+        return true;
+    }
+    return false;
+  }
+
+  /// Takes the operands in, those first that bring nothing new.
+  void countSteps() {
+    if (operands.empty())
+      return;
+    SmallVector<unsigned> waiting =
+        llvm::to_vector(llvm::seq<unsigned>(1, operands.size()));
+    FactorSet current = operands.front();
+    while (!waiting.empty()) {
+      auto next = llvm::find_if(waiting, [&](unsigned operand) {
+        FactorSet added = operands[operand];
+        return added.reset(current).none();
+      });
+      // What brings no factor of its own is multiplied or added elementwise.
+      bool isProduct = next == waiting.end();
+      if (isProduct)
+        next = waiting.begin();
+      current |= operands[*next];
+      waiting.erase(next);
+      FactorSet needed = kept;
+      for (unsigned operand : waiting)
+        needed |= operands[operand];
+      FactorSet summed = current;
+      summed.reset(needed);
+      if (!isProduct || summed.none())
+        continue;
+      ++numSums;
+      flops += 2 * getSize(current);
+      current &= needed;
+    }
+  }
+
+  Operation *op;
+  const ShardingRule &rule;
+  SmallVector<FactorSet> operands;
+  FactorSet kept; ///< factors of the results
+  unsigned numSums = 0;
+  double flops = 0;
+};
+
+/// What an op is, by its rule; nullopt without one.
+std::optional<OpClass> classify(Operation *op) {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!interface || op->getNumOperands() == 0)
+    return std::nullopt;
+  ShardingRule rule = interface.getShardingRule();
+  return RuleWork(op, rule).classify();
+}
+
+} // namespace
+
+/// Whether `op` runs within its only user, seen through relabellings.
+static bool isFusedIntoUser(Operation *op) {
+  while (op->getNumResults() == 1 && op->getResult(0).hasOneUse()) {
+    Operation *user = *op->getResult(0).user_begin();
+    std::optional<OpClass> use = classify(user);
+    if (!use)
+      return false;
+    if (*use != OpClass::Relabelling)
+      return *use == OpClass::Map || *use == OpClass::Rows;
+    op = user;
+  }
+  return false;
+}
+
+/// The op that computes `value`, seen through relabellings; null for an
+/// argument.
+static Operation *getProducer(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && classify(op) == OpClass::Relabelling)
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+OpWork tp::getWork(Operation *op) {
+  OpWork work;
+  work.element = Float32Type::get(op->getContext());
+  if (op->getNumResults() > 0)
+    if (auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
+      work.element = type.getElementType();
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  if (!llvm::any_of(op->getOperandTypes(), isTensor) ||
+      op->hasTrait<OpTrait::IsTerminator>() ||
+      isa<RegionBranchOpInterface>(op)) {
+    work.isFree = true;
+    return work;
+  }
+  int64_t resultBytes = 0;
+  for (Type type : op->getResultTypes())
+    resultBytes += getNumBytes(type);
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!interface) { // moves data at most
+    for (Type type : op->getOperandTypes())
+      work.bytes += std::min(getNumBytes(type), resultBytes);
+    work.bytes += resultBytes;
+    return work;
+  }
+  ShardingRule rule = interface.getShardingRule();
+  RuleWork ruleWork(op, rule);
+  OpClass opClass = ruleWork.classify();
+  if (opClass == OpClass::Relabelling) {
+    work.isFree = true;
+    return work;
+  }
+  if (opClass == OpClass::Contraction)
+    work.flops = ruleWork.getFlops();
+  else if (opClass == OpClass::Lookup)
+    work.elements = getNumElements(op->getResultTypes());
+  else
+    work.elements = ruleWork.getElements();
+
+  bool reads = opClass != OpClass::Contraction && opClass != OpClass::Lookup;
+  llvm::SmallPtrSet<Value, 4> seen;
+  for (Value operand : op->getOperands()) {
+    if (!seen.insert(operand).second)
+      continue;
+    Operation *producer = reads ? getProducer(operand) : nullptr;
+    if (producer && classify(producer) == OpClass::Map &&
+        isFusedIntoUser(producer))
+      continue;
+    int64_t bytes = getNumBytes(operand.getType());
+    if (opClass == OpClass::Lookup || !rule.windows.empty())
+      bytes = std::min(bytes, resultBytes);
+    work.bytes += bytes;
+  }
+  work.isFree = opClass == OpClass::Map && isFusedIntoUser(op);
+  if (!work.isFree)
+    work.bytes += resultBytes;
+  return work;
+}
+
+static void walkExecuted(Region &region,
+                         function_ref<void(Operation *)> callback) {
+  for (Block &block : region)
+    for (Operation &op : block) {
+      callback(&op);
+      if (!isa<RegionBranchOpInterface, StartOp>(op))
+        continue;
+      int64_t count = 1;
+      if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+        if (std::optional<APInt> known = loop.getStaticTripCount())
+          count = known->getLimitedValue(kMaxIterations);
+      for (int64_t i = 0; i < count; ++i)
+        for (Region &inner : op.getRegions())
+          walkExecuted(inner, callback);
+    }
+}
+
+void tp::walkExecuted(func::FuncOp function,
+                      function_ref<void(Operation *)> callback) {
+  ::walkExecuted(function.getBody(), callback);
+}
+
+//===----------------------------------------------------------------------===//
+// Seconds
+//===----------------------------------------------------------------------===//
+
+Cost &Cost::operator+=(const Cost &other) {
+  count += other.count;
+  flops += other.flops;
+  bytes += other.bytes;
+  seconds += other.seconds;
+  return *this;
+}
+
+CostModel::CostModel(const Machine &machine, MeshOp mesh)
+    : machine(machine), mesh(mesh), share(1),
+      memoryBandwidth(machine.memoryBandwidth) {
+  int64_t perNode = mesh.getNumRanks();
+  if (machine.links.front().ranks > 0)
+    perNode = std::min(perNode, machine.links.front().ranks);
+  if (machine.nodeDevices > 0)
+    share = std::max(1.0, static_cast<double>(perNode) / machine.nodeDevices);
+  if (machine.nodeMemoryBandwidth > 0)
+    memoryBandwidth =
+        std::min(memoryBandwidth, machine.nodeMemoryBandwidth / perNode);
+}
+
+double CostModel::getSeconds(const OpWork &work) const {
+  // What is fused still computes, but the traffic and the launch are its
+  // user's.
+  double compute = work.flops / machine.getFlops(work.element) +
+                   work.elements / machine.elementwise;
+  double memory = work.bytes / memoryBandwidth;
+  return std::max(share * compute, memory) +
+         (work.isFree ? 0 : share * machine.launch);
+}
+
+double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {
+  SmallVector<int64_t> group = mesh.getGroupOf(rank, op.getAxes().getAxes());
+  if (group.size() < 2)
+    return 0;
+  double bytes = op.getReceivedBytes(rank, mesh);
+
+  size_t outermost = 0;
+  for (int64_t member : group)
+    outermost = std::max(outermost, machine.getLink(rank, member));
+  const MeasuredCollective *nearest = nullptr;
+  auto distance = [&](const MeasuredCollective &measured) {
+    return std::abs(measured.ranks - static_cast<int64_t>(group.size()));
+  };
+  for (const MeasuredCollective &measured :
+       machine.links[outermost].collectives)
+    if (measured.kind == op.getCollectiveKind() &&
+        (!nearest || distance(measured) < distance(*nearest)))
+      nearest = &measured;
+  if (nearest)
+    return nearest->latency + bytes / nearest->bandwidth;
+
+  double seconds = 0;
+  if (!op.isRelayed()) {
+    // Every source sends its part; those of one link one after the other.
+    SmallVector<int64_t> sources = op.getSources(rank, mesh);
+    SmallVector<int64_t> perLink(machine.links.size(), 0);
+    for (int64_t source : sources)
+      ++perLink[machine.getLink(rank, source)];
+    for (auto [link, count] : llvm::zip_equal(machine.links, perLink))
+      if (count > 0)
+        seconds +=
+            link.latency + bytes * count / sources.size() / link.bandwidth;
+    return seconds;
+  }
+  // Across the outer links first, one member of each domain with its like in
+  // the others; then within. Every link multiplies what a rank has.
+  double phases = op.getNumPhases();
+  double block = bytes / (group.size() - 1) / phases;
+  double held = 1, members = group.size();
+  for (size_t i = outermost + 1; i-- > 0;) {
+    double inner = 1;
+    if (i > 0)
+      inner = llvm::count_if(group, [&](int64_t member) {
+        return machine.getLink(rank, member) < i;
+      });
+    double ratio = members / inner;
+    members = inner;
+    if (ratio <= 1)
+      continue;
+    const Link &link = machine.links[i];
+    double steps =
+        link.algorithm == LinkAlgorithm::Ring ? std::ceil(ratio) - 1 : 1;
+    seconds += phases * (steps * link.latency +
+                         (ratio - 1) * held * block / link.bandwidth);
+    held *= ratio;
+  }
+  return seconds;
+}
+
+//===----------------------------------------------------------------------===//
+// A run
+//===----------------------------------------------------------------------===//
+
+double Prediction::getSeconds() const {
+  double seconds = 0;
+  for (const RankPrediction &rank : ranks)
+    seconds = std::max(seconds, rank.getTotal());
+  return seconds;
+}
+
+static StringRef getFqn(Operation *op) {
+  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
+  return fqn ? fqn.getValue() : StringRef();
+}
+
+Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
+                       const Machine &machine) {
+  CostModel model(machine, mesh);
+  Prediction prediction;
+  prediction.ranks.resize(mesh.getNumRanks());
+  /// By program: the collectives, and what is computed before each.
+  SmallVector<SmallVector<CollectiveOpInterface>> collectives;
+  SmallVector<SmallVector<double>> before;
+  SmallVector<unsigned> programOf(mesh.getNumRanks(), 0);
+  for (auto [index, program] : llvm::enumerate(programs)) {
+    ProgramPrediction &result = prediction.programs.emplace_back();
+    result.program = program;
+    if (auto ranks = program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr))
+      llvm::append_range(result.ranks, ranks.asArrayRef());
+    else
+      llvm::append_range(result.ranks,
+                         llvm::seq<int64_t>(0, mesh.getNumRanks()));
+    for (int64_t rank : result.ranks)
+      programOf[rank] = index;
+    auto &issued = collectives.emplace_back();
+    auto &computed = before.emplace_back(1, 0.0);
+    walkExecuted(result.program, [&](Operation *op) {
+      if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+        issued.push_back(collective);
+        computed.push_back(0);
+        return;
+      }
+      OpWork work = getWork(op);
+      if (work.isFree && work.elements == 0)
+        return;
+      Cost cost{1, work.flops, work.bytes, model.getSeconds(work)};
+      result.byOp[op->getName().getStringRef()] += cost;
+      result.byModule[getFqn(op)] += cost;
+      result.compute += cost;
+      computed.back() += cost.seconds;
+    });
+  }
+
+  // All ranks' clocks, from collective to collective.
+  SmallVector<double> clock(mesh.getNumRanks(), 0);
+  auto compute = [&](size_t id) {
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      double seconds = before[programOf[rank]][id];
+      clock[rank] += seconds;
+      prediction.ranks[rank].compute += seconds;
+    }
+  };
+  for (size_t id = 0; id < collectives.front().size(); ++id) {
+    compute(id);
+    SmallVector<double> &seconds = prediction.collectives.emplace_back();
+    AxisListAttr axes = collectives.front()[id].getAxes();
+    SmallVector<double> arrived = clock;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      double cost = model.getSeconds(collectives[programOf[rank]][id], rank);
+      seconds.push_back(cost);
+      double start = arrived[rank];
+      for (int64_t member : mesh.getGroupOf(rank, axes.getAxes()))
+        start = std::max(start, arrived[member]);
+      prediction.ranks[rank].waiting += start - arrived[rank];
+      prediction.ranks[rank].collectives += cost;
+      clock[rank] = start + cost;
+    }
+    for (auto [program, issued] :
+         llvm::zip_equal(prediction.programs, collectives)) {
+      double slowest = 0;
+      for (int64_t rank : program.ranks)
+        slowest = std::max(slowest, seconds[rank]);
+      CollectiveOpInterface op = issued[id];
+      int64_t bytes = 0;
+      for (int64_t rank : program.ranks)
+        bytes = std::max(bytes, op.getReceivedBytes(rank, mesh));
+      program.collectivesByModule[op.getOriginFqn()] +=
+          Cost{1, 0, bytes, slowest};
+    }
+  }
+  compute(collectives.front().size());
+  return prediction;
+}

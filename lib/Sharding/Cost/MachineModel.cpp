@@ -1,0 +1,431 @@
+//===- MachineModel.cpp - Reading descriptions of machines ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A description is read from one tree of named values, whether it was written
+// as YAML, as JSON or as dlti attributes: what is wrong is reported alike.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Sharding/Cost/MachineModel.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+#include "tp/Support/FieldReader.h"
+#include "tp/Support/InputFile.h"
+#include "tp/Support/YamlReader.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// Entries of a dlti.target_system_spec.
+static constexpr StringLiteral kDeviceKey = "device";
+static constexpr StringLiteral kLinkPrefix = "link.";
+
+static constexpr StringLiteral kCollectiveKinds[] = {
+    "all_gather", "all_reduce", "all_to_all",    "broadcast",
+    "exchange",   "permute",    "reduce_scatter"};
+
+double Machine::getFlops(Type element) const {
+  if (element.isF64())
+    return flopsF64;
+  if (element.isF16())
+    return flopsF16;
+  return element.isBF16() ? flopsBF16 : flopsF32;
+}
+
+size_t Machine::getLink(int64_t a, int64_t b) const {
+  for (size_t i = 0; i + 1 < links.size(); ++i)
+    if (a / links[i].ranks == b / links[i].ranks)
+      return i;
+  return links.size() - 1;
+}
+
+//===----------------------------------------------------------------------===//
+// From a tree of values
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class MachineReader : public FieldReader {
+public:
+  /// `root` is the whole description.
+  FailureOr<Machine> read(const YamlValue &root) {
+    if (!root.isMap()) {
+      report(root.loc, "a machine is a map of 'device', 'node' and 'links', "
+                       "found " +
+                           root.describe());
+      return failure();
+    }
+    Fields fields =
+        readFields(root, "machine", {"name", "device", "node", "links"});
+    if (const YamlValue *name = fields["name"])
+      readText(*name, "name", machine.name);
+    if (const YamlValue *device = get(fields, "device", root, "machine"))
+      readDevice(*device);
+    if (const YamlValue *node = fields["node"])
+      readNode(*node);
+    if (const YamlValue *links = get(fields, "links", root, "machine"))
+      readLinks(*links);
+    if (failed)
+      return failure();
+    return machine;
+  }
+
+private:
+  /// What a number may be.
+  enum Range { Positive, NotNegative };
+
+  const YamlValue *get(const Fields &fields, StringRef name,
+                       const YamlValue &map, StringRef what) {
+    const YamlValue *value = fields[name];
+    if (!value)
+      report(map.loc, "this " + what + " has no '" + name + "'");
+    return value;
+  }
+
+  bool checkMap(const YamlValue &value, StringRef what) {
+    if (value.isMap())
+      return true;
+    report(value.loc,
+           "'" + what + "' must be a map, found " + value.describe());
+    return false;
+  }
+
+  void readText(const YamlValue &value, StringRef name, std::string &text) {
+    if (value.isScalar())
+      text = value.text;
+    else
+      report(value.loc,
+             "'" + name + "' must be a text, found " + value.describe());
+  }
+
+  void readNumber(const YamlValue &value, StringRef name, Range range,
+                  double &number) {
+    double parsed;
+    if (!value.isScalar() || StringRef(value.text).getAsDouble(parsed) ||
+        !std::isfinite(parsed) || parsed < 0 ||
+        (range == Positive && parsed == 0))
+      report(value.loc, "'" + name + "' must be a " +
+                            (range == Positive ? "positive number"
+                                               : "number that isn't negative") +
+                            ", found " + value.describe());
+    else
+      number = parsed;
+  }
+
+  void readCount(const YamlValue &value, StringRef name, int64_t &count) {
+    double number = 0;
+    readNumber(value, name, Positive, number);
+    if (number == 0)
+      return;
+    if (number != std::floor(number) || number > 9e15)
+      report(value.loc, "'" + name + "' must be a whole number, found " +
+                            value.describe());
+    else
+      count = static_cast<int64_t>(number);
+  }
+
+  void needNumber(const Fields &fields, StringRef name, const YamlValue &map,
+                  StringRef what, Range range, double &number) {
+    if (const YamlValue *value = get(fields, name, map, what))
+      readNumber(*value, name, range, number);
+  }
+
+  void readDevice(const YamlValue &device) {
+    if (!checkMap(device, "device"))
+      return;
+    Fields fields = readFields(device, "device",
+                               {"flops", "elementwise", "memory_bandwidth",
+                                "memory_capacity", "launch"});
+    if (const YamlValue *flops = get(fields, "flops", device, "device"))
+      readFlops(*flops);
+    needNumber(fields, "elementwise", device, "device", Positive,
+               machine.elementwise);
+    needNumber(fields, "memory_bandwidth", device, "device", Positive,
+               machine.memoryBandwidth);
+    if (const YamlValue *bytes =
+            get(fields, "memory_capacity", device, "device"))
+      readCount(*bytes, "memory_capacity", machine.memoryCapacity);
+    if (const YamlValue *launch = fields["launch"])
+      readNumber(*launch, "launch", NotNegative, machine.launch);
+  }
+
+  void readFlops(const YamlValue &flops) {
+    if (!checkMap(flops, "flops"))
+      return;
+    Fields fields = readFields(flops, "map", {"f64", "f32", "f16", "bf16"});
+    for (auto [name, number] :
+         {std::pair<StringRef, double *>{"f64", &machine.flopsF64},
+          {"f32", &machine.flopsF32},
+          {"f16", &machine.flopsF16},
+          {"bf16", &machine.flopsBF16}})
+      needNumber(fields, name, flops, "map of FLOP/s", Positive, *number);
+  }
+
+  void readNode(const YamlValue &node) {
+    if (!checkMap(node, "node"))
+      return;
+    Fields fields = readFields(node, "node", {"devices", "memory_bandwidth"});
+    if (const YamlValue *devices = get(fields, "devices", node, "node"))
+      readCount(*devices, "devices", machine.nodeDevices);
+    if (const YamlValue *bandwidth = fields["memory_bandwidth"])
+      readNumber(*bandwidth, "memory_bandwidth", Positive,
+                 machine.nodeMemoryBandwidth);
+  }
+
+  void readLinks(const YamlValue &links) {
+    if (!links.isList() || links.items.empty()) {
+      report(links.loc,
+             "'links' must be a list of at least one link, found " +
+                 (links.isList() ? std::string("none") : links.describe()));
+      return;
+    }
+    for (const YamlValue &item : links.items)
+      readLink(item, &item == &links.items.back());
+  }
+
+  void readLink(const YamlValue &item, bool isLast) {
+    if (!checkMap(item, "links"))
+      return;
+    Link link;
+    Fields fields = readFields(
+        item, "link",
+        {"name", "ranks", "latency", "bandwidth", "algorithm", "collectives"});
+    if (const YamlValue *name = get(fields, "name", item, "link"))
+      readText(*name, "name", link.name);
+    if (const YamlValue *ranks = fields["ranks"]) {
+      readCount(*ranks, "ranks", link.ranks);
+      int64_t inner = 1;
+      for (const Link &before : machine.links)
+        inner = std::max(inner, before.ranks);
+      if (isLast)
+        report(ranks->loc, "the last link joins all ranks and has no 'ranks'");
+      else if (link.ranks > 0 && (link.ranks <= inner || link.ranks % inner))
+        report(ranks->loc,
+               "'ranks' must be a multiple of the " + std::to_string(inner) +
+                   " that the link before joins, and more; found '" +
+                   std::to_string(link.ranks) + "'");
+    } else if (!isLast) {
+      report(item.loc,
+             "this link has no 'ranks'; only the last link joins all");
+    }
+    needNumber(fields, "latency", item, "link", NotNegative, link.latency);
+    needNumber(fields, "bandwidth", item, "link", Positive, link.bandwidth);
+    if (const YamlValue *algorithm = fields["algorithm"])
+      readAlgorithm(*algorithm, link.algorithm);
+    if (const YamlValue *collectives = fields["collectives"])
+      readCollectives(*collectives, link);
+    machine.links.push_back(std::move(link));
+  }
+
+  void readAlgorithm(const YamlValue &value, LinkAlgorithm &algorithm) {
+    if (value.text == "ring")
+      algorithm = LinkAlgorithm::Ring;
+    else if (value.text == "direct")
+      algorithm = LinkAlgorithm::Direct;
+    else
+      report(value.loc, "'algorithm' must be 'ring' or 'direct', found " +
+                            value.describe());
+  }
+
+  void readCollectives(const YamlValue &list, Link &link) {
+    if (!list.isList()) {
+      report(list.loc,
+             "'collectives' must be a list, found " + list.describe());
+      return;
+    }
+    for (const YamlValue &item : list.items) {
+      if (!checkMap(item, "collectives"))
+        continue;
+      MeasuredCollective measured{"", 0, 0, 0};
+      Fields fields = readFields(item, "collective",
+                                 {"kind", "ranks", "latency", "bandwidth"});
+      if (const YamlValue *kind = get(fields, "kind", item, "collective")) {
+        readText(*kind, "kind", measured.kind);
+        if (!llvm::is_contained(kCollectiveKinds, measured.kind))
+          report(
+              kind->loc,
+              "unknown collective '" + measured.kind + "'" +
+                  suggestOr(
+                      measured.kind,
+                      SmallVector<StringRef>(llvm::ArrayRef(kCollectiveKinds)),
+                      "; kinds are " +
+                          llvm::join(llvm::ArrayRef(kCollectiveKinds), ", ")));
+      }
+      if (const YamlValue *ranks = get(fields, "ranks", item, "collective"))
+        readCount(*ranks, "ranks", measured.ranks);
+      needNumber(fields, "latency", item, "collective", NotNegative,
+                 measured.latency);
+      needNumber(fields, "bandwidth", item, "collective", Positive,
+                 measured.bandwidth);
+      link.collectives.push_back(std::move(measured));
+    }
+  }
+
+  Machine machine;
+};
+
+} // namespace
+
+FailureOr<Machine> tp::parseMachine(StringRef text, StringRef path,
+                                    MLIRContext *context) {
+  std::optional<YamlValue> root = readYaml(text, path, "a machine", context);
+  if (!root)
+    return failure();
+  FailureOr<Machine> machine = MachineReader().read(*root);
+  if (succeeded(machine) && machine->name.empty())
+    machine->name = path.str();
+  return machine;
+}
+
+FailureOr<Machine> tp::readMachine(StringRef nameOrPath, MLIRContext *context) {
+  if (const Machine *preset = findMachine(nameOrPath))
+    return *preset;
+  auto file = readInput(nameOrPath);
+  if (file)
+    return parseMachine((*file)->getBuffer(), nameOrPath, context);
+  std::vector<StringRef> names = getMachineNames();
+  std::string hint = suggestNearest(nameOrPath, names);
+  return emitError(UnknownLoc::get(context))
+         << "no machine is called '" << nameOrPath
+         << "', and no file can be read there ("
+         << llvm::toString(file.takeError()) << ")"
+         << (hint.empty() ? "; machines are " + llvm::join(names, ", ") : hint);
+}
+
+//===----------------------------------------------------------------------===//
+// From dlti
+//===----------------------------------------------------------------------===//
+
+/// The tree that a dlti attribute stands for, all of it at one place.
+static YamlValue toValue(Attribute attr, FileLineColLoc loc);
+
+/// A map of the entries whose key is a text, as `getName` spells it.
+static YamlValue toMap(DataLayoutEntryListRef entries, FileLineColLoc loc) {
+  YamlValue map(loc);
+  map.kind = YamlValue::Kind::Map;
+  for (DataLayoutEntryInterface entry : entries) {
+    auto key = dyn_cast<StringAttr>(entry.getKey());
+    if (!key)
+      continue;
+    map.items.push_back(toValue(key, loc));
+    map.items.push_back(toValue(entry.getValue(), loc));
+  }
+  return map;
+}
+
+static YamlValue toValue(Attribute attr, FileLineColLoc loc) {
+  if (auto map = dyn_cast<MapAttr>(attr))
+    return toMap(map.getEntries(), loc);
+  if (auto spec = dyn_cast<TargetDeviceSpecInterface>(attr))
+    return toMap(spec.getEntries(), loc);
+  YamlValue value(loc);
+  if (auto list = dyn_cast<ArrayAttr>(attr)) {
+    value.kind = YamlValue::Kind::List;
+    for (Attribute item : list)
+      value.items.push_back(toValue(item, loc));
+    return value;
+  }
+  value.kind = YamlValue::Kind::Scalar;
+  if (auto text = dyn_cast<StringAttr>(attr)) {
+    value.text = text.str();
+    value.quoted = true;
+  } else if (auto integer = dyn_cast<IntegerAttr>(attr)) {
+    value.text = std::to_string(integer.getInt());
+  } else if (auto number = dyn_cast<FloatAttr>(attr)) {
+    value.text = llvm::formatv("{0:e16}", number.getValueAsDouble());
+  } else {
+    llvm::raw_string_ostream(value.text) << attr;
+  }
+  return value;
+}
+
+FailureOr<std::optional<Machine>> tp::getMachine(ModuleOp module) {
+  TargetSystemSpecInterface spec = module.getTargetSystemSpec();
+  if (!spec || !llvm::any_of(spec.getEntries(), [](auto entry) {
+        auto key = dyn_cast<StringAttr>(entry.getKey());
+        return key && key == kDeviceKey;
+      }))
+    return std::optional<Machine>();
+  auto loc = module.getLoc()->findInstanceOf<FileLineColLoc>();
+  if (!loc)
+    loc = FileLineColLoc::get(module.getContext(), "module", 1, 1);
+
+  // The links, which dlti has no list for, are the entries "link.NAME".
+  YamlValue root(loc), links(loc);
+  root.kind = YamlValue::Kind::Map;
+  links.kind = YamlValue::Kind::List;
+  auto add = [](YamlValue &map, StringRef name, YamlValue value) {
+    YamlValue key(map.loc);
+    key.kind = YamlValue::Kind::Scalar;
+    key.text = name.str();
+    map.items.push_back(std::move(key));
+    map.items.push_back(std::move(value));
+  };
+  for (DataLayoutEntryInterface entry : spec.getEntries()) {
+    auto key = dyn_cast<StringAttr>(entry.getKey());
+    if (!key)
+      continue;
+    YamlValue value = toValue(entry.getValue(), loc);
+    StringRef name = key.getValue();
+    if (!name.consume_front(kLinkPrefix)) {
+      add(root, name, std::move(value));
+      continue;
+    }
+    add(value, "name",
+        toValue(StringAttr::get(module.getContext(), name), loc));
+    links.items.push_back(std::move(value));
+  }
+  add(root, "links", std::move(links));
+  FailureOr<Machine> machine = MachineReader().read(root);
+  if (failed(machine))
+    return failure();
+  if (machine->name.empty())
+    machine->name = "dlti.target_system_spec";
+  return std::optional<Machine>(std::move(*machine));
+}
+
+//===----------------------------------------------------------------------===//
+// To JSON
+//===----------------------------------------------------------------------===//
+
+llvm::json::Value tp::toJSON(const Machine &machine) {
+  using llvm::json::Object;
+  Object device{{"flops", Object{{"f64", machine.flopsF64},
+                                 {"f32", machine.flopsF32},
+                                 {"f16", machine.flopsF16},
+                                 {"bf16", machine.flopsBF16}}},
+                {"elementwise", machine.elementwise},
+                {"memory_bandwidth", machine.memoryBandwidth},
+                {"memory_capacity", machine.memoryCapacity},
+                {"launch", machine.launch}};
+  Object root{{"name", machine.name}, {"device", std::move(device)}};
+  if (machine.nodeDevices > 0) {
+    Object node{{"devices", machine.nodeDevices}};
+    if (machine.nodeMemoryBandwidth > 0)
+      node["memory_bandwidth"] = machine.nodeMemoryBandwidth;
+    root["node"] = std::move(node);
+  }
+  llvm::json::Array links;
+  for (const Link &link : machine.links) {
+    Object object{{"name", link.name},
+                  {"latency", link.latency},
+                  {"bandwidth", link.bandwidth},
+                  {"algorithm",
+                   link.algorithm == LinkAlgorithm::Ring ? "ring" : "direct"}};
+    if (link.ranks > 0)
+      object["ranks"] = link.ranks;
+    llvm::json::Array collectives;
+    for (const MeasuredCollective &measured : link.collectives)
+      collectives.push_back(Object{{"kind", measured.kind},
+                                   {"ranks", measured.ranks},
+                                   {"latency", measured.latency},
+                                   {"bandwidth", measured.bandwidth}});
+    if (!collectives.empty())
+      object["collectives"] = std::move(collectives);
+    links.push_back(std::move(object));
+  }
+  root["links"] = std::move(links);
+  return root;
+}

@@ -1,0 +1,116 @@
+//===- MachinePresets.cpp - Machines that are known by name ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sources:
+// [H100] NVIDIA H100 Tensor Core GPU data sheet: dense figures, which are half
+//        of the sparse ones that it prints; NVLink 900 GB/s and PCIe Gen5
+//        128 GB/s count both directions.
+// [H200] NVIDIA H200 Tensor Core GPU data sheet.
+// [DGX]  NVIDIA DGX H100/H200 data sheet: eight GPUs, one 400 Gb/s port each.
+// [NCCL] src/graph/tuning.cc, hwLat of ring/Simple: the latencies that NCCL's
+//        own model reckons with, NVLink 3.4 us, PCI 5.7 us, network 14 us.
+// [CUDA] "Getting Started with CUDA Graphs", NVIDIA Technical Blog: 3.4 us per
+//        short kernel of a graph, 2.9 us of which the kernel runs, and 9.6 us
+//        with a launch and a wait for each; 1 us lies between.
+// [CPU]  tp-run --calibrate on two cores of an AMD EPYC server, two ranks; the
+//        file that it writes for one's own machine is better.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Sharding/Cost/MachineModel.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+static const Link nvlink{"nvlink", 8, 3.4e-6, 450e9, LinkAlgorithm::Ring,
+                         {}}; // [DGX] [NCCL] [H100]
+static const Link pcie{"pcie", 8, 5.7e-6, 64e9, LinkAlgorithm::Ring,
+                       {}}; // [NCCL] [H100]
+static const Link infiniband{"infiniband",        0, 14e-6, 50e9,
+                             LinkAlgorithm::Ring, {}}; // [NCCL] [DGX]
+
+static Machine makeH100SXM() { // [H100] [CUDA]
+  Machine machine;
+  machine.name = "h100-nvlink";
+  machine.flopsF64 = 66.9e12; // tensor cores
+  machine.flopsF32 = 66.9e12; // no TF32: it isn't f32
+  machine.flopsF16 = machine.flopsBF16 = 989.4e12;
+  machine.elementwise = 33.5e12; // an FMA counts twice in the 66.9
+  machine.memoryBandwidth = 3.35e12;
+  machine.memoryCapacity = 80'000'000'000;
+  machine.launch = 1e-6;
+  machine.links = {nvlink, infiniband};
+  return machine;
+}
+
+static Machine makeH200SXM() { // [H200]: H100's compute, more and faster memory
+  Machine machine = makeH100SXM();
+  machine.name = "h200-nvlink";
+  machine.memoryBandwidth = 4.8e12;
+  machine.memoryCapacity = 141'000'000'000;
+  return machine;
+}
+
+static Machine makeH100PCIe() { // [H100], PCIe column
+  Machine machine = makeH100SXM();
+  machine.name = "h100-pcie";
+  machine.flopsF64 = 51.2e12;
+  machine.flopsF32 = 51.2e12;
+  machine.flopsF16 = machine.flopsBF16 = 756e12;
+  machine.elementwise = 25.6e12;
+  machine.memoryBandwidth = 2e12;
+  machine.links = {pcie, infiniband};
+  return machine;
+}
+
+/// Nodes of eight H100 PCIe that share one port of `gigabits` per second; the
+/// latency is [NCCL]'s of a network, as for InfiniBand.
+static Machine makeEthernet(StringRef name, double gigabits) {
+  Machine machine = makeH100PCIe();
+  machine.name = name.str();
+  machine.links = {
+      pcie,
+      {"ethernet", 0, 14e-6, gigabits * 1e9 / 8 / 8, LinkAlgorithm::Ring, {}}};
+  return machine;
+}
+
+static Machine makeCPU() { // [CPU]
+  Machine machine;
+  machine.name = "cpu";
+  machine.flopsF64 = 39e9;
+  machine.flopsF32 = 80e9;
+  machine.flopsF16 = machine.flopsBF16 = 65e9; // converted to f32
+  machine.elementwise = 3.8e9;
+  machine.memoryBandwidth = 18e9;
+  machine.memoryCapacity = 12'600'000'000;
+  machine.launch = 0.24e-6;
+  machine.nodeDevices = 2;
+  machine.nodeMemoryBandwidth = 21e9;
+  machine.links = {{"memory", 0, 1e-6, 14e9, LinkAlgorithm::Direct, {}}};
+  return machine;
+}
+
+static const std::vector<Machine> &getPresets() {
+  static const std::vector<Machine> presets = {
+      makeH100SXM(),
+      makeH200SXM(),
+      makeH100PCIe(),
+      makeEthernet("ethernet-100g", 100),
+      makeEthernet("ethernet-400g", 400),
+      makeCPU()};
+  return presets;
+}
+
+std::vector<StringRef> tp::getMachineNames() {
+  std::vector<StringRef> names;
+  for (const Machine &machine : getPresets())
+    names.push_back(machine.name);
+  return names;
+}
+
+const Machine *tp::findMachine(StringRef name) {
+  for (const Machine &machine : getPresets())
+    if (machine.name == name)
+      return &machine;
+  return nullptr;
+}

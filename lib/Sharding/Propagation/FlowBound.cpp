@@ -1,0 +1,411 @@
+//===- FlowBound.cpp - Bounds for values that flow between ops ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tp/Sharding/Propagation/FlowBound.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+using namespace mlir::tp;
+
+/// Minima are taken in so many lanes, which a compiler makes vectors of.
+constexpr unsigned kLanes = 8;
+/// Uses that share exactly: what a marginal takes doubles with each.
+constexpr unsigned kMaxShared = 4;
+/// An assignment is looked for each time that so many rounds have passed, and
+/// the bound must rise by this part of the gap between.
+constexpr unsigned kRoundsPerTry = 4;
+constexpr double kLeastProgress = 0.002;
+/// Sums of whole numbers up to here are exact.
+constexpr double kLargestSum = 9.0e15;
+
+unsigned FlowBound::addVariable(std::vector<Cost> costs) {
+  own.push_back(std::move(costs));
+  valuesOf.emplace_back();
+  placesOf.emplace_back();
+  return own.size() - 1;
+}
+
+unsigned FlowBound::addMoves(unsigned numHad, unsigned numWanted,
+                             llvm::ArrayRef<Cost> costs) {
+  unsigned stride = llvm::alignTo(numWanted, kLanes);
+  Moves added{numHad, numWanted, stride,
+              Costs(size_t(numHad) * stride, kInfinite), 0};
+  for (unsigned had = 0; had < numHad; ++had)
+    for (unsigned wanted = 0; wanted < numWanted; ++wanted) {
+      Cost cost = costs[size_t(had) * numWanted + wanted];
+      added.costs[size_t(had) * stride + wanted] = cost;
+      if (cost < kInfinite)
+        added.largest = std::max(added.largest, cost);
+    }
+  moves.push_back(std::move(added));
+  return moves.size() - 1;
+}
+
+void FlowBound::addValue(unsigned moves, Port definition,
+                         std::vector<Port> uses) {
+  Value value{moves, {std::move(definition)}};
+  for (Port &use : uses)
+    value.ports.push_back(std::move(use));
+  for (const Port &port : value.ports)
+    if (!llvm::is_contained(valuesOf[port.variable], values.size()))
+      valuesOf[port.variable].push_back(values.size());
+  values.push_back(std::move(value));
+}
+
+bool FlowBound::isExact() const {
+  double sum = 0;
+  for (const Costs &costs : own) {
+    double largest = 0;
+    for (Cost cost : costs)
+      if (cost < kInfinite)
+        largest = std::max(largest, cost);
+    sum += largest;
+  }
+  for (const Value &value : values)
+    sum += moves[value.moves].largest * (value.ports.size() - 1);
+  return sum <= kLargestSum;
+}
+
+/// The moves for a part of a value's uses, of which there are `count`: rounded
+/// down, all parts together cost no more than the value.
+unsigned FlowBound::getShare(unsigned of, unsigned count) {
+  if (count == 1)
+    return of;
+  Moves share = moves[of];
+  for (Cost &cost : share.costs)
+    if (cost < kInfinite)
+      cost = std::floor(cost / count);
+  moves.push_back(std::move(share));
+  return moves.size() - 1;
+}
+
+/// What every cost of `costs` and `unit` are multiples of.
+static int64_t getUnit(int64_t unit, llvm::ArrayRef<double> costs) {
+  for (double cost : costs)
+    if (cost < FlowBound::kInfinite)
+      unit = std::gcd(unit, static_cast<int64_t>(cost));
+  return unit;
+}
+
+FlowBound::Cost FlowBound::getLowerBound() const {
+  return unit ? std::ceil(bound / unit) * unit : bound;
+}
+
+/// Whatever many uses share, each of several groups of them shares it too.
+void FlowBound::makeGroups() {
+  std::vector<std::pair<std::pair<unsigned, unsigned>, unsigned>> shares;
+  for (const Value &value : values) {
+    unsigned numUses = value.ports.size() - 1;
+    unsigned count = llvm::divideCeil(numUses, kMaxShared);
+    auto *known =
+        llvm::find_if(llvm::MutableArrayRef(shares), [&](auto &share) {
+          return share.first == std::pair(value.moves, count);
+        });
+    if (known == shares.data() + shares.size()) {
+      shares.push_back({{value.moves, count}, getShare(value.moves, count)});
+      known = &shares.back();
+    }
+    unsigned share = known->second;
+    const Moves &costs = moves[share];
+    for (unsigned index = 0; index < count; ++index) {
+      Group group{share, {}, {}, {}};
+      auto addPort = [&](const Port &port, unsigned numPlaces) {
+        placesOf[port.variable].push_back(
+            {static_cast<unsigned>(groups.size()),
+             static_cast<unsigned>(group.variables.size())});
+        group.variables.push_back(port.variable);
+        group.places.push_back(&port.places);
+        Costs given(llvm::alignTo(numPlaces, kLanes), kInfinite);
+        for (unsigned place : port.places)
+          given[place] = 0;
+        group.costs.push_back(std::move(given));
+      };
+      addPort(value.ports.front(), costs.numHad);
+      for (unsigned use = index; use < numUses; use += count)
+        addPort(value.ports[use + 1], costs.numWanted);
+      groups.push_back(std::move(group));
+    }
+  }
+}
+
+/// The least of a[i] + b[i].
+static double getLeastSum(const double *a, const double *b, unsigned size) {
+  double least[kLanes];
+  std::fill(least, least + kLanes, FlowBound::kInfinite);
+  for (unsigned i = 0; i < size; i += kLanes)
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      double sum = a[i + lane] + b[i + lane];
+      least[lane] = sum < least[lane] ? sum : least[lane];
+    }
+  return *std::min_element(least, least + kLanes);
+}
+
+/// What each place of `port` costs at least in `group`. Uses that want the same
+/// place are one: a choice of places falls into sets of uses, each with a place
+/// of its own, and where two sets have the same place, their union costs less.
+FlowBound::Costs FlowBound::getMarginal(const Group &group, unsigned port) {
+  const Moves &by = moves[group.moves];
+  unsigned stride = by.stride, numUses = group.variables.size() - 1,
+           numSets = 1u << numUses;
+  // What the places cost the uses of a set.
+  std::vector<Costs> wanted(numSets);
+  for (unsigned set = 1; set < numSets; ++set) {
+    unsigned use = llvm::countr_zero(set);
+    wanted[set] = group.costs[use + 1];
+    if (unsigned rest = set & (set - 1))
+      for (unsigned i = 0; i < stride; ++i)
+        wanted[set][i] += wanted[rest][i];
+  }
+  Costs result(group.costs[port].size(), kInfinite);
+  unsigned bit = port == 0 ? 0 : 1u << (port - 1);
+  std::vector<Costs> ofSet(numSets);
+  if (port)
+    for (unsigned set = 1; set < numSets; ++set)
+      if (set & bit)
+        ofSet[set].assign(stride, kInfinite);
+  Costs one(numSets), all(numSets);
+  for (unsigned had = 0; had < by.numHad; ++had) {
+    Cost given = group.costs.front()[had];
+    if (given == kInfinite)
+      continue;
+    const Cost *row = &by.costs[size_t(had) * stride];
+    // The cheapest place for each set, and the cheapest sets for all uses.
+    for (unsigned set = 1; set < numSets; ++set) {
+      if (set & bit)
+        continue;
+      numEntries += stride;
+      one[set] = getLeastSum(row, wanted[set].data(), stride);
+      all[set] = kInfinite;
+      unsigned first = set & -set;
+      for (unsigned part = set; part; part = (part - 1) & set)
+        if (part & first)
+          all[set] = std::min(all[set], one[part] + all[set & ~part]);
+    }
+    if (port == 0) {
+      result[had] = given + all[numSets - 1];
+      continue;
+    }
+    for (unsigned set = 1; set < numSets; ++set) {
+      Cost others = given + all[(numSets - 1) & ~set];
+      if (!(set & bit) || others == kInfinite)
+        continue;
+      numEntries += stride;
+      Cost *least = ofSet[set].data();
+      for (unsigned i = 0; i < stride; ++i) {
+        Cost sum = row[i] + others;
+        least[i] = sum < least[i] ? sum : least[i];
+      }
+    }
+  }
+  if (port)
+    for (unsigned set = 1; set < numSets; ++set)
+      if (set & bit)
+        for (unsigned i = 0; i < stride; ++i)
+          result[i] = std::min(result[i], ofSet[set][i] + wanted[set][i]);
+  return result;
+}
+
+/// Takes what the values of `variable` that are left don't want out of all
+/// places.
+void FlowBound::remove(unsigned variable) {
+  for (auto [group, port] : placesOf[variable]) {
+    Costs &costs = groups[group].costs[port];
+    Costs kept(costs.size(), kInfinite);
+    for (auto [value, place] : llvm::enumerate(*groups[group].places[port]))
+      if (left[variable][value] < kInfinite)
+        kept[place] = costs[place];
+    costs = std::move(kept);
+  }
+}
+
+/// Takes all that its groups cost to `variable`, counts what is certain, and
+/// gives its share to those that will be looked at.
+void FlowBound::visit(unsigned variable, bool isForward) {
+  Costs &costs = left[variable];
+  unsigned numAhead = 0, numBehind = 0;
+  llvm::SmallVector<Place, 4> ahead;
+  for (Place at : placesOf[variable]) {
+    Group &group = groups[at.group];
+    Costs marginal = getMarginal(group, at.port);
+    for (auto [value, place] : llvm::enumerate(*group.places[at.port]))
+      if (costs[value] < kInfinite)
+        costs[value] += marginal[place];
+    for (auto [cost, taken] : llvm::zip_equal(group.costs[at.port], marginal))
+      cost = taken < kInfinite ? cost - taken : kInfinite;
+    auto isAhead = [&](unsigned other) {
+      return isForward ? other > variable : other < variable;
+    };
+    bool hasAhead = llvm::any_of(group.variables, isAhead);
+    numAhead += hasAhead;
+    numBehind += llvm::any_of(group.variables, [&](unsigned other) {
+      return other != variable && !isAhead(other);
+    });
+    if (hasAhead)
+      ahead.push_back(at);
+  }
+  Cost least = *llvm::min_element(costs);
+  bound += least;
+  if (bound == kInfinite)
+    return;
+  bool isRemoved = false;
+  for (Cost &cost : costs) {
+    cost -= least;
+    // What is impossible is removed once more, which changes nothing.
+    if (bound + cost > best) {
+      cost = kInfinite;
+      isRemoved = true;
+    }
+  }
+  if (isRemoved || best == kInfinite)
+    remove(variable);
+  unsigned numShares = std::max(numAhead, numBehind);
+  for (size_t index = 0; index < ahead.size(); ++index) {
+    Group &group = groups[ahead[index].group];
+    unsigned port = ahead[index].port;
+    Costs share(group.costs[port].size(), kInfinite);
+    for (auto [value, place] : llvm::enumerate(*group.places[port]))
+      share[place] = std::min(share[place], costs[value]);
+    for (Cost &cost : share)
+      cost = cost < kInfinite ? std::floor(cost / (numShares - index)) : 0;
+    for (auto [value, place] : llvm::enumerate(*group.places[port]))
+      costs[value] -= share[place];
+    for (auto [cost, added] : llvm::zip_equal(group.costs[port], share))
+      cost += added;
+  }
+}
+
+FlowBound::Cost FlowBound::evaluate(const Value &value,
+                                    llvm::ArrayRef<unsigned> assignment) const {
+  auto getPlace = [&](const Port &port) {
+    return port.places[assignment[port.variable]];
+  };
+  const Moves &by = moves[value.moves];
+  const Cost *row =
+      &by.costs[size_t(getPlace(value.ports.front())) * by.stride];
+  Cost cost = 0;
+  for (size_t i = 1; i < value.ports.size(); ++i) {
+    unsigned wanted = getPlace(value.ports[i]);
+    bool isShared = false;
+    for (size_t j = 1; j < i && !isShared; ++j)
+      isShared = getPlace(value.ports[j]) == wanted;
+    if (!isShared)
+      cost += row[wanted];
+  }
+  return cost;
+}
+
+FlowBound::Cost FlowBound::evaluate(llvm::ArrayRef<unsigned> assignment) const {
+  Cost cost = 0;
+  for (auto [variable, costs] : llvm::enumerate(own))
+    cost += costs[assignment[variable]];
+  for (const Value &value : values)
+    cost += evaluate(value, assignment);
+  return cost;
+}
+
+/// Makes one choice better as long as there is one to be made.
+void FlowBound::improve(std::vector<unsigned> &assignment) const {
+  auto getCost = [&](unsigned variable) {
+    Cost cost = own[variable][assignment[variable]];
+    for (unsigned value : valuesOf[variable])
+      cost += evaluate(values[value], assignment);
+    return cost;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (unsigned variable = 0; variable < own.size(); ++variable) {
+      unsigned chosen = assignment[variable];
+      Cost least = getCost(variable);
+      for (unsigned value = 0; value < own[variable].size(); ++value) {
+        if (left[variable][value] == kInfinite)
+          continue;
+        assignment[variable] = value;
+        if (Cost cost = getCost(variable); cost < least) {
+          least = cost;
+          chosen = value;
+          changed = true;
+        }
+      }
+      assignment[variable] = chosen;
+    }
+  }
+}
+
+void FlowBound::sweep() {
+  for (unsigned i = 0; i < own.size() && bound < kInfinite; ++i)
+    visit(i, /*isForward=*/true);
+  for (unsigned i = own.size(); i-- > 0 && bound < kInfinite;)
+    visit(i, /*isForward=*/false);
+}
+
+/// Chooses one variable after the other, by what is left and by what was chosen
+/// before.
+void FlowBound::decode() {
+  std::vector<std::vector<Costs>> before;
+  for (const Group &group : groups)
+    before.push_back(group.costs);
+  std::vector<unsigned> assignment;
+  for (unsigned variable = 0; variable < own.size(); ++variable) {
+    Costs costs = left[variable];
+    for (auto [group, port] : placesOf[variable]) {
+      Costs marginal = getMarginal(groups[group], port);
+      for (auto [value, place] : llvm::enumerate(*groups[group].places[port]))
+        costs[value] += marginal[place];
+    }
+    unsigned chosen = llvm::min_element(costs) - costs.begin();
+    assignment.push_back(chosen);
+    for (auto [group, port] : placesOf[variable]) {
+      unsigned place = (*groups[group].places[port])[chosen];
+      for (auto [other, cost] : llvm::enumerate(groups[group].costs[port]))
+        if (other != place)
+          cost = kInfinite;
+    }
+  }
+  for (auto [group, costs] : llvm::zip_equal(groups, before))
+    group.costs = std::move(costs);
+  improve(assignment);
+  if (Cost cost = evaluate(assignment); cost < best) {
+    best = cost;
+    bestValues = std::move(assignment);
+  }
+}
+
+void FlowBound::run(uint64_t maxEntries) {
+  uint64_t end = numEntries + maxEntries;
+  if (left.empty()) {
+    for (const Costs &costs : own)
+      unit = getUnit(unit, costs);
+    for (const Moves &by : moves)
+      unit = getUnit(unit, by.costs);
+    left = own;
+    makeGroups();
+  }
+  // The first assignment that is known makes all that follows cheaper.
+  for (unsigned numRounds = 1;
+       numEntries < end && bound < kInfinite && getLowerBound() < best;
+       numRounds = kRoundsPerTry) {
+    Cost gap = best - bound;
+    for (unsigned round = 0; round < numRounds && numEntries < end; ++round)
+      sweep();
+    if (bound == kInfinite)
+      return;
+    decode();
+    if (best - bound > gap * (1 - kLeastProgress))
+      break;
+  }
+  // What costs more than the best assignment that was found falls out.
+  if (best < kInfinite)
+    sweep();
+}
+
+llvm::BitVector FlowBound::getKept(unsigned variable) const {
+  llvm::BitVector kept(own[variable].size(), true);
+  if (!left.empty())
+    for (auto [value, cost] : llvm::enumerate(left[variable]))
+      if (cost == kInfinite)
+        kept.reset(value);
+  return kept;
+}

@@ -1,0 +1,238 @@
+//===- Repetition.cpp - Parts of a block that repeat ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Repetition.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Sharding/Propagation/OpClasses.h"
+#include "llvm/ADT/Hashing.h"
+#include <map>
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::propagation;
+
+/// So many ops that look alike are taken for the same place of two parts, until
+/// they are looked at in full; so many distances are tried.
+constexpr size_t kWindow = 16;
+constexpr unsigned kMaxTrials = 16;
+
+namespace {
+
+/// What an operand is, seen from its op.
+struct Source {
+  /// The value from before all parts, or null.
+  Value outside;
+  /// How many ops before the op it is computed, as which result.
+  size_t distance = 0;
+  unsigned result = 0;
+};
+
+class Finder {
+public:
+  Finder(Block &block, size_t margin, function_ref<bool(Operation *)> isPlain)
+      : block(block), margin(margin), isPlain(isPlain) {
+    for (Operation &op : block.without_terminator())
+      found.ops.push_back(&op);
+  }
+
+  std::optional<Repetition> find(size_t minCount);
+
+private:
+  bool describe(size_t middle, size_t period);
+  bool isRepeated(size_t place, Operation *op, Operation *other,
+                  size_t index) const;
+  bool cut(size_t middle, size_t first, size_t end, size_t minCount);
+  bool isClosed() const;
+
+  Block &block;
+  size_t margin;
+  function_ref<bool(Operation *)> isPlain;
+  Repetition found;
+  /// What the operands of a part's ops are, by place.
+  std::vector<SmallVector<Source, 3>> sources;
+};
+
+} // namespace
+
+/// What most ops that aren't alike differ in.
+static size_t getLook(Operation *op) {
+  return llvm::hash_combine(
+      op->getName().getAsOpaquePointer(), op->getNumOperands(),
+      op->getNumResults() ? op->getResult(0).getType().getAsOpaquePointer()
+                          : nullptr);
+}
+
+static bool isPlacedAlike(Operation *a, Operation *b) {
+  DictionaryAttr attrs = a->getRawDictionaryAttrs(),
+                 others = b->getRawDictionaryAttrs();
+  return attrs == others ||
+         (attrs.get(kShardingAttr) == others.get(kShardingAttr) &&
+          attrs.get(kShardingsAttr) == others.get(kShardingsAttr));
+}
+
+/// The sources of the ops from `middle` on. Whether they can be a part.
+bool Finder::describe(size_t middle, size_t period) {
+  // Values from further back come from before all parts or not from a part.
+  size_t from = middle - std::min(middle, period);
+  DenseMap<Operation *, size_t> indices;
+  for (size_t i = from; i < middle + period; ++i)
+    indices[found.ops[i]] = i;
+  sources.clear();
+  for (size_t i = middle; i < middle + period; ++i) {
+    Operation *op = found.ops[i];
+    if (op->getNumRegions() || !isPlain(op))
+      return false;
+    auto &of = sources.emplace_back();
+    for (Value operand : op->getOperands()) {
+      auto it = indices.find(operand.getDefiningOp());
+      if (it == indices.end())
+        of.push_back({operand});
+      else
+        of.push_back(
+            {{}, i - it->second, cast<OpResult>(operand).getResultNumber()});
+    }
+  }
+  return true;
+}
+
+/// Whether the op at `index` is like `other`, and takes what an op at `place`
+/// does.
+bool Finder::isRepeated(size_t place, Operation *op, Operation *other,
+                        size_t index) const {
+  if (!OpClasses::areAlike(op, other) || !isPlacedAlike(op, other))
+    return false;
+  for (auto [operand, source] :
+       llvm::zip_equal(op->getOperands(), sources[place])) {
+    if (source.outside) {
+      if (operand != source.outside)
+        return false;
+      continue;
+    }
+    if (source.distance > index)
+      return false;
+    Operation *from = found.ops[index - source.distance];
+    if (source.result >= from->getNumResults() ||
+        operand != from->getResult(source.result))
+      return false;
+  }
+  return true;
+}
+
+/// Divides the ops from `first` to `end` where the fewest values pass from a
+/// part to the next.
+bool Finder::cut(size_t middle, size_t first, size_t end, size_t minCount) {
+  size_t period = found.period;
+  // How far each value of a part goes, in ops.
+  std::map<std::pair<size_t, unsigned>, size_t> reach;
+  for (size_t place = 0; place < period; ++place)
+    for (const Source &source : sources[place]) {
+      if (source.outside)
+        continue;
+      // One cut at most may lie between.
+      if (source.distance > period)
+        return false;
+      size_t at = (place + period - source.distance % period) % period;
+      size_t &distance = reach[{at, source.result}];
+      distance = std::max(distance, source.distance);
+    }
+  std::vector<unsigned> passing(period, 0);
+  for (auto [value, distance] : reach)
+    for (size_t i = 1; i <= distance; ++i)
+      ++passing[(value.first + i) % period];
+  size_t offset = llvm::min_element(passing) - passing.begin();
+  // The first cut from `first` on.
+  size_t phase = (middle + offset) % period;
+  found.begin = first + (phase + period - first % period) % period;
+  found.count = found.begin < end ? (end - found.begin) / period : 0;
+  return found.count >= minCount;
+}
+
+/// Whether nothing but parts uses what the parts in the middle give, and their
+/// parameters are theirs alone.
+bool Finder::isClosed() const {
+  size_t skippedBegin = found.begin + margin * found.period,
+         skippedEnd = found.begin + (found.count - margin) * found.period,
+         end = found.begin + found.count * found.period;
+  Operation *firstSkipped = found.ops[skippedBegin],
+            *firstKept = found.ops[skippedEnd];
+  DenseSet<Attribute> parameters;
+  for (size_t i = skippedBegin; i < skippedEnd; ++i)
+    if (auto parameter = dyn_cast<nn::ParameterOp>(found.ops[i]))
+      if (!parameters.insert(parameter.getFqnAttr()).second)
+        return false;
+  auto visit = [&](Operation *op) {
+    // These are about more than what they take.
+    if (isa<nn::AssignOp, ToLocalOp, CallOpInterface>(op))
+      return WalkResult::interrupt();
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+      if (parameters.contains(parameter.getFqnAttr()))
+        return WalkResult::interrupt();
+    for (Value operand : op->getOperands()) {
+      Operation *from = operand.getDefiningOp();
+      if (from && from->getBlock() == &block &&
+          !from->isBeforeInBlock(firstSkipped) &&
+          from->isBeforeInBlock(firstKept))
+        return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  };
+  for (size_t i = 0; i < skippedBegin; ++i)
+    if (found.ops[i]->walk(visit).wasInterrupted())
+      return false;
+  // The first part of those kept takes from the last one skipped.
+  for (size_t i = end; i < found.ops.size(); ++i)
+    if (found.ops[i]->walk(visit).wasInterrupted())
+      return false;
+  for (size_t i = skippedEnd; i < end; ++i)
+    if (auto parameter = dyn_cast<nn::ParameterOp>(found.ops[i]))
+      if (parameters.contains(parameter.getFqnAttr()))
+        return false;
+  return !visit(block.getTerminator()).wasInterrupted();
+}
+
+std::optional<Repetition> Finder::find(size_t minCount) {
+  ArrayRef<Operation *> ops = found.ops;
+  size_t middle = ops.size() / 2;
+  if (ops.size() < 2 * kWindow)
+    return std::nullopt;
+  std::vector<size_t> looks;
+  for (Operation *op : ops.drop_front(middle))
+    looks.push_back(getLook(op));
+  ArrayRef<size_t> window = ArrayRef(looks).take_front(kWindow);
+  unsigned numTrials = 0;
+  for (size_t period = 1;
+       period <= ops.size() / minCount && period + kWindow <= looks.size() &&
+       numTrials < kMaxTrials;
+       ++period) {
+    if (looks[period] != looks[0] ||
+        ArrayRef(looks).slice(period, kWindow) != window)
+      continue;
+    ++numTrials;
+    found.period = period;
+    if (!describe(middle, period))
+      continue;
+    size_t end = middle + period, first = middle;
+    for (; end < ops.size(); ++end)
+      if (!isRepeated((end - middle) % period, ops[end], ops[end - period],
+                      end))
+        break;
+    for (; first > 0; --first) {
+      size_t place = (period - (middle - (first - 1)) % period) % period;
+      if (!isRepeated(place, ops[first - 1], ops[first - 1 + period],
+                      first - 1))
+        break;
+    }
+    if ((end - first) / period >= minCount &&
+        cut(middle, first, end, minCount) && isClosed())
+      return std::move(found);
+  }
+  return std::nullopt;
+}
+
+std::optional<Repetition>
+propagation::findRepetition(Block &block, size_t minCount, size_t margin,
+                            function_ref<bool(Operation *)> isPlain) {
+  return Finder(block, margin, isPlain).find(minCount);
+}

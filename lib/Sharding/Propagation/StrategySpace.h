@@ -1,0 +1,218 @@
+//===- StrategySpace.h - Rules, placements and domains ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A model repeats the same op many times: rules, candidates and strategies are
+// computed once for all that are alike, and referred to by number.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_SHARDING_PROPAGATION_STRATEGYSPACE_H
+#define TP_LIB_SHARDING_PROPAGATION_STRATEGYSPACE_H
+
+#include "tp/Sharding/Propagation/OpClasses.h"
+#include "tp/Sharding/Redistribution/Redistribution.h"
+#include "tp/Sharding/Strategies.h"
+#include "tp/Support/ListInterner.h"
+#include "llvm/ADT/BitVector.h"
+#include <bitset>
+#include <deque>
+#include <map>
+#include <memory>
+
+namespace mlir::tp::propagation {
+
+/// What one mesh dimension does to a tensor: it splits a dimension, or the
+/// value is Partial over it.
+struct State {
+  AxisRefAttr axis;
+  std::optional<ReductionKind> partial;
+  unsigned dim = 0;
+  SmallVector<int64_t, 0> segments;
+
+  friend bool operator<(const State &a, const State &b);
+};
+
+/// Numbers of states; what is found beyond so many doesn't spread.
+constexpr size_t kMaxStates = 256;
+using StateSet = std::bitset<kMaxStates>;
+/// A set's number; the empty set's is 0.
+using StateSetId = unsigned;
+
+/// The strategies of ops that are alike, and their placements by column: the
+/// number of the list that has one placement per strategy.
+struct Domain {
+  std::vector<Strategy> strategies;
+  SmallVector<unsigned, 3> operands;
+  SmallVector<unsigned, 1> results;
+};
+
+/// Where states spread to from an op's tensors, and the choices that take them
+/// there.
+struct Spread {
+  SmallVector<StateSetId, 4> operands, results;
+  std::vector<SplitChoice> choices;
+  /// The strategies of these choices, once they are asked for.
+  mutable const Domain *domain = nullptr;
+  /// Whether nothing spreads further from there, once that is asked for.
+  mutable std::optional<bool> isSettled;
+};
+
+class StrategySpace {
+public:
+  StrategySpace(MeshOp mesh, RedistributionOptions redistributions)
+      : mesh(mesh), planner(mesh, redistributions) {
+    addSet({});
+  }
+
+  /// Knows what redistributions cost.
+  RedistributionPlanner &getPlanner() { return planner; }
+
+  /// The number of the op's rule; of equal rules it is the same.
+  unsigned getRule(ShardingRuleOpInterface op);
+  /// The same, where `op` has a rule, takes and gives static tensors alone and
+  /// has no regions.
+  std::optional<unsigned> getPlainRule(Operation *op);
+  /// The rule of something that passes a tensor on, a Partial too where it is
+  /// linear.
+  unsigned getIdentityRule(RankedTensorType type, bool isLinear = true);
+  const ShardingRule &getRule(unsigned rule) const { return *rules[rule].rule; }
+
+  /// The states of `sharding`, which the program mentions: they and the mesh
+  /// dimensions, or their parts, are in use from now on.
+  StateSetId getStates(ShardingAttr sharding);
+  StateSetId unite(StateSetId a, StateSetId b);
+  /// Those of `set` that aren't about mesh dimensions in `over`.
+  StateSetId without(StateSetId set, AxisListAttr over);
+
+  /// Whether one of `set` is about the mesh dimension that `axis` is of.
+  bool isAbout(StateSetId set, AxisRefAttr axis) const;
+
+  const Spread &spread(unsigned rule, ArrayRef<StateSetId> operands,
+                       ArrayRef<StateSetId> results);
+  /// The same for a list of the rule, `numOperands` sets of operands and those
+  /// of results.
+  const Spread &spread(ArrayRef<Word> list, size_t numOperands);
+  /// Whether nothing spreads further from where `spread` leads.
+  bool isSettled(unsigned rule, const Spread &spread);
+  /// Whether the program mentions the mesh dimension that `axis` is of.
+  bool isInUse(AxisRefAttr axis) const {
+    return llvm::any_of(states, [&](const State &state) {
+      return state.axis.getName() == axis.getName();
+    });
+  }
+  /// All choices over whole mesh dimensions; and over the parts of them that
+  /// the program mentions.
+  ArrayRef<SplitChoice> getAllChoices(unsigned rule);
+  std::vector<SplitChoice> getPartChoices(unsigned rule) const;
+
+  /// The strategies of a rule; of those, only the ones that `filter` takes.
+  /// `key` says which filter it is. With `reorders`, mesh dimensions nest in
+  /// any order; empty where there are more than `limit`.
+  const Domain *getDomain(unsigned rule,
+                          const std::vector<SplitChoice> &choices,
+                          const void *key = nullptr,
+                          function_ref<bool(const Strategy &)> filter = {},
+                          function_ref<void(Strategy &)> change = {},
+                          bool reorders = false, size_t limit = ~size_t(0));
+  /// All strategies of the choices of `spread`.
+  const Domain *getDomain(unsigned rule, const Spread &spread) {
+    if (!spread.domain)
+      spread.domain = getDomain(rule, spread.choices);
+    return spread.domain;
+  }
+  /// One strategy that needs `operands` and gives `results`.
+  const Domain *getFixedDomain(ArrayRef<ShardingAttr> operands,
+                               ArrayRef<ShardingAttr> results);
+  /// The strategies of `domain` that `kept` has.
+  const Domain *getPart(const Domain *domain, const llvm::BitVector &kept);
+
+  unsigned addColumn(ArrayRef<ShardingAttr> placements);
+  ArrayRef<ShardingAttr> getColumn(unsigned column) const {
+    return columns[column].placements;
+  }
+  /// The placements of a column, each once: many strategies place a tensor
+  /// alike.
+  ArrayRef<ShardingAttr> getDistinct(unsigned column) const {
+    return columns[column].distinct;
+  }
+  /// Where each placement of a column is among the distinct ones.
+  ArrayRef<unsigned> getIndices(unsigned column) const {
+    return columns[column].indices;
+  }
+
+private:
+  struct Rule {
+    std::unique_ptr<ShardingRule> rule;
+    /// Bytes of an element of the first tensor.
+    int64_t width;
+    /// Whether it only passes values on, and computes nothing.
+    bool isIdentity = false;
+    /// Where a choice alone takes the op's tensors.
+    std::vector<std::pair<SplitChoice, SmallVector<StateSetId, 4>>> effects =
+        {};
+    /// Once they are asked for.
+    std::optional<std::vector<SplitChoice>> allChoices = std::nullopt;
+  };
+  struct Column {
+    std::vector<ShardingAttr> placements, distinct;
+    std::vector<unsigned> indices;
+  };
+  using ChoiceKey = std::vector<
+      std::tuple<const void *, bool, unsigned, SmallVector<int64_t, 0>>>;
+
+  unsigned addRule(ShardingRule rule, int64_t width, bool isIdentity = false);
+  unsigned addRule(ShardingRuleOpInterface op);
+  unsigned getClass(Operation *op);
+  unsigned getState(const State &state);
+  StateSetId addSet(const StateSet &set);
+  StateSetId addStates(ShardingAttr sharding);
+  std::vector<SplitChoice> getChoices(unsigned rule,
+                                      ArrayRef<AxisRefAttr> axes) const;
+  /// The states of operands, then results, over what `choice` alone splits;
+  /// none where it can't.
+  ArrayRef<StateSetId> getEffect(unsigned rule, const SplitChoice &choice);
+  void collectChoices(const ShardingRule &rule, bool isResult, unsigned tensor,
+                      const State &state, StateSetId own,
+                      ArrayRef<StateSetId> operands,
+                      std::vector<SplitChoice> &choices);
+  /// The parts by which `state`, one of `own`, splits the factors of `dim`,
+  /// whatever of the others is major to it.
+  SmallVector<AxisRefAttr> getParts(const ShardingRule &rule,
+                                    ArrayRef<unsigned> dim, const State &state,
+                                    StateSetId own);
+
+  MeshOp mesh;
+  RedistributionPlanner planner;
+  std::vector<Rule> rules;
+  std::map<std::vector<int64_t>, unsigned> rulesByContent;
+  OpClasses classes;
+  std::vector<std::optional<unsigned>> plainRules, rulesByClass;
+  std::vector<State> states;
+  std::map<State, unsigned> statesById;
+  /// Parts of mesh dimensions that the program mentions.
+  SmallVector<AxisRefAttr> mentionedParts;
+  /// Whether a placement nests mesh dimensions in another order than the
+  /// mesh's.
+  bool anyOrder = false;
+  ListInterner setNumbers;
+  std::vector<StateSet> sets;
+  DenseMap<std::pair<StateSetId, StateSetId>, StateSetId> unions;
+  DenseMap<ShardingAttr, StateSetId> statesOf;
+  /// By rule and sets.
+  ListInterner spreadNumbers;
+  std::deque<Spread> spreads;
+  std::map<std::tuple<unsigned, ChoiceKey, const void *, bool, size_t>,
+           std::unique_ptr<Domain>>
+      domains;
+  /// By what they need and what they give.
+  ListInterner fixedNumbers;
+  std::deque<Domain> fixedDomains;
+  DenseMap<std::pair<const Domain *, llvm::BitVector>, std::unique_ptr<Domain>>
+      parts;
+  ListInterner columnNumbers;
+  std::deque<Column> columns;
+};
+
+} // namespace mlir::tp::propagation
+
+#endif // TP_LIB_SHARDING_PROPAGATION_STRATEGYSPACE_H

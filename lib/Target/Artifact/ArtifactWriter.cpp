@@ -1,0 +1,199 @@
+//===- ArtifactWriter.cpp - manifest and container ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tp/Target/Artifact/ArtifactWriter.h"
+#include "DeviceCode.h"
+#include "ObjectFile.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/CRC.h"
+#include "llvm/Support/EndianStream.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// Version of docs/Artifact.md.
+static constexpr uint32_t kAbiVersion = 5;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+/// What the code for CPU `i` of the list exports.
+static std::string getEntryName(size_t i) {
+  return i == 0 ? "tpx_main" : "tpx_main_" + std::to_string(i);
+}
+
+/// A CPU whose code all of the host's architecture run.
+static llvm::StringRef getBaselineCPU() {
+  return llvm::Triple(llvm::sys::getProcessTriple()).isX86() ? "x86-64"
+                                                             : "generic";
+}
+
+using Machines = llvm::ArrayRef<std::unique_ptr<llvm::TargetMachine>>;
+
+static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
+  llvm::json::Array features;
+  for (std::string &feature : getNeededFeatures(machine))
+    features.push_back(std::move(feature));
+  return llvm::json::Object{{"cpu", machine.getTargetCPU()},
+                            {"features", std::move(features)}};
+}
+
+static std::string writeManifest(DictionaryAttr attr, Machines machines,
+                                 ArrayRef<int32_t> architectures) {
+  llvm::json::Object manifest = *toJSON(attr).getAsObject();
+  manifest["schema"] = 4;
+  manifest["producer"] = "tp-mlir " TP_VERSION;
+  manifest["entry"] = getEntryName(0);
+  llvm::json::Object target = describeTarget(*machines.front());
+  target["triple"] = machines.front()->getTargetTriple().str();
+  llvm::json::Array variants;
+  for (auto [i, machine] : llvm::enumerate(machines.drop_front())) {
+    llvm::json::Object variant = describeTarget(*machine);
+    variant["entry"] = getEntryName(i + 1);
+    variants.push_back(std::move(variant));
+  }
+  if (!variants.empty())
+    target["variants"] = std::move(variants);
+  if (!architectures.empty()) {
+    target["device"] = "cuda";
+    target["architectures"] = llvm::json::Array(architectures);
+  }
+  manifest["target"] = std::move(target);
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(manifest));
+  return text;
+}
+
+static void writeContainer(llvm::StringRef manifest, llvm::StringRef object,
+                           llvm::raw_ostream &output) {
+  uint32_t checksum = llvm::crc32(0, llvm::arrayRefFromStringRef(manifest));
+  checksum = llvm::crc32(checksum, llvm::arrayRefFromStringRef(object));
+  output << llvm::StringRef("TPMLIRX\0", 8);
+  llvm::support::endian::Writer writer(output, llvm::endianness::little);
+  writer.write<uint32_t>(kAbiVersion);
+  writer.write<uint32_t>(0);
+  writer.write<uint64_t>(manifest.size());
+  writer.write<uint64_t>(object.size());
+  writer.write<uint32_t>(checksum);
+  writer.write<uint32_t>(0);
+  output << manifest << object;
+}
+
+llvm::Error tp::compileToArtifact(ModuleOp module,
+                                  const CompileOptions &options,
+                                  llvm::raw_ostream &output) {
+  llvm::SmallVector<int32_t> architectures;
+  std::string targetCPU = options.targetCPU;
+  if (!options.target.empty()) {
+    auto parsed = parseDeviceTarget(options.target);
+    if (!parsed)
+      return parsed.takeError();
+    architectures = *parsed;
+    if (targetCPU == "native") // the host has little to do
+      targetCPU = getBaselineCPU();
+  }
+  bool hasDevice = !architectures.empty();
+  if (options.emit == Emit::PTX &&
+      (architectures.size() != 1 ||
+       architectures.front() == kEmulatedArchitecture))
+    return makeError("PTX is for one CUDA architecture, not '" +
+                     options.target + "'");
+
+  llvm::SmallVector<llvm::StringRef> cpus;
+  llvm::StringRef(targetCPU).split(cpus, ',');
+  if (hasDevice && cpus.size() > 1)
+    return makeError("a program for CUDA has code for one CPU, not " +
+                     llvm::Twine(cpus.size()));
+  llvm::SmallVector<std::unique_ptr<llvm::TargetMachine>> machines;
+  for (llvm::StringRef cpu : cpus) {
+    auto machine = createTargetMachine(cpu, options.optLevel);
+    if (!machine)
+      return machine.takeError();
+    machines.push_back(std::move(*machine));
+  }
+  if (machines.size() > 1 &&
+      (options.emit == Emit::LLVM || options.emit == Emit::Object))
+    return makeError("LLVM IR and objects are for one CPU, not " +
+                     llvm::Twine(machines.size()));
+
+  PassManager pm(module->getName());
+  if (options.configure && failed(options.configure(pm)))
+    return makeError("bad options for the pass manager");
+  if (hasDevice)
+    buildLowerToCUDAPipeline(pm);
+  else
+    buildLowerToLLVMPipeline(pm);
+  if (failed(pm.run(module)))
+    return makeError("the program can't be lowered");
+  if (options.emit == Emit::MLIR) {
+    module.print(output);
+    return llvm::Error::success();
+  }
+  std::string manifest =
+      writeManifest(getManifest(module), machines, architectures);
+  if (options.emit == Emit::Manifest) {
+    output << manifest << '\n';
+    return llvm::Error::success();
+  }
+
+  std::vector<DeviceImage> images;
+  std::vector<std::string> kernelNames, sites;
+  if (hasDevice) {
+    auto kernels = *module.getOps<gpu::GPUModuleOp>().begin();
+    if (options.emit == Emit::PTX) {
+      auto ptx = compileToPTX(kernels, architectures.front(), options.optLevel);
+      if (!ptx)
+        return ptx.takeError();
+      output << *ptx;
+      return llvm::Error::success();
+    }
+    for (auto kernel : kernels.getOps<gpu::GPUFuncOp>())
+      kernelNames.push_back(kernel.getName().str());
+    for (auto site :
+         module->getAttrOfType<ArrayAttr>(kSitesAttr).getAsRange<StringAttr>())
+      sites.push_back(site.str());
+    if (options.emit == Emit::Artifact || options.emit == Emit::Object) {
+      auto compiled = compileKernels(kernels, architectures, cpus.front(),
+                                     options.optLevel, options.warn);
+      if (!compiled)
+        return compiled.takeError();
+      images = std::move(*compiled);
+    }
+    kernels.erase();
+  }
+
+  llvm::SmallVector<llvm::SmallString<0>> objects;
+  for (auto [i, machine] : llvm::enumerate(machines)) {
+    llvm::LLVMContext llvmContext;
+    std::unique_ptr<llvm::Module> llvmModule =
+        translateModuleToLLVMIR(module, llvmContext, "program");
+    if (!llvmModule)
+      return makeError("the program can't be translated to LLVM IR");
+    llvmModule->getFunction(getEntryName(0))->setName(getEntryName(i));
+    if (hasDevice)
+      addDeviceCode(*llvmModule, images, kernelNames, sites);
+    optimize(*llvmModule, *machine, options.optLevel);
+    if (options.emit == Emit::LLVM) {
+      llvmModule->print(output, nullptr);
+      return llvm::Error::success();
+    }
+    auto object = emitObject(*llvmModule, *machine);
+    if (!object)
+      return object.takeError();
+    objects.push_back(std::move(*object));
+  }
+  if (options.emit == Emit::Object) {
+    output << objects.front();
+    return llvm::Error::success();
+  }
+  auto shared = linkSharedObject(objects);
+  if (!shared)
+    return shared.takeError();
+  writeContainer(manifest, *shared, output);
+  return llvm::Error::success();
+}

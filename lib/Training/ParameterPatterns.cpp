@@ -1,0 +1,62 @@
+//===- ParameterPatterns.cpp - what a training file's patterns mean -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ParameterPatterns.h"
+#include "tp/Plan/Pattern.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// Whether `pattern` means `fqn` or something that contains it.
+static bool matches(StringRef pattern, StringRef fqn) {
+  for (size_t dot = fqn.find('.');; dot = fqn.find('.', dot + 1)) {
+    if (plan::matchFqn(pattern, fqn.take_front(dot)))
+      return true;
+    if (dot == StringRef::npos)
+      return false;
+  }
+}
+
+bool tp::matchesAny(ArrayRef<std::string> patterns, StringRef fqn) {
+  return llvm::any_of(patterns,
+                      [&](StringRef pattern) { return matches(pattern, fqn); });
+}
+
+LogicalResult tp::checkPatterns(const TrainingConfig &config,
+                                ArrayRef<std::string> modules,
+                                ArrayRef<StringAttr> parameters) {
+  plan::ModuleTree tree;
+  for (const std::string &module : modules)
+    tree.addModule(module);
+  for (StringAttr fqn : parameters)
+    tree.addParameter(fqn);
+  bool isWrong = false;
+  auto checkParameters = [&](ArrayRef<std::string> patterns,
+                             ArrayRef<FileLineColLoc> locs, StringRef what) {
+    for (auto [pattern, loc] : llvm::zip(patterns, locs)) {
+      if (llvm::any_of(parameters,
+                       [&](StringAttr fqn) { return matches(pattern, fqn); }))
+        continue;
+      isWrong = true;
+      emitError(loc) << what << ": pattern '" << pattern
+                     << "' matches no parameter: "
+                     << tree.explainNoParameter(pattern,
+                                                plan::MatchMode::Fnmatch);
+    }
+  };
+  checkParameters(config.frozen, config.frozenLocs, "frozen");
+  if (config.optimizer)
+    checkParameters(config.optimizer->noDecay, config.noDecayLocs, "no_decay");
+  for (auto [pattern, loc] :
+       llvm::zip(config.checkpoint, config.checkpointLocs)) {
+    if (llvm::any_of(modules, [&](StringRef module) {
+          return plan::matchFqn(pattern, module);
+        }))
+      continue;
+    isWrong = true;
+    emitError(loc) << "checkpoint: pattern '" << pattern
+                   << "' matches no module: "
+                   << tree.explainMismatch(pattern, plan::MatchMode::Fnmatch);
+  }
+  return failure(isWrong);
+}
