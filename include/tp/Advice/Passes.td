@@ -9,9 +9,10 @@ include "mlir/Pass/PassBase.td"
 def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
   let summary = "Show what a parallelize plan means for a model";
   let description = [{
-    Reads and checks a plan as `tp-apply-plan` does, and prints it to the standard output instead of applying it: every
-    module with its style, what its inputs and outputs come as and are brought to, and every parameter with its placements,
-    one per mesh dimension, and its bytes per rank. The program isn't changed; where this is the only pass, `tp-opt` prints it with `-o` only:
+    Reads and checks a plan as `tp-apply-plan` does, and prints it to the standard output instead of
+    applying it: every module with its style, what its inputs and outputs come as and are brought
+    to, and every parameter with its placements, one per mesh dimension, and its bytes per rank. The
+    program isn't changed; where this is the only pass, `tp-opt` prints it with `-o` only:
 
     ```
     tp-opt model.mlir --tp-print-plan="plan=mlp.yaml"
@@ -36,11 +37,13 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
 def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
   let summary = "Explain every placement and every collective";
   let description = [{
-    Decides placements as `tp-propagate` does, after applying the plan at `plan`, if one is given, and prints why they are what they
-    are to the standard output or to `file` (docs/Explain.md): for each value its placement, and over each mesh dimension the chain that
-    led to it, from the plan's entry or the `tp.sharding` that it began with; for each redistribution that communicates, its
-    cause, who wanted what and who lost, its collectives and their bytes, the cheapest other ways to run the op, and the
-    edits of the plan (without a plan, of the IR) that remove or cheapen it. Each edit was tried: its effect is that on the whole program.
+    Decides placements as `tp-propagate` does, after applying the plan at `plan`, if one is given,
+    and prints why they are what they are to the standard output or to `file` (docs/Explain.md): for
+    each value its placement, and over each mesh dimension the chain that led to it, from the plan's
+    entry or the `tp.sharding` that it began with; for each redistribution that communicates, its
+    cause, who wanted what and who lost, its collectives and their bytes, the cheapest other ways to
+    run the op, and the edits of the plan (without a plan, of the IR) that remove or cheapen it.
+    Each edit was tried: its effect is that on the whole program.
 
     The program isn't changed; where this is the only pass, `tp-opt` prints it with `-o` only:
 
@@ -48,24 +51,30 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
     tp-opt model.mlir --tp-explain="plan=mlp.yaml"
     ```
 
-    Emits one remark per redistribution that communicates (category `tp-explain`), which says the same in a line.
+    Emits one remark per redistribution that communicates (category `tp-explain`), which says the
+    same in a line.
 
-    Two totals are printed, of the program as it is propagated, which all else is about, and of what `tp-partition` and
-    `tp-optimize-collectives` make of it.
+    Two totals are printed, of the program as it is propagated, which all else is about, and of what
+    `tp-partition` and `tp-optimize-collectives` make of it.
 
-    Fails where `tp-apply-plan`, `tp-propagate` or `tp-partition` does, and where nothing is called as `value` says.
+    Fails where `tp-apply-plan`, `tp-propagate` or `tp-partition` does, and where nothing is called
+    as `value` says.
   }];
   let options = [
     Option<"planPath", "plan", "std::string", "",
-           "Path of the plan file (YAML or JSON); without one, the program has its mesh and its placements">,
-    Option<"format", "format", "::mlir::tp::ExplanationFormat", "::mlir::tp::ExplanationFormat::Text",
+           "Path of the plan file (YAML or JSON); without one, the program has its mesh and its "
+           "placements">,
+    Option<"format", "format", "::mlir::tp::ExplanationFormat",
+           "::mlir::tp::ExplanationFormat::Text",
            "How to print: text (the default) or json",
            [{::llvm::cl::values(
                clEnumValN(::mlir::tp::ExplanationFormat::Text, "text", "for people"),
                clEnumValN(::mlir::tp::ExplanationFormat::Json, "json", "the same as JSON"))}]>,
-    Option<"file", "file", "std::string", "", "Path of the file to write to; empty: the standard output">,
+    Option<"file", "file", "std::string", "",
+           "Path of the file to write to; empty: the standard output">,
     Option<"value", "value", "std::string", "",
-           "Explain only what has this name: the FQN of a module or parameter (a pattern as in a plan), the name of an argument or op; empty: everything">,
+           "Explain only what has this name: the FQN of a module or parameter (a pattern as in a "
+           "plan), the name of an argument or op; empty: everything">,
     Option<"trials", "trials", "unsigned", "128",
            "How many edits to try at most; each is a propagation">,
     Option<"strategy", "strategy", "::mlir::tp::PropagationStrategy",
@@ -77,14 +86,17 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
                clEnumValN(::mlir::tp::PropagationStrategy::Optimal, "optimal",
                           "the fewest bytes over the whole program"))}]>,
     Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
-           "As for tp-propagate: programs of at most this many ops consider every split of every op">,
+           "As for tp-propagate: programs of at most this many ops consider every split of every "
+           "op">,
     Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
            "As for tp-propagate: cost of a collective besides the bytes that it moves, in bytes">,
     Option<"searchBudget", "search-budget", "uint64_t", "500000000",
            "As for tp-propagate: costs of moves that are examined to bound the search">,
-    Option<"oneShot", "one-shot", "bool", "true", "As for tp-partition: whether one exchange may replace several collectives">,
+    Option<"oneShot", "one-shot", "bool", "true",
+           "As for tp-partition: whether one exchange may replace several collectives">,
     Option<"memory", "memory", "bool", "false",
-           "As for tp-partition: allow no block during a redistribution that is larger than both its first and its last one">,
+           "As for tp-partition: allow no block during a redistribution that is larger than both "
+           "its first and its last one">,
   ];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
@@ -92,33 +104,38 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
 def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
   let summary = "List the collectives and parameters of a per-rank program, and predict its run";
   let description = [{
-    Emits one remark per collective (category `tp-report`: kind, mesh dimension, bytes per rank, FQN, reason), and writes
-    all of it to `file` as JSON (docs/Report.md). The program isn't changed.
+    Emits one remark per collective (category `tp-report`: kind, mesh dimension, bytes per rank,
+    FQN, reason), and writes all of it to `file` as JSON (docs/Report.md). The program isn't
+    changed.
 
-    With a `machine`, or a `dlti.target_system_spec` on the module that describes one (docs/Prediction.md), the report also predicts
-    what a run takes: seconds by rank, op, module and collective, and the memory of each rank where `tp-predict-memory` ran before.
-    `table` prints this to the standard output.
+    With a `machine`, or a `dlti.target_system_spec` on the module that describes one
+    (docs/Prediction.md), the report also predicts what a run takes: seconds by rank, op, module and
+    collective, and the memory of each rank where `tp-predict-memory` ran before. `table` prints
+    this to the standard output.
 
     ```
     tp-opt ranks.mlir --tp-predict-memory --tp-report="machine=h100-nvlink table" -o /dev/null
     ```
 
-    Warns where a rank needs more memory than a device of the machine has. Fails where the machine's name or description is
-    wrong, and where a table is asked for without a machine.
+    Warns where a rank needs more memory than a device of the machine has. Fails where the machine's
+    name or description is wrong, and where a table is asked for without a machine.
   }];
   let options = [
     Option<"file", "file", "std::string", "", "Path of the JSON file; none is written when empty">,
     Option<"machine", "machine", "std::string", "",
-           "Name of a preset, or path of a machine's description; without one, the module's dlti.target_system_spec, if any">,
-    Option<"table", "table", "bool", "false", "Print the prediction as a table to the standard output">,
+           "Name of a preset, or path of a machine's description; without one, the module's "
+           "dlti.target_system_spec, if any">,
+    Option<"table", "table", "bool", "false",
+           "Print the prediction as a table to the standard output">,
   ];
 }
 
 def PrintShardingRules : Pass<"tp-print-sharding-rules"> {
   let summary = "Show each op's sharding rule";
   let description = [{
-    Emits a remark per op with a rule. Each tensor is a list of dimensions, each dimension the factors that it is made
-    of (`_`: none); sizes, and the factors that reduce or must stay whole, follow:
+    Emits a remark per op with a rule. Each tensor is a list of dimensions, each dimension the
+    factors that it is made of (`_`: none); sizes, and the factors that reduce or must stay whole,
+    follow:
 
     ```mlir
     // remark: ([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2} linear={{0}, {1}}

@@ -8,10 +8,9 @@ include "mlir/IR/OpBase.td"
 
 def GradientOpInterface : OpInterface<"GradientOpInterface"> {
   let description = [{
-    The one place where `tp-grad` learns how an op is differentiated, in reverse
-    mode: from the gradients of the results those of the operands, as ops of the
-    model's level, whose placements follow from their own rules. See
-    `GradientBuilder.h`.
+    The one place where `tp-grad` learns how an op is differentiated, in reverse mode: from the
+    gradients of the results those of the operands, as ops of the model's level, whose placements
+    follow from their own rules. See `GradientBuilder.h`.
   }];
   let cppNamespace = "::mlir::tp";
   let methods = [

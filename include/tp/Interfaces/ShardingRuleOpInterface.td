@@ -8,9 +8,8 @@ include "mlir/IR/OpBase.td"
 
 def ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
   let description = [{
-    The one place where propagation, partitioning, the verifier, the
-    explanations, the cost model and the planner learn how an op may be split.
-    See `ShardingRule.h` for the vocabulary.
+    The one place where propagation, partitioning, the verifier, the explanations, the cost model
+    and the planner learn how an op may be split. See `ShardingRule.h` for the vocabulary.
   }];
   let cppNamespace = "::mlir::tp";
   let methods = [

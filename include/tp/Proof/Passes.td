@@ -9,14 +9,14 @@ include "mlir/Pass/PassBase.td"
 def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
   let summary = "Prove that the ranks' programs compute what the model does";
   let description = [{
-    Given per-rank IR and the model that it was made from, proves for all ranks that each
-    result is the rank's block, as its `tp.sharding` says, of what the model computes.
-    [Proof](Proof.md) describes the rules, and what the proof trusts.
+    Given per-rank IR and the model that it was made from, proves for all ranks that each result is
+    the rank's block, as its `tp.sharding` says, of what the model computes. [Proof](Proof.md)
+    describes the rules, and what the proof trusts.
 
-    - Data movement is followed by block algebra: which elements of which value each rank
-      holds, in which order.
-    - An op is matched with one of the model's: from the placements of the operands, the
-      op's sharding rule gives the split, and its partition hook what each rank has to run.
+    - Data movement is followed by block algebra: which elements of which value each rank holds, in
+      which order.
+    - An op is matched with one of the model's: from the placements of the operands, the op's
+      sharding rule gives the split, and its partition hook what each rank has to run.
     - If this doesn't prove a function, the model and all ranks are executed on inputs around
       boundaries. `max-operations` limits the work.
 
@@ -28,7 +28,8 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
     | tested | not proven completely; all results agree when executed on some inputs. The message says on how many, and which ops are left to execution | 0 with `accept-tested`, else 1 |
     | refuted | a rank, an element and inputs for which it differs | 1 |
 
-    A function that isn't proven and can't be executed, or has a part that no inputs test, is an error too.
+    A function that isn't proven and can't be executed, or has a part that no inputs test, is an
+    error too.
 
     With
 

@@ -9,10 +9,10 @@ include "mlir/Pass/PassBase.td"
 def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
   let summary = "Append the loss of a training file to a model";
   let description = [{
-    The loss becomes a further result of the module's entry point, with the attribute `tp.loss`; what it is compared with
-    becomes the argument `target`, which has it as well. `tp-grad` then differentiates this result, instead of adding
-    the loss itself. Run it before `tp-apply-plan`, so that the plan is checked with the loss, and can be about it
-    (`loss_parallel`).
+    The loss becomes a further result of the module's entry point, with the attribute `tp.loss`;
+    what it is compared with becomes the argument `target`, which has it as well. `tp-grad` then
+    differentiates this result, instead of adding the loss itself. Run it before `tp-apply-plan`, so
+    that the plan is checked with the loss, and can be about it (`loss_parallel`).
 
     ```mlir
     func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -34,11 +34,12 @@ def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
     }
     ```
 
-    A model's result that is the loss itself (`loss: output`) is marked. A loss that doesn't fit the model's results is
-    an error.
+    A model's result that is the loss itself (`loss: output`) is marked. A loss that doesn't fit the
+    model's results is an error.
   }];
   let options = [
-    Option<"train", "train", "std::string", "", "Path of the training file, YAML or JSON (docs/Training.md)">,
+    Option<"train", "train", "std::string", "",
+           "Path of the training file, YAML or JSON (docs/Training.md)">,
   ];
   let dependentDialects = ["::mlir::nn::NNDialect"];
 }
@@ -46,13 +47,13 @@ def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
 def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
   let summary = "Differentiate a model, and make its training step";
   let description = [{
-    Reverse-mode differentiation of the module's entry point, on the model's level: shapes are global, and the
-    placements of gradients follow from the rules of the ops that they consist of. Each op's gradient stands beside
-    its rule (`GradientOpInterface`).
+    Reverse-mode differentiation of the module's entry point, on the model's level: shapes are
+    global, and the placements of gradients follow from the rules of the ops that they consist of.
+    Each op's gradient stands beside its rule (`GradientOpInterface`).
 
-    Without `train`, the first result is the loss, a scalar. After the function's own results come the gradients
-    of all parameters that aren't frozen, as results named `grad.` and the parameter's FQN, and with `inputs` those of
-    the float arguments:
+    Without `train`, the first result is the loss, a scalar. After the function's own results come
+    the gradients of all parameters that aren't frozen, as results named `grad.` and the parameter's
+    FQN, and with `inputs` those of the float arguments:
 
     ```mlir
     func.func @main(%x: tensor<4x8xf32>) -> tensor<f32> {
@@ -76,18 +77,22 @@ def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
     }
     ```
 
-    With `train`, a [training file](Training.md), the function becomes one training step: forward pass, loss,
-    backward pass, and the optimizer, which assigns parameters and its own state (`nn.assign`). Its results are the
-    loss and the step's learning rate, and with clipping the norm of the gradients.
+    With `train`, a [training file](Training.md), the function becomes one training step: forward
+    pass, loss, backward pass, and the optimizer, which assigns parameters and its own state
+    (`nn.assign`). Its results are the loss and the step's learning rate, and with clipping the norm
+    of the gradients.
 
-    A result that `tp-add-loss` has marked is the loss; without one it is added. Modules are inlined: a plan is applied
-    before. `scf.if` has a gradient, a branch on the same condition that computes the
-    side that was taken again; an `scf.for` of constant bounds and at most 64 iterations is unrolled. An op that has no
-    gradient, and through which the loss depends on a parameter, is an error.
+    A result that `tp-add-loss` has marked is the loss; without one it is added. Modules are
+    inlined: a plan is applied before. `scf.if` has a gradient, a branch on the same condition that
+    computes the side that was taken again; an `scf.for` of constant bounds and at most 64
+    iterations is unrolled. An op that has no gradient, and through which the loss depends on a
+    parameter, is an error.
   }];
   let options = [
-    Option<"train", "train", "std::string", "", "Path of the training file, YAML or JSON (docs/Training.md)">,
-    Option<"inputs", "inputs", "bool", "false", "Whether to differentiate with respect to float arguments as well">,
+    Option<"train", "train", "std::string", "",
+           "Path of the training file, YAML or JSON (docs/Training.md)">,
+    Option<"inputs", "inputs", "bool", "false",
+           "Whether to differentiate with respect to float arguments as well">,
   ];
   let dependentDialects = ["::mlir::nn::NNDialect"];
 }

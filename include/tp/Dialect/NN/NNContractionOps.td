@@ -48,11 +48,11 @@ def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
   let summary = "Scaled dot-product attention";
   let description = [{
     `softmax(query · keyᵀ * scale + mask) · value` over the last two dimensions, PyTorch's
-    `scaled_dot_product_attention` with dropout 0. A boolean mask keeps where true. A row that sees nothing, with
-    scores of -inf alone, is 0 and gives gradients of 0, as in PyTorch; a softmax by `nn.softmax` is NaN there.
-    `causal` keeps j ≤ i. With four dimensions and fewer
-    key/value heads than query heads, query head i uses key head i / (heads / key heads) (grouped-query
-    attention). Batch and heads can be split; sequence and head dimension stay whole.
+    `scaled_dot_product_attention` with dropout 0. A boolean mask keeps where true. A row that sees
+    nothing, with scores of -inf alone, is 0 and gives gradients of 0, as in PyTorch; a softmax by
+    `nn.softmax` is NaN there. `causal` keeps j ≤ i. With four dimensions and fewer key/value heads
+    than query heads, query head i uses key head i / (heads / key heads) (grouped-query attention).
+    Batch and heads can be split; sequence and head dimension stay whole.
 
     ```mlir
     %r = nn.attention %q, %k, %v mask %m scale 0.125
@@ -60,8 +60,9 @@ def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
     %s = nn.attention causal %q, %k, %v scale 0.125 : (…)
     ```
 
-    **Constraints:** (C1) query (b…, h, t, d), key (b…, hk, s, d), value (b…, hk, s, e), result (b…, h, t, e), hk divides
-    h; (C2) mask broadcasts to (b…, h, t, s) and is i1 or of query's type; (C3) causal excludes a mask.
+    **Constraints:** (C1) query (b…, h, t, d), key (b…, hk, s, d), value (b…, hk, s, e), result (b…,
+    h, t, e), hk divides h; (C2) mask broadcasts to (b…, h, t, s) and is i1 or of query's type; (C3)
+    causal excludes a mask.
   }];
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value,
                        Optional<NN_Tensor>:$mask, F64Attr:$scale, UnitProp:$causal);
@@ -74,26 +75,30 @@ def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
   let extraClassDeclaration = "::mlir::tp::ShardingRule getAttentionRule();";
 }
 
-def NN_EmbeddingOp : NN_RuleOp<"embedding", "ShardingRule::einsum(*this, \"(i.., v d) -> (i.. d)\")",
-                               [], 1> {
+def NN_EmbeddingOp : NN_RuleOp<"embedding",
+                               "ShardingRule::einsum(*this, \"(i.., v d) -> (i.. d)\")",
+                               partitioned = 1> {
   let summary = "Look rows of a table up";
   let description = [{
-    Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) is a masked lookup: each rank
-    gives the rows that it holds, and zeros otherwise, which is Partial(sum). An index out of
-    range is an error at run time. Row `padding` gets no gradient. `scale_grad_by_freq` divides the gradient of each row
-    by the number of indices that name it, of the whole mini-batch, as in PyTorch; the result is the same without it.
+    Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) is a masked lookup: each
+    rank gives the rows that it holds, and zeros otherwise, which is Partial(sum). An index out of
+    range is an error at run time. Row `padding` gets no gradient. `scale_grad_by_freq` divides the
+    gradient of each row by the number of indices that name it, of the whole mini-batch, as in
+    PyTorch; the result is the same without it.
 
     ```mlir
     %1 = nn.embedding %ids, %table : (tensor<2x8xi64>, tensor<100x16xf32>) -> tensor<2x8x16xf32>
     ```
 
-    **Constraints:** (C1) weight is (v, d), the result (i…, d); (C2) the result has weight's element type.
+    **Constraints:** (C1) weight is (v, d), the result (i…, d); (C2) the result has weight's element
+    type.
   }];
   let arguments = (ins NN_IndexTensor:$indices, NN_Tensor:$weight, OptionalAttr<I64Attr>:$padding,
                        UnitProp:$scale_grad_by_freq);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = [{
-    $indices `,` $weight (`padding` $padding^)? (`scale_grad_by_freq` $scale_grad_by_freq^)? attr-dict
+    $indices `,` $weight (`padding` $padding^)? (`scale_grad_by_freq` $scale_grad_by_freq^)?
+    attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;

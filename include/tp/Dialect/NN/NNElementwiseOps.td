@@ -6,9 +6,11 @@
 
 include "tp/Dialect/NN/NNBase.td"
 
-class NN_UnaryOp<string mnemonic, string what, string linear = "", TypeConstraint type = NN_FloatTensor,
+class NN_UnaryOp<string mnemonic, string what, string linear = "",
+                 TypeConstraint type = NN_FloatTensor,
                  bit differentiable = 1>
-    : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear, [SameOperandsAndResultType], 0, differentiable> {
+    : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear, [SameOperandsAndResultType],
+                differentiable = differentiable> {
   let summary = what;
   let description = what # [{, element by element.}] # "\n\n```mlir\n%1 = nn." # mnemonic #
                     " %0 : tensor<2x4xf32>\n```\n";
@@ -33,7 +35,7 @@ def NN_SiluOp : NN_UnaryOp<"silu", "x * sigmoid(x)">;
 def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", "", NN_NumericTensor>;
 def NN_FloorOp : NN_UnaryOp<"floor", "The largest integer not above x">;
 def NN_CeilOp : NN_UnaryOp<"ceil", "The smallest integer not below x">;
-def NN_LogicalNotOp : NN_UnaryOp<"logical_not", "not x", "", NN_BoolTensor, 0>;
+def NN_LogicalNotOp : NN_UnaryOp<"logical_not", "not x", type = NN_BoolTensor, differentiable = 0>;
 
 def NN_GeluOp : NN_RuleOp<"gelu", "ShardingRule::elementwise(*this)", [SameOperandsAndResultType]> {
   let summary = "Gaussian error linear unit";
@@ -53,8 +55,8 @@ def NN_GeluOp : NN_RuleOp<"gelu", "ShardingRule::elementwise(*this)", [SameOpera
 def NN_CastOp : NN_RuleOp<"cast", "getCastRule()", [SameOperandsAndResultShape]> {
   let summary = "Change the element type";
   let description = [{
-    PyTorch's conversion: float to integer truncates, anything to bool is `x != 0`, bool to
-    number is 0 or 1. Linear between float types of growing precision only.
+    PyTorch's conversion: float to integer truncates, anything to bool is `x != 0`, bool to number
+    is 0 or 1. Linear between float types of growing precision only.
 
     ```mlir
     %1 = nn.cast %0 : tensor<2x4xi1> -> tensor<2x4xf32>
@@ -71,9 +73,11 @@ class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> 
                   TypeConstraint type = NN_NumericTensor, bit partitioned = 0,
                   bit differentiable = 1>
     : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear,
-                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape], partitioned, differentiable> {
+                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape],
+                    partitioned = partitioned, differentiable = differentiable> {
   let summary = what;
-  let description = what # [{, element by element, shapes broadcast as in NumPy.}] # "\n\n```mlir\n%2 = nn." #
+  let description = what # [{, element by element,
+                             shapes broadcast as in NumPy.}] # "\n\n```mlir\n%2 = nn." #
     mnemonic # " %0, %1 : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>\n```\n";
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
@@ -82,19 +86,26 @@ class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> 
 
 // A sum is linear in both operands together; beside a Partial, a replicated operand
 // counts on one rank alone, which the partition hook sees to.
-def NN_AddOp : NN_BinaryOp<"add", "a + b", ".linear({{0, 1}}).linearOnce({{0}, {1}})", [Commutative], NN_NumericTensor, 1>;
-def NN_SubOp : NN_BinaryOp<"sub", "a - b", ".linear({{0, 1}}).linearOnce({{0}, {1}})", [], NN_NumericTensor, 1>;
+def NN_AddOp : NN_BinaryOp<"add", "a + b", ".linear({{0, 1}}).linearOnce({{0}, {1}})",
+                           [Commutative], partitioned = 1>;
+def NN_SubOp : NN_BinaryOp<"sub", "a - b", ".linear({{0, 1}}).linearOnce({{0}, {1}})",
+                           partitioned = 1>;
 def NN_MulOp : NN_BinaryOp<"mul", "a * b", ".linear({{0}, {1}})", [Commutative]>;
 def NN_DivOp : NN_BinaryOp<"div", "a / b (truncated for integers)",
-                           "\n.linear(getElementTypeOrSelf(getType()).isInteger() ? ::llvm::ArrayRef<::mlir::tp::LinearSet>() : ::llvm::ArrayRef<::mlir::tp::LinearSet>({::mlir::tp::LinearSet{0}}))">;
+                           "\n.linear(getElementTypeOrSelf(getType()).isInteger() ? "
+                           "::llvm::ArrayRef<::mlir::tp::LinearSet>() : "
+                           "::llvm::ArrayRef<::mlir::tp::LinearSet>({::mlir::tp::LinearSet{0}}))">;
 def NN_FloorDivOp : NN_BinaryOp<"floor_div", "floor(a / b)">;
 def NN_RemainderOp : NN_BinaryOp<"remainder", "a - b * floor(a / b), the sign of b">;
 def NN_PowOp : NN_BinaryOp<"pow", "a to the power of b">;
 def NN_MaximumOp : NN_BinaryOp<"maximum", "The larger of a and b", "", [Commutative]>;
 def NN_MinimumOp : NN_BinaryOp<"minimum", "The smaller of a and b", "", [Commutative]>;
-def NN_LogicalAndOp : NN_BinaryOp<"logical_and", "a and b", "", [Commutative], NN_BoolTensor, 0, 0>;
-def NN_LogicalOrOp : NN_BinaryOp<"logical_or", "a or b", "", [Commutative], NN_BoolTensor, 0, 0>;
-def NN_LogicalXorOp : NN_BinaryOp<"logical_xor", "a xor b", "", [Commutative], NN_BoolTensor, 0, 0>;
+def NN_LogicalAndOp : NN_BinaryOp<"logical_and", "a and b", "", [Commutative], NN_BoolTensor,
+                                  differentiable = 0>;
+def NN_LogicalOrOp : NN_BinaryOp<"logical_or", "a or b", "", [Commutative], NN_BoolTensor,
+                                 differentiable = 0>;
+def NN_LogicalXorOp : NN_BinaryOp<"logical_xor", "a xor b", "", [Commutative], NN_BoolTensor,
+                                  differentiable = 0>;
 
 def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
     I32EnumAttrCase<"EQ", 0, "eq">, I32EnumAttrCase<"NE", 1, "ne">,
@@ -105,7 +116,8 @@ def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
 }
 
 def NN_CompareOp : NN_RuleOp<"compare", "ShardingRule::elementwise(*this)",
-                             [SameOperandsElementType, ResultsBroadcastableShape], 0, 0> {
+                             [SameOperandsElementType, ResultsBroadcastableShape],
+                                 differentiable = 0> {
   let summary = "Compare";
   let description = [{
     `a predicate b`, element by element, shapes broadcast as in NumPy. Comparisons with NaN are
@@ -115,7 +127,8 @@ def NN_CompareOp : NN_RuleOp<"compare", "ShardingRule::elementwise(*this)",
     %2 = nn.compare le %0, %1 : (tensor<4x1xi64>, tensor<4xi64>) -> tensor<4x4xi1>
     ```
   }];
-  let arguments = (ins EnumProp<NN_ComparePredicate>:$predicate, NN_SignlessTensor:$lhs, NN_SignlessTensor:$rhs);
+  let arguments = (ins EnumProp<NN_ComparePredicate>:$predicate, NN_SignlessTensor:$lhs,
+                   NN_SignlessTensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
@@ -134,7 +147,8 @@ def NN_WhereOp : NN_RuleOp<"where", "ShardingRule::elementwise(*this).linear({{1
   }];
   let arguments = (ins NN_BoolTensor:$condition, NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, "
+                       "results)";
   let hasVerifier = 1;
 }
 

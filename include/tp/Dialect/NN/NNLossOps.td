@@ -16,13 +16,15 @@ def NN_LossReduction : I32EnumAttr<"LossReduction", "how a loss is reduced", [
 class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string extraFormat = "",
                      bit partitioned = 0>
     : NN_RuleOp<mnemonic, "getLossRule()",
-                [DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>], partitioned, 0> {
+                [DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>],
+                    partitioned = partitioned, differentiable = 0> {
   let summary = what;
   let arguments = !con((ins NN_FloatTensor:$input, NN_IndexTensor:$target,
                             Optional<NN_FloatTensor>:$weight,
                             EnumProp<NN_LossReduction>:$reduction, I64Attr:$ignore_index), extra);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$reduction $input `,` $target (`weight` $weight^)? `ignore` $ignore_index " #
+  let assemblyFormat = "$reduction $input `,` $target (`weight` $weight^)? `ignore` $ignore_index "
+                       "" #
     extraFormat # " attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let extraClassDeclaration = "::mlir::tp::ShardingRule getLossRule();";
@@ -30,22 +32,23 @@ class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string ext
 
 def NN_CrossEntropyOp : NN_ClassLossOp<"cross_entropy", "Cross-entropy with class indices",
     (ins F64Attr:$label_smoothing, UnitAttr:$loss_parallel),
-    "`smoothing` $label_smoothing (`loss_parallel` $loss_parallel^)?", 1> {
+    "`smoothing` $label_smoothing (`loss_parallel` $loss_parallel^)?", partitioned = 1> {
   let description = [{
-    PyTorch's `cross_entropy` of logits (n, c, d…) or (c) and target (n, d…) or (); `mean` divides by the
-    weights of the targets that aren't ignored. The class dimension stays whole; with reduction `none`, the others can be split.
+    PyTorch's `cross_entropy` of logits (n, c, d…) or (c) and target (n, d…) or (); `mean` divides
+    by the weights of the targets that aren't ignored. The class dimension stays whole; with
+    reduction `none`, the others can be split.
 
     ```mlir
     %l = nn.cross_entropy mean %logits, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
     ```
 
-    With `loss_parallel`, as under PyTorch's context of that name, the class dimension may be split: every rank takes maximum
-    and sum over its own classes, and two all-reduces (of the maxima; of sums and target logits together) give the loss
-    to all of them.
+    With `loss_parallel`, as under PyTorch's context of that name, the class dimension may be split:
+    every rank takes maximum and sum over its own classes, and two all-reduces (of the maxima; of
+    sums and target logits together) give the loss to all of them.
 
-    **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the result is the target's shape for
-    `none`, a scalar else; (C3) weight has one entry per class; (C4) 0 ≤ smoothing ≤ 1; (C5) no smoothing with
-    `loss_parallel`.
+    **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the result
+    is the target's shape for `none`, a scalar else; (C3) weight has one entry per class; (C4) 0 ≤
+    smoothing ≤ 1; (C5) no smoothing with `loss_parallel`.
   }];
 }
 
@@ -62,23 +65,26 @@ def NN_NLLLossOp : NN_ClassLossOp<"nll_loss", "Negative log-likelihood with clas
 }
 
 def NN_ClassSumsOp : NN_RuleOp<"class_sums", "getSumsRule()",
-    [AllTypesMatch<["maximum", "sum", "picked"]>], 1, 0> {
+    [AllTypesMatch<["maximum", "sum", "picked"]>], partitioned = 1, differentiable = 0> {
   let summary = "What cross-entropy needs of logits, over split classes";
   let description = [{
-    Of logits (n, c, d…) or (c) and targets (n, d…) or (), for each target: the maximum m over the classes, the sum of
-    exp(x - m), and x[t] - m. It is what `nn.cross_entropy` with `loss_parallel` becomes in a training step: split along the
-    classes, one all-reduce gives m, and a second one both sums. A target out of range is an error at run time.
+    Of logits (n, c, d…) or (c) and targets (n, d…) or (), for each target: the maximum m over the
+    classes, the sum of exp(x - m), and x[t] - m. It is what `nn.cross_entropy` with `loss_parallel`
+    becomes in a training step: split along the classes, one all-reduce gives m, and a second one
+    both sums. A target out of range is an error at run time.
 
     ```mlir
     %m, %s, %p = nn.class_sums %x, %t : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>
     ```
 
-    **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the results have the input's shape
-    with a class dimension of size 1, and its element type; (C3) there is a class.
+    **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the results
+    have the input's shape with a class dimension of size 1, and its element type; (C3) there is a
+    class.
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_IndexTensor:$target);
   let results = (outs NN_FloatTensor:$maximum, NN_FloatTensor:$sum, NN_FloatTensor:$picked);
-  let assemblyFormat = "$input `,` $target attr-dict `:` type($input) `,` type($target) `->` type($maximum)";
+  let assemblyFormat = "$input `,` $target attr-dict `:` type($input) `,` type($target) `->` "
+                       "type($maximum)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::tp::ShardingRule getSumsRule();

@@ -9,8 +9,8 @@ include "tp/Dialect/NN/NNBase.td"
 def NN_ReshapeOp : NN_RuleOp<"reshape", "ShardingRule::reshape(*this).linear({{0}})"> {
   let summary = "The same elements in another shape";
   let description = [{
-    Row-major order is kept. A split or merge of dimensions carries a sharding through where the split dimension is
-    the major factor.
+    Row-major order is kept. A split or merge of dimensions carries a sharding through where the
+    split dimension is the major factor.
 
     ```mlir
     %1 = nn.reshape %0 : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
@@ -64,18 +64,19 @@ def NN_BroadcastOp : NN_RuleOp<"broadcast", "ShardingRule::elementwise(*this).li
   let hasFolder = 1;
 }
 
-def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", [], 1> {
+def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", partitioned = 1> {
   let summary = "A range of one dimension";
   let description = [{
-    Elements `start, start + step, …` along `dim`, as many as the result has. That dimension is needed whole,
-    unless it consists of segments that are split each on its own, and the slice is made of such.
+    Elements `start, start + step, …` along `dim`, as many as the result has. That dimension is
+    needed whole, unless it consists of segments that are split each on its own, and the slice is
+    made of such.
 
     ```mlir
     %1 = nn.slice %0 dim 1 start 2 step 1 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
     ```
 
-    **Constraints:** (C1) `dim` is a dimension; (C2) `start ≥ 0`, `step ≥ 1`, and the range lies inside; (C3) all
-    other dimensions agree.
+    **Constraints:** (C1) `dim` is a dimension; (C2) `start ≥ 0`, `step ≥ 1`, and the range lies
+    inside; (C3) all other dimensions agree.
   }];
   let arguments = (ins NN_Tensor:$input, I64Attr:$dim, I64Attr:$start, I64Attr:$step);
   let results = (outs NN_Tensor:$result);
@@ -96,7 +97,8 @@ def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()"> {
 
     Split operands give a result of segments, one per operand, each split on its own.
 
-    **Constraints:** (C1) at least one operand; (C2) all other dimensions agree; (C3) the sizes along `dim` add up.
+    **Constraints:** (C1) at least one operand; (C2) all other dimensions agree; (C3) the sizes
+    along `dim` add up.
   }];
   let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$dim);
   let results = (outs NN_Tensor:$result);
@@ -106,22 +108,24 @@ def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()"> {
   let extraClassDeclaration = "::mlir::tp::ShardingRule getConcatRule();";
 }
 
-def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", [], 1> {
+def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", partitioned = 1> {
   let summary = "Pick along a dimension by an index tensor";
   let description = [{
-    PyTorch's gather: `result[i, j, k] = input[i, index[i, j, k], k]` for `dim = 1`. The index may be smaller than
-    the input in the other dimensions. An index out of range is an error at run time. Splitting the input along `dim`
-    is a masked lookup, as for `nn.embedding`: Partial(sum).
+    PyTorch's gather: `result[i, j, k] = input[i, index[i, j, k], k]` for `dim = 1`. The index may
+    be smaller than the input in the other dimensions. An index out of range is an error at run
+    time. Splitting the input along `dim` is a masked lookup, as for `nn.embedding`: Partial(sum).
 
     ```mlir
     %1 = nn.gather %0, %i dim 1 : (tensor<2x8xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     ```
 
-    **Constraints:** (C1) one rank; (C2) the result has index's shape; (C3) index ≤ input in every dimension but `dim`.
+    **Constraints:** (C1) one rank; (C2) the result has index's shape; (C3) index ≤ input in every
+    dimension but `dim`.
   }];
   let arguments = (ins NN_Tensor:$input, NN_IndexTensor:$index, I64Attr:$dim);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input `,` $index `dim` $dim attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $index `dim` $dim attr-dict `:` functional-type(operands, "
+                       "results)";
   let hasVerifier = 1;
   let extraClassDeclaration = "::mlir::tp::ShardingRule getGatherRule();";
 }
@@ -129,8 +133,8 @@ def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", [], 1> {
 def NN_IndexSelectOp : NN_RuleOp<"index_select", "getIndexSelectRule()"> {
   let summary = "Pick whole slices along a dimension";
   let description = [{
-    PyTorch's index_select: `result[i, j, k] = input[i, index[j], k]` for `dim = 1`. An index out of range is an
-    error at run time.
+    PyTorch's index_select: `result[i, j, k] = input[i, index[j], k]` for `dim = 1`. An index out of
+    range is an error at run time.
 
     ```mlir
     %1 = nn.index_select %0, %i dim 1 : (tensor<2x8x4xf32>, tensor<3xi64>) -> tensor<2x3x4xf32>
@@ -140,7 +144,8 @@ def NN_IndexSelectOp : NN_RuleOp<"index_select", "getIndexSelectRule()"> {
   }];
   let arguments = (ins NN_Tensor:$input, NN_IndexTensor:$index, I64Attr:$dim);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input `,` $index `dim` $dim attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $index `dim` $dim attr-dict `:` functional-type(operands, "
+                       "results)";
   let hasVerifier = 1;
   let extraClassDeclaration = "::mlir::tp::ShardingRule getIndexSelectRule();";
 }

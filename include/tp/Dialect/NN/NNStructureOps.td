@@ -12,10 +12,11 @@ def NN_ModuleOp : NN_Op<"module", [SingleBlockImplicitTerminator<"YieldOp">,
   let summary = "A call of a module of the model";
   let description = [{
     One call of the `nn.Module` with this FQN and class: its tensor inputs come in as block
-    arguments, its tensor outputs leave through `nn.yield`. `arg_names` are the names of the
-    inputs in the class's `forward`, `arg_positions` their positions there (non-tensor
-    arguments leave gaps); with the attribute `nn.traced` both are those of a trace, which has lost `forward`'s. The root module has FQN `""`. Modules nest as in the model. Ops
-    may use values from above (parameters of an enclosing module, say).
+    arguments, its tensor outputs leave through `nn.yield`. `arg_names` are the names of the inputs
+    in the class's `forward`, `arg_positions` their positions there (non-tensor arguments leave
+    gaps); with the attribute `nn.traced` both are those of a trace, which has lost `forward`'s. The
+    root module has FQN `""`. Modules nest as in the model. Ops may use values from above
+    (parameters of an enclosing module, say).
 
     ```mlir
     %r = nn.module "mlp.net1" class "Linear" (%x as "input" at 0) {
@@ -26,8 +27,8 @@ def NN_ModuleOp : NN_Op<"module", [SingleBlockImplicitTerminator<"YieldOp">,
     } : (tensor<8x10xf32>) -> tensor<8x16xf32>
     ```
 
-    **Constraints:** (C1) block arguments have the operands' types; (C2) `nn.yield`'s operands
-    have the results' types; (C3) as many names and positions as operands.
+    **Constraints:** (C1) block arguments have the operands' types; (C2) `nn.yield`'s operands have
+    the results' types; (C3) as many names and positions as operands.
   }];
   let arguments = (ins StrAttr:$fqn, StrAttr:$class_name,
                        Variadic<NN_Tensor>:$inputs, StrArrayAttr:$arg_names,
@@ -55,13 +56,14 @@ def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Module
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
 
-def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)", [], 0, 0> {
+def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)",
+                               differentiable = 0> {
   let summary = "A parameter or buffer of the model";
   let description = [{
-    The tensor that the weights file holds under `fqn`. A parameter that several modules share
-    (tied weights) has one FQN. Several ops may name the same FQN. After partitioning the type is
-    this rank's block, `tp.sharding` its placement and `tp.global_type` the whole's type. `frozen`: training leaves it
-    as it is, because it is a buffer, or a parameter without `requires_grad`.
+    The tensor that the weights file holds under `fqn`. A parameter that several modules share (tied
+    weights) has one FQN. Several ops may name the same FQN. After partitioning the type is this
+    rank's block, `tp.sharding` its placement and `tp.global_type` the whole's type. `frozen`:
+    training leaves it as it is, because it is a buffer, or a parameter without `requires_grad`.
 
     ```mlir
     %w = nn.parameter "layers.0.wq.weight" : tensor<16x16xf32>
@@ -74,7 +76,7 @@ def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)", 
 }
 
 def NN_ConstantOp : NN_RuleOp<"constant", "getSplatRule()",
-    [ConstantLike, AllTypesMatch<["value", "result"]>], 1, 0> {
+    [ConstantLike, AllTypesMatch<["value", "result"]>], partitioned = 1, differentiable = 0> {
   let summary = "A small constant tensor";
   let description = [{
     A splat can be split along any dimension; any other constant is whole on every rank.
@@ -93,7 +95,7 @@ def NN_ConstantOp : NN_RuleOp<"constant", "getSplatRule()",
   }]>];
 }
 
-def NN_IotaOp : NN_RuleOp<"iota", "getIotaRule()", [], 1, 0> {
+def NN_IotaOp : NN_RuleOp<"iota", "getIotaRule()", partitioned = 1, differentiable = 0> {
   let summary = "Numbers that grow along one dimension";
   let description = [{
     Element i along `dim` is `start + i * step`, in the result's element type (PyTorch's arange,
@@ -115,10 +117,10 @@ def NN_IotaOp : NN_RuleOp<"iota", "getIotaRule()", [], 1, 0> {
 def NN_AssignOp : NN_Op<"assign", [MemoryEffects<[MemWrite]>]> {
   let summary = "The next value of a parameter";
   let description = [{
-    What the parameter `fqn` is from the next run of the program on: `nn.parameter` gives the value that it has when
-    a run begins, wherever it stands. A training program assigns the model's parameters and the optimizer's
-    state. The value is placed as the parameter is. `init` says what a parameter is before the first run that
-    no weights file holds.
+    What the parameter `fqn` is from the next run of the program on: `nn.parameter` gives the value
+    that it has when a run begins, wherever it stands. A training program assigns the model's
+    parameters and the optimizer's state. The value is placed as the parameter is. `init` says what
+    a parameter is before the first run that no weights file holds.
 
     ```mlir
     %w = nn.parameter "w" : tensor<16x16xf32>
@@ -127,8 +129,8 @@ def NN_AssignOp : NN_Op<"assign", [MemoryEffects<[MemWrite]>]> {
     nn.assign "optimizer.momentum.w", %2 init 0.0 : tensor<16x16xf32>
     ```
 
-    **Constraints:** (C1) the function has an `nn.parameter` of this FQN and type; (C2) a function assigns a
-    parameter once.
+    **Constraints:** (C1) the function has an `nn.parameter` of this FQN and type; (C2) a function
+    assigns a parameter once.
   }];
   let arguments = (ins StrAttr:$fqn, NN_Tensor:$value, OptionalAttr<F64Attr>:$init);
   let assemblyFormat = "$fqn `,` $value (`init` $init^)? attr-dict `:` type($value)";

@@ -10,14 +10,15 @@ def NN_OuterSumOp : NN_RuleOp<"outer_sum",
     "ShardingRule::einsum(*this, \"(b.. m, b.. n) -> (m n)\").linear({{0}, {1}})"> {
   let summary = "Sum of the outer products over all leading dimensions";
   let description = [{
-    `result[m, n] = Σ_b lhs[b…, m] * rhs[b…, n]`: the gradient of `nn.linear`'s weight. Splitting a leading dimension, the
-    batch or the sequence, gives Partial(sum).
+    `result[m, n] = Σ_b lhs[b…, m] * rhs[b…, n]`: the gradient of `nn.linear`'s weight. Splitting a
+    leading dimension, the batch or the sequence, gives Partial(sum).
 
     ```mlir
     %2 = nn.outer_sum %0, %1 : (tensor<2x8x32xf32>, tensor<2x8x16xf32>) -> tensor<32x16xf32>
     ```
 
-    **Constraints:** (C1) the leading dimensions agree; (C2) the result is (m, n); (C3) one element type.
+    **Constraints:** (C1) the leading dimensions agree; (C2) the result is (m, n); (C3) one element
+    type.
   }];
   let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs);
   let results = (outs NN_FloatTensor:$result);
@@ -25,19 +26,22 @@ def NN_OuterSumOp : NN_RuleOp<"outer_sum",
   let hasVerifier = 1;
 }
 
-def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradientRule()", [], 0, 0> {
+def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradientRule()",
+                                       differentiable = 0> {
   let summary = "The gradients of nn.attention's query, key and value";
   let description = [{
-    With `p = softmax(query · keyᵀ * scale + mask)`, as `nn.attention` has it, and `gradient`, that of its result:
+    With `p = softmax(query · keyᵀ * scale + mask)`, as `nn.attention` has it, and `gradient`, that
+    of its result:
 
         value_gradient = pᵀ · gradient
         scores = p * (w - Σ p * w),  w = gradient · valueᵀ         (the sum over a row)
         query_gradient = scores · key * scale
         key_gradient   = scoresᵀ · query * scale
 
-    The probabilities are computed again, from rows of scores that exist one block at a time. In grouped-query attention,
-    each query head has its own gradients of the key and value that it shares; `tp-grad` adds these up with `nn.reduce`, which is
-    Partial where a group is split. Batch and heads can be split. All three are linear in `gradient`.
+    The probabilities are computed again, from rows of scores that exist one block at a time. In
+    grouped-query attention, each query head has its own gradients of the key and value that it
+    shares; `tp-grad` adds these up with `nn.reduce`, which is Partial where a group is split. Batch
+    and heads can be split. All three are linear in `gradient`.
 
     ```mlir
     %dq, %dk, %dv = nn.attention_gradient causal %q, %k, %v gradient %g scale 0.125
@@ -45,16 +49,20 @@ def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradie
       -> (tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>)
     ```
 
-    A mask's gradient takes the scores of all rows: where that is wanted, `tp-grad` writes the formulas out in nn ops.
+    A mask's gradient takes the scores of all rows: where that is wanted, `tp-grad` writes the
+    formulas out in nn ops.
 
-    **Constraints:** (C1) query, key, value and mask as in `nn.attention`, gradient of its result's type; (C2) the results are
-    (b…, h, t, d), (b…, h, s, d) and (b…, h, s, e).
+    **Constraints:** (C1) query, key, value and mask as in `nn.attention`, gradient of its result's
+    type; (C2) the results are (b…, h, t, d), (b…, h, s, d) and (b…, h, s, e).
   }];
-  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, NN_FloatTensor:$gradient,
+  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value,
+                   NN_FloatTensor:$gradient,
                        Optional<NN_Tensor>:$mask, F64Attr:$scale, UnitProp:$causal);
-  let results = (outs NN_FloatTensor:$query_gradient, NN_FloatTensor:$key_gradient, NN_FloatTensor:$value_gradient);
+  let results = (outs NN_FloatTensor:$query_gradient, NN_FloatTensor:$key_gradient,
+                 NN_FloatTensor:$value_gradient);
   let assemblyFormat = [{
-    (`causal` $causal^)? $query `,` $key `,` $value `gradient` $gradient (`mask` $mask^)? `scale` $scale attr-dict
+    (`causal` $causal^)? $query `,` $key `,` $value `gradient` $gradient (`mask` $mask^)? `scale`
+    $scale attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -66,12 +74,12 @@ def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradie
 }
 
 def NN_ScatterAddRowsOp : NN_RuleOp<"scatter_add_rows",
-    "ShardingRule::einsum(*this, \"(i.., i.. d) -> (v d)\").linear({{1}})", [], 1> {
+    "ShardingRule::einsum(*this, \"(i.., i.. d) -> (v d)\").linear({{1}})", partitioned = 1> {
   let summary = "Add rows to the rows of zero that an index tensor names";
   let description = [{
-    `result[v, d] = Σ rows[i…, d]` over all i with `indices[i…] = v`: the gradient of `nn.embedding`'s table. Splitting the
-    indices gives Partial(sum); with split rows of the result (`v`) each rank adds what belongs to its own. An index
-    out of range is an error at run time.
+    `result[v, d] = Σ rows[i…, d]` over all i with `indices[i…] = v`: the gradient of
+    `nn.embedding`'s table. Splitting the indices gives Partial(sum); with split rows of the result
+    (`v`) each rank adds what belongs to its own. An index out of range is an error at run time.
 
     ```mlir
     %1 = nn.scatter_add_rows %ids, %rows : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<100x16xf32>
@@ -85,12 +93,14 @@ def NN_ScatterAddRowsOp : NN_RuleOp<"scatter_add_rows",
   let hasVerifier = 1;
 }
 
-def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(*this)", [], 0, 0> {
+def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(*this)",
+                                   differentiable = 0> {
   let summary = "Uniform random numbers in [0, 1), a function of counter and index";
   let description = [{
-    Element i is the 24 leading bits of the first word of Philox-4x32-10 (Salmon et al., Parallel Random Numbers: As Easy
-    as 1, 2, 3) at counter (index[i], counter), two words each, with key (seed, stream). It depends on nothing else: where
-    `index` is the global index of each element, every mesh draws the numbers that one device does.
+    Element i is the 24 leading bits of the first word of Philox-4x32-10 (Salmon et al., Parallel
+    Random Numbers: As Easy as 1, 2, 3) at counter (index[i], counter), two words each, with key
+    (seed, stream). It depends on nothing else: where `index` is the global index of each element,
+    every mesh draws the numbers that one device does.
 
     ```mlir
     %r = nn.random_uniform %step, %index seed 0 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
@@ -98,22 +108,26 @@ def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(
 
     **Constraints:** (C1) counter is a scalar; (C2) the result has index's shape.
   }];
-  let arguments = (ins StaticShapeTensorOf<[I64]>:$counter, StaticShapeTensorOf<[I64]>:$index, I64Attr:$seed, I64Attr:$stream);
+  let arguments = (ins StaticShapeTensorOf<[I64]>:$counter, StaticShapeTensorOf<[I64]>:$index,
+                   I64Attr:$seed, I64Attr:$stream);
   let results = (outs StaticShapeTensorOf<[F32]>:$result);
-  let assemblyFormat = "$counter `,` $index `seed` $seed `stream` $stream attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$counter `,` $index `seed` $seed `stream` $stream attr-dict `:` "
+                       "functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
 def NN_DropoutOp : NN_RuleOp<"dropout", "ShardingRule::elementwise(*this).linear({{0}})",
-    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>], 0, 0, []> {
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>],
+        differentiable = 0, purity = []> {
   let summary = "Zero elements at random, scale the others";
   let description = [{
-    PyTorch's dropout in training mode: an element is zero with probability `p`, else divided by `1 - p`. `tp-grad` makes
-    it a product with a mask of `nn.random_uniform`, other numbers in each step; a program that isn't a training program
-    can't be compiled with it.
+    PyTorch's dropout in training mode: an element is zero with probability `p`, else divided by
+    `1 - p`. `tp-grad` makes it a product with a mask of `nn.random_uniform`, other numbers in each
+    step; a program that isn't a training program can't be compiled with it.
 
-    Each dropout has its own random numbers. To passes that merge equal ops, such as `cse`, the result is memory that
-    the op allocates: they leave two dropouts of one value, and remove a dropout without users.
+    Each dropout has its own random numbers. To passes that merge equal ops, such as `cse`, the
+    result is memory that the op allocates: they leave two dropouts of one value, and remove a
+    dropout without users.
 
     ```mlir
     %1 = nn.dropout %0 p 0.1 : tensor<2x4xf32>
@@ -130,13 +144,16 @@ def NN_DropoutOp : NN_RuleOp<"dropout", "ShardingRule::elementwise(*this).linear
 def NN_StepScalar : 0DTensorOf<[F32, F64]>;
 
 def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
-    [AllTypesMatch<["parameter", "gradient", "average", "square", "new_parameter", "new_average", "new_square"]>,
-     AllTypesMatch<["lr", "correction1", "correction2"]>], 0, 0> {
+    [AllTypesMatch<["parameter", "gradient", "average", "square", "new_parameter", "new_average",
+                    "new_square"]>,
+     AllTypesMatch<["lr", "correction1", "correction2"]>], differentiable = 0> {
   let summary = "One step of Adam or AdamW";
   let description = [{
-    PyTorch's `Adam` (Kingma and Ba), with `decoupled` its `AdamW` (Loshchilov and Hutter), element by element:
+    PyTorch's `Adam` (Kingma and Ba), with `decoupled` its `AdamW` (Loshchilov and Hutter), element
+    by element:
 
-        g = gradient + weight_decay * parameter            (decoupled: parameter *= 1 - lr * weight_decay)
+        g = gradient + weight_decay * parameter            (decoupled: parameter *= 1 - lr *
+        weight_decay)
         average = beta1 * average + (1 - beta1) * g
         square  = beta2 * square + (1 - beta2) * g * g
         parameter -= lr / correction1 * average / (sqrt(square / correction2) + eps)
@@ -152,11 +169,14 @@ def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
   }];
   let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$average,
                        NN_FloatTensor:$square, NN_StepScalar:$lr, NN_StepScalar:$correction1,
-                       NN_StepScalar:$correction2, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay,
+                       NN_StepScalar:$correction2, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps,
+                           F64Attr:$weight_decay,
                        UnitProp:$decoupled);
-  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average, NN_FloatTensor:$new_square);
+  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average,
+                 NN_FloatTensor:$new_square);
   let assemblyFormat = [{
-    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `lr` $lr `corrections` $correction1
+    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `lr` $lr
+    `corrections` $correction1
     `,` $correction2 `betas` $beta1 `,` $beta2 `eps` $eps `weight_decay` $weight_decay attr-dict
     `:` type($parameter) `,` type($lr)
   }];
@@ -164,12 +184,14 @@ def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
 }
 
 def NN_AMSGradOp : NN_RuleOp<"amsgrad", "ShardingRule::elementwise(*this)",
-    [AllTypesMatch<["parameter", "gradient", "average", "square", "largest", "new_parameter", "new_average",
+    [AllTypesMatch<["parameter", "gradient", "average", "square", "largest", "new_parameter",
+                    "new_average",
                     "new_square", "new_largest"]>,
-     AllTypesMatch<["lr", "correction1", "correction2"]>], 0, 0> {
+     AllTypesMatch<["lr", "correction1", "correction2"]>], differentiable = 0> {
   let summary = "One step of Adam or AdamW with amsgrad";
   let description = [{
-    `nn.adam` that divides by the largest `square` so far (Reddi et al., On the Convergence of Adam and Beyond):
+    `nn.adam` that divides by the largest `square` so far (Reddi et al., On the Convergence of Adam
+    and Beyond):
 
         largest = max(largest, square)
         parameter -= lr / correction1 * average / (sqrt(largest / correction2) + eps)
@@ -182,38 +204,47 @@ def NN_AMSGradOp : NN_RuleOp<"amsgrad", "ShardingRule::elementwise(*this)",
     **Constraints:** (C1) of `nn.adam`.
   }];
   let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$average,
-                       NN_FloatTensor:$square, NN_FloatTensor:$largest, NN_StepScalar:$lr, NN_StepScalar:$correction1,
-                       NN_StepScalar:$correction2, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay,
+                       NN_FloatTensor:$square, NN_FloatTensor:$largest, NN_StepScalar:$lr,
+                           NN_StepScalar:$correction1,
+                       NN_StepScalar:$correction2, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps,
+                           F64Attr:$weight_decay,
                        UnitProp:$decoupled);
-  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average, NN_FloatTensor:$new_square,
+  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average,
+                 NN_FloatTensor:$new_square,
                       NN_FloatTensor:$new_largest);
   let assemblyFormat = [{
-    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `,` $largest `lr` $lr
-    `corrections` $correction1 `,` $correction2 `betas` $beta1 `,` $beta2 `eps` $eps `weight_decay` $weight_decay
+    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `,` $largest `lr`
+    $lr
+    `corrections` $correction1 `,` $correction2 `betas` $beta1 `,` $beta2 `eps` $eps `weight_decay`
+    $weight_decay
     attr-dict `:` type($parameter) `,` type($lr)
   }];
   let hasVerifier = 1;
 }
 
 def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
-    [AllTypesMatch<["parameter", "gradient", "velocity", "new_parameter", "new_velocity"]>], 0, 0> {
+    [AllTypesMatch<["parameter", "gradient", "velocity", "new_parameter", "new_velocity"]>],
+        differentiable = 0> {
   let summary = "One step of stochastic gradient descent with momentum";
   let description = [{
     PyTorch's `SGD`, element by element:
 
         g = gradient + weight_decay * parameter
         velocity = momentum * velocity + g
-        parameter -= lr * velocity                         (nesterov: lr * (g + momentum * velocity))
+        parameter -= lr * velocity                         (nesterov: lr * (g + momentum *
+        velocity))
 
     ```mlir
     %w1, %v1 = nn.sgd nesterov %w, %g, %v lr %lr momentum 0.9 weight_decay 0.0 : tensor<16x16xf32>, tensor<f32>
     ```
 
-    Without momentum, no velocity is needed, and plain arithmetic does. Dampening is a gradient that has been scaled.
+    Without momentum, no velocity is needed, and plain arithmetic does. Dampening is a gradient that
+    has been scaled.
 
     **Constraints:** (C1) the rate is f64 for f64 parameters, else f32.
   }];
-  let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$velocity,
+  let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient,
+                   NN_FloatTensor:$velocity,
                        NN_StepScalar:$lr, F64Attr:$momentum, F64Attr:$weight_decay,
                        UnitProp:$nesterov);
   let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_velocity);
@@ -225,11 +256,13 @@ def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
 }
 
 def NN_StopGradientOp : NN_RuleOp<"stop_gradient", "ShardingRule::elementwise(*this).linear({{0}})",
-    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["passesGradient"]>], 0, 0> {
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["passesGradient"]>],
+        differentiable = 0> {
   let summary = "The identity, with a gradient of zero";
   let description = [{
-    PyTorch's `detach()`, and what `torch.no_grad()` computes: a value that `tp-grad` takes for a constant. `tp-grad` removes
-    it, and so do `tp-propagate` and code generation from a program that isn't differentiated: it costs nothing.
+    PyTorch's `detach()`, and what `torch.no_grad()` computes: a value that `tp-grad` takes for a
+    constant. `tp-grad` removes it, and so do `tp-propagate` and code generation from a program that
+    isn't differentiated: it costs nothing.
 
     ```mlir
     %1 = nn.stop_gradient %0 : tensor<2x4xf32>
@@ -245,9 +278,9 @@ def NN_RecomputeOp : NN_Op<"recompute", [MemoryEffects<[MemWrite]>, SameOperands
     DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
   let summary = "A value to compute from anew";
   let description = [{
-    The identity. What the backward pass computes a second time, because keeping it takes memory (activation
-    checkpointing, parameters that are gathered again), reads its inputs through this op: no pass may take the first
-    computation's results for the second's.
+    The identity. What the backward pass computes a second time, because keeping it takes memory
+    (activation checkpointing, parameters that are gathered again), reads its inputs through this
+    op: no pass may take the first computation's results for the second's.
 
     ```mlir
     %1 = nn.recompute %0 : tensor<2x4xf32>

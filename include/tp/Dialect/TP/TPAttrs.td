@@ -15,12 +15,12 @@ class TP_Attr<string name, string attrMnemonic> : AttrDef<TP_Dialect, name> {
 def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis"> {
   let summary = "a mesh dimension, or part of one";
   let description = [{
-    `tp` is the whole mesh dimension called `tp`. `tp:(p)s` is the part of size `s`
-    whose major neighbours have size `p`: of `tp = 8`, `tp:(1)2` is the major half,
-    `tp:(2)4` the rest, and both together are `tp` again.
+    `tp` is the whole mesh dimension called `tp`. `tp:(p)s` is the part of size `s` whose major
+    neighbours have size `p`: of `tp = 8`, `tp:(1)2` is the major half, `tp:(2)4` the rest, and both
+    together are `tp` again.
 
-    **Constraints:** `p ≥ 1`, `s ≥ 2`; `p·s` divides the size of the mesh dimension.
-    A whole dimension has `preSize = 0` and `size = 0`.
+    **Constraints:** `p ≥ 1`, `s ≥ 2`; `p·s` divides the size of the mesh dimension. A whole
+    dimension has `preSize = 0` and `size = 0`.
   }];
   let parameters = (ins StringRefParameter<"mesh dimension">:$name,
                         DefaultValuedParameter<"int64_t", "0">:$preSize,
@@ -42,12 +42,12 @@ def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis"> {
 def TP_AxisListAttr : TP_Attr<"AxisList", "axes"> {
   let summary = "mesh dimensions, major to minor";
   let description = [{
-    Printed as `{dp, tp}`. The axes that split one tensor dimension, or that span a
-    collective's group.
+    Printed as `{dp, tp}`. The axes that split one tensor dimension, or that span a collective's
+    group.
 
-    A tensor dimension may consist of *segments* that are split each on its own, as the
-    rows of a fused query-key-value weight are: `{tp | 64, 32, 32}` gives every rank
-    its part of the first 64, of the next 32 and of the last 32.
+    A tensor dimension may consist of *segments* that are split each on its own, as the rows of a
+    fused query-key-value weight are: `{tp | 64, 32, 32}` gives every rank its part of the first 64,
+    of the next 32 and of the last 32.
 
     **Constraints:** segments are positive, and there are none or at least two.
   }];
@@ -77,10 +77,10 @@ def TP_PartialAttr : TP_Attr<"Partial", "partial"> {
 def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
   let summary = "where a tensor lives on a mesh";
   let description = [{
-    For each tensor dimension the mesh dimensions that split it, major to minor, and
-    the mesh dimensions over which the value is still a partial reduction. Mesh
-    dimensions that appear nowhere replicate it. This is DTensor's list of placements,
-    with the nesting order made explicit:
+    For each tensor dimension the mesh dimensions that split it, major to minor, and the mesh
+    dimensions over which the value is still a partial reduction. Mesh dimensions that appear
+    nowhere replicate it. This is DTensor's list of placements, with the nesting order made
+    explicit:
 
     ```mlir
     tp.mesh @mesh(dp = 2, tp = 4)
@@ -91,15 +91,15 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     #tp.sharding<@mesh, [{tp | 64, 32, 32}, {} ]>          // three segments, each split by tp
     ```
 
-    Sizes needn't divide: a dimension of size n that an axis of size k splits has blocks
-    of ceil(n/k), the last ones shorter or empty, as `torch.chunk` has; further axes split
-    each of these blocks in the same way.
+    Sizes needn't divide: a dimension of size n that an axis of size k splits has blocks of
+    ceil(n/k), the last ones shorter or empty, as `torch.chunk` has; further axes split each of
+    these blocks in the same way.
 
     **Constraints:**
     - (C1) one list per dimension of the tensor;
     - (C2) every axis names a dimension of the mesh;
-    - (C3) no mesh dimension, or part of one, appears twice, and of two parts the minor
-      one begins at a multiple of where the major one ends;
+    - (C3) no mesh dimension, or part of one, appears twice, and of two parts the minor one begins
+      at a multiple of where the major one ends;
     - (C4) parts satisfy the constraints of `axis`;
     - (C5) the segments of a dimension add up to its size;
     - (C6) all reductions are of one kind, or each is sum or avg: others don't commute.

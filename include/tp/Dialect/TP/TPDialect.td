@@ -14,10 +14,9 @@ def TP_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
   let summary = "DeviceMesh, placements, redistribution and collectives";
   let description = [{
-    The dialect says *where* tensors live. A `tp.mesh` names the dimensions of a
-    grid of ranks; a `#tp.sharding` places a value on it; `tp.redistribute` changes
-    a value's placement; the collectives are what remains of it in a per-rank
-    program.
+    The dialect says *where* tensors live. A `tp.mesh` names the dimensions of a grid of ranks; a
+    `#tp.sharding` places a value on it; `tp.redistribute` changes a value's placement; the
+    collectives are what remains of it in a per-rank program.
 
     Discardable attributes annotate ops and functions of any dialect:
 
@@ -32,8 +31,8 @@ def TP_Dialect : Dialect {
     | `tp.name` | function arguments and results | the name that users know the tensor by |
     | `tp.arena_bytes` | a per-rank module | the size of its programs' arena, from `tp-predict-memory` |
 
-    The IR before `tp-partition` keeps global semantics: erasing every sharding and
-    every `tp.redistribute` leaves the original model.
+    The IR before `tp-partition` keeps global semantics: erasing every sharding and every
+    `tp.redistribute` leaves the original model.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

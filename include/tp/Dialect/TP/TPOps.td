@@ -26,17 +26,17 @@ def TP_CommResource : Resource<"::mlir::tp::CommResource">;
 def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
   let summary = "A named grid of ranks";
   let description = [{
-    Names the dimensions of a DeviceMesh and their sizes. Positions are numbered
-    row-major: the last dimension varies fastest. The rank at a position has the same
-    number, unless `devices` lists the ranks by position.
+    Names the dimensions of a DeviceMesh and their sizes. Positions are numbered row-major: the last
+    dimension varies fastest. The rank at a position has the same number, unless `devices` lists the
+    ranks by position.
 
     ```mlir
     tp.mesh @mesh(dp = 2, tp = 4)                     // rank = 4 * dp + tp
     tp.mesh @mesh(dp = 2, tp = 2) devices [0, 2, 1, 3] // rank 2 has dp = 0, tp = 1
     ```
 
-    **Constraints:** (C1) at least one dimension; (C2) names are unique; (C3) sizes are
-    at least 1; (C4) `devices` has each rank once.
+    **Constraints:** (C1) at least one dimension; (C2) names are unique; (C3) sizes are at least 1;
+    (C4) `devices` has each rank once.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$axis_names,
                        DenseI64ArrayAttr:$axis_sizes,
@@ -69,9 +69,9 @@ def TP_DistributeOp : TP_Op<"distribute", [
     Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "Place a value that every rank has";
   let description = [{
-    DTensor's `distribute_tensor`: the input is whole on every rank, the result is the
-    same value placed as `sharding`. No communication. An input that is placed already
-    is an error; `tp.redistribute` changes a placement.
+    DTensor's `distribute_tensor`: the input is whole on every rank, the result is the same value
+    placed as `sharding`. No communication. An input that is placed already is an error;
+    `tp.redistribute` changes a placement.
 
     ```mlir
     %1 = tp.distribute %0 to <@mesh, [{tp}, {} ]> : tensor<16x8xf32>
@@ -86,17 +86,17 @@ def TP_DistributeOp : TP_Op<"distribute", [
 def TP_ToLocalOp : TP_Op<"to_local", [Pure]> {
   let summary = "Leave the global view: a rank's own block";
   let description = [{
-    DTensor's `to_local`: the result is, on every rank, its own block of the input, which
-    is placed as `sharding` first. Ops on the result run on each rank's block alone,
-    until `tp.from_local` makes a global value of it again. `grad_placements` is the
-    placement of the gradient that arrives in the backward pass, where it differs.
+    DTensor's `to_local`: the result is, on every rank, its own block of the input, which is placed
+    as `sharding` first. Ops on the result run on each rank's block alone, until `tp.from_local`
+    makes a global value of it again. `grad_placements` is the placement of the gradient that
+    arrives in the backward pass, where it differs.
 
     ```mlir
     %1 = tp.to_local %0 as <@mesh, [{tp}, {} ]> : tensor<16x8xf32> -> tensor<4x8xf32>
     ```
 
-    **Constraints:** (C1) the result has the type of a block; blocks of different sizes
-    have no common type, so that the ranks must divide each dimension.
+    **Constraints:** (C1) the result has the type of a block; blocks of different sizes have no
+    common type, so that the ranks must divide each dimension.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
                        OptionalAttr<TP_ShardingAttr>:$grad_placements);
@@ -110,10 +110,9 @@ def TP_ToLocalOp : TP_Op<"to_local", [Pure]> {
 def TP_FromLocalOp : TP_Op<"from_local", [Pure]> {
   let summary = "Return to the global view: every rank's block is part of one value";
   let description = [{
-    DTensor's `from_local`: the result is the global value whose blocks, placed as
-    `sharding`, are the ranks' inputs. Over a mesh dimension that `sharding` replicates,
-    the inputs are trusted to be the same; over a Partial one they are what is to be
-    reduced. No communication.
+    DTensor's `from_local`: the result is the global value whose blocks, placed as `sharding`, are
+    the ranks' inputs. Over a mesh dimension that `sharding` replicates, the inputs are trusted to
+    be the same; over a Partial one they are what is to be reduced. No communication.
 
     ```mlir
     %1 = tp.from_local %0 as <@mesh, [{tp}, {} ]> : tensor<4x8xf32> -> tensor<16x8xf32>
@@ -131,10 +130,10 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
     Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "Change a value's placement";
   let description = [{
-    The result is the input, placed as `sharding` says. Before partitioning this is the
-    identity on the global value; `tp-partition` turns it into the collectives that
-    lead from the input's placement to the result's. `fqn` and `reason` say which
-    module and which plan entry or op asked for it.
+    The result is the input, placed as `sharding` says. Before partitioning this is the identity on
+    the global value; `tp-partition` turns it into the collectives that lead from the input's
+    placement to the result's. `fqn` and `reason` say which module and which plan entry or op asked
+    for it.
 
     ```mlir
     %1 = tp.redistribute %0 to <@mesh, [{}, {}, {} ]>
@@ -142,18 +141,19 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
          : tensor<2x8x16xf32>
     ```
 
-    With `over`, the redistribution is about these mesh dimensions alone, and over all
-    others the value keeps the placement that it has: a plan over one mesh dimension
-    needn't know what another one does. After propagation there is no `over`.
+    With `over`, the redistribution is about these mesh dimensions alone, and over all others the
+    value keeps the placement that it has: a plan over one mesh dimension needn't know what another
+    one does. After propagation there is no `over`.
 
-    A value can't become Partial by a redistribution, and a Partial can't change its
-    reduction: as in DTensor, such a target is an error at partitioning.
+    A value can't become Partial by a redistribution, and a Partial can't change its reduction: as
+    in DTensor, such a target is an error at partitioning.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
                        OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason,
                        OptionalAttr<TP_AxisListAttr>:$over);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `to` $sharding (`over` custom<Axes>($over)^)? attr-dict `:` type($input)";
+  let assemblyFormat = "$input `to` $sharding (`over` custom<Axes>($over)^)? attr-dict `:` "
+                       "type($input)";
   let hasVerifier = 1;
   let hasFolder = 1;
   let builders = [
@@ -173,21 +173,19 @@ def TP_ConstraintOp : TP_Op<"constraint", [
   let summary = "Fix a value's placement where it can't carry an attribute";
   let description = [{
     The value is placed as `sharding` says from here on, and propagation knows it in both
-    directions. It is the identity; `tp-propagate` replaces it by a `tp.redistribute` where
-    the value isn't placed so anyway.
+    directions. It is the identity; `tp-propagate` replaces it by a `tp.redistribute` where the
+    value isn't placed so anyway.
 
-    Dimensions in `open` may be split further, over mesh dimensions that the value
-    doesn't use; all others are closed. Constraints of a smaller `priority` (0 where it
-    isn't given) are propagated first, and what they decide stands: those of a larger one
-    fill in what is left.
+    Dimensions in `open` may be split further, over mesh dimensions that the value doesn't use; all
+    others are closed. Constraints of a smaller `priority` (0 where it isn't given) are propagated
+    first, and what they decide stands: those of a larger one fill in what is left.
 
     ```mlir
     %1 = tp.constraint %0 to <@mesh, [{dp}, {} ]> : tensor<8x16xf32>
     %2 = tp.constraint %1 to <@mesh, [{dp}, {} ]> open [1] priority 1 : tensor<8x16xf32>
     ```
 
-    **Constraints:** (C1) `open` names dimensions of the tensor; (C2) the priority isn't
-    negative.
+    **Constraints:** (C1) `open` names dimensions of the tensor; (C2) the priority isn't negative.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$open,
@@ -203,10 +201,10 @@ def TP_PropagationBarrierOp : TP_Op<"propagation_barrier", [
     Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "Keep placements from spreading";
   let description = [{
-    Placements don't spread through the op: `forward` not from the input to the result,
-    `backward` not from the result to the input, without either in no direction. Where
-    the two sides end up placed differently, the value is redistributed here. It is the
-    identity, and gone after `tp-propagate`.
+    Placements don't spread through the op: `forward` not from the input to the result, `backward`
+    not from the result to the input, without either in no direction. Where the two sides end up
+    placed differently, the value is redistributed here. It is the identity, and gone after
+    `tp-propagate`.
 
     ```mlir
     %1 = tp.propagation_barrier %0 : tensor<8x16xf32>
@@ -261,9 +259,8 @@ def TP_AllGatherOp : TP_CollectiveOp<"all_gather"> {
     ```mlir
     %1 = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x16xf32>
     ```
-  }] # baseDescription;
-  let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$dim), base, provenance);
-  let assemblyFormat = [{
+  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$dim), base,
+  provenance); let assemblyFormat = [{
     $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
   }];
   let extraClassDeclaration = "bool isSameInGroup() { return true; }";
@@ -277,11 +274,12 @@ def TP_ReduceScatterOp : TP_CollectiveOp<"reduce_scatter"> {
     ```mlir
     %1 = tp.reduce_scatter sum %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x4xf32>
     ```
-  }] # baseDescription;
-  let arguments = !con((ins AnyRankedTensor:$input, EnumProp<TP_ReductionKind>:$kind,
+  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input,
+  EnumProp<TP_ReductionKind>:$kind,
                             I64Attr:$dim), base, provenance);
   let assemblyFormat = [{
-    $kind $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
+    $kind $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->`
+    type($result)
   }];
 }
 
@@ -293,8 +291,8 @@ def TP_AllReduceOp : TP_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "res
     ```mlir
     %1 = tp.all_reduce sum %0 over @mesh {tp} : tensor<8x16xf32>
     ```
-  }] # baseDescription;
-  let arguments = !con((ins AnyRankedTensor:$input, EnumProp<TP_ReductionKind>:$kind),
+  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input,
+  EnumProp<TP_ReductionKind>:$kind),
                        base, provenance);
   let assemblyFormat = [{
     $kind $input `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
@@ -308,18 +306,17 @@ def TP_AllReduceOp : TP_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "res
 def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
   let summary = "Move the split from one dimension to another";
   let description = [{
-    The operand is cut into as many blocks along `split_dim` as the group has ranks;
-    block j goes to rank j, which concatenates what it gets along `concat_dim`.
+    The operand is cut into as many blocks along `split_dim` as the group has ranks; block j goes to
+    rank j, which concatenates what it gets along `concat_dim`.
 
     ```mlir
     %1 = tp.all_to_all %0 split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
     ```
-  }] # baseDescription;
-  let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$split_dim,
+  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$split_dim,
                             I64Attr:$concat_dim), base, provenance);
   let assemblyFormat = [{
-    $input `split` $split_dim `concat` $concat_dim `over` $mesh custom<Axes>($axes) attr-dict
-    `:` type($input) `->` type($result)
+    $input `split` $split_dim `concat` $concat_dim `over` $mesh custom<Axes>($axes) attr-dict `:`
+    type($input) `->` type($result)
   }];
   let extraClassDeclaration = [{
     bool isRelayed() { return false; }
@@ -329,21 +326,22 @@ def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
 def TP_PermuteOp : TP_CollectiveOp<"permute"> {
   let summary = "Exchange blocks within the group";
   let description = [{
-    The result of rank i of the group is the operand of rank `source[i]`. Where blocks
-    differ in shape, a rank may get a block of another shape than its own.
+    The result of rank i of the group is the operand of rank `source[i]`. Where blocks differ in
+    shape, a rank may get a block of another shape than its own.
 
     ```mlir
     %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf32>
     %2 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<3x4xf32> -> tensor<2x4xf32>
     ```
 
-    **Constraints:** (C4) `source` has one entry per rank of the group, each in range;
-    (C5) what a rank gets from a rank that runs the same program has the operand's type.
-  }] # baseDescription;
-  let arguments = !con((ins AnyRankedTensor:$input, DenseI64ArrayAttr:$source),
+    **Constraints:** (C4) `source` has one entry per rank of the group, each in range; (C5) what a
+    rank gets from a rank that runs the same program has the operand's type.
+  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input,
+  DenseI64ArrayAttr:$source),
                        base, provenance);
   let assemblyFormat = [{
-    $input `from` $source `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
+    $input `from` $source `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->`
+    type($result)
   }];
   let extraClassDeclaration = [{
     ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
@@ -354,24 +352,23 @@ def TP_PermuteOp : TP_CollectiveOp<"permute"> {
 def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
   let summary = "Change the blocks in one step, each element sent once";
   let description = [{
-    Operand and result are this rank's blocks of a tensor of shape `of`, placed by `from`
-    and by `to`. Every rank gets what it lacks from the rank of its group that has it:
-    an all-to-all with blocks of any size, so that a rank receives exactly the elements of its new
-    block that aren't in its old one. A Partial stays what it is.
+    Operand and result are this rank's blocks of a tensor of shape `of`, placed by `from` and by
+    `to`. Every rank gets what it lacks from the rank of its group that has it: an all-to-all with
+    blocks of any size, so that a rank receives exactly the elements of its new block that aren't in
+    its old one. A Partial stays what it is.
 
     ```mlir
     %1 = tp.exchange %0 of [16, 8] from <@mesh, [{x}, {y} ]> to <@mesh, [{y}, {x} ]>
          over @mesh {x, y} : tensor<4x4xf32> -> tensor<8x2xf32>
     ```
 
-    **Constraints:** (C4) `from` and `to` are shardings of a tensor of this shape over the
-    mesh and have the same Partial; (C5) the group is spanned by the axes of `from`.
-  }] # baseDescription;
-  let arguments = !con((ins AnyRankedTensor:$input, DenseI64ArrayAttr:$shape,
+    **Constraints:** (C4) `from` and `to` are shardings of a tensor of this shape over the mesh and
+    have the same Partial; (C5) the group is spanned by the axes of `from`.
+  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, DenseI64ArrayAttr:$shape,
                             TP_ShardingAttr:$from, TP_ShardingAttr:$to), base, provenance);
   let assemblyFormat = [{
-    $input `of` $shape `from` $from `to` $to `over` $mesh custom<Axes>($axes) attr-dict
-    `:` type($input) `->` type($result)
+    $input `of` $shape `from` $from `to` $to `over` $mesh custom<Axes>($axes) attr-dict `:`
+    type($input) `->` type($result)
   }];
   let extraClassDeclaration = [{
     ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
@@ -387,9 +384,8 @@ def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "resu
     ```mlir
     %1 = tp.broadcast %0 root 0 over @mesh {tp} : tensor<8x4xf32>
     ```
-  }] # baseDescription;
-  let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$root), base, provenance);
-  let assemblyFormat = [{
+  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$root), base,
+  provenance); let assemblyFormat = [{
     $input `root` $root `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
   }];
   let extraClassDeclaration = [{
@@ -401,8 +397,8 @@ def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "resu
 def TP_StartOp : TP_Op<"start", [SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
   let summary = "Begin a collective that is waited for later";
   let description = [{
-    Issues the collective in its body; `tp.wait` gives its result. What stands in between
-    may run meanwhile. The order in which ranks issue collectives is that of the starts.
+    Issues the collective in its body; `tp.wait` gives its result. What stands in between may run
+    meanwhile. The order in which ranks issue collectives is that of the starts.
 
     ```mlir
     %0 = tp.start {
@@ -413,8 +409,8 @@ def TP_StartOp : TP_Op<"start", [SingleBlock, NoRegionArguments, RecursiveMemory
     %3 = tp.wait %0 : !tp.pending<tensor<16x4xf32>>
     ```
 
-    **Constraints:** (C1) the body is one collective and a `tp.yield` of its result; (C2) the
-    result is pending for that; (C3) it has one use, a `tp.wait` in the same block.
+    **Constraints:** (C1) the body is one collective and a `tp.yield` of its result; (C2) the result
+    is pending for that; (C3) it has one use, a `tp.wait` in the same block.
   }];
   let regions = (region SizedRegion<1>:$body);
   let results = (outs TP_PendingType:$result);
@@ -449,8 +445,8 @@ def TP_WaitOp : TP_Op<"wait", [
 def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
   let summary = "Keep this rank's block of a replicated value";
   let description = [{
-    Block i along `dim` for the rank whose index along `axes` is i. No communication.
-    Where `axes` has segments, it is block i of each of them.
+    Block i along `dim` for the rank whose index along `axes` is i. No communication. Where `axes`
+    has segments, it is block i of each of them.
 
     ```mlir
     %1 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x4xf32>
@@ -470,9 +466,9 @@ def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
 def TP_ShardOffsetOp : TP_PerRankOp<"shard_offset", [Pure]> {
   let summary = "Where this rank's block begins";
   let description = [{
-    A scalar: the first index of the rank's block of a dimension of size `of` that `axes`
-    split. An empty block begins at the end. Of as many elements as there are ranks along
-    the axes, it is the rank's index.
+    A scalar: the first index of the rank's block of a dimension of size `of` that `axes` split. An
+    empty block begins at the end. Of as many elements as there are ranks along the axes, it is the
+    rank's index.
 
     ```mlir
     %0 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>    // 0, 3, 6, 9 for tp = 4

@@ -29,17 +29,17 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
       "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
   let summary = "Fail unless every index is in range";
   let description = [{
-    Ends the program with `tprt_index_error` at the first element of `indices`, in
-    row-major order, that is outside `[0, bound)` and isn't `ignored`. `what` is the
-    text of the error: the module's FQN and the op.
+    Ends the program with `tprt_index_error` at the first element of `indices`, in row-major order,
+    that is outside `[0, bound)` and isn't `ignored`. `what` is the text of the error: the module's
+    FQN and the op.
 
     ```mlir
     tprt.check_index %ids below 100 what "embeddings.word: embedding" : tensor<2x8xi64>
     tprt.check_index %t below 16 except -100 what "loss: cross_entropy" : tensor<8xi64>
     ```
 
-    The ops that use the indices read a row that exists in any case, so that their
-    order relative to the check is free.
+    The ops that use the indices read a row that exists in any case, so that their order relative to
+    the check is free.
 
     **Constraints:** (C1) `bound` is not negative.
   }];
@@ -57,7 +57,8 @@ def TPRT_OpaqueOp : TPRT_Op<"opaque", [
       "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
   let summary = "The same tensor, of which nothing is known";
   let description = [{
-    What reads the result isn't merged with what reads the operand. Bufferization lets both be one buffer.
+    What reads the result isn't merged with what reads the operand. Bufferization lets both be one
+    buffer.
 
     ```mlir
     %1 = tprt.opaque %0 : tensor<8x4xf32>
@@ -91,7 +92,8 @@ def TPRT_CollectiveOp : TPRT_Op<"collective", [
                        Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
-    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->` type($results)^)?
+    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->`
+    type($results)^)?
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
@@ -101,7 +103,8 @@ def TPRT_CollectiveOp : TPRT_Op<"collective", [
 class TPRT_SplitCollectiveOp<string mnemonic> : TPRT_Op<mnemonic, [
     MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
     DeclareOpInterfaceMethods<BufferizableOpInterface, [
-      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "mustBufferizeInPlace", "getAliasingValues", "bufferize"]>]> {
+      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "mustBufferizeInPlace",
+          "getAliasingValues", "bufferize"]>]> {
   let arguments = (ins I64Attr:$id, Arg<Optional<TPRT_Buffer>, "the operand", [MemRead]>:$input,
                        Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
@@ -113,9 +116,10 @@ class TPRT_SplitCollectiveOp<string mnemonic> : TPRT_Op<mnemonic, [
 def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
   let summary = "Start a collective of the artifact's manifest";
   let description = [{
-    What `tprt.collective` does, up to the `tprt.collective_wait` with the same `id`, beside what stands in between:
-    `input` is read and `output` written until then. Without an input it runs in place: `output` holds the operand.
-    The result is what the wait takes, and nothing else: the data aren't there yet.
+    What `tprt.collective` does, up to the `tprt.collective_wait` with the same `id`, beside what
+    stands in between: `input` is read and `output` written until then. Without an input it runs in
+    place: `output` holds the operand. The result is what the wait takes, and nothing else: the data
+    aren't there yet.
 
     ```mlir
     %1 = tprt.collective_start 0 %0 : tensor<8x4xf32> into %init : tensor<8x16xf32> -> tensor<8x16xf32>
@@ -123,11 +127,12 @@ def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
     %2 = tprt.collective_wait 0 of %0 : tensor<8x4xf32> into %1 : tensor<8x16xf32> -> tensor<8x16xf32>
     ```
 
-    **Constraints:** (C1) on tensors, the result has one use: as the `output` of a `tprt.collective_wait` with the same
-    `id` and the same `input`.
+    **Constraints:** (C1) on tensors, the result has one use: as the `output` of a
+    `tprt.collective_wait` with the same `id` and the same `input`.
   }];
   let assemblyFormat = [{
-    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->` type($results)^)?
+    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->`
+    type($results)^)?
   }];
   let hasVerifier = 1;
 }
@@ -135,8 +140,9 @@ def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
 def TPRT_CollectiveWaitOp : TPRT_SplitCollectiveOp<"collective_wait"> {
   let summary = "Wait for a collective that was started";
   let description = [{
-    Until collective `id` is done: `output` holds its result then, and `input` may be overwritten. Both are those of the
-    `tprt.collective_start`, so that whoever asks which buffers are in use sees that they are, from there to here.
+    Until collective `id` is done: `output` holds its result then, and `input` may be overwritten.
+    Both are those of the `tprt.collective_start`, so that whoever asks which buffers are in use
+    sees that they are, from there to here.
 
     ```mlir
     tprt.collective_start 0 %a : memref<8x4xf32> into %b : memref<8x16xf32>
@@ -145,7 +151,8 @@ def TPRT_CollectiveWaitOp : TPRT_SplitCollectiveOp<"collective_wait"> {
     ```
   }];
   let assemblyFormat = [{
-    $id (`of` $input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->` type($results)^)?
+    $id (`of` $input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->`
+    type($results)^)?
   }];
 }
 
@@ -154,11 +161,12 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
     DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
   let summary = "Multiply batches of matrices";
   let description = [{
-    `C[i,j] = activation(A[i,j] · B[i,j] (+ C[i,j]) (+ bias) (+ addend[i,j])) (⊙ factor[i,j])` for `i < batch[0]`,
-    `j < batch[1]`, where ⊙ multiplies element by element. A is m×k, B is k×n, C, the addend and the factor are m×n. Strides
-    count elements from each buffer's first one: `a` and `b` list row, column and the two batches; those of `c`, the
-    addend and the factor list row and the two batches, their column stride is 1. The activations are `relu`, `gelu` (by
-    erf), `gelu_tanh` and `silu`; f16 and bf16 are computed in f32 and rounded once, at the end.
+    `C[i,j] = activation(A[i,j] · B[i,j] (+ C[i,j]) (+ bias) (+ addend[i,j])) (⊙ factor[i,j])` for
+    `i < batch[0]`, `j < batch[1]`, where ⊙ multiplies element by element. A is m×k, B is k×n, C,
+    the addend and the factor are m×n. Strides count elements from each buffer's first one: `a` and
+    `b` list row, column and the two batches; those of `c`, the addend and the factor list row and
+    the two batches, their column stride is 1. The activations are `relu`, `gelu` (by erf),
+    `gelu_tanh` and `silu`; f16 and bf16 are computed in f32 and rounded once, at the end.
 
     ```mlir
     tprt.gemm %a, %b into %c bias %v sizes [1024, 384, 64] batch [1, 1]
@@ -171,24 +179,30 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
     ```
 
     **Constraints:** (C1) one element type, floating point; (C2) of a's row and column stride one is
-    1, of b's likewise, and the other is at least the size of the dimension with stride 1; (C3) what accumulates has no
-    addend, which is in another buffer than C, as is the factor; parts of an arena, by `memref.view`, are other buffers.
+    1, of b's likewise, and the other is at least the size of the dimension with stride 1; (C3) what
+    accumulates has no addend, which is in another buffer than C, as is the factor; parts of an
+    arena, by `memref.view`, are other buffers.
   }];
-  let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a, Arg<TPRT_StridedBuffer, "B", [MemRead]>:$b,
+  let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a, Arg<TPRT_StridedBuffer, "B",
+      [MemRead]>:$b,
                        Arg<TPRT_StridedBuffer, "C", [MemRead, MemWrite]>:$c,
                        Arg<Optional<TPRT_StridedBuffer>, "added to each row", [MemRead]>:$bias,
                        Arg<Optional<TPRT_StridedBuffer>, "added", [MemRead]>:$addend,
-                       Arg<Optional<TPRT_StridedBuffer>, "multiplied by, at the end", [MemRead]>:$factor,
+                       Arg<Optional<TPRT_StridedBuffer>, "multiplied by, at the end",
+                           [MemRead]>:$factor,
                        UnitAttr:$accumulate, OptionalAttr<TPRT_Activation>:$activation,
                        DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$batch,
                        DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
-                       DenseI64ArrayAttr:$c_strides, OptionalAttr<DenseI64ArrayAttr>:$addend_strides,
+                       DenseI64ArrayAttr:$c_strides,
+                           OptionalAttr<DenseI64ArrayAttr>:$addend_strides,
                        OptionalAttr<DenseI64ArrayAttr>:$factor_strides);
   let assemblyFormat = [{
-    $a `,` $b `into` $c (`bias` $bias^)? (`accumulate` $accumulate^)? (`addend` $addend^ $addend_strides)?
+    $a `,` $b `into` $c (`bias` $bias^)? (`accumulate` $accumulate^)? (`addend` $addend^
+    $addend_strides)?
     (`activation` $activation^)? (`factor` $factor^ $factor_strides)? `sizes` $sizes `batch` $batch
     `a` $a_strides `b` $b_strides `c` $c_strides attr-dict
-    `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)? (`addend` type($addend)^)? (`factor` type($factor)^)?
+    `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)? (`addend` type($addend)^)? (`factor`
+    type($factor)^)?
   }];
   let hasVerifier = 1;
 }
@@ -213,13 +227,15 @@ class TPRT_AttentionBase<string mnemonic> : TPRT_Op<mnemonic, [
 def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
   let summary = "Batched attention";
   let description = [{
-    `softmax(query · keyᵀ · scale + mask) · value`, accumulated in f32 for f16 and bf16 and rounded once. An i1 mask is
-    -inf where false; `causal` hides columns right of the diagonal. A row that sees nothing, with scores of -inf alone, is 0.
+    `softmax(query · keyᵀ · scale + mask) · value`, accumulated in f32 for f16 and bf16 and rounded
+    once. An i1 mask is -inf where false; `causal` hides columns right of the diagonal. A row that
+    sees nothing, with scores of -inf alone, is 0.
 
-    As in linalg, `maps` say which loop walks which dimension of query, key, value, mask (where there is one) and
-    output. The loops are (batches…, row, column, depth, width): query is over rows and depth, key over columns and
-    depth, value over columns and width, output over rows and width. A batch that key and value lack is shared by
-    what it ranges over: the heads of a group. Transposes and reshapes around attention are maps.
+    As in linalg, `maps` say which loop walks which dimension of query, key, value, mask (where
+    there is one) and output. The loops are (batches…, row, column, depth, width): query is over
+    rows and depth, key over columns and depth, value over columns and width, output over rows and
+    width. A batch that key and value lack is shared by what it ranges over: the heads of a group.
+    Transposes and reshapes around attention are maps.
 
     ```mlir
     // Heads behind the sequence, as a linear layer leaves them: b, h, row, column, depth, width.
@@ -231,18 +247,22 @@ def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
       : tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32> into tensor<2x64x12x32xf32> -> tensor<2x64x12x32xf32>
     ```
 
-    **Constraints:** (C1) one element type, floating point; the mask's is that or i1; (C2) a map per operand, over the
-    same four loops or more, at most eight of them batches; query, key, value and output are indexed by their loops, each once,
-    and any batches, the mask by rows, columns, batches and zeros; (C3) the dimensions that one loop walks have one size.
+    **Constraints:** (C1) one element type, floating point; the mask's is that or i1; (C2) a map per
+    operand, over the same four loops or more, at most eight of them batches; query, key, value and
+    output are indexed by their loops, each once, and any batches, the mask by rows, columns,
+    batches and zeros; (C3) the dimensions that one loop walks have one size.
   }];
-  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer,
+      "the keys", [MemRead]>:$key,
                        Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
                        Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
                        Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
                        F64Attr:$scale, UnitAttr:$causal, AffineMapArrayAttr:$maps);
   let assemblyFormat = [{
-    (`causal` $causal^)? $query `,` $key `,` $value (`mask` $mask^)? `into` $output `scale` $scale `maps` $maps attr-dict
-    `:` type($query) `,` type($key) `,` type($value) (`mask` type($mask)^)? `into` type($output) (`->` type($results)^)?
+    (`causal` $causal^)? $query `,` $key `,` $value (`mask` $mask^)? `into` $output `scale` $scale
+    `maps` $maps attr-dict
+    `:` type($query) `,` type($key) `,` type($value) (`mask` type($mask)^)? `into` type($output)
+    (`->` type($results)^)?
   }];
   let extraClassDeclaration = commonDeclaration # [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
@@ -252,11 +272,13 @@ def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
 def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
   let summary = "The gradients of batched attention";
   let description = [{
-    Of `tprt.attention`'s query, key and value, from that of its output: `nn.attention_gradient` has the formulas. The
-    probabilities are computed again, a block of rows at a time. f16 and bf16 are computed in f32 and rounded once.
+    Of `tprt.attention`'s query, key and value, from that of its output: `nn.attention_gradient` has
+    the formulas. The probabilities are computed again, a block of rows at a time. f16 and bf16 are
+    computed in f32 and rounded once.
 
-    Loops, maps and mask are those of `tprt.attention`, in the order of the operands. `gradient` is over rows and width; the
-    results, each over all batches, are over rows and depth, columns and depth, columns and width.
+    Loops, maps and mask are those of `tprt.attention`, in the order of the operands. `gradient` is
+    over rows and width; the results, each over all batches, are over rows and depth, columns and
+    depth, columns and width.
 
     ```mlir
     #q = affine_map<(b, h, t, s, d, e) -> (b, t, h, d)>
@@ -272,19 +294,25 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
 
     **Constraints:** (C1) to (C3) of `tprt.attention`; (C4) a batch loop walks all three outputs.
   }];
-  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer,
+      "the keys", [MemRead]>:$key,
                        Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
                        Arg<TPRT_Buffer, "the gradient of attention's output", [MemRead]>:$gradient,
                        Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
-                       Arg<TPRT_Buffer, "where the queries' gradient goes", [MemWrite]>:$query_gradient,
+                       Arg<TPRT_Buffer, "where the queries' gradient goes",
+                           [MemWrite]>:$query_gradient,
                        Arg<TPRT_Buffer, "where the keys' gradient goes", [MemWrite]>:$key_gradient,
-                       Arg<TPRT_Buffer, "where the values' gradient goes", [MemWrite]>:$value_gradient,
+                       Arg<TPRT_Buffer, "where the values' gradient goes",
+                           [MemWrite]>:$value_gradient,
                        F64Attr:$scale, UnitAttr:$causal, AffineMapArrayAttr:$maps);
   let assemblyFormat = [{
     (`causal` $causal^)? $query `,` $key `,` $value `gradient` $gradient (`mask` $mask^)?
-    `into` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale `maps` $maps attr-dict
-    `:` type($query) `,` type($key) `,` type($value) `gradient` type($gradient) (`mask` type($mask)^)?
-    `into` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient) (`->` type($results)^)?
+    `into` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale `maps` $maps
+    attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `gradient` type($gradient) (`mask`
+    type($mask)^)?
+    `into` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient) (`->`
+    type($results)^)?
   }];
   let extraClassDeclaration = commonDeclaration # [{
     ::mlir::MutableOperandRange getDpsInitsMutable() {
@@ -296,22 +324,24 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
 def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Call a kernel for a range of iterations, in parts";
   let description = [{
-    Calls `kernel` with `arguments` and, behind them, begin and end of ranges that together are `[0, count)`, each iteration
-    once; parts may run at the same time. One call takes some `nanoseconds` for the whole range, an estimate by
-    which the runtime decides how many threads it is worth.
+    Calls `kernel` with `arguments` and, behind them, begin and end of ranges that together are
+    `[0, count)`, each iteration once; parts may run at the same time. One call takes some
+    `nanoseconds` for the whole range, an estimate by which the runtime decides how many threads it
+    is worth.
 
     ```mlir
     tprt.parallel @kernel_0(%a, %b) count 1024 nanoseconds 200000 : memref<1024x64xf32>, memref<1024x64xf32>
     ```
 
-    **Constraints:** (C1) `kernel` is a function of the arguments' types and two of type `index`, without results;
-    (C2) `count` and `nanoseconds` are not negative.
+    **Constraints:** (C1) `kernel` is a function of the arguments' types and two of type `index`,
+    without results; (C2) `count` and `nanoseconds` are not negative.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$arguments,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$count,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$nanoseconds);
   let assemblyFormat = [{
-    $kernel `(` $arguments `)` `count` $count `nanoseconds` $nanoseconds attr-dict (`:` type($arguments)^)?
+    $kernel `(` $arguments `)` `count` $count `nanoseconds` $nanoseconds attr-dict (`:`
+    type($arguments)^)?
   }];
 }
 
@@ -319,8 +349,8 @@ def TPRT_MarkOp : TPRT_Op<"mark", [MemoryEffects<[MemWrite<TPRT_StatusResource>]
   let summary = "Say what the ops that follow belong to";
   let description = [{
     What follows, up to the next mark or collective, is op `index` of the `ops` in the module's
-    `tprt.manifest`. A run that is traced or profiled takes the time here; any other one loses a
-    few nanoseconds.
+    `tprt.manifest`. A run that is traced or profiled takes the time here; any other one loses a few
+    nanoseconds.
 
     ```mlir
     tprt.mark 3
@@ -344,7 +374,8 @@ def TPRT_FillOp : TPRT_Op<"fill", [
     ```
   }];
   let arguments = (ins AnyTypeOf<[AnySignlessInteger, AnyFloat]>:$value,
-                       Arg<MemRefRankOf<[AnySignlessInteger, AnyFloat], [0]>, "where it goes", [MemWrite]>:$output);
+                       Arg<MemRefRankOf<[AnySignlessInteger, AnyFloat], [0]>, "where it goes",
+                           [MemWrite]>:$output);
   let assemblyFormat = "$value `into` $output attr-dict `:` type($output)";
 }
 
