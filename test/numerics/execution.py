@@ -25,7 +25,7 @@ import programs
 from ops import get_tool, load, save
 
 # Of the largest element: sums over ranks are rounded in another order.
-TOLERANCES = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 8e-2}
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 8e-2}
 
 
 class Failure(Exception):

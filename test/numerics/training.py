@@ -348,6 +348,8 @@ def check(case, tools, folder):
         for key, value in theirs.items():
             if not abs(ours[key] - value) <= case.tolerance * max(abs(value), 1e-3):
                 raise AssertionError(f"step {step}: {key} is {ours[key]}, must be {value}")
+    if trained.keys() != expected.keys():
+        raise AssertionError(f"weights are of {sorted(trained)}, must be of {sorted(expected)}")
     for name, tensor in trained.items():
         scale = max(expected[name].abs().max().item(), 1e-3)
         difference = (tensor - expected[name]).abs().max().item()
