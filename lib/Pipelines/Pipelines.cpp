@@ -15,6 +15,7 @@
 #include "tp/Proof/Passes.h"
 #include "tp/Training/Passes.h"
 #include "tp/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -79,4 +80,28 @@ void tp::registerPassesAndPipelines() {
       "Turn a model into one rank's program: apply the plan, propagate, "
       "partition, optimise the collectives, report",
       buildParallelizePipeline);
+}
+
+SmallVector<std::string> tp::getPassOptionNames(StringRef name,
+                                                MLIRContext *context) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (name == "tp-parallelize") {
+    ParallelizeOptions().print(os);
+  } else if (const PassInfo *info = PassInfo::lookup(name)) {
+    PassManager passes(context, "builtin.module",
+                       PassManager::Nesting::Implicit);
+    if (failed(info->addToPipeline(passes, "",
+                                   [](const Twine &) { return failure(); })))
+      return {};
+    passes.printAsTextualPipeline(os);
+  }
+  // "name{first=1 second=x}"
+  StringRef options = StringRef(text).split('{').second;
+  SmallVector<std::string> names;
+  for (StringRef option :
+       llvm::split(options.take_until([](char c) { return c == '}'; }), " "))
+    if (!option.empty())
+      names.push_back(option.split('=').first.str());
+  return names;
 }

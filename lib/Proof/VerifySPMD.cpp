@@ -23,8 +23,10 @@
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/ManagedStatic.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -68,8 +70,26 @@ static void inlineCalls(func::FuncOp function) {
 }
 
 namespace {
+struct ProofCLOptions {
+  llvm::cl::opt<bool> acceptTested{
+      "accept-tested",
+      llvm::cl::desc("Accept programs that --tp-verify-spmd tests by execution "
+                     "and can't prove")};
+};
+} // namespace
+
+static llvm::ManagedStatic<ProofCLOptions> clOptions;
+
+void tp::registerProofCLOptions() { *clOptions; }
+
+namespace {
 struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   using VerifySPMDBase::VerifySPMDBase;
+
+  bool acceptsTested() const {
+    return acceptTested ||
+           (clOptions.isConstructed() && clOptions->acceptTested);
+  }
 
   void runOnOperation() override {
     // A collective counts where it is started: what it reads can't change.
@@ -364,8 +384,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
                            << " movements by block algebra";
     } else if (result.verdict == Verdict::Tested) {
       InFlightDiagnostic diag =
-          describe(acceptTested ? result.mismatch->op->emitRemark()
-                                : result.mismatch->op->emitError(),
+          describe(acceptsTested() ? result.mismatch->op->emitRemark()
+                                   : result.mismatch->op->emitError(),
                    *result.mismatch, programs);
       diag << "; tested instead: '" << first.getSymName() << "' gives what the "
            << "reference gives on " << result.numInputs << " inputs, with "
@@ -374,7 +394,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         diag << each.second << " " << each.first;
       });
       diag << ")";
-      if (acceptTested)
+      if (acceptsTested())
         return success();
       diag.attachNote(first.getLoc())
           << "'accept-tested' accepts programs that are only tested";

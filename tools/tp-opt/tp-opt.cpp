@@ -10,38 +10,20 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "tp/Advice/Passes.h"
 #include "tp/Pipelines/Pipelines.h"
-#include "tp/Plan/Pattern.h"
+#include "tp/Proof/Passes.h"
 #include "tp/Support/InputFile.h"
+#include "tp/Support/NearestName.h"
 #include "tp/Support/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/PrettyStackTrace.h"
-#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/WithColor.h"
 
 namespace cl = llvm::cl;
-
-/// `--accept-tested` is that option of each `--tp-verify-spmd`.
-static llvm::SmallVector<char *> passAcceptTested(int argc, char **argv,
-                                                  llvm::StringSaver &saver) {
-  llvm::SmallVector<char *> words(argv, argv + argc);
-  auto isIt = [](llvm::StringRef word) {
-    return word == "--accept-tested" || word == "-accept-tested";
-  };
-  if (llvm::none_of(words, isIt))
-    return words;
-  for (char *&word : words) {
-    auto [name, value] = llvm::StringRef(word).split('=');
-    if (name.ltrim('-') != "tp-verify-spmd" || value.contains("accept-tested"))
-      continue;
-    word = const_cast<char *>(
-        saver.save(name + "=" + value + " accept-tested").data());
-  }
-  return words;
-}
 
 /// MLIR takes an apostrophe within an option's value, "plan=it's.yaml", for a
 /// quote that begins, and all that follows for the value. Puts quotes of the
@@ -76,31 +58,6 @@ static std::string quoteApostrophes(llvm::StringRef argument) {
   return text;
 }
 
-/// The names of the options of the pass or pipeline `name`.
-static llvm::SmallVector<std::string>
-getOptionNames(llvm::StringRef name, mlir::MLIRContext &context) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (name == "tp-parallelize") {
-    mlir::tp::ParallelizeOptions().print(os);
-  } else if (const mlir::PassInfo *info = mlir::PassInfo::lookup(name)) {
-    mlir::PassManager passes(&context, "builtin.module",
-                             mlir::PassManager::Nesting::Implicit);
-    if (mlir::failed(info->addToPipeline(
-            passes, "", [](const llvm::Twine &) { return mlir::failure(); })))
-      return {};
-    passes.printAsTextualPipeline(os);
-  }
-  // "name{first=1 second=x}"
-  llvm::StringRef options = llvm::StringRef(text).split('{').second;
-  llvm::SmallVector<std::string> names;
-  for (llvm::StringRef option :
-       llvm::split(options.take_until([](char c) { return c == '}'; }), " "))
-    if (!option.empty())
-      names.push_back(option.split('=').first.str());
-  return names;
-}
-
 /// After an option of a pass that doesn't exist: says which one may be meant.
 static void suggestPassOptions(int argc, char **argv,
                                mlir::MLIRContext &context) {
@@ -108,7 +65,8 @@ static void suggestPassOptions(int argc, char **argv,
     if (!argument.consume_front("--") && !argument.consume_front("-"))
       continue;
     auto [pass, options] = argument.split('=');
-    llvm::SmallVector<std::string> names = getOptionNames(pass, context);
+    llvm::SmallVector<std::string> names =
+        mlir::tp::getPassOptionNames(pass, &context);
     llvm::SmallVector<llvm::StringRef> known(names.begin(), names.end());
     for (llvm::StringRef option : llvm::split(options, " ")) {
       llvm::StringRef name = option.split('=').first;
@@ -163,8 +121,15 @@ int main(int argc, char **argv) {
   llvm::SmallVector<std::string> quoted;
   for (char *argument : llvm::ArrayRef(argv, argc))
     quoted.push_back(quoteApostrophes(argument));
+  // An error about a function would be followed by all of it.
+  constexpr llvm::StringLiteral printOp = "--mlir-print-op-on-diagnostic";
+  if (llvm::none_of(quoted, [&](llvm::StringRef argument) {
+        return argument.ltrim('-').starts_with(printOp.ltrim('-'));
+      }))
+    quoted.insert(quoted.begin() + 1, (printOp + "=false").str());
   llvm::SmallVector<char *> arguments = llvm::map_to_vector(
       quoted, [](std::string &text) { return text.data(); });
+  argc = arguments.size();
   arguments.push_back(nullptr);
   argv = arguments.data();
   setVersion("tp-opt");
@@ -174,15 +139,12 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::tp::registerDialects(registry);
   mlir::tp::registerPassesAndPipelines();
+  mlir::tp::registerProofCLOptions();
 
   static cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),
                                     cl::init("-"));
   static cl::opt<std::string> output("o", cl::desc("Output file"),
                                      cl::value_desc("file"), cl::init("-"));
-  static cl::opt<bool> acceptTested(
-      "accept-tested",
-      cl::desc("Accept programs that --tp-verify-spmd tests by execution and "
-               "can't prove"));
   static cl::extrahelp examples(R"(
 EXAMPLES:
   tp-opt model.mlir --tp-parallelize="plan=plan.yaml report=report.json" -o ranks.mlir
@@ -194,15 +156,7 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
 )");
   std::string header =
       mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
-  // An error about a function would be followed by all of it.
-  auto *printOp = static_cast<cl::opt<bool> *>(
-      cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic"));
-  if (printOp)
-    printOp->setInitialValue(false);
-  llvm::BumpPtrAllocator allocator;
-  llvm::StringSaver saver(allocator);
-  llvm::SmallVector<char *> words = passAcceptTested(argc, argv, saver);
-  if (!cl::ParseCommandLineOptions(argc, words.data(), header, &llvm::errs()))
+  if (!cl::ParseCommandLineOptions(argc, argv, header, &llvm::errs()))
     return 2;
   // MlirOptMain takes a wrong option of a pass or pipeline for bad input.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -217,8 +171,7 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
   // model after it.
   bool onlyPrints =
       !passes.empty() && llvm::all_of(passes, [](mlir::Pass &pass) {
-        return pass.getArgument() == "tp-print-plan" ||
-               pass.getArgument() == "tp-explain";
+        return mlir::tp::printsAnswer(pass);
       });
   std::string file = onlyPrints && !output.getNumOccurrences()
                          ? "/dev/null"

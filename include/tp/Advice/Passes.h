@@ -24,6 +24,10 @@ enum class ExplanationFormat { Text, Json };
 /// tp-report that appends the JSON to `report` instead of writing a file.
 std::unique_ptr<Pass> createReport(std::string &report);
 
+/// Whether `pass` prints an answer to its user, as tp-explain does. After such
+/// passes alone a tool prints no IR unless asked.
+bool printsAnswer(const Pass &pass);
+
 #define GEN_PASS_REGISTRATION
 #include "tp/Advice/Passes.h.inc"
 

@@ -15,6 +15,7 @@
 
 namespace mlir {
 class DialectRegistry;
+class MLIRContext;
 } // namespace mlir
 
 namespace mlir::tp {
@@ -136,6 +137,11 @@ void registerDialects(DialectRegistry &registry);
 
 /// All passes and pipelines of the project, for textual pipelines.
 void registerPassesAndPipelines();
+
+/// The names of the options of the registered pass or pipeline `name`; none
+/// where there is no such one.
+SmallVector<std::string> getPassOptionNames(StringRef name,
+                                            MLIRContext *context);
 
 } // namespace mlir::tp
 

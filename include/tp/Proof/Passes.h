@@ -13,6 +13,12 @@
 namespace mlir::tp {
 
 #define GEN_PASS_DECL
+#include "tp/Proof/Passes.h.inc"
+
+/// Registers `--accept-tested`, which does what the option of tp-verify-spmd
+/// does, for each of them. For tools, before they parse their command line.
+void registerProofCLOptions();
+
 #define GEN_PASS_REGISTRATION
 #include "tp/Proof/Passes.h.inc"
 
