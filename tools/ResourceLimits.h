@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 /// From now on, the tool `name` (a literal) ends with a message and exit code 1
-/// when memory runs out, and a file that would exceed the largest size
-/// (`ulimit -f`) can't be written. LLVM's own handlers would abort. Temporary
-/// files of outputs stay there when memory runs out. Call this after InitLLVM.
+/// when memory runs out, and a write fails if the file would exceed the maximum
+/// size (`ulimit -f`). LLVM's own handlers would abort. When memory runs out,
+/// temporary files of outputs are left behind. Call this after InitLLVM.
 inline void reportResourceLimits(const char *name) {
   llvm::install_bad_alloc_error_handler(
       [](void *name, const char *, bool) {

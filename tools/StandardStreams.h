@@ -15,9 +15,9 @@
 #include <iostream>
 
 /// Call this at the start of main(). A standard stream that the caller has
-/// closed stays unusable; otherwise a file that is opened next would get its
-/// number and its text. A reader that has left, or a file that would exceed the
-/// largest size, makes a write fail and doesn't end the process.
+/// closed stays unusable; otherwise the next opened file would get its number
+/// and receive its text. If a reader has left, or a file would exceed the
+/// maximum size, a write fails instead of ending the process.
 inline void reserveStandardStreams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (::fcntl(descriptor, F_GETFD) < 0)
@@ -26,7 +26,7 @@ inline void reserveStandardStreams() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-/// Throws an input error when something that was printed is lost.
+/// Throws an input error if printed text is lost.
 inline void closeStandardOutput() {
   errno = 0;
   std::cout.flush();
@@ -44,7 +44,7 @@ inline void closeStandardOutput() {
   std::fflush(stdout);
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-  std::exit(exitCode); // leaks are found there
+  std::exit(exitCode); // LeakSanitizer needs a regular exit
 #endif
 #endif
   std::_Exit(exitCode);

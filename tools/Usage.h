@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-/// " (did you mean '--weights'?)" for each option that `app`, which couldn't
-/// parse its arguments, doesn't have, if there is one like it.
+/// " (did you mean '--weights'?)" for each unknown option that has a similar
+/// known one. Called when `app` couldn't parse its arguments.
 inline std::string suggestOptions(const CLI::App &app) {
   std::vector<std::string> names;
   for (const CLI::Option *option : app.get_options())
@@ -29,8 +29,8 @@ inline std::string suggestOptions(const CLI::App &app) {
   return text;
 }
 
-/// Refuses options with an empty value, as of a shell's variable that isn't
-/// set: none of them means anything.
+/// Rejects options with an empty value, for instance from an unset shell
+/// variable. No option accepts an empty value.
 inline void refuseEmptyValues(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options())
     for (const std::string &value : option->results())
@@ -40,7 +40,7 @@ inline void refuseEmptyValues(const CLI::App &app) {
     refuseEmptyValues(*subcommand);
 }
 
-/// Checks a number that CLI11 would take for the largest one, or for NaN.
+/// Rejects numbers that CLI11 would silently turn into the largest one or NaN.
 inline const CLI::Validator isExactNumber(
     [](std::string &text) -> std::string {
       if (!std::isfinite(std::strtod(text.c_str(), nullptr)))

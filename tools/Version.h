@@ -9,8 +9,8 @@
 #include "llvm/Support/raw_ostream.h"
 #include <string>
 
-/// Lets --version of the tool `name` say which tp-mlir it is of, and which LLVM
-/// it is built with.
+/// Makes --version of the tool `name` print the versions of tp-mlir and of the
+/// LLVM that it is built with.
 inline void setVersion(std::string name) {
   llvm::cl::SetVersionPrinter([name = std::move(name)](llvm::raw_ostream &os) {
     os << name << " (tp-mlir " TP_MLIR_VERSION ", LLVM " LLVM_VERSION_STRING

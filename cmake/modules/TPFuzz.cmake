@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Targets of libFuzzer. Each runs for a while as a test; scripts/fuzz.sh runs them for
+# Fuzzers, built with libFuzzer. Each runs for a while as a test; scripts/fuzz.sh runs them for
 # longer, with sanitizers. The seeds of tp-fuzz-NAME are in test/Fuzz/NAME.
 #
-# Where the compiler has no libFuzzer there are none.
+# If the compiler has no libFuzzer, there are no fuzzers.
 
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
@@ -14,13 +14,13 @@ check_cxx_source_compiles([[
 unset(CMAKE_REQUIRED_FLAGS)
 set(TP_FUZZ_SECONDS 30 CACHE STRING "How long each fuzzer runs as a test")
 
-set(TP_FUZZ_SEEDS ${PROJECT_SOURCE_DIR}/test/Fuzz) # of the whole project, also within runtime/
+set(TP_FUZZ_SEEDS ${PROJECT_SOURCE_DIR}/test/Fuzz) # the project's folder, also for runtime/
 
 add_custom_target(tp-fuzzers)
 
-# tp_fuzz_test(name): tp-fuzz-NAME, an executable, is a fuzzer. Of its own sources
-# libFuzzer sees which code an input reaches; those of libraries want -fsanitize=fuzzer-no-link.
-# With SEEDS_ONLY the test runs the seeds, and mutates none.
+# tp_fuzz_test(name): makes the executable tp-fuzz-NAME a fuzzer. libFuzzer sees which code of its
+# own sources an input reaches. Libraries must be compiled with -fsanitize=fuzzer-no-link for that.
+# With SEEDS_ONLY the test only runs the seeds, without mutating them.
 function(tp_fuzz_test name)
   cmake_parse_arguments(ARG "SEEDS_ONLY" "" "" ${ARGN})
   set(target tp-fuzz-${name})

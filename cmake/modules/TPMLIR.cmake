@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Finds MLIR 22 and defines the functions that every folder of the project uses.
 #
-# All of MLIR and LLVM is linked as the two shared libraries, MLIR and LLVM: a
-# static MLIR archive beside them would bring a second copy of their globals.
+# MLIR and LLVM are only linked as the two shared libraries, MLIR and LLVM, because a static MLIR
+# archive beside them would add a second copy of their globals.
 
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
@@ -17,23 +17,23 @@ include(GNUInstallDirs)
 set(TP_SANITIZE "" CACHE STRING "Sanitizers for all of the project's code, as -fsanitize= takes them")
 option(TP_WERROR "Treat warnings as errors" OFF)
 
-# Flags of a target of ours. MLIR is built without exceptions; so is our code,
-# but for the folders that talk to libraries which throw.
+# Flags for our targets. MLIR is built without exceptions, and so is our code, except for the
+# folders that use libraries which throw.
 function(tp_compile_options target)
   cmake_parse_arguments(ARG "EXCEPTIONS" "" "" ${ARGN})
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  # A private header of another folder is named from lib.
+  # A private header of another folder is included by its path in lib.
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/lib)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
     $<$<BOOL:${TP_WERROR}>:-Werror>
-    # The tools spend their time in MLIR's and LLVM's libraries: what -O3 gains in
-    # our code is less than what it takes to compile.
+    # The tools spend their time in MLIR's and LLVM's libraries, so -O3 for our code would cost more
+    # compile time than it gains.
     $<$<CONFIG:Release>:-O1>
-    # ccache knows a precompiled header by what is in it, not by its age.
+    # ccache identifies a precompiled header by its contents, not by its time stamp.
     $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   if(NOT ARG_EXCEPTIONS)
     target_compile_options(${target} PRIVATE -fno-exceptions)
@@ -45,9 +45,9 @@ function(tp_compile_options target)
   endif()
 endfunction()
 
-# The headers that most of our files include, compiled once. Parsing MLIR's
-# headers is most of what a compilation of one of our files does.
-# Once for each level of optimisation: tp-pch and, for what is FAST, tp-pch-fast.
+# The headers that most of our files include, compiled once. Most of a file's compile time is spent
+# in parsing MLIR's headers. There is one target for each level of optimisation: tp-pch and, for
+# FAST libraries, tp-pch-fast.
 function(tp_add_precompiled_headers)
   tp_add_precompiled_header(tp-pch)
   tp_add_precompiled_header(tp-pch-fast)
@@ -74,14 +74,14 @@ function(tp_add_precompiled_header name)
     <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 endfunction()
 
-# For code that compilations of large programs spend their time in.
+# For code in which compilations of large programs spend their time.
 function(tp_optimize target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()
 
 # tp_add_library(name sources… [EXCEPTIONS] [PRIVATE] [FAST] [DEPENDS targets…] [LINK libs…])
-# A static library; what links it links MLIR and LLVM. It is part of the CMake
-# package (cmake/package) unless PRIVATE, and optimised if FAST.
+# A static library. Targets that link it also link MLIR and LLVM. It is part of the CMake package
+# (cmake/package) unless PRIVATE, and optimised if FAST.
 function(tp_add_library name)
   cmake_parse_arguments(ARG "EXCEPTIONS;PRIVATE;FAST" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
@@ -104,8 +104,8 @@ function(tp_add_library name)
 endfunction()
 
 # tp_add_plugin(name SHARED|MODULE sources… [LINK libs…])
-# A shared library that holds the project's static ones and shows only what its
-# own sources export: C functions.
+# A shared library that contains the project's static ones. It only exports the C functions of its
+# own sources.
 function(tp_add_plugin name kind)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_library(${name} ${kind} ${ARG_UNPARSED_ARGUMENTS})
@@ -132,8 +132,8 @@ function(tp_add_tool name)
   install(TARGETS ${name})
 endfunction()
 
-# tp_tablegen(file.td  OUTPUT.inc -gen-flag …): pairs of output and flag. All
-# generated headers are one target, tp-headers.
+# tp_tablegen(file.td  OUTPUT.inc -gen-flag …): pairs of output and flag. One
+# target, tp-headers, generates all headers.
 function(tp_tablegen td)
   set(LLVM_TARGET_DEFINITIONS ${td})
   set(args ${ARGN})

@@ -91,8 +91,8 @@ private:
     return print(program);
   }
 
-  /// Goes on with the placements, of which `model` has what is fixed, as
-  /// tp-parallelize does.
+  /// Compiles `model`, which has the fixed placements, further as
+  /// tp-parallelize does, to count its collectives.
   LogicalResult setOptimizedTotal(explain::Program &program, ModuleOp model) {
     OwningOpRef<ModuleOp> ranks = model.clone();
     PassManager passes(&getContext());

@@ -9,55 +9,59 @@
 
 namespace mlir::tp::explain {
 
-/// A change of the plan or of the IR, and what it did to the whole program.
+/// A change of the plan or of the IR, and its effect on the whole program.
 struct TriedEdit {
   /// "replace", "add" or "remove".
   std::string action;
-  /// Where it is: of the plan "plan.yaml:3:3", of the IR what is changed.
+  /// What is changed: a location in the plan, "plan.yaml:3:3", or a part of the
+  /// IR.
   std::string place;
-  /// The entry as it is then; empty where it is removed.
+  /// The new entry or attribute; empty if it is removed.
   std::string text;
   /// Whether the redistribution is gone.
   bool removes = false;
-  /// Of all ranks together; of each rank.
+  /// The change of the bytes that all ranks together receive, and of the
+  /// collectives that each issues.
   int64_t bytes = 0, collectives = 0;
-  /// Of the parameters that each rank holds.
+  /// The change of the bytes of parameters that each rank holds.
   int64_t parameterBytes = 0;
-  /// What a rank computes then, as a part of what it computes now.
+  /// A rank's computation with the edit, relative to that without it.
   double work = 1;
-  /// "argument 0 comes as (Shard(0))", ….
+  /// "argument 0 becomes (Shard(0)) instead of (Replicate)", ….
   std::vector<std::string> interface;
 
-  /// Whether it only moves the price: ranks hold or compute more.
+  /// Whether it trades communication for something else: ranks hold or compute
+  /// more.
   bool hasPrice() const { return parameterBytes > 0 || work > 1.05; }
 };
 
-/// What all ranks together receive, and what each issues.
+/// The bytes that all ranks together receive, and the collectives that each
+/// issues.
 struct Totals {
   int64_t bytes = 0, collectives = 0;
 };
 
-/// What is to be printed.
+/// The data to print.
 struct Program {
   MeshOp mesh;
   ArrayRef<Propagation::Function> functions;
   Explanation explanation;
-  /// Null where the program came without.
+  /// Null if the program has no plan.
   const plan::CheckedPlan *plan = nullptr;
-  /// Of all of the program, also of what isn't shown; as propagated, and after
-  /// tp-optimize-collectives.
+  /// The totals of the whole program, including parts that aren't shown: as
+  /// propagated, and after tp-optimize-collectives.
   Totals total = {}, optimized = {};
-  /// The bytes that the choice may be off the optimum.
+  /// The most bytes by which the choice may be worse than the optimum.
   int64_t gap = 0;
   /// By movement, best first.
   std::vector<std::vector<TriedEdit>> edits = {};
-  /// How many were tried, and whether there were more.
+  /// The number of edits that were tried, and whether there were more.
   unsigned trials = 0;
   bool isCutShort = false;
 };
 
-/// Keeps of `program` what is called `name` (docs/Explain.md); whether there
-/// was any.
+/// Keeps only the parts of `program` that match `name` (docs/Explain.md).
+/// Returns whether there are any.
 bool filter(Program &program, StringRef name);
 
 void printText(const Program &program, raw_ostream &os);

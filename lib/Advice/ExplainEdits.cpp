@@ -1,8 +1,9 @@
 //===- ExplainEdits.cpp - Edits that leave less to move -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An edit is worth what it does to the whole program, so each is tried: the
-// plan, or without one the IR, is changed, and everything propagated again.
+// The value of an edit is its effect on the whole program, so each edit is
+// tried: the plan, or the IR if there is no plan, is changed, and everything is
+// propagated again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +25,9 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::explain;
 
-/// How many edits are worth reading.
+/// The most edits to show for a movement.
 constexpr size_t kMaxEdits = 3;
-/// How far from a redistribution its causes are looked for.
+/// How many steps of a chain are searched for the causes of a redistribution.
 constexpr size_t kMaxSteps = 6;
 
 //===----------------------------------------------------------------------===//
@@ -35,24 +36,23 @@ constexpr size_t kMaxSteps = 6;
 
 namespace {
 
-/// A redistribution as it can be told from others in this program and in one
-/// with an edit.
+/// Identifies a redistribution, both in this program and in one with an edit.
 struct Moved {
   /// Where the value is computed, before any redistribution, and its type.
   std::pair<const void *, const void *> origin;
-  /// Where it is needed: the place, name and operand of an op.
+  /// Where it is needed: the location, name and operand of an op.
   std::tuple<const void *, const void *, int64_t> consumer;
-  /// The placements, if they are of a value.
+  /// The placements, if a value is redistributed.
   std::string change;
-  /// Each time it is done.
+  /// The bytes of all its executions together.
   int64_t bytes;
 };
 
-/// What a program costs.
+/// The costs of a program.
 struct Outcome {
   int64_t bytes = 0, collectives = 0, work = 0, parameterBytes = 0;
   std::vector<Moved> movements;
-  /// "argument 0 'x'" and how it is placed, for each of each root.
+  /// "argument 0" and its placement, for each argument and result of each root.
   std::vector<std::pair<std::string, std::string>> interface;
 };
 
@@ -124,8 +124,8 @@ static Outcome getOutcome(const Propagation &propagation,
   return outcome;
 }
 
-/// What `model`, with all that is fixed in it, costs; nothing where that can't
-/// be.
+/// The costs of `model` with its fixed placements; nullopt if it can't be
+/// propagated.
 static std::optional<Outcome> evaluate(ModuleOp model,
                                        PropagationOptions options) {
   FailureOr<MeshOp> mesh = getMesh(model);
@@ -149,8 +149,8 @@ static std::optional<Outcome> evaluate(ModuleOp model,
 // Edits of the IR
 //===----------------------------------------------------------------------===//
 
-/// What a tensor could be placed as over mesh dimension `axis`, all others as
-/// in `sharding`.
+/// Other placements of a tensor over mesh dimension `axis`, with those over all
+/// other mesh dimensions as in `sharding`.
 static SmallVector<ShardingAttr> getOtherShardings(ShardingAttr sharding,
                                                    StringRef axis) {
   ShardingAttr whole = sharding.without(axis);
@@ -183,7 +183,8 @@ static std::string printPlace(Operation *op) {
       .str();
 }
 
-/// Edits of what fixes a placement over mesh dimension `axis`.
+/// Proposes edits of the attribute or op that fixes a placement over mesh
+/// dimension `axis`.
 static void proposeIREdits(const PlacementSource &source, StringRef axis,
                            FlatSymbolRefAttr mesh, std::vector<IREdit> &edits) {
   auto getText = [](ShardingAttr sharding) {
@@ -288,14 +289,14 @@ private:
                     std::vector<TriedEdit> &edits);
   void tryIREdits(const ExplainedMovement &movement,
                   std::vector<TriedEdit> &edits);
-  /// Adds `edit`, which gives the program that `change` makes, if that leaves
-  /// less of `movement`, and less in all.
+  /// Adds `edit`, for which `change` makes the program, if it reduces both
+  /// `movement` and the total.
   void consider(TriedEdit edit, const ExplainedMovement &movement,
                 Change change, std::vector<TriedEdit> &edits);
   static void rank(std::vector<TriedEdit> &edits);
   SmallVector<StringRef> getModules(const ExplainedMovement &movement);
 
-  /// As the propagation counts.
+  /// Bytes and collectives, weighted as in the propagation.
   int64_t getVolume(const Outcome &outcome) const {
     return outcome.bytes + options.latencyBytes *
                                MeshOp(program.mesh).getNumRanks() *
@@ -307,7 +308,7 @@ private:
   ModuleOp original;
   PropagationOptions options;
   unsigned limit;
-  /// By what the edit says; nothing for what can't be.
+  /// By description of the edit; nullopt for an invalid one.
   std::map<std::string, std::optional<Outcome>> known;
 };
 
@@ -323,14 +324,14 @@ void Editor::consider(TriedEdit edit, const ExplainedMovement &movement,
       return;
     }
     ++program.trials;
-    // What is wrong with an edit is nobody's fault.
+    // An invalid edit isn't the user's error.
     ScopedDiagnosticHandler silence(original.getContext(),
                                     [](Diagnostic &) { return success(); });
     OwningOpRef<ModuleOp> model = change();
     it = known.emplace(name, model ? evaluate(*model, options) : std::nullopt)
              .first;
   }
-  // Fewer collectives that move more are another trade.
+  // Don't trade fewer collectives for more bytes.
   if (!it->second || getVolume(*it->second) >= getVolume(base) ||
       it->second->bytes > base.bytes)
     return;
@@ -345,7 +346,7 @@ void Editor::consider(TriedEdit edit, const ExplainedMovement &movement,
   int64_t less = getBytes(base) - getBytes(outcome);
   if (less <= 0)
     return;
-  // What another redistribution makes up for isn't gone.
+  // A redistribution that another one replaces isn't removed.
   bool isLeft = llvm::any_of(outcome.movements, [&](const Moved &moved) {
     return moved.origin == own.origin &&
            (moved.consumer == own.consumer || moved.change == own.change);
@@ -372,7 +373,7 @@ void Editor::rank(std::vector<TriedEdit> &edits) {
   llvm::stable_sort(edits, [&](const TriedEdit &a, const TriedEdit &b) {
     return getCost(a) < getCost(b);
   });
-  // Of edits in one place that come to the same, the smallest.
+  // Of the edits in one place with the same cost, keep the smallest.
   std::vector<TriedEdit> best;
   for (TriedEdit &edit : edits)
     if (llvm::none_of(best, [&](const TriedEdit &other) {
@@ -388,7 +389,7 @@ void Editor::rank(std::vector<TriedEdit> &edits) {
 // Which edits
 //===----------------------------------------------------------------------===//
 
-/// Of ops and parameters near `movement`.
+/// The modules of ops and parameters near `movement`.
 SmallVector<StringRef> Editor::getModules(const ExplainedMovement &movement) {
   llvm::SmallSetVector<StringRef, 8> modules;
   auto add = [&](StringRef fqn) {
@@ -413,7 +414,7 @@ SmallVector<StringRef> Editor::getModules(const ExplainedMovement &movement) {
                chain->steps.size() - std::min(chain->steps.size(), kMaxSteps)))
         addOp(step.op);
     }
-  // What comes next may want something else of it.
+  // The op's users may need another layout of its results.
   for (Value result : movement.op->getResults())
     for (Operation *user : result.getUsers())
       addOp(user);
@@ -482,7 +483,7 @@ void explain::tryEdits(Program &program, const Propagation &propagation,
   FailureOr<SmallVector<func::FuncOp>> roots = getRoots(model);
   if (failed(roots))
     return;
-  // All that moves, also what isn't shown.
+  // All movements, including those that aren't shown.
   FailureOr<Explanation> all = Explanation::explain(
       propagation, program.mesh, *roots, /*withChains=*/false);
   if (failed(all))

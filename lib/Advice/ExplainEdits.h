@@ -8,9 +8,10 @@
 
 namespace mlir::tp::explain {
 
-/// Fills in `program.edits`: tries, for each movement, changes of what its
-/// chains began with, by propagating the whole of `original` with each, and
-/// keeps those that leave less to move. At most `limit` are tried.
+/// Fills in `program.edits`. For each movement, tries changes of the entries or
+/// attributes that its placements come from. Each change is applied to
+/// `original`, which is propagated again as a whole; those that leave less to
+/// move are kept. At most `limit` are tried.
 void tryEdits(Program &program, const Propagation &propagation,
               ModuleOp original, PropagationOptions options, unsigned limit);
 

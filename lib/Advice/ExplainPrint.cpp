@@ -23,7 +23,7 @@ using namespace mlir::tp::explain;
 // Names of things
 //===----------------------------------------------------------------------===//
 
-/// "model.mlir:3:8"; empty where it isn't known.
+/// "model.mlir:3:8"; empty if it isn't known.
 static std::string printLocation(Location loc) {
   auto file = loc->findInstanceOf<FileLineColLoc>();
   if (!file)
@@ -33,7 +33,7 @@ static std::string printLocation(Location loc) {
       .str();
 }
 
-/// "nn.linear (up)", or its place where it is of no module.
+/// "nn.linear (up)", or the location instead of the module if it has none.
 static std::string printOp(Operation *op) {
   std::string name = op->getName().getStringRef().str();
   StringRef fqn = getFqn(op);
@@ -85,8 +85,8 @@ static std::string count(int64_t n, StringRef what) {
   return std::to_string(n) + " " + what.str() + (n == 1 || n == -1 ? "" : "s");
 }
 
-/// "-1 KiB (1024 bytes), +2 collectives"; "as many collectives" where nothing
-/// changes.
+/// "-1 KiB (1024 bytes), +2 collectives", or "as many collectives" if their
+/// number doesn't change.
 static std::string printDelta(int64_t bytes, int64_t collectives) {
   auto getSign = [](int64_t n) { return n > 0 ? "+" : "-"; };
   std::string text = bytes == 0
@@ -109,14 +109,14 @@ static std::string printTotals(const Totals &totals) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a placement is fixed by: which thing, and who said so.
+/// What fixes a placement: the value or op, and the reason.
 struct NamedSource {
   StringRef kind;
   std::string what, by;
 };
 } // namespace
 
-/// The style of data parallelism that decides over `axis`; null without.
+/// The style of data parallelism over `axis`; null if there is none.
 static const plan::DataAxis *getDataAxis(unsigned axis,
                                          const plan::CheckedPlan &plan) {
   auto found = llvm::find_if(plan.file.data, [&](const plan::DataAxis &data) {
@@ -125,7 +125,7 @@ static const plan::DataAxis *getDataAxis(unsigned axis,
   return found == plan.file.data.end() ? nullptr : &*found;
 }
 
-/// Who says how an argument or a result is placed over `axis`.
+/// What determines the placement of an argument or a result over `axis`.
 static std::string getInterfaceReason(const PlacementSource &source,
                                       unsigned axis, const Program &program) {
   if (source.isDefault)
@@ -136,7 +136,7 @@ static std::string getInterfaceReason(const PlacementSource &source,
   return program.plan ? "by the plan's layouts" : "tp.sharding";
 }
 
-/// Who says how a parameter is placed over `axis`.
+/// What determines the placement of a parameter over `axis`.
 static std::string getParameterReason(nn::ParameterOp parameter, unsigned axis,
                                       const plan::CheckedPlan &plan) {
   auto found = plan.parameters.find(parameter.getFqnAttr());
@@ -332,7 +332,7 @@ static void printMovement(const Program &program, size_t index, StringRef place,
   os << "\n";
 }
 
-/// `text` with a `*` for each number that is a part of an FQN.
+/// `text` with a `*` for each number that is a component of an FQN.
 static std::string maskNumbers(StringRef text) {
   std::string masked;
   for (size_t i = 0; i < text.size();) {
@@ -361,7 +361,7 @@ static std::string maskNumbers(StringRef text) {
 }
 
 namespace {
-/// Texts that are the same but for the numbers of layers.
+/// Groups texts that differ only in the numbers of layers.
 struct AlikeTexts {
   struct Item {
     unsigned function;

@@ -12,7 +12,7 @@ using llvm::json::Object;
 
 namespace {
 
-/// What a module costs, in compute and in collectives.
+/// A module's cost, in compute and in collectives.
 struct ModuleCost {
   Cost compute, collectives;
   double getSeconds() const { return compute.seconds + collectives.seconds; }
@@ -95,8 +95,8 @@ Object PredictionReport::toJSON() const {
 // Table
 //===----------------------------------------------------------------------===//
 
-/// "12.3 ms", "4.56 GB": three digits and the unit that leaves one to three of
-/// them before the point.
+/// "12.3 ms", "4.56 GB": three digits, in the unit for which one to three of
+/// them are before the decimal point.
 static std::string formatScaled(double value, StringRef unit,
                                 ArrayRef<const char *> prefixes,
                                 double smallest) {
@@ -127,7 +127,7 @@ static std::string formatFlops(double flops) {
   return formatScaled(flops, "FLOP", {"", "k", "M", "G", "T", "P"}, 1);
 }
 
-/// The indices of repeated layers as "*".
+/// `fqn` with a "*" for each index of a repeated layer.
 static std::string getPattern(StringRef fqn) {
   SmallVector<StringRef> parts;
   fqn.split(parts, '.');

@@ -17,18 +17,19 @@ struct RankMemory {
   int64_t getTotal() const { return parameters + inputs + outputs + arena; }
 };
 
-/// What a report says about a run that was predicted.
+/// A report's data about a predicted run.
 struct PredictionReport {
   const Machine &machine;
   Prediction prediction;
-  /// By rank; empty where the arena isn't known.
+  /// By rank; empty if the size of the arena isn't known.
   SmallVector<RankMemory> memory;
-  /// By rank, in collectives.
+  /// By rank, the bytes received in collectives.
   SmallVector<int64_t> receivedBytes;
 
   /// The member `prediction` of docs/Report.md.
   llvm::json::Object toJSON() const;
-  /// The same for people: modules by cost, then ops, of the slowest rank.
+  /// The same as a table for users: modules by cost, then ops, of the slowest
+  /// rank.
   void print(raw_ostream &os) const;
 };
 

@@ -21,7 +21,7 @@ struct PrintShardingRules
       llvm::raw_string_ostream os(text);
       op.getShardingRule().print(os);
       op->emitRemark() << text;
-      // What is in an op's body is no op of the program.
+      // Ops in the body of an op aren't ops of the program.
       return WalkResult::skip();
     });
     markAllAnalysesPreserved();

@@ -123,7 +123,7 @@ struct Report : tp::impl::ReportBase<Report> {
     }
   }
 
-  /// Whether anybody reads more than remarks.
+  /// Whether anything but remarks is requested.
   bool isWanted() {
     return text || !file.empty() || !machine.empty() || table ||
            getOperation().getTargetSystemSpec();
@@ -137,7 +137,7 @@ struct Report : tp::impl::ReportBase<Report> {
                                [&](const auto &list) { return list[index]; });
   }
 
-  /// With a machine, what a run of the entry takes on it.
+  /// If there is a machine, predicts a run of the entry on it.
   LogicalResult addPrediction(ModuleOp module, llvm::json::Object &report) {
     FailureOr<std::optional<Machine>> found = tp::getMachine(module);
     if (!machine.empty()) {
@@ -180,7 +180,7 @@ struct Report : tp::impl::ReportBase<Report> {
     return success();
   }
 
-  /// What each rank holds; nothing where tp-predict-memory hasn't run.
+  /// Each rank's memory; empty if tp-predict-memory hasn't run.
   SmallVector<RankMemory> getMemory(ModuleOp module) {
     auto arena = module->getAttrOfType<IntegerAttr>(kArenaBytesAttr);
     if (!arena)
@@ -251,7 +251,7 @@ struct Report : tp::impl::ReportBase<Report> {
         {"reason", op.getOriginReason()}};
   }
 
-  /// `kind` is where the tensor's blocks count.
+  /// `kind` is the kind of memory that the tensor's blocks are counted as.
   llvm::json::Object getTensorJSON(StringRef key, StringRef name,
                                    int64_t RankMemory::*kind,
                                    RankedTensorType localType,
@@ -286,7 +286,7 @@ struct Report : tp::impl::ReportBase<Report> {
     return tensor;
   }
 
-  /// The spelling of the IR without the mesh.
+  /// The sharding as the IR spells it, without the mesh.
   static std::string printDims(ShardingAttr sharding) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -390,7 +390,7 @@ struct Report : tp::impl::ReportBase<Report> {
            << remark::reason("{0}", op.getOriginReason());
   }
 
-  /// Where the report goes beside the file, if anywhere.
+  /// Where the report goes besides the file; null if nowhere.
   std::string *text = nullptr;
   MeshOp mesh;
   /// By rank: the blocks of parameters, inputs and outputs.

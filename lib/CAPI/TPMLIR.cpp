@@ -24,7 +24,7 @@
 using namespace mlir;
 
 static DialectRegistry makeRegistry() {
-  // Passes are registered in the process.
+  // Passes are registered once per process.
   static const bool registered = [] {
     registerAllPasses();
     tp::registerPassesAndPipelines();
@@ -59,7 +59,7 @@ static char *copyString(StringRef text) {
 
 struct TpContext {
   TpContext() : context(makeRegistry()) {
-    // An error about a function would be followed by all of it.
+    // Otherwise an error about a function would print all of it.
     context.printOpOnDiagnostic(false);
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
       tell(diagnostic);
@@ -100,7 +100,7 @@ struct TpContext {
       handler(kind.severity, location.c_str(), message.c_str(), userData);
   }
 
-  /// An error that is about no place in a module.
+  /// Reports an error that has no location in a module.
   void fail(const llvm::Twine &message) {
     emitError(UnknownLoc::get(&context)) << message;
   }

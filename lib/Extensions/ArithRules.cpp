@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Sums of booleans aren't numbers of them. Where an overflow is undefined, a
-/// part of a sum may have one that the sum doesn't have.
+/// A sum of booleans doesn't count them. If overflow is undefined, a part of a
+/// sum may overflow although the sum doesn't.
 bool tp::hasSums(Operation *op) {
   auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
   bool wraps = !flags || flags.getOverflowAttr().getValue() ==
@@ -22,8 +22,8 @@ bool tp::hasSums(Operation *op) {
   return wraps && !getElementTypeOrSelf(op->getResult(0)).isInteger(1);
 }
 
-/// max and min agree with the runtime's on what is no number where they give
-/// it on, or where there is none.
+/// max and min agree with the runtime's if they propagate NaN, or if there is
+/// none.
 template <typename OpT>
 static std::optional<ReductionKind> ifNoNaNs(OpT op, ReductionKind kind) {
   if (!bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::nnan))
@@ -57,9 +57,9 @@ template <typename OpT>
 constexpr bool kIsSum = llvm::is_one_of<OpT, arith::AddFOp, arith::AddIOp,
                                         arith::SubFOp, arith::SubIOp>::value;
 
-/// The sets of operands that an op is jointly linear in. Integers wrap: their
-/// sums, products and truncations are those modulo a power of 2. A conversion
-/// to another kind of number isn't linear: a part of a sum may wrap where the
+/// The sets of operands that an op is jointly linear in. Integers wrap: sums,
+/// products and truncations are computed modulo a power of 2. A conversion to
+/// another kind of number isn't linear: a part of a sum may wrap although the
 /// sum doesn't.
 template <typename OpT>
 SmallVector<LinearSet> getLinearSets() {
@@ -90,7 +90,7 @@ struct ElementwiseModel
     return rule;
   }
 
-  /// Beside a Partial, what is replicated counts once.
+  /// A replicated term of a Partial sum counts on one rank only.
   FailureOr<SmallVector<Value>> partition(Operation *op, OpBuilder &builder,
                                           ValueRange operands, TypeRange types,
                                           const OpSplit &split) const {
@@ -112,7 +112,7 @@ struct ElementwiseModel
   }
 };
 
-/// Each rank keeps its block of a constant; that of a splat is a splat.
+/// Each rank keeps its block of a constant; the block of a splat is a splat.
 struct ConstantModel
     : ShardingRuleOpInterface::ExternalModel<ConstantModel, arith::ConstantOp> {
   ShardingRule getShardingRule(Operation *op) const {

@@ -32,7 +32,7 @@ std::optional<Reduction> tp::matchLinalgReduction(linalg::LinalgOp op,
 }
 
 bool tp::isNeutral(Value value, ReductionKind kind) {
-  // Redistributions don't change what a value is.
+  // Redistributions don't change a value.
   while (auto redistribute = value.getDefiningOp<RedistributeOp>())
     value = redistribute.getInput();
   if (auto fill = value.getDefiningOp<linalg::FillOp>())
@@ -67,8 +67,8 @@ using OperandSet = llvm::SmallBitVector;
 struct Dependence {
   /// The operands that it depends on.
   OperandSet all;
-  /// The sets that it is jointly linear in, where all else that it depends on
-  /// is constant.
+  /// The sets that it is jointly linear in, if the other operands that it
+  /// depends on are constant.
   SmallVector<OperandSet, 2> linear;
 
   /// Whether it is linear in the operands of `set` that it depends on.
@@ -79,9 +79,9 @@ struct Dependence {
   }
 };
 
-/// Follows Partial values through a body, as propagation does through a
-/// program, by the rules of the ops in it: a product is linear in each factor,
-/// a sum in both terms.
+/// Follows Partial values through a body by the rules of its ops, as
+/// propagation does through a program: a product is linear in each factor, a
+/// sum in both terms together.
 class BodyLinearity {
 public:
   explicit BodyLinearity(linalg::LinalgOp op)
@@ -100,14 +100,13 @@ public:
 
   Dependence get(Value value) const {
     auto it = dependences.find(value);
-    // What comes from around the op is a constant.
+    // A value from outside the op is a constant.
     return it == dependences.end() ? Dependence{OperandSet(numOperands), {}}
                                    : it->second;
   }
 
 private:
-  /// Sets that are kept per value; more would be those of a sum of many
-  /// products.
+  /// The most sets to keep per value; only a sum of many products has more.
   static constexpr size_t kMaxSets = 16;
 
   void visit(Operation *op) {
@@ -117,7 +116,7 @@ private:
       operands.push_back(get(operand));
       result.all |= operands.back().all;
     }
-    // A body in the body may read anything.
+    // A nested body may read anything.
     if (op->getNumRegions())
       result.all.set();
     if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op)) {
@@ -134,7 +133,7 @@ private:
       dependences[value] = result;
   }
 
-  /// One set of each operand in `set`, put together.
+  /// The unions of one linear set of each operand in `set`.
   SmallVector<OperandSet> getUnions(ArrayRef<Dependence> operands,
                                     const LinearSet &set) {
     SmallVector<OperandSet> unions = {OperandSet(numOperands)};
@@ -162,7 +161,7 @@ private:
   DenseMap<Value, Dependence> dependences;
 };
 
-/// What the op gives for a Partial of its operands.
+/// Adds the sets of operands in which the op is linear.
 void addLinearSets(linalg::LinalgOp op, ShardingRule &rule) {
   BodyLinearity body(op);
   SmallVector<Dependence, 1> results;
@@ -171,7 +170,7 @@ void addLinearSets(linalg::LinalgOp op, ShardingRule &rule) {
     unsigned index = init.getOperandNumber() - op.getNumDpsInputs();
     Value value = op.getBlock()->getTerminator()->getOperand(index);
     if (op.getNumReductionLoops()) {
-      // An iteration sees what the ones before it made of the initial value.
+      // An iteration sees the accumulator instead of the initial value.
       auto reduction = matchLinalgReduction(op, index);
       if (!reduction || reduction->kind != ReductionKind::Sum)
         return;
@@ -199,7 +198,8 @@ void addLinearSets(linalg::LinalgOp op, ShardingRule &rule) {
         free.push_back(toSet(set));
         continue;
       }
-      // Initial values are terms of the sum: Partial too, or counted once.
+      // Initial values are terms of the sum: they are Partial too, or count on
+      // one rank.
       once.push_back(toSet(set));
       free.push_back(toSet(set |= inits));
     }
@@ -212,7 +212,7 @@ void addLinearSets(linalg::LinalgOp op, ShardingRule &rule) {
 // Rule
 //===----------------------------------------------------------------------===//
 
-/// The kind of the reduction loops of `op`, the same for all its results.
+/// The kind of the reduction loops of `op`, if it is the same for all results.
 static std::optional<ReductionKind> getKind(linalg::LinalgOp op) {
   std::optional<ReductionKind> kind;
   for (unsigned init = 0; init < op.getNumDpsInits(); ++init) {
@@ -257,7 +257,7 @@ ShardingRule tp::getLinalgRule(linalg::LinalgOp op) {
       if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
         unsigned loop = dim.getPosition();
         factors.push_back(loop);
-        // A diagonal, or a result that a reduction runs along.
+        // The loop indexes a diagonal, or a reduction runs along the result.
         if (seen.test(loop) || (isInit && !isParallel[loop]))
           setWhole(loop);
         seen.set(loop);

@@ -9,18 +9,18 @@
 
 namespace mlir::tp {
 
-/// The rule of a structured op, by its maps, iterators and body alone: factor i
-/// is loop i.
+/// The rule of a structured op, derived from its maps, iterators and body
+/// alone. Factor i is loop i.
 ShardingRule getLinalgRule(linalg::LinalgOp op);
 
 /// How an op with reduction loops folds them into one of its initial values.
 struct Reduction {
   Operation *combiner;
-  /// What is folded, a value in the body.
+  /// The value in the body that is folded.
   Value folded;
   ReductionKind kind;
 };
-/// nullopt where no Partial can be put together.
+/// nullopt if it can't be reduced from Partial values.
 std::optional<Reduction> matchLinalgReduction(linalg::LinalgOp op,
                                               unsigned init);
 

@@ -17,7 +17,7 @@ static SmallVector<AxisRefAttr> getOnceAxes(const ShardingRule &rule,
                                             const OpSplit &split) {
   SmallVector<AxisRefAttr> axes;
   for (auto [factor, own] : llvm::zip_equal(rule.factors, split.factorAxes))
-    // A maximum is the same, however often the initial value is in it.
+    // A maximum doesn't depend on how often it includes the initial value.
     if (factor.kind == FactorKind::Reduction &&
         (factor.reduction == ReductionKind::Sum ||
          factor.reduction == ReductionKind::Product))
@@ -28,7 +28,7 @@ static SmallVector<AxisRefAttr> getOnceAxes(const ShardingRule &rule,
   return axes;
 }
 
-/// `linalg.index` in the body of a rank's `op` counts along the whole.
+/// Makes `linalg.index` in the body of a rank's `op` give global indices.
 static void makeIndicesGlobal(OpBuilder &builder, linalg::LinalgOp op,
                               const ShardingRule &rule, const OpSplit &split) {
   OpBuilder::InsertionGuard guard(builder);
@@ -95,9 +95,9 @@ struct SoftmaxModel
   }
 };
 
-/// A dimension that is cut into tiles is made of the tiles, an outer dimension
-/// of the packed tensor, and of the elements of one, an inner dimension. A last
-/// tile that is padded leaves it whole.
+/// A dimension that is cut into tiles has two factors: the tiles, an outer
+/// dimension of the packed tensor, and the elements of a tile, an inner
+/// dimension. If the last tile is padded, the dimension stays whole.
 template <typename OpT>
 struct RelayoutModel
     : ShardingRuleOpInterface::ExternalModel<RelayoutModel<OpT>, OpT> {
@@ -131,7 +131,7 @@ struct RelayoutModel
       if (ShapedType::isDynamic(tiles[tile]) || size % tiles[tile])
         continue;
       addFactor(size / tiles[tile], FactorKind::Parallel, dim, outer);
-      // The op's attribute has its size.
+      // The size of a tile is an attribute of the op and can't change.
       addFactor(tiles[tile], FactorKind::Whole, dim, plain.getRank() + tile);
     }
     return rule.linear({{0}});

@@ -29,7 +29,7 @@ static Value buildOffset(OpBuilder &builder, Location loc, MeshOp mesh,
 Value tp::buildOnFirst(OpBuilder &builder, Location loc, MeshOp mesh,
                        ArrayRef<AxisRefAttr> axes, Value value,
                        TypedAttr neutral) {
-  // Of as many elements as ranks, each rank has the one of its index.
+  // With as many elements as ranks, each rank has the element of its index.
   Value index = buildOffset(builder, loc, mesh, axes, mesh.getAxesSize(axes));
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,

@@ -8,12 +8,12 @@
 
 namespace mlir::tp {
 
-/// `value` on the ranks that come first along `axes`, all elements `neutral` on
-/// the others: what counts once although every rank has it.
+/// `value` on the ranks that come first along `axes`, and all elements
+/// `neutral` on the others: a value that every rank has then counts once.
 Value buildOnFirst(OpBuilder &builder, Location loc, MeshOp mesh,
                    ArrayRef<AxisRefAttr> axes, Value value, TypedAttr neutral);
 
-/// Turns an index along a rank's block into one along the whole.
+/// Turns an index in a rank's block into a global index.
 class GlobalIndex {
 public:
   /// Along `factor` of `size` elements, split as `split` says; looks the rank's
@@ -25,17 +25,17 @@ public:
   Value build(OpBuilder &builder, Location loc, Value index) const;
 
 private:
-  /// A run of elements that are consecutive in the block and in the whole.
+  /// A run of elements that are consecutive in the block and globally.
   struct Run {
     int64_t begin;
-    /// The index in the whole minus that in the block; null for 0.
+    /// The global index minus that in the block; null for 0.
     Value shift;
   };
   SmallVector<Run> runs;
 };
 
 /// The rank's block of `constant`, an op without operands and with one result,
-/// which is copied as a whole and cut.
+/// which is copied as a whole and then cut.
 FailureOr<SmallVector<Value>> sliceConstant(Operation *constant,
                                             OpBuilder &builder, Type type,
                                             const OpSplit &split,

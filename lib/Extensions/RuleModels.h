@@ -8,7 +8,7 @@
 
 namespace mlir::tp {
 
-/// An op for which nothing is known but that it may run on every rank alike.
+/// The model of an op that is only known to run alike on every rank.
 template <typename OpT>
 struct ReplicatedModel
     : ShardingRuleOpInterface::ExternalModel<ReplicatedModel<OpT>, OpT> {
@@ -21,12 +21,12 @@ struct ReplicatedModel
 /// windows, side by side, on the result's dimension.
 ShardingRule getConcatRule(Operation *op, unsigned along);
 
-/// Whether sums make sense for the first result: booleans have none.
+/// Whether sums make sense for the first result; for booleans they don't.
 bool hasSums(Operation *op);
 
-/// The Partial that is put together by `combiner`, an op of two operands that
-/// folds one element after the other into an accumulator; nullopt where no
-/// Partial is.
+/// The kind of Partial that `combiner` reduces, an op of two operands that
+/// folds one element after the other into an accumulator; nullopt if there is
+/// no such kind.
 std::optional<ReductionKind> getReductionKind(Operation *combiner);
 
 } // namespace mlir::tp

@@ -41,7 +41,7 @@ struct ElementwiseModel
   }
 };
 
-/// The body gets the index of the element in the whole.
+/// The body gets the global index of the element.
 struct GenerateModel
     : ShardingRuleOpInterface::ExternalModel<GenerateModel,
                                              tensor::GenerateOp> {
@@ -117,7 +117,7 @@ struct ExpandShapeModel
   }
 };
 
-/// The size of a dimension is known whoever holds it.
+/// The size of a dimension is known on every rank, however it is split.
 struct DimModel
     : ShardingRuleOpInterface::ExternalModel<DimModel, tensor::DimOp> {
   ShardingRule getShardingRule(Operation *op) const {
@@ -152,7 +152,7 @@ struct DimModel
 enum class SliceDim {
   /// All of the dimension.
   Full,
-  /// Consecutive elements, from a place that is known.
+  /// Consecutive elements from a known offset.
   Window,
   /// Anything else: the dimension stays whole.
   Other,
@@ -167,8 +167,8 @@ SliceDim classify(OffsetSizeAndStrideOpInterface op, RankedTensorType whole,
                                                         : SliceDim::Window;
 }
 
-/// The dimension of the smaller tensor that dimension `dim` of the slice is; -1
-/// where it is dropped.
+/// For each dimension of the slice, the dimension of the smaller tensor; -1 if
+/// it is dropped.
 SmallVector<int64_t> getSliceDims(unsigned rank,
                                   const llvm::SmallBitVector &dropped) {
   SmallVector<int64_t> dims;
@@ -178,9 +178,9 @@ SmallVector<int64_t> getSliceDims(unsigned rank,
   return dims;
 }
 
-/// Factors for what a slice and the whole tensor share, where `dims` are the
-/// dimensions of the slice. `tensors` are the factors of those that have the
-/// whole's shape; the slice is a result, or an operand, of the op: its first.
+/// Adds factors for the dimensions that a slice shares with the whole tensor;
+/// `dims` are the dimensions of the slice. `tensors` are the factors of tensors
+/// with the whole shape. The slice is the op's first result or first operand.
 void addSliceFactors(ShardingRule &rule, OffsetSizeAndStrideOpInterface op,
                      RankedTensorType whole, ArrayRef<int64_t> dims,
                      bool isResult, ArrayRef<TensorFactors *> tensors) {
@@ -200,8 +200,8 @@ void addSliceFactors(ShardingRule &rule, OffsetSizeAndStrideOpInterface op,
   }
 }
 
-/// The offsets of `op` as they are in the block of a rank, where `factors` are
-/// those of the whole tensor.
+/// The offsets of `op` in a rank's block; `factors` are those of the whole
+/// tensor.
 SmallVector<OpFoldResult>
 getLocalOffsets(OpBuilder &builder, OffsetSizeAndStrideOpInterface op,
                 RankedTensorType whole, const TensorFactors &factors,
@@ -221,8 +221,8 @@ getLocalOffsets(OpBuilder &builder, OffsetSizeAndStrideOpInterface op,
   return offsets;
 }
 
-/// The sizes of the slice of a rank: those of its block, 1 where a dimension is
-/// dropped.
+/// The sizes of a rank's slice: those of its block, and 1 for dropped
+/// dimensions.
 SmallVector<OpFoldResult> getLocalSizes(OpBuilder &builder,
                                         RankedTensorType slice,
                                         ArrayRef<int64_t> sliceDims) {
@@ -254,7 +254,7 @@ struct ExtractSliceModel
     SmallVector<int64_t> sliceDims =
         getSliceDims(whole.getRank(), slice.getDroppedDims());
     auto type = cast<RankedTensorType>(types[0]);
-    // No place is inside of a block without elements.
+    // No offset is inside a block without elements.
     if (type.getNumElements() == 0)
       return SmallVector<Value>{tensor::EmptyOp::create(
           builder, op->getLoc(), type.getShape(), type.getElementType())};
@@ -269,7 +269,7 @@ struct ExtractSliceModel
   }
 };
 
-/// Where the source covers part of a dimension, it lies in a window.
+/// If the source covers part of a dimension, it lies in a window.
 struct InsertSliceModel
     : ShardingRuleOpInterface::ExternalModel<InsertSliceModel,
                                              tensor::InsertSliceOp> {
@@ -333,9 +333,9 @@ struct PadModel
   }
 };
 
-/// Factors for the dimensions of `whole` that aren't looked up along: they are
-/// those of `slices` behind the first `batchRank`, where dimensions that are
-/// looked up along may be left, of size 1.
+/// Adds factors for the dimensions of `whole` that aren't in `lookedUp`. They
+/// correspond to those of `slices` behind the first `batchRank`, where the
+/// dimensions in `lookedUp` may be kept with size 1.
 void addLookupFactors(ShardingRule &rule, ArrayRef<int64_t> lookedUp,
                       RankedTensorType whole, int64_t batchRank,
                       TensorFactors &slices, ArrayRef<TensorFactors *> wholes) {
@@ -370,7 +370,7 @@ struct GatherModel
   }
 };
 
-/// All indices may write any place.
+/// Every index may write to any position.
 struct ScatterModel
     : ShardingRuleOpInterface::ExternalModel<ScatterModel, tensor::ScatterOp> {
   ShardingRule getShardingRule(Operation *op) const {

@@ -1,8 +1,8 @@
 //===- TosaRules.cpp - sharding rules of tosa ops -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shapes are operands in tosa, made by `tosa.const_shape`. A rank gets shapes
-// of its own where they follow from the tensors'.
+// Shapes are operands in tosa, made by `tosa.const_shape`. A rank gets its own
+// shapes where they follow from the shapes of the tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ static bool isFloat(Operation *op) {
          isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
 }
 
-/// The numbers of a shape; nullopt where it isn't a constant.
+/// The numbers of a shape; nullopt if it isn't a constant.
 static std::optional<SmallVector<int64_t>> getShapeValues(Value shape) {
   SmallVector<int64_t> values;
   if (!shape.getDefiningOp() ||
@@ -44,8 +44,8 @@ static Value buildShape(OpBuilder &builder, Location loc,
 }
 
 /// One factor per dimension of the first `numTensors` operands and of the
-/// results, which have one shape but for the dimensions of which `isOther`; the
-/// other operands correspond to nothing.
+/// results. These have the same shape except in dimensions for which `isOther`
+/// holds; the other operands have no factors.
 static ShardingRule getSameDimsRule(Operation *op, unsigned numTensors,
                                     function_ref<bool(int64_t)> isOther) {
   ShardingRule rule = ShardingRule::replicated(op);
@@ -87,8 +87,8 @@ static TypedAttr getNeutral(OpBuilder &builder, Location loc,
   }
 }
 
-/// What `op` gives where its block has no elements, or is a reduction over
-/// none; nullopt where it is to be computed.
+/// The results of `op` if its block has no elements or is a reduction over
+/// none; nullopt if they must be computed.
 static std::optional<SmallVector<Value>>
 buildWithoutElements(Operation *op, const ShardingRule &rule,
                      OpBuilder &builder, ValueRange operands, TypeRange types) {
@@ -120,8 +120,8 @@ buildWithoutElements(Operation *op, const ShardingRule &rule,
 
 namespace {
 
-/// The base of all models. `Derived` has the rule, and `build` where cloning
-/// isn't enough.
+/// The base of all models. `Derived` has the rule, and `build` if cloning isn't
+/// enough.
 template <typename Derived, typename OpT>
 struct TosaModel : ShardingRuleOpInterface::ExternalModel<Derived, OpT> {
   FailureOr<SmallVector<Value>> partition(Operation *op, OpBuilder &builder,
@@ -164,7 +164,7 @@ SmallVector<LinearSet> getLinearSets(Operation *op) {
     return {{0, 1}};
   else if constexpr (std::is_same_v<OpT, tosa::IdentityOp>)
     return {{0}};
-  // Zero points and shifts are integers'.
+  // Only float ops are linear: integer ops have zero points and shifts.
   else if constexpr (std::is_same_v<OpT, tosa::MulOp>)
     return isFloat(op) ? SmallVector<LinearSet>{{0}, {1}}
                        : SmallVector<LinearSet>{};
@@ -224,7 +224,7 @@ struct EinsumModel : TosaModel<EinsumModel<OpT>, OpT> {
           .whole("k")
           .linear({{0}});
     } else if constexpr (std::is_same_v<OpT, tosa::Conv2DOp>) {
-      // A sum over channels would have the bias once per rank.
+      // Channels stay whole: a sum over them would add the bias once per rank.
       return getWindowRule(op, "(n h w c, o i j c, o, 1, 1) -> (n y x o)");
     } else if constexpr (std::is_same_v<OpT, tosa::Conv3DOp>) {
       return getWindowRule(op,
@@ -251,7 +251,8 @@ private:
   }
 };
 
-/// The kind of the Partial that a reduction over a split dimension gives.
+/// The kind of the Partial that results from a reduction over a split
+/// dimension.
 template <typename OpT>
 std::optional<ReductionKind> getReductionKind(OpT op) {
   if constexpr (std::is_same_v<OpT, tosa::ReduceSumOp>)
@@ -260,7 +261,7 @@ std::optional<ReductionKind> getReductionKind(OpT op) {
     return ReductionKind::Product;
   else if constexpr (llvm::is_one_of<OpT, tosa::ReduceMaxOp,
                                      tosa::ReduceMinOp>::value) {
-    // Collectives give on what is no number.
+    // Collectives propagate NaN.
     if (op.getNanMode() != tosa::NanPropagationMode::PROPAGATE)
       return std::nullopt;
     return std::is_same_v<OpT, tosa::ReduceMaxOp> ? ReductionKind::Max
@@ -269,7 +270,8 @@ std::optional<ReductionKind> getReductionKind(OpT op) {
     return std::nullopt;
 }
 
-/// Along an axis, which the result has with size 1 or, `isDropped`, not at all.
+/// A reduction along an axis. The result keeps the axis with size 1, or drops
+/// it if `isDropped`.
 template <typename OpT, bool isDropped = false>
 struct ReduceModel : TosaModel<ReduceModel<OpT, isDropped>, OpT> {
   ShardingRule getShardingRule(Operation *op) const {
@@ -341,7 +343,7 @@ struct ConcatModel : TosaModel<ConcatModel, tosa::ConcatOp> {
   }
 };
 
-/// The result is a window on each dimension that isn't taken whole.
+/// The result is a window on each dimension that it doesn't take in full.
 struct SliceModel : TosaModel<SliceModel, tosa::SliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     ShardingRule rule = ShardingRule::replicated(op).linear({{0}});
@@ -376,7 +378,7 @@ struct SliceModel : TosaModel<SliceModel, tosa::SliceOp> {
   }
 };
 
-/// A dimension that changes its size stays whole.
+/// A dimension whose size changes stays whole.
 template <typename OpT>
 struct ResizeModel : TosaModel<ResizeModel<OpT>, OpT> {
   ShardingRule getShardingRule(Operation *op) const {
@@ -384,7 +386,8 @@ struct ResizeModel : TosaModel<ResizeModel<OpT>, OpT> {
     RankedTensorType to = getTensorType(op->getResult(0));
     std::optional<SmallVector<int64_t>> padding;
     if constexpr (std::is_same_v<OpT, tosa::PadOp>)
-      // As much may be cut off on one side as is added on the other.
+      // The sizes aren't enough: as much may be cut off on one side as is added
+      // on the other.
       if (!(padding = getShapeValues(op->getOperand(1))))
         return ShardingRule::replicated(op);
     ShardingRule rule = getSameDimsRule(op, 1, [&](int64_t dim) {

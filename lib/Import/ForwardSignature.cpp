@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The texts of a list; none where it is no such list.
+/// The texts of a list; none if `value` isn't a list of texts.
 static std::optional<std::vector<std::string>>
 readTexts(const llvm::json::Value &value) {
   const llvm::json::Array *array = value.getAsArray();
@@ -55,7 +55,7 @@ readSignature(const llvm::json::Value &value) {
   return signature;
 }
 
-/// LLVM's parser calls itself for each level, for which the stack must suffice.
+/// LLVM's parser recurses for each level, and must not exhaust the stack.
 static constexpr int maxDepth = 32;
 
 static bool isTooDeep(llvm::StringRef text) {

@@ -36,7 +36,7 @@ TypedAttr NNBuilder::number(Type elementType, Scalar value) {
                                                    ? value.integer != 0
                                                    : value.real != 0);
   int64_t integer = value.integer;
-  // Of infinities and the like, what x86 gives.
+  // Infinities and the like give what x86 gives.
   if (!value.isInteger)
     integer = std::abs(value.real) < 0x1p63
                   ? int64_t(value.real)
@@ -77,8 +77,8 @@ Value NNBuilder::widen(Value v) {
   return isFloat(v) ? cast(v, nn::expr::getWideElement(element(v))) : v;
 }
 
-/// The sizes that each dimension of `from` is taken apart into in `to`; nothing
-/// where it isn't, or in dimensions of size 1 alone.
+/// The sizes into which `to` splits each dimension of `from`; none if `to`
+/// isn't such a split, or has further dimensions at its end.
 static std::optional<llvm::SmallVector<llvm::SmallVector<int64_t>>>
 splitDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   llvm::SmallVector<llvm::SmallVector<int64_t>> parts;
@@ -98,7 +98,8 @@ splitDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
 }
 
 /// A reshape of transposed dimensions that were merged before, as heads are
-/// with the batch: dimensions are taken apart first, and so aren't merged.
+/// with the batch. It splits the dimensions before the transpose, so they
+/// aren't merged at all.
 Value NNBuilder::reshapeBeforeTranspose(Value v, ArrayRef<int64_t> newShape) {
   auto transposed = v.getDefiningOp<nn::TransposeOp>();
   if (!transposed || !transposed.getInput().getDefiningOp<nn::ReshapeOp>())
@@ -122,7 +123,7 @@ Value NNBuilder::reshapeBeforeTranspose(Value v, ArrayRef<int64_t> newShape) {
 }
 
 Value NNBuilder::reshape(Value v, ArrayRef<int64_t> newShape) {
-  // One reshape does what several in a row do.
+  // One reshape replaces several in a row.
   while (auto before = v.getDefiningOp<nn::ReshapeOp>())
     v = before.getInput();
   if (shape(v) == newShape)
@@ -219,7 +220,7 @@ Value NNBuilder::reduce(nn::ReduceKind kind, Value v, ArrayRef<int64_t> dims,
   if (sorted.empty())
     sorted = llvm::to_vector(llvm::seq<int64_t>(0, rank(v)));
   llvm::sort(sorted);
-  // A sum, mean, … of one number.
+  // The sum, mean, … of a single number.
   if (sorted.empty())
     return v;
   llvm::SmallVector<int64_t> newShape;
@@ -246,7 +247,8 @@ Value NNBuilder::logSoftmax(Value v, int64_t dim) {
 
 Value NNBuilder::triangle(int64_t rows, int64_t columns, int64_t diagonal,
                           bool upper) {
-  // j - i ≤ diagonal as column ≤ row, the row counted from `diagonal` on.
+  // Compare j - i ≤ diagonal as column ≤ row, with rows counted from `diagonal`
+  // on.
   Value column = iota({columns}, builder.getI64Type(), 0, 0, 1);
   Value row = iota({rows, 1}, builder.getI64Type(), 0, diagonal, 1);
   return compare(upper ? nn::ComparePredicate::GE : nn::ComparePredicate::LE,

@@ -1,9 +1,8 @@
 //===- NNBuilder.h - build nn ops with inferred types -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each function builds one nn op (or none, where it would do nothing) and
-// infers its result type. Shapes are static; the caller has checked that they
-// fit.
+// Each function builds one nn op (or none, if it would do nothing) and infers
+// its result type. Shapes are static; the caller has checked that they fit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +53,8 @@ public:
              double start, double step);
 
   Value cast(Value v, Type elementType);
-  /// f16 and bf16 as f32, in which PyTorch computes with them: an op that
-  /// consists of several rounds once. Other types stay.
+  /// Converts f16 and bf16 to f32, in which PyTorch computes with them, so that
+  /// an op that becomes several ops rounds only once. Other types stay.
   Value widen(Value v);
   /// `v` without a gradient.
   Value stopGradient(Value v);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The format: eight bytes of header length, a JSON header (name → dtype, shape,
-// offsets from the end of the header), the data without holes.
+// offsets from the end of the header), and the data without holes.
 //
 //===----------------------------------------------------------------------===//
 

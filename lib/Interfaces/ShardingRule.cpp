@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// What is no tensor has no dimensions.
+/// A value that isn't a tensor has no dimensions.
 static ArrayRef<int64_t> getShape(Value value) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   return tensor ? tensor.getShape() : ArrayRef<int64_t>();
@@ -56,8 +56,8 @@ public:
         continue;
       }
       for (size_t k = groupSize; k-- > 0; ++dim) {
-        // A dimension of size 1 corresponds to nothing where another tensor
-        // has a larger one: the caller binds the larger one first.
+        // A dimension of size 1 corresponds to nothing if another tensor has a
+        // larger one; `declare` has declared the larger one.
         std::string name = (item.names[0] + Twine(k)).str();
         auto it = ids.find(name);
         if (shape[dim] == 1 && it != ids.end() &&
@@ -69,8 +69,8 @@ public:
     return dims;
   }
 
-  /// Larger group dimensions and single names first, so that broadcasting and
-  /// products find them.
+  /// Declares larger group dimensions and single names, so that broadcasting
+  /// and products find them in `bind`.
   void declare(const TensorSpec &spec, ArrayRef<int64_t> shape) {
     size_t groupSize = shape.size() + 1 - spec.size();
     size_t dim = 0;
@@ -89,12 +89,12 @@ public:
 
 private:
   void bindDim(const DimSpec &item, int64_t size, DimFactors &factors) {
-    // Every name of a product but one is known from another tensor.
+    // All names of a product except one are known from other tensors.
     int64_t known = 1;
     for (StringRef name : item.names)
       if (auto it = ids.find(name); it != ids.end() && item.names.size() > 1)
         known *= rule.factors[it->second].size;
-    // Of no element, any size is the right one.
+    // If there are no elements, any size is right.
     int64_t rest = known ? size / known : 1;
     for (StringRef name : item.names)
       factors.push_back(getFactor(name, item.names.size() == 1 ? size : rest));
@@ -146,7 +146,8 @@ ShardingRule ShardingRule::einsum(Operation *op, StringRef spec,
   }
 
   EinsumBuilder builder;
-  // Results first: their factors then come in the order of their dimensions.
+  // Results come first, so that the factors are in the order of the results'
+  // dimensions.
   for (auto [tensor, result] : llvm::zip(resultSpecs, op->getResults()))
     builder.declare(tensor, getShape(result));
   for (auto [tensor, operand] : llvm::zip(operandSpecs, op->getOperands()))
@@ -207,9 +208,9 @@ ShardingRule ShardingRule::replicated(Operation *op) {
 }
 
 namespace {
-/// The common refinement of two lists of dimensions with as many elements.
-/// Equal parts are peeled off the minor side first, then off the major one.
-/// What is left in between shares no factor: it can't be split.
+/// The common refinement of two lists of dimensions with the same number of
+/// elements. Equal parts are peeled off the major side first, then off the
+/// minor side. The rest in between has no common part and can't be split.
 class ReshapeRefiner {
 public:
   ReshapeRefiner(ShardingRule &rule, ArrayRef<int64_t> from,
@@ -249,13 +250,14 @@ public:
 
 private:
   struct Side {
-    /// Per dimension: its size without the factors found, and these, the
-    /// outermost first.
+    /// Per dimension: its size without the factors found, and these factors,
+    /// the outermost first.
     SmallVector<int64_t> rest;
     SmallVector<DimFactors> major, minor;
   };
 
-  /// Peels common factors off the two lists' fronts as long as there are any.
+  /// Peels common factors off the fronts of the two lists as long as there are
+  /// any.
   void peel(ArrayRef<size_t> fromDims, ArrayRef<size_t> toDims, bool isMinor) {
     while (true) {
       while (!fromDims.empty() && sides[0].rest[fromDims.front()] == 1)
@@ -274,7 +276,7 @@ private:
         factors[dims.front()].push_back(rule.factors.size());
       }
       rule.factors.push_back({common});
-      // Past a part that doesn't divide, nothing lies at the same place.
+      // After a part that doesn't divide, elements no longer correspond.
       if (sides[0].rest[fromDims.front()] != 1 &&
           sides[1].rest[toDims.front()] != 1)
         return;
@@ -295,8 +297,8 @@ private:
 };
 } // namespace
 
-/// Dimensions up to which both shapes have as many elements are groups: no
-/// factor of one is in another.
+/// Divides the dimensions into groups that have the same number of elements in
+/// both shapes; no factor is in two groups.
 ShardingRule ShardingRule::reshape(Operation *op) {
   ShardingRule rule;
   ArrayRef<int64_t> from = getShape(op->getOperand(0));

@@ -30,7 +30,8 @@ SmallVector<AxisRefAttr> OpSplit::usedAxes() const {
 /// The most segments that a split minor factor may give a dimension.
 constexpr int64_t kMaxSegments = 16;
 
-/// The segments of `all` that lie in the window; nullopt where it cuts one.
+/// The segments of `all` that lie in the window; nullopt if the window cuts
+/// one.
 static std::optional<SmallVector<int64_t>> getSegmentsIn(ArrayRef<int64_t> all,
                                                          const Window &window) {
   SmallVector<int64_t> inside;
@@ -50,9 +51,9 @@ static std::optional<SmallVector<int64_t>> getSegmentsIn(ArrayRef<int64_t> all,
   return inside;
 }
 
-/// The axes along one dimension that `factors` make up, major factor first.
-/// Where a minor factor is split and the major ones aren't, each index of the
-/// major ones is a segment.
+/// The axes of one dimension that is the product of `factors`, major first. If
+/// a minor factor is split and the major ones aren't, each index of the major
+/// ones is a segment.
 static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
                                               const OpSplit &split,
                                               ArrayRef<unsigned> factors,
@@ -70,7 +71,8 @@ static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
     int64_t size = rule.factors[factor].size;
     if (!own.empty()) {
       if (!majorWhole) {
-        // The major factors together are what there is one segment of each.
+        // There is one segment for each combination of indices of the major
+        // factors.
         if (!axes.empty() || before > kMaxSegments ||
             !split.factorSegments[factor].empty())
           return std::nullopt;
@@ -95,7 +97,8 @@ static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
       return std::nullopt;
     segments = *inside;
   }
-  // Uneven blocks of parts, one after the other, aren't those of the whole.
+  // If sizes don't divide, splitting by parts one after the other gives other
+  // blocks than splitting by the whole.
   int64_t ranks = mesh.getAxesSize(axes);
   bool isEven = segments.empty() ? total % ranks == 0
                                  : llvm::all_of(segments, [&](int64_t segment) {
@@ -122,7 +125,8 @@ getTensorAxes(const ShardingRule &rule, const OpSplit &split, bool isResult,
   return dims;
 }
 
-/// Partials in the mesh's order, those of parts that make up one together.
+/// Partials in the mesh's order; Partials over consecutive parts of a mesh
+/// dimension are merged.
 static SmallVector<PartialAttr> mergePartials(ArrayRef<PartialAttr> partials,
                                               MeshOp mesh) {
   SmallVector<PartialAttr> sorted(partials);

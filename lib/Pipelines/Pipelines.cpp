@@ -22,14 +22,14 @@ using namespace mlir::tp;
 
 void tp::buildParallelizePipeline(OpPassManager &pm,
                                   const ParallelizeOptions &options) {
-  // The plan is checked with the loss.
+  // Add the loss first, because the plan is checked against it.
   if (!options.train.empty() && !options.plan.empty())
     pm.addPass(createAddLoss({options.train}));
   if (!options.plan.empty())
     pm.addPass(createApplyPlan({options.plan, options.strict}));
   if (!options.train.empty())
     pm.addPass(createGrad({options.train, /*inputs=*/false}));
-  // What is joined afterwards isn't counted one by one.
+  // In training, later passes join collectives, so each one costs less latency.
   bool isTraining = !options.train.empty();
   int64_t latencyBytes = options.latencyBytes;
   if (latencyBytes < 0)
@@ -38,10 +38,10 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
       {options.strategy, options.forbidImplicit, options.exhaustiveOps,
        latencyBytes, options.searchBudget, options.oneShot, options.memory}));
   pm.addPass(createPartition({options.oneShot, options.memory}));
-  // From here on each entry point is one program: what it calls is part of it.
+  // From here on, each entry point is one program that contains its callees.
   pm.addPass(createInlineCalls());
-  // Gradients are reduced together by default; FSDP's parameters are gathered,
-  // and their gradients reduced, by group, unless nothing is to be joined.
+  // By default, gradients are reduced together. FSDP's parameters are gathered,
+  // and their gradients reduced, by group, unless joining is turned off.
   constexpr int64_t trainingBucketBytes = 25 << 20;
   int64_t bucketBytes = options.bucketBytes;
   if (bucketBytes < 0)

@@ -17,7 +17,7 @@ class BatchFinder {
 public:
   explicit BatchFinder(CheckedPlan &plan) : plan(plan) {}
 
-  /// What is the batch where the plan doesn't say.
+  /// Chooses the batch dimensions if the plan doesn't name them.
   void takeFirst(FunctionOpInterface function) {
     std::optional<int64_t> size;
     for (BlockArgument argument : function.getArguments()) {

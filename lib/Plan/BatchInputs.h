@@ -8,10 +8,10 @@
 
 namespace mlir::tp::plan {
 
-/// Finds the dimension of each input that data parallelism splits: what the
-/// plan says, or else dimension 0 of the first tensor and of all others that
-/// have as many elements there. Emits an error at the plan's line and column
-/// for each problem.
+/// Finds the dimension of each input that data parallelism splits. The plan may
+/// name it; the default is dimension 0 of the first tensor and of all others
+/// whose dimension 0 has the same size. Emits an error at the plan's line and
+/// column for each problem.
 LogicalResult findBatch(ModuleOp model, CheckedPlan &plan);
 
 } // namespace mlir::tp::plan

@@ -31,13 +31,13 @@ PlanFile plan::applyEdit(PlanFile file, const PlanEdit &edit) {
 // Printing
 //===----------------------------------------------------------------------===//
 
-/// A text as YAML and JSON flow style have it.
+/// A text as a scalar in YAML's and JSON's flow style.
 static std::string quote(StringRef text, bool always = false) {
   bool isPlain =
       !text.empty() && !StringRef("*&!|>%@`\"'#{}[],?:- ").contains(text[0]) &&
       text.find_first_of("{}[]#\"\\") == StringRef::npos &&
       !text.contains(": ") && !text.contains(", ") && !text.ends_with(" ");
-  // A comma within parentheses ends a plain text in flow style.
+  // In flow style, a comma ends a plain text, even inside parentheses.
   if (!always && isPlain && !text.contains(','))
     return text.str();
   std::string quoted = "\"";
@@ -90,7 +90,7 @@ std::string plan::printEntry(const PlanEntry &entry) {
 // Proposals
 //===----------------------------------------------------------------------===//
 
-/// What a layout is tried as.
+/// The layouts that are tried instead of a written one.
 static ArrayRef<StringRef> getLayouts() {
   static const StringRef layouts[] = {"Replicate", "Shard(0)", "Shard(1)",
                                       "Shard(2)", "Shard(-1)"};
@@ -146,7 +146,7 @@ private:
     const Style *style = lookupStyle(original.style);
     if (!style)
       return;
-    // The default first: it is the least to write.
+    // Try defaults first: they are the shortest to write.
     for (size_t i = 0; i < original.arguments.size(); ++i) {
       PlanEntry entry = original;
       entry.arguments.erase(entry.arguments.begin() + i);
@@ -174,7 +174,7 @@ private:
           }
         continue;
       }
-      // An absent list has no length to be guessed.
+      // The length of an absent list isn't known.
       if (written == original.arguments.end() &&
           spec.type != ArgumentSpec::Type::Layout)
         continue;
@@ -195,7 +195,7 @@ private:
     }
   }
 
-  /// The other split of a weight, without layouts that belong to this one.
+  /// Tries the other split of a weight, without the layouts of the current one.
   void changeStyle(const PlanEntry &original) {
     for (StringRef style : {"ColwiseParallel", "RowwiseParallel"}) {
       if (original.style == style)
@@ -207,8 +207,8 @@ private:
     }
   }
 
-  /// Of the kinds of modules that the entry is about, such as wq, wk and wv of
-  /// w[qkv], one alone.
+  /// Narrows the entry to one of the kinds of modules that it matches, such as
+  /// wq, wk or wv for w[qkv].
   void narrowPattern(const PlanEntry &original) {
     std::set<std::string> patterns;
     for (const ModuleLayouts &layouts : plan.modules)
@@ -242,7 +242,7 @@ private:
 };
 } // namespace
 
-/// Whether the entry is about the module, or parameters of it.
+/// Whether the entry matches the module or parameters of it.
 static bool concerns(const PlanEntry &entry, StringRef module, MatchMode mode) {
   if (entry.direct.empty())
     return matchFqn(entry.pattern, module, mode);
@@ -261,7 +261,7 @@ std::vector<PlanEdit> plan::proposeEdits(const CheckedPlan &plan,
     SmallVector<StringRef> without;
     for (StringRef module : modules) {
       bool hasEntry = false;
-      // Entries of modules around it say how it gets its tensors.
+      // Entries of enclosing modules decide the layouts of its inputs.
       for (StringRef fqn = module;;
            fqn = fqn.contains('.') ? fqn.rsplit('.').first : StringRef()) {
         for (auto [index, entry] : llvm::enumerate(from.entries))

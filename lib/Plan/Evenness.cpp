@@ -1,8 +1,8 @@
 //===- Evenness.cpp - sizes that ranks don't divide -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every size can be split, but where ranks don't divide it the first ones hold
-// and compute more than the others, which wait for them.
+// Every size can be split. But if the number of ranks doesn't divide it, the
+// first ranks hold and compute more than the others, which wait for them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ std::string plan::listDivisors(int64_t size) {
   return list.empty() ? "1" : list;
 }
 
-/// "3, 3, 3 and 1", of at most eight ranks.
+/// "3, 3, 3, 1", for at most eight ranks.
 static std::string listChunks(int64_t size, int64_t ranks) {
   constexpr int64_t kMaxRanks = 8;
   int64_t chunk = llvm::divideCeil(size, ranks);
@@ -72,7 +72,7 @@ std::optional<Finding> plan::checkEvenness(const Placement &placement,
       (parts.size() > 1 ? " has a segment of size " : " has size ") +
       std::to_string(part) + ", not divisible by " + group.describe() +
       ": its ranks get " + listChunks(part, group.size);
-  // What the longest block has above the average.
+  // The excess of the longest block over the average.
   int64_t slice = getTensorBytes(type) / std::max<int64_t>(size, 1);
   int64_t extra = (longest * group.size - size) * slice / group.size;
   finding.cost = "the first ranks hold " + printBytes(extra) +

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PyTorch's fully_shard makes one group of the parameters of each module that
-// it is called on, less those of modules inside that it was called on before.
-// Its users call it on a model's blocks and then on the root. Where a plan
-// doesn't name the blocks, they are what is numbered: the modules of a list, or
-// siblings whose names differ in a number at their end.
+// it is called on, except those of inner modules that it was called on before.
+// Users call it on a model's blocks and then on the root. If a plan doesn't
+// name the blocks, the numbered modules are taken for blocks: the modules of a
+// list, or siblings whose names differ only in a number at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,15 +19,15 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
-/// Bytes of whole parameters that make a group where a model has no blocks; the
+/// The most bytes of global parameters in a group if a model has no blocks: the
 /// bucket_cap_mb of DistributedDataParallel.
 constexpr int64_t kGroupBytes = 25 << 20;
 
 namespace {
 
-/// A module, or what only contains modules, such as nn.ModuleList.
+/// A module, or a container such as nn.ModuleList.
 struct Node {
-  /// Empty where it isn't called.
+  /// Empty if the module isn't called.
   StringRef className;
   bool hasParameters = false;
   std::map<std::string, Node> children;
@@ -103,7 +103,7 @@ private:
         StringAttr::get(parameter.getContext(), group);
   }
 
-  /// The innermost head that has the parameter; the root's FQN is empty.
+  /// The innermost head that contains the parameter; the root's FQN is empty.
   StringRef getHead(StringRef parameter) const {
     StringRef module = getHolder(parameter);
     while (!module.empty() && !heads.contains(module))
@@ -130,8 +130,9 @@ private:
     return success(valid);
   }
 
-  /// Takes the outermost numbered modules as blocks. Those without modules
-  /// inside are layers of one only where there is nothing else.
+  /// Takes the outermost numbered modules as blocks. With `mayBeLeaves`, which
+  /// is only tried if no others are found, modules without inner modules count,
+  /// too.
   void findBlocks(const Node &node, const std::string &fqn, bool mayBeLeaves) {
     std::map<std::string, SmallVector<const Node *>> bySeries;
     for (auto &[name, child] : node.children)
@@ -168,8 +169,8 @@ private:
            });
   }
 
-  /// Without blocks, what is read one after another is a group, up to some
-  /// size. One group alone is the root's.
+  /// In a model without blocks, parameters that are read one after another make
+  /// a group, up to some size. The first group is the root's.
   void takeBuckets() {
     StringRef group;
     int64_t bytes = 0;
@@ -191,9 +192,9 @@ private:
   ModuleTree tree;
   Node root;
   llvm::StringSet<> modules, names;
-  /// In the order in which the model reads them first.
+  /// In the order of their first uses.
   SmallVector<nn::ParameterOp> parameters;
-  /// The modules, beside the root, that have a group.
+  /// The modules, besides the root, that have a group.
   llvm::StringSet<> heads;
 };
 

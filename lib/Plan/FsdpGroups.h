@@ -8,10 +8,10 @@
 
 namespace mlir::tp::plan {
 
-/// Finds the group of each parameter: the innermost of the modules that the
-/// plan names, or else of the model's blocks, that has it, or the root. Emits
-/// an error at the plan's line and column for each pattern that matches no
-/// module.
+/// Finds the group of each parameter: the innermost module that contains it
+/// among those that the plan names, or else among the model's blocks; otherwise
+/// the root. Emits an error at the plan's line and column for each pattern that
+/// matches no module.
 LogicalResult findFsdpGroups(ModuleOp model, CheckedPlan &plan);
 
 } // namespace mlir::tp::plan

@@ -71,7 +71,7 @@ void MeshReader::readAxes(const YamlValue &axes) {
                                    "1, found " +
                                    field.describe());
     }
-    // MPI and NCCL number ranks by an int.
+    // MPI and NCCL use an int for ranks.
     if (llvm::MulOverflow(ranks, *size, ranks) ||
         ranks > std::numeric_limits<int32_t>::max()) {
       valid = false;

@@ -15,16 +15,16 @@ class MeshReader : public FieldReader {
 public:
   explicit MeshReader(PlanFile &plan) : plan(plan) {}
 
-  /// Either value is null where the plan doesn't have it; `rootLoc` is the
-  /// plan's place.
+  /// Either value is null if the plan lacks it; `rootLoc` is the plan's
+  /// location.
   void read(const YamlValue *mesh, const YamlValue *worldSize,
             FileLineColLoc rootLoc);
 
 private:
   void readAxes(const YamlValue &axes);
   void readDevices(const YamlValue &devices);
-  /// Takes the ranks of `value`, a rank or nested lists of the mesh's shape
-  /// from its dimension `depth` on.
+  /// Adds the ranks in `value`: a rank, or nested lists whose shape is that of
+  /// the mesh from dimension `depth` on.
   bool addDevices(const YamlValue &value, size_t depth);
   int64_t getNumRanks() const;
 

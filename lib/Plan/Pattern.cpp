@@ -23,9 +23,8 @@ static size_t findBracketEnd(StringRef pattern, size_t open) {
 }
 
 bool plan::matchToken(StringRef pattern, StringRef token) {
-  // POSIX fnmatch gives some characters a meaning that Python's doesn't: `\`
-  // anywhere, `[` and a leading `^` inside brackets. Escaped, they stand for
-  // themselves.
+  // Some characters are special in POSIX fnmatch but not in Python's: `\`
+  // anywhere, `[` and a leading `^` inside brackets. Escape them.
   std::string posix;
   for (size_t i = 0; i < pattern.size(); ++i) {
     char c = pattern[i];
@@ -71,7 +70,8 @@ bool plan::matchFqn(StringRef pattern, StringRef fqn) {
 }
 
 /// `fqn` as Hugging Face spells its plans' keys: a number is a `*`. Version 4
-/// of transformers takes any digits for a number, later ones whole tokens.
+/// of transformers takes any digits for a number, later versions only whole
+/// tokens.
 static std::string generalize(StringRef fqn, bool anyDigits) {
   std::string result;
   for (StringRef token : splitFqn(fqn)) {
@@ -98,9 +98,9 @@ static bool matchHuggingFace(StringRef pattern, StringRef fqn) {
   return false;
 }
 
-/// Python's spelling in the one of POSIX, which lacks classes behind a
-/// backslash and groups that aren't captured, for a match at the begin as
-/// re.match has it.
+/// Translates a Python regular expression to POSIX, which has no classes with a
+/// backslash and no non-capturing groups. It matches at the beginning, as
+/// re.match does.
 static std::string toPosix(StringRef pattern) {
   std::string posix = "^(";
   bool inBracket = false;
@@ -134,7 +134,7 @@ bool plan::matchFqn(StringRef pattern, StringRef fqn, MatchMode mode) {
   case MatchMode::HuggingFace:
     return matchHuggingFace(pattern, fqn);
   case MatchMode::Regex:
-    // The root module's FQN is empty, and the empty pattern is the root alone.
+    // The root module's FQN is empty; the empty pattern matches only the root.
     if (pattern.empty() || fqn.empty())
       return pattern.empty() && fqn.empty();
     return llvm::Regex(toPosix(pattern)).match(fqn);
@@ -153,8 +153,8 @@ std::string plan::checkPattern(StringRef pattern, MatchMode mode) {
     }
     return "";
   }
-  // LLVM's parser calls itself for each parenthesis, and counts multiply: a few
-  // of them, one inside of the other, fill the memory.
+  // LLVM's parser recurses for each parenthesis, and repetition counts
+  // multiply: a few nested ones exhaust the memory.
   constexpr size_t kMaxRegex = 4096;
   if (pattern.size() > kMaxRegex)
     return "has " + std::to_string(pattern.size()) +
@@ -187,7 +187,7 @@ void ModuleTree::addModule(StringRef fqn) {
   node->called = true;
 }
 
-/// "'a', 'b', 'c', …" of at most eight names.
+/// "'a', 'b', 'c', …", with at most eight names.
 static std::string listNames(ArrayRef<StringRef> names) {
   constexpr size_t kMaxNames = 8;
   std::string list;
@@ -196,8 +196,8 @@ static std::string listNames(ArrayRef<StringRef> names) {
   return names.size() > kMaxNames ? list + ", …" : list;
 }
 
-/// A pattern of what comes before the part of a name that `pattern` matches; ""
-/// where no name ends with such a part.
+/// If `pattern` matches the end of a name, a pattern of the prefix before that
+/// end; "" if it matches the end of no name.
 static std::string findMissingPrefix(ArrayRef<std::string> names,
                                      StringRef pattern, MatchMode mode) {
   bool isRegex = mode == MatchMode::Regex;
@@ -274,7 +274,7 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
           .str();
   }
 
-  // A prefix that the pattern lacks is the likeliest slip: plans are often
+  // A missing prefix is the most likely mistake, because plans are often
   // written for an inner model.
   for (StringRef module : modules) {
     SmallVector<StringRef> path = splitFqn(module);
@@ -290,7 +290,7 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
     }
   }
 
-  // Or it has one too many: that of a wrapper.
+  // Or the pattern has one prefix too many, that of a wrapper.
   SmallVector<StringRef> heads;
   bool isKnown = false;
   for (auto &[name, child] : root.children) {
@@ -312,7 +312,7 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
             .str();
   }
 
-  // Follow the tokens as far as they lead somewhere.
+  // Follow the tokens as far as they match.
   SmallVector<std::pair<std::string, const Node *>> reached = {{"", &root}};
   for (StringRef token : tokens) {
     decltype(reached) next;
@@ -340,7 +340,7 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
     return ("no submodule '" + token + "' in " + where + hint).str();
   }
 
-  // Everything matched, so what matched is never called.
+  // All tokens matched, so the matching modules are never called.
   SmallVector<StringRef> names;
   for (auto &child : reached.front().second->children)
     names.push_back(child.first);

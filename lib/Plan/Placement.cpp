@@ -33,7 +33,7 @@ std::string Placement::str() const {
 
 namespace {
 
-/// A call as Python writes it: a name, and arguments by position or by keyword.
+/// A Python call: a name, and arguments by position or by keyword.
 struct Call {
   StringRef name;
   SmallVector<StringRef> arguments;
@@ -174,7 +174,7 @@ public:
       const Placement &placement = shard->placement;
       bool isMinor = placement.segments.empty() && placement.blocks > 1 &&
                      placement.blocks == minorRanks;
-      // What a strided shard leaves to the later ones is major to it.
+      // The later placements are major to a strided shard.
       order.insert(isMinor ? order.end() : order.begin(), shard);
       minorRanks *= getSize(shard->axes);
       if (isMinor || !placement.isSegmented())

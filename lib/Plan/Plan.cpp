@@ -60,7 +60,7 @@ public:
       : model(model), plan(plan), index(model),
         meshName(FlatSymbolRefAttr::get(model.getContext(), "mesh")) {
     for (const PlanGroup &group : plan.file.groups) {
-      // Without a valid mesh, everything that doesn't depend on it is checked.
+      // Even without a valid mesh, check everything that doesn't depend on it.
       MeshGroup &mesh = plan.groups.emplace_back();
       mesh.axes = group.axes;
       for (unsigned axis : mesh.axes) {
@@ -94,7 +94,7 @@ private:
   // Entries
   //===--------------------------------------------------------------------===//
 
-  /// The modules, or else the parameters, that an entry is about.
+  /// The modules that an entry matches, or else the parameters.
   struct Matches {
     SmallVector<StringAttr> modules;
     SmallVector<nn::ParameterOp> parameters;
@@ -131,7 +131,7 @@ private:
     bool matchedAny = !matches.modules.empty();
     const PlanEntry *shadow = nullptr;
     llvm::erase_if(matches.modules, [&](StringAttr fqn) {
-      // Of regular expressions, the first that matches counts.
+      // With regular expressions, the first matching entry wins.
       if (const PlanEntry *earlier = findClaim(fqn, style->getAspects());
           earlier && mode == MatchMode::Regex) {
         shadow = earlier;
@@ -174,7 +174,8 @@ private:
       for (auto &[fqn, calls] : index.modules)
         if (matchFqn(entry.pattern, fqn, mode))
           matches.modules.push_back(fqn);
-    // A prefix matches much; vLLM looks at each nn.Linear alone.
+    // A regular expression only matches a prefix, so it also matches inner
+    // modules; vLLM only considers each nn.Linear.
     auto isAccepted = [&](StringAttr fqn) {
       return style->accepts(index.modules[fqn].front());
     };
@@ -213,7 +214,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Who decides about what
+  // Conflicts between entries
   //===--------------------------------------------------------------------===//
 
   struct Claim {
@@ -222,8 +223,8 @@ private:
     AxisSet axes;
   };
 
-  /// The earlier entry that decides the same about the module, over a mesh
-  /// dimension that this group is about.
+  /// The earlier entry that sets one of the same aspects of the module over a
+  /// mesh dimension of this group.
   const PlanEntry *findClaim(StringAttr fqn, unsigned aspects) {
     for (const Claim &other : claims[fqn])
       if ((other.aspects & aspects) && intersect(other.axes, getGroup().axes))
@@ -231,7 +232,7 @@ private:
     return nullptr;
   }
 
-  /// Reports when there is such an entry.
+  /// Reports an error if there is such an entry.
   LogicalResult claim(StringAttr fqn, const PlanEntry &entry,
                       unsigned aspects) {
     const PlanEntry *other = findClaim(fqn, aspects);
@@ -239,7 +240,7 @@ private:
       claims[fqn].push_back({&entry, aspects, getGroup().axes});
       return success();
     }
-    // Once for two patterns that overlap, in however many modules.
+    // Report two overlapping patterns once, for any number of modules.
     if (conflicts.insert({other, &entry}).second) {
       InFlightDiagnostic error = emitError(entry.loc)
                                  << "module '" << fqn.getValue()
@@ -255,8 +256,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// Applies the style to every call of the modules, or to the parameters. A
-  /// problem that several modules have is reported for the first one, and the
-  /// others are counted.
+  /// problem of several modules is reported for the first one; the others are
+  /// counted.
   LogicalResult apply(const PlanEntry &entry, const Style &style,
                       const Arguments &arguments, const Matches &matches) {
     bool valid = true;
@@ -302,7 +303,7 @@ private:
     return success(valid && errors.empty());
   }
 
-  /// Brings the errors of the module's children up to it.
+  /// Adds the errors of the children to those of the module.
   static void gatherErrors(ModuleRequests &requests) {
     requests.checkInputsAreKnown();
     for (std::unique_ptr<ModuleRequests> &child : requests.children) {
@@ -368,7 +369,8 @@ private:
     return valid;
   }
 
-  /// Gives a parameter its placement; a tied one must get the same from all.
+  /// Gives a parameter its placement. All entries must give a tied parameter
+  /// the same one.
   LogicalResult place(StringAttr fqn, const AxisSet &axes,
                       const Placement &placement, const PlanEntry &entry,
                       FileLineColLoc loc) {
@@ -401,7 +403,7 @@ private:
 
   LogicalResult splitLosses() {
     FileLineColLoc loc = getFileGroup().lossLoc;
-    // Users' plans have it for training; for inference they are the same.
+    // Only a remark: users take plans for training to inference unchanged.
     if (index.losses.empty())
       emitRemark(loc)
           << "loss_parallel changes nothing: the model has no cross "
@@ -430,7 +432,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // All together
+  // The plan as a whole
   //===--------------------------------------------------------------------===//
 
   /// Whether the IR can express every placement.
@@ -465,8 +467,8 @@ private:
     return success(valid);
   }
 
-  /// As in PyTorch, reductions of one value over different mesh dimensions must
-  /// be the same, but for sum and avg, which commute.
+  /// As in PyTorch, the reductions of a value over different mesh dimensions
+  /// must be of one kind. The exception is sum with avg, because these commute.
   LogicalResult checkReductions() {
     struct Reduction {
       ReductionKind kind;

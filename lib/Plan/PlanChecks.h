@@ -18,30 +18,29 @@ inline std::string describeModule(StringRef fqn) {
   return fqn.empty() ? "the root module" : "'" + fqn.str() + "'";
 }
 
-/// The sizes of the segments of a dimension of `size` that a Shard splits each
-/// on its own.
+/// The sizes of the segments of a dimension of size `size`, each of which the
+/// Shard `placement` splits on its own.
 SmallVector<int64_t> getSegments(const Placement &placement, int64_t size);
 
-/// Bytes of an element; booleans have a byte of their own.
+/// Bytes of an element; a boolean takes one byte.
 int64_t getElementBytes(Type elementType);
-/// Bytes of the whole tensor.
+/// Bytes of the global tensor.
 int64_t getTensorBytes(Type type);
 
-/// "uneven": a Shard whose dimension doesn't divide. `tensor` is what the
-/// message calls the tensor.
+/// "uneven": a Shard whose dimension doesn't divide evenly. `tensor` is the
+/// tensor's name in the message.
 std::optional<Finding> checkEvenness(const Placement &placement,
                                      RankedTensorType type, const Twine &tensor,
                                      const MeshGroup &group,
                                      FileLineColLoc loc);
 
-/// "replicated-parameter": large weights that no entry says anything about.
+/// "replicated-parameter": large weights that no entry places.
 void checkReplicatedParameters(CheckedPlan &plan, ModuleOp model);
 
-/// "sizes that divide are 8, 16 and 24": the multiples of `ranks` next to
-/// `size`, below and above.
+/// "16 and 24": the multiples of `ranks` next to `size`, below and above.
 std::string listDividingSizes(int64_t size, int64_t ranks);
-/// "1, 2 and 5": the numbers of ranks that divide `size`, but for 1 if there
-/// are others.
+/// "2, 5, 10": the numbers of ranks, up to 1024, that divide `size`; "1" only
+/// if there are no others.
 std::string listDivisors(int64_t size);
 
 } // namespace mlir::tp::plan

@@ -17,7 +17,7 @@ using namespace mlir::tp::plan;
 
 namespace {
 
-/// Gives the fields of a plan their meaning.
+/// Interprets the fields of a plan.
 class PlanReader : FieldReader {
 public:
   explicit PlanReader(PlanFile &plan) : plan(plan) {}
@@ -73,7 +73,7 @@ private:
     SmallVector<StringRef> names;
     for (const MeshAxis &axis : plan.mesh)
       names.push_back(axis.name);
-    if (names.empty()) // the mesh is wrong
+    if (names.empty()) // the mesh is invalid
       return;
     forEachField(
         value, "map", [&](const YamlValue &key, const YamlValue &field) {
@@ -282,7 +282,7 @@ private:
                                byIndex->describe());
       return {0};
     }
-    // What isn't for data is for tensors.
+    // The mesh dimensions that aren't for data are for tensors.
     AxisSet others;
     for (unsigned axis = 0; axis < plan.mesh.size(); ++axis)
       if (llvm::none_of(plan.data, [&](const DataAxis &data) {
@@ -422,7 +422,7 @@ private:
     return false;
   }
 
-  /// Takes `Name` and, as Python has it, `Name()`.
+  /// Accepts `Name` and, as in Python, `Name()`.
   bool readStyleName(const YamlValue &value, PlanEntry &entry) {
     StringRef name = StringRef(value.text).trim();
     if (name.contains(':')) {
@@ -442,7 +442,7 @@ private:
   }
 
   PlanFile &plan;
-  /// The one that is being read.
+  /// The group that is being read.
   PlanGroup *group = nullptr;
   FileLineColLoc meshLoc = {};
 };

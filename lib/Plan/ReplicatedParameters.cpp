@@ -15,8 +15,8 @@ void plan::checkReplicatedParameters(CheckedPlan &plan, ModuleOp model) {
   int64_t ranks = 1;
   for (const MeshAxis &axis : plan.file.mesh)
     ranks *= axis.size;
-  // FSDP splits all parameters; over other mesh dimensions for data they are
-  // replicated by intent.
+  // FSDP splits all parameters. Over other data-parallel mesh dimensions,
+  // parameters are meant to be replicated.
   for (const DataAxis &data : plan.file.data) {
     if (data.style == DataAxis::FSDP)
       return;

@@ -96,7 +96,7 @@ static LogicalResult readInputLayout(const YamlValue &value,
   return success(valid);
 }
 
-/// Reads a value that isn't null by the type of its argument.
+/// Reads a value other than null as its argument's type.
 static LogicalResult readValue(const YamlValue &value, const ArgumentSpec &spec,
                                Argument &result) {
   using Type = ArgumentSpec::Type;
@@ -174,7 +174,8 @@ static LogicalResult readValue(const YamlValue &value, const ArgumentSpec &spec,
 LogicalResult plan::renameArguments(PlanEntry &entry,
                                     ArrayRef<ArgumentAlias> aliases) {
   bool valid = true;
-  // By the names as written: one's former name may be another's of today.
+  // Look up names as they are written: one argument's former name may be
+  // another's current one.
   SmallVector<std::string> names;
   for (PlanArgument &argument : entry.arguments) {
     const auto *alias = llvm::find_if(aliases, [&](const ArgumentAlias &a) {
@@ -224,7 +225,7 @@ LogicalResult Arguments::read(const PlanEntry &entry,
     auto written = llvm::find_if(entry.arguments, [&](const auto &candidate) {
       return candidate.name == spec.name;
     });
-    // As in PyTorch, None stands for the default of a layout.
+    // As in PyTorch, None means the default of a layout.
     bool takesNull = spec.type != ArgumentSpec::Type::Bool &&
                      spec.type != ArgumentSpec::Type::Int;
     if (written != entry.arguments.end() &&
@@ -284,7 +285,7 @@ std::optional<Placement> ModuleRequests::resolve(Placement placement, Type type,
     return std::nullopt;
   }
   int64_t size = tensorType.getDimSize(dim);
-  // Segments may be too large to be added up.
+  // Subtract, because the sum of the segments may overflow.
   int64_t rest = size;
   for (int64_t segment : placement.segments)
     rest = segment > rest ? -1 : rest - segment;
@@ -307,7 +308,7 @@ void ModuleRequests::addStep(std::vector<LayoutStep> &steps,
   std::optional<Placement> resolved = resolve(placement, type, tensor, loc);
   if (!resolved)
     return;
-  // The reason spells the placement as the plan does.
+  // In the reason, the placement is spelled as in the plan.
   std::string reason =
       printReason(loc, style + " " + argument + " " + placement.str());
   steps.push_back({*resolved, reason, argument.str(), loc, declared});

@@ -68,7 +68,7 @@ bool BlockAlgebra::isSame(RankedTensorType global, ShardingAttr a,
                           ShardingAttr b) {
   if (a == b)
     return true;
-  // Of what has no element, blocks need only the same shape.
+  // If the value has no elements, blocks only need the same shape.
   bool isEmpty = global.getNumElements() == 0;
   for (auto [size, x, y] :
        llvm::zip_equal(global.getShape(), a.getDims(), b.getDims())) {
@@ -101,7 +101,8 @@ RankedTensorType BlockAlgebra::getLocalType(RankedTensorType global,
     }
     const DimBlocks &blocks = getBlocks(size, axes);
     shape.push_back(getSize(blocks[ranks.front()]));
-    // A rank's form of an op may show how many elements of each segment it has.
+    // A rank's form of an op may depend on its number of elements in each
+    // segment.
     SmallVector<Interval> pieces;
     if (!axes.getSegments().empty())
       pieces = getDimBlock(size, axes, mesh, ranks.front());
@@ -120,7 +121,7 @@ RankedTensorType BlockAlgebra::getLocalType(RankedTensorType global,
 // Data movement
 //===----------------------------------------------------------------------===//
 
-/// One op being followed: what each rank holds of the value, before and after.
+/// One op, and the parts of the value that each rank holds before and after it.
 struct BlockAlgebra::Move {
   Move(BlockAlgebra &algebra, RankedTensorType global, ShardingAttr from,
        AxisListAttr axes, std::string &reason)
@@ -147,7 +148,8 @@ struct BlockAlgebra::Move {
     return failure();
   }
 
-  /// No contribution may meet one to another sum.
+  /// Fails if the value is Partial over the op's axes: it must be reduced
+  /// before it is moved between these ranks.
   LogicalResult checkNotPartial() {
     for (PartialAttr partial : partials)
       for (AxisRefAttr axis : axes)
@@ -199,8 +201,8 @@ struct BlockAlgebra::Move {
   LogicalResult permute(function_ref<size_t(size_t)> getSource);
   LogicalResult exchange(ExchangeOp op);
 
-  /// Whether `axes` give the ranks what they have of dimension `dim`. Of a rank
-  /// without any element it is enough that its block has the shape.
+  /// Whether `axes` give each rank the part of dimension `dim` that it holds.
+  /// For a rank without elements, only the size has to match.
   bool isPlacedBy(int64_t dim, AxisListAttr axes) {
     const DimBlocks &blocks = algebra.getBlocks(global.getDimSize(dim), axes);
     for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
@@ -225,7 +227,7 @@ struct BlockAlgebra::Move {
   SmallVector<PartialAttr> partials;
   SmallVector<DimBlocks> held, result;
   SmallVector<SmallVector<int64_t>> groups;
-  /// The axes of the result's dimensions, where the op says them.
+  /// The axes of the result's dimensions, if the op states them.
   SmallVector<AxisListAttr> known;
 };
 
@@ -263,8 +265,8 @@ BlockAlgebra::Move::permute(function_ref<size_t(size_t)> getSource) {
   return success();
 }
 
-/// The ranks must hold what the op says, and find in their groups what they
-/// get.
+/// The ranks must hold the blocks that the op declares, and their groups must
+/// have all elements of the blocks that they get.
 LogicalResult BlockAlgebra::Move::exchange(ExchangeOp op) {
   if (op.getShape() != global.getShape())
     return fail("it exchanges blocks of another shape than " +
@@ -327,7 +329,8 @@ tp::getPrimeParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes) {
   return all;
 }
 
-/// The axes that split dimension `dim` as the ranks hold it now.
+/// Finds axes that give the ranks the parts of dimension `dim` that they hold
+/// now.
 FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
   if (!known.empty())
     return known[dim];
@@ -350,7 +353,8 @@ FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
     for (ArrayRef<int64_t> list : segments) {
       if (!list.empty() && chosen.empty())
         continue;
-      // Uneven blocks of parts, one after the other, aren't those of the whole.
+      // If blocks are uneven, splitting by one part after the other gives
+      // different blocks than splitting by the merged axis.
       SmallVector<AxisRefAttr> merged = mergeParts(mesh, chosen);
       for (ArrayRef<AxisRefAttr> form : {ArrayRef(merged), chosen}) {
         found = AxisListAttr::get(context, form, list);
@@ -360,7 +364,7 @@ FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
     }
     return false;
   };
-  // Usually the axes of the op are gone, and the others as they were.
+  // Usually the op removes its own axes and keeps the others.
   SmallVector<AxisRefAttr> own =
       cutParts(mesh, axes.getAxes(), before.getAxes());
   SmallVector<AxisRefAttr> pool =
@@ -411,7 +415,7 @@ FailureOr<ShardingAttr> BlockAlgebra::Move::finish() {
       return failure();
     dims.push_back(*found);
   }
-  // Parts of a mesh dimension that remain are given as they were, if all do.
+  // A Partial of which all parts remain isn't divided into parts.
   SmallVector<PartialAttr> remaining;
   for (PartialAttr partial : from.getPartial()) {
     bool stays =

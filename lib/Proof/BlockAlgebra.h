@@ -1,11 +1,11 @@
 //===- BlockAlgebra.h - What data movement does to blocks -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the result of a per-rank data movement op lives, worked out from the
+// Computes the placement of the result of a per-rank data movement op from the
 // intervals that every rank holds: a gather concatenates the lists of its group
-// in the group's order, a slice keeps part of a list, a reduction ends the
-// Partial of the ranks that it joins. Nothing here knows why the op was built:
-// neither the redistribution planner nor its steps are looked at.
+// in the group's order, a slice keeps part of a list, a reduction removes the
+// Partial over the ranks that it joins. This is independent of the code that
+// builds the ops: it uses neither the redistribution planner nor its steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 
 namespace mlir::tp {
 
-/// By rank, the intervals of one dimension of a global value that the rank's
-/// local one consists of, in their local order; neighbours are merged.
+/// By rank, the intervals of one dimension of a global value that the rank
+/// holds, in their local order; adjacent ones are merged.
 using DimBlocks = std::vector<Intervals>;
 
 class BlockAlgebra {
@@ -30,25 +30,24 @@ public:
   /// Whether `op` is one that `apply` knows.
   static bool isMovement(Operation *op);
 
-  /// The placement of the result of `op` when its operand is, on each rank, the
-  /// block of a value of type `global` that `from` says. Where that is no
-  /// block of the value, `reason` says why.
+  /// The placement of the result of `op` if its operand is, on each rank, the
+  /// block of a value of type `global` with the placement `from`. Fails if the
+  /// result isn't a block of the value; `reason` then says why.
   FailureOr<ShardingAttr> apply(Operation *op, RankedTensorType global,
                                 ShardingAttr from, std::string &reason);
 
-  /// The placement that gives the ranks `blocks` of each dimension, with these
-  /// partials, if there is one; it may be like `from`.
+  /// The placement with these partials that gives the ranks `blocks` of each
+  /// dimension, if there is one. Tries the axes of `from` first.
   FailureOr<ShardingAttr> findPlacement(RankedTensorType global,
                                         ShardingAttr from,
                                         ArrayRef<PartialAttr> partials,
                                         SmallVector<DimBlocks> blocks);
 
-  /// Whether both placements give the same elements to every rank, and are
-  /// Partial alike.
+  /// Whether both placements give the same elements to every rank and have the
+  /// same Partial.
   bool isSame(RankedTensorType global, ShardingAttr a, ShardingAttr b);
 
-  /// The type of the ranks' blocks where all of `ranks` have the same; null
-  /// where they haven't.
+  /// The type of the blocks of `ranks`; null if they have different types.
   RankedTensorType getLocalType(RankedTensorType global, ShardingAttr sharding,
                                 ArrayRef<int64_t> ranks);
 
@@ -61,12 +60,12 @@ private:
   DenseMap<std::pair<int64_t, AxisListAttr>, std::unique_ptr<DimBlocks>> cache;
 };
 
-/// The Partial over mesh dimensions of more than one rank, in parts as `cuts`
-/// needs them.
+/// The Partial of `sharding` over mesh dimensions of more than one rank,
+/// divided into parts as `cuts` needs them.
 SmallVector<PartialAttr> getPartials(MeshOp mesh, ShardingAttr sharding,
                                      ArrayRef<AxisRefAttr> cuts);
 
-/// All ways to take `axes` apart into parts of prime size.
+/// All ways to divide `axes` into parts of prime size.
 SmallVector<SmallVector<AxisRefAttr>> getPrimeParts(MeshOp mesh,
                                                     ArrayRef<AxisRefAttr> axes);
 

@@ -11,7 +11,7 @@ static int64_t countElements(ArrayRef<int64_t> shape) {
   return ShapedType::getNumElements(shape);
 }
 
-/// The places `indices` of dimension `dim`, in this order.
+/// The elements at `indices` of dimension `dim`, in this order.
 static Elements::Tensor take(const Elements::Tensor &tensor, int64_t dim,
                              ArrayRef<Interval> indices) {
   Elements::Tensor result{tensor.shape, {}};
@@ -45,8 +45,8 @@ tp::getReshapeGroups(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return groups;
 }
 
-/// What a reshape makes of `other` that makes `to` of `from`: of dimensions
-/// that differ, one.
+/// The shape that a reshape from `from` to `to` gives `other`. Dimensions in
+/// which `other` differs from `from` must become one dimension.
 static std::optional<SmallVector<int64_t>>
 reshapeLike(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
             ArrayRef<int64_t> other) {
@@ -160,7 +160,7 @@ Elements::getBlocks(ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> strides = computeStrides(shape);
   SmallVector<DimBlocks> blocks(shape.size());
   for (const Tensor &tensor : ranks) {
-    // Of what has no element, only the size counts.
+    // For a tensor without elements, only the size counts.
     SmallVector<SmallVector<int64_t>> coordinates(shape.size());
     SmallVector<int64_t> own = computeStrides(tensor.shape);
     for (auto [dim, list] : llvm::enumerate(coordinates)) {

@@ -47,7 +47,7 @@ static Equivalence prove(ReferenceGraph &reference, ArrayRef<Program> programs,
   Equivalence equivalence;
   ProgramMatcher matcher(reference, programs, mesh);
   equivalence.mismatch = matcher.run();
-  // Forms of the reference end with its graph.
+  // Forms of the reference don't outlive its graph.
   if (auto &mismatch = equivalence.mismatch; mismatch && mismatch->reference) {
     mismatch->referenceAt = mismatch->reference->getLoc();
     if (!reference.getFunction()->isAncestor(mismatch->reference))
@@ -61,9 +61,9 @@ static Equivalence prove(ReferenceGraph &reference, ArrayRef<Program> programs,
   return equivalence;
 }
 
-/// What is proven of the programs with joined collectives taken apart, and
-/// chunks put together; nothing where that is no help. All programs must have
-/// joined and cut the same: else they would wait for each other.
+/// Tries to prove the programs after separating joined collectives and joining
+/// chunks; nullopt if that doesn't prove them. All programs must have joined
+/// and cut the same collectives, or they would wait for each other.
 static std::optional<Equivalence> proveRestored(ReferenceGraph &reference,
                                                 ArrayRef<Program> programs,
                                                 MeshOp mesh, bool keepAlike) {
@@ -106,8 +106,9 @@ static SmallVector<Operation *> getDependents(Operation *op) {
   return dependents;
 }
 
-/// Tries one form of the reference after the other, and what its ops consist of
-/// last. Says of the first one why it isn't proven.
+/// Tries one form of the reference after the other, and then each form together
+/// with the ops that its ops consist of. If none is proven, returns the result
+/// for the first form.
 static Equivalence proveAny(func::FuncOp reference, ArrayRef<Program> programs,
                             MeshOp mesh, ArrayRef<func::FuncOp> otherForms) {
   std::optional<Equivalence> first;
@@ -165,7 +166,7 @@ Equivalence tp::checkEquivalence(func::FuncOp reference,
       equivalence.differenceAtOp = check.findDifference(
           equivalence.mismatch->op, equivalence.mismatch->program,
           equivalence.mismatch->reference);
-    // What rules prove and execution refutes: one of the rules is wrong.
+    // If rules prove what execution refutes, a rule is wrong.
     if (isProven)
       equivalence.mismatch =
           Mismatch{programs.front().function, 0,

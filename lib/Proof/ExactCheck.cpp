@@ -42,7 +42,8 @@ Datum ExactCheck::makeInput(StringRef name, RankedTensorType type,
   return {std::make_shared<Tensor>(inputs.make(name, type, isParameter)), {}};
 }
 
-/// A rank's block; of a Partial, contributions that make the value up.
+/// A rank's block; for a Partial, a contribution such that all of them combine
+/// to the value.
 Datum ExactCheck::getBlockOf(const Datum &whole, RankedTensorType type,
                              ShardingAttr sharding, int64_t rank) {
   if (!sharding || !whole.tensor ||
@@ -67,7 +68,7 @@ Datum ExactCheck::getBlockOf(const Datum &whole, RankedTensorType type,
         value = isFloat ? fromInteger(1) : Scalar{1};
       if (partial.getKind() != ReductionKind::Sum)
         continue;
-      // The first rank has what the others leave.
+      // The first rank has the rest.
       if (index) {
         value = share(index);
         continue;
@@ -136,8 +137,8 @@ SmallVector<std::string> ExactCheck::getInputs(Operation *op) {
   auto isAny = [](Value value) {
     return getElementTypeOrSelf(value).isIntOrIndex();
   };
-  // Where an op takes its indices one by one, its tensors are data. One index
-  // of a few that are possible may be right by chance.
+  // If an op takes its indices one by one, its tensors are data. If only a few
+  // indices are possible, one may be right by chance, so try more points.
   if (llvm::any_of(op->getOperands(), isNumber)) {
     push(op, isNumber);
     minPoints = std::max<uint64_t>(minPoints, 8);
@@ -157,10 +158,10 @@ SmallVector<std::string> ExactCheck::getInputs(Operation *op) {
   return names;
 }
 
-/// Changes the integer inputs that indices come from which were out of range:
-/// below the bound first, then without boundaries that are none of its indices,
-/// then away from zero, of which something may be subtracted; false if that is
-/// of no use either.
+/// Narrows the integer inputs from which out-of-range indices were computed:
+/// first to below the bound, then by excluding boundaries that aren't valid
+/// indices, then away from zero, in case something is subtracted. Returns false
+/// if nothing can be narrowed.
 bool ExactCheck::narrow() {
   if (session.outOfRange.empty())
     return false;
@@ -237,9 +238,9 @@ static std::string print(Scalar number, Type type) {
   return text;
 }
 
-/// Whether numbers that aren't the same differ by more than rounding errors. An
-/// infinite number may be NaN when it is put together from several. Notes those
-/// that don't.
+/// Whether two unequal numbers differ by more than rounding errors; records
+/// those that don't. An infinite number may become NaN when it is combined from
+/// several contributions.
 bool ExactCheck::isDifferent(Scalar found, Scalar expected, Type element) {
   if (!isa<FloatType>(element) || isProven ||
       session.meaning.getMode() == Interpretation::Mode::Free)
@@ -259,7 +260,7 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
                                               ShardingAttr sharding,
                                               Type element, int64_t *numWrong) {
   std::optional<Difference> first;
-  // Contributions count together, on each rank of their group.
+  // Reduce contributions on each rank of their group.
   SmallVector<Datum> reduced(blocks);
   for (PartialAttr partial : sharding.getPartial()) {
     SmallVector<Datum> before = reduced;
@@ -284,7 +285,7 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
     }
     if (exact::getNumElements(size) == 0)
       continue;
-    // Where the positions of a dimension are in the whole.
+    // The global index of each local index, by dimension.
     SmallVector<SmallVector<int64_t>> positions;
     for (const auto &intervals : block) {
       positions.emplace_back();
@@ -408,7 +409,7 @@ void ExactCheck::addBoundaries() {
           inputs.addBoundary(llvm::bit_cast<double>(bits));
 }
 
-/// Where blocks of anything that has a placement begin.
+/// Adds the offsets at which blocks of arguments and parameters begin.
 static void addBlockBoundaries(Inputs &inputs, func::FuncOp function,
                                MeshOp mesh) {
   auto add = [&](ShardingAttr sharding, TypeAttr type) {
@@ -450,11 +451,11 @@ const Site *ExactCheck::findUntested() {
     case Site::Kind::Floats:
       break;
     case Site::Kind::Integers:
-      // What an op compares to do what it does is a part of its meaning.
+      // A comparison inside an op's lowering is part of the op's meaning.
       if (site->isPartOf &&
           !getElementTypeOrSelf(site->op->getResult(0)).isInteger(1))
         break;
-      // No index is the number of rows: its neighbour is as near as may be.
+      // An index never is the number of rows, so its neighbour is enough.
       isTested = isAlone ? site->sawEqual ||
                                (site->sawNeighbours && inputs.hadBoundaries())
                          : site->sawTrue && site->sawFalse;
@@ -505,7 +506,7 @@ ExactCheck::Outcome ExactCheck::run() {
     numInputs = numReal;
     return Outcome::Equal;
   }
-  // Inputs may still show it.
+  // Further inputs may still show a difference.
   session.clearError();
   result.reset();
   numInputs = numReal;
@@ -523,8 +524,9 @@ ExactCheck::Outcome ExactCheck::run() {
   return Outcome::NotExecuted;
 }
 
-/// One point is enough for what runs always and everywhere; others are tried
-/// until all that may run has run, and where there are boundaries.
+/// One point is enough if every op has run and nothing is compared. Otherwise,
+/// further points are tried until every region has run and inputs have met the
+/// boundaries.
 ExactCheck::Outcome ExactCheck::runReal() {
   constexpr uint64_t kMaxPoints = 64;
   Interpretation &meaning = session.meaning;
@@ -532,7 +534,7 @@ ExactCheck::Outcome ExactCheck::runReal() {
   for (uint64_t next = 0; next < kMaxPoints; ++next) {
     int64_t before = session.budget;
     Outcome outcome = runRealAt(next);
-    // What is proven is tried on what there is time for.
+    // A proven program runs on as many inputs as the budget allows.
     if (outcome == Outcome::NotExecuted && isProven && numInputs &&
         session.budget < 0) {
       reason.clear();
@@ -553,7 +555,7 @@ ExactCheck::Outcome ExactCheck::runReal() {
                       !meaning.getSites().empty();
     if (isCompared)
       minPoints = std::max(minPoints, Inputs::kNumPoints);
-    // What follows takes some points, too.
+    // Leave some budget for the points that run() tries afterwards.
     bool isLast = session.budget < 6 * (before - session.budget);
     if (!at && next + 1 >= minPoints &&
         (!isCompared || isLast || inputs.hadBoundaries()))
@@ -650,7 +652,8 @@ std::optional<Difference> ExactCheck::findDifference(Operation *op,
   auto blocks = llvm::map_to_vector(machines, [&](const auto &machine) {
     return machine->get(op->getResult(0));
   });
-  // Placements of one mesh dimension each that give blocks of this type.
+  // Try placements that split each dimension by at most one mesh dimension and
+  // give blocks of this type.
   MLIRContext *context = mesh.getContext();
   std::optional<Difference> best;
   int64_t fewest = std::numeric_limits<int64_t>::max();

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the reference and all ranks' programs over exact numbers (Executor.h) on
-// inputs that look for boundaries (ExactInputs.h) and compares the blocks.
+// inputs that probe boundaries (ExactInputs.h), and compares the blocks.
 //
-// Where nothing is compared or rounded, programs whose results agree compute
-// the same function up to the probability that two different polynomials, or
-// unknown functions of them, agree at a random point of a field of 2^61 - 1
-// elements. Otherwise they must agree under the Free interpretation too, and
-// the inputs must have met the boundaries of the integers that are compared.
+// If nothing is compared or rounded, programs whose results agree compute the
+// same function. The remaining probability of error is that two different
+// polynomials, or unknown functions of them, agree at a random point of a field
+// of 2^61 - 1 elements. If something is compared or rounded, the programs must
+// also agree under the Free interpretation, and the inputs must have met the
+// boundaries of the integers that are compared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,8 @@ namespace mlir::tp {
 class ExactCheck {
 public:
   /// `budget`: scalar operations, of the reference and of all ranks together.
-  /// `isProven`: what is right by rules needs no inputs that meet boundaries.
+  /// `isProven`: the programs are proven, so the inputs needn't meet
+  /// boundaries.
   ExactCheck(func::FuncOp reference, ArrayRef<Program> programs, MeshOp mesh,
              int64_t budget, bool isProven);
 
@@ -33,46 +35,50 @@ public:
     Equal,
     /// `difference` says where.
     Different,
-    /// `reason` says why; or why it isn't enough.
+    /// `reason` says why the programs can't be executed, or why their execution
+    /// isn't sufficient.
     NotExecuted
   };
   Outcome run();
 
-  /// A wrong element of this result; none where no element is to blame, which
-  /// `reason` explains.
+  /// The result with a wrong element, and that element. If no element is to
+  /// blame, `result` is nullopt and `reason` explains the difference.
   std::optional<unsigned> result;
   Difference difference;
   std::string reason;
-  /// Where it can't be executed, or goes wrong, if that is one place: what a
-  /// hook built doesn't outlive its execution.
+  /// The location of the op that can't be executed or is wrong, if there is a
+  /// single one. It isn't the op itself, because an op that was built for the
+  /// execution doesn't outlive it.
   std::optional<Location> at;
 
   int64_t getNumOperations() const { return budget - session.budget; }
-  /// On how many inputs the programs agreed.
+  /// The number of inputs on which the programs agreed.
   int64_t getNumInputs() const { return numInputs; }
   /// After a run: the values of arguments and parameters.
   SmallVector<std::pair<std::string, std::string>> printInputs();
 
-  /// After a run: an element in which `op`, of a rank's program, differs from
-  /// the value that the reference's op has there, with the placement for which
-  /// fewest do; none where a placement explains it.
+  /// After a run: an element in which the result of `op`, of a rank's program,
+  /// differs from that of the reference's op, under the placement with the
+  /// fewest differences. nullopt if some placement has none.
   std::optional<Difference> findDifference(Operation *op, unsigned program,
                                            Operation *ofReference);
 
 private:
-  /// Runs all on the inputs of `point`, and compares.
+  /// Runs the reference and the programs on the inputs of `point`, and compares
+  /// the results.
   Outcome runAt(exact::Interpretation::Mode mode, uint64_t point);
-  /// The same, but for infinite inputs, on which programs that are equal may
-  /// differ: (a + b) * inf is infinite where a * inf + b * inf is NaN. Such a
-  /// difference is noted.
+  /// The same, but if inputs are infinite, a difference is only recorded: equal
+  /// programs may differ on them. For example, (a + b) * inf may be infinite
+  /// when a * inf + b * inf is NaN.
   Outcome runRealAt(uint64_t point);
-  /// Runs all on inputs until nothing is left to be tried.
+  /// Runs one point after the other until nothing is left to try.
   Outcome runReal();
-  /// Numbers that the inputs so far were compared with.
+  /// Makes further inputs try the numbers that inputs were compared with so
+  /// far.
   void addBoundaries();
-  /// A place whose boundary no inputs met; null where there is none.
+  /// A site whose boundary no inputs met; null if there is none.
   const exact::Site *findUntested();
-  /// An op of which no input so far has run a region; null where there is none.
+  /// An op with a region that no input has run so far; null if there is none.
   Operation *findNotEntered();
   exact::Datum makeInput(StringRef name, RankedTensorType type,
                          bool isParameter);
@@ -97,12 +103,12 @@ private:
   exact::Session session;
   bool isProven;
   exact::Inputs inputs;
-  /// How many inputs are to be tried at least, and were.
+  /// The least number of inputs to try, and the number on which results agreed.
   uint64_t minPoints = 1;
   int64_t numInputs = 0;
-  /// Whether numbers differed too little to show it.
+  /// Whether some numbers differed by no more than rounding errors.
   bool areSomeClose = false;
-  /// Whether they differed for infinite inputs.
+  /// Whether results differed for infinite inputs.
   bool differForInfinite = false;
   SmallVector<exact::Datum> arguments;
   llvm::StringMap<exact::Datum> parameters;

@@ -25,8 +25,8 @@ void Inputs::setPoint(Interpretation::Mode newMode, uint64_t newPoint) {
                                              : kOthers[point % 4];
 }
 
-/// Beyond the first many, they are what is computed, not what it is compared
-/// with.
+/// The most boundaries. If there are more, they are computed numbers instead of
+/// numbers that these are compared with.
 constexpr size_t kMany = 512;
 
 void Inputs::addBoundary(double number) {
@@ -86,11 +86,12 @@ Scalar Inputs::makeFloat(uint64_t number, Style style) const {
   return fromDouble(getFraction(number));
 }
 
-/// Numbers are large, small, or of either sign in turn, so that conditions come
-/// out both ways; what is an index is in its range always.
+/// From point to point, numbers are large, small, or of either sign, so that
+/// conditions are sometimes true and sometimes false. An index is always in its
+/// range.
 int64_t Inputs::makeInteger(uint64_t number, const Range &range) const {
   Range used = range;
-  // So that adding a few of them up stays within 53 bits.
+  // 45 bits, so that sums of a few of them fit into 53 bits.
   if (areWide && range.bound == Range::kAny && point % 4 == 3)
     return static_cast<int64_t>(number << 3) >> 19;
   if (range.bound == Range::kAny && point % 3) {
@@ -104,7 +105,7 @@ int64_t Inputs::makeInteger(uint64_t number, const Range &range) const {
 SmallVector<int64_t> Inputs::getTried(const Range &range,
                                       uint64_t width) const {
   SmallVector<int64_t> tried;
-  // All of them where they are few.
+  // Try the whole range if it is small.
   constexpr int64_t kFew = 64;
   bool areFew = range.bound - range.low <= kFew;
   if (areFew && !integers.empty())
@@ -135,11 +136,11 @@ Tensor Inputs::make(StringRef name, RankedTensorType type, bool isParameter) {
   tensor.data.resize(size);
   uint64_t seed = llvm::xxHash64(name) + point;
   auto draw = [&](uint64_t i) { return hash({seed, i}); };
-  // Every tensor is at one of two points of a style.
+  // Each tensor is chosen at one of a style's two points.
   bool isChosen = (llvm::xxHash64(name) + (point >= 6)) % 2;
   Type element = type.getElementType();
 
-  // Which style this tensor has.
+  // The style of this tensor.
   Style own = style;
   if ((own == Style::Special && (isParameter || !isChosen)) ||
       (own == Style::SpecialParameters && !isParameter))
@@ -203,7 +204,7 @@ Scalar Inputs::getShare(Scalar of, int64_t rank, bool isFloat) const {
   uint64_t number = hash({of.bits, static_cast<uint64_t>(rank)});
   if (!isFloat)
     return {number % (1 << 20)};
-  // Small, so that adding them up again loses no bits of small numbers.
+  // Small, so that adding contributions up loses no bits of small numbers.
   return mode == Interpretation::Mode::Free
              ? fromHash(number)
              : fromDouble((static_cast<double>(number % 64) - 32) / 8);

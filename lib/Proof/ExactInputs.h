@@ -1,8 +1,8 @@
 //===- ExactInputs.h - What programs are executed on ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Values of arguments and parameters, by name and point: the same whenever they
-// are asked for. Points differ in style; most of them look for boundaries:
+// The values of arguments and parameters, by name and point: the same each time
+// they are requested. Points differ in style; most of them probe boundaries:
 // numbers that are compared, and their neighbours, first and last rows of
 // blocks, equal elements, rows that are masked, NaN, infinite numbers, zeros of
 // both signs.
@@ -20,10 +20,10 @@ namespace mlir::tp::exact {
 
 class Inputs {
 public:
-  /// Which integers an input may have, such that indices are in range.
+  /// The integers that an input may have, so that indices are in range.
   struct Range {
     int64_t low = 0, bound = kAny;
-    /// Boundaries outside that aren't tried either: some of them, or all.
+    /// Boundaries outside the range that aren't tried: some of them, or all.
     llvm::SmallSetVector<int64_t, 4> excluded;
     bool onlyInside = false;
     static constexpr int64_t kAny = 1 << 20;
@@ -33,30 +33,31 @@ public:
     }
   };
 
-  /// How many points there are such that each style is used.
+  /// The number of points after which each style was used.
   static constexpr uint64_t kNumPoints = 14;
 
   void setPoint(Interpretation::Mode newMode, uint64_t newPoint);
   Tensor make(StringRef name, RankedTensorType type, bool isParameter);
   /// Also makes integers of many bits, of either sign.
   void makeWideIntegers() { areWide = true; }
-  /// Whether what was made for this point has infinite elements.
+  /// Whether any tensor made for this point has infinite elements.
   bool areInfinite() const { return hasInfinite; }
-  /// A part of a number that is put together from several.
+  /// The contribution of `rank` to a number that is the sum of contributions.
   Scalar getShare(Scalar of, int64_t rank, bool isFloat) const;
 
   Range &getRange(StringRef name) { return ranges[name]; }
 
-  /// Tries fewer numbers out of an input's range, after one of them, or another
-  /// that was computed from them, was no index; false if there are none.
+  /// Call this if `index`, an element of the input or computed from it, was out
+  /// of range. Tries fewer numbers outside the input's range from then on;
+  /// returns false if it already tries none.
   bool exclude(StringRef name, int64_t index);
 
-  /// Adds a number, and its neighbours, to those that are tried.
+  /// Adds a number and its neighbours to those that inputs try.
   void addBoundary(double number);
   void addBoundary(int64_t number);
-  /// Notes what inputs had at this point; and whether each of them had every
-  /// integer that is to be tried.
+  /// Records the integers that inputs tried at this point.
   void endPoint();
+  /// Whether each input has had every integer that it should try.
   bool hadBoundaries() const;
 
 private:
@@ -74,7 +75,7 @@ private:
   };
   Scalar makeFloat(uint64_t number, Style style) const;
   int64_t makeInteger(uint64_t number, const Range &range) const;
-  /// The integers that an input tries.
+  /// The integers that an input should try.
   SmallVector<int64_t> getTried(const Range &range, uint64_t width) const;
 
   Interpretation::Mode mode = Interpretation::Mode::Real;
@@ -84,8 +85,8 @@ private:
   llvm::StringMap<Range> ranges;
   SmallVector<double> floats;
   llvm::SmallSetVector<int64_t, 32> integers;
-  /// By input: how many integers it has tried, at this point and before, and
-  /// how many there are for it.
+  /// By input: the number of integers that it tried before this point and at
+  /// this point, and the number that it should try.
   struct Progress {
     size_t before = 0, now = 0, count = 0;
   };

@@ -45,7 +45,7 @@ static uint64_t signedBits(int64_t value) {
   return rest < 0 ? rest + kPrime : rest;
 }
 
-/// An element of the field whose value stays one, however large.
+/// An element of the field; its real value is clamped to finite numbers.
 static Scalar makeFinite(uint64_t bits, double real) {
   if (LLVM_UNLIKELY(!(std::abs(real) <= DBL_MAX)))
     real = std::isnan(real) ? 0 : std::copysign(DBL_MAX, real);
@@ -86,7 +86,8 @@ Scalar mlir::tp::exact::negate(Scalar a) {
   return fromDouble(-a.real);
 }
 Scalar mlir::tp::exact::sub(Scalar a, Scalar b) { return add(a, negate(b)); }
-/// Which has the sign of the value and is zero, infinite or NaN like it.
+/// A number with the sign of `a` that is zero, infinite or NaN exactly if `a`
+/// is.
 static double getSign(Scalar a) {
   if (!isFinite(a))
     return a.real;
@@ -124,8 +125,8 @@ Scalar mlir::tp::exact::getConstant(Attribute value) {
 using Order = Interpretation::Order;
 using Mode = Interpretation::Mode;
 
-/// Relations of which each predicate is one, seen from either side, or its
-/// opposite. A Free interpretation may give each of them any meaning.
+/// Each predicate is one of these relations, perhaps with swapped operands or
+/// negated. Under Free, each relation may have any meaning.
 enum Relation : uint64_t { Equals, Differs, Less, LessOrUnordered, IsNaN };
 
 static Scalar compareFloats(const Scalar *a, const ScalarCode &code) {
@@ -225,13 +226,15 @@ static Scalar compareIntegers(const Scalar *a, const ScalarCode &code) {
   return {truth};
 }
 
-/// Detail: the width, 1 << 8 for the larger one, 1 << 9 for unsigned ones.
+/// Detail: the width, plus 1 << 8 for the maximum, plus 1 << 9 for unsigned
+/// numbers.
 static Scalar takeIntegerExtremum(const Scalar *a, const ScalarCode &code) {
   uint64_t width = code.detail & 0xff;
   bool isLess = code.detail >> 9
                     ? getUnsigned(a[0], width) < getUnsigned(a[1], width)
                     : a[0].getInt() < a[1].getInt();
-  // What any number is larger than, or smaller, is where a reduction begins.
+  // The smallest or largest number is the initial value of a reduction, not one
+  // that needs to be compared.
   auto isEnd = [&](Scalar end) {
     uint64_t bits = getUnsigned(end, width), top = uint64_t(1) << (width - 1);
     return (code.detail >> 9 && bits == 0) || bits == top || bits == top - 1 ||
@@ -247,8 +250,8 @@ static Scalar takeIntegerExtremum(const Scalar *a, const ScalarCode &code) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// A function of which only the value is known: what it gives is another
-/// element of the field for each operand.
+/// A function with at most a known real value: the element of the field is a
+/// hash of the function and its operands.
 static Scalar callFunction(const Scalar *operands, const ScalarCode &code) {
   SmallVector<uint64_t, 4> bits = {code.detail};
   SmallVector<double, 4> values;
@@ -269,7 +272,8 @@ static Scalar callFunction(const Scalar *operands, const ScalarCode &code) {
   return {unknown.bits, value};
 }
 
-/// A function to whole numbers. Any is free to be another one between them.
+/// A function that rounds to integers. Under Free, it keeps small integers and
+/// is arbitrary on other numbers.
 static Scalar round(const Scalar *a, const ScalarCode &code) {
   double value = code.meaning->getRounded(a[0]);
   if (code.meaning->getMode() == Mode::Free && isFinite(a[0])) {
@@ -281,9 +285,9 @@ static Scalar round(const Scalar *a, const ScalarCode &code) {
   return fromDouble(code.value(&value));
 }
 
-/// A cast to a narrower float, which is the identity but for rounding. Any is
-/// free to be another linear function, so that it commutes with sums, as the
-/// rules have it, and with nothing else. Detail: the types.
+/// A cast to a narrower float, which is the identity up to rounding. Under
+/// Free, it is another linear function: it commutes with sums, as the rules
+/// assume, and with nothing else. Detail: the types.
 static Scalar shorten(const Scalar *a, const ScalarCode &code) {
   constexpr int64_t kExact = 1 << 8;
   bool isExact = std::abs(toSigned(a[0].bits)) <= kExact;
@@ -292,8 +296,8 @@ static Scalar shorten(const Scalar *a, const ScalarCode &code) {
   return mul(a[0], fromHash(hash({code.detail})));
 }
 
-/// Detail: the width, and 1 << 8 for an unsigned one. Beyond its range, the
-/// nearest end; of NaN 0.
+/// A cast to an integer. Detail: the width, plus 1 << 8 for an unsigned one. A
+/// value outside the range gives the nearest end; NaN gives 0.
 static Scalar truncate(const Scalar *a, const ScalarCode &code) {
   uint64_t width = code.detail & 0xff;
   bool isUnsigned = code.detail >> 8;
@@ -421,8 +425,8 @@ static unsigned getWidth(Type type) {
 #define SIGNED(index) a[index].getInt()
 #define UNSIGNED(index) getUnsigned(a[index], code.detail)
 
-/// Whether any few integers show what the op does with integers: where it is a
-/// polynomial, or where its site says what they are to each other.
+/// Whether a few integers are enough to test what the op does with integers: if
+/// it is a polynomial, or if its site records how they compare.
 static bool isShownByFewIntegers(Operation *op) {
   return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::TruncIOp,
              arith::SelectOp, arith::CmpIOp, arith::MaxSIOp, arith::MinSIOp,
@@ -433,8 +437,8 @@ static bool isShownByFewIntegers(Operation *op) {
          });
 }
 
-/// Whether what it gives is undefined for some operands: inputs don't show
-/// that.
+/// Whether the result is undefined for some operands, which execution can't
+/// show.
 static bool isUndefinedForSome(Operation *op) {
   if (auto integers = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op))
     if (auto flags = integers.getOverflowAttr();
@@ -511,7 +515,7 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
         return code;
       })
       .Case([&](arith::SIToFPOp op) {
-        // A boolean is 1, as a signed number -1.
+        // A true boolean is 1; as a signed number, it is -1.
         if (getWidth(op.getIn().getType()) == 1)
           return Code{FUNCTION(fromInteger(-SIGNED(0)))};
         return Code{FUNCTION(fromInteger(SIGNED(0)))};
@@ -612,7 +616,7 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
                             Kind::IntegerExtremum);
           })
       .Case<arith::ExtSIOp, arith::IndexCastOp, arith::TruncIOp>([&](auto op) {
-        // A boolean is 1, as a signed number -1.
+        // A true boolean is 1; as a signed number, it is -1.
         bool isBool =
             getWidth(op.getIn().getType()) == 1 && !isa<arith::IndexCastOp>(op);
         if (isBool)
@@ -622,7 +626,7 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>([&](auto op) {
         return Code{INTEGER(UNSIGNED(0)), getWidth(op.getIn().getType())};
       })
-      // Between integers that differ in their signs: bits stay.
+      // A cast between integers that differ in signedness keeps the bits.
       .Case([&](UnrealizedConversionCastOp op) -> Result {
         auto isInteger = [&](Type type) {
           return getElementTypeOrSelf(type).isInteger(width);
@@ -638,7 +642,7 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
             width};
       })
       .Default([&](Operation *op) -> Result {
-        // Any other pure function of floats that has no say in which type.
+        // Any other pure function of floats that doesn't depend on their type.
         if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
             !count || !isa<FloatType>(getElementTypeOrSelf(type)) ||
             isa<arith::BitcastOp, arith::ScalingExtFOp, arith::ScalingTruncFOp>(

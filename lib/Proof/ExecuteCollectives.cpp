@@ -1,8 +1,8 @@
 //===- ExecuteCollectives.cpp - Collectives over exact numbers ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All ranks side by side: each runs until it issues a collective, and goes on
-// with what that gives it when the others have come to theirs.
+// Runs all ranks together: each rank runs until it issues a collective, and
+// continues with its result once all ranks have issued theirs.
 //
 //===----------------------------------------------------------------------===//
 

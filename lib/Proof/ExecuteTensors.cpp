@@ -29,7 +29,7 @@ public:
   }
 
   bool isValid;
-  /// Slots that the arguments take, and where the yielded values are.
+  /// The number of slots for arguments, and the slots of the yielded values.
   unsigned numArguments = 0;
   SmallVector<unsigned> yielded;
   int64_t getNumSteps() const { return steps.size() + 1; }
@@ -52,7 +52,7 @@ private:
     int64_t loop = 0; // Index
     SmallVector<unsigned, 3> operands;
     std::shared_ptr<const Tensor> tensor; // Extract
-    // For: bounds are operands; what is carried has slots of its own.
+    // For: bounds are operands; carried values have slots of their own.
     std::vector<Step> inner;
     SmallVector<unsigned, 3> carried, yielded, results;
   };
@@ -73,7 +73,7 @@ private:
   unsigned getSlot(Value value) {
     auto [it, inserted] = slots.try_emplace(value, numSlots);
     if (inserted) {
-      // From above: the same for all elements.
+      // A captured value is the same for all elements.
       constants.push_back({numSlots, get(value).scalar});
       ++numSlots;
     }
@@ -348,9 +348,9 @@ static SmallVector<int64_t> getNumbers(ArrayRef<OpFoldResult> list,
   });
 }
 
-/// Calls `visit` with the position of each element of the slice in the whole,
-/// row-major. Where one lies outside, so that other inputs are needed, the
-/// slice begins at 0.
+/// Calls `visit` with the row-major position of each element of the slice in
+/// the whole tensor. If an offset is out of range, which needs other inputs,
+/// the slice begins at 0 in that dimension.
 static LogicalResult visitSlice(Session &session,
                                 OffsetSizeAndStrideOpInterface op,
                                 ArrayRef<int64_t> whole, GetDatum get,

@@ -86,7 +86,7 @@ func::FuncOp Session::getLowered(Operation *op) {
                                        "f" + std::to_string(byOp.size()), type);
   OpBuilder body = OpBuilder::atBlockEnd(function.addEntryBlock());
   Operation *clone = body.clone(*op);
-  // Operands that are one value here needn't be elsewhere.
+  // Operands that are the same value here may differ for another op.
   clone->setOperands(function.getArguments());
   func::ReturnOp::create(body, op->getLoc(), clone->getResults());
   convertNNToLinalg(function);
@@ -268,7 +268,7 @@ LogicalResult Machine::evaluateLowered(Operation *op) {
                                                     : op);
   if (machine.run() != Status::Finished)
     return failure();
-  // Seen from outside, it is the op that looks up.
+  // An index in the lowering counts as one of the op.
   for (size_t i = numBefore; i < session.outOfRange.size(); ++i)
     session.outOfRange[i].op = op;
   for (auto [result, datum] :
@@ -283,7 +283,7 @@ static Datum makeScalarTensor(Scalar value) {
   return {tensor, {}};
 }
 
-/// The program may be one of several ranks, whose slices differ in shape.
+/// Checks the shape, because slices may differ between the ranks of a program.
 LogicalResult Machine::slice(LocalSliceOp op) {
   Datum whole = get(op.getInput());
   int64_t dim = op.getDim(), size = whole.tensor->shape[dim];
@@ -323,7 +323,7 @@ LogicalResult Machine::evaluate(Operation *op) {
                                                    : select.getFalseValue());
     return success();
   }
-  // Global values are where they are.
+  // Placements don't change global values.
   if (isPlacementOnly(op)) {
     if (!session.meaning.isReference)
       return session.fail(op, "it places a whole value, but a rank's program "

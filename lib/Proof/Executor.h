@@ -1,11 +1,10 @@
 //===- Executor.h - Running programs over exact numbers ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs a program of one rank, or a reference, over the numbers of
-// ExactScalars.h. linalg, tensor, arith, math, scf and func ops are interpreted
-// by what they are made of (indexing maps, bodies, regions); an op of nn is
-// what its lowering to linalg says. No op has a meaning here beside the
-// compiler's.
+// Runs one rank's program, or a reference, over the numbers of ExactScalars.h.
+// linalg, tensor, arith, math, scf and func ops are interpreted by their
+// structure (indexing maps, bodies, regions); an nn op is executed as its
+// lowering to linalg. So no nn op has a second definition here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,28 +40,29 @@ bool advance(SmallVectorImpl<int64_t> &index, ArrayRef<int64_t> shape);
 
 /// The elements of one dimension at these positions, in this order.
 Datum take(const Datum &from, int64_t dim, ArrayRef<Interval> positions);
-/// The tensors side by side; at least one.
+/// Concatenates tensors, at least one, along `dim`.
 Datum concat(ArrayRef<Datum> parts, int64_t dim);
 
-/// What the machines of one run share.
+/// The state that the machines of one run share.
 struct Session {
   Session(MeshOp mesh, int64_t budget)
       : context(mesh.getContext()), mesh(mesh), budget(budget) {}
 
   MLIRContext *context;
   MeshOp mesh;
-  /// Scalar operations that may still be done; a run that needs more stops.
+  /// The scalar operations that may still be executed; a run that needs more
+  /// stops.
   int64_t budget;
   Interpretation meaning;
-  /// A rank's block of a parameter; no tensor where the op's type isn't one.
+  /// A rank's block of a parameter; has no tensor if the op isn't such a block.
   llvm::function_ref<Datum(Operation *, int64_t rank)> getParameter;
 
-  /// Why and where the run can't go on; empty while it can.
+  /// Why and where the run can't continue; empty while it can.
   std::string error;
   std::optional<Location> errorLoc;
-  /// The blocks that were run, of all machines.
+  /// The blocks that any machine has run.
   DenseSet<Block *> entered;
-  /// Ops with an index that isn't below a bound.
+  /// Ops with an index that is out of range.
   struct OutOfRange {
     Operation *op;
     int64_t bound, index;
@@ -75,10 +75,10 @@ struct Session {
     errorLoc.reset();
   }
   LogicalResult spend(Operation *op, int64_t operations);
-  /// Notes where `index`, of `op`, isn't below `bound`, and makes it 0 to go
-  /// on.
+  /// If `index`, of `op`, is negative or not below `bound`, records that, and
+  /// sets it to 0 so that the run can continue.
   LogicalResult keepInRange(Operation *op, int64_t &index, int64_t bound);
-  /// The function that `op`, of nn, is lowered to; null where there is none.
+  /// The function that the nn op `op` is lowered to; null if there is none.
   func::FuncOp getLowered(Operation *op);
 
 private:
@@ -93,7 +93,7 @@ public:
           ArrayRef<Datum> arguments);
 
   enum class Status { Failed, Waiting, Finished };
-  /// Goes on, with the result of the collective that it waited for.
+  /// Starts, or continues with the result of the collective that it waited for.
   Status run(const Datum *received = nullptr);
 
   Operation *getCollective() const { return collective; }
@@ -127,24 +127,24 @@ private:
   Operation *collective = nullptr;
 };
 
-/// Evaluates ops of linalg, and of tensor; failure with the session's error.
-/// `get` is where operands and captured values come from.
+/// Evaluate linalg and tensor ops; on failure, the session has the error. `get`
+/// returns operands and captured values.
 using GetDatum = llvm::function_ref<Datum(Value)>;
 FailureOr<SmallVector<Datum>> evaluateLinalg(Session &session,
                                              linalg::LinalgOp op, GetDatum get);
-/// nullopt where `op` is none that is known.
+/// nullopt if `op` isn't supported.
 std::optional<FailureOr<Datum>> evaluateTensor(Session &session, Operation *op,
                                                GetDatum get);
-/// The reduction of contributions, tensors of `element`; no tensor where their
-/// shapes differ.
+/// Reduces contributions, tensors with elements of type `element`. The result
+/// has no tensor if their shapes differ.
 Datum reduceParts(Session &session, ArrayRef<Datum> parts, ReductionKind kind,
                   Type element);
-/// What all ranks get from a collective that each issues as `ops`, by rank.
+/// The results, by rank, of a collective; `ops` are the ranks' ops.
 FailureOr<SmallVector<Datum>> evaluateCollective(Session &session,
                                                  ArrayRef<Operation *> ops,
                                                  ArrayRef<Datum> operands);
 
-/// Runs all ranks' programs; the machines, by rank, where all finish.
+/// Runs all ranks' programs. Returns the machines, by rank, if all finish.
 /// `functions` and `arguments` are by rank.
 FailureOr<std::vector<std::unique_ptr<Machine>>>
 runRanks(Session &session, ArrayRef<func::FuncOp> functions,

@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The first op of the function, in its order, that `values` depend on and that
-/// `isWanted` says.
+/// The first op in the function's order that `values` depend on and that
+/// `isWanted` accepts.
 Operation *ProgramMatcher::findFirst(func::FuncOp function, ValueRange values,
                                      function_ref<bool(Operation *)> isWanted) {
   DenseSet<Operation *> slice;
@@ -26,7 +26,7 @@ Operation *ProgramMatcher::findFirst(func::FuncOp function, ValueRange values,
   return nullptr;
 }
 
-/// The first op on the way to `wrong` that nothing explains.
+/// The first op that `wrong` depends on and that isn't matched.
 std::optional<Mismatch> ProgramMatcher::findCulprit(Value wrong) {
   Operation *op =
       findFirst(programs.front().function, wrong, [&](Operation *op) {
@@ -53,8 +53,8 @@ Mismatch ProgramMatcher::explain(Operation *op) {
     mismatch.reason = "its operand isn't a block of any value of the reference";
     return mismatch;
   }
-  // The op of the reference that it might stand for: one of the same kind that
-  // uses the same values, the first place of origin that agrees.
+  // The op of the reference that `op` may correspond to: one of the same kind
+  // that uses one of the same values, preferably with the same location.
   Operation *similar = nullptr;
   for (Value operand : op->getOperands())
     for (const Replica *replica : byNumber.lookup(firstNumbers[operand]))
@@ -69,8 +69,7 @@ Mismatch ProgramMatcher::explain(Operation *op) {
     return mismatch;
   if (similar->getNumOperands() != op->getNumOperands())
     return mismatch;
-  // Operands that are what the reference's are, in other placements than it
-  // takes.
+  // The placements of operands that are blocks of the reference op's operands.
   SmallVector<ShardingAttr> shardings;
   for (auto [own, theirs] :
        llvm::zip_equal(op->getOperands(), similar->getOperands()))

@@ -8,17 +8,17 @@
 
 namespace mlir::tp {
 
-/// What a function assigns to, and its value before the first run; null where
-/// none is given.
+/// A parameter that a function assigns, and its value before the first run;
+/// null if none is given.
 struct Assignment {
   StringAttr fqn;
   FloatAttr init;
 };
 
-/// Makes what `function` assigns to parameters results of it, in the order of
-/// their FQNs, placed as the parameters are, and returns the assignments. What
-/// is computed again is what was computed before. A function that assigns
-/// nothing stays as it is.
+/// Turns the values that `function` assigns to parameters into results, in the
+/// order of their FQNs and placed as the parameters are, and returns the
+/// assignments. Also replaces each `nn.recompute` by its operand. A function
+/// that assigns nothing gets no results.
 SmallVector<Assignment> exposeAssignments(func::FuncOp function);
 
 } // namespace mlir::tp

@@ -24,7 +24,7 @@ double mlir::tp::exact::getValue(Scalar a) {
     return a.real;
   int64_t integer = toSigned(a.bits);
   if (integer == 0)
-    return a.real == 0 ? a.real : 0; // what cancels out has no sign
+    return a.real == 0 ? a.real : 0; // a sum that cancels out has no sign
   constexpr int64_t kSmall = int64_t(1) << 40;
   auto value = static_cast<double>(integer);
   if (std::abs(integer) < kSmall &&
@@ -89,7 +89,7 @@ void Interpretation::addKey(Site *site, uint64_t key) {
   key = hash({key, point});
   if (!isSampled(key) || !site->keys.insert(key).second)
     return;
-  // Which keys are in the sample depends on them alone.
+  // Whether a key is in the sample depends on the key alone.
   constexpr int64_t kManyKeys = 1 << 20;
   if (++numKeys < kManyKeys)
     return;
@@ -167,7 +167,7 @@ double Interpretation::getRounded(Scalar a) {
   double value = getValue(a);
   if (!isFinite(a))
     return value;
-  // Near an integer, or half way between two, rounding errors would decide.
+  // Near an integer, or near the middle of two, rounding errors would decide.
   double halves = std::nearbyint(value * 2) / 2;
   if (std::abs(value - halves) > 1e-9 * std::max(1.0, std::abs(value)))
     return value;

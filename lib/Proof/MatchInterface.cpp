@@ -1,4 +1,4 @@
-//===- MatchInterface.cpp - What programs say of themselves ---------------===//
+//===- MatchInterface.cpp - Arguments, parameters and results -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
@@ -50,7 +50,7 @@ void ProgramMatcher::collectAxes() {
   });
 }
 
-/// What the placement says that the ranks' arguments are must be what they are.
+/// The ranks' arguments must have the types that their placements imply.
 std::optional<Mismatch> ProgramMatcher::addArguments() {
   func::FuncOp function = reference.getFunction();
   Builder builder(mesh.getContext());
@@ -103,8 +103,8 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
   return std::nullopt;
 }
 
-/// A program may only name parameters that the reference has, each in the one
-/// placement that all programs have it in.
+/// A program may only use parameters that the reference has, each in the same
+/// placement in all programs.
 std::optional<Mismatch> ProgramMatcher::checkParameter(nn::ParameterOp op,
                                                        unsigned index) {
   auto fail = [&](const Twine &text) {
@@ -138,7 +138,7 @@ std::optional<Mismatch> ProgramMatcher::checkParameter(nn::ParameterOp op,
   return std::nullopt;
 }
 
-/// A source that says what it is a block of.
+/// Adds the block that the parameter declares to be.
 std::optional<Mismatch> ProgramMatcher::addParameter(nn::ParameterOp op) {
   if (auto mismatch = checkParameter(op, 0))
     return mismatch;
@@ -152,8 +152,8 @@ std::optional<Mismatch> ProgramMatcher::addParameter(nn::ParameterOp op) {
   return std::nullopt;
 }
 
-/// All programs declare the results as the first one does, and call them what
-/// the reference does.
+/// All programs must declare the same types and placements of results, and use
+/// the reference's names.
 std::optional<Mismatch> ProgramMatcher::checkResultAttributes(unsigned index) {
   func::FuncOp function = reference.getFunction();
   for (auto [number, program] : llvm::enumerate(programs)) {

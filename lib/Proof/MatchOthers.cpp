@@ -1,10 +1,10 @@
 //===- MatchOthers.cpp - The programs of other ranks ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the first program computes is known. Another one has to compute, in its
-// own order, what corresponds to that; it has to issue the same collectives in
-// the same order; and its loops and branches, taken one by one, have to pass on
-// what corresponds to what the first one's do.
+// The first program is matched already. Every other program must compute the
+// corresponding values, in any order. It must issue the same collectives in the
+// same order. And each of its loops and branches must pass on the values that
+// correspond to those of the first program's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ public:
     for (BlockArgument argument : function.getArguments())
       numbers[argument] = matcher.numbering.getSource(
           builder.getIndexAttr(argument.getArgNumber()), argument.getType());
-    // What the first program's values correspond to.
+    // The counterparts of the first program's values.
     for (const auto &replica : matcher.replicas)
       known.insert(replica->numbers[index]);
   }
@@ -46,8 +46,8 @@ private:
   DenseMap<Value, Number> numbers;
   DenseMap<Number, unsigned> numDraws;
   DenseSet<Number> known;
-  /// How many of the first program's collectives, loops and branches, and of
-  /// the lists of values that these pass on, were met.
+  /// How many of the first program's collectives, of its loops and branches,
+  /// and of the lists of values that these pass on, are matched so far.
   size_t numIssued = 0, numRegionOps = 0, numPassed = 0;
 };
 
@@ -98,7 +98,7 @@ std::optional<Mismatch> ProgramMatcher::OtherProgram::matchOp(Operation *op) {
     if (auto mismatch = matcher.checkParameter(parameter, index))
       return mismatch;
   if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-    // Ranks meet in one group only if all name it alike.
+    // Ranks join one group only if all of them name it by the same axes.
     if (numIssued == matcher.issued.size() ||
         !isOneOf(matcher.issued[numIssued], op->getResult(0)) ||
         collective.getAxes() != matcher.firstCollectives[numIssued].getAxes())
@@ -117,7 +117,8 @@ std::optional<Mismatch> ProgramMatcher::OtherProgram::matchOp(Operation *op) {
   return matcher.checkEffects(op, index);
 }
 
-/// What goes one way is what the first program has go there.
+/// Values that are passed on must be the counterparts of those that the first
+/// program passes on.
 std::optional<Mismatch>
 ProgramMatcher::OtherProgram::matchPassed(Operation *at, ValueRange values) {
   ArrayRef<Alternatives> passed = matcher.passed[numPassed++];
@@ -144,7 +145,7 @@ std::optional<Mismatch> ProgramMatcher::OtherProgram::matchEdges(
   return std::nullopt;
 }
 
-/// A value that regions make corresponds to the first program's.
+/// Makes a value that regions define the counterpart of the first program's.
 void ProgramMatcher::OtherProgram::introduce(Value value, Value ofFirst) {
   numbers[value] = matcher.numbering.getSource(
       matcher.regionValues.lookup(ofFirst), value.getType());

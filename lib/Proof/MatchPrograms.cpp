@@ -67,10 +67,10 @@ std::optional<Mismatch> ProgramMatcher::matchOp(Operation *op) {
   return std::nullopt;
 }
 
-/// Nothing but collectives may do what isn't in the results.
+/// Only collectives may have effects besides their results.
 std::optional<Mismatch> ProgramMatcher::checkEffects(Operation *op,
                                                      unsigned program) {
-  // Of followed regions, each op is looked at.
+  // The ops in followed regions are checked one by one.
   if (matchedRegionOps.contains(op) || onlyMakesResults(op))
     return std::nullopt;
   return Mismatch{op, program,

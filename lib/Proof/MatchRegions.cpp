@@ -13,14 +13,16 @@ SmallVector<Value> ProgramMatcher::getScalars(Operation *op) {
   });
 }
 
-/// What `from`, an op with regions or the end of one, passes on to `to`.
+/// The values that `from`, an op with regions or the terminator of one, passes
+/// on to `to`.
 ValueRange ProgramMatcher::getPassed(Operation *from, RegionSuccessor to) {
   if (auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(from))
     return terminator.getSuccessorOperands(to);
   return cast<RegionBranchOpInterface>(from).getEntrySuccessorOperands(to);
 }
 
-/// What programs may have where the first one has `value`, a block of `theirs`.
+/// The values that programs may have as counterparts of the first one's
+/// `value`, a block of `theirs`.
 ProgramMatcher::Alternatives
 ProgramMatcher::getAlternatives(Value value, Value theirs,
                                 ShardingAttr sharding) {
@@ -32,9 +34,10 @@ ProgramMatcher::getAlternatives(Value value, Value theirs,
   return alternatives;
 }
 
-/// By induction over the times that a region runs: what enters it is a block of
-/// what enters the reference's, and if so, what it passes on is, placed alike
-/// on all ways.
+/// Matches by induction over the runs of a region: assuming that the values
+/// that enter it are blocks of those that enter the reference's region, the
+/// values that it passes on must be blocks, too, with the same placement on
+/// each edge.
 std::optional<Mismatch>
 ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
   RegionBranchOpInterface similar;
@@ -44,13 +47,13 @@ ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
       break;
     }
   if (!similar)
-    return std::nullopt; // what uses the results isn't explained
+    return std::nullopt; // users of the results won't match
   usedRegionOps.insert(similar);
   matchedRegionOps.insert(op);
   size_t position = matchedRegions.size();
   matchedRegions.push_back({op, {issued.size()}});
 
-  // Passes values on, from both sides' points, to where they arrive.
+  // Matches the values that both sides pass on, and introduces their targets.
   auto pass = [&](Operation *at, ValueRange own, ValueRange theirs,
                   ValueRange ownInputs,
                   ValueRange theirInputs) -> std::optional<Mismatch> {
@@ -112,7 +115,7 @@ ProgramMatcher::matchRegions(RegionBranchOpInterface op) {
       matchedRegions[position].numIssued.push_back(issued.size());
       continue;
     }
-    // Scalars that the op makes, such as a loop's index.
+    // Introduce scalars that the op defines, such as a loop's index.
     for (auto [argument, theirs] :
          llvm::zip_equal(region.getArguments(), their.getArguments()))
       if (!arrivedAs.contains(argument) &&
@@ -147,7 +150,8 @@ ShardingAttr ProgramMatcher::getWhole(int64_t rank) {
       FlatSymbolRefAttr::get(mesh.getSymNameAttr()), rank);
 }
 
-/// A value that regions make: a block of the reference's, by assumption.
+/// Adds a value that regions define, which is assumed to be a block of
+/// `theirs`.
 void ProgramMatcher::introduce(Value value, Value theirs,
                                ShardingAttr sharding) {
   StringAttr name = StringAttr::get(
@@ -163,7 +167,8 @@ void ProgramMatcher::introduce(Value value, Value theirs,
   Replica replica = {reference.getId(theirs), sharding, {}};
   for (Type type : types)
     replica.numbers.push_back(numbering.getSource(name, type));
-  // One program's op is as equal to another one as its regions are.
+  // With one program, a result keeps its own number, so that ops with equal
+  // operands and regions have equal results.
   if (isa<OpResult>(value) && programs.size() == 1)
     replica.numbers.front() = firstNumbers[value];
   firstNumbers[value] = replica.numbers.front();
@@ -171,7 +176,8 @@ void ProgramMatcher::introduce(Value value, Value theirs,
   add(std::move(replica));
 }
 
-/// Whether scalar operands are the same, on all ranks; tensors are passed on.
+/// Whether scalar operands match and are the same on all ranks. Tensors are
+/// checked as values that are passed on.
 bool ProgramMatcher::matchesScalars(Operation *op, Operation *theirs) {
   if (op->getNumOperands() != theirs->getNumOperands())
     return false;

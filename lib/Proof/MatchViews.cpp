@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::tp;
 
 /// How the ranks hold values of the reference in `value` of the first program,
-/// as far as reshapes, transposes and data movements led there.
+/// if it results from reshapes, transposes and data movements of their blocks.
 ArrayRef<ProgramMatcher::ViewReplica> ProgramMatcher::getViews(Value value) {
   if (auto it = views.find(value); it != views.end())
     return it->second;
@@ -42,8 +42,8 @@ static void insertAxes(AxisSet &axes, ShardingAttr sharding) {
     axes.insert(partial.getAxis());
 }
 
-/// The axes that movements of `value` and of what they make mention, and
-/// results of the function that are among these.
+/// The axes of the data movements that start, directly or indirectly, from
+/// `value`, and those of function results that they lead to.
 ArrayRef<AxisRefAttr> ProgramMatcher::getMovementAxes(Value value) {
   auto [it, isNew] = movementAxes.try_emplace(value);
   if (!isNew)
@@ -66,8 +66,9 @@ ArrayRef<AxisRefAttr> ProgramMatcher::getMovementAxes(Value value) {
   return it->second = found.takeVector();
 }
 
-/// In which parts mesh dimensions are taken for a value placed so: first those
-/// that it needs, as parts need not nest with those of other values.
+/// The axes that determine how mesh dimensions are divided into parts for a
+/// value with this placement. Its own axes come first, because their parts need
+/// not nest with those of other values.
 SmallVector<AxisRefAttr> ProgramMatcher::getCuts(Value value,
                                                  ShardingAttr sharding) {
   AxisSet cuts;
@@ -77,7 +78,7 @@ SmallVector<AxisRefAttr> ProgramMatcher::getCuts(Value value,
   return cuts.takeVector();
 }
 
-/// Makes of what `op` reads what it gives.
+/// Turns the view of the operand of `op` into that of its result.
 LogicalResult ProgramMatcher::follow(Operation *op, ViewReplica &view) {
   if (failed(view.view.apply(op, programs.front().ranks.front())))
     return failure();
@@ -91,8 +92,8 @@ LogicalResult ProgramMatcher::follow(Operation *op, ViewReplica &view) {
 }
 
 /// Whether `value` is known to hold the elements of a value of the reference,
-/// be they a block of it or not. What of its users does so is found as they
-/// come.
+/// as a block of it or in another shape. Its users are followed when the
+/// matcher visits them.
 bool ProgramMatcher::followViews(Value value) {
   ArrayRef<ViewReplica> found = getViews(value);
   if (found.empty())
@@ -110,7 +111,7 @@ bool ProgramMatcher::followViews(Value value) {
   return true;
 }
 
-/// Whether `op` goes on with what was found in another shape.
+/// Whether `op` moves a value that was found by followViews().
 bool ProgramMatcher::isOfView(Operation *op) const {
   return View::isFollowed(op) && viewed.contains(op->getOperand(0));
 }

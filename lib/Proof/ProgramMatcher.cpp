@@ -23,7 +23,8 @@ ProgramMatcher::ProgramMatcher(ReferenceGraph &reference,
 // Replicas
 //===----------------------------------------------------------------------===//
 
-/// The types of the programs' blocks; none where ranks of one program differ.
+/// The types of the programs' blocks; nullopt if the blocks of one program's
+/// ranks have different types.
 std::optional<SmallVector<RankedTensorType, 1>>
 ProgramMatcher::getLocalTypes(RankedTensorType global, ShardingAttr sharding) {
   SmallVector<RankedTensorType, 1> local;
@@ -35,8 +36,8 @@ ProgramMatcher::getLocalTypes(RankedTensorType global, ShardingAttr sharding) {
   return local;
 }
 
-/// The same without what says nothing: mesh dimensions of one rank, and how a
-/// dimension without elements is split.
+/// `sharding` without parts that have no effect: mesh dimensions of one rank,
+/// and splits of a dimension without elements.
 static ShardingAttr normalize(MeshOp mesh, RankedTensorType global,
                               ShardingAttr sharding) {
   auto isSingle = [&](AxisRefAttr axis) { return mesh.getAxisSize(axis) == 1; };
@@ -72,8 +73,8 @@ void ProgramMatcher::add(Replica replica) {
   notePartial(*added);
 }
 
-/// Follows what is known now through the ops of the reference, and the data
-/// movements of the first program.
+/// Follows the replicas added so far through the ops of the reference, and
+/// through the data movements of the first program.
 void ProgramMatcher::drain() {
   while (!pending.empty()) {
     const Replica *replica = pending.pop_back_val();
@@ -92,7 +93,7 @@ void ProgramMatcher::addCounterparts(Numbers numbers) {
 
 void ProgramMatcher::expect(Replica replica) {
   Number first = replica.numbers.front();
-  // A constant shape that only hooks read needn't be in a program.
+  // A program needn't contain a constant shape, which only hooks read.
   Operation *op = reference.get(replica.value).value.getDefiningOp();
   bool isShape = op && op->getNumOperands() == 0 && op->getNumRegions() == 0 &&
                  !reference.getType(replica.value);
@@ -107,7 +108,7 @@ void ProgramMatcher::expect(Replica replica) {
 // Computation
 //===----------------------------------------------------------------------===//
 
-/// All choices of replicas for the operands, `trigger` among them.
+/// Tries all choices of replicas for the operands that include `trigger`.
 void ProgramMatcher::expand(Operation *op, const Replica *trigger) {
   SmallVector<Value> used(op->getOperands());
   llvm::append_range(used, ValueNumbering::getCaptured(op));
@@ -134,7 +135,7 @@ void ProgramMatcher::expand(Operation *op, const Replica *trigger) {
 
 void ProgramMatcher::expandWith(Operation *op,
                                 ArrayRef<const Replica *> operands) {
-  // A rank's own block is a value of its own between these two.
+  // Between these two ops, the ranks' blocks count as a value.
   if (auto toLocal = dyn_cast<ToLocalOp>(op)) {
     auto from = cast<RankedTensorType>(toLocal.getInput().getType());
     if (algebra.isSame(from, operands[0]->sharding, toLocal.getSharding()))
@@ -153,7 +154,7 @@ void ProgramMatcher::expandWith(Operation *op,
   auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
   if (!ruleOp)
     return expandAlike(op, operands);
-  // What a body reads from around the op is whole.
+  // Values that a body captures must be replicated.
   for (const Replica *captured : operands.drop_front(op->getNumOperands()))
     if (!captured->sharding.isReplicated())
       return;
@@ -164,7 +165,7 @@ void ProgramMatcher::expandWith(Operation *op,
   FreeSplits free = {axes, segments, /*inEqualSegments=*/reference.hasParts()};
   for (const OpSplit &split :
        findSplits(ruleOp, mesh, algebra, shardings, free, reason)) {
-    // What differs from rank to rank has no one value to be split.
+    // A value that differs between ranks isn't global and can't be split.
     if (!split.isReplicated() &&
         llvm::any_of(operands, [&](const Replica *replica) {
           return reference.get(replica->value).isLocal;
@@ -203,7 +204,7 @@ ProgramMatcher::numberNext(Operation *op,
   return first;
 }
 
-/// Lets the op's hook build what each program has to run.
+/// Lets the op's hook build the ops that each program has to run.
 void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
                                  const OpSplit &split,
                                  ArrayRef<const Replica *> operands) {
@@ -227,7 +228,7 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
     localTypes.push_back(std::move(local));
     results.push_back({reference.getId(result), sharding, {}});
   }
-  // A result that a reduction makes is, before it, Partial.
+  // The input of a reduction that makes a result is the result as a Partial.
   SmallVector<std::optional<Replica>> unreduced(results.size());
   SmallVector<SmallVector<Number>> collectives;
   for (auto [index, program] : llvm::enumerate(programs)) {
@@ -265,7 +266,8 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
     bool hasRegions = false;
     auto begin = last ? std::next(last->getIterator()) : scratch->begin();
     for (Operation &inner : llvm::make_range(begin, scratch->end())) {
-      // A copied body reads what the op's body reads.
+      // A copied body must read the placeholders instead of the captured
+      // values.
       if (!around.empty())
         inner.walk([&](Operation *each) {
           for (OpOperand &operand : each->getOpOperands())
@@ -288,7 +290,7 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
         result.numbers.push_back(numbers.lookup(value));
         addUnreduced(value, index, result, before, numbers);
       }
-    // Numbers of ops with regions refer to the ops.
+    // Numbers of ops with regions refer to the ops, which must stay.
     if (!hasRegions)
       while (!scratch->empty() && &scratch->back() != last)
         scratch->back().erase();
@@ -308,8 +310,8 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
       expect(std::move(*before));
 }
 
-/// Where program `index` gets `value`, a block of `result`, by a reduction of
-/// what other ranks have: what it reduces.
+/// If program `index` computes `value`, a block of `result`, by a reduction
+/// over ranks, adds the reduction's input to `before`.
 void ProgramMatcher::addUnreduced(Value value, unsigned index,
                                   const Replica &result,
                                   std::optional<Replica> &before,
@@ -334,7 +336,8 @@ void ProgramMatcher::addUnreduced(Value value, unsigned index,
     before->numbers.push_back(numbers.lookup(reduce.getInput()));
 }
 
-/// An op without a rule is its own per-rank form where it has whole operands.
+/// An op without a rule is its own per-rank form if its operands are
+/// replicated.
 void ProgramMatcher::expandAlike(Operation *op,
                                  ArrayRef<const Replica *> operands) {
   if (!onlyMakesResults(op))
@@ -385,7 +388,7 @@ void ProgramMatcher::move(Operation *op, const Replica &from) {
 // Regrouped sums
 //===----------------------------------------------------------------------===//
 
-/// What is Partial may be a leaf of a sum that is reduced once.
+/// A Partial value may be a leaf of a sum that is reduced once.
 void ProgramMatcher::notePartial(const Replica &replica) {
   ArrayRef<PartialAttr> partials = replica.sharding.getPartial();
   if (llvm::any_of(sums, [&](const auto &entry) {
@@ -400,7 +403,7 @@ void ProgramMatcher::notePartial(const Replica &replica) {
         .first->second.addPartial(replica.value);
 }
 
-/// Zero on every rank is Partial.
+/// A value that is zero on every rank is also Partial.
 void ProgramMatcher::addPartialZeros(const Replica &zero) {
   if (zero.sharding.isPartial())
     return;
@@ -419,7 +422,8 @@ void ProgramMatcher::addPartialZeros(const Replica &zero) {
   }
 }
 
-/// Looks at other forms of sums of what is Partial now. Whether there are any.
+/// Tries other forms of the sums of values that are known to be Partial.
+/// Returns whether this added any replicas.
 bool ProgramMatcher::regroup() {
   size_t before = replicas.size();
   for (size_t i = 0; i < sums.size(); ++i) {
@@ -439,7 +443,7 @@ bool ProgramMatcher::regroup() {
   return replicas.size() != before;
 }
 
-/// Looks at sums of the reference in the order of the first program's.
+/// Tries the reference's sums in the order in which the first program adds.
 void ProgramMatcher::reorderSums() {
   auto getValues = [&](Value value) {
     llvm::SmallSetVector<ReferenceGraph::Id, 2> values;
@@ -460,7 +464,7 @@ void ProgramMatcher::reorderSums() {
   });
 }
 
-/// What the ops of the first program are known as.
+/// Counts the matched ops of the first program.
 void ProgramMatcher::count() {
   func::FuncOp function = programs.front().function;
   function.walk([&](Operation *op) {

@@ -1,19 +1,20 @@
 //===- ProgramMatcher.h - Per-rank programs against a reference -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which values of the per-rank programs are blocks of which values of the
-// reference, and how placed. It begins at arguments and parameters, which say
-// so, and follows the programs in order:
+// Finds which values of the per-rank programs are blocks of which values of the
+// reference, and their placements. The matcher begins at arguments and
+// parameters, whose placements are given, and visits the programs in order:
 //
-// - data movement keeps the value and changes its placement (BlockAlgebra.h);
-// - computation: whenever operands of one of the reference's ops are known, the
-//   splits that its rule allows for their placements are looked up and the op's
-//   partition hook builds what each rank has to run then. A per-rank op that
-//   computes the same, from the same values, is the block of the op's result.
+// - A data movement keeps the value and changes its placement (BlockAlgebra.h).
+// - Computation: when the operands of an op of the reference are known, the
+//   matcher finds the splits that the op's rule allows for their placements.
+//   For each split, the op's partition hook builds the per-rank ops. A per-rank
+//   op that computes the same from the same values is the block of the op's
+//   result.
 //
-// Equal is decided by numbers (ValueNumbering.h), so that a program may share,
-// reorder or repeat computations. A value of several programs (`tp.ranks`) is
-// known when all of them compute theirs.
+// Values are compared by number (ValueNumbering.h), so a program may share,
+// reorder or repeat computations. With several programs (`tp.ranks`), a value
+// is known once all of them compute their block of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,22 +38,23 @@ namespace mlir::tp {
 
 class ProgramMatcher {
 public:
-  /// `reference` gets forms of its sums as the programs have need of them.
+  /// Adds forms of sums to `reference` as the programs need them.
   ProgramMatcher(ReferenceGraph &reference, ArrayRef<Program> programs,
                  MeshOp mesh);
 
-  /// Matches everything that can be; the first thing that can't be, if any.
+  /// Matches as much as possible, and returns the first op that doesn't match,
+  /// if any.
   std::optional<Mismatch> run();
 
-  /// Ops of the first program that a rule proves, those among them that only
-  /// help another (a hook built several), and data movements followed.
+  /// The number of ops of the first program that a rule proves, of other ops
+  /// that a hook builds on the way to an op's result, and of data movements.
   int64_t numByRule = 0, numHelpers = 0, numMovements = 0;
 
 private:
   using Number = ValueNumbering::Number;
   /// By program.
   using Numbers = SmallVector<Number, 1>;
-  /// Values of the programs that are the blocks of one of the reference's.
+  /// One value per program: the blocks of a value of the reference.
   struct Replica {
     ReferenceGraph::Id value;
     ShardingAttr sharding;
@@ -63,7 +65,7 @@ private:
     }
   };
 
-  /// Values of the programs that hold the elements of one of the reference's,
+  /// One value per program that holds the elements of a value of the reference,
   /// in another shape.
   struct ViewReplica {
     ReferenceGraph::Id value;
@@ -122,7 +124,8 @@ private:
   getLocalTypes(RankedTensorType global, ShardingAttr sharding);
   Number number(Operation *op, const DenseMap<Value, Number> &numbers,
                 unsigned draw = 0);
-  /// Of the next op of a program that has made `numDraws` draws.
+  /// The number of the next op of a program; updates `numDraws`, its draws so
+  /// far.
   Number numberNext(Operation *op, const DenseMap<Value, Number> &numbers,
                     DenseMap<Number, unsigned> &numDraws);
   Value getPlaceholder(Number number, Type type);
@@ -132,70 +135,73 @@ private:
   MeshOp mesh;
   BlockAlgebra algebra;
   ValueNumbering numbering;
-  /// What the first program's placements are made of.
+  /// The axes and segments that occur in the first program's placements.
   SmallVector<AxisRefAttr> axes;
   SmallVector<ArrayRef<int64_t>> segments;
   /// The types of all values of the first program.
   DenseSet<Type> types;
 
-  /// Replicas that the first program has, and those that it would have if it
-  /// computed this number.
+  /// The replicas that the first program has, and those that it will have if it
+  /// computes a number.
   std::vector<std::unique_ptr<Replica>> replicas;
   DenseMap<ReferenceGraph::Id, SmallVector<const Replica *, 2>> byValue;
   DenseMap<Number, SmallVector<const Replica *, 2>> byNumber;
   DenseMap<Number, SmallVector<Replica, 1>> expected;
   SmallVector<const Replica *> pending;
-  /// What hooks build on the way to their results, and what the first program
-  /// has computed so far.
+  /// The values that hooks build on the way to their results, and those that
+  /// the first program has computed so far.
   DenseSet<Number> helpers, computed;
-  /// What the other programs may compute where the first one computes a number:
-  /// several things, where the first one's happen to be equal.
+  /// What the other programs may compute if the first one computes a number.
+  /// There are several alternatives if values are equal in the first program
+  /// only.
   using Alternatives = SmallVector<Numbers, 1>;
   Alternatives getAlternatives(Value value, Value theirs,
                                ShardingAttr sharding);
   class OtherProgram;
-  /// Of collectives.
+  /// The alternatives of each collective.
   DenseMap<Number, Alternatives> counterparts;
-  /// The data movements of the first program so far, by what they move.
+  /// The data movements of the first program so far, by the number of the value
+  /// that they move.
   DenseMap<Number, SmallVector<Operation *, 1>> movements;
-  /// What was asked for, by the first program's values; and those of which
-  /// there is any.
+  /// The views requested so far, by value of the first program; and the values
+  /// that have a view.
   DenseMap<Value, SmallVector<ViewReplica, 1>> views;
   DenseSet<Value> viewed;
   DenseMap<Value, SmallVector<AxisRefAttr>> movementAxes;
-  /// By the Partial that their leaves have: other forms of sums.
+  /// Other forms of sums, by the Partial of their leaves.
   llvm::MapVector<ArrayRef<PartialAttr>, Regrouping> sums;
-  /// The sums of the first program that aren't known, in order.
+  /// The sums of the first program that aren't matched yet, in order.
   SmallVector<Operation *> unknownSums;
   SumOrders sumOrders;
   DenseMap<Value, Number> firstNumbers;
-  /// How many equal draws it has made.
+  /// How many equal draws the first program has made.
   DenseMap<Number, unsigned> numDraws;
   SmallVector<Alternatives> issued, returned;
-  /// Of the loops and branches of the first program that are matched, in order,
-  /// and how many collectives were issued before each and in it, up to the end
-  /// of each region.
+  /// A matched loop or branch of the first program; and how many collectives
+  /// were issued before it, and up to the end of each of its regions.
   struct MatchedRegions {
     RegionBranchOpInterface op;
     SmallVector<size_t, 3> numIssued;
   };
   SmallVector<MatchedRegions> matchedRegions;
-  /// What they pass on: first their scalars, then what goes each way.
+  /// The values that they pass on: first their scalars, then those of each
+  /// edge between regions.
   std::vector<SmallVector<Alternatives, 1>> passed;
-  /// What values that regions make are called, by the first program's.
+  /// The names of values that regions define, by value of the first program.
   DenseMap<Value, StringAttr> regionValues;
-  /// The collectives that `issued` has the numbers of.
+  /// The collectives whose numbers are in `issued`.
   SmallVector<CollectiveOpInterface> firstCollectives;
 
-  /// How values that regions make are placed, and which of the reference's ops
-  /// with regions are taken.
+  /// The placements of values that regions define, and the reference's ops with
+  /// regions that are matched.
   DenseMap<Value, ShardingAttr> arrivedAs;
   DenseSet<Operation *> usedRegionOps;
-  /// Ops of the programs that are matched with them.
+  /// The ops of the programs that are matched with them.
   DenseSet<Operation *> matchedRegionOps;
   DenseMap<StringAttr, ShardingAttr> parameterPlacements;
 
-  /// Where hooks build. Its arguments stand for the programs' values.
+  /// The block in which hooks build. Its arguments stand for the programs'
+  /// values.
   OwningOpRef<ModuleOp> scratchModule;
   Block *scratch;
   DenseMap<Number, Value> placeholders;

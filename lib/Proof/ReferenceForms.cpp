@@ -29,7 +29,7 @@ OwningOpRef<ModuleOp> tp::markSplitLosses(ModuleOp model, StringRef train) {
   }
   bool changed = false;
   marked->walk([&](nn::CrossEntropyOp loss) {
-    // Smoothed targets aren't one class.
+    // With label smoothing, a target isn't a single class.
     if (loss.getLossParallel() || !loss.getLabelSmoothing().isZero())
       return;
     loss.setLossParallel(true);

@@ -9,11 +9,10 @@
 
 namespace mlir::tp {
 
-/// `model` with all cross entropies marked as of split classes
-/// (`loss_parallel`), which says how a training step computes them and not
-/// what. With a training file `train`, the loss that it asks for is one of
-/// them. Null where that changes nothing; the training file has errors then, if
-/// any.
+/// A copy of `model` with all cross entropies marked as of split classes
+/// (`loss_parallel`). The mark changes how a training step computes them, but
+/// not their value. With a training file `train`, this includes the loss that
+/// the file asks for. Null if nothing changes or the training file has errors.
 OwningOpRef<ModuleOp> markSplitLosses(ModuleOp model, StringRef train);
 
 } // namespace mlir::tp

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The most dimensions that one op reduces along.
+/// The most dimensions along which one op reduces.
 static constexpr unsigned kMaxSplit = 8;
 
 ReferenceGraph::Id ReferenceGraph::add(Value value,
@@ -63,7 +63,7 @@ ReferenceGraph::ReferenceGraph(func::FuncOp function, bool withParts)
 
 void ReferenceGraph::addBlock(Block &block, bool isLocal) {
   for (BlockArgument argument : block.getArguments()) {
-    // One of its own each.
+    // Each argument is a source of its own.
     auto name = IntegerAttr::get(IndexType::get(function.getContext()),
                                  static_cast<int64_t>(entries.size()));
     Id id = add(argument, numbering.getSource(name, argument.getType()));
@@ -73,13 +73,14 @@ void ReferenceGraph::addBlock(Block &block, bool isLocal) {
     addOp(&op);
 }
 
-/// Whether the graph didn't have it.
+/// Returns whether `op` is new to the graph. An op that only names a value,
+/// such as a parameter, doesn't count.
 bool ReferenceGraph::addOp(Operation *op) {
   if (isPlacementOnly(op)) {
     ids[op->getResult(0)] = getId(op->getOperand(0));
     return false;
   }
-  // What is put together as it was taken apart is what it was.
+  // `from_local` of a `to_local` with the same sharding gives the operand.
   if (auto fromLocal = dyn_cast<FromLocalOp>(op))
     if (auto toLocal = fromLocal.getInput().getDefiningOp<ToLocalOp>();
         toLocal && toLocal.getSharding() == fromLocal.getSharding() &&
@@ -103,13 +104,14 @@ bool ReferenceGraph::addOp(Operation *op) {
       draws[op] = draw;
       first = numbering.get(op, operands, draw);
     }
-  // An op that computes what an earlier one does has no users of its own.
+  // A repeated computation doesn't count as a user of its operands.
   bool isRepeated = op->getNumResults() && byNumber.contains(first);
   for (OpResult result : op->getResults())
     add(result, first + result.getResultNumber());
   if (hasFollowedRegions(op)) {
     regionOps.push_back(op);
-    // What is passed round may be any of what enters or is made inside.
+    // A value that is passed between regions may be any value that enters the
+    // op or is computed inside it.
     auto isToLocal = [](ToLocalOp) { return WalkResult::interrupt(); };
     bool isLocal = op->walk(isToLocal).wasInterrupted() ||
                    llvm::any_of(used, [&](Value value) {
@@ -166,7 +168,7 @@ void ReferenceGraph::addParts(Operation *op) {
           AxisRefAttr::get(op->getContext(), single.getAxisName(numSplit++)));
   if (numSplit == 0)
     return;
-  // Split by ranks that are one, it reduces and doesn't communicate.
+  // Split by mesh dimensions of one rank, it reduces but doesn't communicate.
   if (!addBuilt(ruleOp, split))
     addBuilt(ruleOp, whole);
 }
@@ -182,7 +184,8 @@ bool ReferenceGraph::addBuilt(ShardingRuleOpInterface op,
   FailureOr<SmallVector<Value>> built =
       op.partition(builder, operands, op->getResultTypes(), split);
   auto made = llvm::make_range(std::next(last->getIterator()), block->end());
-  // Where an op looks things up depends on the rank.
+  // Each part must be another op than `op`, must not depend on the rank, and
+  // must not communicate except by reductions.
   if (failed(built) || llvm::any_of(made, [&](Operation &each) {
         return each.getName() == op->getName() || isa<ShardOffsetOp>(each) ||
                (isa<CollectiveOpInterface>(each) && !isa<AllReduceOp>(each));
@@ -190,7 +193,7 @@ bool ReferenceGraph::addBuilt(ShardingRuleOpInterface op,
     return false;
   for (auto [own, operand] : llvm::zip_equal(operands, op->getOperands()))
     ids[own] = getId(operand);
-  // What it makes in the end is what `op` makes.
+  // The hook's results are the results of `op`.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), *built)) {
     while (auto reduce = value.getDefiningOp<AllReduceOp>())
       value = reduce.getInput();

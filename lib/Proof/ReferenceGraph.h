@@ -13,36 +13,37 @@
 
 namespace mlir::tp {
 
-/// Whether `op` only says where its operand lives: the identity.
+/// Whether `op` only places its operand and otherwise is the identity.
 bool isPlacementOnly(Operation *op);
 
-/// Whether the proof follows the values that `op` passes into its regions,
-/// round them and out.
+/// Whether the proof follows the values that `op` passes into, between and out
+/// of its regions.
 bool hasFollowedRegions(Operation *op);
 
-/// A function of global values. Equal computations are one value, and what only
-/// says where a value lives (`tp.redistribute`) is none.
+/// The values of a function on global values. Equal computations are one value;
+/// an op that only places a value (`tp.redistribute`) makes no new one.
 class ReferenceGraph {
 public:
-  /// Modules and calls must be inlined. `withParts`: ops that reduce along a
-  /// dimension and go on, as norms do, are also what they consist of, with the
-  /// same result. That is what their partition hook builds for one rank.
+  /// Modules and calls must be inlined. `withParts`: for an op that reduces
+  /// along a dimension and then continues, such as a norm, the graph also has
+  /// the ops that it consists of, with the same result. They are the ops that
+  /// its partition hook builds for one rank.
   explicit ReferenceGraph(func::FuncOp function, bool withParts = false);
 
   using Id = unsigned;
   struct Entry {
     Value value; // the first of those that are equal
     SmallVector<Operation *, 2> users;
-    /// Whether ranks have different values of it: a block between `tp.to_local`
-    /// and `tp.from_local`.
+    /// Whether it differs between ranks: a block between `tp.to_local` and
+    /// `tp.from_local`.
     bool isLocal = false;
-    /// Of users that are no forms, the first, and how many there are.
+    /// The first of the users that aren't forms, and their number.
     Operation *firstUser = nullptr;
     unsigned numUsers = 0;
     bool isReturned = false;
 
-    /// The op that uses the value, if it is one and the value isn't returned;
-    /// forms left out.
+    /// The only user that isn't a form; null if there are several or the value
+    /// is returned.
     Operation *getOnlyUser() const {
       return numUsers == 1 && !isReturned ? firstUser : nullptr;
     }
@@ -56,24 +57,24 @@ public:
   }
   /// The parameter of this name, if the function has it.
   std::optional<Id> getParameter(StringRef fqn) const;
-  /// Which one of equal draws `op` is.
+  /// The position of `op` among equal draws.
   unsigned getDraw(Operation *op) const { return draws.lookup(op); }
   /// What the function returns.
   ArrayRef<Id> getResults() const { return results; }
-  /// Ops without operands, parameters left out.
+  /// Ops without operands, except parameters.
   ArrayRef<Operation *> getSources() const { return sources; }
-  /// Whether what an op consists of is looked at, too.
+  /// Whether the graph also has the ops that an op consists of.
   bool hasParts() const { return withParts; }
 
-  /// Where forms of the function's ops are built.
+  /// The block in which forms of the function's ops are built.
   Block *getFormBlock() const { return parts.get().getBody(); }
-  /// Whether `op` is none of the function itself.
+  /// Whether `op` is a form, instead of an op of the function itself.
   bool isForm(Operation *op) const { return op->getBlock() == getFormBlock(); }
-  /// Adds an op that was built at the end of the block of forms, unless an
-  /// equal one is there. If `same` is given, that is what it computes.
+  /// Adds an op that was built at the end of the block of forms, unless the
+  /// graph has an equal one. `same`, if given, is the value that it computes.
   bool addForm(Operation *op, Value same = {});
 
-  /// Ops with regions that are followed into, in order.
+  /// Ops whose regions the proof follows, in order.
   ArrayRef<Operation *> getRegionOps() const { return regionOps; }
 
 private:
@@ -96,7 +97,7 @@ private:
   SmallVector<Operation *> sources, regionOps;
 
   bool withParts;
-  /// Where forms are built, by hooks with a mesh of one rank.
+  /// The module in which hooks build forms, with a mesh of one rank.
   OwningOpRef<ModuleOp> parts;
   MeshOp single;
 };

@@ -1,4 +1,4 @@
-//===- Regroup.cpp - Sums of what is partial and what is whole ------------===//
+//===- Regroup.cpp - Sums of Partial terms and others ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Regroup.h"
@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// An op that trees may consist of.
+/// `op` if trees may contain it, or null.
 static ShardingRuleOpInterface getLinear(Operation *op) {
   auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
   bool isTensorOp = ruleOp && op->getNumResults() == 1 &&
@@ -52,13 +52,13 @@ SmallVector<Operation *> Regrouping::run() {
 std::optional<Regrouping::Terms> Regrouping::getTerms(Value value) const {
   ReferenceGraph::Id id = graph.getId(value);
   auto it = computed.find(id);
-  // What is partial itself is a leaf, whatever its tree consists of.
+  // A Partial value is a leaf, even if a tree computes it.
   if (partial.contains(id))
     return Terms{graph.get(id).value,
                  {},
                  it == computed.end() ? SmallVector<Operation *, 1>()
                                       : it->second.sums};
-  // What is used several times is a whole leaf of what comes after it.
+  // A value with several users is a leaf without a Partial term for them.
   if (it == computed.end() || !graph.get(id).getOnlyUser())
     return std::nullopt;
   return it->second;
@@ -93,7 +93,7 @@ void Regrouping::addForms(Operation *op) {
   auto set = llvm::find_if(sets, holds);
   if (!hasPartial || set == sets.end())
     return;
-  // The others in the set are whole.
+  // The other operands in the set have no Partial term.
   bool hasWhole = false;
   for (unsigned i : *set) {
     if (!summed.test(i))
@@ -124,7 +124,7 @@ void Regrouping::addForms(Operation *op) {
   };
   own.partial = part(&Terms::partial);
   own.whole = part(&Terms::whole);
-  // A program adds them by any of the sums.
+  // A program may add the two terms by any of the tree's kinds of sum.
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   OpBuilder builder = OpBuilder::atBlockEnd(graph.getFormBlock());
   for (Operation *sum : own.sums) {
@@ -138,12 +138,12 @@ void Regrouping::addForms(Operation *op) {
   computed[id] = own;
 }
 
-/// `op` with `terms` for its operands in `set`; those that are null are zero.
+/// Builds `op` with `terms` as its operands in `set`; a null term is zero.
 Value Regrouping::build(Operation *op, ArrayRef<unsigned> set,
                         SmallVector<Value> terms, bool isSum) {
   auto isThere = [&](unsigned i) { return bool(terms[i]); };
   if (isSum && llvm::count_if(set, isThere) == 1) {
-    // Nothing is added, or taken away.
+    // Nothing is added or subtracted.
     unsigned only = *llvm::find_if(set, isThere);
     if (only == 0 || op->hasTrait<OpTrait::IsCommutative>())
       return terms[only];
@@ -181,8 +181,9 @@ Operation *Regrouping::getLast() const {
   return block->empty() ? nullptr : &block->back();
 }
 
-/// Adds the ops that were built after `before` to the reference; the last one's
-/// result is `same`, if that is given. Gives the value that it computes.
+/// Adds the ops that were built after `before` to the reference. `same`, if
+/// given, is the last one's result. Returns the value that the last one
+/// computes.
 Value Regrouping::addBuilt(Operation *before, Value same) {
   Operation *last = getLast();
   for (Operation *op = before ? before->getNextNode()
@@ -190,7 +191,7 @@ Value Regrouping::addBuilt(Operation *before, Value same) {
        op; op = op->getNextNode()) {
     if (graph.addForm(op, op == last ? same : Value()))
       added.push_back(op);
-    // Of constants, only zeros are built.
+    // The only constants that are built are zeros.
     if (ReferenceGraph::Id id = graph.getId(op->getResult(0));
         op->hasTrait<OpTrait::ConstantLike>() && zeros.insert(id).second)
       freshZeros.push_back(id);

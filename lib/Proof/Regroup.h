@@ -1,4 +1,4 @@
-//===- Regroup.h - Sums of what is partial and what is whole ----*- C++ -*-===//
+//===- Regroup.h - Sums of Partial terms and others -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_REGROUP_H
@@ -9,38 +9,38 @@
 
 namespace mlir::tp {
 
-/// Other forms of the reference's sums. An op that is linear in some operands
-/// is, with `p` and `w` two terms that make up each of them,
+/// Builds other forms of the reference's sums. For an op that is linear in some
+/// operands, each of which is a sum `p + w`:
 ///
 ///   op(p + w) = op(w) + op(p)
 ///
-/// Programs reduce `op(p)` once, where `p` is what is Partial: a tree of such
-/// ops over leaves is the tree with the other leaves zero, reduced, plus the
-/// tree with the partial leaves zero. Both trees, and their sum, become ops of
-/// the reference.
+/// If `p` is the Partial term, a program may reduce `op(p)` once. So a tree of
+/// such ops is the sum of two trees: one in which all leaves but the Partial
+/// ones are zero, which is reduced, and one in which the Partial leaves are
+/// zero. Both trees, and their sum, become ops of the reference.
 class Regrouping {
 public:
   explicit Regrouping(ReferenceGraph &graph) : graph(graph) {}
 
-  /// `value` is a leaf that is partial.
+  /// Adds a leaf that is Partial.
   void addPartial(ReferenceGraph::Id value) {
     if (partial.insert(value).second)
       fresh.push_back(value);
   }
 
-  /// Adds the forms of trees with leaves that came since the last time; gives
-  /// the ops that the reference didn't have.
+  /// Adds the forms of trees with leaves that are new since the last call.
+  /// Returns the ops that the reference didn't have.
   SmallVector<Operation *> run();
 
-  /// Whether `value` is a constant in the forms, which is zero.
+  /// Whether `value` is a zero constant that the forms use.
   bool isZero(ReferenceGraph::Id value) const { return zeros.contains(value); }
-  /// Those that came since the last time.
+  /// The zeros that are new since the last call.
   SmallVector<ReferenceGraph::Id> takeZeros() {
     return std::exchange(freshZeros, {});
   }
 
 private:
-  /// What a value is the sum of; either may be null, for zero.
+  /// The two terms whose sum a value is; null means zero.
   struct Terms {
     Value partial, whole;
     /// The sums of its tree, one of each kind.
@@ -58,7 +58,7 @@ private:
   ReferenceGraph &graph;
   DenseSet<ReferenceGraph::Id> partial;
   SmallVector<ReferenceGraph::Id> fresh;
-  /// Of values that a tree computes.
+  /// The terms of values that trees compute.
   DenseMap<ReferenceGraph::Id, Terms> computed;
   DenseSet<ReferenceGraph::Id> zeros;
   SmallVector<ReferenceGraph::Id> freshZeros;

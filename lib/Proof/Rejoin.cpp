@@ -1,4 +1,4 @@
-//===- Rejoin.cpp - Contractions in chunks, whole again -------------------===//
+//===- Rejoin.cpp - Joining contractions in chunks ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Rejoin.h"
@@ -22,8 +22,8 @@ static RankedTensorType resize(RankedTensorType type, int64_t dim,
   return type.clone(shape);
 }
 
-/// Whether `to` is `from` with dimension `dim` as two, the major one of
-/// `major`.
+/// Whether `to` is `from` with dimension `dim` split into two, the major one of
+/// size `major`.
 static bool isUnfolded(RankedTensorType from, RankedTensorType to, int64_t dim,
                        int64_t major) {
   SmallVector<int64_t> shape(from.getShape());
@@ -34,7 +34,7 @@ static bool isUnfolded(RankedTensorType from, RankedTensorType to, int64_t dim,
   return to.getShape() == ArrayRef<int64_t>(shape);
 }
 
-/// Whether both compute the same from other operands.
+/// Whether the ops are the same up to their operands.
 static bool isAlike(Operation *a, Operation *b) {
   return a->getName() == b->getName() &&
          a->getNumOperands() == b->getNumOperands() &&
@@ -50,7 +50,7 @@ static bool isAlike(Operation *a, Operation *b) {
 
 namespace {
 
-/// Chunk j of something that is cut into `count`, each of `size` rows a rank.
+/// One of `count` chunks, each of which has `size` rows per rank.
 struct Cut {
   unsigned chunk, count;
   int64_t ranks, size;
@@ -218,7 +218,7 @@ private:
     erase(dead);
   }
 
-  /// Whether both are of the program, and join the same ranks.
+  /// Whether both are original collectives over the same groups.
   bool isInSameGroups(CollectiveOpInterface a, CollectiveOpInterface b) const {
     return order.contains(a) && order.contains(b) &&
            a.getAxes() == b.getAxes() && a->getBlock() == b->getBlock() &&
@@ -232,8 +232,8 @@ private:
            slice.getType().getDimSize(dim) == cut.size;
   }
 
-  /// What `piece` has chunk j of each rank's rows of, and the dimension that
-  /// these are; null where it hasn't.
+  /// If `piece` is the chunk `cut` of each rank's rows of some value, that
+  /// value and the dimension of its rows; otherwise null.
   static std::pair<Value, int64_t> findPieces(Value piece, const Cut &cut) {
     auto fold = piece.getDefiningOp<nn::ReshapeOp>();
     auto slice = fold ? fold.getInput().getDefiningOp<nn::SliceOp>() : nullptr;
@@ -262,8 +262,8 @@ private:
     return llvm::all_of(ops, [](Operation *op) { return op->hasOneUse(); });
   }
 
-  /// The one operand that isn't the same value for all of `ops`, which are
-  /// alike.
+  /// The index of the only operand that differs between `ops`; nullopt if there
+  /// isn't exactly one, or if the ops aren't alike otherwise.
   static std::optional<unsigned>
   getDifferentOperand(ArrayRef<Operation *> ops) {
     std::optional<unsigned> found;
@@ -280,9 +280,9 @@ private:
     return found;
   }
 
-  /// `chunk` on whole operands. Null unless the rule says that dimension
-  /// `resultDim` of the result, and `rowDims` of the operands (-1: none), are
-  /// rows that are computed each by itself.
+  /// Builds the op of `chunk` on the joined operands. Returns null unless the
+  /// rule says that the rows, dimension `resultDim` of the result and `rowDims`
+  /// of the operands (-1: none), are computed independently.
   Operation *build(OpBuilder &builder, ShardingRuleOpInterface chunk,
                    ArrayRef<Value> operands, RankedTensorType type,
                    ArrayRef<int64_t> rowDims, int64_t resultDim,
@@ -327,7 +327,7 @@ private:
       chunks[order[op]] = {first, j};
   }
 
-  /// Users come before what they use.
+  /// Erases `ops`, in which users come before the ops that they use.
   void erase(ArrayRef<Operation *> ops) {
     for (Operation *op : ops) {
       order.erase(op);
@@ -336,7 +336,7 @@ private:
   }
 
   MeshOp mesh;
-  /// Of the collectives that the program had.
+  /// The position of each original collective in the program.
   DenseMap<Operation *, unsigned> order;
 };
 

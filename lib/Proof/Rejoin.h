@@ -1,12 +1,12 @@
-//===- Rejoin.h - Contractions in chunks, whole again -----------*- C++ -*-===//
+//===- Rejoin.h - Joining contractions in chunks ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A contraction may be done in chunks of its rows, so that one chunk's
-// collective runs beside another one's arithmetic. No value of the reference is
-// a chunk; so before the matcher starts, chunks are put together. Nothing is
-// assumed about who cut them: the rows of all chunks must be those of the
-// whole, in the order in which they are put together, and the op's rule must
-// say that its rows don't depend on one another.
+// A program may compute a contraction in chunks of rows, so that one chunk's
+// collective overlaps another chunk's arithmetic. The reference has no chunks
+// as values, so they are joined before the matcher starts. Nothing is assumed
+// about how the chunks were made: joined in order, their rows must be all the
+// rows of the contraction, and the op's rule must say that its rows are
+// independent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,10 @@
 
 namespace mlir::tp {
 
-/// Replaces contractions of gathered chunks, and those whose results are
-/// scattered, by whole ones. Returns, for each collective that the program had,
-/// in its order, the first one that it was put together with (itself, if none),
-/// and which chunk it was.
+/// Joins contractions of gathered chunks, and contractions of chunks whose
+/// results are scattered. Returns, for each original collective in program
+/// order, the first collective that it was joined with (itself if there is
+/// none) and the index of its chunk.
 SmallVector<std::pair<unsigned, unsigned>> rejoin(func::FuncOp program,
                                                   MeshOp mesh);
 

@@ -17,7 +17,7 @@ public:
               ArrayRef<ShardingAttr> given, ArrayRef<AxisRefAttr> parts)
       : op(op), mesh(mesh), algebra(algebra), rule(op.getShardingRule()),
         given(given) {
-    // Where placements name parts of a mesh dimension, all are taken apart.
+    // If placements use parts of a mesh dimension, all axes are cut into parts.
     SmallVector<AxisRefAttr> cuts(parts);
     for (ShardingAttr sharding : given) {
       llvm::append_range(cuts, getSplittingAxes(sharding));
@@ -69,7 +69,8 @@ private:
     return std::nullopt;
   }
 
-  /// Whether the operands hold `axis` exactly where they have `factor`.
+  /// Whether `axis` splits exactly those dimensions of operands that have
+  /// `factor`.
   bool agrees(AxisRefAttr axis, std::optional<unsigned> factor) {
     for (auto [sharding, tensor] : llvm::zip_equal(operands, rule.operands))
       for (auto [list, factors] : llvm::zip_equal(sharding.getDims(), tensor))
@@ -79,7 +80,8 @@ private:
     return true;
   }
 
-  /// Tries, for axis after axis, each factor and linear set that it may be of.
+  /// Tries, for one axis after the other, each factor and linear set that it
+  /// may belong to.
   bool assign(size_t index, OpSplit &split) {
     if (index == axes.size())
       return accept(split);
@@ -124,8 +126,10 @@ private:
     return false;
   }
 
-  /// The rule must ask for the blocks that the ranks have: of parts of a mesh
-  /// dimension as one, or, where blocks are uneven, one after the other.
+  /// Accepts a split for which the rule requires the blocks that the ranks
+  /// have. Parts of a mesh dimension are merged first. If blocks are uneven,
+  /// the split by one part after the other is a different one and is tried,
+  /// too.
   bool accept(const OpSplit &chosen) {
     OpSplit merged = chosen;
     for (auto &list : merged.factorAxes)
@@ -160,7 +164,7 @@ private:
     return true;
   }
 
-  /// Factors that only results have may be split by axes that are left.
+  /// Splits factors that only results have by axes that are still unused.
   void placeFree(const FreeSplits &freeSplits) {
     llvm::SmallBitVector free(rule.factors.size(), true);
     for (const TensorFactors &tensor : rule.operands)
@@ -200,8 +204,8 @@ private:
     });
   }
 
-  /// A mesh dimension of one rank splits nothing, and placements don't show it;
-  /// a hook may build another form for it all the same.
+  /// Adds splits by a mesh dimension of one rank. It splits nothing and doesn't
+  /// show in placements, but a hook may build another form for it.
   void placeSingle(AxisRefAttr axis) {
     for (size_t i = 0, e = found.size(); i < e; ++i) {
       if (isUsed(found[i], axis))
@@ -241,7 +245,7 @@ private:
           next.factorAxes[factor].push_back(unused.front());
           place(free, unused.drop_front(), std::move(next));
         }
-      // Major or minor to those that split it already.
+      // Insert the axis at any position among those that already split it.
       for (size_t i = 0, e = split.factorAxes[factor].size(); i <= e; ++i) {
         OpSplit next = split;
         auto &list = next.factorAxes[factor];
@@ -258,7 +262,8 @@ private:
   ArrayRef<ShardingAttr> given;
   SmallVector<ShardingAttr> operands;
   SmallVector<AxisRefAttr> axes;
-  /// Those that a free factor may be split in, in the order of the factors.
+  /// The segments that each free factor may be split in, in the order of the
+  /// factors.
   SmallVector<SmallVector<SmallVector<int64_t>>> segments;
   SmallVector<OpSplit> found;
 };
@@ -271,7 +276,8 @@ SmallVector<OpSplit> tp::findSplits(ShardingRuleOpInterface op, MeshOp mesh,
                                     std::string &reason) {
   SmallVector<OpSplit> splits =
       SplitSearch(op, mesh, algebra, operands, {}).run(free);
-  // One mesh dimension may split several factors of a product, each by a part.
+  // A mesh dimension may split several factors of one dimension, each by a
+  // part.
   bool isProduct = llvm::any_of(
       op.getShardingRule().operands, [](const TensorFactors &tensor) {
         return llvm::any_of(

@@ -9,18 +9,20 @@
 
 namespace mlir::tp {
 
-/// How factors may be split that only an op's results have.
+/// The allowed splits of factors that occur only in an op's results.
 struct FreeSplits {
   ArrayRef<AxisRefAttr> axes;
-  /// In these segments, each on its own; and in any number of equal ones.
+  /// The segments that may each be split on their own; and whether any number
+  /// of equal segments may be, too.
   ArrayRef<ArrayRef<int64_t>> segments;
   bool inEqualSegments = false;
 };
 
-/// The splits for which the rule of `op`, an op on global values, asks for
+/// The splits for which the rule of `op`, an op on global values, requires
 /// exactly the blocks that `operands` gives to the ranks. Factors that no
-/// operand has are split in all ways that `free` allows, each axis to one
-/// factor. None where the placements break the rule; `reason` says why.
+/// operand has are split in all ways that `free` allows, each axis splitting at
+/// most one factor. If the placements violate the rule, there is no split and
+/// `reason` says why.
 SmallVector<OpSplit> findSplits(ShardingRuleOpInterface op, MeshOp mesh,
                                 BlockAlgebra &algebra,
                                 ArrayRef<ShardingAttr> operands,

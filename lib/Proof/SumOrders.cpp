@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// A sum of more terms, or of more equal ones, is a term itself.
+/// A sum with more terms, or more equal ones, is treated as a term itself.
 static constexpr size_t kMaxTerms = 1024;
 static constexpr int64_t kMaxTimes = 1 << 20;
 
@@ -19,7 +19,7 @@ bool SumOrders::isSum(Operation *op) {
   if (!ruleOp || op->getNumOperands() != 2 || op->getNumResults() != 1 ||
       op->getNumRegions() || !isa<RankedTensorType>(op->getResult(0).getType()))
     return false;
-  // What isn't a number is undefined in it.
+  // With these flags, NaN or infinite numbers give an undefined result.
   if (auto floats = dyn_cast<arith::ArithFastMathInterface>(op))
     if (auto flags = floats.getFastMathFlagsAttr();
         flags &&
@@ -61,7 +61,7 @@ const SumOrders::Terms &SumOrders::getTerms(ReferenceGraph::Id id) {
         }))
       *terms = std::move(*sum);
   }
-  // The map may have grown.
+  // `found` may be dangling, because the map may have grown.
   return *(computed[id] = std::move(terms));
 }
 

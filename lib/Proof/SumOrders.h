@@ -10,37 +10,37 @@
 
 namespace mlir::tp {
 
-/// Other forms of the reference's sums: a program may add and take away the
-/// terms of a sum in any order. What it computes of them on the way becomes an
-/// op of the reference. Two values are the same if they are the same terms,
-/// each as many times.
+/// Builds other forms of the reference's sums: a program may add and subtract
+/// the terms of a sum in any order. Its intermediate sums become ops of the
+/// reference. Two values are equal if they have the same terms, each of them
+/// the same number of times.
 class SumOrders {
 public:
   explicit SumOrders(ReferenceGraph &graph) : graph(graph) {}
 
-  /// Whether `op` adds its operands, or takes the second one away.
+  /// Whether `op` adds its two operands, or subtracts the second one.
   static bool isSum(Operation *op);
 
-  /// Adds the sum `like` of `a` and `b` to the reference, if it is, up to its
-  /// sign, part of a sum of the reference; gives the op unless the reference
-  /// has it.
+  /// Adds the sum of `a` and `b` by an op like `like` to the reference, if it
+  /// is, up to its sign, part of a sum of the reference. Returns the op; null
+  /// if nothing is added or the reference has an equal op.
   Operation *addForm(Operation *like, ReferenceGraph::Id a,
                      ReferenceGraph::Id b);
 
 private:
-  /// How many times each value is added; negative where it is taken away.
+  /// How many times each value is added; negative if it is subtracted.
   using Terms = std::map<ReferenceGraph::Id, int64_t>;
 
   const Terms &getTerms(ReferenceGraph::Id id);
-  /// The terms of `a` and, `sign` times, `b`; nothing where these have a term
-  /// with opposite signs: inf - inf isn't 0.
+  /// The terms of `a` plus `sign` times `b`. nullopt if a term occurs with both
+  /// signs, because inf - inf isn't 0.
   static std::optional<Terms> combine(Terms a, const Terms &b, int64_t sign);
   static bool isPart(const Terms &part, const Terms &whole, int64_t sign);
   Operation *findWhole(const Terms &terms, RankedTensorType type, Value &same);
 
   ReferenceGraph &graph;
   DenseMap<ReferenceGraph::Id, std::unique_ptr<Terms>> computed;
-  /// What forms were built of.
+  /// The ops and values that forms were built from.
   DenseSet<std::tuple<Operation *, ReferenceGraph::Id, ReferenceGraph::Id>>
       built;
 };

@@ -1,4 +1,4 @@
-//===- Unbundle.cpp - Joined collectives, one by one ----------------------===//
+//===- Unbundle.cpp - Separating joined collectives -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Unbundle.h"
@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The buffer that a collective of several values is of; null where it is of
-/// one.
+/// The buffer that a collective of several values communicates; null if it is a
+/// collective of one value.
 static nn::ConcatOp getBundle(Operation *collective) {
   auto gather = dyn_cast<AllGatherOp>(collective);
   auto scatter = dyn_cast<ReduceScatterOp>(collective);
@@ -22,7 +22,7 @@ static nn::ConcatOp getBundle(Operation *collective) {
   if (!isa<AllReduceOp>(collective) && !isPlain(gather) && !isPlain(scatter))
     return {};
   auto all = collective->getOperand(0).getDefiningOp<nn::ConcatOp>();
-  // Of a scatter, a row of the buffer is what a rank gets.
+  // In a scatter's buffer, each row is the part of one rank.
   int64_t rank = scatter ? 2 : 1;
   bool isBuffer = all && all.getType().getRank() == rank &&
                   static_cast<int64_t>(all.getDim()) == rank - 1 &&
@@ -30,8 +30,8 @@ static nn::ConcatOp getBundle(Operation *collective) {
   return isBuffer ? all : nn::ConcatOp();
 }
 
-/// What `value` is without the constant that fills it up along a dimension, and
-/// that dimension; `value` and nullopt where nothing does.
+/// `value` without the constant that pads it along a dimension, and that
+/// dimension; `value` and nullopt if it isn't padded.
 static std::pair<Value, std::optional<int64_t>> getUnfilled(Value value) {
   auto all = value.getDefiningOp<nn::ConcatOp>();
   if (!all || all.getInputs().size() != 2 ||
@@ -42,8 +42,8 @@ static std::pair<Value, std::optional<int64_t>> getUnfilled(Value value) {
 
 namespace {
 
-/// How the elements of a tensor lie: each dimension is made of extents of the
-/// value that they come from, major to minor. Extents are known by their index.
+/// The order of a tensor's elements: each dimension consists of extents of the
+/// original value, major to minor. Extents are identified by their index.
 class Layout {
 public:
   explicit Layout(ArrayRef<int64_t> extents) : extents(extents) {
@@ -51,8 +51,8 @@ public:
       dims.push_back({i});
   }
 
-  /// Of a tensor whose dimension `dim` is made of `major` and what it holds of
-  /// each.
+  /// The layout of a tensor whose dimension `dim` consists of two extents:
+  /// `major` blocks, and the elements of each.
   static Layout split(ArrayRef<int64_t> shape, int64_t dim, int64_t major) {
     SmallVector<int64_t> extents(shape);
     extents[dim] /= major;
@@ -63,7 +63,7 @@ public:
     return layout;
   }
 
-  /// Fails where a dimension would hold part of an extent.
+  /// Fails if a dimension would hold part of an extent.
   LogicalResult reshape(ArrayRef<int64_t> shape) {
     SmallVector<unsigned> all;
     for (ArrayRef<unsigned> dim : dims)
@@ -93,7 +93,7 @@ public:
       dim = before[from];
   }
 
-  /// Whether these are the elements of `other`, in its order.
+  /// Whether both have the same elements in the same order.
   bool isSame(const Layout &other) const {
     auto getLong = [&](ArrayRef<unsigned> dim) {
       SmallVector<unsigned, 2> result(dim);
@@ -111,21 +111,23 @@ private:
   SmallVector<SmallVector<unsigned, 2>> dims;
 };
 
-/// A value that a part of a buffer may be of.
+/// A value that a part of a buffer may hold.
 struct Candidate {
   Value value;
-  /// As it lies in the buffer: filled up along `dim`, where that differs.
+  /// Its type in the buffer, where it may be padded along `dim`.
   RankedTensorType filled;
-  /// What is gathered or scattered; nullopt where any dimension may be.
+  /// The dimension that is gathered or scattered; nullopt if it may be any.
   std::optional<int64_t> dim;
 };
 
-/// One value of a bundle, and what its collective's result replaces.
+/// One value of a bundle, and the values that the result of its own collective
+/// replaces.
 struct Member {
-  /// Null where nothing is cut out of it.
+  /// Null if nothing is cut out of it.
   Value value;
   RankedTensorType filled;
-  /// What is gathered or scattered, and the result's size along it.
+  /// The dimension that is gathered or scattered, and the result's size along
+  /// it.
   int64_t dim = 0, size = 0;
   SmallVector<Value> results;
 };
@@ -144,7 +146,8 @@ public:
     members.resize(all.getInputs().size());
   }
 
-  /// Finds what is cut out of the result; fails where there is anything else.
+  /// Finds the parts that are cut out of the result; fails if it has any other
+  /// use.
   LogicalResult find() { return followRows(op->getResult(0)); }
 
   /// Replaces the collective by those of its members.
@@ -173,7 +176,8 @@ private:
     return cast<RankedTensorType>(value.getType());
   }
 
-  /// Of the result, rows of the buffer's length, columns are cut out.
+  /// The result consists of rows of the buffer's length. Follows the slices
+  /// that cut columns out of it.
   LogicalResult followRows(Value value) {
     int64_t length = getType(all).getShape().back();
     ArrayRef<int64_t> shape = getType(value).getShape();
@@ -214,8 +218,8 @@ private:
   // From a part of the buffer to the value
   //===--------------------------------------------------------------------===//
 
-  /// What is in the buffer is the value made flat, or one that is flat itself,
-  /// without what fills it up.
+  /// A part of the buffer is a flattened value, or a value that is flat itself.
+  /// Either may be padded.
   SmallVector<Candidate> getCandidates(Value part) {
     if (isa<ReduceScatterOp>(op))
       return getScattered(part);
@@ -232,7 +236,7 @@ private:
     return candidates;
   }
 
-  /// The same of a scatter: row r of `part` is block r of the value.
+  /// The same for a scatter: row r of `part` is block r of the value.
   SmallVector<Candidate> getScattered(Value part) {
     SmallVector<Candidate> candidates;
     SmallVector<Operation *> path;
@@ -255,8 +259,8 @@ private:
     return candidates;
   }
 
-  /// Whether a tensor that is rearranged by `path`, last op first, has its
-  /// blocks along `dim` as rows, each in its own order.
+  /// Whether `path`, last op first, rearranges a tensor so that its blocks
+  /// along `dim` become rows, each in the block's own order.
   bool isInRows(RankedTensorType type, int64_t dim,
                 ArrayRef<Operation *> path) const {
     if (type.getDimSize(dim) % ranks != 0)
@@ -287,7 +291,7 @@ private:
 
   LogicalResult followMember(nn::SliceOp slice, Value part, Member &member) {
     SmallVector<Candidate> candidates = getCandidates(part);
-    // The same value for all that is cut out of it.
+    // All slices of this part must be of the same value.
     if (member.value)
       llvm::erase_if(candidates, [&](const Candidate &candidate) {
         return candidate.value != member.value ||
@@ -312,9 +316,10 @@ private:
     return failure();
   }
 
-  /// Rearranges until it is what the member's own collective gives, as far as
-  /// that goes: on the way, extents of 1 may look like another dimension's. It
-  /// takes two reshapes at most; what comes behind is somebody else's.
+  /// Follows rearrangements of `value` up to the result of the member's own
+  /// collective. It goes as far as possible, because extents of 1 can make an
+  /// earlier value look like the result for another dimension. There are at
+  /// most two reshapes; later ops don't belong to the bundle.
   LogicalResult followPart(Value value, const Layout &layout,
                            ArrayRef<int64_t> extents,
                            const Candidate &candidate, Member &member,
@@ -342,9 +347,10 @@ private:
     return takeResult(value, layout, extents, candidate, member);
   }
 
-  /// Takes `value` if it is the member reduced, or gathered or scattered along
-  /// a dimension: the same one for all that is cut out of it. Where blocks are
-  /// filled up, it is what is sliced of `value`.
+  /// Takes `value` as a result if it is the member reduced, or gathered or
+  /// scattered along a dimension, which must be the same for all of the
+  /// member's results. If blocks are padded, takes the slices of `value`
+  /// instead.
   LogicalResult takeResult(Value value, const Layout &layout,
                            ArrayRef<int64_t> extents,
                            const Candidate &candidate, Member &member) {
@@ -383,7 +389,7 @@ private:
     return failure();
   }
 
-  /// What is sliced of `value`, all from the beginning and of one size.
+  /// Takes the slices of `value`, which must all begin at 0 and have one size.
   LogicalResult takeCut(Value value, int64_t dim, const Candidate &candidate,
                         Member &member) {
     std::optional<int64_t> size;
@@ -407,15 +413,16 @@ private:
     return success();
   }
 
-  /// Takes `value`, of `size` along `dim`, if each rank's block is what it has
-  /// of a tensor of that size, or gets of one.
+  /// Takes `value`, of `size` along `dim`, if the block that each rank
+  /// contributes to the gathered tensor, or gets of the scattered one, has the
+  /// rank's size.
   LogicalResult take(Value value, int64_t dim, int64_t size,
                      const Candidate &candidate, Member &member) {
     int64_t own = getType(candidate.value).getDimSize(dim);
     bool isGather = isa<AllGatherOp>(op);
     int64_t whole = isGather ? size : own, block = isGather ? own : size;
     int64_t filled = candidate.filled.getDimSize(dim) / (isGather ? 1 : ranks);
-    // Where blocks are even, each is as large as the first one.
+    // Even blocks are all as large as the first one.
     if ((filled * ranks != whole || block != filled) &&
         (axes.getAxes().size() != 1 ||
          filled != llvm::divideCeilSigned(whole, ranks) ||
@@ -462,12 +469,12 @@ private:
   Operation *op;
   nn::ConcatOp all;
   MeshOp mesh;
-  /// Those that run the program.
+  /// The ranks that run the program.
   ArrayRef<int64_t> ownRanks;
-  /// Of the group of a gather or a scatter.
+  /// The axes of a gather or a scatter, and the size of its group.
   AxisListAttr axes;
   int64_t ranks;
-  /// Of the result.
+  /// The rows of the result.
   int64_t numRows;
   SmallVector<Member> members;
 };

@@ -1,12 +1,12 @@
-//===- Unbundle.h - Joined collectives, one by one --------------*- C++ -*-===//
+//===- Unbundle.h - Separating joined collectives ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A collective of several values in one buffer is, element by element, what one
-// for each of the values is. The matcher knows values of the reference, of
-// which the buffer is none; so before it starts, the buffers are taken apart.
-// Nothing is assumed about who joined them: what is cut out of the result must
-// be, as its offsets and its order of elements show, what the one value's own
-// collective gives.
+// A collective of several values in one buffer computes, element by element,
+// the same as one collective per value. The matcher only knows values of the
+// reference, and the buffer isn't one, so the buffers are separated before it
+// starts. Nothing is assumed about how they were joined: the offsets and the
+// element order of each part that is cut out of the result must be those of the
+// result of one value's own collective.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,10 @@
 namespace mlir::tp {
 
 /// Replaces each all_reduce, all_gather and reduce_scatter of a concatenation
-/// by those of its parts, where all uses of the result cut one part out.
-/// Returns, for each collective that the program had, in its order, how many it
-/// became. `keepAlike`: buffers of values of one type that are flat already
-/// stay, as the partition hook of a loss makes them.
+/// by one collective per part, if each use of the result cuts one part out.
+/// Returns, for each original collective in program order, how many it became.
+/// `keepAlike`: keeps buffers of values that are already flat and have one
+/// type, because the partition hook of a loss builds such buffers.
 SmallVector<unsigned> unbundle(const Program &program, MeshOp mesh,
                                bool keepAlike);
 

@@ -10,8 +10,8 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The axes of a reduction in one order: it joins the same ranks, and in which
-/// order doesn't matter.
+/// The axes of a reduction in a canonical order. Any order joins the same
+/// ranks, and theirs doesn't matter in a reduction.
 static AxisListAttr sortAxes(AxisListAttr axes) {
   SmallVector<AxisRefAttr> sorted(axes.getAxes());
   llvm::sort(sorted, [](AxisRefAttr a, AxisRefAttr b) {
@@ -56,7 +56,8 @@ SmallVector<Value> ValueNumbering::getCaptured(Operation *op) {
   return captured.takeVector();
 }
 
-/// Whether the regions do the same with captured values of the same numbers.
+/// Whether the regions compute the same, given that their captured values have
+/// the same numbers.
 static bool haveSameRegions(Operation *a, Operation *b) {
   if (a == b)
     return true;

@@ -10,17 +10,18 @@
 
 namespace mlir::tp {
 
-/// What `op` does, without who asked for it: its attributes but for provenance.
-/// Of an op that names what it is a block of, `tp.sharding` is part of it.
+/// The attributes of `op` that define what it computes, without those that
+/// record its origin. They include `tp.sharding` if the op declares, by
+/// `tp.global_type`, the tensor that its result is a block of.
 Attribute getMeaning(Operation *op);
 
-/// Whether `op`, or an op in it, draws random numbers: two that are equal, and
-/// have equal operands, are two values.
+/// Whether `op`, or an op in it, draws random numbers. Two equal draws with
+/// equal operands are different values.
 bool isDraw(Operation *op);
 
-/// Names a value by what it is computed from: two values that the same ops
-/// compute from values of the same numbers have one number. Where an op came
-/// from (its location, FQN, reason) isn't part of it.
+/// Numbers values by their computation: two values have the same number if
+/// equal ops compute them from values with the same numbers. An op's origin
+/// (its location, FQN, reason) doesn't matter.
 class ValueNumbering {
 public:
   using Number = unsigned;
@@ -28,18 +29,18 @@ public:
   /// The number of an input that `name` identifies.
   Number getSource(Attribute name, Type type);
 
-  /// The number of the first of `op`'s results, those of the others follow.
-  /// `operands` has the numbers of the operands, then those of the values from
-  /// above that its regions use, in the order of `getCaptured`. The results are
-  /// taken to have the types `types`. An op with regions must live on. Of equal
-  /// draws `draw` tells one from another.
+  /// The number of the first result of `op`; the others' numbers follow it.
+  /// `operands` has the numbers of the operands, then those of captured values,
+  /// in the order of `getCaptured`. `types` replaces the types of the results.
+  /// An op with regions must not be erased later. `draw` distinguishes equal
+  /// draws.
   Number get(Operation *op, ArrayRef<Number> operands, TypeRange types,
              unsigned draw = 0);
   Number get(Operation *op, ArrayRef<Number> operands, unsigned draw = 0) {
     return get(op, operands, op->getResultTypes(), draw);
   }
 
-  /// Values from above that the regions of `op` use, each once.
+  /// The values defined outside that the regions of `op` use, each once.
   static SmallVector<Value> getCaptured(Operation *op);
 
 private:
@@ -56,7 +57,7 @@ private:
 
   std::vector<Entry> entries;
   DenseMap<size_t, SmallVector<unsigned, 1>> byHash;
-  /// 0 is the number of nothing.
+  /// No value has the number 0.
   Number next = 1;
 };
 

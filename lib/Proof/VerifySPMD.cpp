@@ -38,8 +38,8 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Replaces calls by the bodies of what they call; those that are recursive, or
-/// have several blocks, stay.
+/// Inlines calls, except of functions that are recursive or have several
+/// blocks.
 static void inlineCalls(func::FuncOp function) {
   constexpr int maxDepth = 64;
   for (int depth = 0; depth < maxDepth; ++depth) {
@@ -92,7 +92,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   }
 
   void runOnOperation() override {
-    // A collective counts where it is started: what it reads can't change.
+    // Treat an asynchronous collective as done at its start: its operand can't
+    // change later.
     OwningOpRef<ModuleOp> programs(getOperation().clone());
     PassManager pm(&getContext());
     pm.addPass(createLowerStartWait());
@@ -134,7 +135,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       if (!train.empty() && failed(buildTrainingStep(*form, *mesh)))
         return signalPassFailure();
       inlineModules(*form);
-      // A program's values don't depend on what would be differentiated.
+      // Stopped gradients don't affect a program's values.
       removeStopGradients(*form);
     }
     removeStopGradients(module);
@@ -146,9 +147,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     markAllAnalysesPreserved();
   }
 
-  /// Turns `model` into its training step. Which examples make up a batch of
-  /// 'accumulate' depends on the ranks that have them, so that the step is
-  /// built for arguments that are placed as the programs have them.
+  /// Turns `model` into its training step. With 'accumulate', the batch that an
+  /// example belongs to depends on the rank that has it. So the step is built
+  /// for arguments with the programs' placements.
   LogicalResult buildTrainingStep(ModuleOp model, MeshOp mesh) {
     MeshOp added;
     if (!model.lookupSymbol(mesh.getSymName()))
@@ -163,7 +164,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     grad.addPass(createGrad({train, /*inputs=*/false}));
     if (failed(grad.run(model)))
       return failure();
-    // What is computed doesn't depend on it any more.
+    // From here on, the placements don't affect what is computed.
     for (auto function : model.getOps<func::FuncOp>())
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
         function.removeArgAttr(i, kShardingAttr);
@@ -174,8 +175,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     return success();
   }
 
-  /// Places arguments of `function` as in `program`, which takes more of a
-  /// dimension that is the batch.
+  /// Places arguments of `function` as in `program`. A split dimension that is
+  /// larger in `program` is the batch.
   static void placeArguments(func::FuncOp function, func::FuncOp program) {
     unsigned count =
         std::min(function.getNumArguments(), program.getNumArguments());
@@ -202,12 +203,12 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     }
   }
 
-  /// `functions` are the programs of one of the model's functions, whose first
-  /// form is as it was written.
+  /// `functions` are the programs of one of the model's functions; the first of
+  /// `forms` is the model as it was written.
   LogicalResult verify(ArrayRef<func::FuncOp> functions, MeshOp mesh,
                        ArrayRef<OwningOpRef<ModuleOp>> forms) {
     func::FuncOp first = functions.front();
-    // What others call is proven as part of them.
+    // A private function is proven as part of its callers.
     if (first.isPrivate())
       return success();
     auto find = [&](ModuleOp form) {
@@ -220,7 +221,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     FailureOr<SmallVector<Program>> programs = getRanks(functions, mesh);
     if (failed(programs))
       return failure();
-    // What a training step assigns is compared as a result.
+    // The values that a training step assigns are compared as results.
     SmallVector<Assignment> assigned = exposeAssignments(function);
     for (func::FuncOp each : functions)
       if (failed(checkAssigned(each, exposeAssignments(each), assigned)))
@@ -253,8 +254,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     return conclude(result, *programs, mesh);
   }
 
-  /// Each function of the reference that can be called from outside has its
-  /// programs.
+  /// Each public function of the reference must have programs.
   static LogicalResult checkComplete(ModuleOp programs, ModuleOp reference) {
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(reference);
     if (failed(roots))
@@ -274,7 +274,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     return success();
   }
 
-  /// The programs assign what the reference does.
+  /// A program must assign the same parameters as the reference.
   static LogicalResult checkAssigned(func::FuncOp program,
                                      ArrayRef<Assignment> found,
                                      ArrayRef<Assignment> expected) {
@@ -348,7 +348,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     return object;
   }
 
-  /// How many ops of each name are left to execution, in their order.
+  /// The number of ops of each name that are left to execution, in the order of
+  /// the ops.
   static llvm::MapVector<StringRef, int64_t>
   countExecuted(const Equivalence &result) {
     llvm::MapVector<StringRef, int64_t> count;
@@ -373,7 +374,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   LogicalResult conclude(const Equivalence &result, ArrayRef<Program> programs,
                          MeshOp mesh) {
     func::FuncOp first = programs.front().function;
-    // The module's line is short, a function's is not.
+    // Diagnostics show the source line; a module's is short, a function's
+    // isn't.
     Operation *module = first->getParentOp();
     if (result.verdict == Verdict::Proven) {
       module->emitRemark() << "'" << first.getSymName() << "' is proven for "

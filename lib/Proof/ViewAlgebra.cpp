@@ -23,8 +23,8 @@ bool View::Factor::isWhole() const {
   });
 }
 
-/// Parts of prime size, major to minor, such that each one of `cuts` is made of
-/// whole ones.
+/// `axes` in parts of prime size, major to minor, such that each of `cuts`
+/// consists of whole parts.
 static SmallVector<AxisRefAttr>
 getParts(MeshOp mesh, ArrayRef<AxisRefAttr> axes, ArrayRef<AxisRefAttr> cuts) {
   return getPrimeParts(mesh, cutParts(mesh, axes, cuts)).front();
@@ -74,8 +74,8 @@ bool View::isFollowed(Operation *op) {
          isa<nn::ReshapeOp, nn::TransposeOp>(op);
 }
 
-/// Takes a factor that all ranks hold all of apart: it becomes the minor one of
-/// two, and is behind the major one wherever it is.
+/// Splits a factor that every rank holds completely into two. `factor` becomes
+/// the minor one; the new major one is inserted before it everywhere.
 void View::split(unsigned factor, int64_t major) {
   unsigned added = factors.size();
   int64_t minor = factors[factor].size / major;
@@ -89,8 +89,8 @@ void View::split(unsigned factor, int64_t major) {
         list.insert(it, added);
 }
 
-/// What a rank holds of a product of factors, by what it holds of the major
-/// ones and of the minor one.
+/// The part of a product of factors that a rank holds, given its parts of the
+/// major ones and of the minor one.
 FailureOr<Intervals> View::compose(const Intervals &major, const Factor &minor,
                                    int64_t rank) {
   constexpr int64_t kMaxIntervals = 1 << 14;
@@ -110,8 +110,8 @@ FailureOr<Intervals> View::compose(const Intervals &major, const Factor &minor,
   return result;
 }
 
-/// Makes one of factors that are each the next minor one of a dimension of the
-/// whole, and of one of the ranks' tensors.
+/// Merges factors that follow one another, major to minor, in a global
+/// dimension and in a dimension of the ranks' tensors.
 LogicalResult View::merge(ArrayRef<unsigned> several) {
   Factor &first = factors[several.front()];
   SmallVector<unsigned> &whole = ofWhole[first.dim];
@@ -137,7 +137,8 @@ LogicalResult View::merge(ArrayRef<unsigned> several) {
   return success();
 }
 
-/// `rank` tells which factors a dimension of the result is made of.
+/// `shape` is the new shape on `rank`, which decides the factors of each
+/// dimension.
 LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
   if (elements)
     return elements->reshape(shape, rank);
@@ -146,7 +147,7 @@ LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
   auto groups = getReshapeGroups(getLocalShape(rank), shape);
   if (!groups)
     return failure();
-  // What becomes one dimension stays together.
+  // Concatenate the dimensions of each group.
   auto before = std::exchange(dims, {});
   for (size_t next = 0; ReshapeGroup group : *groups) {
     dims.emplace_back();
@@ -169,7 +170,8 @@ LogicalResult View::reshape(ArrayRef<int64_t> shape, int64_t rank) {
   return success();
 }
 
-/// Adds to `result` the factors of `shape`, which is made of dimension `dim`.
+/// Adds to `result` the factors of the dimensions `shape`, into which dimension
+/// `dim` is reshaped.
 LogicalResult
 View::reshapeGroup(size_t dim, ArrayRef<int64_t> shape, int64_t rank,
                    SmallVectorImpl<SmallVector<unsigned>> &result) {
@@ -220,7 +222,7 @@ LogicalResult View::slice(int64_t dim, AxisListAttr axes) {
   SmallVector<AxisRefAttr> parts = getParts(mesh, axes.getAxes(), cuts);
   llvm::erase_if(parts,
                  [&](AxisRefAttr part) { return mesh.getAxisSize(part) == 1; });
-  // Evenly: of the major factors, each rank has one index.
+  // If the slice is even, each rank keeps one index of the major factors.
   View even = *this;
   bool isEven = axes.getSegments().empty();
   for (AxisRefAttr part : parts) {
@@ -252,7 +254,7 @@ LogicalResult View::slice(int64_t dim, AxisListAttr axes) {
   return success();
 }
 
-/// The first of the ranks that has an element; the first one where none has.
+/// The first rank in `group` that has elements; its first rank if none has any.
 int64_t View::getHolder(ArrayRef<int64_t> group) const {
   const int64_t *holder =
       llvm::find_if(group, [&](int64_t rank) { return !isEmpty(rank); });
@@ -265,8 +267,8 @@ bool View::isEmpty(int64_t rank) const {
       factors, [&](const Factor &factor) { return factor.held[rank].empty(); });
 }
 
-/// Those that members of a group hold otherwise than each other. Of what a rank
-/// without elements holds, only how much it is counts.
+/// The factors of which the members of a group hold different parts. For a rank
+/// without elements, only the size of its part counts.
 SmallVector<unsigned> View::getDifferent(const Groups &groups) const {
   SmallVector<unsigned> different;
   for (auto [index, factor] : llvm::enumerate(factors)) {
@@ -285,7 +287,7 @@ SmallVector<unsigned> View::getDifferent(const Groups &groups) const {
   return different;
 }
 
-/// Puts together along `dim` what the groups' members have.
+/// Concatenates the tensors of each group's members along `dim`.
 LogicalResult View::gather(int64_t dim, const Groups &groups) {
   if (elements)
     return elements->gather(dim, groups);
@@ -301,7 +303,7 @@ LogicalResult View::gather(int64_t dim, const Groups &groups) {
   }
   if (different.size() == 1)
     return gatherOne(dim, different.front(), groups);
-  // A rank may have nothing to give, along `dim`.
+  // Ranks without elements contribute nothing.
   Groups giving = groups;
   for (SmallVector<int64_t> &group : giving)
     llvm::erase_if(group, [&](int64_t rank) { return isEmpty(rank); });
@@ -321,13 +323,14 @@ LogicalResult View::gather(int64_t dim, const Groups &groups) {
   return failure();
 }
 
-/// The factors of a dimension of the tensors that aren't one index each.
+/// The factors of a dimension of the ranks' tensors, without those of which
+/// each rank holds one index.
 SmallVector<unsigned> View::getMoved(int64_t dim) const {
   return llvm::filter_to_vector(
       dims[dim], [&](unsigned factor) { return !factors[factor].isIndex(); });
 }
 
-/// Makes `major` the major factors of dimension `dim` of the tensors.
+/// Makes `major` the major factors of dimension `dim` of the ranks' tensors.
 void View::moveTo(int64_t dim, ArrayRef<unsigned> major) {
   for (SmallVector<unsigned> &list : dims)
     llvm::erase_if(list, [&](unsigned factor) {
@@ -354,8 +357,8 @@ LogicalResult View::gatherOne(int64_t dim, unsigned factor,
   return success();
 }
 
-/// If the members of each group count through the indices of `major`, the last
-/// one fastest, these are the major factors of `dim` from now on.
+/// If the members of each group enumerate the indices of `major`, the last
+/// factor fastest, makes these the major factors of `dim` and returns true.
 bool View::gatherIndices(int64_t dim, ArrayRef<unsigned> major,
                          const Groups &groups) {
   auto getIndex = [&](unsigned factor, int64_t rank) {
@@ -435,7 +438,8 @@ LogicalResult View::reduce(AxisListAttr axes, ReductionKind kind) {
   }));
 }
 
-/// No contribution may meet one to another sum.
+/// Fails if the value is Partial over `axes`: it must be reduced before it is
+/// moved between these ranks.
 LogicalResult View::checkNotPartial(AxisListAttr axes) const {
   for (PartialAttr partial : partials)
     for (AxisRefAttr axis : axes)
@@ -444,9 +448,9 @@ LogicalResult View::checkNotPartial(AxisListAttr axes) const {
   return success();
 }
 
-/// The elements that the factors stand for, if there aren't too many.
+/// The elements that the factors describe, if there aren't too many.
 std::optional<Elements> View::getElements() const {
-  // How far apart in the whole two neighbours of a factor are.
+  // The distance in the global tensor between neighbouring indices of a factor.
   SmallVector<int64_t> strides(factors.size());
   int64_t stride = 1;
   for (ArrayRef<unsigned> list : llvm::reverse(ofWhole))
@@ -477,7 +481,7 @@ std::optional<Elements> View::getElements() const {
 }
 
 LogicalResult View::apply(Operation *op, int64_t rank) {
-  // Places in the whole fit in 32 bits.
+  // Elements are only tracked if their global indices fit in 32 bits.
   if (elements || global.getNumElements() > INT32_MAX)
     return follow(op, rank);
   View before = *this;
@@ -524,7 +528,8 @@ LogicalResult View::follow(Operation *op, int64_t rank) {
                        succeeded(slice(op.getDim(), op.getAxes())));
       })
       .Case([&](AllToAllOp op) {
-        // What is gathered is alike along the dimension that is sliced.
+        // The members agree along the dimension that is sliced, so it can be
+        // sliced after the gather.
         int64_t split = op.getSplitDim(), concat = op.getConcatDim();
         return success(succeeded(checkNotPartial(op.getAxes())) &&
                        isDim(split) && isDim(concat) && split != concat &&
@@ -565,7 +570,7 @@ RankedTensorType View::getLocalType(ArrayRef<int64_t> ranks) const {
   return isSame ? global.clone(shape) : RankedTensorType();
 }
 
-/// What the ranks hold of a dimension of the whole.
+/// The parts of a global dimension that the ranks hold.
 FailureOr<DimBlocks> View::getBlocks(int64_t dim) const {
   DimBlocks blocks;
   for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
@@ -580,8 +585,8 @@ FailureOr<DimBlocks> View::getBlocks(int64_t dim) const {
   return blocks;
 }
 
-/// The same of all dimensions, where the tensors consist of their factors, in
-/// order.
+/// The same for all dimensions. Fails unless each dimension of the ranks'
+/// tensors has the factors of the global one, in order.
 FailureOr<SmallVector<DimBlocks>> View::getFactorBlocks() const {
   SmallVector<DimBlocks> blocks;
   for (int64_t dim = 0; dim < global.getRank(); ++dim) {

@@ -1,18 +1,20 @@
 //===- ViewAlgebra.h - Data movement in other shapes ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What block algebra doesn't follow: a rank's block is reshaped, so that each
-// mesh dimension that splits a dimension of the whole has one of its own, is
-// moved in that shape, and is reshaped back.
+// Follows data movements that block algebra doesn't: a rank's block is reshaped
+// so that each mesh dimension that splits a global dimension has a dimension of
+// its own, is moved in that shape, and is reshaped back.
 //
-// Each dimension of the whole is a product of factors, major to minor. A rank
-// holds one index of a factor that a mesh dimension splits, all of one that
-// nothing splits, and any list of intervals of a dimension that isn't split
-// evenly. The dimensions of its tensor are products of factors too, of any
-// dimensions of the whole. Where a factor is of which each rank holds one index
-// doesn't matter, until the ranks put their indices together.
+// Each global dimension is a product of factors, major to minor. A rank holds
+// one index of a factor that a mesh dimension splits, and all of a factor that
+// nothing splits. A dimension that isn't split evenly is one factor, of which a
+// rank holds any list of intervals. The dimensions of a rank's tensor are
+// products of factors, too, of any global dimensions. If each rank holds one
+// index of a factor, the factor's position in the tensor doesn't matter until
+// the ranks gather their indices.
 //
-// What factors don't say either is followed element by element, if it is small.
+// Values that factors don't describe either are followed element by element, if
+// they are small.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +29,7 @@ namespace mlir::tp {
 /// How the ranks hold a value.
 class View {
 public:
-  /// As `sharding` says. Mesh dimensions are taken in parts as `cuts` needs
+  /// As `sharding` says. Mesh dimensions are divided into parts as `cuts` needs
   /// them.
   View(BlockAlgebra &algebra, MeshOp mesh, RankedTensorType global,
        ShardingAttr sharding, ArrayRef<AxisRefAttr> cuts);
@@ -35,12 +37,11 @@ public:
   /// Whether `op` is one that `apply` knows.
   static bool isFollowed(Operation *op);
 
-  /// Follows `op` of a program that `rank` runs. Fails where the result isn't
-  /// made of factors, and has many elements.
+  /// Follows `op` of a program that `rank` runs. Fails if factors don't
+  /// describe the result and it has too many elements.
   LogicalResult apply(Operation *op, int64_t rank);
 
-  /// The type of the ranks' tensors where all of `ranks` have the same; null
-  /// where they haven't.
+  /// The type of the tensors of `ranks`; null if they have different types.
   RankedTensorType getLocalType(ArrayRef<int64_t> ranks) const;
 
   /// The placement of the value, if the tensors are blocks of it.
@@ -48,7 +49,7 @@ public:
 
 private:
   struct Factor {
-    int64_t dim; // of the whole
+    int64_t dim; // of the global tensor
     int64_t size;
     DimBlocks held;
 
@@ -96,10 +97,10 @@ private:
   SmallVector<AxisRefAttr> cuts;
   SmallVector<PartialAttr> partials;
   SmallVector<Factor> factors;
-  /// Of each dimension of the whole, its factors, major to minor; and of the
-  /// ranks' tensors.
+  /// The factors of each global dimension, major to minor, and those of each
+  /// dimension of the ranks' tensors.
   SmallVector<SmallVector<unsigned>> ofWhole, dims;
-  /// Instead of these, once they don't say what the ranks hold.
+  /// Used instead of factors once those don't describe what the ranks hold.
   std::optional<Elements> elements;
 };
 

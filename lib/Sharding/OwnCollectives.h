@@ -1,10 +1,10 @@
 //===- OwnCollectives.h - What an op itself communicates --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An op that is split along a collective factor reduces along it: softmax its
-// maxima and sums, a loss its logits. How often, and how much, its partition
-// hook knows, and nobody else; so it is asked to build the op, and what it
-// built is counted.
+// An op that is split along a collective factor reduces along it: for example,
+// softmax reduces its maxima and sums. Only the op's partition hook knows how
+// many reductions that takes, and of what sizes. So the hook builds the op, and
+// the collectives that it built are counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +20,13 @@ namespace mlir::tp {
 struct OwnCollectives {
   /// "all_reduce over {tp}", ….
   std::vector<std::string> descriptions;
-  /// What each rank receives by all of them.
+  /// The bytes that each rank receives in all of them.
   SmallVector<int64_t> bytesByRank;
 };
 
-/// The collectives of `op` where its operands and results are placed so; none
-/// unless a collective factor is split. Fails, with an error, where the op
-/// can't be placed so.
+/// The collectives of `op` with these placements; none unless a collective
+/// factor is split. Fails, with an error, if the op can't have these
+/// placements.
 FailureOr<OwnCollectives> getOwnCollectives(ShardingRuleOpInterface op,
                                             MeshOp mesh,
                                             ArrayRef<ShardingAttr> operands,

@@ -20,9 +20,10 @@ OpSplit tp::getReplicatedSplit(const ShardingRule &rule, MeshOp mesh) {
   return split;
 }
 
-/// Whether an operand may hold positions along the factor, as the indices of a
-/// lookup do: a contracted factor that it hasn't itself. The op counts them
-/// from where a rank's block begins, so that this must be one piece.
+/// Whether an operand may hold positions along the factor, like the indices of
+/// a lookup: the factor is contracted, and the operand doesn't have it. The op
+/// counts positions from the start of a rank's block, so the block must be one
+/// piece.
 static bool hasPositions(const ShardingRule &rule, unsigned factor) {
   FactorKind kind = rule.factors[factor].kind;
   return (kind == FactorKind::Reduction || kind == FactorKind::Collective) &&
@@ -40,7 +41,7 @@ bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
   MeshOp mesh = split.mesh;
   int64_t ranks =
       mesh.getAxesSize(split.factorAxes[factor]) * mesh.getAxisSize(axis);
-  // Segments in a product must divide each on their own.
+  // Segments must divide evenly, each on its own.
   ArrayRef<int64_t> segments = split.factorSegments[factor];
   if (!segments.empty() && hasPositions(rule, factor))
     return false;
@@ -82,7 +83,7 @@ SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
         if (factors.empty() || factors.front() != factor)
           continue;
         if (window) {
-          // Nothing makes no segment.
+          // An empty window has no segment.
           if (window->size == 0)
             continue;
           windows.push_back(
@@ -98,7 +99,7 @@ SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
           minor *= rule.factors[other].size;
         for (int64_t segment : axes.getSegments())
           segments.push_back(segment / minor);
-        // They may be those that a split of a minor factor makes.
+        // The segments may come from a split minor factor instead.
         if (llvm::sum_of(segments) != rule.factors[factor].size ||
             llvm::any_of(axes.getSegments(),
                          [&](int64_t segment) { return segment % minor; }))
@@ -111,7 +112,7 @@ SmallVector<int64_t> tp::inferSegments(const ShardingRule &rule,
   visit(results, rule.results, /*isResult=*/true);
   if (isDone)
     return segments;
-  // Windows side by side, as the operands of a concatenation are.
+  // Joins windows that lie side by side, like the operands of a concatenation.
   llvm::stable_sort(windows, [](const auto &a, const auto &b) {
     return a.first->start < b.first->start;
   });
@@ -132,7 +133,7 @@ static bool contains(AxisRefAttr axis, AxisRefAttr part) {
     return axis.getName() == part.getName();
   if (part.isWhole())
     return false;
-  // Their bounds must nest: of 6 ranks, x:(3)2 is no part of x:(2)3.
+  // Their bounds must nest: for 6 ranks, x:(3)2 isn't a part of x:(2)3.
   int64_t end = axis.getPreSize() * axis.getSize();
   int64_t partEnd = part.getPreSize() * part.getSize();
   return part.getPreSize() % axis.getPreSize() == 0 && end % partEnd == 0;
@@ -143,8 +144,8 @@ static bool holds(AxisListAttr list, AxisRefAttr part) {
                       [&](AxisRefAttr axis) { return contains(axis, part); });
 }
 
-/// All axes that operands and results mention, each once, in an order in which
-/// an axis follows those that are major to it on the same dimension.
+/// All axes that operands and results mention, each once. An axis follows the
+/// axes that are major to it on the same dimension.
 static SmallVector<AxisRefAttr> collectAxes(ArrayRef<ShardingAttr> operands,
                                             ArrayRef<ShardingAttr> results) {
   SmallVector<AxisRefAttr> axes;
@@ -162,13 +163,14 @@ static SmallVector<AxisRefAttr> collectAxes(ArrayRef<ShardingAttr> operands,
   return axes;
 }
 
-/// The same axes, cut where one of them ends within another, and where the
-/// factors of a product can only be split by parts.
+/// Cuts the axes where one of them ends within another, and where the factors
+/// of a product can only be split by parts.
 static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
                                         ArrayRef<AxisRefAttr> axes,
                                         ArrayRef<ShardingAttr> operands,
                                         ArrayRef<ShardingAttr> results) {
-  // Where to cut, as sizes of what is major, by mesh dimension.
+  // The cuts, each as the size of the part that is major to it, by mesh
+  // dimension.
   llvm::StringMap<std::set<int64_t>> cuts;
   for (AxisRefAttr axis : axes)
     if (!axis.isWhole())
@@ -227,7 +229,8 @@ static bool isPartial(ShardingAttr sharding, AxisRefAttr axis) {
   });
 }
 
-/// The split over `axes` that comes closest to the placements.
+/// The split over `axes` that comes closest to the placements; the caller
+/// checks whether it fits.
 static OpSplit findSplit(const ShardingRule &rule, MeshOp mesh,
                          ArrayRef<AxisRefAttr> axes,
                          ArrayRef<ShardingAttr> operands,
@@ -271,8 +274,8 @@ static OpSplit findSplit(const ShardingRule &rule, MeshOp mesh,
   return split;
 }
 
-/// Whether the placements differ in how they are written only, as all parts of
-/// a mesh dimension and the whole do.
+/// Whether the placements differ only in spelling, like all parts of a mesh
+/// dimension and the whole.
 static bool haveSameBlocks(ShardingAttr a, ShardingAttr b, Type type,
                            MeshOp mesh) {
   auto tensor = dyn_cast<RankedTensorType>(type);

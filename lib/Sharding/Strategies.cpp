@@ -81,7 +81,7 @@ public:
 
   std::vector<Strategy> run() {
     enumerate(0, 0, getReplicatedSplit(rule, mesh));
-    // Of equal cost, the mesh's order wins.
+    // At equal cost the first strategy wins, so the mesh's order comes first.
     if (anyOrder && strategies.size() <= limit) {
       reorders = true;
       enumerate(0, 0, getReplicatedSplit(rule, mesh));
@@ -92,11 +92,11 @@ public:
   }
 
 private:
-  /// Adds to `split` what mesh dimension `axis` does: one of its choices from
-  /// `first` on, or several on parts of it.
+  /// Extends `split` over mesh dimension `axis` by one of its choices from
+  /// `first` on, or by several on parts of it.
   void enumerate(size_t axis, size_t first, const OpSplit &split);
   std::optional<OpSplit> apply(const SplitChoice &choice, OpSplit split);
-  /// Adds `split` with the axes of the factors from `factor` on in all orders.
+  /// Adds `split` with all orders of the axes of each factor from `factor` on.
   void addOrders(unsigned factor, const OpSplit &split);
   void add(OpSplit split);
   CommunicationCost getOwnCost(const OpSplit &split);
@@ -105,7 +105,7 @@ private:
   MeshOp mesh;
   int64_t width;
   bool anyOrder;
-  /// Whether all orders are tried by now.
+  /// Whether this pass tries all orders.
   bool reorders = false;
   size_t limit;
   SmallVector<SmallVector<const SplitChoice *>> byAxis;
@@ -119,8 +119,8 @@ void Enumerator::enumerate(size_t axis, size_t first, const OpSplit &split) {
     return;
   if (axis == byAxis.size())
     return reorders ? addOrders(0, split) : add(split);
-  // Of equal cost, the first wins: what leaves the mesh dimension unused is
-  // last.
+  // At equal cost the first strategy wins, so leaving the mesh dimension unused
+  // comes last.
   ArrayRef<const SplitChoice *> own = byAxis[axis];
   for (size_t i = first; i < own.size(); ++i) {
     auto next = apply(*own[i], split);
@@ -130,7 +130,8 @@ void Enumerator::enumerate(size_t axis, size_t first, const OpSplit &split) {
       enumerate(axis + 1, 0, *next);
       continue;
     }
-    // Further parts of the same mesh dimension; those that overlap don't apply.
+    // Adds further parts of the same mesh dimension; `apply` rejects
+    // overlapping ones.
     enumerate(axis, i + 1, *next);
   }
   enumerate(axis + 1, 0, split);
@@ -154,7 +155,7 @@ std::optional<OpSplit> Enumerator::apply(const SplitChoice &choice,
     return std::nullopt;
   if (!canSplit(rule, split, choice.index, choice.axis))
     return std::nullopt;
-  // Blocks of parts are the whole's only where sizes divide.
+  // Parts give the same blocks as the whole only if sizes divide.
   if (!choice.axis.isWhole() &&
       rule.factors[choice.index].size %
           (mesh.getAxesSize(axes) * mesh.getAxisSize(choice.axis)))
@@ -196,9 +197,9 @@ void Enumerator::add(OpSplit split) {
   strategies.push_back(std::move(strategy));
 }
 
-/// Elements that a rank computes, and what the partition hook reduces along
-/// collective factors: as many elements as the first operand has, without the
-/// factor.
+/// The elements that a rank computes, and the all-reduces of the partition hook
+/// along collective factors. Each of these has as many elements as the first
+/// operand has without the factor.
 CommunicationCost Enumerator::getOwnCost(const OpSplit &split) {
   CommunicationCost cost;
   auto getLocalSize = [&](unsigned factor) {

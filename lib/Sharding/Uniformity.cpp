@@ -71,7 +71,7 @@ void Uniformity::analyse() {
               function.getArgAttrOfType<ShardingAttr>(i, kShardingAttr))
         if (!function.isExternal())
           add(function.getArgument(i), getBits(sharding));
-  // Values only ever vary along more: this ends.
+  // This ends because values only ever gain varying dimensions.
   do {
     changed = false;
     module.walk<WalkOrder::PreOrder>([&](Operation *op) { visit(op); });
@@ -94,7 +94,7 @@ SmallVector<StringRef> Uniformity::getVaryingAxes(Value value) {
 }
 
 Uniformity::Axes Uniformity::getBit(AxisRefAttr axis) {
-  // Part of a dimension counts as all of it.
+  // A part of a dimension counts as the whole.
   unsigned bit = 0;
   for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
     bool counts = mesh.getAxisSizes()[i] > 1;
@@ -127,7 +127,7 @@ Uniformity::Axes Uniformity::getVarying(Value value) {
   auto it = varying.find(value);
   if (it != varying.end())
     return it->second;
-  // While the analysis runs, what hasn't been reached is the same everywhere.
+  // While the analysis runs, values that it hasn't reached count as uniform.
   return complete ? all : 0;
 }
 
@@ -165,7 +165,7 @@ void Uniformity::visit(Operation *op) {
   Axes axes = getResultAxes(op);
   for (Value result : op->getResults())
     add(result, axes);
-  // The body of an op like linalg.generic is about its operands' elements.
+  // The body of an op like linalg.generic computes on its operands' elements.
   for (Region &region : op->getRegions())
     for (BlockArgument argument : region.getArguments())
       add(argument, axes);
@@ -187,7 +187,7 @@ Uniformity::Axes Uniformity::getResultAxes(Operation *op) {
         group |= getBit(axis);
     if (collective.isSameInGroup())
       return axes & ~group;
-    // An exchange also cuts along the axes of its target.
+    // An exchange's result also varies along the axes of its target.
     for (NamedAttribute attr : op->getAttrDictionary())
       if (auto sharding = dyn_cast<ShardingAttr>(attr.getValue()))
         axes |= getBits(sharding);
@@ -195,11 +195,11 @@ Uniformity::Axes Uniformity::getResultAxes(Operation *op) {
   }
   if (!onlyMakesResults(op))
     return all;
-  // Of a slice or an offset.
+  // The axes of a slice or an offset.
   if (isa_and_present<TPDialect>(op->getDialect()))
     if (auto own = op->getAttrOfType<AxisListAttr>("axes"))
       axes |= getBits(own.getAxes());
-  // Of a parameter.
+  // The sharding of a parameter.
   if (auto sharding = op->getAttrOfType<ShardingAttr>(kShardingAttr))
     axes |= getBits(sharding);
   return axes;

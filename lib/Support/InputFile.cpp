@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::tp;
 namespace fs = llvm::sys::fs;
 
-/// What a file that isn't text may be, by its first bytes.
+/// What kind of file a binary file is, judging by its first bytes.
 static StringRef describeBinary(StringRef head) {
   if (head.starts_with("PK\x03\x04"))
     return "this is a zip archive; tp-import reads those of torch.jit.save";
@@ -31,7 +31,7 @@ std::optional<ControlCharacter> tp::findControlCharacter(StringRef text) {
     bool endsLine = byte == '\n' || text.substr(i).starts_with("\r\n");
     if ((byte < 0x20 && byte != '\t' && !endsLine) || byte == 0x7f)
       return ControlCharacter{i, byte};
-    // In UTF-8 those above 0x80 begin with C2; U+0085 ends a line.
+    // In UTF-8, U+0080 to U+009F begin with the byte C2. U+0085 ends a line.
     unsigned char next = i + 1 < text.size() ? text[i + 1] : 0;
     if (byte == 0xc2 && next >= 0x80 && next < 0xa0 && next != 0x85)
       return ControlCharacter{i, next};

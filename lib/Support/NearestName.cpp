@@ -8,7 +8,8 @@ using namespace mlir::tp;
 
 StringRef tp::findNearest(StringRef name, ArrayRef<StringRef> candidates) {
   StringRef nearest;
-  // Two letters, or a third of them, may differ; beyond that a guess is noise.
+  // At most two letters, or a third of them, may differ; a worse guess is
+  // noise.
   unsigned limit = name.size() < 3 ? 1 : std::max<unsigned>(2, name.size() / 3);
   unsigned best = limit + 1;
   for (StringRef candidate : candidates) {

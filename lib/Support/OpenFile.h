@@ -10,11 +10,11 @@
 
 namespace mlir::tp {
 
-/// The open file of this process that `path` is a name of, as /dev/fd/1 is.
+/// The descriptor of this process that `path` names, as /dev/fd/1 does.
 std::optional<int> findDescriptor(StringRef path);
 
-/// What a path leads to, as open(O_CREAT) follows it: the last one may not
-/// exist, or be the name of an open file.
+/// Follows the links of a path, as open(O_CREAT) does. The result need not
+/// exist, and may be the name of an open file.
 std::string resolveLinks(StringRef path);
 
 } // namespace mlir::tp

@@ -1,4 +1,4 @@
-//===- OutputFile.cpp - Files that are written whole or not at all --------===//
+//===- OutputFile.cpp - Files written completely or not at all ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/OutputFile.h"
@@ -17,13 +17,13 @@ using namespace mlir::tp;
 namespace fs = llvm::sys::fs;
 
 namespace {
-/// What was written while a DistinctOutputs lives.
+/// The files that were written since a DistinctOutputs was created.
 struct Written {
   std::mutex mutex;
   bool isKept = false;
   llvm::StringSet<> paths;
-  std::set<fs::UniqueID> files; ///< what was there before, of several names
-  std::set<fs::UniqueID> open;  ///< what is written through a descriptor
+  std::set<fs::UniqueID> files; ///< replaced files, which may have more names
+  std::set<fs::UniqueID> open;  ///< files written through a descriptor
 };
 } // namespace
 
@@ -45,7 +45,7 @@ DistinctOutputs::~DistinctOutputs() {
   getWritten().open.clear();
 }
 
-/// `target`, with one name for each folder.
+/// `target`, with a unique name for its folder.
 static std::string makeCanonical(StringRef target) {
   StringRef folder = llvm::sys::path::parent_path(target);
   llvm::SmallString<256> whole;
@@ -73,7 +73,7 @@ static llvm::Error noteWritten(StringRef path, StringRef target,
   return isNew ? llvm::Error::success() : refuse(path);
 }
 
-/// Several outputs through one descriptor follow each other.
+/// Several outputs may go through one descriptor, one after the other.
 static llvm::Error noteOpen(StringRef path, int descriptor) {
   Written &written = getWritten();
   std::lock_guard lock(written.mutex);
@@ -92,7 +92,7 @@ static llvm::Error getSystemError() {
 }
 
 static llvm::Error sync(int descriptor) {
-  // Some file systems can't, and need not.
+  // Some file systems can't sync, and needn't.
   if (llvm::sys::RetryAfterSignal(-1, ::fsync, descriptor) == 0 ||
       errno == EINVAL || errno == EROFS)
     return llvm::Error::success();
@@ -106,14 +106,14 @@ static llvm::Error syncFolder(StringRef path) {
     return ::open(folder.empty() ? "." : folder.c_str(),
                   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   });
-  if (descriptor < 0) // EACCES: one that may be written and not read
+  if (descriptor < 0) // EACCES: the folder may be written but not read
     return errno == EACCES ? llvm::Error::success() : getSystemError();
   llvm::Error error = sync(descriptor);
   ::close(descriptor);
   return error;
 }
 
-/// `path`, with a name that leaves room for what is appended to it.
+/// `path`, with its name shortened to leave room for a suffix.
 static std::string shorten(StringRef path) {
   constexpr size_t kMaxName = 255 - sizeof(".tmp-abcdef");
   StringRef name = path.substr(path.rfind('/') + 1); // npos + 1 is 0
@@ -154,14 +154,14 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
   }
   if (fs::is_directory(file.target))
     return file.fail(llvm::createStringError("it is a directory"));
-  if (fs::is_symlink_file(file.target)) // links that lead to each other
+  if (fs::is_symlink_file(file.target)) // a cycle of links
     return file.fail(llvm::errorCodeToError(
         std::make_error_code(std::errc::too_many_symbolic_link_levels)));
   fs::file_status status;
   std::error_code unknown = fs::status(file.target, status);
   if (unknown && unknown != std::errc::no_such_file_or_directory)
     return file.fail(
-        llvm::errorCodeToError(unknown)); // a name that is too long
+        llvm::errorCodeToError(unknown)); // for example, the name is too long
   bool exists = !unknown;
   if (exists && !fs::is_regular_file(status)) {
     std::error_code code;
@@ -169,7 +169,7 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
         file.target, code, fs::CD_OpenExisting, fs::FA_Write, fs::OF_None);
     if (code) {
       file.stream->clear_error();
-      file.stream.reset(); // it has no descriptor that could be closed
+      file.stream.reset(); // has no descriptor to close
       return file.fail(llvm::errorCodeToError(code));
     }
     return file;
@@ -179,7 +179,7 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
     before = status.getUniqueID();
   if (llvm::Error error = noteWritten(path, file.target, before))
     return std::move(error);
-  // A private file stays private meanwhile.
+  // The temporary file of a private file must be private, too.
   auto aside = fs::TempFile::create(shorten(file.target) + ".tmp-%%%%%%",
                                     exists ? fs::owner_read | fs::owner_write
                                            : fs::all_read | fs::all_write);
@@ -201,7 +201,7 @@ OutputFile::OutputFile(OutputFile &&other)
       stream(std::move(other.stream)) {}
 
 OutputFile::~OutputFile() {
-  // An error that nobody asked for would end the process.
+  // An unchecked error of the stream would end the process.
   if (stream) {
     stream->flush();
     if (!aside)
@@ -223,7 +223,7 @@ llvm::Error OutputFile::close() {
   stream->flush();
   std::error_code code = stream->error();
   stream->clear_error();
-  if (!aside) // its descriptor is the stream's own
+  if (!aside) // the stream owns its descriptor
     stream->close();
   if (!code)
     code = stream->error();
@@ -242,7 +242,7 @@ llvm::Error OutputFile::commit() {
     return error;
   if (!aside)
     return llvm::Error::success();
-  // keep(target) would copy where it can't rename, which may end half-way.
+  // keep(target) would copy if it can't rename, and a copy may stop half-way.
   if (std::error_code code = fs::rename(aside->TmpName, target))
     return fail(llvm::errorCodeToError(code));
   llvm::Error error = aside->keep();

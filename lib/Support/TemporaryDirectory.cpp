@@ -1,4 +1,4 @@
-//===- TemporaryDirectory.cpp - What is gone at the end -------------------===//
+//===- TemporaryDirectory.cpp - Directories removed after use -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/TemporaryDirectory.h"
@@ -23,8 +23,9 @@ using namespace mlir;
 using namespace mlir::tp;
 namespace fs = llvm::sys::fs;
 
-/// The variable that names the system's directory for temporary files, else an
-/// empty string. Unlike LLVM's system_temp_directory, no empty name counts.
+/// The variable that names the system's directory for temporary files, or an
+/// empty string. Unlike LLVM's system_temp_directory, ignores variables that
+/// are empty.
 static StringRef getNamingVariable() {
   for (const char *name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
     if (const char *value = std::getenv(name); value && *value)
@@ -49,12 +50,12 @@ std::string tp::describeTemporaryFolder() {
 
 static constexpr int kSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/// The first signal that waits for the directories to be gone, else 0.
+/// The first signal that came while there were directories; 0 if none did.
 static std::atomic<int> waitingSignal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler sets it");
 
 namespace {
-/// What the signals did before the first of the directories was made.
+/// The signals' handlers before the first directory was created.
 struct Signals {
   std::mutex mutex;
   int64_t numDirectories = 0;
@@ -81,7 +82,7 @@ static void holdSignals() {
   action.sa_flags = SA_RESTART;
   for (auto [signal, before] : llvm::zip(kSignals, signals.before)) {
     ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) // which nohup asks for
+    if (before.sa_handler != SIG_IGN) // nohup ignores SIGHUP
       ::sigaction(signal, &action, nullptr);
   }
 }
@@ -116,7 +117,8 @@ llvm::Error TemporaryDirectory::create(StringRef prefix) {
   llvm::SmallString<128> name(getTemporaryFolder());
   llvm::sys::path::append(name, prefix + "-XXXXXX");
   holdSignals();
-  // Unlike createUniqueDirectory: nobody else can put anything there.
+  // Unlike createUniqueDirectory, makes a directory that only this user can
+  // write to.
   if (!::mkdtemp(const_cast<char *>(name.c_str()))) {
     std::string why = llvm::sys::StrError();
     releaseSignals();
@@ -135,8 +137,8 @@ std::string TemporaryDirectory::getFile(const llvm::Twine &name) const {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// Waits for a process, which a signal to this one ends. The result is -1, with
-/// errno, where it can't be waited for.
+/// Waits for a process; a signal to this process kills it. The result is -1,
+/// with errno, if waiting fails.
 static int waitFor(pid_t child, int &status) {
   std::chrono::milliseconds pause(1);
   pid_t ended;
@@ -150,7 +152,7 @@ static int waitFor(pid_t child, int &status) {
   return ended < 0 ? -1 : 0;
 }
 
-/// Why the program didn't succeed; empty where it did.
+/// Runs a program and returns why it failed; empty if it succeeded.
 static std::string execute(ArrayRef<StringRef> arguments,
                            const std::string &logPath) {
   SmallVector<std::string> words = llvm::map_to_vector(
@@ -158,13 +160,15 @@ static std::string execute(ArrayRef<StringRef> arguments,
   SmallVector<char *> argv =
       llvm::map_to_vector(words, [](std::string &word) { return word.data(); });
   argv.push_back(nullptr);
-  // A program of LLVM that crashes starts no other one, which leaves files.
+  // Keeps an LLVM program that crashes from starting a symbolizer, which leaves
+  // files.
   std::string noSymbols = "LLVM_DISABLE_SYMBOLIZATION=1";
   SmallVector<char *> variables = {noSymbols.data()};
   for (char **variable = environ; *variable; ++variable)
     variables.push_back(*variable);
   variables.push_back(nullptr);
-  // LLVM's ExecuteAndWait starts programs that outlive a killed process.
+  // LLVM's ExecuteAndWait isn't used, because its programs outlive this process
+  // if it is killed.
   pid_t parent = ::getpid();
   volatile int error = 0; // the child shares this process's memory
   pid_t child = ::vfork();
@@ -174,7 +178,7 @@ static std::string execute(ArrayRef<StringRef> arguments,
     int log = ::open(logPath.c_str(), O_WRONLY | O_APPEND);
     if (null >= 0 && log >= 0 && ::dup2(null, STDIN_FILENO) >= 0 &&
         ::dup2(log, STDOUT_FILENO) >= 0 && ::dup2(log, STDERR_FILENO) >= 0 &&
-        ::getppid() == parent) // or it has ended before prctl
+        ::getppid() == parent) // false if it has ended before prctl
       ::execve(argv[0], argv.data(), variables.data());
     error = errno;
     ::_exit(EXIT_FAILURE);
@@ -188,7 +192,7 @@ static std::string execute(ArrayRef<StringRef> arguments,
     return "can't run it: " + llvm::sys::StrError(error);
   if (WIFSIGNALED(status)) {
     const char *name = ::sigabbrev_np(WTERMSIG(status));
-    return "it was ended by " + // those of real time have no name
+    return "it was ended by " + // real-time signals have no name
            (name ? std::string("SIG") + name
                  : "signal " + std::to_string(WTERMSIG(status)));
   }

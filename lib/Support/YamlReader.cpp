@@ -1,4 +1,4 @@
-//===- YamlReader.cpp - YAML and JSON with places -------------------------===//
+//===- YamlReader.cpp - YAML and JSON with locations ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/YamlReader.h"
@@ -48,9 +48,9 @@ std::optional<int64_t> YamlValue::getInteger() const {
 
 namespace {
 
-/// Reads YAML into PlanValues. Of YAML it takes what JSON has, in either
-/// spelling: no anchors, aliases or tags (the scanner finds them), one
-/// document.
+/// Reads a document into YamlValues. It accepts the features of YAML that JSON
+/// has, in either syntax: one document, without anchors, aliases or tags (the
+/// scanner finds them).
 class YamlReader {
 public:
   YamlReader(StringRef text, StringRef path, StringRef what,
@@ -64,7 +64,7 @@ public:
         this);
   }
 
-  /// The document; nothing when the file is malformed, which was reported.
+  /// The document; nullopt if the file is malformed, which is then reported.
   std::optional<YamlValue> read() {
     if (std::optional<YamlProblem> problem = findYamlProblem(text, what))
       return report(*problem);
@@ -87,7 +87,7 @@ private:
   FileLineColLoc getLocation(unsigned line, unsigned column) {
     return FileLineColLoc::get(path, line, column);
   }
-  /// In malformed text, LLVM's nodes may have a place outside of it.
+  /// In malformed text, LLVM's nodes may have a location outside the text.
   FileLineColLoc getLocation(SMLoc loc, FileLineColLoc fallback) {
     if (!loc.isValid() || !sources.FindBufferContainingLoc(loc))
       return fallback;
@@ -111,9 +111,10 @@ private:
     return std::nullopt;
   }
 
-  /// LLVM's messages are sentences; ours aren't.
+  /// Reports an error of LLVM's parser. Its messages are sentences; ours
+  /// aren't.
   void reportSyntax(const llvm::SMDiagnostic &diagnostic) {
-    // What follows the first syntax error are its consequences.
+    // Later syntax errors are consequences of the first one.
     if (failed)
       return;
     if (std::optional<YamlProblem> problem = findIndentationProblem(text)) {
@@ -128,10 +129,11 @@ private:
            "malformed YAML: " + message);
   }
 
-  /// `fallback` is the place of a value that isn't written at all.
+  /// `fallback` is the location for a value that isn't written at all.
   std::optional<YamlValue> convert(yaml::Node &node, FileLineColLoc fallback,
                                    unsigned depth) {
-    // Plans are four levels deep; the bound keeps hostile files off the stack.
+    // Plans are four levels deep. The bound keeps malicious files from
+    // overflowing the stack.
     constexpr unsigned kMaxDepth = 16;
     if (depth > kMaxDepth)
       return report(getLocation(node, fallback),
@@ -139,7 +141,7 @@ private:
     if (isa<yaml::NullNode>(node))
       return YamlValue(fallback);
 
-    // LLVM has no exact place for collections; their key's serves.
+    // LLVM has no exact location for collections; use that of their key.
     bool isCollection = isa<yaml::SequenceNode, yaml::MappingNode>(node);
     YamlValue value(isCollection ? fallback : getLocation(node, fallback));
     SmallString<32> storage;
@@ -147,7 +149,7 @@ private:
       StringRef raw = scalar->getRawValue();
       value.quoted = raw.starts_with("'") || raw.starts_with("\"");
       value.text = scalar->getValue(storage).str();
-      // Of an escape: messages have the text.
+      // An escape may give a control character, and messages print the text.
       if (std::optional<ControlCharacter> found =
               findControlCharacter(value.text))
         return report(value.loc, "the control character U+" +

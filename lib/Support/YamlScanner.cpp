@@ -1,4 +1,4 @@
-//===- YamlScanner.cpp - what is wrong with the text of a YAML file -------===//
+//===- YamlScanner.cpp - problems in the text of a YAML file --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "YamlScanner.h"
@@ -16,7 +16,7 @@ static bool isFlowIndicator(char c) { return StringRef(",[]{}").contains(c); }
 
 namespace {
 
-/// Goes through a text token by token.
+/// Scans a text token by token.
 class Scanner {
 public:
   Scanner(StringRef text, StringRef what) : text(text), what(what) {}
@@ -68,7 +68,7 @@ private:
     while (isBlank(peek()) && position < text.size()) {
       if (peek() == '\t' && !isInFlow()) {
         size_t rest = text.find_first_not_of(" \t", position);
-        // Blank lines may have any.
+        // Blank lines and comments may have any indentation.
         if (rest != StringRef::npos && !isBreak(text[rest]) &&
             text[rest] != '#')
           return report(position,
@@ -93,7 +93,7 @@ private:
       skipLine();
       return;
     }
-    // What begins an item, a key or a value of a block.
+    // A character that begins an item, a key or a value of a block.
     if ((c == '-' || c == '?' || c == ':') && isSpace(peek(1))) {
       ++position;
       lastSignificant = c;
@@ -156,7 +156,7 @@ private:
     if (c == ',')
       lastComma = offset;
     lastSignificant = c;
-    // A block has no use for a bracket behind a value.
+    // In a block, a bracket after a value is an error.
     if (!isInFlow() && (c == ']' || c == '}')) {
       size_t next = text.find_first_not_of(" \t", position);
       if (next != StringRef::npos && (text[next] == ']' || text[next] == '}'))
@@ -164,7 +164,7 @@ private:
     }
   }
 
-  /// An alias, an anchor or a tag.
+  /// Reports an alias, an anchor or a tag.
   void reportProperty(char c) {
     StringRef name = text.substr(position).take_until(
         [](char c) { return isSpace(c) || isFlowIndicator(c) || c == ':'; });
@@ -212,7 +212,7 @@ private:
       checkPlainInFlow(offset, scalar);
   }
 
-  /// Finds texts that a comma or a bracket within would cut into pieces.
+  /// Reports a plain text that is cut off by a comma or bracket inside it.
   void checkPlainInFlow(size_t offset, StringRef scalar) {
     char next = peek();
     bool isCall = scalar.count('(') > scalar.count(')') && next == ',';
@@ -247,7 +247,7 @@ private:
   size_t position = 0;
   size_t indentation = 0;
   SmallVector<Bracket> open;
-  /// The last character that has a meaning of its own; 'a' for a plain text.
+  /// The last significant character; 'a' for a plain text.
   char lastSignificant = '\n';
   size_t lastComma = 0;
   std::optional<YamlProblem> problem;
@@ -303,7 +303,7 @@ std::optional<YamlProblem> tp::findIndentationProblem(StringRef text) {
     }
     while (levels.back() > indentation)
       levels.pop_back();
-    // The entry of an item is as deep as what stands behind the dash.
+    // The content of an item is indented as far as the text after the dash.
     while (content.consume_front("- ")) {
       size_t spaces = content.size() - content.ltrim().size();
       indentation += 2 + spaces;

@@ -1,9 +1,9 @@
-//===- YamlScanner.h - what is wrong with a YAML file's text ----*- C++ -*-===//
+//===- YamlScanner.h - problems in the text of a YAML file ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's parser takes some texts that mean nothing in a plan, and words its
-// errors by its grammar. This looks at the text itself: brackets, commas,
-// quotes and indentation.
+// LLVM's parser accepts some texts that are meaningless in a plan, and its
+// errors are in terms of its grammar. This scanner checks the text itself:
+// brackets, commas, quotes and indentation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +22,13 @@ struct YamlProblem {
   std::string message;
 };
 
-/// The first thing in `text` that isn't YAML as plans have it; nothing where
-/// all is well. `what` is what the message calls the file: "a plan".
+/// The first thing in `text` that isn't YAML as plans use it; nullopt if there
+/// is none. `what` is the kind of file in the message: "a plan".
 std::optional<YamlProblem> findYamlProblem(StringRef text, StringRef what);
 
-/// A line of `text` whose indentation doesn't fit those above; nothing where
-/// there is none. Only for a text that can't be parsed: it takes the further
-/// lines of a plain text for lines of their own.
+/// A line of `text` whose indentation doesn't match the lines above; nullopt if
+/// there is none. Only for a text that can't be parsed, because it mistakes the
+/// continuation lines of a plain text for separate lines.
 std::optional<YamlProblem> findIndentationProblem(StringRef text);
 
 } // namespace mlir::tp

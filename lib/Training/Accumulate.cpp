@@ -61,8 +61,8 @@ public:
   }
 
 private:
-  /// Whether all batches may take one result: parameters, as they are read, and
-  /// as they are gathered where that is kept.
+  /// Whether all batches may share the result of `op`: a parameter, or a cast
+  /// or gather of one that is kept.
   static bool
   isSharedByBatches(Operation &op,
                     const llvm::SmallPtrSetImpl<Operation *> &shared) {
@@ -95,8 +95,9 @@ private:
     return success();
   }
 
-  /// Where the plan says which arguments have examples, those have; otherwise,
-  /// those whose first dimension is as large as the first one's.
+  /// The arguments with examples are those that the plan names. If it names
+  /// none, they are those whose first dimension is as large as that of the
+  /// first argument.
   void findDims() {
     std::optional<int64_t> size;
     SmallVector<std::optional<int64_t>> byPlan;
@@ -114,8 +115,8 @@ private:
       dims = std::move(byPlan);
   }
 
-  /// Over how many ranks the examples of `argument`, dimension `dim`, are
-  /// split.
+  /// The number of ranks over which dimension `dim` of `argument`, its
+  /// examples, is split.
   int64_t getNumSplits(BlockArgument argument, int64_t dim) {
     ShardingAttr sharding = getArgSharding(function, argument.getArgNumber());
     auto mesh = sharding ? SymbolTable::lookupNearestSymbolFrom<MeshOp>(

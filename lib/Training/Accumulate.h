@@ -8,13 +8,13 @@
 
 namespace mlir::tp {
 
-/// Makes the one block of `function`, which computes `loss` of one batch,
-/// compute that of `numBatches`: dimension 0 of each argument becomes as many
-/// times as large, of which each batch takes its part; each rank gives its next
-/// examples, so that none of them moves. `visit` is called for each batch, with
-/// its loss, when the block ends with what computes it, and the last op before
-/// that (null for the first batch). Emits an error at `loc` where the ranks'
-/// examples aren't as many.
+/// Makes the only block of `function`, which computes `loss` for one batch,
+/// compute it for `numBatches`. The example dimension of each argument that has
+/// one grows by this factor, and each batch takes its part of it. Each rank
+/// takes its own next examples, so none of them moves. `visit` is called for
+/// each batch when the ops that compute its loss end the block. It gets the
+/// loss and the last op before these ops (null for the first batch). Emits an
+/// error at `loc` if the ranks have different numbers of examples.
 LogicalResult forEachBatch(
     func::FuncOp function, Value loss, int64_t numBatches, Location loc,
     llvm::function_ref<LogicalResult(Value loss, Operation *previous)> visit);

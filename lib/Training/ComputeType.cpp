@@ -65,7 +65,7 @@ private:
       setNarrow(result);
   }
 
-  /// A result is narrow where one of the branches gives it so.
+  /// A result is narrow if one of the branches yields it so.
   void convertBranch(scf::IfOp branch) {
     SmallVector<Operation *, 2> yields;
     for (Region &region : branch->getRegions())
@@ -87,7 +87,7 @@ private:
     }
   }
 
-  /// Lets the users of `value`, f32, read it in the type.
+  /// Lets the users of `value`, if it is f32, read it in the compute type.
   void read(Value value, OpBuilder builder) {
     if (!isF32(value) || value.use_empty())
       return;

@@ -10,11 +10,11 @@
 namespace mlir::tp {
 
 /// Lets `block` compute in `type` what it computes in f32 from parameters and
-/// arguments, as PyTorch's FSDP does with MixedPrecisionPolicy(param_dtype):
-/// parameters and float arguments are cast where they are read, and keep their
-/// own type; what doesn't depend on any of them (positions, say) is cast where
-/// both meet. The terminator's operands keep their types, and so does what is
-/// computed from `target`, the loss; a null one is none.
+/// arguments, as PyTorch's FSDP does with MixedPrecisionPolicy(param_dtype).
+/// Parameters and float arguments keep their own type and are cast where they
+/// are read. Values that depend on none of them, such as positions, are cast
+/// where they meet such a value. The terminator's operands keep their types,
+/// and so do the values computed from `target`, the loss; `target` may be null.
 void setComputeType(Block &block, FloatType type, Value target);
 
 } // namespace mlir::tp

@@ -8,10 +8,10 @@
 
 namespace mlir::tp {
 
-/// Moves the parameters in the branches and loops of `function` to its begin,
-/// and unrolls each loop of constant bounds and at most kMaxIterations
-/// iterations. Emits an error at what has regions but branches where
-/// `hasComputeType`: its types can't be changed.
+/// Moves the parameters in the branches and loops of `function` to its start,
+/// and unrolls each loop with constant bounds and at most kMaxIterations
+/// iterations. If `hasComputeType`, emits an error at ops with regions other
+/// than branches, because their types can't be changed.
 LogicalResult prepareControlFlow(func::FuncOp function, bool hasComputeType);
 
 } // namespace mlir::tp

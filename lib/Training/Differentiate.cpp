@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A branch (scf.if) becomes a branch on the same condition in the backward
-// pass. It computes what its gradient needs of the forward pass again, as
-// values of a branch that wasn't taken can't be kept.
+// pass. It computes the values that it needs from the forward pass again,
+// because values of a branch that wasn't taken can't be kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,18 +31,18 @@ bool isFloat(Value value) {
   return type && isa<FloatType>(type.getElementType());
 }
 
-/// A part of a tensor along one dimension, the rest of which is zero.
+/// A part of a tensor along one dimension; the rest is zero.
 struct Part {
   Value value;
   int64_t start, size;
 };
 
-/// A value and its gradient, to begin with; ones where there is none.
+/// A value and its initial gradient; null stands for ones.
 struct Seed {
   Value value, gradient;
 };
 
-/// What `op` reads, also in its regions.
+/// The values that `op` reads, including those read in its regions.
 SetVector<Value> getReads(Operation *op) {
   SetVector<Value> values;
   values.insert(op->operand_begin(), op->operand_end());
@@ -81,13 +81,13 @@ private:
   /// An op that the gradient passes through.
   struct Step {
     Operation *op;
-    /// What stands for its results in the forward pass.
+    /// The values that stand for its results in the forward pass.
     SmallVector<Value> results;
     SmallVector<Value> saved = {};
     bool isReplaced = false;
   };
 
-  /// What depends on the values asked for.
+  /// Finds the values that depend on the requested ones.
   void findActive() {
     for (Operation *op : forward) {
       auto differentiable = dyn_cast<GradientOpInterface>(op);
@@ -101,7 +101,7 @@ private:
     }
   }
 
-  /// The active ops that the loss depends on, last first.
+  /// Finds the active ops that the loss depends on, last first.
   void findRelevant() {
     DenseSet<Value> needed;
     for (const Seed &seed : seeds)
@@ -145,8 +145,8 @@ private:
     return failure(isMissing);
   }
 
-  /// Gives the op in a branch, which its gradient computes again, the random
-  /// numbers that it has.
+  /// Gives random numbers to ops inside `op`, a branch, so that its gradient
+  /// computes them again with the same ones.
   void buildForwardInside(Operation &op) {
     op.walk([&](GradientOpInterface inner) {
       OpBuilder builder(inner);
@@ -164,7 +164,8 @@ private:
     });
   }
 
-  /// Also of ops that no gradient passes through: the dropout of an input.
+  /// Also builds it for ops that no gradient passes through, such as the
+  /// dropout of an input.
   void buildForward() {
     DenseMap<Operation *, Step *> stepOf;
     for (Step &step : steps)
@@ -194,7 +195,7 @@ private:
           if (old == seed.value)
             seed.value = now;
       }
-      if (step) { // its operands are still to be asked for
+      if (step) { // its operands are still needed
         step->results = results;
         step->isReplaced = true;
       } else {
@@ -239,8 +240,8 @@ private:
     return success();
   }
 
-  /// Builds the gradients of what both sides of `branch` read, a branch of its
-  /// own.
+  /// Builds the gradients of the values that the sides of `branch` read, as a
+  /// branch of its own.
   LogicalResult differentiateBranch(scf::IfOp branch,
                                     ArrayRef<Value> gradients) {
     SmallVector<Value> values;
@@ -287,7 +288,7 @@ private:
     return success();
   }
 
-  /// What is made for an op belongs to its module.
+  /// Ops that are built for `from` belong to its module.
   static void nameOps(Operation *begin, Operation *end, Operation *from) {
     Attribute fqn = from->getAttr(kFqnAttr);
     for (Operation *op = begin; fqn && op != end; op = op->getNextNode())
@@ -299,7 +300,7 @@ private:
     contributions[value].push_back(gradient);
   }
 
-  /// The sum of what has been added for `value`; null where nothing was.
+  /// The sum of the gradients added for `value`; null if there are none.
   Value getSum(Value value) {
     auto found = contributions.find(value);
     if (found == contributions.end())
@@ -309,7 +310,7 @@ private:
       ImplicitLocOpBuilder b(value.getLoc(), OpBuilder(block.getTerminator()));
       Operation *previous = block.getTerminator()->getPrevNode();
       joinParts(b, parts);
-      // In the order of the forward pass's uses, as autograd adds them.
+      // Add them in the order of the forward pass's uses, as autograd does.
       Value sum = parts.front();
       for (Value part : ArrayRef(parts).drop_front())
         sum = nn::expr::add(b, sum, part);
@@ -320,7 +321,7 @@ private:
     return parts.front();
   }
 
-  /// The part that a concatenation of it with zeros holds.
+  /// The dimension and the part of a concatenation of one part with zeros.
   static std::optional<std::pair<int64_t, Part>> getPart(Value value) {
     auto concat = value.getDefiningOp<nn::ConcatOp>();
     if (!concat)
@@ -341,8 +342,8 @@ private:
     return std::pair(dim, *part);
   }
 
-  /// Gradients of slices that don't overlap are put side by side, not added: a
-  /// fused weight's parts keep their placements.
+  /// Concatenates the gradients of slices that don't overlap instead of adding
+  /// them, so that the parts of a fused weight keep their placements.
   static void joinParts(ImplicitLocOpBuilder &b, SmallVector<Value> &values) {
     SmallVector<Value> others;
     llvm::MapVector<int64_t, SmallVector<Part>> byDim;
@@ -416,7 +417,7 @@ private:
 SmallVector<Operation *> tp::getOpsOfPass(Block &block, Operation *previous,
                                           Operation *end) {
   auto begin = previous ? std::next(previous->getIterator()) : block.begin();
-  llvm::SetVector<Operation *> ops; // of the pass alone
+  llvm::SetVector<Operation *> ops; // of this pass alone
   for (Operation &op : llvm::make_range(begin, end->getIterator()))
     ops.insert(&op);
   llvm::SetVector<Operation *> shared;

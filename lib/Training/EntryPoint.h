@@ -8,8 +8,8 @@
 
 namespace mlir::tp {
 
-/// The function that nobody calls; `@main` where there are several. Emits an
-/// error where neither is there, or it has several blocks.
+/// The function that nothing calls, or `@main` if there are several. Emits an
+/// error if there is none, or if it has several blocks.
 FailureOr<func::FuncOp> findEntryPoint(ModuleOp module);
 
 /// Sets the function's type by its arguments and `results`, which it returns

@@ -66,7 +66,7 @@ private:
     if (failed(prepareControlFlow(function, config.computeType &&
                                                 !config.computeType.isF32())))
       return failure();
-    // Gradients are added up in one order, whoever shares a parameter.
+    // With one op per parameter, its gradients are added up in a fixed order.
     shareParameters(getBlock(), /*onlyFsdp=*/false);
     for (auto op : getBlock().getOps<nn::ParameterOp>())
       parameters[op.getFqnAttr()].push_back(op);
@@ -89,9 +89,9 @@ private:
   Block &getBlock() { return function.getBody().front(); }
   Operation *getReturn() { return getBlock().getTerminator(); }
 
-  /// Where the plan hasn't placed it, the target is split as the batch of the
-  /// others is: as that of the first one, or of the first that says which
-  /// dimension it is.
+  /// If the plan hasn't placed the target, splits it like the batch of another
+  /// argument: the first one that names its batch dimension, or else the first
+  /// one.
   void placeTarget() {
     BlockArgument target = findTarget(function);
     if (!target || getArgSharding(function, target.getArgNumber()))
@@ -182,7 +182,7 @@ private:
   }
 
   /// Appends the backward pass for `loss`, whose forward pass comes after
-  /// `previous`, and adds what it gives to the sums.
+  /// `previous`, and adds its gradients to the sums.
   LogicalResult differentiateBatch(Value loss, Operation *previous,
                                    ArrayRef<BlockArgument> arguments,
                                    Gradients &gradients) {
@@ -226,7 +226,8 @@ private:
   void recomputeGroups(Operation *previous, Operation *begin, int64_t pass) {
     recompute(
         getBlock(), previous, begin, pass, [&](Operation *op) -> const void * {
-          // What is gathered to be kept isn't gathered again in any module.
+          // A gathered parameter that is kept isn't gathered again, in any
+          // module.
           if (isGather(op) && !op->hasAttr(kReshardAttr))
             return nullptr;
           StringRef fqn = getFqn(op);
@@ -240,7 +241,7 @@ private:
             if (dot == StringRef::npos)
               break;
           }
-          // What is gathered for forward is gathered again for backward.
+          // A parameter that the forward pass doesn't keep is gathered again.
           return op->hasAttr(kReshardAttr) ? op : nullptr;
         });
   }
@@ -304,7 +305,7 @@ private:
     setResults(function, results, attrs);
   }
 
-  /// What only the model's own results needed.
+  /// Erases ops that only the model's own results needed.
   void eraseDead() {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(getBlock())))
       if (isOpTriviallyDead(&op))
@@ -314,9 +315,9 @@ private:
   TrainingConfig config;
   func::FuncOp function;
   llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> parameters;
-  /// Those that aren't frozen.
+  /// The parameters that aren't frozen.
   llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> trained;
-  /// The gradient of each so far, and the loss.
+  /// The sum of each parameter's gradients so far, and of the loss.
   llvm::MapVector<StringAttr, Value> sums;
   Value totalLoss;
   int64_t stream = 0, numBatches = 0;

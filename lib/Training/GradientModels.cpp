@@ -1,8 +1,8 @@
 //===- GradientModels.cpp - gradients of tp ops ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Before partitioning these ops are the identity: where a gradient goes is for
-// propagation to find.
+// Before partitioning, these ops are the identity; propagation decides how
+// their gradients are placed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -44,14 +44,14 @@ public:
   }
 
 private:
-  /// The op behind which the next is built.
+  /// The op behind which the next op is built.
   Operation *getLast() {
     auto next = b.getInsertionPoint();
     return next == b.getInsertionBlock()->begin() ? nullptr : &*std::prev(next);
   }
 
-  /// What was built behind `last` for a parameter, and is of its shape, belongs
-  /// to it: so do the reductions of its gradient that this asks for.
+  /// Ops that were built behind `last` for a parameter, and have its shape, get
+  /// its FQN, and so do the reductions of its gradient that they need.
   void nameOps(Operation *last, const TrainedParameter &parameter) {
     nn::ParameterOp op = parameter.op;
     Block::iterator made = last ? std::next(Block::iterator(last))
@@ -71,7 +71,7 @@ private:
     auto warmup = static_cast<double>(schedule.warmupSteps);
     if (schedule.kind == ScheduleConfig::Cosine) {
       double length = static_cast<double>(schedule.totalSteps) - warmup;
-      // At the end it stays at the least.
+      // After the last step it stays at the minimum.
       Value progress = nn::MinimumOp::create(
           b, time.getType(), mul(b, add(b, time, -warmup), 1 / length),
           scalar(1));
@@ -87,8 +87,8 @@ private:
                   rate);
   }
 
-  /// The norm of all gradients together. What is split is summed over its ranks
-  /// by its type, what is replicated counts once.
+  /// The norm of all gradients together. The placement of a gradient makes
+  /// split parts add up over their ranks, and replicated ones count once.
   Value getNorm(ArrayRef<TrainedParameter> parameters) {
     Value total;
     for (const TrainedParameter &parameter : parameters) {
@@ -135,9 +135,9 @@ private:
 
   struct Scalars {
     Value lr;
-    /// Of Adam.
+    /// For Adam.
     Value correction1, correction2;
-    /// What a dampened gradient is multiplied by.
+    /// The factor of a dampened gradient.
     Value damping;
   };
 
@@ -218,7 +218,7 @@ private:
     assign(getStateName("exp_avg_sq", w), next.getNewSquare(), 0.0);
   }
 
-  /// Those of a step in type `element`.
+  /// The scalars of a step in type `element`.
   const Scalars &getScalars(Type element, Value lr) {
     auto [it, isNew] = scalars.try_emplace(element);
     Scalars &shared = it->second;

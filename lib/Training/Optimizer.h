@@ -17,16 +17,16 @@ struct TrainedParameter {
   bool decays = true;
 };
 
-/// What a step reports beside the loss; scalars of f32, null where there is
-/// none.
+/// What a step reports besides the loss; scalars of f32, or null.
 struct StepMetrics {
   Value lr, gradNorm;
 };
 
-/// Builds the update of all parameters at the builder's place: the norm of all
-/// gradients and their clipping, the learning rate of the step, the optimizer,
-/// and the assignments of parameters and state. `step` counts from 0,
-/// tensor<i64>; it is assigned as well. State is placed as its parameter is.
+/// Builds the update of all parameters at the builder's insertion point: the
+/// norm of all gradients and their clipping, the learning rate of the step, the
+/// optimizer, and the assignments of parameters and state. `step` is a
+/// tensor<i64> that counts from 0; it is assigned as well. State is placed like
+/// its parameter.
 StepMetrics buildUpdate(ImplicitLocOpBuilder &b, const TrainingConfig &config,
                         ArrayRef<TrainedParameter> parameters, Value step);
 

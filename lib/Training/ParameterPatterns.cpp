@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Whether `pattern` means `fqn` or something that contains it.
+/// Whether `pattern` matches `fqn` or a module that contains it.
 static bool matches(StringRef pattern, StringRef fqn) {
   for (size_t dot = fqn.find('.');; dot = fqn.find('.', dot + 1)) {
     if (plan::matchFqn(pattern, fqn.take_front(dot)))

@@ -8,11 +8,11 @@
 
 namespace mlir::tp {
 
-/// Whether one of `patterns` means `fqn` or something that contains it.
+/// Whether one of `patterns` matches `fqn` or a module that contains it.
 bool matchesAny(ArrayRef<std::string> patterns, StringRef fqn);
 
-/// Emits an error at each pattern of `config` that means none of the model's
-/// `modules` or `parameters`, whichever it is about.
+/// Emits an error at each pattern of `config` that matches none of the model's
+/// `modules` or `parameters`, depending on its kind.
 LogicalResult checkPatterns(const TrainingConfig &config,
                             ArrayRef<std::string> modules,
                             ArrayRef<StringAttr> parameters);

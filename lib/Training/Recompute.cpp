@@ -1,8 +1,8 @@
 //===- Recompute.cpp - activation checkpointing ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Follows torch.utils.checkpoint: what a group reads is kept, what it computes
-// isn't.
+// Follows torch.utils.checkpoint: the inputs of a group are kept, and the
+// values that it computes aren't.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ private:
     return getGroup(producer);
   }
 
-  /// `value`, which `group` computes, computed anew before `user`.
+  /// Computes `value`, a value of `group`, again before `user`.
   Value getAgain(Value value, const void *group, Operation *user) {
     if (Value again = computed.lookupOrNull(value))
       return again;
@@ -76,7 +76,7 @@ private:
       computed.map(old, again);
   }
 
-  /// What the group reads, as the second computation sees it.
+  /// An input of the group as the second computation reads it.
   Value getInput(Value value, const void *group, OpBuilder &builder) {
     Operation *producer = value.getDefiningOp();
     if (producer && matchPattern(producer, m_Constant()))
@@ -101,7 +101,7 @@ Value tp::readAgain(OpBuilder &builder, Value value, int64_t pass) {
   auto again =
       nn::RecomputeOp::create(builder, value.getLoc(), value.getType(), value);
   again->setAttr(kPassAttr, builder.getI64IntegerAttr(pass));
-  // A parameter that is split is gathered anew, in another type too.
+  // A split parameter is gathered again, even if it was cast before.
   Operation *source = value.getDefiningOp();
   if (isa_and_nonnull<nn::CastOp>(source))
     source = source->getOperand(0).getDefiningOp();

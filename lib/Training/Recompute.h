@@ -9,15 +9,15 @@
 
 namespace mlir::tp {
 
-/// `value` as the pass number `pass` over the model reads it (`tp.pass`): no
-/// pass takes for it what another one has computed from it.
+/// `value` as read by pass number `pass` over the model (`tp.pass`). No other
+/// pass shares what a pass computes from it.
 Value readAgain(OpBuilder &builder, Value value, int64_t pass);
 
-/// Lets the backward pass, number `pass`, of `block`, which begins with op
-/// `begin`, compute the forward pass's values of a group again, from what the
-/// group reads, instead of keeping them. The forward pass comes after
-/// `previous` (getOpsOfPass). `getGroup` tells an op's group; null: its results
-/// are kept.
+/// Lets the backward pass of `block`, which has number `pass` and starts with
+/// op `begin`, compute the forward pass's values of a group again from the
+/// group's inputs, instead of keeping them. The forward pass comes after
+/// `previous` (getOpsOfPass). `getGroup` returns an op's group, or null if the
+/// op's results are kept.
 void recompute(Block &block, Operation *previous, Operation *begin,
                int64_t pass,
                llvm::function_ref<const void *(Operation *)> getGroup);

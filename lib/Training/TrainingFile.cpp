@@ -63,13 +63,13 @@ public:
   }
 
 private:
-  /// A word of the generator's key.
+  /// The seed is one word of the generator's key.
   static constexpr int64_t kMaxSeed = 0xFFFFFFFF;
   /// Each batch has its copy of the model's ops.
   static constexpr int64_t kMaxAccumulate = 1024;
 
-  /// The map that `value` is, or that its scalar names: `AdamW` is
-  /// {name: AdamW}. The name goes to `name`.
+  /// Reads `value` as a map; a scalar such as `AdamW` stands for {name: AdamW}.
+  /// The name goes to `name`.
   Fields readNamed(const YamlValue &value, StringRef what,
                    ArrayRef<StringRef> keys, const YamlValue *&name) {
     if (value.isScalar()) {

@@ -10,8 +10,8 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::nn::expr;
 
-/// An error at `loc` of the training file, or of the loss there; at the
-/// function without a file.
+/// Emits an error at `loc` of the training file, or else at the loss there;
+/// without a file, at the function.
 static InFlightDiagnostic emitLossError(func::FuncOp function,
                                         const LossConfig &config,
                                         FileLineColLoc loc) {
@@ -109,7 +109,7 @@ private:
         b.getF64FloatAttr(config.labelSmoothing), UnitAttr()));
   }
 
-  /// The classes' weights; null where all count alike.
+  /// The classes' weights; null if all count alike.
   Value buildWeights(Type element) {
     if (config.weights.empty())
       return {};

@@ -9,15 +9,16 @@
 
 namespace mlir::tp {
 
-/// The index of the result that is marked as the loss; nothing without one.
+/// The index of the result that is marked as the loss; none if there is no such
+/// result.
 std::optional<unsigned> findLoss(func::FuncOp function);
 
-/// The argument that a loss was given; null without one.
+/// The argument that was added for the loss; null if there is none.
 BlockArgument findTarget(func::FuncOp function);
 
-/// Makes `config` a result of `function`, of which the model's own results are
-/// left, and marks it; cross entropy and mse add the argument 'target'. Emits
-/// an error where the loss doesn't fit the model's results.
+/// Makes the loss of `config` a result of `function`, besides the model's own
+/// results, and marks it. Cross entropy and mse add the argument 'target'.
+/// Emits an error if the loss doesn't fit the model's results.
 LogicalResult addLoss(func::FuncOp function, const LossConfig &config);
 
 } // namespace mlir::tp

@@ -57,7 +57,7 @@ private:
 
   ShardingAttr getSharding(ArrayRef<plan::AxisPlacement> placements,
                            Type type) {
-    // The check of the plan made sure that it can be expressed.
+    // The check of the plan has made sure that the sharding exists.
     return *plan::getSharding(placements, plan->file.mesh, mesh,
                               cast<RankedTensorType>(type).getShape(),
                               [](const Twine &) {});
@@ -96,7 +96,7 @@ private:
          llvm::zip(module.getResults(), layouts.outputs)) {
       builder.setInsertionPointAfter(module);
       Value value = result;
-      // Another entry may have laid out the result before, over other mesh
+      // Another entry may already have laid out the result over other mesh
       // dimensions.
       SmallVector<Operation *> own;
       for (const plan::LayoutStep &step : steps) {
@@ -114,7 +114,8 @@ private:
   // The entry point
   //===--------------------------------------------------------------------===//
 
-  /// The layout steps, over a group, of an input or output of a module.
+  /// The layout steps of a module's input or output over a group of mesh
+  /// dimensions.
   ArrayRef<plan::LayoutStep> getSteps(nn::ModuleOp module, unsigned group,
                                       bool isInput, unsigned index) const {
     for (const plan::ModuleLayouts &layouts : plan->modules) {
@@ -128,8 +129,8 @@ private:
     return {};
   }
 
-  /// The placement in which every use of `value` is declared to get it; nothing
-  /// where they differ, or one of them is no module with a layout.
+  /// The placement that the plan declares for `value` at all of its uses; none
+  /// if they differ, or if a use isn't a module with a layout.
   plan::Layout getDeclared(Value value, unsigned group) const {
     plan::Layout declared;
     for (OpOperand &use : value.getUses()) {
@@ -150,8 +151,8 @@ private:
     return declared;
   }
 
-  /// The placement that a module's layout gives to `value`; nothing where it
-  /// comes from anything else.
+  /// The placement that a module's layout gives to `value`; none if `value`
+  /// doesn't come from such a module.
   plan::Layout getGiven(Value value, unsigned group) const {
     auto result = dyn_cast<OpResult>(value);
     auto module = value.getDefiningOp<nn::ModuleOp>();
@@ -160,7 +161,7 @@ private:
     unsigned index = result.getResultNumber();
     ArrayRef<plan::LayoutStep> steps =
         getSteps(module, group, /*isInput=*/false, index);
-    // A value leaves the program reduced.
+    // A program doesn't return Partial values.
     if (!steps.empty() && steps.back().placement.isPartial())
       return std::nullopt;
     if (!steps.empty())
@@ -169,9 +170,8 @@ private:
                     group);
   }
 
-  /// Gives the arguments and results of the entry point the placements that the
-  /// plan asks for where they meet a module: what a rank is handed and hands
-  /// back are its blocks.
+  /// Gives the entry point's arguments and results the placements that the plan
+  /// declares for them at modules. A rank then takes and returns its shards.
   void placeInterface(FunctionOpInterface function) {
     auto collect = [&](Value value, auto getLayout) -> ShardingAttr {
       SmallVector<plan::AxisPlacement> placements;
@@ -194,7 +194,7 @@ private:
                                sharding);
   }
 
-  /// Declares the mesh in front of everything else, and returns its symbol.
+  /// Inserts the mesh at the start of the module and returns its symbol.
   static StringAttr insertMesh(const plan::PlanFile &file, ModuleOp model) {
     OpBuilder builder = OpBuilder::atBlockBegin(model.getBody());
     SmallVector<StringRef> names;

@@ -1,9 +1,10 @@
 //===- DataParallel.cpp - the batch over mesh dimensions ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Data parallelism is placements, as tensor parallelism is. That gradients are
-// reduced follows: with the batch split, they are Partial. `tp.batch` tells the
-// propagation which dimension is the batch, so that it stays split.
+// Data parallelism consists of placements, as tensor parallelism does. The
+// reduction of gradients follows from them: with the batch split, gradients are
+// Partial. `tp.batch` tells the propagation which dimension is the batch, so
+// that it stays split.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +38,8 @@ private:
     return AxisRefAttr::get(mesh.getContext(), plan.mesh[data.axis].name);
   }
 
-  /// `sharding`, or replicated, with `axes` as the minor ones of dimension
-  /// `dim`.
+  /// `sharding`, or the replicated one if it is null, with `axes` added to
+  /// dimension `dim` as its minor axes.
   ShardingAttr addTo(int64_t dim, ShardingAttr sharding, RankedTensorType type,
                      ArrayRef<AxisRefAttr> axes) {
     MLIRContext *context = mesh.getContext();
@@ -88,7 +89,7 @@ private:
         reshard |= data.reshardAfterForward.value_or(group &&
                                                      !group.getValue().empty());
       }
-    // A scalar can't be split; buffers are none of fully_shard's.
+    // A scalar can't be split, and fully_shard doesn't split buffers.
     if (axes.empty() || type.getRank() == 0 ||
         parameter->hasAttr(kBufferAttr)) {
       parameter->setAttr(kShardingAttr, whole);

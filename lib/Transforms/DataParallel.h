@@ -10,10 +10,10 @@
 
 namespace mlir::tp {
 
-/// Writes what the plan's `data_parallel` says to the IR, after its other
-/// entries: the batch of the inputs is split over all of these mesh dimensions
-/// (`tp.batch`); over those of ddp parameters are replicated, over those of
-/// fsdp they are split along dimension 0 and gathered before their uses.
+/// Writes the plan's `data_parallel` to the IR, after its other entries. The
+/// batch of the inputs is split over all of these mesh dimensions (`tp.batch`).
+/// Parameters are replicated over the ddp ones; over the fsdp ones they are
+/// split along dimension 0 and gathered before their uses.
 void applyDataParallel(const plan::CheckedPlan &plan, ModuleOp model,
                        MeshOp mesh);
 

@@ -21,7 +21,8 @@ struct InlineCalls : tp::impl::InlineCallsBase<InlineCalls> {
   }
 
   void runOnOperation() override {
-    // Both look at every op of the module, which most often is one function.
+    // Both passes look at every op of the module, which usually is one
+    // function.
     if (llvm::none_of(
             getOperation().getOps<FunctionOpInterface>(),
             [](FunctionOpInterface function) { return function.isPrivate(); }))

@@ -31,7 +31,7 @@ static void inlineModule(nn::ModuleOp module) {
   module.erase();
 }
 
-/// What FSDP gathers of `parameter` is gathered by the first op that does.
+/// Replaces gathers of `parameter` by the first one to the same placement.
 static void shareGathers(nn::ParameterOp parameter) {
   DenseMap<Attribute, RedistributeOp> gathered;
   SmallVector<RedistributeOp> all;

@@ -1,13 +1,14 @@
 //===- Partition.cpp - From global values to one rank's -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every op's placements are checked against its rule, which gives its split;
-// the op's partition hook then builds its local form. A redistribution becomes
-// the collectives that lead from one placement to the other.
+// The pass checks every op's placements against its rule, which gives the op's
+// split; the op's partition hook then builds its local form. A redistribution
+// becomes the collectives that lead from one placement to the other.
 //
-// Ops that are alike, placed alike, have one local form, found once. Where it
-// is the op itself with local types, the op stays and takes these types on at
-// last: hooks and rules of other ops look at global ones.
+// Ops of one class (OpClasses.h) with the same placements share one local form.
+// If the local form is the op itself with local types, the op stays. It gets
+// these types at the end, because hooks and rules of other ops look at the
+// global ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,11 +45,11 @@ using namespace mlir::tp;
 
 namespace {
 
-/// Makes the program of `rank`, and of all ranks whose blocks have the same
-/// shapes.
+/// Builds the program of `rank` and of all other ranks whose blocks have the
+/// same shapes.
 class FunctionPartitioner {
 public:
-  /// `callees` has the program of these ranks for each function that is called.
+  /// `callees` maps each called function to its program for these ranks.
   FunctionPartitioner(func::FuncOp function, MeshOp mesh, int64_t rank,
                       RedistributionPlanner &planner,
                       const DenseMap<Operation *, func::FuncOp> &callees)
@@ -59,28 +60,29 @@ public:
   LogicalResult run();
 
 private:
-  /// What ops that are alike, placed alike, become.
+  /// What ops of one class with the same placements become.
   struct LocalForm {
     SmallVector<ShardingAttr> results;
     OpSplit split;
     SmallVector<Type> types;
-    /// Whether the op stays, with these types: set by its first partition.
+    /// Whether the op stays, with these types; set when the form is first
+    /// built.
     bool isSameOp = false;
-    /// Discardable attributes of a global op, and of the local one that it
-    /// becomes; those of the op before, as the next one's are mostly the same.
+    /// A cache: discardable attributes of the last global op, and of its local
+    /// op. The next op mostly has the same ones.
     DictionaryAttr globalAttrs, localAttrs;
   };
 
   FailureOr<ShardingAttr> getSharding(Value value, Operation *user);
-  /// The local form of `op`; null, with an error, where it has none.
+  /// The local form of `op`; null, with an error, if it has none.
   LocalForm *getLocalForm(ShardingRuleOpInterface op);
-  /// What `value` is locally, for an op that is made or that a hook makes.
+  /// The local value for `value`, for an op that is built here or by a hook.
   Value getLocalValue(Value value);
   DictionaryAttr getLocalAttrs(Operation *op, LocalForm &form);
   /// Gives the ops that stay their local operands and types.
   void finishKept();
   LogicalResult partitionInterface();
-  /// Builds the local form of `op` at the builder's place.
+  /// Builds the local form of `op` at the builder's insertion point.
   LogicalResult partition(Operation *op);
   LogicalResult partitionRuleOp(ShardingRuleOpInterface op);
   LogicalResult partitionRegionOp(RegionBranchOpInterface op);
@@ -88,8 +90,8 @@ private:
   LogicalResult partitionRedistribute(RedistributeOp op);
   LogicalResult partitionAssign(nn::AssignOp op);
   void setRegionArguments(RegionBranchOpInterface op, Region &region);
-  /// A copy of `op` on local operands, with results placed as they are and no
-  /// regions' bodies.
+  /// A copy of `op` on local operands, with the results' placements and empty
+  /// regions.
   FailureOr<Operation *> cloneLocal(Operation *op);
   Type getLocal(Type type, ShardingAttr sharding) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -106,14 +108,14 @@ private:
   IRMapping local;
   RedistributionWriter redistributions;
   OpClasses classes;
-  /// By class and placements.
+  /// Numbers the local forms, by class and placements.
   ListInterner formNumbers;
   std::deque<LocalForm> forms;
   std::vector<std::pair<Operation *, LocalForm *>> kept;
-  /// Arguments that stand for results of ops that stay, until these have their
-  /// local types.
+  /// Block arguments that stand for results of ops that stay, until these have
+  /// their local types.
   SmallVector<std::pair<BlockArgument, Value>> standIns;
-  /// One op of each parameter, once one is assigned.
+  /// An op of each parameter; filled at the first assignment.
   DenseMap<StringAttr, Value> parameters;
 };
 
@@ -176,7 +178,7 @@ LogicalResult FunctionPartitioner::partitionInterface() {
       function.setResultAttr(index, kGlobalTypeAttr, TypeAttr::get(type));
     results.push_back(*localType);
   }
-  // Local arguments stand beside the global ones until the body is converted.
+  // Keep local arguments beside the global ones until the body is converted.
   for (auto [index, type] : llvm::enumerate(inputs)) {
     BlockArgument argument = block.getArgument(index);
     local.map(argument, block.addArgument(type, argument.getLoc()));
@@ -202,7 +204,7 @@ FunctionPartitioner::getLocalForm(ShardingRuleOpInterface op) {
   for (ShardingAttr sharding : results)
     key.push_back(toWord(sharding.getAsOpaquePointer()));
   auto [number, isNewForm] = formNumbers.insert(key);
-  // What an op writes into can be part of its rule.
+  // The rule of a destination-style op can depend on the op's inits.
   bool isAlone = isa<DestinationStyleOpInterface>(op.getOperation());
   if (!isNewForm && !isAlone)
     return &forms[number];
@@ -237,7 +239,8 @@ Value FunctionPartitioner::getLocalValue(Value value) {
   return standIn;
 }
 
-/// Without global placements; a source says what it is a block of.
+/// Drops the global placements, except that a parameter keeps its sharding and
+/// global type.
 DictionaryAttr FunctionPartitioner::getLocalAttrs(Operation *op,
                                                   LocalForm &form) {
   DictionaryAttr attrs = op->getRawDictionaryAttrs();
@@ -254,7 +257,7 @@ DictionaryAttr FunctionPartitioner::getLocalAttrs(Operation *op,
   return form.localAttrs = list.getDictionary(op->getContext());
 }
 
-/// Whether `made` is `op` but for types and discardable attributes.
+/// Whether `made` equals `op` except for types and discardable attributes.
 static bool isSameButTypes(Operation *op, Operation *made, ValueRange operands,
                            ValueRange results) {
   return made->getName() == op->getName() && made->getNumRegions() == 0 &&
@@ -272,7 +275,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, sharding] : llvm::zip(op->getResults(), form->results))
     if (isa<RankedTensorType>(result.getType()))
       shardings[result] = sharding;
-  // A region is built anew with all that it holds.
+  // A region is rebuilt with all of its ops.
   bool mayStay = op->getBlock() == &function.getBody().front() &&
                  !isa<DestinationStyleOpInterface>(op.getOperation());
   if (form->isSameOp && mayStay) {
@@ -301,7 +304,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, value] : llvm::zip(op->getResults(), *results))
     local.map(result, value);
 
-  // What the op was replaced by comes from the same module.
+  // The new ops belong to the same module.
   for (Operation &made : llvm::make_range(begin, end)) {
     made.removeAttr(kShardingAttr);
     made.removeAttr(kShardingsAttr);
@@ -310,7 +313,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
     made.walk([&](CollectiveOpInterface collective) {
       setCollectiveBytes(collective, mesh);
     });
-    // A copied body reads what the op's body read.
+    // A copied body still reads global values.
     for (Region &region : made.getRegions())
       visitUsedValuesDefinedAbove(region, region, [&](OpOperand *operand) {
         if (shardings.contains(operand->get()) ||
@@ -382,7 +385,8 @@ LogicalResult FunctionPartitioner::partitionAssign(nn::AssignOp op) {
 }
 
 LogicalResult FunctionPartitioner::partition(Operation *op) {
-  // Between these two, a rank's block is a value of its own.
+  // Between tp.to_local and tp.from_local, a rank's block is a value of its
+  // own.
   if (isa<ToLocalOp, FromLocalOp>(op)) {
     FailureOr<ShardingAttr> from = getSharding(op->getOperand(0), op);
     if (failed(from))
@@ -455,7 +459,7 @@ FailureOr<Operation *> FunctionPartitioner::cloneLocal(Operation *op) {
   return clone;
 }
 
-/// The arguments of `region` are placed as what is passed to them.
+/// Places the arguments of `region` like the values that are passed to them.
 void FunctionPartitioner::setRegionArguments(RegionBranchOpInterface op,
                                              Region &region) {
   auto pass = [&](ValueRange operands, ValueRange inputs) {
@@ -513,7 +517,8 @@ FunctionPartitioner::partitionRegionOp(RegionBranchOpInterface op) {
     if (failed(cloneLocal(from.front().getTerminator())))
       return failure();
   }
-  // Where the op comes from, its results were placed as the IR says.
+  // The results were placed as the IR says: check the values that become
+  // results.
   SmallVector<RegionSuccessor> successors;
   for (Region &region : op->getRegions())
     if (!region.empty())
@@ -596,7 +601,7 @@ LogicalResult FunctionPartitioner::run() {
   return success();
 }
 
-/// The functions of `module` in sets that calls connect: callees first.
+/// The functions of `module` in sets that calls connect.
 static SmallVector<SmallVector<func::FuncOp>> getConnected(ModuleOp module) {
   llvm::EquivalenceClasses<Operation *> classes;
   llvm::MapVector<Operation *, SmallVector<func::FuncOp>> sets;
@@ -649,7 +654,7 @@ struct Partition : tp::impl::PartitionBase<Partition> {
         return failure();
     }
     auto programs = grouper.getGroups();
-    // Every further program is a copy of the function, after it.
+    // Each further program is a copy of the function, inserted behind it.
     SymbolTable symbols(getOperation());
     SmallVector<DenseMap<Operation *, func::FuncOp>> copies(programs.size());
     for (func::FuncOp function : functions) {
@@ -672,7 +677,7 @@ struct Partition : tp::impl::PartitionBase<Partition> {
                     .run()))
           return failure();
       }
-    // One function calls nothing.
+    // A function on its own calls no other.
     if (functions.size() == 1)
       return success();
     for (auto &callees : copies)
@@ -688,7 +693,7 @@ struct Partition : tp::impl::PartitionBase<Partition> {
     return success();
   }
 
-  /// Those of `function` and, once per call, of all that it calls.
+  /// Collects those of `function` and, once per call, those of its callees.
   void collectCertificates(func::FuncOp function,
                            SmallVectorImpl<Attribute> &certificates) {
     if (auto own = function->getAttrOfType<ArrayAttr>(kRedistributionsAttr))

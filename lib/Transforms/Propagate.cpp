@@ -1,9 +1,10 @@
 //===- Propagate.cpp - Give every value a placement -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes what the propagation (tp/Analysis/Propagation.h) decides into the IR:
-// the placement of every value, a redistribution wherever an op needs another
-// one, a copy of a function for each set of placements that it is called with.
+// Writes the decisions of the propagation
+// (tp/Sharding/Propagation/Propagation.h) into the IR: the placement of every
+// value, a redistribution where an op needs another placement, and a copy of a
+// function for each set of placements that it is called with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,19 +50,19 @@ private:
   LogicalResult visitReturn(Operation *op);
 
   /// The value of `operand`, placed as its op needs it. All uses that need the
-  /// same share one redistribution, which is done as often as the value is
-  /// computed.
+  /// same placement share one redistribution in the block of the value, which
+  /// therefore runs as often as the value is computed.
   Value getPlaced(OpOperand &operand, StringRef fqn, const Twine &reason);
-  /// Whether that makes less of a value: such a redistribution stands where the
-  /// value is computed, all others before the first use. So a gathered
-  /// parameter lives for as long as it is used, and a whole gradient until it
-  /// is reduced.
+  /// Whether the redistribution reduces a Partial value without enlarging its
+  /// blocks. Such a redistribution stands where the value is computed, all
+  /// others before the first use. So a gathered parameter only lives while it
+  /// is used, and an unreduced gradient only until it is reduced.
   bool isReduced(ShardingAttr from, ShardingAttr to);
-  /// Complains where the operand may not move, as nothing in the plan or the IR
-  /// asks for it.
+  /// Emits an error if implicit redistributions are forbidden and nothing in
+  /// the plan or the IR asks for that of `operand`.
   void checkImplicit(OpOperand &operand);
-  /// The redistribution of the results of `op`, and it alone, that the plan
-  /// asks for and that `op` has fulfilled by taking other operands.
+  /// The redistribution of the only result of `op` that the plan asks for and
+  /// that `op` already fulfils, by taking its operands in other placements.
   RedistributeOp getFulfilled(Operation *op);
   OpBuilder getBuilderAfter(Operation *op) {
     OpBuilder builder(op->getContext());
@@ -73,7 +74,7 @@ private:
   MeshOp mesh;
   bool forbidImplicit;
   RedistributionPlanner &planner;
-  /// What nothing asks for.
+  /// Redistributions that nothing asks for.
   DenseSet<std::pair<Value, ShardingAttr>> implicit;
   DenseMap<std::pair<Value, ShardingAttr>, Value> placed;
   /// Discardable attributes with a placement, by those without.
@@ -135,7 +136,7 @@ void FunctionWriter::checkImplicit(OpOperand &operand) {
   ShardingAttr to = function.needed.lookup(&operand);
   CommunicationCost cost = planner.getCost(
       from, to, cast<RankedTensorType>(operand.get().getType()));
-  // Uses that need the same share what it takes.
+  // Uses that need the same placement share the redistribution.
   if (cost.bytes == 0 || !implicit.insert({operand.get(), to}).second)
     return;
   operand.getOwner()->emitError()
@@ -147,7 +148,7 @@ void FunctionWriter::checkImplicit(OpOperand &operand) {
 }
 
 LogicalResult FunctionWriter::visitOperands(Operation *op) {
-  // Those of what its body reads are needed whole.
+  // The operands of `op`, and those of its body, that must move.
   SmallVector<OpOperand *> moving;
   auto collect = [&](MutableArrayRef<OpOperand> operands) {
     for (OpOperand &operand : operands)
@@ -170,8 +171,8 @@ LogicalResult FunctionWriter::visitOperands(Operation *op) {
                     op->getName().getStringRef() + " reads it in its body"));
       continue;
     }
-    // An operand moves on behalf of the redistribution that this fulfils, or
-    // because the op can't do without.
+    // An operand moves for the redistribution that this fulfils, or because the
+    // op itself needs it.
     if (fulfilled) {
       operand.set(
           getPlaced(operand, getFqn(fulfilled), *fulfilled.getReason()));
@@ -187,8 +188,8 @@ LogicalResult FunctionWriter::visitOperands(Operation *op) {
   return success();
 }
 
-/// Results as they are placed; where the IR fixes that and the op gives
-/// something else, a redistribution follows.
+/// Writes the placements of results. If the IR fixes a placement and the op
+/// gives another one, a redistribution follows.
 void FunctionWriter::visitResults(Operation *op) {
   SmallVector<ShardingAttr> shardings;
   bool anyTensor = false;
@@ -227,7 +228,7 @@ void FunctionWriter::writeShardings(Operation *op,
   after = op->getRawDictionaryAttrs();
 }
 
-/// Replaces `op`, an identity, by its input as it needs it.
+/// Replaces `op`, an identity, by its input in the placement that it needs.
 LogicalResult FunctionWriter::replaceByPlaced(Operation *op,
                                               const Twine &reason) {
   Value value = getPlaced(op->getOpOperand(0), getFqn(op), reason);
@@ -237,7 +238,8 @@ LogicalResult FunctionWriter::replaceByPlaced(Operation *op,
 }
 
 LogicalResult FunctionWriter::visitRedistribute(RedistributeOp op) {
-  // Over some mesh dimensions, all others may have to change for the op.
+  // If the op is over some mesh dimensions, the placement over the others may
+  // have to change for it.
   if (op.getOver() && failed(visitOperands(op)))
     return failure();
   ShardingAttr target = function.shardings.lookup(op.getResult());
@@ -246,7 +248,8 @@ LogicalResult FunctionWriter::visitRedistribute(RedistributeOp op) {
   Value input = op.getInput();
   Value same = input;
   if (function.shardings.lookup(input) != target) {
-    // One redistribution serves all that need the same, asked for or not.
+    // One redistribution serves all uses that need this placement, asked for or
+    // not.
     same = placed.lookup({input, target});
     if (!same) {
       if (input.getParentBlock() == op->getBlock())
@@ -354,7 +357,7 @@ LogicalResult FunctionWriter::run() {
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// The same placements for `copy`, a clone of the function that they are for.
+/// The placements of `function` for `copy`, its clone.
 static Propagation::Function translate(const Propagation::Function &function,
                                        func::FuncOp copy) {
   Propagation::Function result;
@@ -390,7 +393,7 @@ static Propagation::Function translate(const Propagation::Function &function,
   return result;
 }
 
-/// What part of `least` is `gap`; nothing where that is zero.
+/// `gap` as a percentage of `least`; empty if `least` is zero.
 static std::string printPercent(const CommunicationCost &gap,
                                 const CommunicationCost &least) {
   if (least.volume == 0)
@@ -440,7 +443,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
 
   LogicalResult write(SmallVector<Propagation::Function> functions, MeshOp mesh,
                       RedistributionPlanner &planner) {
-    // Calls with other placements call a copy.
+    // Calls with other placements call a copy of the function.
     SymbolTable symbols(getOperation());
     DenseMap<Operation *, Operation *> last;
     for (Propagation::Function &function : functions) {
@@ -457,7 +460,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     for (Propagation::Function &function : functions) {
       for (auto [call, callee] : function.callees) {
         func::FuncOp target = functions[callee].op;
-        // Nobody else knows how its arguments are placed.
+        // Only calls in the module know how its arguments are placed.
         target.setPrivate();
         cast<CallOpInterface>(call).setCalleeFromCallable(
             FlatSymbolRefAttr::get(target.getSymNameAttr()));

@@ -33,7 +33,7 @@ ShardingAttr RankGrouper::getSharding(Value value) {
   auto regions = dyn_cast<RegionBranchOpInterface>(parent);
   if (!regions)
     return {};
-  // What enters the region is placed as what goes round.
+  // An argument is placed like the value that enters the region.
   SmallVector<RegionSuccessor> successors;
   regions.getSuccessorRegions(RegionBranchPoint::parent(), successors);
   for (RegionSuccessor successor : successors)

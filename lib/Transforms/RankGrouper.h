@@ -12,15 +12,15 @@
 
 namespace mlir::tp {
 
-/// How the module's ranks part into programs: ranks are in one group when their
-/// blocks, of every value and of every step of a redistribution, have the same
-/// shapes.
+/// Groups the ranks by the program that they run. Ranks share a program if
+/// their blocks of every value, and of every step of a redistribution, have the
+/// same shapes.
 class RankGrouper {
 public:
   RankGrouper(MeshOp mesh, RedistributionPlanner &planner)
       : mesh(mesh), planner(planner) {}
 
-  /// Takes what `function` places into account; fails, with an error, where a
+  /// Takes the placements of `function` into account; fails with an error if a
   /// redistribution isn't possible.
   LogicalResult add(func::FuncOp function);
   /// The ranks of each program, in order.
@@ -28,7 +28,7 @@ public:
 
 private:
   void add(Type type, ShardingAttr sharding);
-  /// As the IR has it; null where it doesn't.
+  /// The sharding that the IR gives; null if there is none.
   ShardingAttr getSharding(Value value);
 
   MeshOp mesh;

@@ -70,14 +70,15 @@ static Value transpose(OpBuilder &builder, Location loc, Value value,
       value, permutation);
 }
 
-/// One all-to-all along several pairs of dimensions: what each rank of the
-/// group gets is brought together in a dimension in front.
+/// One all-to-all along several pairs of dimensions. A new leading dimension
+/// separates what each rank of the group gets.
 Value RedistributionWriter::applyAllToAlls(const RedistributionStep &step,
                                            Value value, RedistributeOp op) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   int64_t rank = type.getRank(), group = mesh.getAxesSize(step.axes);
-  // The pair that splits a dimension, and the one that puts it together.
+  // For each dimension the pair that splits it, and the pair that concatenates
+  // it.
   SmallVector<std::optional<size_t>> splitBy(rank), concatBy(rank);
   for (auto [i, pair] : llvm::enumerate(step.pairs)) {
     splitBy[pair.first] = i;
@@ -129,7 +130,7 @@ Value RedistributionWriter::applyAllToAlls(const RedistributionStep &step,
   return reshape(builder, loc, value, result);
 }
 
-/// What docs/Report.md calls a redistribution.
+/// An entry of docs/Report.md's `redistributions`.
 static DictionaryAttr getCertificate(const RedistributionPlan &plan,
                                      ShardingAttr from, RedistributeOp op) {
   Builder b(op.getContext());
@@ -157,7 +158,7 @@ static DictionaryAttr getCertificate(const RedistributionPlan &plan,
        b.getNamedAttr("steps", b.getArrayAttr(steps))});
 }
 
-/// The collective of a step, which may be followed by changes of its shape.
+/// The collective of a step; reshapes and transposes may follow it.
 static CollectiveOpInterface getCollective(Value value) {
   while (isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);

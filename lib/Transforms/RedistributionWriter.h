@@ -13,16 +13,17 @@ namespace mlir::tp {
 /// Writes plans of redistributions as the collectives of a rank's program.
 class RedistributionWriter {
 public:
-  /// Ops are built where `builder` is.
+  /// Ops are built at the insertion point of `builder`.
   RedistributionWriter(MeshOp mesh, int64_t rank, OpBuilder &builder)
       : mesh(mesh), rank(rank), builder(builder) {}
 
-  /// Takes `value`, which the rank has of the input of `op`, placed as `from`,
-  /// to what it has of the result.
+  /// Builds the rank's part of the result of `op` from `value`, its part of the
+  /// input, which is placed as `from`.
   Value write(const RedistributionPlan &plan, ShardingAttr from,
               RedistributeOp op, Value value);
 
-  /// What docs/Report.md calls redistributions, in the order of the writing.
+  /// The entries of docs/Report.md's `redistributions`, in the order in which
+  /// `write` was called.
   ArrayRef<Attribute> getCertificates() const { return certificates; }
 
 private:
@@ -38,7 +39,7 @@ private:
   /// By plan and attributes of the redistribution.
   DenseMap<std::pair<const RedistributionPlan *, Attribute>, DictionaryAttr>
       knownCertificates;
-  /// Of the collectives of a plan.
+  /// The `bytes` of each step's collective.
   DenseMap<const RedistributionStep *, Attribute> knownBytes;
 };
 

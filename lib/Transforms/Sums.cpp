@@ -52,12 +52,12 @@ Value tp::buildSum(OpBuilder &builder, Operation *like, Value a, Value b,
 }
 
 bool tp::canTotal(Operation *like, Type element) {
-  // What isn't of nn may be of any type that arithmetic has.
+  // Outside of nn, a sum may be built for any type of arithmetic.
   return !broadcasts(like) ||
          getElementTypeOrSelf(like->getResult(0)) == element;
 }
 
-/// Whether it is a difference, and an addition isn't known.
+/// Whether `like` is a difference and no addition of its dialect is known.
 static bool isOnlyDifference(Operation *like) {
   return !like->hasTrait<OpTrait::IsCommutative>() && !broadcasts(like);
 }

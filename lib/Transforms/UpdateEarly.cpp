@@ -1,11 +1,11 @@
-//===- UpdateEarly.cpp - Update parameters as soon as can be --------------===//
+//===- UpdateEarly.cpp - Update parameters as soon as possible ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A training step ends with its updates, so that all gradients are kept until
-// then. An update needs its parameter's gradient only: here it is done when
-// that is there and no other op reads the parameter any more, so that it still
-// takes place in the parameter's memory. Where all gradients are needed first,
-// as for clipping, nothing moves.
+// A training step ends with its updates, so all gradients are kept until then.
+// But an update needs only its parameter's gradient. This pass moves it to
+// where the gradient is computed and no other op reads the parameter any more;
+// it can then still work in the parameter's memory. If an update needs all
+// gradients first, as with clipping, nothing moves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ public:
     for (Operation *op : llvm::reverse(all))
       if (free.contains(op))
         placeBeforeUsers(op);
-    // In the order of before where they stand behind one op.
+    // Ops that move behind the same op keep their order.
     llvm::MapVector<int64_t, SmallVector<Operation *>> behind;
     for (auto [number, op] : llvm::enumerate(all))
       if (places[op] < static_cast<int64_t>(number))
@@ -64,8 +64,8 @@ public:
   }
 
 private:
-  /// Ops that lead to nothing but assignments. Collectives, which aren't pure,
-  /// keep their order.
+  /// Finds the ops that lead only to assignments. Collectives aren't pure and
+  /// therefore stay.
   void findUpdates() {
     for (Operation &op : llvm::reverse(block))
       if (isa<nn::AssignOp>(op) ||
@@ -83,7 +83,8 @@ private:
     }
   }
 
-  /// The last op that reads what `op` gives, or a view of it, and is no update.
+  /// The number of the last op, other than an update, that reads the result of
+  /// `op`, directly or through free ops.
   int64_t getLastRead(Operation *op) const {
     int64_t last = 0;
     for (Operation *user : op->getUsers()) {
@@ -114,7 +115,7 @@ private:
       if (Operation *producer = operand.getDefiningOp()) {
         if (!free.contains(producer))
           place = std::max(place, places.lookup(producer));
-        // Not before others have read what it will overwrite.
+        // Other ops must have read the parameter before it is overwritten.
         if (auto parameter = dyn_cast<nn::ParameterOp>(producer))
           place = std::max(place, lastReads.lookup(parameter.getFqnAttr()));
       }
@@ -129,13 +130,14 @@ private:
 
   Block &block;
   DenseSet<Operation *> updates;
-  /// Those of the updates that depend on nothing but what is among them:
+  /// The ops that depend on nothing but constants and parameters, such as
   /// scalars and the optimizer's state.
   DenseSet<Operation *> free;
-  /// The number of each op; of an update, that of the op that it will stand
-  /// behind.
+  /// The number of each op or, for an op that moves, that of the op behind
+  /// which it will stand.
   DenseMap<Operation *, int64_t> places;
-  /// By FQN, the last op that reads the parameter and is no update.
+  /// By FQN, the number of the last op that reads the parameter and isn't an
+  /// update.
   DenseMap<Attribute, int64_t> lastReads;
 };
 

@@ -1,8 +1,8 @@
 //===- CudaOnHost.h - CUDA C++ of the kernels, on the host ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Makes the sources of lib/cuda code for the emulator: threads of a block are
-// fibers, and blocks run one after the other, so that shared memory is static.
+// Compiles the sources of lib/cuda for the emulator. Threads of a block are
+// fibers, and blocks run one after the other, so shared memory can be static.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,13 +28,13 @@ struct EmulatedIndex {
   uint32_t x;
 };
 
-/// The thread that runs.
+/// The running thread.
 inline const tp_emulated_thread *&getThread() {
   thread_local const tp_emulated_thread *thread = nullptr;
   return thread;
 }
 
-/// A kernel as the emulator takes it.
+/// A kernel with the signature that the emulator calls.
 template <typename Arguments, void (*kernel)(const Arguments)>
 void enterKernel(const tp_emulated_thread *self, void *const *arguments) {
   getThread() = self;

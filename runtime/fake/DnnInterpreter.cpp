@@ -170,7 +170,7 @@ private:
     bool isMaximum = mode == CUDNN_REDUCE_TENSOR_MAX;
     std::fill(y.data.begin(), y.data.end(), isMaximum ? -INFINITY : 0.0f);
     forEachIndex(x.tensor->sizes, [&](const Index &index) {
-      float &result = y.at(index); // where y has size 1 it is one element
+      float &result = y.at(index); // if y has size 1, it is the same element
       float value = x.at(index);
       result = isMaximum ? std::max(result, value) : result + value;
     });

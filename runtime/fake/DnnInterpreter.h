@@ -21,11 +21,11 @@ struct DnnTensor {
 
   bool operator==(const DnnTensor &) const = default;
   int64_t getNumElements() const;
-  /// Whether all of it is allocated at `address`.
+  /// Whether the whole tensor is allocated at `address`.
   bool checkMemory(const void *address) const;
 };
 
-/// y = x, b and t by kind and mode.
+/// Computes y from x, b and t, by kind and mode.
 struct DnnOperation {
   int32_t kind = 0, mode = 0;
   int64_t axis = -1;
@@ -35,10 +35,10 @@ struct DnnOperation {
 /// The operations of a graph, in an order in which they can be executed.
 struct DnnProgram {
   std::vector<DnnOperation> operations;
-  std::map<int64_t, DnnTensor> operands; ///< those in memory or by value
+  std::map<int64_t, DnnTensor> operands; ///< in memory or by value
 
-  /// Each operation by its definition; virtual tensors are rounded to their
-  /// types.
+  /// Executes each operation by its definition. Virtual tensors are rounded to
+  /// their types.
   void run(const std::map<int64_t, void *> &addresses,
            const std::map<int64_t, float> &scalars) const;
 };

@@ -18,7 +18,8 @@ enum class State { Ready, AtBarrier, InShuffle, Done };
 
 class Block;
 
-/// A thread of the device. Its stack lives as long as the host's thread.
+/// A thread of the device. Its stack lives as long as the host's thread that
+/// runs it.
 struct Fiber {
   tp_emulated_thread self = {}; // first: programs point to it
   Block *block = nullptr;
@@ -33,7 +34,7 @@ struct Fiber {
 constexpr size_t stackBytes = 64 << 10;
 constexpr uint32_t warpSize = 32;
 
-/// The fibers of one host's thread, which run one block at a time.
+/// The fibers of one thread of the host, which run one block at a time.
 class Block {
 public:
   void run(tp_emulated_kernel kernel, uint32_t block, uint32_t gridSize,
@@ -54,7 +55,8 @@ private:
 
 } // namespace
 
-// Contexts are only made by ucontext: switching by it costs a system call.
+// ucontext is only used to make contexts, because switching with it costs a
+// system call.
 void Block::resume(Fiber &fiber) {
   if (_setjmp(scheduler) != 0)
     return;
@@ -73,7 +75,7 @@ void Block::resume(Fiber &fiber) {
   ::setcontext(&fiber.context);
 }
 
-/// A fiber's life: one kernel after the other.
+/// The main function of a fiber, which runs one kernel after the other.
 void Block::serve(unsigned high, unsigned low) {
   auto &fiber =
       *reinterpret_cast<Fiber *>(uintptr_t(high) << 32 | uintptr_t(low));
@@ -161,8 +163,8 @@ uint32_t tp_emulated_shuffle_xor(const tp_emulated_thread *self, uint32_t value,
 void runEmulated(tp_emulated_kernel kernel, uint32_t gridSize,
                  uint32_t blockSize, uint32_t sharedBytes,
                  void *const *arguments) {
-  // Work of all streams runs under one lock, by whoever waits for it: fibers
-  // stay with the thread that made them.
+  // Work of all streams runs under one lock, in any thread that waits for it,
+  // but fibers stay with the thread that made them.
   thread_local Block block;
   std::unique_ptr<void, decltype(&std::free)> shared(
       std::aligned_alloc(64, (sharedBytes + 64) / 64 * 64), std::free);

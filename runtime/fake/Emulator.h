@@ -1,16 +1,16 @@
 //===- Emulator.h - Kernels that are code for the host ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the fake driver takes for a cubin is a shared object for the host, of
-// architecture 0, as tp-compile makes it with --target=cuda:emulated. For each
-// kernel it exports
+// The fake driver's cubins are shared objects for the host, of architecture 0,
+// as tp-compile makes them with --target=cuda:emulated. For each kernel such an
+// object exports
 //
 //   void NAME(const tp_emulated_thread *self, void *const *arguments);
 //   const int32_t NAME_shared_bytes;   // static shared memory of a block
 //   const int32_t NAME_num_arguments;  // of 8 bytes each
 //
 // and it calls the two functions below. Threads of a block are fibers, which
-// switch where they wait for each other; blocks run one after the other.
+// switch when they wait for each other; blocks run one after the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,8 +42,8 @@ __attribute__((visibility("default"))) uint32_t tp_emulated_shuffle_xor(
 #ifdef __cplusplus
 }
 
-/// Runs all blocks. Throws std::runtime_error when threads of a block wait for
-/// each other at different places.
+/// Runs all blocks. Throws std::runtime_error if threads of a block wait for
+/// each other at different points.
 void runEmulated(tp_emulated_kernel kernel, uint32_t gridSize,
                  uint32_t blockSize, uint32_t sharedBytes,
                  void *const *arguments);

@@ -6,13 +6,13 @@
 // those. Memory is the host's, and kernels are code for the host (see
 // Emulator.h).
 //
-// It is there to find mistakes. What is enqueued runs as late as possible, and
-// only what somebody waits for: a stream that should have waited for another
-// reads what isn't there yet. New memory is filled with garbage; addresses are
-// checked against allocations when work runs; what isn't allowed while a stream
-// is captured fails.
+// Its purpose is to find mistakes. Enqueued work runs as late as possible, and
+// only if something waits for it, so a stream that should have waited for
+// another reads data that isn't there yet. New memory is filled with garbage.
+// Addresses are checked against allocations when work runs. Calls that aren't
+// allowed while a stream is captured fail.
 //
-// Tests link it, and ask and tell it by the functions here.
+// Tests link it, and query and control it by the functions here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@
 
 namespace tprt::fake {
 
-/// Everything as in a new process, but what is allocated stays.
+/// Resets everything to the state of a new process, except allocations.
 TPRT_FAKE_API void reset();
 
 /// The calls since reset() that enqueue, load or allocate: "cuLaunchKernel
@@ -57,17 +57,17 @@ struct Settings {
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
   size_t memoryBytes = size_t(1) << 34;
 };
-/// Of what is loaded or called from now on. TPRT_FAKE_DRIVER_VERSION,
-/// TPRT_FAKE_CUBLASLT_VERSION, TPRT_FAKE_NCCL_VERSION and TPRT_FAKE_DEVICES say
-/// in the environment what they begin as, for processes that tests start.
+/// The settings for later loads and calls. For processes that tests start, the
+/// environment variables TPRT_FAKE_DRIVER_VERSION, TPRT_FAKE_CUBLASLT_VERSION,
+/// TPRT_FAKE_NCCL_VERSION and TPRT_FAKE_DEVICES give initial values.
 TPRT_FAKE_API Settings &getSettings();
 
 /// How often the host has asked whether a stream is done.
 TPRT_FAKE_API size_t getNumQueries();
 
-/// What is allocated on the device now.
+/// The bytes that are currently allocated on the device.
 TPRT_FAKE_API size_t getAllocatedBytes();
-/// The most that was pinned of the host's memory at once.
+/// The maximum of pinned host memory so far.
 TPRT_FAKE_API size_t getMaxPinnedBytes();
 
 } // namespace tprt::fake

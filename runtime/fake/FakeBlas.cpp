@@ -201,7 +201,7 @@ static int32_t getEpilogue(cublasLtMatmulDesc_t desc) {
                             CUBLASLT_EPILOGUE_DEFAULT);
 }
 
-/// As in NVIDIA's table of what is supported.
+/// Follows NVIDIA's table of supported combinations.
 static bool isSupported(cublasLtMatmulDesc_t desc) {
   switch (getEpilogue(desc)) {
   case CUBLASLT_EPILOGUE_DEFAULT:
@@ -217,7 +217,8 @@ static bool isSupported(cublasLtMatmulDesc_t desc) {
   }
 }
 
-/// What a choice holds for, so that a product with another one is refused.
+/// A hash of the properties that a choice holds for. A product with another
+/// hash is rejected.
 static uint64_t identify(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
                          cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                          cublasLtMatrixLayout_t d) {
@@ -276,7 +277,7 @@ EXPORT cublasStatus_t cublasLtMatmul(
       (b.isTransposed ? b.rows : b.columns) == n && c.rows == m &&
       c.columns == n &&
       algorithm->data[0] == identify(desc, aLayout, bLayout, cLayout, dLayout);
-  // In place, C and D have one layout.
+  // In place, C and D must have the same layout.
   bool isInPlace = cData == dData;
   bool isSame = c.type == d.type && c.leadingDimension == d.leadingDimension &&
                 c.batchStride == d.batchStride;
@@ -304,7 +305,7 @@ EXPORT cublasStatus_t cublasLtMatmul(
       setFailed(700); // an illegal address
       return true;
     }
-    std::memset(workspace, 0xAB, workspaceBytes); // it is shared with nobody
+    std::memset(workspace, 0xAB, workspaceBytes); // not shared with other work
     std::vector<double> column(m);
     for (int64_t batch = 0; batch < batches; ++batch)
       for (int64_t j = 0; j < n; ++j) {

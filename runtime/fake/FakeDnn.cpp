@@ -1,8 +1,8 @@
 //===- FakeDnn.cpp - libcudnn without a device ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Descriptors with their attributes, and what cuDNN checks about them; graphs
-// are executed by DnnInterpreter.
+// Descriptors with their attributes, and cuDNN's checks of them. DnnInterpreter
+// executes the graphs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ struct Descriptor {
   bool isFinal = false;
   std::map<int32_t, Attribute> attributes;
 
-  // Of an operation graph: as it is executed. Of what refers to one: the same.
+  // The program of an operation graph, also in descriptors that refer to one.
   std::shared_ptr<const DnnProgram> program;
   int64_t engine = -1; ///< of an engine, its configuration, and a plan
 
@@ -70,7 +70,7 @@ struct Descriptor {
   }
 };
 
-/// What a call is refused for.
+/// Why a call is rejected.
 struct Refusal {
   cudnnStatus_t status;
   std::string reason;
@@ -90,7 +90,7 @@ static void require(bool holds, const std::string &reason,
     throw Refusal{status, reason};
 }
 
-/// Runs `body`, and keeps what it is refused for.
+/// Runs `body`, and keeps the reason if it is rejected.
 template <typename Body>
 static cudnnStatus_t enter(const std::string &call, const std::string &details,
                            Body body) {
@@ -141,7 +141,7 @@ EXPORT cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, CUstream stream) {
 // Attributes
 //===----------------------------------------------------------------------===//
 
-/// Which attributes a kind has: from the first to the last number.
+/// The attributes of a kind, from the first to the last number.
 struct KindOfDescriptor {
   int32_t first, last;
 };
@@ -299,8 +299,8 @@ static bool isOperation(int32_t kind) {
          kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR;
 }
 
-/// Each tensor has one form, and one that is virtual is computed before it is
-/// read.
+/// Makes a graph's program. Checks that each tensor has one shape, and that a
+/// virtual one is computed before it is read.
 static std::shared_ptr<const DnnProgram> makeProgram(const Descriptor &graph) {
   auto program = std::make_shared<DnnProgram>();
   std::map<int64_t, DnnTensor> tensors;
@@ -330,8 +330,7 @@ static std::shared_ptr<const DnnProgram> makeProgram(const Descriptor &graph) {
   return program;
 }
 
-/// What NVIDIA's table says of fused attention, as far as it is about types and
-/// sizes.
+/// Checks types and sizes as in NVIDIA's table for fused attention.
 static void checkSupport(const DnnProgram &program) {
   for (const DnnOperation &operation : program.operations) {
     if (operation.kind != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
@@ -459,7 +458,7 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
         isAllocated &= program->operands.at(id).checkMemory(address);
       if (!isAllocated)
         return true;
-      std::memset(workspace, 0xAB, planBytes); // it is shared with nobody
+      std::memset(workspace, 0xAB, planBytes); // not shared with other work
       program->run(addresses, scalars);
       return true;
     });

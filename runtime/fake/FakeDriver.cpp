@@ -29,7 +29,7 @@ struct CUmod_st {
 // State
 //===----------------------------------------------------------------------===//
 
-/// As the environment says.
+/// The settings from the environment.
 static Settings makeSettings() {
   Settings settings;
   auto set = [](auto &value, const char *variable) {
@@ -44,7 +44,7 @@ static Settings makeSettings() {
 }
 
 Device &fake::getDevice() {
-  static auto &device = *[] { // outlives who frees at exit
+  static auto &device = *[] { // outlives objects that free memory at exit
     auto *made = new Device;
     made->settings = makeSettings();
     return made;
@@ -70,8 +70,8 @@ void fake::removeLive(void *object) {
 }
 
 namespace {
-/// Nothing but `live` may point to what isn't destroyed, which LeakSanitizer
-/// then finds, unless the device has failed or was given up.
+/// Clears `live`, so that LeakSanitizer finds objects that weren't destroyed,
+/// unless the device has failed or was given up.
 struct AtExit {
   ~AtExit() {
     if (!getDevice().everFailed && getDevice().numRetained == 0)
@@ -316,8 +316,9 @@ EXPORT cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// The driver waits for the device here, and ranks for each other; who relies on
-// that has memory taken away that work still uses.
+// The real driver waits for the device here, which could deadlock if ranks wait
+// for each other. The fake doesn't wait, so code that relies on this frees
+// memory that is still in use.
 EXPORT cuMemFree_v2(CUdeviceptr address) {
   if (!releaseMemory(reinterpret_cast<void *>(address)))
     return INVALID_VALUE;
@@ -348,7 +349,7 @@ EXPORT cuMemFreeHost(void *address) {
   return CUDA_SUCCESS;
 }
 
-/// Copies of pageable memory wait for the stream; the runtime has none.
+/// Copies of pageable memory would wait for the stream; the runtime has none.
 static bool isPinned(const void *address, size_t bytes) {
   auto begin = static_cast<const char *>(address);
   for (auto [memory, size] : getDevice().pinned)
@@ -438,7 +439,7 @@ EXPORT cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream) {
   return CUDA_SUCCESS;
 }
 
-/// `height` rows of `width` elements.
+/// Sets `height` rows of `width` elements.
 template <typename T>
 static CUresult setMemory(const char *function, CUdeviceptr dst, size_t pitch,
                           T value, size_t width, size_t height,
@@ -500,12 +501,12 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
   if (!isObject) {
     loaded->ptx = static_cast<const char *>(data);
     if (loaded->ptx.find(".entry tprt_") == std::string::npos)
-      return INVALID_PTX; // nothing runs it here
+      return INVALID_PTX; // the fake can't run it
     *module = loaded.release();
     addLive(*module);
     return CUDA_SUCCESS;
   }
-  // The images' references to the emulator are to this library.
+  // Lets the images' references to the emulator resolve to this library.
   Dl_info info = {};
   if (::dladdr(reinterpret_cast<void *>(&tp_emulated_barrier), &info))
     ::dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
@@ -578,7 +579,7 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   if (threads == 0 || threads > 1024 || gridX == 0 || gridY != 1 ||
       gridZ != 1 || blockY != 1 || blockZ != 1 || sharedBytes > (227 << 10))
     return INVALID_VALUE;
-  // Values are copied now, and used later.
+  // The values are copied now, because the kernel runs later.
   std::vector<std::vector<char>> values;
   size_t count = std::max<size_t>(function->numArguments, 1);
   size_t bytes = function->numArguments ? 8 : function->argumentBytes;

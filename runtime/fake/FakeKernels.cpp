@@ -18,10 +18,10 @@ using namespace tprt::fake;
 
 namespace {
 
-// The kernels of lib/cuda/*.cu have no form for the host: here they are written
-// a second time, as plainly as possible.
+// The reduction kernels of lib/cuda/ReduceKernels.cu, written a second time for
+// the host, as plainly as possible.
 
-/// The arguments of Reduce.cu's.
+/// The arguments of ReduceKernels.cu's kernels.
 struct ReduceArguments {
   const void *operands[32];
   void *results[32];

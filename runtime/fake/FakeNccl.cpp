@@ -1,9 +1,9 @@
 //===- FakeNccl.cpp - libnccl without a device ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ranks are threads or processes of one host, and meet in files: each writes
-// what it gives to a collective to a file of its own, and reads those of the
-// others when all are there.
+// Ranks are threads or processes of one host, and meet by files. Each writes
+// its operand of a collective to a file, and reads the files of the others once
+// all exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +76,7 @@ struct ncclComm {
 };
 } // namespace tprt::cuda
 
-/// What ncclMemAlloc has given, and how often it is registered.
+/// The memory from ncclMemAlloc, with the number of its registrations.
 static std::map<void *, size_t> &getMemory() {
   static auto &memory = *new std::map<void *, size_t>;
   return memory;
@@ -98,7 +98,7 @@ static size_t getWidth(ncclDataType_t type) {
   }
 }
 
-/// A mistake in how NCCL is used, which it may not notice itself.
+/// Reports a wrong use of NCCL, which NCCL itself may not notice.
 static ncclResult_t complain(const std::string &mistake) {
   Lock lock(getMutex());
   std::fprintf(stderr, "fake NCCL: %s\n", mistake.c_str());
@@ -106,7 +106,7 @@ static ncclResult_t complain(const std::string &mistake) {
   return InvalidUsage;
 }
 
-/// Appears whole.
+/// Writes a file that appears only when it is complete.
 static void writeFile(const fs::path &path, const void *data, size_t bytes) {
   fs::path aside = path;
   aside += ".part";
@@ -127,8 +127,8 @@ static fs::path getPath(const ncclComm &comm, const std::string &what,
           std::to_string(rank));
 }
 
-/// Waits on the host for a file of each rank; what they hold. Gives up where
-/// one doesn't come, so that no test hangs.
+/// Waits on the host for a file of each rank. Returns their contents. Gives up
+/// after a while, so that no test hangs.
 static std::vector<std::string> meet(const ncclComm &comm,
                                      const std::string &what, size_t number,
                                      const std::string &mine) {
@@ -225,7 +225,8 @@ EXPORT ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *result,
   return ncclSuccess;
 }
 
-/// Work that is left, up to the end of the process, may still point to `comm`.
+/// Keeps `comm` until the end of the process, because remaining work may point
+/// to it.
 static void keep(ncclComm_t comm) {
   static auto &ended = *new std::vector<ncclComm_t>;
   ended.push_back(comm);
@@ -238,7 +239,7 @@ EXPORT ncclCommDestroy(ncclComm_t comm) {
   if (!comm->windows.empty() || !comm->handles.empty())
     return complain("memory is registered with a communicator that is "
                     "destroyed");
-  if (comm->name == "world") { // the others may still read what is there
+  if (comm->name == "world") { // the others may still read its files
     writeFile(getPath(*comm, "gone", 0, comm->rank), "", 0);
     bool isLast = true;
     for (int rank = 0; rank < comm->numRanks; ++rank)
@@ -354,7 +355,8 @@ EXPORT ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   return ncclSuccess;
 }
 
-/// Where an address is in the communicator's symmetric memory; -1: elsewhere.
+/// The offset of an address in the communicator's symmetric memory; -1 if it is
+/// elsewhere.
 static int64_t getOffset(const ncclComm &comm, const void *address) {
   auto *at = static_cast<const char *>(address);
   for (ncclWindow_t window : comm.windows)
@@ -413,7 +415,7 @@ static void dispatch(ncclDataType_t type, F f) {
   }
 }
 
-/// `count` elements from `first` on of all operands, in order.
+/// Reduces `count` elements from `first` on of all operands, in order.
 static std::string reduceOperands(const Operation &operation,
                                   const std::vector<std::string> &operands,
                                   size_t first, size_t count) {
@@ -431,20 +433,20 @@ static std::string reduceOperands(const Operation &operation,
   return acc;
 }
 
-/// Elements that a rank hands in.
+/// The number of elements that a rank contributes.
 static size_t getSendCount(const Operation &operation, const ncclComm &comm) {
   return operation.kind == Operation::ReduceScatter
              ? operation.count * comm.numRanks
              : operation.count;
 }
 
-/// Where an operation's operand and result are in symmetric memory.
+/// The offsets of an operation's operand and result in symmetric memory.
 using Offsets = std::array<int64_t, 2>;
 static Offsets getOffsets(const ncclComm &comm, const Operation &operation) {
   return {getOffset(comm, operation.send), getOffset(comm, operation.receive)};
 }
 
-/// `planned`: when the operation was enqueued.
+/// `planned` are the offsets when the operation was enqueued.
 static bool runCollective(ncclComm &comm, const Operation &operation,
                           const Offsets &planned, bool &isPosted) {
   size_t width = getWidth(operation.type);
@@ -498,7 +500,7 @@ static bool runCollective(ncclComm &comm, const Operation &operation,
   }
   if (!result.empty() && checkMemory(operation.receive, result.size()))
     std::memcpy(operation.receive, result.data(), result.size());
-  // Who has come here has seen that all are done with the one before.
+  // All ranks have arrived here, so all are done with the previous collective.
   if (comm.numDone > 0)
     fs::remove(getPath(comm, "collective", comm.numDone - 1, comm.rank));
   ++comm.numDone;
@@ -507,7 +509,7 @@ static bool runCollective(ncclComm &comm, const Operation &operation,
 }
 
 namespace {
-/// What ncclGroupEnd enqueues as one.
+/// The operations that ncclGroupEnd enqueues together.
 struct Group {
   int depth = 0;
   ncclComm_t comm = nullptr;
@@ -576,7 +578,7 @@ static fs::path getMessagePath(const ncclComm &comm, int from, int to,
   return getPath(comm, "message." + std::to_string(from), number, to);
 }
 
-/// All sends of a group, then its receives.
+/// Runs all sends of a group, then its receives.
 static bool runMessages(ncclComm &comm,
                         const std::vector<PointToPoint> &messages,
                         bool &isPosted, size_t &numDone) {
@@ -616,7 +618,7 @@ static ncclResult_t addMessage(const char *function,
           note(function, std::to_string(message.bytes) + " " +
                              std::to_string(message.peer) + " " + comm->name))
     return status;
-  // Outside of a group two ranks that both send first would wait forever.
+  // Outside of a group, two ranks that both send first would wait forever.
   if (group.depth == 0 || message.peer == comm->rank)
     return InvalidUsage;
   group.comm = comm;

@@ -38,8 +38,8 @@ bool fake::advance(CUstream stream, uint64_t position) {
   return stream->numDone >= position;
 }
 
-/// The nodes of a graph in an order that its edges allow, as far from that of
-/// their capture as possible.
+/// Runs the nodes of a graph in an order that its edges allow, as different as
+/// possible from the order of their capture.
 static Work makeReplay(std::shared_ptr<CUgraph_st> graph) {
   auto isDone = std::make_shared<std::vector<bool>>(graph->nodes.size());
   return [graph, isDone] {
@@ -84,7 +84,7 @@ EXPORT cuStreamDestroy_v2(CUstream stream) {
   Lock lock(getMutex());
   if (getDevice().streams.erase(stream) == 0)
     return INVALID_HANDLE;
-  // Events may still point to it; what they need of it is its counts.
+  // Keeps the stream, because events may still need its counts.
   static std::vector<std::unique_ptr<CUstream_st>> destroyed;
   destroyed.emplace_back(stream);
   stream->queue.clear();
@@ -104,12 +104,12 @@ EXPORT cuStreamQuery(CUstream stream) {
     if (isDone)
       return CUDA_SUCCESS;
   }
-  // Who is waited for needs the lock, and a core.
+  // Lets other threads have the lock and a core.
   std::this_thread::sleep_for(std::chrono::microseconds(50));
   return CUDA_ERROR_NOT_READY;
 }
 
-/// Tries until it is done; the lock is free in between.
+/// Queries until the work is done. The lock is released in between.
 template <typename Query>
 static CUresult synchronize(Query query) {
   for (;;) {
@@ -227,7 +227,7 @@ EXPORT cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   if (!stream->graph || !stream->isOrigin)
     return INVALID_VALUE;
   std::shared_ptr<CUgraph_st> captured = stream->graph;
-  // What the origin needs at the end, directly or not.
+  // The nodes that the origin needs at the end, directly or indirectly.
   std::set<size_t> joined = stream->needs;
   for (size_t i = captured->nodes.size(); i-- > 0;)
     if (joined.contains(i))

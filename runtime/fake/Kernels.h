@@ -25,11 +25,11 @@ namespace tprt::fake {
 /// tprt_attention_DTYPE, tprt_attention_query_gradient_DTYPE,
 /// tprt_attention_key_gradient_DTYPE or tprt_attention_hidden_rows_DTYPE.
 cuda::CUfunc_st makeOwn(const std::string &name);
-/// Those of them that are attention's.
+/// The attention kernels among them.
 cuda::CUfunc_st makeAttention(const std::string &name);
 
-/// The kernel `name` of an emulated image, loaded as `handle`. False where it
-/// has none.
+/// Finds the kernel `name` of an emulated image, loaded as `handle`. Returns
+/// false if there is none.
 bool findEmulated(void *handle, const std::string &name,
                   cuda::CUfunc_st &function);
 

@@ -34,7 +34,8 @@ struct CUstream_st {
   std::deque<fake::Work> queue;
   uint64_t numEnqueued = 0, numDone = 0;
   bool isRunning = false;
-  // While it is captured: into which graph, and what the next node needs.
+  // While the stream is captured: the graph, and the nodes that the next node
+  // needs.
   std::shared_ptr<CUgraph_st> graph;
   std::set<size_t> needs;
   bool isOrigin = false;
@@ -42,7 +43,7 @@ struct CUstream_st {
 
 struct CUevent_st {
   bool isTimed = false;
-  // Where it was recorded last: a point of a stream, or of a graph.
+  // Where the event was recorded last: a point of a stream, or of a graph.
   CUstream stream = nullptr;
   uint64_t position = 0;
   std::shared_ptr<CUgraph_st> graph;
@@ -56,7 +57,7 @@ struct CUctx_st {};
 
 namespace tprt::fake {
 
-/// More of the driver's results.
+/// Further results of the driver.
 enum : cuda::CUresult {
   INVALID_VALUE = 1,
   NO_BINARY = 209,
@@ -97,11 +98,12 @@ struct Device {
 
 Device &getDevice();
 
-/// Begins a function of the driver that enqueues: its note, and its checks.
+/// Begins a function of the driver that enqueues work: notes the call and
+/// checks the state.
 cuda::CUresult enter(const std::string &function,
                      const std::string &details = "");
 
-/// Runs a stream's work up to a position. False where it can't go on by now.
+/// Runs a stream's work up to a position. Returns false if it can't go on yet.
 bool advance(cuda::CUstream stream, uint64_t position);
 
 } // namespace tprt::fake

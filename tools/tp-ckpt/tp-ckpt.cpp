@@ -144,7 +144,7 @@ static ExitCode split(const Options &options) {
   std::map<std::string, SafetensorsEntry> tensors =
       readWeights(options.input, options.allowOutsideWeights);
   NewDirectory directory(options.output);
-  // Shards beside those of another split would be taken for this one's.
+  // Shards of another split in this directory would be mistaken for this one's.
   if (!fs::is_empty(options.output))
     throw inputError("directory '" + options.output +
                      "' is not empty: give a new one");
@@ -152,7 +152,7 @@ static ExitCode split(const Options &options) {
   try {
     writeShardedSafetensors(options.output, "model", files,
                             std::thread::hardware_concurrency());
-  } catch (const Error &) { // shards without an index are nothing
+  } catch (const Error &) { // shards without an index aren't a checkpoint
     std::error_code ignored;
     for (const fs::directory_entry &shard :
          fs::directory_iterator(options.output, ignored))
@@ -164,7 +164,8 @@ static ExitCode split(const Options &options) {
   return Success;
 }
 
-/// Of a number without unit; empty where it is one of bytes.
+/// Checks a number without unit. Returns an error, or an empty string if it is
+/// a number of bytes.
 static std::string isByteCount(const std::string &text) {
   int64_t bytes = 0;
   const char *last = text.data() + text.size();
@@ -175,7 +176,7 @@ static std::string isByteCount(const std::string &text) {
          makePrintable(text, /*maxLine=*/40, /*maxLines=*/1) + "'";
 }
 
-/// "there is no command 'foo'" where a word stands in a command's place.
+/// "there is no command 'foo'" if a word is in a command's position.
 static std::string describeUnknownCommand(const CLI::App &app,
                                           const std::string &word) {
   std::vector<std::string> names;

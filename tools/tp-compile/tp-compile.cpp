@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerCodeGeneration(registry);
   MLIRContext context(registry);
-  context.printOpOnDiagnostic(false); // may be all of the program
+  context.printOpOnDiagnostic(false); // it may be the whole program
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(sources, &context);

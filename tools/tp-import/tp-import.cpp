@@ -55,7 +55,8 @@ static int fail(llvm::Error error, int code) {
   return code;
 }
 
-/// --list-ops needs no model, which the command line would miss.
+/// Handles --list-ops, which needs no model, before the command line reports a
+/// missing one.
 [[noreturn]] static void leaveWithOps() {
   tp::printOps(llvm::outs());
   llvm::Error error = tp::closeStandardOutput();
@@ -69,7 +70,7 @@ static cl::opt<bool>
             cl::callback([](const bool &) { leaveWithOps(); }),
             cl::cat(category));
 
-/// Writes both files, or none.
+/// Writes either both files or none.
 static llvm::Error writeModel(const tp::ImportedModel &model) {
   tp::DistinctOutputs distinct;
   auto ir = tp::OutputFile::create(outputPath);

@@ -25,9 +25,9 @@
 
 namespace cl = llvm::cl;
 
-/// MLIR takes an apostrophe within an option's value, "plan=it's.yaml", for a
-/// quote that begins, and all that follows for the value. Puts quotes of the
-/// other kind around such a value.
+/// MLIR takes an apostrophe within an option's value, "plan=it's.yaml", for an
+/// opening quote, and all following text for part of the value. Puts double
+/// quotes around such a value.
 static std::string quoteApostrophes(llvm::StringRef argument) {
   size_t begin = argument.find('=');
   if (!argument.starts_with("--tp-") || begin == llvm::StringRef::npos)
@@ -44,7 +44,7 @@ static std::string quoteApostrophes(llvm::StringRef argument) {
     }
     text += rest.take_front(equals + 1);
     rest = rest.drop_front(equals + 1);
-    // A quote is one in front alone.
+    // Only a quote at the start of a value quotes it.
     bool isQuoted = !rest.empty() && (rest[0] == '\'' || rest[0] == '"');
     size_t end = isQuoted ? rest.find(rest[0], 1) : rest.find(' ');
     end = std::min(end == llvm::StringRef::npos ? end : end + isQuoted,
@@ -58,7 +58,7 @@ static std::string quoteApostrophes(llvm::StringRef argument) {
   return text;
 }
 
-/// After an option of a pass that doesn't exist: says which one may be meant.
+/// After an unknown pass option, suggests a similar one.
 static void suggestPassOptions(int argc, char **argv,
                                mlir::MLIRContext &context) {
   for (llvm::StringRef argument : llvm::ArrayRef(argv, argc).drop_front()) {
@@ -85,8 +85,8 @@ static int fail(llvm::StringRef message) {
   return 1;
 }
 
-/// As MlirOptMain of paths does, but for the output: MLIR's is lost, and what
-/// the file held before, where a pass fails or the process is killed.
+/// Like MlirOptMain with paths, except for the output: if a pass fails or the
+/// process is killed, MLIR loses both the output and the file's old contents.
 static int run(llvm::StringRef input, llvm::StringRef output,
                mlir::DialectRegistry &registry,
                const mlir::MlirOptMainConfig &config) {
@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
   llvm::SmallVector<std::string> quoted;
   for (char *argument : llvm::ArrayRef(argv, argc))
     quoted.push_back(quoteApostrophes(argument));
-  // An error about a function would be followed by all of it.
+  // Otherwise MLIR prints the whole function after an error about it.
   constexpr llvm::StringLiteral printOp = "--mlir-print-op-on-diagnostic";
   if (llvm::none_of(quoted, [&](llvm::StringRef argument) {
         return argument.ltrim('-').starts_with(printOp.ltrim('-'));
@@ -158,7 +158,7 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
       mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
   if (!cl::ParseCommandLineOptions(argc, argv, header, &llvm::errs()))
     return 2;
-  // MlirOptMain takes a wrong option of a pass or pipeline for bad input.
+  // MlirOptMain would report a wrong option of a pass or pipeline as bad input.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager passes(&context, "builtin.module",
                            mlir::PassManager::Nesting::Implicit);
@@ -167,8 +167,8 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
     suggestPassOptions(argc, argv, context);
     return 2;
   }
-  // Who asks for a plan's meaning or an explanation alone doesn't want the
-  // model after it.
+  // If all passes only print an answer, such as an explanation, the model isn't
+  // printed after it.
   bool onlyPrints =
       !passes.empty() && llvm::all_of(passes, [](mlir::Pass &pass) {
         return mlir::tp::printsAnswer(pass);

@@ -23,7 +23,7 @@
 #include "llvm/Support/WithColor.h"
 #include <cstdlib>
 
-/// The word that has the value of -o, behind `prefix`; null where there is
+/// The word that contains the value of -o, after `prefix`; null if there is
 /// none.
 static const char **findOutput(llvm::MutableArrayRef<const char *> words,
                                std::string &prefix) {
@@ -44,7 +44,7 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
-/// What -o names, for errors that say no more than that something failed.
+/// The path of -o, for errors that don't name it themselves.
 static std::string outputPath;
 
 static int failWithoutOutput(const llvm::Twine &reason) {
@@ -53,8 +53,8 @@ static int failWithoutOutput(const llvm::Twine &reason) {
   return fail(reason + "; '" + outputPath + "' isn't written");
 }
 
-/// As mlirReduceMain, but for inputs that readInput() refuses, and for the
-/// output, which MLIR empties first.
+/// Like mlirReduceMain, but also rejects inputs that readInput() rejects, and
+/// doesn't empty the output first.
 static int run(int argc, char **argv, mlir::MLIRContext &context) {
   llvm::SmallVector<const char *> words(argv, argv + argc);
   std::string prefix;
@@ -94,8 +94,8 @@ static int run(int argc, char **argv, mlir::MLIRContext &context) {
   return error ? fail(llvm::toString(std::move(error))) : 0;
 }
 
-/// mlir-reduce has no other way to say that a temporary file can't be written,
-/// and a crash would leave those that are there.
+/// mlir-reduce has no other way to report that a temporary file can't be
+/// written, and a crash would leave its other temporary files behind.
 static void leaveWithMessage(void *, const char *reason, bool) {
   failWithoutOutput(reason);
   llvm::sys::RunInterruptHandlers();

@@ -30,11 +30,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The first signal that waits for the end of a HeldSignals, else 0.
+/// The first signal that was held back, else 0.
 volatile std::sig_atomic_t waitingSignal = 0;
 
-/// While an object of this class lives, the signals that end a process wait, so
-/// that it can end its child and remove what is temporary.
+/// While an object of this class lives, signals that end the process are held
+/// back, so that it can end its child and remove temporary files.
 class HeldSignals {
 public:
   HeldSignals() {
@@ -46,7 +46,7 @@ public:
     action.sa_flags = SA_RESTART;
     for (auto &[signal, before] : held) {
       ::sigaction(signal, nullptr, &before);
-      if (before.sa_handler != SIG_IGN) // which nohup asks for
+      if (before.sa_handler != SIG_IGN) // as nohup sets it
         ::sigaction(signal, &action, nullptr);
     }
   }
@@ -67,8 +67,8 @@ private:
   } held[4] = {{SIGHUP, {}}, {SIGINT, {}}, {SIGQUIT, {}}, {SIGTERM, {}}};
 };
 
-/// A directory that is gone, with its contents, at the end of the scope, also
-/// where a signal ends the process.
+/// A directory that is removed with its contents at the end of the scope, even
+/// if a signal ends the process.
 class TemporaryDirectory {
 public:
   /// `naming` follows the name of `parent` in a message.
@@ -109,7 +109,7 @@ static fs::path findCompiler() {
   return {};
 }
 
-/// Empty when the environment names no place.
+/// Empty if the environment names no directory.
 static fs::path findCacheDirectory() {
   auto getVariable = [](const char *name) {
     const char *value = std::getenv(name);
@@ -124,8 +124,8 @@ static fs::path findCacheDirectory() {
   return {};
 }
 
-/// Where `path` leads, step by step; empty where somebody else than this user
-/// or root could lead it elsewhere, or write there, as `problem` then says.
+/// Resolves `path` step by step. If anyone but this user or root could redirect
+/// it or write there, returns an empty path and sets `problem`.
 static fs::path resolveOwn(const fs::path &path, std::string &problem) {
   fs::path whole = fs::absolute(path), done;
   std::deque<fs::path> rest(whole.begin(), whole.end());
@@ -161,7 +161,7 @@ static fs::path resolveOwn(const fs::path &path, std::string &problem) {
     }
     if (!S_ISDIR(status.st_mode))
       return fail(next, " is not a directory");
-    // Of others, in a directory as /tmp, nobody can rename anything.
+    // In a sticky directory like /tmp, nobody can rename others' files.
     bool isSticky = !rest.empty() && (status.st_mode & S_ISVTX);
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) && !isSticky)
       return fail(next, rest.empty()
@@ -174,8 +174,8 @@ static fs::path resolveOwn(const fs::path &path, std::string &problem) {
   return done;
 }
 
-/// Makes a directory and those above it that don't exist, for this user alone
-/// whatever the umask says. Returns what is wrong, or nothing.
+/// Makes a directory and its missing parents, for this user alone regardless of
+/// the umask. Returns an error, or an empty string.
 static std::string makeOwnDirectory(const fs::path &directory) {
   std::error_code error;
   fs::path parent = directory.parent_path();
@@ -187,9 +187,9 @@ static std::string makeOwnDirectory(const fs::path &directory) {
   return "'" + directory.string() + "' can't be made: " + std::strerror(errno);
 }
 
-/// The directory, which is made if need be, or empty: what is in it is run, so
-/// that nobody else may be able to put anything there, nor another directory in
-/// its place.
+/// The cache directory, which is created if needed, or empty. Its files are
+/// executed, so nobody else may be able to write there or to replace the
+/// directory.
 static fs::path openCacheDirectory() {
   fs::path directory = findCacheDirectory();
   if (directory.empty())
@@ -206,7 +206,7 @@ static fs::path openCacheDirectory() {
   return {};
 }
 
-/// The same, which is looked at once.
+/// The same, but only checked once.
 static const fs::path &getCacheDirectory() {
   static const fs::path directory = openCacheDirectory();
   return directory;
@@ -217,7 +217,7 @@ static std::string hashBytes(std::initializer_list<std::string_view> texts) {
   sha256_ctx context;
   ::sha256_init(&context);
   for (std::string_view text : texts) {
-    // So that no two lists of texts are one sequence of bytes.
+    // Include the sizes, so that different lists never give the same bytes.
     uint64_t size = text.size();
     ::sha256_update(&context, sizeof(size),
                     reinterpret_cast<const uint8_t *>(&size));
@@ -233,7 +233,7 @@ static std::string hashBytes(std::initializer_list<std::string_view> texts) {
   return hex;
 }
 
-/// Changes with the program's text and with the compiler.
+/// A key that changes with the program's text and with the compiler.
 static std::string makeKey(const std::string &path, const fs::path &compiler) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   std::string_view text(reinterpret_cast<const char *>(file->getBytes().data()),
@@ -247,9 +247,9 @@ static std::string makeKey(const std::string &path, const fs::path &compiler) {
   return hashBytes({text, identity});
 }
 
-/// Loads what compile() has just written, unless somebody else has put another
-/// program there meanwhile: the directory for temporary files may be open to
-/// all.
+/// Loads the artifact that compile() has just written. Fails if somebody else
+/// has replaced it, since everyone may be able to write to the directory for
+/// temporary files.
 static std::shared_ptr<const Artifact> loadFresh(const fs::path &path) {
   std::shared_ptr<const Artifact> artifact = Artifact::load(path.string());
   if (!artifact->isOwn())
@@ -258,7 +258,7 @@ static std::shared_ptr<const Artifact> loadFresh(const fs::path &path) {
   return artifact;
 }
 
-/// Waits for the compiler, and ends it where a signal is to end this process.
+/// Waits for the compiler, and ends it if a signal tells this process to end.
 static int waitForCompiler(pid_t child) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds endTime(4); // to remove its own files
@@ -280,21 +280,21 @@ static int waitForCompiler(pid_t child) {
   return status;
 }
 
-/// Its diagnostics go straight to stderr. It ends with this process, and what
-/// it writes is this user's alone.
+/// Runs the compiler. Its diagnostics go straight to stderr. It ends with this
+/// process, and its output files belong to this user alone.
 static void compile(const fs::path &compiler, const std::string &path,
                     const fs::path &artifact) {
   std::string arguments[] = {compiler.string(), path, "-o", artifact.string()};
   char *argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
                   arguments[3].data(), nullptr};
   // fork() would call handlers of libraries, one of which waits for a thread
-  // that can't go on where there is no memory.
+  // that can't continue if memory has run out.
   pid_t parent = ::getpid();
   volatile int error = 0; // the child shares this process's memory
   pid_t child = ::vfork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() == parent) // or it has ended before that
+    if (::getppid() == parent) // unless the parent has ended already
       ::execv(argv[0], argv);
     error = errno;
     ::_exit(EXIT_FAILURE);
@@ -310,7 +310,7 @@ static void compile(const fs::path &compiler, const std::string &path,
   ::chmod(artifact.c_str(), 0600);
 }
 
-/// The artifact of this key, if an intact one is there that nobody else has put
+/// The cached artifact at `path`, if it is intact and nobody else has put it
 /// there.
 static std::shared_ptr<const Artifact> loadCached(const fs::path &path) {
   if (!isArtifact(path.string()))
@@ -323,8 +323,8 @@ static std::shared_ptr<const Artifact> loadCached(const fs::path &path) {
   }
 }
 
-/// Compiles the program at `path` where temporary files are, and loads it.
-/// `use` may look at the file before it is gone.
+/// Compiles the program at `path` in a temporary directory, and loads it. `use`
+/// may read the file before it is removed.
 static std::shared_ptr<const Artifact>
 compileAside(const fs::path &compiler, const std::string &path,
              const std::function<void(const fs::path &)> &use) {
@@ -344,8 +344,8 @@ compileAside(const fs::path &compiler, const std::string &path,
   return program;
 }
 
-/// Puts a copy of what was compiled into the cache. That this fails, as on a
-/// full disk, is no reason to end.
+/// Puts a copy of the compiled artifact into the cache. A failure, for instance
+/// because of a full disk, is only reported.
 static void keepInCache(const fs::path &fresh, const fs::path &place) {
   auto note = [&](const std::string &problem) {
     report("note", "what is compiled isn't kept in '" +
@@ -369,9 +369,9 @@ std::shared_ptr<const Artifact> loadProgram(const Options &options) {
   if (options.artifact)
     return options.artifact;
   const std::string &path = options.program;
-  MappedFile::open(path); // says what is wrong with a path that can't be read
+  MappedFile::open(path); // reports a path that can't be read
   if (isArtifact(path) || fs::path(path).extension() == ".tpx" ||
-      !describeTorchFile(path).empty()) // load says what it is
+      !describeTorchFile(path).empty()) // load() says what it is
     return Artifact::load(path);
   fs::path compiler = findCompiler();
   if (compiler.empty())
@@ -402,7 +402,7 @@ std::string getGemmFile(const std::string &path, bool useCache) {
   fs::path directory = fs::absolute(path, error).parent_path();
   if (::access(directory.c_str(), W_OK) == 0 ||
       fs::exists(path + ".gemm.json", error) || !useCache ||
-      !fs::exists(directory, error)) // of a program that isn't kept
+      !fs::exists(directory, error)) // for programs that aren't kept
     return {};
   fs::path cache = getCacheDirectory();
   if (cache.empty())

@@ -11,17 +11,17 @@
 #include <memory>
 #include <string>
 
-/// Loads the program of the options, unless it is loaded: an artifact as it is;
-/// anything else is taken for IR and compiled by the tp-compile beside this
-/// executable, or in PATH. What was compiled is kept under $TP_CACHE_DIR, else
-/// $XDG_CACHE_HOME/tp-mlir, else ~/.cache/tp-mlir, by the contents of the file
-/// and the identity of tp-compile, unless --no-cache is given. Throws
-/// tprt::Error.
+/// Loads the program of the options, unless it is already loaded. An artifact
+/// is loaded directly. Any other file is assumed to be IR and compiled by the
+/// tp-compile beside this executable, or in PATH. Unless --no-cache is given,
+/// the compiled program is kept under $TP_CACHE_DIR, else
+/// $XDG_CACHE_HOME/tp-mlir, else ~/.cache/tp-mlir, keyed by the contents of the
+/// file and the identity of tp-compile. Throws tprt::Error.
 std::shared_ptr<const tprt::Artifact> loadProgram(const Options &options);
 
-/// Where what was chosen for the products of the artifact at `path` is kept:
-/// empty, which is beside it, if that can be written or has a file already;
-/// else a file in the cache, if there may be one.
+/// The file that keeps the choices for the products of the artifact at `path`.
+/// Empty, which means beside the artifact, if that directory can be written or
+/// already has such a file; else a file in the cache, if caching is possible.
 std::string getGemmFile(const std::string &path, bool useCache);
 
 #endif // TP_TOOLS_TP_RUN_CACHE_H

@@ -59,7 +59,7 @@ TensorMap readTensors(const std::map<std::string, std::string> &paths) {
   return tensors;
 }
 
-/// The parameters that weights must hold.
+/// The parameters that weights must contain.
 static std::vector<std::string>
 getNamesWithoutInit(const std::vector<TensorInfo> &parameters) {
   std::vector<std::string> names;

@@ -22,12 +22,12 @@ enum ExitCode {
   Interrupted = 5
 };
 
-/// An error in the command line that shows only once the program is known.
+/// An error in the command line that is only found once the program is known.
 struct UsageError : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-/// What --steps needs, and what only it uses.
+/// The options that --steps needs, and those that only it uses.
 struct TrainingArguments {
   int64_t steps = 0; ///< 0: no training
   std::vector<std::string> data;
@@ -48,12 +48,12 @@ struct Options {
   bool profile = false, noPin = false;
   std::string communication = "auto";
   std::string gemm = "measure";
-  int64_t processes = 0;        ///< to be started; 0: none
-  std::optional<tprt::Job> job; ///< of this process, where they are
-  /// What `program` names, loaded before the processes have started.
+  int64_t processes = 0;        ///< number to start; 0: none
+  std::optional<tprt::Job> job; ///< of this process, if it is a rank
+  /// The artifact of `program`, loaded before the processes are started.
   std::shared_ptr<const tprt::Artifact> artifact;
   std::optional<int> device;
-  std::optional<uint64_t> random; ///< seed of what no file gives
+  std::optional<uint64_t> random; ///< seed for tensors without a file
   bool tf32 = false, noGraphs = false;
   std::string attention = "auto";
   bool allowUnusedWeights = false, allowOutsideWeights = false;
@@ -76,56 +76,57 @@ parseAssignments(const std::vector<std::string> &arguments,
 tprt::TensorMap readTensors(const std::map<std::string, std::string> &paths);
 
 /// The tensors of --weights, or those that --random draws, checked against the
-/// program's parameters: everything that is wrong in one error.
+/// program's parameters. One error lists all problems.
 tprt::TensorMap readProgramWeights(const Options &options,
                                    const tprt::Manifest &manifest);
 
 std::chrono::milliseconds getTimeout(const Options &options);
 
-/// For ranks that are threads, or for one of a job's, whose connection outlives
-/// the session.
+/// The options for ranks that are threads, or for one rank of a job, whose
+/// connection must outlive the session.
 tprt::SessionOptions getSessionOptions(const Options &options,
                                        const tprt::Job *job = nullptr,
                                        tprt::Connection *connection = nullptr);
 
-/// Writes "tp-run: KIND: TEXT" to stderr, as a whole, so that the lines of
-/// several ranks' processes don't mix.
+/// Writes "tp-run: KIND: TEXT" to stderr in one piece, so that the lines of
+/// several processes don't mix.
 void report(const std::string &kind, const std::string &text);
 
-/// Whether report() prints in this process what others may have printed. Null:
-/// always.
+/// Whether report() prints a message in this process, since other ranks may
+/// have printed it already. Null: always.
 extern std::function<bool(const std::string &kind, const std::string &text)>
     shouldReport;
 
-/// Says on stderr what is wrong with the file of choices, if anything is.
+/// Reports a problem with the file of choices, if any, on stderr.
 void noteGemmChoices(const tprt::Session &session);
 
-/// A recording where --trace or --profile ask for one.
+/// A recording if --trace or --profile need one.
 std::optional<tprt::Recording> makeRecording(const Options &options);
 
-/// The profile of what was recorded, where --profile says so.
+/// The profile of a recording, if --profile is given.
 std::optional<tprt::Profile> makeProfile(const Options &options,
                                          const tprt::Manifest &manifest,
                                          const tprt::Recording *recording);
 
-/// Adds the trace to the files that are written, where --trace says so.
+/// Adds the trace to the output files, if --trace is given.
 void writeTrace(const Options &options, const tprt::Manifest &manifest,
                 const tprt::Recording *recording,
                 std::vector<tprt::OutputFile> &files);
 
-/// Adds the path that an option gives, if it does.
+/// Adds an option's path, unless it is empty.
 void addOutput(const std::string &path, std::vector<std::string> &paths);
 
-/// Gives the files their names: each is complete before the first appears.
+/// Gives the files their names. All files are complete before the first one
+/// appears.
 void commit(std::vector<tprt::OutputFile> &files);
 
-/// Calls `work` with what gives the session's parameters: at once, or at rank 0
-/// of the job, whose ranks all call this.
+/// Calls `work` with a function that returns the session's parameters. In a
+/// job, all ranks call this, and `work` is called at rank 0.
 void withParameters(const tprt::Session &session, tprt::Connection *connection,
                     const tprt::UseParameters &work);
 
-/// Writes the model's parameters, not the optimizer's, where --output-weights
-/// says so. All ranks of a job call it.
+/// Writes the model's parameters, not the optimizer's, if --output-weights is
+/// given. All ranks of a job call it.
 void writeProgramWeights(const Options &options, const tprt::Session &session,
                          tprt::Connection *connection);
 

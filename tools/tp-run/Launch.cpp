@@ -79,7 +79,7 @@ namespace {
 
 constexpr int64_t maxProcesses = 4096;
 
-/// A message, and who has it.
+/// A message, and the ranks that have it.
 struct Message {
   static constexpr int64_t wordBits = 64;
   std::atomic<size_t> hash;   ///< 0: none
@@ -87,29 +87,29 @@ struct Message {
   std::atomic<uint64_t> ranks[maxProcesses / wordBits]; ///< the others
   std::atomic<int64_t> failed; ///< 1 + the rank that one of `ranks` names, or 0
   char kind[16];
-  char text[240]; ///< its beginning, as the first one has it
+  char text[240]; ///< its beginning, as the first rank printed it
 };
 
-/// In memory that the launcher and the ranks share.
+/// State in memory that the launcher and the ranks share.
 struct Board {
   static constexpr int running = -1;
-  /// By rank, what waitpid has said of it last, or `running`.
+  /// By rank, its last status from waitpid, or `running`.
   std::atomic<int> states[maxProcesses];
   Message messages[32];
 
-  /// Whether no other rank has printed the message. Those that have it later
-  /// are counted.
+  /// Whether to print the message, because no other rank has. Ranks that have
+  /// it later are recorded.
   bool shouldPrint(int64_t rank, const std::string &kind,
                    const std::string &text);
 };
 
 } // namespace
 
-/// How a rank's message begins that repeats another one's.
+/// The beginning of a message that repeats another rank's.
 static const std::regex repeats("^rank ([0-9]{1,4}) failed: ");
 
-/// `text`, which `rank` prints, without what tells ranks apart: its number,
-/// that of its device, and which rank has failed first.
+/// `text`, printed by `rank`, without the parts that differ between ranks: its
+/// number, its device's number, and which rank failed first.
 static std::string makeCommon(int64_t rank, const std::string &text) {
   std::regex own("\\b(rank|device) " + std::to_string(rank) + "\\b");
   return std::regex_replace(std::regex_replace(text, repeats, ""), own, "$1");
@@ -182,8 +182,8 @@ static Board *makeBoard() {
   return board;
 }
 
-/// Whether a rank that ends with this exit code has done what the others wait
-/// for.
+/// Whether a rank that ends with this exit code has done its work for the
+/// others.
 static bool isWell(int exitCode) {
   return exitCode == Success || exitCode == Mismatch || exitCode == Interrupted;
 }
@@ -208,14 +208,14 @@ static Fate toFate(int status) {
 // The process that has started the ranks
 //===----------------------------------------------------------------------===//
 
-/// The ranks that are there, else 0, for the signal handler.
+/// The processes of running ranks, else 0, for the signal handler.
 static volatile pid_t ranks[maxProcesses];
 static volatile std::sig_atomic_t numRanks = 0;
 /// Set when this process has been told to end.
 static volatile std::sig_atomic_t isToEnd = 0;
 
-/// Ranks end as they see fit when this process is to end. Those of a terminal's
-/// Ctrl-C have got the signal themselves.
+/// Passes signals on to the ranks, which end in their own way. After Ctrl-C on
+/// a terminal, the ranks have got the signal themselves.
 static void passSignalsOn() {
   struct sigaction action = {};
   action.sa_sigaction = [](int signal, siginfo_t *info, void *) {
@@ -229,16 +229,16 @@ static void passSignalsOn() {
   for (int signal : {SIGINT, SIGTERM}) {
     struct sigaction before = {};
     ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) // the ranks ignore it as well
+    if (before.sa_handler != SIG_IGN) // else the ranks ignore it as well
       ::sigaction(signal, &action, nullptr);
   }
 }
 
 namespace {
 
-/// How long ranks have to end on their own when one has failed.
+/// How long ranks have to end on their own after one has failed.
 constexpr std::chrono::milliseconds endTime(4000);
-/// How often this process looks when there is something to look for.
+/// How often this process polls after a failure or while a rank is stopped.
 constexpr std::chrono::milliseconds lookTime(20);
 
 class Launcher {
@@ -246,7 +246,7 @@ public:
   explicit Launcher(const Options &options)
       : options(options), board(*makeBoard()) {}
 
-  /// A job in a rank; nothing here.
+  /// Returns a job in a rank, and nullopt in the launcher.
   std::optional<Job> start();
   /// The exit code.
   int wait();
@@ -266,12 +266,12 @@ private:
   const Options &options;
   Board &board;
   int exitCode = 0;
-  /// When the first one has failed.
+  /// When the first rank failed.
   std::optional<std::chrono::steady_clock::time_point> failed;
-  /// For how long ranks have been stopped while this process wasn't.
+  /// How long ranks have been stopped while this process was running.
   std::chrono::milliseconds stopped{0};
   std::set<int64_t> killed; ///< by this process
-  /// By signal, the ranks that it has ended after the one that is reported.
+  /// By signal, the ranks that it has ended after the first, which is reported.
   std::map<int, std::vector<int64_t>> signalled;
 };
 
@@ -303,7 +303,7 @@ std::optional<Job> Launcher::start() {
       continue;
     }
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != launcher) // it has ended before that
+    if (::getppid() != launcher) // the launcher has ended already
       ::_exit(RunFailed);
     // For ps and top.
     ::prctl(PR_SET_NAME, ("tp-run:" + std::to_string(rank)).c_str());
@@ -344,13 +344,15 @@ void Launcher::note(int64_t rank, int status) {
   int own = WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
   if (!failed && !isWell(own))
     failed = std::chrono::steady_clock::now();
-  // Others end as failed runs, perhaps before the one that says why.
+  // The other ranks end as failed runs, perhaps before the rank with the cause,
+  // so its exit code replaces theirs.
   if (isWell(exitCode) ? exitCode == Success || !isWell(own)
                        : exitCode == RunFailed && !isWell(own))
     exitCode = own;
 }
 
-/// A rank that is stopped can't end on its own.
+/// Kills stopped ranks, which can't end on their own, after a failure or when
+/// they have been stopped for too long.
 void Launcher::endStopped() {
   std::string names;
   for (int64_t rank = 0; rank < options.processes; ++rank)
@@ -371,7 +373,8 @@ void Launcher::endStopped() {
       kill(rank);
 }
 
-/// A rank that computes doesn't see that another one has failed.
+/// Kills ranks that are still running when `endTime` has passed since a
+/// failure. A computing rank doesn't see that another one has failed.
 void Launcher::endLate() {
   if (!failed || std::chrono::steady_clock::now() - *failed < endTime)
     return;
@@ -387,7 +390,7 @@ void Launcher::endLate() {
                                                : " don't end and are killed"));
 }
 
-/// What is said of further ranks as of those that have been reported.
+/// Reports further ranks with the same messages as those already reported.
 void Launcher::reportRepeated() {
   for (const auto &[signal, others] : signalled)
     if (!others.empty())
@@ -438,8 +441,8 @@ int Launcher::wait() {
 }
 
 void restartWithOneThread(char **argv) {
-  // fork() waits for the threads that OpenBLAS starts as it is loaded. Where
-  // one of them gets no memory, that takes for ever.
+  // fork() waits for the threads that OpenBLAS starts when it is loaded. If one
+  // of them gets no memory, that takes forever.
   const char *variable = "OPENBLAS_NUM_THREADS";
   const char *value = std::getenv(variable);
   if (value && value == std::string_view("1"))
@@ -448,11 +451,11 @@ void restartWithOneThread(char **argv) {
   std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
   ::setenv(variable, "1", /*overwrite=*/1);
   if (!error)
-    ::execv(program.c_str(), argv); // else this process goes on as it is
+    ::execv(program.c_str(), argv); // on failure, go on with this process
 }
 
 std::variant<int, Job> startProcesses(const Options &options) {
-  // What is wrong for each rank is said once.
+  // Report problems that all ranks have only once.
   Options ofRank = options;
   ofRank.job.emplace().worldSize = options.processes;
   findJob(ofRank, options.artifact->getManifest());
@@ -466,7 +469,7 @@ std::variant<int, Job> startProcesses(const Options &options) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// What a rank hands in: its counts, then its blocks in the manifest's order.
+/// A rank's contribution: its counts, then its shards in the manifest's order.
 static std::string pack(const Manifest &manifest, int64_t rank,
                         const RunResult &result) {
   const std::vector<CollectiveCount> &counts = result.counts[rank];
@@ -480,7 +483,7 @@ static std::string pack(const Manifest &manifest, int64_t rank,
   return bytes;
 }
 
-/// How many bytes that is.
+/// The size of that in bytes.
 static size_t getPackedBytes(const Manifest &manifest, int64_t rank) {
   size_t bytes = manifest.collectives.size() * sizeof(CollectiveCount);
   for (const TensorInfo &output : manifest.outputs)

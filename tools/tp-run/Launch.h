@@ -8,24 +8,25 @@
 
 #include <variant>
 
-/// The job that this process is one rank of: of `tp-run -n`, or by its
-/// environment and --comm; none where all ranks are threads of this process.
+/// The job that this process is a rank of, from `tp-run -n` or from its
+/// environment and --comm. nullopt if all ranks are threads of this process.
 std::optional<tprt::Job> findJob(const Options &options,
                                  const tprt::Manifest &manifest);
 
-/// Starts this program anew, with one thread, unless it has been started so.
-/// Call this before startProcesses, while nothing is lost by it.
+/// Restarts this program with one thread, unless it was already started that
+/// way. Call this before startProcesses, while the process has no state to
+/// lose.
 void restartWithOneThread(char **argv);
 
 /// Starts options.processes copies of this process, each of which gets a job
-/// and goes on as one rank of it. In this one it waits for them, and returns
-/// the exit code: that of the first one that failed. Whatever ends this process
-/// or one of them, none is left: a rank ends with this process, and after a
-/// failure the others have `endTime` to end on their own. A rank that is
-/// stopped may be continued within the timeout.
+/// and goes on as one rank of it. In this process, waits for them and returns
+/// the exit code, which is that of the first one that failed. No process is
+/// left behind: ranks end with this process, and after a failure the other
+/// ranks have `endTime` to end on their own. A stopped rank may be continued
+/// within the timeout.
 std::variant<int, tprt::Job> startProcesses(const Options &options);
 
-/// Calls `body` as a rank of the job, and tells the others where it throws.
+/// Calls `body` as a rank of the job. If it throws, tells the other ranks.
 template <typename Body>
 auto runAsRank(const tprt::Job &job, tprt::Connection &connection, Body body) {
   try {

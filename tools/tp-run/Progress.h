@@ -6,13 +6,14 @@
 
 #include "tprt/Training.h"
 
-/// "step 120/1000  loss 2.3142  512 examples/s  1 min 40 s left", rewritten in
-/// place on stderr where that is a terminal; and lines of a log on stdout, each
-/// of them flushed.
+/// "step 120/1000 loss 2.3142 512 examples/s 1 min 40 s left", rewritten in
+/// place on stderr if that is a terminal; and log lines on stdout, each of them
+/// flushed.
 class Progress {
 public:
-  /// `tokensPerExample`: speed in tokens, not examples. A line is logged every
-  /// `logEvery` steps; 0: every ten seconds, where neither is a terminal.
+  /// If `tokensPerExample` is given, the speed is in tokens instead of
+  /// examples. A line is logged every `logEvery` steps. If that is 0, a line is
+  /// logged every ten seconds, but only if neither stream is a terminal.
   Progress(int64_t steps, std::optional<int64_t> tokensPerExample,
            int64_t logEvery);
   /// Ends the line.

@@ -17,7 +17,7 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Fills `data` with numbers of [low, high).
+/// Fills `data` with numbers in [low, high).
 static void drawElements(Dtype dtype, uint64_t key, float low, float high,
                          std::byte *data, int64_t count) {
   constexpr int64_t chunk = 4096;

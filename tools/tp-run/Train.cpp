@@ -115,8 +115,9 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
     steps->excludes(app.get_option(other));
 }
 
-/// Set by the first SIGINT or SIGTERM; a further one, two seconds later or
-/// more, ends the process. What a launcher passes on may come twice at once.
+/// Set by the first SIGINT or SIGTERM. Another one, at least two seconds later,
+/// ends the process. An earlier one is ignored, because a launcher may pass a
+/// signal on twice.
 static volatile std::sig_atomic_t isInterrupted = 0;
 
 static void catchSignals() {
@@ -137,7 +138,7 @@ static void catchSignals() {
   for (int signal : {SIGINT, SIGTERM}) {
     struct sigaction before = {};
     ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) // as of a shell's background jobs
+    if (before.sa_handler != SIG_IGN) // as for a shell's background jobs
       ::sigaction(signal, &action, nullptr);
   }
   endWaitsForReaders(isInterrupted);
@@ -158,7 +159,7 @@ static Dataset openData(const TrainingArguments &arguments,
                                               /*checkNames=*/true));
 }
 
-/// The inputs of --input, and no input without a value.
+/// Reads the inputs of --input, and checks that every input has a value.
 static TensorMap readConstants(const Options &options, const Dataset &data,
                                const Manifest &manifest) {
   TensorMap constants = readTensors(
@@ -182,7 +183,7 @@ static TensorMap readConstants(const Options &options, const Dataset &data,
   return constants;
 }
 
-/// What --resume=auto continues from: the last checkpoint that is whole.
+/// The checkpoint that --resume=auto continues from: the last complete one.
 static std::optional<Checkpoint> findLast(const CheckpointList &list,
                                           const std::string &directory) {
   auto warn = [](const std::string &problem) {
@@ -203,7 +204,8 @@ static std::optional<Checkpoint> findLast(const CheckpointList &list,
   return std::nullopt;
 }
 
-/// What training continues from; nothing where it begins.
+/// The checkpoint that training continues from; nullopt if it starts from the
+/// beginning.
 static std::optional<Checkpoint>
 chooseCheckpoint(const TrainingArguments &arguments) {
   CheckpointList list;
@@ -231,8 +233,8 @@ chooseCheckpoint(const TrainingArguments &arguments) {
   return chosen;
 }
 
-/// Fails where `path` is what checkpoints in `directory` replace, or may
-/// replace one of them.
+/// Fails if writing checkpoints to `directory` may replace `path`, or `path`
+/// may replace one of them.
 static void checkOutsideCheckpoints(const std::string &path,
                                     const std::string &directory) {
   namespace fs = std::filesystem;
@@ -250,7 +252,7 @@ static void checkOutsideCheckpoints(const std::string &path,
                      directory + "'; give another path");
 }
 
-/// Fails where `path` is a file that the training reads.
+/// Fails if `path` is a file that the training reads.
 static void checkIsNoInput(const Options &options, const std::string &path) {
   std::error_code error;
   auto refuse = [&] {
@@ -268,7 +270,7 @@ static void checkIsNoInput(const Options &options, const std::string &path) {
       std::vector<std::string> files =
           listWeightFiles(options.weights, options.allowOutsideWeights);
       inputs.insert(inputs.end(), files.begin(), files.end());
-    } catch (const Error &) { // said by who reads them, if anybody does
+    } catch (const Error &) { // reported when they are read, if ever
     }
   }
   std::filesystem::path place = std::filesystem::canonical(path, error);
@@ -284,7 +286,7 @@ static void checkIsNoInput(const Options &options, const std::string &path) {
   }
 }
 
-/// Fails where a file that training ends with can't be written.
+/// Fails if a file that is written at the end of training can't be written.
 static void checkTrainingOutputs(const Options &options) {
   std::vector<std::string> paths;
   addOutput(options.training.lossCurve, paths);
@@ -322,9 +324,9 @@ static void printSummary(const TrainingResult &result, int64_t start,
 
 namespace {
 
-/// Whether training ends before its time, in which the ranks of a job agree:
-/// where one has got a signal, all end after the same step. They ask each other
-/// now and then, as often as rank 0 says, so that steps needn't wait for it.
+/// Whether training must end early. The ranks of a job agree on this: if one
+/// has got a signal, all end after the same step. They only ask each other
+/// every few steps, as rank 0 decides, so that this doesn't slow steps down.
 class Interruption {
 public:
   explicit Interruption(Connection *connection) : connection(connection) {}
@@ -347,7 +349,8 @@ public:
   }
 
 private:
-  /// How many steps take a tenth of a second, by those since the last call.
+  /// The number of steps that take a tenth of a second, estimated from those
+  /// since the last call.
   int64_t chooseSteps() {
     using Clock = std::chrono::steady_clock;
     Clock::time_point now = Clock::now();
@@ -366,7 +369,7 @@ private:
 
 } // namespace
 
-/// What all ranks continue from: what rank 0 has chosen.
+/// The checkpoint that all ranks continue from, chosen by rank 0.
 static std::optional<Checkpoint> agreeOnCheckpoint(const Options &options,
                                                    const Job *job,
                                                    Connection *connection) {
@@ -386,7 +389,7 @@ static ExitCode trainRank(const Options &options,
                           const Job *job, Connection *connection) {
   const TrainingArguments &arguments = options.training;
   const Manifest &manifest = artifact->getManifest();
-  const bool isFirst = !job || job->rank == 0; // who reports and writes
+  const bool isFirst = !job || job->rank == 0; // reports and writes
   checkTrainingProgram(manifest);
   if (isFirst)
     checkTrainingOutputs(options);
@@ -507,7 +510,7 @@ ExitCode train(const Options &options) {
   if (options.training.data.empty())
     throw UsageError("--steps: give the examples, --data NAME=PATH");
   std::shared_ptr<const Artifact> artifact = loadProgram(options);
-  catchSignals(); // before that there is no step to end
+  catchSignals(); // before this there is no step to finish
   std::optional<Job> job = findJob(options, artifact->getManifest());
   if (!job)
     return trainRank(options, artifact, nullptr, nullptr);

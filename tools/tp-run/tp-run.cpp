@@ -64,7 +64,7 @@ static std::string formatNumber(double value) {
   return text;
 }
 
-/// The first elements of each output, for a look.
+/// Prints the first elements of each output.
 static void printOutputs(const TensorMap &outputs) {
   constexpr int64_t shown = 6;
   for (const auto &[name, tensor] : outputs) {
@@ -78,7 +78,7 @@ static void printOutputs(const TensorMap &outputs) {
   }
 }
 
-/// Compares one output; says how it went and returns whether it matches.
+/// Compares one output, prints the result, and returns whether it matches.
 static bool compareOutput(const std::string &name, const Tensor &got,
                           const Tensor &expected, const std::string &path,
                           const Options &options) {
@@ -116,7 +116,7 @@ static std::string nameBlock(const std::string &directory,
   return directory + "/" + output + "." + std::to_string(rank) + ".npy";
 }
 
-/// Fails where an output can't be written, before the run that makes it. Makes
+/// Fails if an output can't be written, before the run that computes it. Makes
 /// the directory of --blocks.
 static void
 checkRunOutputs(const Options &options, const Manifest &manifest,
@@ -138,7 +138,7 @@ checkRunOutputs(const Options &options, const Manifest &manifest,
   checkOutputs(paths);
 }
 
-/// The job and its connection are null where all ranks are threads of this
+/// The job and its connection are null if all ranks are threads of this
 /// process.
 static ExitCode runRank(const Options &options,
                         const std::shared_ptr<const Artifact> &artifact,
@@ -158,7 +158,7 @@ static ExitCode runRank(const Options &options,
                        "' can't be the name of a file");
 
   std::optional<NewDirectory> blocks;
-  if (!job || job->rank == 0) // who writes
+  if (!job || job->rank == 0) // the one that writes
     checkRunOutputs(options, manifest, outputPaths, blocks);
   TensorMap expected = readTensors(expectedPaths);
   TensorMap inputs = readTensors(inputPaths);
@@ -401,7 +401,7 @@ static void declareOptions(CLI::App &app, Options &options) {
 static constexpr const char *usageHint =
     "\nrun 'tp-run --help' for the options";
 
-/// What the command line's library doesn't check.
+/// Checks that the command line's library doesn't do.
 static void checkUsage(const Options &options) {
   if (options.program.empty() == options.calibration.empty())
     throw UsageError((options.program.empty()
@@ -422,7 +422,7 @@ static void checkUsage(const Options &options) {
 
 static int execute(Options &options) {
   if (options.processes > 0) {
-    // Once, not in each process.
+    // Load it once, not in each process.
     options.artifact = loadProgram(options);
     std::variant<int, Job> started = startProcesses(options);
     if (const int *exitCode = std::get_if<int>(&started))

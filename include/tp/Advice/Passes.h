@@ -21,11 +21,12 @@ enum class ExplanationFormat { Text, Json };
 #define GEN_PASS_DECL
 #include "tp/Advice/Passes.h.inc"
 
-/// tp-report that appends the JSON to `report` instead of writing a file.
+/// Creates a tp-report that appends its JSON to `report` instead of writing a
+/// file.
 std::unique_ptr<Pass> createReport(std::string &report);
 
-/// Whether `pass` prints an answer to its user, as tp-explain does. After such
-/// passes alone a tool prints no IR unless asked.
+/// Whether `pass` prints an answer for the user, as tp-explain does. If a tool
+/// runs only such passes, it prints no IR unless asked to.
 bool printsAnswer(const Pass &pass);
 
 #define GEN_PASS_REGISTRATION

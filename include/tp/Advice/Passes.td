@@ -10,15 +10,17 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
   let summary = "Show what a parallelize plan means for a model";
   let description = [{
     Reads and checks a plan as `tp-apply-plan` does, and prints it to the standard output instead of
-    applying it: every module with its style, what its inputs and outputs come as and are brought
-    to, and every parameter with its placements, one per mesh dimension, and its bytes per rank. The
-    program isn't changed; where this is the only pass, `tp-opt` prints it with `-o` only:
+    applying it: every module with its style, the layouts that its inputs and outputs have and the
+    layouts that they are redistributed to, and every parameter with its placements, one per mesh
+    dimension, and its bytes per rank. The program isn't changed. If this is the only pass, `tp-opt`
+    prints the program only with `-o`:
 
     ```
     tp-opt model.mlir --tp-print-plan="plan=mlp.yaml"
     ```
 
-    `json` is the same for programs, `python` the plan as PyTorch's `parallelize_module` takes it.
+    `format=json` prints the same as JSON. `format=python` prints the plan as PyTorch's
+    `parallelize_module` takes it.
   }];
   let options = [
     Option<"planPath", "plan", "std::string", "",
@@ -37,28 +39,30 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
 def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
   let summary = "Explain every placement and every collective";
   let description = [{
-    Decides placements as `tp-propagate` does, after applying the plan at `plan`, if one is given,
-    and prints why they are what they are to the standard output or to `file` (docs/Explain.md): for
-    each value its placement, and over each mesh dimension the chain that led to it, from the plan's
-    entry or the `tp.sharding` that it began with; for each redistribution that communicates, its
-    cause, who wanted what and who lost, its collectives and their bytes, the cheapest other ways to
-    run the op, and the edits of the plan (without a plan, of the IR) that remove or cheapen it.
-    Each edit was tried: its effect is that on the whole program.
+    Applies the plan at `plan`, if one is given, and decides placements as `tp-propagate` does.
+    Prints the reasons for them to the standard output or to `file` (docs/Explain.md):
 
-    The program isn't changed; where this is the only pass, `tp-opt` prints it with `-o` only:
+    - for each value, its placement and, over each mesh dimension, the chain that led to it, from
+      the plan's entry or the `tp.sharding` where the chain began;
+    - for each redistribution that communicates, its cause, the placement that lost and the one that
+      won, its collectives and their bytes, the cheapest other ways to run the op, and the edits of
+      the plan (without a plan, of the IR) that remove it or make it cheaper. Each edit was tried,
+      and its effect is the one on the whole program.
+
+    The program isn't changed. If this is the only pass, `tp-opt` prints the program only with `-o`:
 
     ```
     tp-opt model.mlir --tp-explain="plan=mlp.yaml"
     ```
 
     Emits one remark per redistribution that communicates (category `tp-explain`), which says the
-    same in a line.
+    same in one line.
 
-    Two totals are printed, of the program as it is propagated, which all else is about, and of what
-    `tp-partition` and `tp-optimize-collectives` make of it.
+    Two totals are printed: one of the propagated program, to which everything else refers, and one
+    of the program after `tp-partition` and `tp-optimize-collectives`.
 
-    Fails where `tp-apply-plan`, `tp-propagate` or `tp-partition` does, and where nothing is called
-    as `value` says.
+    Fails if `tp-apply-plan`, `tp-propagate` or `tp-partition` fails, or if nothing has the name
+    that `value` gives.
   }];
   let options = [
     Option<"planPath", "plan", "std::string", "",
@@ -109,16 +113,16 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
     changed.
 
     With a `machine`, or a `dlti.target_system_spec` on the module that describes one
-    (docs/Prediction.md), the report also predicts what a run takes: seconds by rank, op, module and
-    collective, and the memory of each rank where `tp-predict-memory` ran before. `table` prints
-    this to the standard output.
+    (docs/Prediction.md), the report also predicts a run: seconds by rank, op, module and
+    collective, and, if `tp-predict-memory` ran before, the memory of each rank. `table` prints this
+    to the standard output.
 
     ```
     tp-opt ranks.mlir --tp-predict-memory --tp-report="machine=h100-nvlink table" -o /dev/null
     ```
 
-    Warns where a rank needs more memory than a device of the machine has. Fails where the machine's
-    name or description is wrong, and where a table is asked for without a machine.
+    Warns if a rank needs more memory than a device of the machine has. Fails if the machine's name
+    or description is wrong, or if a table is asked for without a machine.
   }];
   let options = [
     Option<"file", "file", "std::string", "", "Path of the JSON file; none is written when empty">,
@@ -133,9 +137,9 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
 def PrintShardingRules : Pass<"tp-print-sharding-rules"> {
   let summary = "Show each op's sharding rule";
   let description = [{
-    Emits a remark per op with a rule. Each tensor is a list of dimensions, each dimension the
-    factors that it is made of (`_`: none); sizes, and the factors that reduce or must stay whole,
-    follow:
+    Emits a remark for each op with a sharding rule. Each tensor is printed as a list of dimensions,
+    and each dimension as the factors that it is made of (`_`: none). The sizes of the factors
+    follow, then the factors that are reduced or can't be split:
 
     ```mlir
     // remark: ([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2} linear={{0}, {1}}

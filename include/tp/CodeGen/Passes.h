@@ -1,7 +1,7 @@
 //===- Passes.h - per-rank IR to code ---------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The passes that lead from a per-rank program to an artifact, documented in
+// The passes that lower a per-rank program to an artifact, documented in
 // Passes.td.
 //
 //===----------------------------------------------------------------------===//

@@ -1,9 +1,9 @@
 //===- Extensions.h - sharding rules of upstream ops ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// ShardingRuleOpInterface for ops of upstream dialects, as external models:
-// what the passes know about `linalg`, `tensor`, `arith`, `math` and `tosa`.
-// They are attached when a dialect is loaded.
+// ShardingRuleOpInterface for ops of the upstream dialects `linalg`, `tensor`,
+// `arith`, `math` and `tosa`, as external models. They are attached when a
+// dialect is loaded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,11 +16,11 @@ class DialectRegistry;
 
 namespace mlir::tp {
 
-/// All of the below.
+/// Registers all of the models below.
 void registerExternalModels(DialectRegistry &registry);
 
 void registerArithExternalModels(DialectRegistry &registry);
-/// The bodies of linalg ops are understood by the models of `arith` and `math`.
+/// These need the models of `arith` and `math` for the bodies of linalg ops.
 void registerLinalgExternalModels(DialectRegistry &registry);
 void registerMathExternalModels(DialectRegistry &registry);
 void registerTensorExternalModels(DialectRegistry &registry);

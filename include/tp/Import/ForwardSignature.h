@@ -13,15 +13,15 @@
 
 namespace mlir::tp {
 
-/// What `forward` of a module takes. A trace has lost it: torch.jit.trace
-/// orders a module's tensor inputs by their first use, and names them as the
-/// caller does.
+/// The arguments of a module's `forward`. A trace doesn't record them:
+/// torch.jit.trace orders a module's tensor inputs by their first use, and
+/// gives them the caller's names.
 struct ForwardSignature {
   /// The names of forward's arguments, in order, tensors or not.
   std::vector<std::string> arguments;
-  /// Of each call of the module, in order: the argument that each tensor
+  /// For each call of the module, in order: the argument that each tensor
   /// belongs to, in the order of the arguments. A tuple of tensors has one
-  /// entry for each of them.
+  /// entry for each tensor.
   std::vector<std::vector<unsigned>> calls;
 };
 
@@ -33,8 +33,7 @@ using ForwardSignatures = std::map<std::string, ForwardSignature>;
 ///     "layers.0.attention": {"arguments": ["x", "mask", "causal"],
 ///                            "calls": [["x", "mask"]]}
 ///
-/// for each module that was traced. The error names the file and what is wrong
-/// in it.
+/// for each module that was traced. The error names the file and the problem.
 llvm::Expected<ForwardSignatures> readForwardSignatures(llvm::StringRef path);
 
 } // namespace mlir::tp

@@ -14,8 +14,8 @@
 
 namespace mlir::tp {
 
-/// One tensor of a weights file, row-major. The data is asked for when it is
-/// written, so that a file of any size needs the memory of one tensor.
+/// One tensor of a weights file, row-major. The data is requested when it is
+/// written, so writing a file of any size needs memory for one tensor only.
 struct WeightTensor {
   std::string name;
   /// As safetensors spells it: F32, F64, F16, BF16, I64, I32, I16, I8, U8,
@@ -28,8 +28,8 @@ struct WeightTensor {
 };
 
 /// Writes a file of `tensors` to `os`. The data starts at a multiple of 64
-/// bytes and is ordered by descending element size, so that every tensor is
-/// aligned to its elements.
+/// bytes and is ordered by descending element size, which aligns every tensor
+/// to its element size.
 void writeSafetensors(llvm::raw_ostream &os,
                       llvm::ArrayRef<WeightTensor> tensors);
 

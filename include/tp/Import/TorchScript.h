@@ -21,30 +21,30 @@ struct ImportedModel {
 };
 
 /// Imports the TorchScript archive at `path` (written by `torch.jit.save`, from
-/// a scripted or traced module), specialised to the given inputs: a module with
-/// one function `main`, whose body is the root `nn.module`. Shapes are static
-/// and everything that depends on shapes alone is folded.
+/// a scripted or traced module), specialised to the given inputs. The result is
+/// a module with one function `main`, whose body is the root `nn.module`.
+/// Shapes are static, and everything that depends on shapes alone is folded.
 ///
-/// Modules are in the mode in which they were saved, or with `eval` all in
-/// evaluation mode: this decides whether there is dropout in a scripted one.
+/// Modules keep the mode in which they were saved, unless `eval` puts them all
+/// in evaluation mode. The mode decides whether a scripted module has dropout.
 ///
-/// `signatures` are of modules that were traced. Without one, a traced module
-/// of several inputs is marked with `nn.traced`.
+/// `signatures` describe modules that were traced. A traced module with several
+/// inputs and no signature is marked with `nn.traced`.
 ///
-/// Inputs are matched to `forward`'s arguments by name; if none of the
-/// names is an argument's, by position, with a note on `notes`.
+/// Inputs are matched to `forward`'s arguments by name. If no name matches,
+/// they are matched by position, with a note on `notes`.
 ///
-/// The error is one text for the user: a file that is no TorchScript archive,
-/// inputs that don't fit, shapes that don't fit, or the list of everything in
-/// the model that isn't supported. Loads the nn, func and tp dialects.
+/// The error is one text for the user: the file isn't a TorchScript archive,
+/// inputs or shapes don't fit, or a list of everything in the model that isn't
+/// supported. Loads the nn, func and tp dialects.
 llvm::Expected<ImportedModel>
 importTorchScript(MLIRContext *context, llvm::StringRef path,
                   llvm::ArrayRef<InputSpec> inputs, llvm::raw_ostream &notes,
                   bool eval = false, const ForwardSignatures &signatures = {});
 
-/// Prints the ops that can be imported and, for each, what is decided about
-/// every argument of its overloads: honoured (or refused with a reason), seen
-/// in the result's type, without effect on values, or only at its default.
+/// Prints the ops that can be imported and, for each, how every argument of its
+/// overloads is treated: honoured (or refused with a reason), reflected in the
+/// result's type, without effect on values, or accepted only at its default.
 void printOps(llvm::raw_ostream &os);
 
 } // namespace mlir::tp

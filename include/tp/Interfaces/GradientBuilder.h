@@ -1,10 +1,10 @@
 //===- GradientBuilder.h - What ops build their gradients with --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reverse mode, as in PyTorch's autograd: an op gets the gradient of each of
+// Reverse mode, as in PyTorch's autograd: an op takes the gradient of each of
 // its results, a tensor of the result's type, and gives the gradient of each of
-// its operands, a tensor of the operand's type. Ops that need more of the
-// forward pass than operands and results save it there.
+// its operands, a tensor of the operand's type. An op that needs more of the
+// forward pass than its operands and results saves it there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +19,12 @@
 
 namespace mlir::tp {
 
-/// Builds what an op is in the forward pass of a training program.
+/// Builds what an op becomes in the forward pass of a training program.
 class ForwardBuilder : public ImplicitLocOpBuilder {
 public:
   /// `getStep` gives the number of the training step, tensor<i64>, from 0 on;
-  /// random ops draw other numbers in each step. `stream` tells the random ops
-  /// of a program apart.
+  /// random ops draw different numbers in each step. `stream` distinguishes the
+  /// random ops of a program.
   ForwardBuilder(Location loc, const OpBuilder &builder,
                  llvm::function_ref<Value()> getStep, int64_t seed,
                  int64_t &stream, SmallVectorImpl<Value> &saved)
@@ -34,7 +34,7 @@ public:
   Value getStep() { return step(); }
   int64_t getSeed() const { return seed; }
   int64_t getNextStream() { return stream++; }
-  /// Keeps `value` for the gradient; the i-th one saved is
+  /// Saves `value` for the gradient; the i-th saved value is
   /// GradientBuilder::getSaved(i).
   void save(Value value) { saved.push_back(value); }
 
@@ -56,14 +56,14 @@ public:
         resultGradients(resultGradients), saved(saved), wanted(wanted),
         set(set) {}
 
-  /// The gradient of a result; null where nothing depends on it.
+  /// The gradient of a result; null if nothing depends on the result.
   Value getGradient(unsigned result = 0) const {
     return resultGradients[result];
   }
   /// A result in the forward pass.
   Value getResult(unsigned result = 0) const { return results[result]; }
   Value getSaved(unsigned i) const { return saved[i]; }
-  /// Whether something that is differentiated depends on the operand.
+  /// Whether the operand's gradient is needed.
   bool wants(unsigned operand) const { return wanted[operand]; }
   /// `gradient` has the operand's type.
   void setGradient(unsigned operand, Value gradient) { set(operand, gradient); }

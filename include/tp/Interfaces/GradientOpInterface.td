@@ -8,9 +8,9 @@ include "mlir/IR/OpBase.td"
 
 def GradientOpInterface : OpInterface<"GradientOpInterface"> {
   let description = [{
-    The one place where `tp-grad` learns how an op is differentiated, in reverse mode: from the
-    gradients of the results those of the operands, as ops of the model's level, whose placements
-    follow from their own rules. See `GradientBuilder.h`.
+    The one place where `tp-grad` learns how to differentiate an op in reverse mode. The op builds
+    the gradients of its operands from those of its results, with ops at the model level, whose
+    placements follow from their own sharding rules. See `GradientBuilder.h`.
   }];
   let cppNamespace = "::mlir::tp";
   let methods = [
@@ -21,8 +21,8 @@ def GradientOpInterface : OpInterface<"GradientOpInterface"> {
     }], "void", "buildGradient", (ins "::mlir::tp::GradientBuilder &":$builder)>,
     InterfaceMethod<[{
       Whether the results depend on the operands at all, as far as
-      differentiation goes. Where they don't, what is computed from them alone
-      has no gradient (in PyTorch, `requires_grad` is false), and needs none.
+      differentiation goes. If they don't, values that are computed only from
+      the results have no gradient (in PyTorch, `requires_grad` is false).
     }], "bool", "passesGradient", (ins), [{}], [{
       return true;
     }]>,

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sharding rule says, once per op, which dimensions of operands and results
-// run together. Each independent extent is a *factor*; a tensor dimension is a
-// product of factors, major to minor. Over one mesh dimension an op either runs
-// replicated, or is split along one factor, or passes a Partial value through
-// operands that it is linear in. The form follows Shardy's op sharding rules
-// and einsum; the pieces that einsum can't say (linearity, factors that must
-// stay whole) stand beside it.
+// correspond. Each independent extent is a *factor*; a tensor dimension is a
+// product of factors, major to minor. Over one mesh dimension, an op runs
+// replicated, is split along one factor, or passes a Partial through operands
+// that it is linear in. The form follows Shardy's op sharding rules and einsum.
+// Separate fields hold what einsum can't express (linearity, factors that must
+// stay whole).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,23 +28,24 @@ enum class FactorKind {
   Reduction,
   /// The factor can't be split; operands are needed whole along it.
   Whole,
-  /// The factor can be split, and the results are whole on every rank: the op's
-  /// partition hook adds the few collectives that it takes.
+  /// The factor can be split, and the op's partition hook adds the few
+  /// collectives that this needs. The results aren't Partial.
   Collective,
 };
 
 struct Factor {
   int64_t size = 1;
   FactorKind kind = FactorKind::Parallel;
-  /// The Partial that a split reduction factor gives.
+  /// The kind of Partial that a split reduction factor gives.
   ReductionKind reduction = ReductionKind::Sum;
-  /// How many all-reduces the partition hook takes for a split collective
-  /// factor, each of as many elements as the first operand has without it.
+  /// The number of all-reduces that the partition hook adds for a split
+  /// collective factor. Each has as many elements as the first operand has
+  /// without the factor.
   int64_t reductions = 0;
 };
 
-/// The factors of one tensor dimension, major to minor. An empty list is a
-/// dimension that corresponds to nothing (a broadcast dimension of size 1).
+/// The factors of one tensor dimension, major to minor. An empty list means
+/// that the dimension corresponds to nothing (a broadcast dimension of size 1).
 using DimFactors = SmallVector<unsigned, 2>;
 /// One entry per tensor dimension.
 using TensorFactors = SmallVector<DimFactors, 4>;
@@ -54,8 +55,8 @@ using TensorFactors = SmallVector<DimFactors, 4>;
 /// the results are Partial(sum) over it.
 using LinearSet = SmallVector<unsigned, 2>;
 
-/// A dimension that corresponds to a part of its factor only: elements
-/// [start, start + size), as the result of a slice does.
+/// A dimension that corresponds to only a part of its factor, the elements
+/// [start, start + size). The result of a slice is an example.
 struct Window {
   bool isResult;
   unsigned tensor, dim;
@@ -68,16 +69,17 @@ public:
   SmallVector<TensorFactors> operands;
   SmallVector<TensorFactors> results;
   SmallVector<LinearSet> linearSets;
-  /// How many of the linear sets, the last ones, hold only if the other operands
-  /// count on one rank: the op's partition hook sees to it.
+  /// The number of linear sets, at the end of the list, that hold only if the
+  /// other operands are counted on one rank. The op's partition hook ensures
+  /// that.
   unsigned numOnce = 0;
   /// Dimensions with a window have one factor.
   SmallVector<Window> windows;
-  /// Floating-point operations of an op that is several contractions, which the
-  /// factors don't tell.
+  /// The floating-point operations of an op that consists of several
+  /// contractions; they don't follow from the factors.
   std::optional<double> flops;
 
-  /// The window of a dimension; null where it corresponds to whole factors.
+  /// The window of a dimension; null if it corresponds to whole factors.
   const Window *getWindow(bool isResult, unsigned tensor, unsigned dim) const;
 
   /// The rule written as an einsum over `op`'s operands and results, sizes
@@ -92,9 +94,9 @@ public:
   ///   1         a dimension that corresponds to nothing
   ///
   /// Entries beyond the op's operands (absent optional ones) are skipped: the
-  /// entries name the ODS operands in order and `present` says which are there
-  /// (empty: all). A factor that is in no result is a sum reduction,
-  /// or whole where the result is boolean.
+  /// entries name the ODS operands in order, and `present` says which of them
+  /// the op has (empty: all). A factor that is in no result is a sum reduction,
+  /// or whole if the result is boolean.
   static ShardingRule einsum(Operation *op, StringRef spec,
                              ArrayRef<bool> present = {});
 
@@ -116,10 +118,12 @@ public:
   /// Marks the factor called `name` in the einsum as whole.
   ShardingRule &whole(StringRef name);
   ShardingRule &linear(ArrayRef<LinearSet> sets);
-  /// Further sets, in which the operands that aren't in a set count once.
+  /// Adds sets that hold only if the operands that aren't in the set are
+  /// counted on one rank.
   ShardingRule &linearOnce(ArrayRef<LinearSet> sets);
 
-  /// einsum names of the factors, for messages; empty where a rule has none.
+  /// The factors' names in the einsum, for messages; empty if the rule has
+  /// none.
   SmallVector<std::string> names;
 
   /// Prints `([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2}`; a

@@ -11,17 +11,17 @@
 
 namespace mlir::tp {
 
-/// How one op runs over the mesh: for each factor of its rule the mesh axes that
-/// split it, major to minor, and per linear set the axes over which the op
-/// passes a Partial through.
+/// How one op runs over the mesh: for each factor of its rule, the mesh axes
+/// that split it, major to minor; for each linear set, the axes over which the
+/// op passes a Partial through.
 struct OpSplit {
   MeshOp mesh;
   SmallVector<SmallVector<AxisRefAttr>> factorAxes;
-  /// The segments of a factor that are split each on its own; empty: it is split
-  /// as one.
+  /// The segments of a factor, each of which is split on its own; empty if the
+  /// factor is split as a whole.
   SmallVector<SmallVector<int64_t>> factorSegments;
-  /// A rank that runs the program: the sizes of its blocks are those of all ranks
-  /// that do.
+  /// A rank that runs the program; all ranks that run it have blocks of the
+  /// same sizes.
   int64_t rank = 0;
   /// (index into ShardingRule::linearSets, axis)
   SmallVector<std::pair<unsigned, AxisRefAttr>> linearAxes;
@@ -31,23 +31,25 @@ struct OpSplit {
   SmallVector<AxisRefAttr> usedAxes() const;
 };
 
-/// The placement of an operand that `split` asks for; null when the tensor has a
-/// dimension whose blocks no placement describes: of a product of factors that are
-/// split both, of a window that cuts a segment.
+/// The placement of an operand that `split` asks for. Null if no placement
+/// describes the blocks of some dimension. Examples are a product of two split
+/// factors whose major one isn't split into single elements, and a window that
+/// cuts a segment.
 ShardingAttr getOperandSharding(const ShardingRule &rule, const OpSplit &split,
                                 unsigned operand);
-/// The placement of a result that `split` gives.
+/// The placement of a result that `split` gives; null in the same cases.
 ShardingAttr getResultSharding(const ShardingRule &rule, const OpSplit &split,
                                unsigned result);
 
-/// Where the part of a dimension that begins at element `start` begins in the
-/// block of `split.rank`, for a dimension of `size` elements that is `factor`:
-/// whole segments before it are this rank's parts of them. A factor that is
-/// split as one has no parts; `start` is returned.
+/// Maps `start`, where a segment begins, to its position in the block of
+/// `split.rank`, for a dimension of `size` elements that is `factor`. The
+/// rank's parts of all earlier segments lie before it. Returns `start` if the
+/// factor is split as a whole.
 int64_t getLocalStart(const OpSplit &split, unsigned factor, int64_t size,
                       int64_t start);
 
-/// Clones `op` with new operands and result types, attributes and regions kept.
+/// Clones `op` with new operands and result types; keeps its attributes and
+/// regions.
 FailureOr<SmallVector<Value>> clonePartitioned(Operation *op,
                                                OpBuilder &builder,
                                                ValueRange operands,

@@ -1,8 +1,9 @@
 //===- Pipelines.h - The named pipelines, registration ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What tools and embedders call: everything that there is to register, and the
-// pipelines that lead from a model to its ranks.
+// The interface for tools and embedders: registers the project's dialects,
+// passes and pipelines, and builds the pipeline from a model to its per-rank
+// program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,11 +124,11 @@ struct ParallelizeOptions : public PassPipelineOptions<ParallelizeOptions> {
       llvm::cl::init(1)};
 };
 
-/// Adds tp-add-loss (with both), tp-apply-plan (with a plan), tp-grad (with a
-/// training file), tp-propagate, tp-partition, tp-optimize-collectives,
-/// tp-overlap-collectives (by request; else tp-update-early in a training
-/// step), tp-verify-collectives, tp-predict-memory (with a machine) and
-/// tp-report: from Model IR to per-rank IR.
+/// Lowers Model IR to per-rank IR. Adds tp-add-loss (with a plan and a training
+/// file), tp-apply-plan (with a plan), tp-grad (with a training file),
+/// tp-propagate, tp-partition, tp-optimize-collectives, tp-overlap-collectives
+/// (with `overlap`; without it, tp-update-early in a training step),
+/// tp-verify-collectives, tp-predict-memory (with a machine) and tp-report.
 void buildParallelizePipeline(OpPassManager &pm,
                               const ParallelizeOptions &options);
 
@@ -138,8 +139,8 @@ void registerDialects(DialectRegistry &registry);
 /// All passes and pipelines of the project, for textual pipelines.
 void registerPassesAndPipelines();
 
-/// The names of the options of the registered pass or pipeline `name`; none
-/// where there is no such one.
+/// The names of the options of the registered pass or pipeline `name`; empty if
+/// none of that name is registered.
 SmallVector<std::string> getPassOptionNames(StringRef name,
                                             MLIRContext *context);
 

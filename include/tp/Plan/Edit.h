@@ -1,9 +1,9 @@
 //===- Edit.h - a change of a parallelize plan ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Single entries that could be written otherwise, for whoever wants to know
-// what that would do. Whether an edit makes a plan that a model can be
-// parallelized by, checkPlan says.
+// Proposes changes of single plan entries, so that callers can try what each
+// change does. An edited plan need not be valid for the model: checkPlan
+// decides that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,24 +17,24 @@ namespace mlir::tp::plan {
 struct PlanEdit {
   enum class Action { Replace, Add, Remove };
   Action action;
-  /// Index into PlanFile::groups, and of an entry there; an addition is at its
-  /// end.
+  /// Index into PlanFile::groups, and of an entry in that group. An addition
+  /// goes to the group's end.
   unsigned group, entry;
-  /// What stands there then, unless it is removed.
+  /// The new entry; Remove ignores it.
   PlanEntry changed;
 };
 
 /// `file` with `edit`.
 PlanFile applyEdit(PlanFile file, const PlanEdit &edit);
 
-/// An entry as a plan has it: "net1: {style: ColwiseParallel, output_layouts:
-/// Shard(1)}".
+/// The entry as a plan spells it: "net1: {style: ColwiseParallel,
+/// output_layouts: Shard(1)}".
 std::string printEntry(const PlanEntry &entry);
 
-/// Edits of what `plan` says about the modules with the FQNs `modules`: each
-/// layout otherwise, another style, a pattern for one of the kinds of modules
-/// that an entry is about, no entry, an entry where there is none. Smaller
-/// changes come first.
+/// Proposes edits of the entries of `plan` for the modules with the FQNs
+/// `modules`: another layout, another style, a pattern that matches only one of
+/// the kinds of modules that the entry matches, no entry, or a new entry for a
+/// module that has none. Smaller changes come first.
 std::vector<PlanEdit> proposeEdits(const CheckedPlan &plan,
                                    ArrayRef<StringRef> modules);
 

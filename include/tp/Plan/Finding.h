@@ -1,9 +1,9 @@
 //===- Finding.h - what lint has to say about a plan ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan that can be carried out may still not be what was meant, or cost more
-// than it has to. A finding says what, where, what it costs, and which edit
-// mends it.
+// A valid plan may still not be what its author meant, or cost more than
+// necessary. A finding says what the problem is, where it is, what it costs,
+// and which edit fixes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,13 +18,13 @@
 namespace mlir::tp::plan {
 
 struct Finding {
-  /// What was checked, such as "uneven". One entry that has the same said of
-  /// many modules is warned of once.
+  /// The name of the check, such as "uneven". An entry with the same finding
+  /// for many modules gets one warning.
   StringRef check;
   FileLineColLoc loc;
   std::string message;
-  /// What it costs, such as "each rank receives 1024 bytes more"; empty where
-  /// it costs nothing.
+  /// Its cost, such as "each rank receives 1024 bytes more"; empty if it costs
+  /// nothing.
   std::string cost;
   /// What to change in the plan or in the model.
   std::string edit;
@@ -33,9 +33,9 @@ struct Finding {
 /// "1 byte", "12 KiB (12288 bytes)".
 std::string printBytes(int64_t bytes);
 
-/// Emits each finding as a warning, or as an error when `strict`; fails in the
-/// latter case when there is any. Of findings with one check and place, the
-/// first is shown and the others are counted.
+/// Emits each finding as a warning, or as an error with `strict`; fails if it
+/// emits an error. Of several findings with the same check and location, it
+/// shows the first and counts the others.
 LogicalResult emitFindings(ArrayRef<Finding> findings, bool strict);
 
 } // namespace mlir::tp::plan

@@ -10,8 +10,8 @@
 
 namespace mlir::tp::plan {
 
-/// Where a tensor lives along one mesh dimension, or along several that are
-/// used as one: DTensor's `Shard(dim)`, `Replicate()`, `Partial(reduction)` and
+/// A tensor's placement over one mesh dimension, or over several that are used
+/// as one: DTensor's `Shard(dim)`, `Replicate()`, `Partial(reduction)` and
 /// `_StridedShard(dim, split_factor)`.
 struct Placement {
   enum class Kind { Replicate, Shard, Partial };
@@ -20,10 +20,10 @@ struct Placement {
   /// The dimension that is split; negative ones count from the last.
   int64_t dim = 0;
   ReductionKind reduction = ReductionKind::Sum;
-  /// Of a Shard, the equal blocks of the dimension that are each split on their
-  /// own: `_StridedShard`'s split factor.
+  /// For a Shard: the number of equal blocks of the dimension, each of which is
+  /// split on its own (`_StridedShard`'s split factor).
   int64_t blocks = 1;
-  /// Of a Shard, the sizes of unequal such blocks; empty when there are none.
+  /// For a Shard with unequal such blocks: their sizes. Otherwise empty.
   SmallVector<int64_t> segments = {};
 
   static Placement replicate() { return {}; }
@@ -38,7 +38,7 @@ struct Placement {
   bool isReplicate() const { return kind == Kind::Replicate; }
   bool isShard() const { return kind == Kind::Shard; }
   bool isPartial() const { return kind == Kind::Partial; }
-  /// Whether the dimension is split in blocks of its own.
+  /// Whether the dimension consists of blocks that are each split on their own.
   bool isSegmented() const { return blocks > 1 || !segments.empty(); }
   bool operator==(const Placement &) const = default;
 
@@ -47,15 +47,14 @@ struct Placement {
   std::string str() const;
 };
 
-/// A placement, or nothing where a plan writes `null`: the tensor is left
-/// alone.
+/// A placement, or nullopt if a plan writes `null`: the tensor is left alone.
 using Layout = std::optional<Placement>;
 
 /// Reads a placement in any of PyTorch's spellings: `Shard(1)`,
 /// `Shard(dim=-1)`, `S(1)`, `Replicate`, `Replicate()`, `R`, `Partial`,
 /// `Partial(max)`, `P(max)`,
-/// `_StridedShard(0, split_factor=2)`, `_S(0, 2)`. Returns nothing, and why in
-/// `error`, for any other text.
+/// `_StridedShard(0, split_factor=2)`, `_S(0, 2)`. For any other text,
+/// returns nullopt and sets `error` to the reason.
 std::optional<Placement> parsePlacement(StringRef text, std::string &error);
 
 /// A mesh dimension's name and its number of ranks, at least 1.
@@ -68,7 +67,7 @@ struct MeshAxis {
 /// ascending.
 using AxisSet = SmallVector<unsigned, 2>;
 
-/// A placement, and the mesh dimensions that it is about.
+/// A placement over some mesh dimensions.
 struct AxisPlacement {
   AxisSet axes;
   Placement placement;
@@ -76,12 +75,13 @@ struct AxisPlacement {
   bool operator==(const AxisPlacement &) const = default;
 };
 
-/// Brings placements over different mesh dimensions, of a tensor of shape
-/// `shape`, into one sharding. Where several split one dimension they nest in
-/// the order of the mesh, the first major, as DTensor has it; a strided shard
-/// whose factor is what the later ones split by is minor to them, any other one
-/// is segments. A Shard's dimension must be in range.
-/// Fails, with the reason given to `emitError`, where that can't be expressed.
+/// Combines the placements of a tensor of shape `shape` over different mesh
+/// dimensions into one sharding. Placements that split the same dimension nest
+/// in the order of the mesh, the first one major, as in DTensor. A strided
+/// shard is minor to the later ones if its factor is the number of parts that
+/// they split into; otherwise it becomes segments. A Shard's dimension must be
+/// in range. Fails, with the reason passed to `emitError`, if no sharding
+/// expresses the placements.
 FailureOr<ShardingAttr>
 getSharding(ArrayRef<AxisPlacement> placements, ArrayRef<MeshAxis> mesh,
             FlatSymbolRefAttr meshName, ArrayRef<int64_t> shape,

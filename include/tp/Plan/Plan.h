@@ -12,17 +12,17 @@
 
 namespace mlir::tp::plan {
 
-/// What happens at the boundary of one call of a module, by one entry.
+/// The layouts that one entry asks for at the boundary of one call of a module.
 struct ModuleLayouts {
   nn::ModuleOp module;
-  /// Of `module`, for when it is inlined.
+  /// The FQN of `module`, which outlives its inlining.
   StringAttr fqn;
   /// Index into CheckedPlan::groups.
   unsigned group;
   const PlanEntry *entry;
   /// One list of steps per tensor input, and per output.
   BoundarySteps inputs, outputs;
-  /// As ModuleRequests has it.
+  /// As in ModuleRequests.
   std::optional<std::string> python;
 };
 
@@ -33,45 +33,46 @@ struct ParameterLayout {
   FileLineColLoc loc;
 };
 
-/// A cross entropy whose logits come split along their classes.
+/// A cross entropy whose logits are split along their classes.
 struct LossLayout {
   nn::CrossEntropyOp op;
   unsigned group;
   LayoutStep logits;
 };
 
-/// A plan that the model can be parallelized by: every pattern matched, every
-/// placement fits the shape of its tensor.
+/// A plan that fits the model: every pattern is matched, and every placement
+/// fits the shape of its tensor.
 struct CheckedPlan {
-  /// What the file says; `entry`s point into it.
+  /// The file's contents; each `entry` points into it.
   PlanFile file;
   /// The mesh dimensions of each of the file's groups.
   std::vector<MeshGroup> groups;
-  /// By FQN; tied parameters come once.
+  /// By FQN; tied parameters have one entry.
   llvm::MapVector<StringAttr, std::vector<ParameterLayout>> parameters;
   std::vector<ModuleLayouts> modules;
   std::vector<LossLayout> losses;
-  /// The dimension that is the batch, of the inputs that have it; none without
-  /// data parallelism.
+  /// The batch dimension of each input that has one; empty without data
+  /// parallelism.
   llvm::DenseMap<Value, int64_t> batchDims;
-  /// Of each parameter that fsdp may split: the FQN of the module with whose
-  /// parameters it is gathered, and reduced; empty for the root. Where a model
-  /// has no blocks, the FQN of its bucket's first parameter.
+  /// For each parameter that FSDP may split: the FQN of the module whose
+  /// parameters are gathered and reduced together with it; empty for the root.
+  /// In a model without blocks, the groups are buckets: the first one counts as
+  /// the root's, and each further one has the FQN of its first parameter.
   llvm::DenseMap<StringAttr, StringAttr> fsdpGroups;
-  /// What can be said before the placements of values are known.
+  /// The findings that don't depend on the placements of values.
   std::vector<Finding> findings;
 
   /// The placements of the parameter `fqn`, over different mesh dimensions.
   SmallVector<AxisPlacement> getPlacements(StringAttr fqn) const;
-  /// Whether `group` is about all dimensions of the mesh.
+  /// Whether `group` uses all dimensions of the mesh.
   bool coversMesh(unsigned group) const {
     return groups[group].axes.size() == file.mesh.size();
   }
 };
 
 /// Reads the plan at `path` and checks it against the model that `model` holds.
-/// Emits an error at the plan's line and column for each problem, and fails
-/// when there was any.
+/// Emits an error at the plan's line and column for each problem, and fails if
+/// there was one.
 FailureOr<CheckedPlan> loadPlan(StringRef path, ModuleOp model);
 
 /// The second half of loadPlan: checks `plan.file`.

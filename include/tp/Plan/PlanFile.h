@@ -1,8 +1,8 @@
 //===- PlanFile.h - the text of a parallelize plan --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a plan file says, each piece with its place in the file, before anything
-// is known about styles or about the model. docs/Plans.md describes the format.
+// The contents of a plan file, each piece with its location. Neither styles nor
+// the model are looked at yet. docs/Plans.md describes the format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,15 +26,15 @@ struct PlanArgument {
   YamlValue value;
 };
 
-/// One line of a plan: what `pattern` matches gets `style`, or, where `direct`
-/// has them, these placements.
+/// One line of a plan: the modules or parameters that `pattern` matches get
+/// `style`, or the placements `direct` if there are any.
 struct PlanEntry {
   std::string pattern;
   FileLineColLoc loc;
   std::string style;
   FileLineColLoc styleLoc;
   std::vector<PlanArgument> arguments;
-  /// Of a parameter, one per mesh dimension, or one for all of them.
+  /// Placements of a parameter: one per mesh dimension, or one for all of them.
   SmallVector<Placement> direct = {};
 };
 
@@ -46,7 +46,7 @@ struct PlanGroup {
   /// At least one, unless the file has no valid mesh.
   AxisSet axes;
   MatchMode match = MatchMode::Fnmatch;
-  /// Patterns that match nothing are warned of rather than refused.
+  /// Patterns that match nothing are warnings instead of errors.
   bool allowUnmatched = false;
   /// Logits enter cross entropies split along their classes.
   bool lossParallel = false;
@@ -59,7 +59,7 @@ struct ModulePattern {
   FileLineColLoc loc;
 };
 
-/// What data parallelism does over one mesh dimension: the batch is split.
+/// Data parallelism over one mesh dimension, which splits the batch.
 struct DataAxis {
   enum Style {
     /// Parameters are replicated, as in DistributedDataParallel.
@@ -72,15 +72,15 @@ struct DataAxis {
   unsigned axis;
   Style style;
   FileLineColLoc loc;
-  /// Of FSDP: whether the backward pass gathers again. As in fully_shard, it
-  /// does unless the file says otherwise, but for the root's own parameters.
+  /// For FSDP: whether the backward pass gathers again. The default is that of
+  /// fully_shard: yes, except for the root's own parameters.
   std::optional<bool> reshardAfterForward = std::nullopt;
-  /// Of FSDP: patterns of the modules that fully_shard is called on, beside the
-  /// root; none where the file doesn't say.
+  /// For FSDP: patterns of the modules, besides the root, that fully_shard is
+  /// called on; nullopt if the file doesn't list any.
   std::optional<std::vector<ModulePattern>> modules = std::nullopt;
 };
 
-/// The dimension of an input that is the batch.
+/// The batch dimension of an input.
 struct BatchInput {
   std::string input;
   FileLineColLoc loc;
@@ -92,19 +92,19 @@ struct BatchInput {
 struct PlanFile {
   /// Major to minor; empty when the file has no valid mesh.
   std::vector<MeshAxis> mesh;
-  /// The rank at each position of the mesh, row-major; empty where positions
-  /// and ranks have the same numbers.
+  /// The rank at each position of the mesh, row-major; empty if each position's
+  /// number is its rank.
   std::vector<int64_t> devices;
   std::vector<PlanGroup> groups;
   /// In the order of the mesh.
   std::vector<DataAxis> data;
-  /// Empty where the file doesn't say.
+  /// Empty if the file doesn't list any.
   std::vector<BatchInput> batch;
 };
 
-/// Parses `text`, YAML or JSON, which stands in the file `path`. Emits an error
-/// at its line and column for everything that is wrong, and fails when there
-/// was any; `plan` then holds what could be understood.
+/// Parses `text`, the YAML or JSON in the file `path`. Emits an error at its
+/// line and column for each problem, and fails if there was one; `plan` then
+/// holds the parts that could be read.
 LogicalResult parsePlan(StringRef text, StringRef path, MLIRContext *context,
                         PlanFile &plan);
 

@@ -1,11 +1,11 @@
 //===- Style.h - parallel styles --------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A style is what a plan says about one module: the classes of
-// torch.distributed.tensor.parallel, under their names and with their
-// arguments. It declares its arguments, and turns them, for a module of the
-// model, into placements of parameters and layouts at the module's boundary.
-// docs/Plans.md says how to add one.
+// A style says how a plan parallelizes one module. Styles have the names and
+// arguments of the classes in torch.distributed.tensor.parallel. A style
+// declares its arguments, and turns them, for a module of the model, into
+// placements of parameters and layouts at the module's boundary.
+// docs/Extending.md says how to add one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,34 +36,34 @@ struct ArgumentSpec {
     Layout,
     /// One placement, or a list of placements and nulls, one per tensor.
     Layouts,
-    /// The same with one per argument of the module's forward; a list for an
-    /// argument that is a tuple of tensors.
+    /// The same with one item per argument of the module's forward; an argument
+    /// that is a tuple of tensors has a list.
     InputLayouts,
-    /// A map of argument names of the module's forward to placements; to lists
-    /// of them for tuples of tensors.
+    /// A map from argument names of the module's forward to placements, or to
+    /// lists of placements for tuples of tensors.
     KeywordLayouts,
   };
 
   StringRef name;
   Type type;
-  /// As a plan would write it; empty when the argument may be absent.
+  /// As a plan would write it; empty if the argument has no default.
   StringRef defaultText = "";
   bool required = false;
 };
 
-/// A name that an argument had before, as in the proposal of today's styles
-/// (https://github.com/pytorch/pytorch/pull/111160).
+/// A former name of an argument, such as those in the pull request that
+/// proposed today's styles (https://github.com/pytorch/pytorch/pull/111160).
 struct ArgumentAlias {
   StringRef former, name;
 };
 
-/// What a plan says of the tensors of one input: one layout for all of them, or
-/// one for each.
+/// A plan's layouts for the tensors of one input: one for all of them, or one
+/// for each.
 struct InputLayout {
   SmallVector<Layout, 1> layouts = {std::nullopt};
   bool isList = false;
 
-  /// Of tensor `i`, which exists.
+  /// The layout of tensor `i`, which must exist.
   Layout get(unsigned i) const { return layouts[isList ? i : 0]; }
   /// Whether all tensors are left alone.
   bool isNull() const {
@@ -77,9 +77,10 @@ struct InputLayout {
 struct Argument {
   explicit Argument(FileLineColLoc loc) : loc(loc) {}
 
-  /// The argument's name in the plan; the entry where it isn't written.
+  /// The location of the argument's name in the plan, or of the entry if it
+  /// lacks the argument.
   FileLineColLoc loc;
-  /// Written, and not as null.
+  /// Whether the entry has the argument with a value other than null.
   bool given = false;
   bool boolean = false;
   int64_t integer = 0;
@@ -92,9 +93,9 @@ struct Argument {
   Placement getPlacement() const { return *layouts.front().get(0); }
 };
 
-/// Gives the arguments of `entry` the names that they have now, with a remark
-/// for each that is renamed. Emits an error where a former name and today's
-/// stand beside each other.
+/// Renames arguments of `entry` with former names to their current names, with
+/// a remark for each. Emits an error if the entry has both names of one
+/// argument.
 LogicalResult renameArguments(PlanEntry &entry,
                               ArrayRef<ArgumentAlias> aliases);
 
@@ -103,8 +104,9 @@ class Arguments {
 public:
   explicit Arguments(FileLineColLoc entryLoc) : entryLoc(entryLoc) {}
 
-  /// Reads what `entry` gives, by `specs`. Emits an error for each argument
-  /// that doesn't exist, has a value of the wrong type, or is missing.
+  /// Reads the arguments of `entry` as `specs` declares them. Emits an error
+  /// for each argument that doesn't exist, has a value of the wrong type, or is
+  /// missing.
   LogicalResult read(const PlanEntry &entry, ArrayRef<ArgumentSpec> specs);
 
   const Argument &operator[](StringRef name) const {
@@ -122,7 +124,7 @@ private:
 // What a style asks for
 //===----------------------------------------------------------------------===//
 
-/// The mesh dimensions that a style splits over, which it uses as one.
+/// The mesh dimensions that a style splits over as if they were one.
 struct MeshGroup {
   AxisSet axes;
   /// The names of the dimensions, joined by ", ".
@@ -134,17 +136,17 @@ struct MeshGroup {
   std::string describe() const;
 };
 
-/// One placement that a tensor gets, and who wants it.
+/// One placement that a tensor gets, and the reason for it.
 struct LayoutStep {
-  /// A Shard's dimension counts from 0.
+  /// A Shard's dimension is non-negative.
   Placement placement;
   /// "plan.yaml:4:3: RowwiseParallel output_layouts Replicate"
   std::string reason;
-  /// The argument that asks for it, and its place.
+  /// The argument that asks for it, and the argument's location.
   std::string argument;
   FileLineColLoc loc;
-  /// The plan says that the tensor comes placed so; otherwise, that it is to be
-  /// brought there.
+  /// Whether the plan declares that the tensor already has this placement.
+  /// Otherwise, the tensor is to be redistributed to it.
   bool declared = false;
 };
 
@@ -160,9 +162,9 @@ struct ParameterPlacement {
   FileLineColLoc loc;
 };
 
-/// What one style asks for one call of a module, or for parameters of a module
-/// that is never called. A style fills it in; each placement is checked against
-/// the tensor's shape on the way.
+/// The requests of one style for one call of a module, or for parameters of a
+/// module that is never called. A style fills it in; each placement is checked
+/// against the tensor's shape as it is added.
 class ModuleRequests {
 public:
   ModuleRequests(nn::ModuleOp module, const MeshGroup &group, StringRef style)
@@ -170,40 +172,40 @@ public:
         outputs(module ? module.getNumResults() : 0), module(module),
         group(group), style(style) {}
 
-  /// Null where the style is about parameters alone.
+  /// Null if the style is applied to parameters only.
   nn::ModuleOp getModule() const { return module; }
   const MeshGroup &getGroup() const { return group; }
   StringRef getStyle() const { return style; }
-  /// What an error calls the module: "'layers.0.wq'" or "the root module".
+  /// The module's name in errors: "'layers.0.wq'" or "the root module".
   std::string describeModule() const;
 
-  /// Reports a problem with the module, at a place in the plan.
+  /// Reports a problem with the module, at a location in the plan.
   void reportError(FileLineColLoc loc, const Twine &message) {
     errors.emplace_back(loc, message.str());
   }
 
   void placeParameter(nn::ParameterOp parameter, Placement placement,
                       FileLineColLoc loc);
-  /// `argument` is the name of what asks for it, `loc` its place. A `declared`
-  /// placement is the one in which the tensor comes.
+  /// `argument` is the name of the argument that asks for the placement, `loc`
+  /// its location. A `declared` placement is one that the tensor already has.
   void layoutInput(unsigned index, Placement placement, StringRef argument,
                    FileLineColLoc loc, bool declared = false);
   void layoutOutput(unsigned index, Placement placement, StringRef argument,
                     FileLineColLoc loc, bool declared = false);
 
-  /// Requests for a module inside this one; they count as if an entry of its
-  /// own had made them.
+  /// Adds requests for a module inside this one. They are treated as if that
+  /// module had an entry of its own.
   ModuleRequests &addChild(nn::ModuleOp child);
 
-  /// The style of torch.distributed.tensor.parallel that has the same effect on
-  /// the module, as a Python call; an empty text where there is none.
+  /// Sets the Python call of the style in torch.distributed.tensor.parallel
+  /// that has the same effect on the module; empty if there is none.
   void setPython(const Twine &text) { python = text.str(); }
 
   /// Reports layouts by position or name that don't fit the module's tensor
-  /// inputs; of a module that was traced, that its inputs aren't known.
+  /// inputs. For a traced module, reports that its inputs aren't known.
   void reportInputError(FileLineColLoc loc, const Twine &message);
-  /// Reports inputs of a traced module that are laid out, unless all are in the
-  /// same way.
+  /// Reports layouts for inputs of a traced module, unless all inputs have the
+  /// same layout.
   void checkInputsAreKnown();
 
   SmallVector<ParameterPlacement> parameters;
@@ -211,11 +213,11 @@ public:
   SmallVector<std::pair<FileLineColLoc, std::string>> errors;
   std::vector<Finding> findings;
   std::vector<std::unique_ptr<ModuleRequests>> children;
-  /// The entry as it is written, unless this is set.
+  /// Unless this is set, the Python call is printed from the entry as written.
   std::optional<std::string> python;
 
 private:
-  /// Counts a Shard's dimension from 0 and checks that it exists.
+  /// Makes a Shard's dimension non-negative and checks that it exists.
   std::optional<Placement> resolve(Placement placement, Type type,
                                    const Twine &tensor, FileLineColLoc loc);
   void addStep(std::vector<LayoutStep> &steps, Placement placement, Type type,
@@ -232,41 +234,41 @@ private:
 // Styles
 //===----------------------------------------------------------------------===//
 
-/// What a style decides about. Two entries may meet at one module when they
-/// decide about different things.
+/// The aspects of a module that a style sets. Two entries may match the same
+/// module if their styles set different aspects.
 enum StyleAspect : unsigned { Parameters = 1, Inputs = 2, Outputs = 4 };
 
-/// Styles have no state: an entry's arguments come in with each call.
+/// Styles have no state: an entry's arguments are passed to each call.
 class Style {
 public:
   virtual ~Style();
 
   virtual StringRef getName() const = 0;
   virtual ArrayRef<ArgumentSpec> getArguments() const = 0;
-  /// The former names of arguments that `entry` may be written in.
+  /// The former argument names that `entry` may use.
   virtual ArrayRef<ArgumentAlias> getAliases(const PlanEntry &entry) const {
     return {};
   }
   /// A set of StyleAspects.
   virtual unsigned getAspects() const = 0;
 
-  /// Checks arguments against each other and against the mesh dimensions that
-  /// the entry is about, emitting errors in the plan.
+  /// Checks arguments against each other and against the entry's mesh
+  /// dimensions, and emits errors at the plan's locations.
   virtual LogicalResult verify(const Arguments &arguments,
                                const MeshGroup &group) const {
     return success();
   }
-  /// Whether `module` is of the kind that the style is for. Of the modules that
-  /// a regular expression matches, it is about these, if there are any.
+  /// Whether `module` is of the kind that the style is for. If a regular
+  /// expression matches any such modules, the entry applies only to those.
   virtual bool accepts(nn::ModuleOp module) const { return true; }
-  /// Asks for what the style means for `requests.getModule()`, or reports there
-  /// why it can't be applied to it.
+  /// Adds the style's requests for `requests.getModule()`, or reports in
+  /// `requests` why the style can't be applied to the module.
   virtual void apply(const Arguments &arguments,
                      ModuleRequests &requests) const = 0;
 
   /// Whether a pattern may match parameters instead of a module: those of a
   /// module that the model has but never calls (`Held`), or each by its own FQN
-  /// (`Named`). Then applyToParameter is called for each.
+  /// (`Named`). applyToParameter is then called for each parameter.
   enum class ParameterUse { None, Held, Named };
   virtual ParameterUse getParameterUse() const { return ParameterUse::None; }
   virtual void applyToParameter(nn::ParameterOp parameter,
@@ -274,7 +276,7 @@ public:
                                 ModuleRequests &requests) const {}
 };
 
-/// Makes a style known to plans. Not to be called while plans are checked.
+/// Makes a style known to plans. Must not be called while plans are checked.
 void registerStyle(std::unique_ptr<Style> style);
 
 /// The style called `name`, or null.

@@ -1,7 +1,7 @@
 //===- Passes.h - per-rank programs against their model ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The passes that prove what the others did, documented in Passes.td.
+// The passes that verify the output of the others, documented in Passes.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@ namespace mlir::tp {
 #define GEN_PASS_DECL
 #include "tp/Proof/Passes.h.inc"
 
-/// Registers `--accept-tested`, which does what the option of tp-verify-spmd
-/// does, for each of them. For tools, before they parse their command line.
+/// Registers `--accept-tested`, which sets that option for every tp-verify-spmd
+/// pass. Tools call this before they parse their command line.
 void registerProofCLOptions();
 
 #define GEN_PASS_REGISTRATION

@@ -9,27 +9,27 @@ include "mlir/Pass/PassBase.td"
 def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
   let summary = "Prove that the ranks' programs compute what the model does";
   let description = [{
-    Given per-rank IR and the model that it was made from, proves for all ranks that each result is
-    the rank's block, as its `tp.sharding` says, of what the model computes. [Proof](Proof.md)
-    describes the rules, and what the proof trusts.
+    Takes per-rank IR and the model that it was made from. Proves for all ranks that each result is
+    the rank's block, as its `tp.sharding` says, of the model's result. [Proof](Proof.md) describes
+    the rules, and what the proof trusts.
 
-    - Data movement is followed by block algebra: which elements of which value each rank holds, in
-      which order.
-    - An op is matched with one of the model's: from the placements of the operands, the op's
-      sharding rule gives the split, and its partition hook what each rank has to run.
-    - If this doesn't prove a function, the model and all ranks are executed on inputs around
-      boundaries. `max-operations` limits the work.
+    - Block algebra follows data movement: which elements of which value each rank holds, in which
+      order.
+    - Each op is matched with an op of the model. That op's sharding rule gives the split, from the
+      placements of the operands, and its partition hook gives the ops that each rank has to run.
+    - If this doesn't prove a function, the model and all ranks are executed on inputs that are
+      chosen around the programs' boundaries. `max-operations` limits the work.
 
     The verdict on a function is one of
 
     | | | exit code |
     |---|---|---|
     | proven | by rules and block algebra, for all inputs | 0 |
-    | tested | not proven completely; all results agree when executed on some inputs. The message says on how many, and which ops are left to execution | 0 with `accept-tested`, else 1 |
-    | refuted | a rank, an element and inputs for which it differs | 1 |
+    | tested | not proven completely, but all results agree when executed on some inputs. The message says on how many, and which ops only execution checks | 0 with `accept-tested`, else 1 |
+    | refuted | the message names a rank, an element and inputs for which the results differ | 1 |
 
-    A function that isn't proven and can't be executed, or has a part that no inputs test, is an
-    error too.
+    It is also an error if a function isn't proven and either can't be executed or has a part that
+    no inputs test.
 
     With
 
@@ -60,7 +60,7 @@ def VerifySPMD : Pass<"tp-verify-spmd", "::mlir::ModuleOp"> {
     ranks.mlir:10:10: note: refuted by execution: on rank 0, element [0, 0] of this op's result isn't element [0, 0] of what the reference computes: it is 1.74952431, not 0.575413126
     ```
 
-    and the inputs that show it. The IR stays as it is.
+    and the inputs that show it. The IR isn't changed.
   }];
   let options = [
     Option<"reference", "reference", "std::string", /*default=*/"\"\"",

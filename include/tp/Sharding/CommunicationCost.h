@@ -12,19 +12,19 @@ namespace mlir::tp {
 
 /// The cost of placements, compared in the order of its members.
 struct CommunicationCost {
-  /// Bytes of parameters that move: they are placed to stay. Sums over ranks,
-  /// as all bytes here.
+  /// Bytes of parameters that move. They come first because parameters are
+  /// placed to stay. Like all bytes here, these are sums over ranks.
   int64_t parameterBytes = 0;
-  /// Bytes that ranks receive, and for each collective as many as could have
-  /// moved in the time that it takes to begin.
+  /// Bytes that ranks receive, plus, for each collective, the bytes that could
+  /// have moved in the time that it takes to start.
   int64_t volume = 0;
   int64_t bytes = 0;
   int64_t collectives = 0;
-  /// Elements that a rank computes: of equal communication, the choice that
-  /// leaves least to compute wins.
+  /// Elements that a rank computes: if the communication is equal, the choice
+  /// with the least to compute wins.
   int64_t work = 0;
 
-  /// What can't be done.
+  /// The cost of something impossible.
   static CommunicationCost infinite() { return {kInfinite, 0, 0, 0, 0}; }
   bool isInfinite() const { return parameterBytes >= kInfinite; }
 
@@ -38,10 +38,10 @@ struct CommunicationCost {
     work += other.work;
     return *this;
   }
-  /// The same, but that an infinite sum may not equal `infinite()`: for inner
-  /// loops.
+  /// Like +=, except that an infinite sum may differ from `infinite()`. For
+  /// inner loops.
   void addUnlessInfinite(const CommunicationCost &other) {
-    // A finite cost may be negative, as a difference of costs is.
+    // A finite cost may be negative: it can be a difference of two costs.
     parameterBytes = std::max(parameterBytes, other.parameterBytes) >= kInfinite
                          ? kInfinite
                          : parameterBytes + other.parameterBytes;
@@ -68,7 +68,7 @@ struct CommunicationCost {
     return {a.parameterBytes * n, a.volume * n, a.bytes * n, a.collectives * n,
             a.work * n};
   }
-  /// Member by member, rounded towards zero; finite.
+  /// Divides each member, rounding towards zero; `a` is finite.
   friend CommunicationCost operator/(const CommunicationCost &a, int64_t n) {
     return {a.parameterBytes / n, a.volume / n, a.bytes / n, a.collectives / n,
             a.work / n};
@@ -87,7 +87,7 @@ struct CommunicationCost {
   }
 
 private:
-  /// Many of them can be added.
+  /// Small enough that many of them can be added without overflow.
   static constexpr int64_t kInfinite = int64_t(1) << 56;
 };
 

@@ -1,14 +1,15 @@
 //===- Uniformity.h - Which values are the same on which ranks --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In a per-rank program a value is one per rank. Here it is found over which
-// mesh dimensions it may differ: a value that doesn't vary along `tp` is the
-// same on all ranks that differ in their index along `tp` only. Arguments and
-// parameters vary along the axes that split them or that they are Partial over
-// (without `tp.sharding` they are replicated); pure ops vary as their operands
-// do; all_gather, all_reduce and broadcast make a value the same in each group;
-// slices and offsets depend on the rank's index. Values that leave a region
-// vary as what decides about the control flow does.
+// In a per-rank program, each rank has its own copy of a value. This analysis
+// finds the mesh dimensions along which the copies may differ. A value that
+// doesn't vary along `tp` is the same on all ranks that differ only in their
+// index along `tp`. Arguments and parameters vary along the axes that split
+// them or that they are Partial over (without `tp.sharding` they are
+// replicated); pure ops vary as their operands do; all_gather, all_reduce and
+// broadcast make a value the same in each group; slices and offsets depend on
+// the rank's index. Values that enter or leave a region also vary along the
+// mesh dimensions along which the control flow varies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +23,10 @@ namespace mlir::tp {
 
 class Uniformity {
 public:
-  /// About the values of `module`, a per-rank program over `mesh`. All
-  /// functions are analysed when the first question is asked; values that are
-  /// made later are taken for varying along all dimensions, and none that was
-  /// there may be erased before the last question about its function.
+  /// Analyses the values of `module`, a per-rank program over `mesh`. The first
+  /// query analyses all functions. Values created after that count as varying
+  /// along all dimensions. No value that existed then may be erased before the
+  /// last query about its function.
   Uniformity(ModuleOp module, MeshOp mesh);
 
   /// Whether `value` is the same on all ranks of each group that `axes` span.
@@ -58,12 +59,13 @@ private:
   bool changed = false, begun = false, complete = false;
 };
 
-/// Whether `op` does nothing besides computing its results. A result may be
-/// more than a function of the operands, as a draw of random numbers is.
+/// Whether `op` does nothing besides computing its results. A result needn't
+/// depend on the operands alone: it may be a draw of random numbers.
 bool onlyMakesResults(Operation *op);
 
-/// What decides about the control flow of `op`, an op with regions: operands of
-/// its own and of its regions' terminators that no region and no result gets.
+/// The values that decide the control flow of `op`, an op with regions: the
+/// operands of the op and of its regions' terminators that aren't passed to a
+/// region or a result.
 SmallVector<Value> getControlOperands(Operation *op);
 
 } // namespace mlir::tp

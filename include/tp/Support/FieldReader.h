@@ -13,8 +13,7 @@
 
 namespace mlir::tp {
 
-/// What readers of plans share: they report everything that is wrong, and go
-/// on.
+/// The base of readers of plans. They report each problem and continue.
 class FieldReader {
 public:
   bool hasFailed() const { return failed; }
@@ -23,7 +22,7 @@ protected:
   /// The fields of a map by name.
   class Fields {
   public:
-    /// The field's value; null where the map doesn't have it.
+    /// The field's value; null if the map lacks the field.
     const YamlValue *operator[](StringRef name) const {
       return fields.lookup(name).second;
     }
@@ -47,8 +46,8 @@ protected:
     return hint.empty() ? otherwise.str() : hint;
   }
 
-  /// Calls `handle` for each field, reporting keys that come twice. `what` is
-  /// what an error calls the map.
+  /// Calls `handle` for each field, and reports keys that occur twice. `what`
+  /// is the map's name in errors.
   void forEachField(
       const YamlValue &map, StringRef what,
       function_ref<void(const YamlValue &, const YamlValue &)> handle) {
@@ -65,7 +64,7 @@ protected:
     }
   }
 
-  /// The fields called `names`, reporting all others.
+  /// Returns the fields called `names`, and reports all others.
   Fields readFields(const YamlValue &map, StringRef what,
                     ArrayRef<StringRef> names) {
     Fields result;

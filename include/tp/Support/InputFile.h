@@ -13,28 +13,29 @@
 
 namespace mlir::tp {
 
-/// The text of the file at `path`, or of standard input for "-". The error says
-/// why, without the path. FIFOs and devices, which could wait or never end, are
-/// errors. What this process has open already, such as /dev/stdin or the
-/// /dev/fd/63 of a shell's `<(command)`, is read to its end. A file that is
-/// neither text nor MLIR bytecode is an error that says what the file is. So is
-/// text that isn't UTF-8 or has control characters, since diagnostics show
-/// lines as they are.
+/// Reads the file at `path`, or standard input for "-". The error says why the
+/// file can't be read, without its path. FIFOs and devices are errors, because
+/// reading them could block or never end. A file that this process already has
+/// open, such as /dev/stdin or the /dev/fd/63 of a shell's `<(command)`, is
+/// read to its end. A file that is neither text nor MLIR bytecode is an error
+/// that says what the file is. So is text that isn't UTF-8 or has control
+/// characters, because diagnostics print lines verbatim.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 
-/// A character that a terminal takes for a command.
+/// A character that a terminal interprets as a command.
 struct ControlCharacter {
   size_t offset; ///< where it begins in the text
   unsigned code; ///< its code point
 };
 
-/// The first such character of a text. Tabs and ends of lines are none.
+/// The first such character of a text. Tabs and ends of lines don't count.
 std::optional<ControlCharacter> findControlCharacter(StringRef text);
 
-/// `text` for a terminal: such characters become escapes ("\\x1B").
+/// `text` with such characters replaced by escapes ("\\x1B"), for a terminal.
 std::string escapeControlCharacters(StringRef text);
 
-/// The error of readInput() for a FIFO or a device, without reading the file.
+/// Returns the error that readInput() returns for a FIFO or a device, without
+/// reading the file.
 llvm::Error checkInput(StringRef path);
 
 /// Reports that the file `what` ("plan") at `path` can't be read, and why. The

@@ -1,9 +1,9 @@
 //===- ListInterner.h - Numbers for lists -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A model repeats the same few ops: what is computed from a list of numbers or
-// of uniqued objects is computed once for equal lists, and kept by the list's
-// number.
+// A model repeats the same few ops. A result that depends only on a list of
+// numbers or of uniqued objects is computed once for equal lists, and stored by
+// the list's number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace mlir::tp {
 
-/// What a list is made of: a number, or the address of a uniqued object.
+/// An item of a list: a number, or the address of a uniqued object.
 using Word = uint64_t;
 using WordList = llvm::SmallVector<Word, 16>;
 
@@ -26,8 +26,8 @@ inline Word toWord(const void *pointer) {
   return reinterpret_cast<uintptr_t>(pointer);
 }
 
-/// Numbers lists from 0 on in the order in which they are first seen; equal
-/// lists have one number.
+/// Numbers lists from 0 in the order in which they are first seen; equal lists
+/// have the same number.
 class ListInterner {
 public:
   /// The number of `list`, and whether it is new.

@@ -11,8 +11,8 @@
 
 namespace mlir::tp {
 
-/// The candidate closest to `name` in spelling, or an empty string when none
-/// is close enough to be what was meant.
+/// The candidate closest to `name` in spelling, or an empty string if none is
+/// close enough to be the intended one.
 StringRef findNearest(StringRef name, ArrayRef<StringRef> candidates);
 
 /// "; did you mean 'x'?" for the nearest candidate, or an empty string.

@@ -1,4 +1,4 @@
-//===- OutputFile.h - Files written whole or not at all ---------*- C++ -*-===//
+//===- OutputFile.h - Files written completely or not at all ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_OUTPUTFILE_H
@@ -14,27 +14,29 @@
 
 namespace mlir::tp {
 
-/// An output. What happens depends on what `path` names:
-/// - nothing, or a regular file: the data go to a temporary file in the same
-///   folder, which takes the name `path` in commit(), after its data are on the
-///   disk. Until commit(), and if it is never called, `path` stays as it was. A
-///   symbolic link stays a link, and a replaced file's permissions are kept.
-/// - a FIFO, a device, or "-" for standard output: the data go there at once.
+/// An output file. The kind of file that `path` names decides how it is
+/// written:
+/// - no file, or a regular file: the data go to a temporary file in the same
+///   folder. commit() renames it to `path` after its data are on the disk. If
+///   commit() isn't called, `path` is unchanged. A symbolic link stays a link,
+///   and a replaced file's permissions are kept.
+/// - a FIFO, a device, or "-" for standard output: the data go there directly.
 /// - an open file of this process, such as /dev/stdout or /dev/fd/3: the data
 ///   go to its current position, as with `>&3` in a shell.
-/// Errors name the path and say why.
+/// Errors name the path and give the reason.
 class OutputFile {
 public:
-  /// Fails where no file can be written in that place, a folder for instance.
+  /// Fails if no file can be written there, for instance because `path` is a
+  /// folder.
   static llvm::Expected<OutputFile> create(StringRef path);
   OutputFile(OutputFile &&other);
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 
   raw_ostream &os();
-  /// Ends the writing. Fails unless all data are written, and on the disk if
-  /// they are in a temporary file. Close all files that belong together before
-  /// you commit the first.
+  /// Ends the writing. Fails unless all data are written, and, for a temporary
+  /// file, are on the disk. Close all files that belong together before you
+  /// commit the first.
   llvm::Error close();
   /// Closes the file if it isn't closed yet, and gives it its name.
   llvm::Error commit();
@@ -44,14 +46,14 @@ private:
   llvm::Error fail(llvm::Error error) const;
 
   std::string path;
-  /// The final name: `path`, or the file that the link of that name leads to.
+  /// The final name: `path`, or the target of the link of that name.
   std::string target;
   std::optional<llvm::sys::fs::TempFile> aside;
   std::unique_ptr<llvm::raw_fd_ostream> stream;
 };
 
-/// Writes the file `path` with `write`. If `write` fails, the file stays as it
-/// was.
+/// Writes the file `path` with `write`. If `write` fails, the file is
+/// unchanged.
 llvm::Error writeFile(StringRef path,
                       llvm::function_ref<llvm::Error(raw_ostream &)> write);
 /// Writes `text` to the file `path`.
@@ -60,9 +62,9 @@ llvm::Error writeFile(StringRef path, StringRef text);
 /// Flushes standard output; fails if something printed there was lost.
 llvm::Error closeStandardOutput();
 
-/// While an object of this class lives, each file is written at most once. A
-/// second output to the same file, under any name, is an error, since the first
-/// one would be lost. For tools whose users name several outputs.
+/// While an object of this class exists, each file is written at most once. A
+/// second output to the same file, under any name, is an error, because the
+/// first one would be lost. For tools whose users name several outputs.
 class DistinctOutputs {
 public:
   DistinctOutputs();

@@ -1,4 +1,4 @@
-//===- TemporaryDirectory.h - What is gone at the end -----------*- C++ -*-===//
+//===- TemporaryDirectory.h - Directories removed after use -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_TEMPORARYDIRECTORY_H
@@ -11,14 +11,14 @@
 
 namespace mlir::tp {
 
-/// The system's directory for temporary files as messages name it: "'/tmp'", or
-/// "'/scratch', which $TMPDIR names".
+/// The system's directory for temporary files, as text for messages: "'/tmp'",
+/// or "'/scratch', which $TMPDIR names".
 std::string describeTemporaryFolder();
 
-/// A directory in the system's one for temporary files, which is removed with
-/// its contents at the end of the scope. As long as there is one, SIGHUP,
-/// SIGINT, SIGQUIT and SIGTERM end the programs that run() has started. They
-/// take effect in this process once all such directories are removed.
+/// A directory for temporary files, created in the system's one. It is removed
+/// with its contents at the end of the scope. While one exists, SIGHUP, SIGINT,
+/// SIGQUIT and SIGTERM end the programs that run() has started. They take
+/// effect in this process once all such directories are removed.
 class TemporaryDirectory {
 public:
   TemporaryDirectory() = default;
@@ -28,9 +28,9 @@ public:
   llvm::Error create(StringRef prefix);
   std::string getFile(const llvm::Twine &name) const;
 
-  /// Runs a program by its path until it ends. The error has what the program
-  /// has printed. The program is killed where this process, or the thread that
-  /// calls this, ends before it.
+  /// Runs the program at a path until it ends. The error contains the program's
+  /// output. The program is killed if this process, or the calling thread, ends
+  /// first.
   llvm::Error run(ArrayRef<StringRef> arguments) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- YamlReader.h - YAML and JSON with places -----------------*- C++ -*-===//
+//===- YamlReader.h - YAML and JSON with locations --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_YAMLREADER_H
@@ -12,7 +12,7 @@
 
 namespace mlir::tp {
 
-/// A YAML value and where it stands.
+/// A YAML value and its location.
 struct YamlValue {
   enum class Kind { Null, Scalar, List, Map };
 
@@ -20,9 +20,9 @@ struct YamlValue {
 
   Kind kind = Kind::Null;
   FileLineColLoc loc;
-  /// Of a scalar; quotes are gone.
+  /// The text of a scalar, without quotes.
   std::string text;
-  /// A quoted scalar is a string, whatever it looks like.
+  /// A quoted scalar is always a string.
   bool quoted = false;
   /// The items of a list; the keys and values of a map, in turn.
   std::vector<YamlValue> items;
@@ -35,16 +35,16 @@ struct YamlValue {
   const YamlValue &getKey(size_t i) const { return items[2 * i]; }
   const YamlValue &getField(size_t i) const { return items[2 * i + 1]; }
 
-  /// What an error calls it: "'x'", "a list", …
+  /// The value's description in errors: "'x'", "a list", …
   std::string describe() const;
-  /// The boolean or integer that it is; nothing when it is something else.
+  /// The value as a boolean or integer; nullopt if it isn't one.
   std::optional<bool> getBool() const;
   std::optional<int64_t> getInteger() const;
 };
 
-/// The value that `text`, YAML or JSON, holds; nothing when it is malformed,
-/// which was reported at its line and column of the file `path`. `what` is what
-/// errors call the file: "a plan".
+/// Parses `text`, the YAML or JSON in the file `path`. If it is malformed,
+/// reports an error at its line and column and returns nullopt. `what` is the
+/// kind of file in errors: "a plan".
 std::optional<YamlValue> readYaml(StringRef text, StringRef path,
                                   StringRef what, MLIRContext *context);
 

@@ -1,7 +1,8 @@
 //===- Passes.h - from a model to its training step -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The passes that make a training program of a model, documented in Passes.td.
+// The passes that turn a model into a training program, documented in
+// Passes.td.
 //
 //===----------------------------------------------------------------------===//
 

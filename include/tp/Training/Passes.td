@@ -9,10 +9,11 @@ include "mlir/Pass/PassBase.td"
 def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
   let summary = "Append the loss of a training file to a model";
   let description = [{
-    The loss becomes a further result of the module's entry point, with the attribute `tp.loss`;
-    what it is compared with becomes the argument `target`, which has it as well. `tp-grad` then
-    differentiates this result, instead of adding the loss itself. Run it before `tp-apply-plan`, so
-    that the plan is checked with the loss, and can be about it (`loss_parallel`).
+    The loss becomes a further result of the module's entry point, with the attribute `tp.loss`. The
+    target that it is compared with becomes the argument `target`, which also has this attribute.
+    `tp-grad` then differentiates this result instead of adding the loss itself. Run this pass
+    before `tp-apply-plan`: the plan is then checked together with the loss, and can refer to it
+    (`loss_parallel`).
 
     ```mlir
     func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -34,8 +35,8 @@ def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
     }
     ```
 
-    A model's result that is the loss itself (`loss: output`) is marked. A loss that doesn't fit the
-    model's results is an error.
+    If the model's result is the loss itself (`loss: output`), the pass only marks it. A loss that
+    doesn't fit the model's results is an error.
   }];
   let options = [
     Option<"train", "train", "std::string", "",
@@ -47,13 +48,13 @@ def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
 def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
   let summary = "Differentiate a model, and make its training step";
   let description = [{
-    Reverse-mode differentiation of the module's entry point, on the model's level: shapes are
-    global, and the placements of gradients follow from the rules of the ops that they consist of.
-    Each op's gradient stands beside its rule (`GradientOpInterface`).
+    Reverse-mode differentiation of the module's entry point, at the model level: shapes are global,
+    and the placements of gradients follow from the sharding rules of their ops. Each op defines its
+    gradient beside its sharding rule (`GradientOpInterface`).
 
-    Without `train`, the first result is the loss, a scalar. After the function's own results come
-    the gradients of all parameters that aren't frozen, as results named `grad.` and the parameter's
-    FQN, and with `inputs` those of the float arguments:
+    Without `train`, the first result is the loss, a scalar. The gradients of all parameters that
+    aren't frozen follow the function's own results. They are named `grad.` and the parameter's FQN.
+    With `inputs`, the gradients of the float arguments follow as well:
 
     ```mlir
     func.func @main(%x: tensor<4x8xf32>) -> tensor<f32> {
@@ -79,14 +80,14 @@ def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
 
     With `train`, a [training file](Training.md), the function becomes one training step: forward
     pass, loss, backward pass, and the optimizer, which assigns parameters and its own state
-    (`nn.assign`). Its results are the loss and the step's learning rate, and with clipping the norm
+    (`nn.assign`). Its results are the loss, the step's learning rate and, with clipping, the norm
     of the gradients.
 
-    A result that `tp-add-loss` has marked is the loss; without one it is added. Modules are
-    inlined: a plan is applied before. `scf.if` has a gradient, a branch on the same condition that
-    computes the side that was taken again; an `scf.for` of constant bounds and at most 64
-    iterations is unrolled. An op that has no gradient, and through which the loss depends on a
-    parameter, is an error.
+    The loss is the result that `tp-add-loss` has marked; without one, this pass adds the loss.
+    Modules are inlined, so a plan must be applied before. The gradient of an `scf.if` is a branch
+    on the same condition, which recomputes the branch that was taken. An `scf.for` with constant
+    bounds and at most 64 iterations is unrolled. An op without a gradient is an error if the loss
+    depends on a parameter through it.
   }];
   let options = [
     Option<"train", "train", "std::string", "",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The training file (docs/Training.md), in YAML or JSON: loss, optimizer,
-// schedule. Names and defaults are PyTorch's, but where said otherwise.
+// schedule. Names and defaults are PyTorch's unless stated otherwise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,15 +26,16 @@ struct LossConfig {
     MSE,
   };
   Kind kind = Output;
-  /// Which of the model's results.
+  /// The index of the model's result.
   int64_t output = 0;
   nn::LossReduction reduction = nn::LossReduction::Mean;
-  /// Of cross-entropy.
+  /// For cross-entropy.
   int64_t ignoreIndex = -100;
   double labelSmoothing = 0;
   int64_t classDim = -1;
   std::vector<double> weights;
-  /// Where the file has it, and its keys; null where it doesn't.
+  /// The locations of the loss and its keys in the file; null if the file
+  /// doesn't have them.
   FileLineColLoc loc, outputLoc, classDimLoc, weightLoc;
 };
 
@@ -45,7 +46,7 @@ struct OptimizerConfig {
   double momentum = 0;
   double dampening = 0;
   bool nesterov = false;
-  /// Along the gradient, not against it.
+  /// Whether to step along the gradient instead of against it.
   bool maximize = false;
   bool amsgrad = false;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
@@ -54,39 +55,40 @@ struct OptimizerConfig {
   std::vector<std::string> noDecay;
 };
 
-/// The factor of the learning rate in step t, counted from 0: Hugging Face's
-/// get_constant_schedule_with_warmup and get_cosine_schedule_with_warmup.
+/// The learning rate's course over the steps, counted from 0, as by Hugging
+/// Face's get_constant_schedule_with_warmup and
+/// get_cosine_schedule_with_warmup.
 struct ScheduleConfig {
   enum Kind { Constant, Cosine };
   Kind kind = Constant;
   int64_t warmupSteps = 0;
   int64_t totalSteps = 0;
-  /// What the cosine ends at.
+  /// The learning rate at which the cosine ends.
   double minLr = 0;
 };
 
 struct TrainingConfig {
   LossConfig loss;
-  /// Without one, only gradients are made.
+  /// If there is none, the program only computes gradients.
   std::optional<OptimizerConfig> optimizer;
   ScheduleConfig schedule;
-  /// The norm that gradients are clipped to.
+  /// The norm to which gradients are clipped.
   std::optional<double> clipNorm;
-  /// How many batches' gradients make up one step.
+  /// How many batches' gradients are added up for one step.
   int64_t accumulate = 1;
   FileLineColLoc accumulateLoc;
-  /// Type of the forward and backward pass; null: as in the model.
+  /// Type of the forward and backward pass; null for the model's own.
   FloatType computeType;
   /// Patterns of modules whose values the backward pass computes again.
   std::vector<std::string> checkpoint;
   /// Patterns of parameters that aren't trained.
   std::vector<std::string> frozen;
-  /// Where a pattern above stands in the file, for errors.
+  /// The locations of the patterns above in the file, for errors.
   std::vector<FileLineColLoc> checkpointLocs, frozenLocs, noDecayLocs;
   int64_t seed = 0;
 };
 
-/// Reads the file; emits what is wrong with it at its line and column.
+/// Reads the file; emits errors at the line and column at fault.
 FailureOr<TrainingConfig> readTrainingFile(StringRef path,
                                            MLIRContext *context);
 

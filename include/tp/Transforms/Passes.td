@@ -9,15 +9,14 @@ include "mlir/Pass/PassBase.td"
 def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
   let summary = "Annotate a model with a parallelize plan";
   let description = [{
-    Reads a plan (docs/Plans.md), checks it against the model, and writes what it asks for into the
-    IR: the mesh, the placement of each parameter that a style shards, and a `tp.redistribute` for
-    each layout at the boundary of an `nn.module`. Values in between get their placement from
-    `tp-propagate`.
+    Reads a plan (docs/Plans.md), checks it against the model, and writes it into the IR: the mesh,
+    the placement of each parameter that a style shards, and a `tp.redistribute` for each layout at
+    the boundary of an `nn.module`. Values in between get their placement from `tp-propagate`.
 
-    For an input, the redistribution to the declared layout comes first, then, where it differs, the
-    one to the layout that the module's computation desires; for an output likewise. Both stand
-    outside the module, next to it. `reason` is the place in the plan, the style, the argument and
-    the placement.
+    An input is first redistributed to its declared layout, and then, if it differs, to the layout
+    that the module's computation desires. The same holds for an output. Both redistributions stand
+    outside the module, next to it. `reason` is the location in the plan, the style, the argument
+    and the placement.
 
     With this plan in `mlp.yaml`
 
@@ -55,17 +54,17 @@ def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
          {fqn = "net2", reason = "mlp.yaml:3:3: RowwiseParallel output_layouts Replicate"} : tensor<8x10xf32>
     ```
 
-    Arguments of the function that are declared with one layout wherever they are used, and results
-    that a layout gives, have it as their `tp.sharding`. In a plan over some of the mesh's
-    dimensions, a redistribution is `over` these.
+    An argument of the function gets a `tp.sharding` if all of its uses declare the same layout. A
+    result gets one if a layout of the plan determines it. If the plan covers only some of the
+    mesh's dimensions, each redistribution names them with `over`.
 
-    Warns of what lint finds (docs/Plans.md), and fails instead when `strict`.
+    Findings of the lint (docs/Plans.md) are warnings; with `strict` they are errors.
 
-    Fails, with every problem at its line and column of the plan, when the plan can't be read or
-    parsed, names a style, argument, placement or mesh dimension that doesn't exist, has a pattern
-    that matches no module, puts a style on a module that it can't shard, gives a layout for a
-    tensor that a module doesn't have, splits a dimension that doesn't exist, or asks for two
-    placements of one parameter. Fails as well when the module has a `tp.mesh` already.
+    Fails if the plan can't be read or parsed, names a style, argument, placement or mesh dimension
+    that doesn't exist, has a pattern that matches no module, puts a style on a module that it can't
+    shard, gives a layout for a tensor that a module doesn't have, splits a dimension that doesn't
+    exist, or asks for two placements of one parameter. Each problem is reported at its line and
+    column of the plan. Also fails if the module already has a `tp.mesh`.
   }];
   let options = [
     Option<"planPath", "plan", "std::string", "",
@@ -84,9 +83,9 @@ def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
 def InlineCalls : Pass<"tp-inline-calls", "::mlir::ModuleOp"> {
   let summary = "Make each entry point one program";
   let description = [{
-    Runs `inline` and `symbol-dce` where the module has private functions: what `tp-propagate` and
-    `tp-partition` leave of functions that are called is private. Calls are inlined, and functions
-    that nobody calls any more are erased.
+    Runs `inline` and `symbol-dce` if the module has private functions. `tp-propagate` makes each
+    function that is called private, and `tp-partition` keeps it private. Calls are inlined, and
+    functions without callers are erased.
 
     ```mlir
     func.func private @layer(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -135,32 +134,35 @@ def InlineModules : Pass<"nn-inline-modules"> {
 def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
   let summary = "Give every value a placement";
   let description = [{
-    Spreads what is fixed (`tp.sharding` on arguments, results, parameters and other ops, every
-    `tp.redistribute` and `tp.constraint`) through the ops' sharding rules, forward and backward,
-    until nothing changes: that gives each op its candidates, the ways in which it may run. Of
-    these, one per op is chosen such that the whole program communicates least: the bytes that ranks
-    receive, and `latency-bytes` per rank for each collective; of equal ones, the choice that leaves
-    the least to compute. Where an operand isn't placed as its op needs it, a `tp.redistribute` is
-    inserted, which names the reason. Uses that need the same placement share it, and it is done as
-    often as the value is computed, not as often as it is used in a loop. Modules are inlined first
-    (`nn-inline-modules`).
+    Spreads the fixed placements (`tp.sharding` on arguments, results, parameters and other ops,
+    every `tp.redistribute` and `tp.constraint`) through the ops' sharding rules, forward and
+    backward, until nothing changes. This gives each op its candidates, the ways in which it may
+    run. The pass then chooses one candidate per op so that the whole program communicates least.
+    The cost is the bytes that ranks receive, and `latency-bytes` per rank for each collective;
+    among equal costs, the choice that leaves the least to compute wins.
 
-    `strategy=optimal` (the default) solves the choice exactly by variable elimination. Where a
-    program is entangled too much for that, candidates that can't be part of a cheapest choice are
-    removed first; `search-budget` limits the work for it. If that isn't enough, a remark (category
-    `tp-propagate`) says, in bytes and per cent, how far the choice may be above the optimum.
-    Functions of at most `exhaustive-ops` ops consider every split of every op over all mesh
-    dimensions; larger ones consider only the splits that spread to an op. `strategy=greedy` decides
-    op by op, then improves locally.
+    If an operand isn't placed as its op needs it, the pass inserts a `tp.redistribute`, which names
+    the reason. Uses that need the same placement share it. A value from outside a loop is
+    redistributed outside the loop. Modules are inlined first (`nn-inline-modules`).
 
-    A parameter stays as it is placed, wherever anything else can move. Arguments and results
-    without `tp.sharding` are replicated; those with `tp.open` are placed as is cheapest. Values
-    that a region op passes on (the iteration arguments of `scf.for`, what the branches of `scf.if`
-    yield, …) are placed alike on all ways. Functions are decided for each call; calls that come out
-    equal share a function, others call a copy of their own.
+    `strategy=optimal` (the default) solves the choice exactly by variable elimination. If a program
+    is too entangled for that, candidates that can't be part of a cheapest choice are removed first;
+    `search-budget` limits this work. If that isn't enough, a remark (category `tp-propagate`) says,
+    in bytes and per cent, how far the choice may be above the optimum. In functions of at most
+    `exhaustive-ops` ops, the pass considers every split of every op over all mesh dimensions; in
+    larger ones, only the splits that spread to an op. `strategy=greedy` decides op by op, then
+    improves locally.
 
-    A mesh dimension that doesn't divide the major factor of a product splits it in parts: of four
-    ranks, with two key-value heads, `tp:(1)2` splits the heads and `tp:(2)2` what is within one.
+    A parameter keeps its placement if something else can move instead. Arguments and results
+    without `tp.sharding` are replicated; for those with `tp.open`, the pass chooses the cheapest
+    placement. A value that a region op passes on (the iteration arguments of `scf.for`, the values
+    that the branches of `scf.if` yield, …) has one placement on all paths. A callee is decided
+    separately for each call: calls that end up with equal placements share one function, others
+    call a copy.
+
+    If a tensor dimension is a product of factors, and a mesh dimension doesn't divide the major
+    factor, the mesh dimension is cut into parts, and each part splits one factor. With four ranks
+    and two key-value heads, `tp:(1)2` splits the heads and `tp:(2)2` splits each head.
 
     ```mlir
     %w = nn.parameter "net2.weight" {tp.fqn = "net2", tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<10x16xf32>
@@ -168,7 +170,7 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     return %y : tensor<8x10xf32>
     ```
 
-    with `%x` split along dimension 1 becomes
+    becomes, if `%x` is split along dimension 1,
 
     ```mlir
     %w = nn.parameter "net2.weight" {…} : tensor<10x16xf32>
@@ -177,12 +179,12 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     return %z : tensor<8x10xf32>
     ```
 
-    With `forbid-implicit`, a redistribution that moves bytes and that no layout of the plan,
-    `tp.constraint`, `tp.sharding` on a function's result or other op of the IR asks for is an
-    error, which says what it would cost.
+    With `forbid-implicit`, a redistribution that moves bytes is an error unless something asks for
+    it: a layout of the plan, a `tp.constraint`, a `tp.sharding` on a function's result, or another
+    op of the IR. The error says what the redistribution would cost.
 
-    Fails on an op without a sharding rule, on control flow between blocks, on recursion, and where
-    a fixed placement can't be reached (nothing becomes Partial by a redistribution).
+    Fails on an op without a sharding rule, on control flow between blocks, on recursion, and if a
+    fixed placement can't be reached (a redistribution can't make a value Partial).
   }];
   let options = [
     Option<"strategy", "strategy", "::mlir::tp::PropagationStrategy",
@@ -217,11 +219,11 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
 def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
   let summary = "Turn a sharded program into one rank's program";
   let description = [{
-    Each type becomes the type of one rank's block, each op its local form (the op's own partition
-    hook), each `tp.redistribute` the collectives that lead from one placement to the other. The
-    placements of each op are checked against its sharding rule on the way. Function arguments and
-    results and parameters keep their placement (`tp.sharding`) and their whole's type
-    (`tp.global_type`).
+    Each type becomes the type of one rank's block. Each op becomes its local form, which the op's
+    own partition hook builds. Each `tp.redistribute` becomes the collectives that lead from one
+    placement to the other. The pass also checks the placements of each op against its sharding
+    rule. Function arguments, function results and parameters keep their placement (`tp.sharding`)
+    and their global type (`tp.global_type`).
 
     ```mlir
     %w = nn.parameter "net2.weight" {tp.sharding = #tp.sharding<@mesh, [{}, {tp} ]>} : tensor<10x16xf32>
@@ -237,20 +239,20 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
     %z = tp.all_reduce sum %y over @mesh {tp} {bytes = 320 : i64, fqn = "net2", reason = "…"} : tensor<8x10xf32>
     ```
 
-    Where sizes don't divide, ranks whose blocks have different shapes run different programs: the
-    function is followed by a copy for each further program, and all of them carry `tp.ranks`, the
-    ranks that run them. They have the same collectives in the same order.
+    If sizes don't divide evenly, ranks whose blocks have different shapes run different programs.
+    The function is followed by a copy for each further program; the function and its copies name
+    the ranks that run them in `tp.ranks`. All programs have the same collectives in the same order.
 
     ```mlir
     func.func @forward(%x: tensor<3x8xf32> …) attributes {tp.ranks = array<i64: 0, 1, 2>}
     func.func @forward_0(%x: tensor<1x8xf32> …) attributes {tp.ranks = array<i64: 3>}     // 10 rows over 4 ranks
     ```
 
-    What each redistribution costs, and what it would at least, stays on the function as
-    `tp.redistributions`, for `tp-report`.
+    The function's attribute `tp.redistributions` records, for `tp-report`, the cost of each
+    redistribution and a lower bound of it.
 
-    Fails where a value has no placement, an op's placements break its rule, or the program is
-    partitioned already.
+    Fails if a value has no placement, an op's placements break its rule, or the program is already
+    partitioned.
   }];
   let options = [
     Option<"oneShot", "one-shot", "bool", /*default=*/"true",
@@ -264,18 +266,19 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
 def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "Remove, share, merge and cheapen collectives";
   let description = [{
-    - a collective whose operand doesn't change in a loop is issued before it, once;
-    - an `all_reduce` of which only this rank's slice is used becomes a `reduce_scatter`, over the
-      mesh dimensions that the two share, and an `all_gather` of which only a slice along another
-      dimension is used an `all_to_all`;
-    - pairs that undo each other are gone: a gather of a slice and a slice of a gather, an
-      `all_to_all`, an `exchange` and their inverses; permutes of permutes are one; a
-      `reduce_scatter` that is gathered at once is an `all_reduce`;
-    - equal collectives on one operand are done once;
-    - sums that meet are added before one reduction, whatever else is added to them on the way:
-      `(x + R(a)) + R(b)` is `x + R(a + b)`. This holds for `all_reduce` and `reduce_scatter`.
-      Either moves down through ops that are linear in it to where it moves less;
-    - a collective whose result nothing uses is dropped, by all ranks alike.
+    - a collective whose operand doesn't change in a loop is issued once, before the loop;
+    - if only this rank's slice of an `all_reduce` is used, the `all_reduce` becomes a
+      `reduce_scatter` over the mesh dimensions that the two share; if only a slice of an
+      `all_gather` along another dimension is used, the `all_gather` becomes an `all_to_all`;
+    - pairs that undo each other are removed: a gather of a slice, a slice of a gather, and an
+      `all_to_all` or `exchange` followed by its inverse. Consecutive permutes become one. A
+      `reduce_scatter` followed directly by an `all_gather` becomes an `all_reduce`;
+    - equal collectives of one operand are issued once;
+    - reductions (R) whose results are added become one reduction of the sum, even if other values
+      are added in between: `(x + R(a)) + R(b)` becomes `x + R(a + b)`. This applies to `all_reduce`
+      and `reduce_scatter`. Both also move down through ops that are linear in their result, to
+      where they move fewer bytes;
+    - a collective whose result no rank uses is removed from all programs.
 
     ```mlir
     %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<8x16xf32>
@@ -294,10 +297,10 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     ```
 
     Parameters that FSDP splits are gathered by group (`tp.fsdp_group`, the module that PyTorch's
-    `fully_shard` would be called on): one `all_gather` before the first of them is used, in each
-    pass over the model that needs any (`tp.pass` of `nn.recompute`), and one `reduce_scatter` of
-    their gradients where the last of these is computed. Uneven blocks are filled up with zeros.
-    `fsdp-groups=false` leaves them apart.
+    `fully_shard` would be called on). In each pass over the model that needs any of them (`tp.pass`
+    of `nn.recompute`), one `all_gather` stands before the first use. One `reduce_scatter` takes the
+    gradients of the group, where the last of them is computed. Uneven blocks are padded with zeros.
+    `fsdp-groups=false` keeps these collectives separate.
 
     ```mlir
     %w = nn.parameter "up.w" {tp.fsdp_group = "up"} : tensor<4x8xf32>
@@ -319,11 +322,11 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     %5 = tp.reduce_scatter sum %4 dim 0 over @mesh {dp} : tensor<2x36xf32> -> tensor<1x36xf32>
     ```
 
-    By request, as they trade one cost for another:
+    The following rewrites trade one cost for another, so each must be requested:
 
-    - `sequence-parallel`: an `all_reduce` becomes a `reduce_scatter` and, behind the norms,
-      additions and activations that follow it, `all_gather`s, where that moves no more bytes. These
-      ops then work on blocks; there are more collectives.
+    - `sequence-parallel`: an `all_reduce` becomes a `reduce_scatter` before, and `all_gather`s
+      after, the norms, additions and activations that follow it, if that moves no more bytes. These
+      ops then work on blocks, but there are more collectives.
 
       ```mlir
       %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<8x16xf32>
@@ -338,8 +341,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
       %2 = tp.all_gather %1 dim 0 over @mesh {tp} : tensor<4x16xf32> -> tensor<8x16xf32>
       ```
     - `bucket-bytes`: independent `all_reduce`s, or `all_gather`s, of one group and element type are
-      joined into one whose operand has at most so many bytes, unless all are gradients of one of
-      FSDP's groups.
+      joined into one. Its operand has at most this many bytes, unless all members are gradients of
+      one FSDP group.
 
       ```mlir
       %0 = tp.all_reduce sum %a over @mesh {tp} : tensor<4x2xf32>
@@ -356,11 +359,11 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
       %4 = nn.reshape %3 : tensor<8xf32> -> tensor<4x2xf32>
       %5 = nn.slice %2 dim 0 start 8 step 1 : tensor<16xf32> -> tensor<8xf32>
       ```
-    - `memory-limit`: where more bytes of values are alive at once, an `all_gather` with later uses
-      is issued again before them instead of being kept.
+    - `memory-limit`: where more than this many bytes of values are live at once, a gathered value
+      with later uses isn't kept. Its `all_gather` is issued again before those uses.
 
     All other ops keep their order. If ranks have different programs, all of the programs change in
-    the same way, or none does, so that ranks don't wait for different collectives
+    the same way, or none does, so ranks never wait for different collectives
     (`tp-verify-collectives`).
 
     Fails on control flow between blocks.
@@ -393,13 +396,13 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
 def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
   let summary = "Let collectives run beside computation";
   let description = [{
-    Splits each collective into a `tp.start`, right behind its operand, and a `tp.wait`, before the
-    first use, where there is something to compute in between. Starts keep their order: it is that
-    of all ranks.
+    Splits each collective into a `tp.start`, right after its operand, and a `tp.wait`, before the
+    first use, if there is something to compute in between. Starts keep their order, because all
+    ranks issue collectives in the same order.
 
-    A collective keeps its operand until it is waited for. One whose result is smaller, as the
-    reduction of a gradient, is waited for before the next such one starts, so that no more than one
-    of them is kept for it.
+    A collective keeps its operand alive until it is waited for. If its result is smaller than its
+    operand, as in the reduction of a gradient, it is waited for before the next such collective
+    starts, so at most one such operand is kept at a time.
 
     ```mlir
     %0 = nn.linear %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
@@ -419,10 +422,10 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
     %2 = tp.wait %p : !tp.pending<tensor<8x8xf32>>
     ```
 
-    What is gathered of parameters (FSDP) is gathered one module ahead, in the forward and in the
-    backward pass: before the first use of one module's gathered parameters, the gathers of the next
-    module's are started. A module's are those that follow each other with one FQN. So at most two
-    modules' parameters are whole at once.
+    Parameters (FSDP) are gathered one module ahead, in the forward and in the backward pass: the
+    gathers for the next module start before the first use of the current module's gathered
+    parameters. Consecutive gathers with the same FQN belong to one module. So at most two modules
+    have gathered parameters at once.
 
     ```mlir
     %0 = tp.all_gather %w dim 0 over @mesh {dp} {fqn = "layers.1"} : tensor<2x8xf32> -> tensor<8x8xf32>
@@ -432,11 +435,11 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
     %4 = tp.all_gather %v dim 0 over @mesh {dp} {fqn = "layers.0"} : tensor<2x8xf32> -> tensor<8x8xf32>
     ```
 
-    has `%4` started before `%2`, and so before `%3`.
+    Here, `%4` starts before `%2`, and so before `%3`.
 
-    With `chunks`, an `all_gather` whose rows a contraction then works on, and a `reduce_scatter` of
-    the rows of one, are done piece by piece together with it, so that one piece is moved while
-    another is multiplied. Rows are never contracted, so that no sum changes.
+    With `chunks`, an `all_gather` of the rows of a contraction's operand, and a `reduce_scatter` of
+    the rows of a contraction's result, are cut into chunks together with the contraction. One chunk
+    is then moved while another is multiplied. Rows are never contracted, so no sum changes.
 
     ```mlir
     %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<4x8xf32> -> tensor<8x8xf32>
@@ -455,8 +458,8 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
     %9 = nn.reshape %8 : tensor<2x4x6xf32> -> tensor<8x6xf32>
     ```
 
-    Collectives whose blocks the chunks don't divide stay whole. Programs of different ranks change
-    alike, or not at all.
+    A collective isn't cut if the number of chunks doesn't divide its blocks. All ranks' programs
+    change in the same way, or none does.
   }];
   let options = [
     Option<"chunks", "chunks", "int64_t", /*default=*/"1",
@@ -473,9 +476,9 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
 def LowerStartWait : Pass<"tp-lower-start-wait"> {
   let summary = "Run each collective where it is started";
   let description = [{
-    Moves each collective to its `tp.start`, and removes the `tp.wait`. Used by `tp-verify-spmd`,
-    for which it matters what a program computes, and not when. The order in which ranks issue
-    collectives, and the results, don't change.
+    Replaces each `tp.start` by its collective, and removes the `tp.wait`. `tp-verify-spmd` uses
+    this pass, because it checks what a program computes, not when. Neither the results nor the
+    order in which ranks issue collectives change.
 
     ```mlir
     %p = tp.start {
@@ -498,11 +501,11 @@ def LowerStartWait : Pass<"tp-lower-start-wait"> {
 def UpdateEarly : Pass<"tp-update-early", "::mlir::func::FuncOp"> {
   let summary = "Update parameters as soon as their gradients are there";
   let description = [{
-    A training step ends with its updates, so that all gradients are kept until then. This moves
-    each up to where its parameter's gradient is there and nothing else reads the parameter any
-    more: one gradient lives at a time, and the update still takes place in the parameter's own
-    memory. Collectives stay where they are, and with them what needs their results; where all
-    gradients are needed first, as for clipping, nothing moves.
+    A training step ends with its updates, so all gradients are kept until then. This pass moves
+    each update up to the point where its parameter's gradient is computed and no later op reads the
+    parameter. Then one gradient is live at a time, and the update still overwrites the parameter in
+    place. Collectives don't move, and no update moves above a collective whose result it needs. If
+    an update needs all gradients first, as with clipping, nothing moves.
 
     ```mlir
     %3 = tp.reduce_scatter sum %2 dim 0 over @mesh {dp} : tensor<8x8xf32> -> tensor<2x8xf32>
@@ -522,22 +525,23 @@ def UpdateEarly : Pass<"tp-update-early", "::mlir::func::FuncOp"> {
     …
     ```
 
-    `tp-parallelize` runs it on training steps without `overlap`, with which gradients are reduced
-    beside the rest of the backward pass, and their updates wait for that.
+    `tp-parallelize` runs it on training steps, unless `overlap` is set. With `overlap`, gradients
+    are reduced while the rest of the backward pass runs, and their updates wait for the reductions.
   }];
 }
 
 def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
   let summary = "Prove that all ranks issue the same collectives in the same order";
   let description = [{
-    Ranks that do can't wait for each other forever, whatever the data. The proof is over the text
-    of the programs: those of different ranks (`tp.ranks`) are walked side by side, through regions
-    and calls, and have the same collectives in the same places; and what decides how often, and
-    which, regions with collectives run is the same on all ranks.
+    Ranks that issue the same collectives in the same order can't wait for each other forever,
+    whatever the data. The pass proves this from the text of the programs. It walks the programs of
+    different ranks (`tp.ranks`) side by side, through regions and calls, and checks that they have
+    the same collectives in the same positions. It also checks that all ranks have the same values
+    where a value decides which regions with collectives run, or how often.
 
-    That is so for what is computed by pure ops from values that are the same: arguments and
-    parameters that no mesh dimension splits, and results of `all_reduce`, `all_gather` and
-    `broadcast`. A slice, an offset, or a block differs.
+    All ranks have the same value for arguments and parameters that no mesh dimension splits, for
+    results of `all_reduce`, `all_gather` and `broadcast`, and for results of pure ops on such
+    values. Slices, offsets and blocks differ between ranks.
 
     ```mlir
     %n = tensor.extract %count[] : tensor<i1>      // of an argument that is split over tp
@@ -546,7 +550,7 @@ def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
       …
     ```
 
-    Fails at the first collective that can't be proven to be met, and names both ops. The program
+    Fails at the first collective for which this can't be proven, and names both ops. The program
     isn't changed.
   }];
   let statistics = [

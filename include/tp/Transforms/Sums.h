@@ -1,9 +1,9 @@
 //===- Sums.h - Ops that add and subtract -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A sum is an op of two operands that, beside a Partial, count once
-// (`ShardingRule::numOnce`): an addition if it is commutative, or else a
-// difference.
+// A sum is an op of two operands; if one of them is Partial, the other counts
+// on one rank (`ShardingRule::numOnce`). It is an addition if it is
+// commutative, and a difference otherwise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,24 +15,26 @@
 
 namespace mlir::tp {
 
-/// The type of a sum of values of the types `a` and `b`; either may be null.
+/// The type of the sum of a value of type `a` and one of type `b`; either may
+/// be null.
 RankedTensorType getSumType(RankedTensorType a, RankedTensorType b);
 
-/// Zeros, by a constant of the dialect of `like`.
+/// A constant zero of `type`, made by the dialect of `like` if it can.
 Value buildZero(OpBuilder &builder, Operation *like, RankedTensorType type);
 
-/// The sum `like` of `a` and `b`, either of which may be null, for zero; its
-/// type is `type`.
+/// Applies the sum `like` to `a` and `b`; the result's type is `type`. A null
+/// operand stands for zero.
 Value buildSum(OpBuilder &builder, Operation *like, Value a, Value b,
                RankedTensorType type);
 
-/// Whether `buildTotal` can add values of `element` by `like`.
+/// Whether `buildTotal` can add values of element type `element` for `like`.
 bool canTotal(Operation *like, Type element);
 
-/// `whole` + `part`, by the addition that belongs to the sum `like`; its type is
-/// `type`. A difference whose dialect names no addition takes `addend` away,
-/// which is what `buildAddend` makes of `part`: 0 - `part` then, or else `part`
-/// itself.
+/// Together these compute `whole` + `part`, of type `type`, with the addition
+/// that belongs to the sum `like`: `buildAddend` turns `part` into the `addend`
+/// of `buildTotal`. The addend is `part` itself, except where `like` is a
+/// difference and no addition of its dialect is known: there it is 0 - `part`,
+/// and `buildTotal` subtracts it.
 Value buildAddend(OpBuilder &builder, Operation *like, Value part);
 Value buildTotal(OpBuilder &builder, Operation *like, Value whole, Value addend,
                  RankedTensorType type);

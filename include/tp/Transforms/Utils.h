@@ -15,40 +15,43 @@ namespace mlir::tp {
 /// op that moves keeps the module's FQN as `tp.fqn`.
 void inlineModules(Operation *root);
 
-/// Replaces all nn.stop_gradient ops under `root` by their operands: nothing
-/// there is differentiated any more.
+/// Replaces all nn.stop_gradient ops under `root` by their operands. Call it
+/// when nothing under `root` is differentiated any more.
 void removeStopGradients(Operation *root);
 
-/// Where ops of `block` read the same parameter, the first of them reads it for
-/// all, and what FSDP gathers of it is gathered once. `onlyFsdp`: only of
-/// parameters that FSDP splits (`tp.fsdp_group`).
+/// Merges the nn.parameter ops of `block` that read the same parameter into the
+/// first one, and the gathers that FSDP needs of it into one for each
+/// placement. `onlyFsdp`: only for parameters that FSDP splits
+/// (`tp.fsdp_group`).
 void shareParameters(Block &block, bool onlyFsdp);
 
-/// Fails with an error where a tensor of `module` has more than 2^40 elements:
-/// sizes, and products of them, are computed with 64 bits.
+/// Fails with an error if a tensor of `module` has more than 2^40 elements,
+/// because sizes and their products are computed with 64 bits.
 LogicalResult checkSizes(ModuleOp module);
 
-/// The one mesh of `module`; fails with an error where there are several, gives
-/// null where there is none.
+/// The mesh of `module`, or null if there is none; fails with an error if there
+/// are several.
 FailureOr<MeshOp> getMesh(ModuleOp module);
 
-/// The functions with a body that nobody in `module` calls; fails with an error
-/// where there are functions, but each is called.
+/// The functions with a body that nothing in `module` calls. Fails with an
+/// error if there are functions, but each is called.
 FailureOr<SmallVector<func::FuncOp>> getRoots(ModuleOp module);
 
-/// The functions with a body, those together that are the programs of one: a
-/// function that all ranks run alone, else each with its `tp.ranks`.
+/// The functions with a body, grouped by the function that they were
+/// partitioned from. A group is either one function that all ranks run, or
+/// several functions that each run on their `tp.ranks`.
 SmallVector<SmallVector<func::FuncOp>> getPrograms(ModuleOp module);
 
-/// The FQN that an op comes from; "" where it is not known.
+/// The FQN of the module that an op comes from; "" if it isn't known.
 StringRef getFqn(Operation *op);
 
-/// The sharding that an argument or result attribute gives; null without one.
+/// The sharding in the attributes of an argument or result; null if there is
+/// none.
 ShardingAttr getArgSharding(FunctionOpInterface function, unsigned index);
 ShardingAttr getResultSharding(FunctionOpInterface function, unsigned index);
 
 /// The shardings that `tp.sharding` or `tp.shardings` gives to the op's
-/// results; empty where the op has neither.
+/// results; empty if the op has neither.
 SmallVector<ShardingAttr> getResultShardings(Operation *op);
 void setResultShardings(Operation *op, ArrayRef<ShardingAttr> shardings);
 

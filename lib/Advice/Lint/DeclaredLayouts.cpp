@@ -1,9 +1,9 @@
-//===- DeclaredLayouts.cpp - declared, but coming otherwise ---------------===//
+//===- DeclaredLayouts.cpp - wrong declarations of layouts ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// PyTorch sees one rank's tensor and takes it for what a style declares it to
-// be. A wrong declaration is wrong numbers there, and a hidden redistribution
-// here.
+// PyTorch only sees one rank's tensor and trusts the layout that a style
+// declares for it. A wrong declaration gives wrong numbers in PyTorch, and a
+// hidden redistribution here.
 //
 //===----------------------------------------------------------------------===//
 

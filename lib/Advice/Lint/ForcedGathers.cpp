@@ -16,7 +16,7 @@ public:
 
   void visitWhole(OpOperand &operand, const KnownLayout &known, unsigned dim,
                   StringRef module) override {
-    // A slice along the dimension that was split is about a packed weight.
+    // A slice along a split dimension is left to the check of packed weights.
     if (!isa<nn::SliceOp>(operand.getOwner()))
       add(operand, known, module,
           "needs dimension " + Twine(dim) + " of its operand whole, which is");

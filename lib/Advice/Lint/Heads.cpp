@@ -1,10 +1,10 @@
 //===- Heads.cpp - heads that ranks don't divide --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A projection's columns are split, and then taken apart into heads: a rank
-// must hold whole heads, or they have to be gathered first. Where there are
-// more ranks than heads, they split the columns of a head too, which is well as
-// long as nothing needs these whole.
+// A projection's columns are split and then reshaped into heads. Each rank must
+// hold whole heads; otherwise, the columns have to be gathered first. If there
+// are more ranks than heads, they also split the columns of a head, which is
+// fine as long as no op needs these whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,7 +79,7 @@ private:
          edit});
   }
 
-  /// Whether the parts are used one by one, as query, key and value are.
+  /// Whether the parts are used separately, as query, key and value are.
   static bool isFused(OpOperand &operand, int64_t majorSize) {
     for (Value result : operand.getOwner()->getResults())
       for (Operation *user : result.getUsers())
@@ -90,8 +90,8 @@ private:
     return false;
   }
 
-  /// How to leave out `modules` of all those that their entry is about, such as
-  /// key and value projections of w[qkv]; empty where it is about these alone.
+  /// How to exclude `modules` from those that their entry matches, such as the
+  /// key and value projections of w[qkv]; empty if it matches no others.
   std::string narrow(ArrayRef<StringAttr> modules) {
     if (modules.empty())
       return "";
@@ -100,7 +100,7 @@ private:
       if (layouts.group == context.groupIndex && layouts.fqn == modules.front())
         entry = layouts.entry;
     MatchMode mode = context.plan.file.groups[context.groupIndex].match;
-    // In alphabetic order, as modules are called in any.
+    // Sorted, because modules are called in any order.
     std::set<std::string> affected, others;
     for (StringAttr fqn : modules)
       affected.insert(getPattern(fqn, mode));

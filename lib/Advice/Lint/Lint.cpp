@@ -10,9 +10,10 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
-/// PyTorch's loss_parallel refuses logits that come split along anything else
-/// than their classes, and so do we: what was meant is unclear. Along the other
-/// mesh dimensions they are no Partial, and the target is placed as they are.
+/// Like PyTorch's loss_parallel, refuses logits that are split along anything
+/// but their classes, because the intention is unclear. Over the other mesh
+/// dimensions, the logits must not be Partial, and the target must have their
+/// placement.
 static LogicalResult
 checkLosses(const FlowContext &context,
             const llvm::DenseMap<Operation *, LossOperands> &operands) {

@@ -1,9 +1,9 @@
-//===- PackedWeights.cpp - fused weights that are split amiss -------------===//
+//===- PackedWeights.cpp - fused weights that are split wrongly -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A fused query-key-value or gate-up projection is one weight whose output is
-// cut into pieces. Split in plain blocks, or in segments that aren't the
-// pieces, a rank's part lies across them.
+// cut into pieces. If the weight is split in plain blocks, or in segments that
+// aren't the pieces, a rank's block isn't its part of each piece.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ public:
         getSegments(placement, cast<RankedTensorType>(operand.get().getType())
                                    .getDimSize(placement.dim));
     SmallVector<int64_t> pieces = getPieces(operand, placement.dim);
-    // Of plain blocks that are taken apart the check of heads says more.
+    // If plain blocks are reshaped, the check of heads says more.
     bool isSlice = isa<nn::SliceOp>(operand.getOwner());
     if (pieces.empty() || (!isSlice && segments.size() < 2) ||
         isMadeOf(pieces, segments) || !seen.insert(operand.get()).second)
@@ -62,9 +62,9 @@ private:
         sizes, [](int64_t size) { return std::to_string(size); });
   }
 
-  /// The sizes of the pieces that slices, or a reshape whose major part is used
-  /// piece by piece, cut `dim` of the operand's value into; none where its op
-  /// doesn't cut it.
+  /// The sizes of the pieces that `dim` of the operand's value is cut into, by
+  /// slices or by a reshape whose major part is used piece by piece; empty if
+  /// the operand's op doesn't cut it.
   static SmallVector<int64_t> getPieces(OpOperand &operand, int64_t dim) {
     Value fused = operand.get();
     auto type = cast<RankedTensorType>(fused.getType());
@@ -72,7 +72,7 @@ private:
     if (auto slice = dyn_cast<nn::SliceOp>(operand.getOwner())) {
       if (static_cast<int64_t>(slice.getDim()) != dim)
         return {};
-      // Where each piece begins and ends.
+      // The beginning and the end of each piece.
       std::map<int64_t, int64_t> endByStart;
       for (Operation *user : fused.getUsers())
         if (auto other = dyn_cast<nn::SliceOp>(user))
@@ -95,7 +95,7 @@ private:
     auto op = dyn_cast<ShardingRuleOpInterface>(operand.getOwner());
     if (!op)
       return {};
-    // Taken apart, its major part is what pieces are taken from.
+    // In a reshape, the pieces are taken from the dimension's major part.
     ShardingRule rule = op.getShardingRule();
     const DimFactors &factors = rule.operands[operand.getOperandNumber()][dim];
     if (factors.size() < 2)
@@ -129,7 +129,7 @@ private:
     return found == pieces.size();
   }
 
-  /// Whether each piece is made of whole segments.
+  /// Whether each piece consists of whole segments.
   static bool isMadeOf(ArrayRef<int64_t> pieces, ArrayRef<int64_t> segments) {
     llvm::DenseSet<int64_t> ends;
     int64_t end = 0;

@@ -85,7 +85,8 @@ private:
          context.plan.getPlacements(parameter.getFqnAttr())) {
       if (over.axes == axes)
         return over.placement;
-      // Along some of the dimensions is another thing than along all.
+      // A placement over only some of the group's dimensions isn't one over
+      // all.
       if (llvm::any_of(over.axes, [&](unsigned axis) {
             return llvm::is_contained(axes, axis);
           }))
@@ -105,7 +106,7 @@ private:
                        module.getBodyBlock()->getTerminator()->getOperand(i));
   }
 
-  /// What `value` becomes as input or output `index` of `module`.
+  /// The layout that `value` gets as input or output `index` of `module`.
   KnownLayout passBoundary(nn::ModuleOp module, bool isInput, unsigned index,
                            Value value) {
     KnownLayout layout = known.lookup(value);
@@ -132,19 +133,19 @@ private:
   void visitRuleOp(ShardingRuleOpInterface op, StringRef module) {
     if (auto loss = dyn_cast<nn::CrossEntropyOp>(*op)) {
       losses[op] = getOperands(loss);
-      // Under loss_parallel it takes its logits split.
+      // With loss_parallel, the loss takes split logits.
       if (llvm::any_of(context.plan.losses, [&](const LossLayout &loss) {
             return loss.op == op && loss.group == context.groupIndex;
           }))
         return;
     }
     ShardingRule rule = op.getShardingRule();
-    // The factors that operands are split along, and which operand it is.
+    // The factors that operands are split along, and one such operand.
     SmallVector<SplitPart, 1> factors;
     OpOperand *split = nullptr;
     SmallVector<OpOperand *> conflicting;
     bool allKnown = true;
-    // An operand in segments, and the factor that these are of.
+    // The factor that is split in segments, and the layout of that operand.
     std::optional<unsigned> segmentedFactor;
     KnownLayout first, segmented;
     std::optional<TakenApart> apart;
@@ -190,7 +191,7 @@ private:
       factors = std::move(*own);
       apart = ownApart;
     }
-    // What is split in segments, and the same in blocks.
+    // Whether one factor is split both in segments and in blocks.
     bool isSplitTwice =
         segmentedFactor && llvm::any_of(factors, [&](const SplitPart &part) {
           return part.index == *segmentedFactor;
@@ -215,7 +216,7 @@ private:
         layout = followFactors(rule, factors, tensor);
         layout.origin = from.origin;
         layout.originModule = from.originModule;
-        // The columns of one head stay so until they are merged with it again.
+        // A split of one head's columns is kept until the head is merged again.
         if (!layout.placement || (apart && apart->majorSize == 1 &&
                                   static_cast<int64_t>(tensor.size()) >
                                       getRank(apart->operand->get())))
@@ -228,8 +229,9 @@ private:
     }
   }
 
-  /// Of operands that are split along different factors, the smallest one would
-  /// move, or the one whose parts are split.
+  /// Reports operands that are split along different factors. The smallest one
+  /// would be moved; if the parts of a divided dimension are split, that is
+  /// reported instead.
   void reportConflict(ArrayRef<OpOperand *> operands, StringRef module) {
     OpOperand *smallest = nullptr;
     for (OpOperand *operand : operands) {
@@ -251,10 +253,10 @@ private:
       check->visitTakenApart(*layout.apart, layout);
   }
 
-  /// Whether an op is reported though ranks could compute it from their parts,
-  /// with reductions of its statistics alone: a loss, which the plan must ask
-  /// for, and what works over a split sequence or over parts of heads, which is
-  /// likely a mistake.
+  /// Whether to report an op even though ranks could compute it from their
+  /// shards by only reducing its statistics. This is so for a loss, which needs
+  /// the plan's request, and for an op along a split sequence or along parts of
+  /// heads, which is probably a mistake.
   static bool isMeantWhole(OpOperand &operand, const KnownLayout &layout) {
     return isa<nn::CrossEntropyOp>(operand.getOwner()) ||
            (layout.apart && layout.apart->majorSize > 1) ||
@@ -262,7 +264,8 @@ private:
   }
 
   /// Whether the last dimension of `whole`, which has `factor`, is the columns
-  /// of one head in `heads`, which differs by dimensions of size 1 alone.
+  /// of one head in `heads`. That is so if `heads` only adds dimensions of size
+  /// 1.
   static bool isOneHead(ArrayRef<DimFactors> whole, ArrayRef<DimFactors> heads,
                         unsigned factor) {
     auto isLarge = [](const DimFactors &dim) { return !dim.empty(); };
@@ -272,9 +275,9 @@ private:
                        llvm::make_filter_range(heads, isLarge));
   }
 
-  /// The factors that `operand` is split along, nothing where its op can't be
-  /// split there. Ranks that are more than a dimension's major part split that
-  /// and what comes next.
+  /// The factors that `operand` is split along; nullopt if its op can't be
+  /// split there. If there are more ranks than the size of a dimension's major
+  /// factor, they split that factor and the next ones.
   std::optional<SmallVector<SplitPart, 1>>
   getFactors(const ShardingRule &rule, OpOperand &operand,
              const KnownLayout &layout, StringRef module,
@@ -331,7 +334,7 @@ private:
     return result;
   }
 
-  /// What a tensor with the factors `tensor` is when its op is split along
+  /// The layout of a tensor with the factors `tensor` if its op is split along
   /// `factors`.
   KnownLayout followFactors(const ShardingRule &rule,
                             ArrayRef<SplitPart> factors,
@@ -342,8 +345,8 @@ private:
           Placement::partial(rule.factors[factors.front().index].reduction));
     KnownLayout layout;
     for (const SplitPart &part : factors) {
-      // A factor is split in blocks of its dimension when it is the major one,
-      // or all of those before it are split up.
+      // Splitting a factor gives blocks of its dimension if it is the major
+      // one, or if all factors before it are split completely.
       std::optional<unsigned> found;
       for (auto [dim, dimFactors] : llvm::enumerate(tensor)) {
         int64_t before = 1;

@@ -1,10 +1,10 @@
 //===- PlacementFlow.h - how placements flow through a model ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Follows what a plan says at module boundaries and of parameters through the
-// ops in between, by their sharding rules, over the mesh dimensions of one of
-// the plan's groups. Nothing is decided on the way: where placements don't fit
-// together, or none is known, lint's checks are told, or nothing is said.
+// Follows the placements that a plan gives module boundaries and parameters
+// through the ops in between, by their sharding rules, over the mesh dimensions
+// of one of the plan's groups. The flow decides nothing itself. It tells lint's
+// checks where placements don't fit together, and stops where none is known.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace mlir::tp::plan {
 
-/// A dimension, or a factor, and the number of blocks that it is split in.
+/// A dimension, or a factor, and the number of blocks that it is split into.
 struct SplitPart {
   unsigned index;
   int64_t ranks;
@@ -25,26 +25,27 @@ struct SplitPart {
   bool operator==(const SplitPart &other) const = default;
 };
 
-/// Where a dimension that is split was taken apart such that the ranks split
-/// more than its major part: more ranks than heads, of which there may be one.
+/// A reshape that divides a split dimension such that the ranks split more than
+/// its major part, because there are more ranks than heads. There may be one
+/// head only.
 struct TakenApart {
   OpOperand *operand;
   int64_t dim, majorSize;
   StringRef module;
 };
 
-/// What is known of where a value lives.
+/// What is known about a value's placement.
 struct KnownLayout {
-  /// Nothing where it isn't known, or where ranks split several dimensions.
+  /// nullopt if it isn't known, or if ranks split several dimensions.
   Layout placement;
-  /// The layout step that it comes from, and the module that this is about;
-  /// null when it comes from a parameter.
+  /// The layout step that it comes from, and the module of that step; null if
+  /// it comes from a parameter.
   const LayoutStep *origin = nullptr;
   nn::ModuleOp originModule = {};
-  /// The dimensions that are split, major first, all of the ranks together;
-  /// none where `placement` isn't a Shard in one piece.
+  /// The dimensions that are split, major first, together over all ranks. Empty
+  /// if there is no split, or one in segments.
   SmallVector<SplitPart, 1> parts = {};
-  /// Only where ranks split several dimensions, or the columns of one head.
+  /// Only set if ranks split several dimensions, or the columns of one head.
   std::optional<TakenApart> apart = {};
 
   /// Whether it is split in blocks.
@@ -53,44 +54,44 @@ struct KnownLayout {
   std::string describe() const;
 };
 
-/// What is known of the operands of a cross entropy.
+/// What is known about the operands of a cross entropy.
 struct LossOperands {
   KnownLayout logits, target;
-  /// The classes' dimension, of the tensor that `logits` is about: what the
-  /// logits are flattened from, where it is known of that alone.
+  /// The dimension of the classes in the tensor that `logits` describes. This
+  /// is the tensor that the logits are flattened from if only its placement is
+  /// known.
   int64_t classDim = 1;
 };
 
-/// One concern of lint. It is told what the flow meets, in the order of the
-/// program, and adds findings.
+/// One check of lint. The flow calls it in program order, and it adds findings.
 class FlowCheck {
 public:
   virtual ~FlowCheck();
 
-  /// `value` comes as `known` to a place where `step` declares how it comes.
-  /// `tensor` is what a message calls it.
+  /// `value` has the placement `known` where `step` declares a placement of it.
+  /// `tensor` is its name in messages.
   virtual void visitDeclared(Value value, const KnownLayout &known,
                              const LayoutStep &step, const Twine &tensor) {}
-  /// `operand` is a Shard; its op is inside of `module`.
+  /// `operand` is a Shard; its op is inside `module`.
   virtual void visitShard(OpOperand &operand, const KnownLayout &known,
                           StringRef module) {}
   /// `operand` is split along `dim`, which its op needs whole.
   virtual void visitWhole(OpOperand &operand, const KnownLayout &known,
                           unsigned dim, StringRef module) {}
-  /// A dimension is taken apart, and the ranks that split it can't split the
-  /// parts, or do, which what comes next can't take. `known` is of the tensor
-  /// that was taken apart, or of one that comes of it.
+  /// A split dimension is divided by a reshape, and the ranks either can't
+  /// split its parts, or do and a later op can't take that split. `known` is
+  /// the layout of the reshaped tensor or of one derived from it.
   virtual void visitTakenApart(const TakenApart &apart,
                                const KnownLayout &known) {}
   /// Two operands are split along dimensions that don't correspond; `operand`
   /// is the smaller one.
   virtual void visitConflict(OpOperand &operand, const KnownLayout &known,
                              StringRef module) {}
-  /// The flow is at its end.
+  /// Called at the end of the flow.
   virtual void finish() {}
 };
 
-/// What checks need to know of the group and where findings go.
+/// What checks need: the plan, which also takes findings, and the group.
 struct FlowContext {
   CheckedPlan &plan;
   unsigned groupIndex;
@@ -99,8 +100,8 @@ struct FlowContext {
   void add(Finding finding) { plan.findings.push_back(std::move(finding)); }
 };
 
-/// Follows the placements through all functions of `model`, telling `checks`.
-/// Returns what is known of each cross entropy.
+/// Follows the placements through all functions of `model`, and calls `checks`.
+/// Returns what is known about each cross entropy.
 llvm::DenseMap<Operation *, LossOperands>
 followPlacements(FlowContext &context, ModuleOp model,
                  ArrayRef<FlowCheck *> checks);
@@ -110,7 +111,7 @@ followPlacements(FlowContext &context, ModuleOp model,
 int64_t getReceivedBytes(const Placement &from, const Placement &to, Type type,
                          int64_t ranks);
 
-/// "plan.yaml:4:3", of the place of `step`.
+/// The location as "plan.yaml:4:3".
 std::string printPlace(FileLineColLoc loc);
 
 std::unique_ptr<FlowCheck> createDeclaredLayoutCheck(FlowContext &context);

@@ -21,7 +21,7 @@ static std::string quote(StringRef text) {
   return quoted + "\"";
 }
 
-/// `1, 2`, with the comma that a tuple of one has.
+/// `(1, 2)`, or `(1,)` for a tuple of one.
 static std::string joinTuple(ArrayRef<std::string> texts) {
   return "(" + llvm::join(texts, ", ") + (texts.size() == 1 ? ",)" : ")");
 }
@@ -68,7 +68,7 @@ public:
   ItemPrinter(const CheckedPlan &plan, raw_ostream &os) : plan(plan), os(os) {}
 
   void print(const PlanEntry &entry, MatchMode match) {
-    // The calls by module; one module may be called several times.
+    // The styles by module; a module may be called several times.
     llvm::MapVector<StringRef, std::string> calls;
     for (const ModuleLayouts &layouts : plan.modules)
       if (layouts.entry == &entry)

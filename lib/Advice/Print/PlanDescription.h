@@ -1,4 +1,4 @@
-//===- PlanDescription.h - what there is to print of a plan -----*- C++ -*-===//
+//===- PlanDescription.h - the data to print of a plan ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_ADVICE_PRINT_PLANDESCRIPTION_H
@@ -10,11 +10,11 @@ namespace mlir::tp::plan {
 
 /// A tensor at the boundary of a module.
 struct TensorDescription {
-  /// The name of an input; empty of an output.
+  /// The name of an input; empty for an output.
   StringRef name;
   RankedTensorType type;
-  /// One per mesh dimension: how it comes, and what it is brought to; nothing
-  /// where the plan leaves it alone.
+  /// One per mesh dimension: the declared placement, and the one that the
+  /// tensor is brought to; nullopt if the plan leaves it alone.
   SmallVector<Layout> declared, placements;
 };
 
@@ -29,9 +29,9 @@ struct ParameterDescription {
   /// One per mesh dimension.
   SmallVector<Placement> placements;
   int64_t bytes;
-  /// Of the rank that holds most.
+  /// The bytes on the rank that holds most.
   int64_t bytesPerRank;
-  /// Null where no entry is about it.
+  /// Null if no entry places it.
   const PlanEntry *entry;
 };
 
@@ -39,8 +39,7 @@ struct ModuleDescription {
   StringRef fqn, className;
   SmallVector<StyleDescription> styles;
   std::vector<TensorDescription> inputs, outputs;
-  /// Those that are its own; tied ones stand at the first module that uses
-  /// them.
+  /// Its own parameters; a tied one is listed at the first module that uses it.
   std::vector<ParameterDescription> parameters;
 };
 
@@ -48,7 +47,7 @@ struct ModuleDescription {
 std::vector<ModuleDescription> describe(const CheckedPlan &plan,
                                         ModuleOp model);
 
-/// "(Shard(0), Replicate)"; a dash where the plan says nothing.
+/// "(Shard(0), Replicate)", with a dash for nullopt.
 std::string printList(ArrayRef<Layout> placements);
 std::string printList(ArrayRef<Placement> placements);
 

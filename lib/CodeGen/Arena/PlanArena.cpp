@@ -1,13 +1,14 @@
 //===- PlanArena.cpp - one arena for all buffers --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The program is straight-line code, so that a buffer's life is an interval of
-// op numbers. Placing intervals in as little memory as possible is NP-hard
-// (dynamic storage allocation). First those that live when most does, largest
-// first, each into the tightest gap: that comes close to the most bytes that
-// live at once for what neural networks do. Other orders are tried besides.
-// Where the arena is still larger than that, the buffers that end up on top are
-// placed first in a next attempt: what is hard to place comes to the front.
+// The program is straight-line code, so a buffer's life is an interval of op
+// numbers. Placing intervals in as little memory as possible is NP-hard
+// (dynamic storage allocation). The pass places buffers one by one, each into
+// the tightest gap. It starts with those that live when the most bytes do,
+// largest first. For neural networks, the arena is then not much larger than
+// the most bytes that live at once. The pass tries other orders too. If the
+// arena is still larger than these bytes, the next attempt starts with the
+// buffers that ended up on top, because they are hard to place.
 //
 //===----------------------------------------------------------------------===//
 

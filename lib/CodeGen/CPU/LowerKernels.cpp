@@ -57,7 +57,7 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
     return true;
   }
 
-  /// The order of a reduction is decided: LLVM may choose no other.
+  /// The order of each reduction is decided; LLVM must not choose another.
   void keepOrder() {
     getOperation().walk([](arith::ArithFastMathInterface op) {
       auto flags = op.getFastMathFlagsAttr();
@@ -117,7 +117,7 @@ class LowerKernels : public tp::impl::LowerKernelsBase<LowerKernels> {
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
 
-    // Views become strides and offsets, and those arithmetic.
+    // Turn views into strides and offsets, and these into arithmetic.
     RewritePatternSet expand(context);
     memref::populateExpandStridedMetadataPatterns(expand);
     if (failed(applyPatternsGreedily(getOperation(), std::move(expand))))

@@ -28,7 +28,7 @@ using namespace mlir::tp;
 
 namespace {
 
-/// A program before it is lowered, for the entry that calls it.
+/// A program before it is lowered; kept for the entry that calls it.
 struct Program {
   std::string name;
   SmallVector<int64_t> ranks;
@@ -65,7 +65,7 @@ public:
       LLVM::BrOp::create(b, loc, calls.front());
       return;
     }
-    // There are no other ranks, so that any program will do for them.
+    // There are no other ranks, so any program may be the default.
     LLVM::SwitchOp::create(b, loc, entry.getArgument(1), calls.front(),
                            ValueRange(), values, cases,
                            SmallVector<ValueRange>(cases.size()));
@@ -163,7 +163,7 @@ class ConvertProgramToLLVM
     RewritePatternSet patterns(context);
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
-    // The C library only where LLVM has no intrinsic.
+    // Use the C library only where LLVM has no intrinsic.
     populateMathToLLVMConversionPatterns(converter, patterns,
                                          /*approximateLog1p=*/false,
                                          /*benefit=*/2);
@@ -179,8 +179,8 @@ class ConvertProgramToLLVM
     EntryBuilder(module).build(programs);
   }
 
-  /// All functions with bodies are internal. Kernels aren't inlined: that would
-  /// only repeat them in every layer.
+  /// Makes all functions with bodies internal. Kernels aren't inlined, because
+  /// that would only repeat them in every layer.
   void prepareFunctions() {
     Builder b(&getContext());
     SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());

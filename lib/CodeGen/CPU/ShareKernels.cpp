@@ -1,10 +1,10 @@
 //===- ShareKernels.cpp - kernels that run in parts -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is shared out is a loop that iterations of a kernel's outermost parallel
-// loops have been joined to. An iteration is compiled once, for whatever range
-// it is part of: that is why a contiguous loop, which is vectorised, is cut in
-// blocks of constant size before, and never by the range.
+// A kernel's outermost parallel loops become one loop, and each part of a
+// kernel runs a range of it. An iteration is compiled once, for any range that
+// it is in. So a contiguous loop, which is vectorised, is first cut into blocks
+// of constant size; a range never cuts it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,15 +30,16 @@ using namespace mlir::tp;
 
 namespace {
 
-/// What a core does in a nanosecond in loops that aren't products, roughly.
+/// Roughly what a core does in a nanosecond in loops that aren't GEMMs.
 constexpr int64_t kBytesPerNanosecond = 16;
 constexpr int64_t kFlopsPerNanosecond = 8;
 
 /// Enough iterations for many cores to have about equal parts.
 constexpr int64_t kManyIterations = 64;
 
-/// Blocks of a contiguous loop, in elements: whole cache lines, of which parts
-/// write none together, and few enough that a column of blocks isn't slow.
+/// The sizes of blocks of a contiguous loop, in elements. Blocks are whole
+/// cache lines, so no two parts write to the same line; the upper bound keeps a
+/// column of blocks from being slow.
 constexpr int64_t kMinBlock = 64;
 constexpr int64_t kMaxBlock = 4096;
 
@@ -50,7 +51,7 @@ private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::MapVector<SymbolRefAttr, SmallVector<Call>> calls = collect(module);
-    // None where an op that isn't registered may have some.
+    // None if an unregistered op may have symbol uses.
     auto uses = SymbolTable::getSymbolUses(&module.getBodyRegion());
     if (calls.empty() || !uses)
       return;
@@ -76,7 +77,7 @@ private:
     }
   }
 
-  /// One that can be replaced, and what it takes by estimate.
+  /// A call that can be replaced, and its estimated time.
   struct Call {
     func::CallOp op;
     int64_t nanoseconds;
@@ -100,7 +101,8 @@ private:
     return calls;
   }
 
-  /// None where the manifest doesn't say what the marked op does.
+  /// The time of the marked op; none if the manifest doesn't say what the op
+  /// does.
   static std::optional<int64_t> estimate(ArrayAttr entries, tprt::MarkOp mark) {
     uint64_t index = mark.getIndex();
     auto entry = index < entries.size()
@@ -116,8 +118,8 @@ private:
            flops.getInt() / kFlopsPerNanosecond;
   }
 
-  /// Makes `kernel` a function of a range, and returns how many iterations it
-  /// has; 0 where it stays as it is.
+  /// Makes `kernel` a function of a range and returns the number of iterations;
+  /// 0 if it stays unchanged.
   int64_t share(IRRewriter &rewriter, func::FuncOp kernel) {
     if (!kernel.isPrivate() || kernel.isExternal() ||
         kernel.getNumResults() != 0)
@@ -156,7 +158,7 @@ private:
              op.getMatchingIndexingMap(&other) != map))
           return false;
     }
-    bool isPlain = true; // no loads but by operands
+    bool isPlain = true; // no other use of what is written
     op.getRegion().walk([&](Operation *inner) {
       isPlain &= isMemoryEffectFree(inner) || isa<memref::LoadOp>(inner);
       if (auto load = dyn_cast<memref::LoadOp>(inner))
@@ -167,8 +169,9 @@ private:
     return isPlain;
   }
 
-  /// Puts loops around `op` that leave it its contiguous loop, or a block of
-  /// it; returns them, outermost first. Empty where nothing can be shared.
+  /// Moves loops of `op` out of it, except its contiguous loop or a block of
+  /// that; returns these loops, outermost first. Empty if nothing can be
+  /// shared.
   static SmallVector<scf::ForOp> tile(IRRewriter &rewriter,
                                       linalg::GenericOp op) {
     SmallVector<int64_t> sizes = op.getStaticLoopRanges();
@@ -210,8 +213,9 @@ private:
     return nest;
   }
 
-  /// Replaces `nest`, loops from 0 to constants, by one over all its
-  /// iterations, of which the kernel takes begin and end. Returns their number.
+  /// Replaces `nest`, loops from 0 to constants, by one loop over all its
+  /// iterations and returns their number. The kernel takes the begin and end of
+  /// its range.
   static int64_t joinLoops(IRRewriter &rewriter, func::FuncOp kernel,
                            ArrayRef<scf::ForOp> nest) {
     Location loc = kernel.getLoc();

@@ -52,7 +52,7 @@ class ConvertTPRTToCalls
         program.getLoc());
     context = program.getArgument(0);
 
-    // Status of all; loops around GEMM calls carry theirs out.
+    // The ops to lower. Calls in loops pass their status out of the loops.
     SmallVector<Operation *> ops;
     size_t numArguments = 0; // of a launch or of a kernel in parts, at most
     program.walk([&](Operation *op) {
@@ -197,8 +197,8 @@ class ConvertTPRTToCalls
                  constant(b, loc, i64, 1)});
   }
 
-  /// Room for the arguments of one launch, or kernel in parts, at a time: the
-  /// values, and a table of their addresses.
+  /// Reserves memory for the arguments of one launch, or one kernel in parts,
+  /// at a time: the values, and a table of their addresses.
   void reserveArguments(OpBuilder &b, func::FuncOp program, size_t count) {
     Location loc = program.getLoc();
     b.setInsertionPointToStart(&program.getBody().front());
@@ -241,8 +241,8 @@ class ConvertTPRTToCalls
                  constant(b, loc, i64, op.getNanoseconds())});
   }
 
-  /// The tprt_range_function of a kernel: only declared, as it is made of LLVM
-  /// ops; `convert-program-to-llvm` gives it a body.
+  /// Declares the tprt_range_function of a kernel. Its body consists of LLVM
+  /// ops; `convert-program-to-llvm` adds it.
   StringRef getRangeFunction(OpBuilder &b, Location loc, StringRef kernel) {
     ModuleOp module = getOperation();
     std::string name = (kernel + "_range").str();
@@ -335,8 +335,8 @@ class ConvertTPRTToCalls
                  getPointerOrNull(b, loc, op.getFactor())});
   }
 
-  /// tprt_attention_args: of `output` what attention gives or its gradient; the
-  /// strides of `more` follow.
+  /// Builds tprt_attention_args. `output` is the result of attention or the
+  /// gradient of it; the strides of `more` come last.
   template <typename OpT>
   Value getAttentionArguments(OpBuilder &b, OpT op, OpOperand &output,
                               MutableArrayRef<OpOperand> more = {}) {
@@ -417,8 +417,8 @@ class ConvertTPRTToCalls
                  getPointer(b, op.getValueGradient())});
   }
 
-  /// Looks for the first index out of range, then reports it. Loops don't end
-  /// early, so the last index is looked at first.
+  /// Looks for the first index out of range, then reports it. Loops can't end
+  /// early, so they run from the last index to the first.
   Value lower(OpBuilder &b, tprt::CheckIndexOp op) {
     Location loc = op.getLoc();
     auto type = cast<MemRefType>(op.getIndices().getType());
@@ -483,8 +483,8 @@ class ConvertTPRTToCalls
     return report.getResult(0);
   }
 
-  /// Hands the status of a call inside of loops out of them: the first one that
-  /// isn't 0 becomes a result of the loops.
+  /// Passes the status of a call out of the loops around it: the first status
+  /// that isn't 0 becomes a result of the loops.
   Value carryOut(OpBuilder &b, Value status) {
     b.setInsertionPointAfter(status.getDefiningOp());
     while (auto loop =

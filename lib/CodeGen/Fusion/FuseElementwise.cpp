@@ -21,7 +21,8 @@ using namespace mlir::tp;
 
 namespace {
 
-/// Casts, comparisons, selects: what costs less than reading another operand.
+/// Whether `op` consists of casts, comparisons and selects, which cost less
+/// than reading another operand.
 bool isNearlyFree(linalg::GenericOp op) {
   for (Operation &inner : op.getRegion().front().without_terminator())
     if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::ExtSIOp,
@@ -33,8 +34,8 @@ bool isNearlyFree(linalg::GenericOp op) {
   return true;
 }
 
-/// Additions and multiplications on top: worth repeating once per element of a
-/// broadcast, not worth a buffer.
+/// Whether `op` consists of cheap arithmetic, without divisions. It costs less
+/// to repeat this for each element of a broadcast than to use a buffer.
 bool isCheap(linalg::GenericOp op) {
   for (Operation &inner : op.getRegion().front().without_terminator())
     if (!isa<arith::ArithDialect>(inner.getDialect()) &&
@@ -46,8 +47,8 @@ bool isCheap(linalg::GenericOp op) {
   return true;
 }
 
-/// Whether no more bytes are read to compute the result of `op` again than to
-/// read it: its operands are narrower, or of rows.
+/// Whether computing the result of `op` again reads hardly more bytes than
+/// reading it, because the operands are narrower or have one element per row.
 bool isSmallerBefore(linalg::GenericOp op) {
   auto countBytes = [](Value value) -> int64_t {
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -80,14 +81,15 @@ bool shouldFuse(OpOperand *operand) {
       llvm::all_of(operand->get().getUsers(), [&](Operation *user) {
         return user == consumer.getOperation();
       });
-  // Each element is computed once where the reader's loops are the producer's.
+  // Each element is computed once if the reader has the same loops as the
+  // producer.
   bool isComputedOnce = map.isPermutation();
   if (isOnlyReader && isComputedOnce)
     return true;
   if (producer.getNumDpsInputs() <= 1 && isNearlyFree(producer))
     return true;
-  // Of a chain whose links are all read elsewhere, too, each would become all
-  // those before it.
+  // In a chain of ops that are all read elsewhere too, each op would otherwise
+  // repeat all ops before it.
   constexpr size_t maxRepeatedOps = 8;
   bool isShort =
       producer.getRegion().front().getOperations().size() <= maxRepeatedOps;
@@ -96,7 +98,7 @@ bool shouldFuse(OpOperand *operand) {
 }
 
 /// contraction(init = 0) + bias along the last dimension → contraction(init =
-/// bias), where nothing else reads the contraction. The rows may be reshaped in
+/// bias), if nothing else reads the contraction. The rows may be reshaped in
 /// between.
 struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -158,7 +160,7 @@ struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
     return failure();
   }
 
-  /// The reshape that `value` is, if the last dimension stays what it was.
+  /// The reshape that gives `value`, if it keeps the last dimension.
   static tensor::ExpandShapeOp getRowsReshape(Value value) {
     auto expand = value.getDefiningOp<tensor::ExpandShapeOp>();
     if (!expand || expand.getSrcType().getRank() == 0 ||
@@ -188,7 +190,8 @@ class FuseElementwise : public tp::impl::FuseElementwiseBase<FuseElementwise> {
       signalPassFailure();
   }
 
-  /// Named ops become generic ones, but for fills, whose name says more.
+  /// Turns named ops into generic ones, except fills, which are recognised by
+  /// name.
   void generalizeNamedOps() {
     IRRewriter rewriter(&getContext());
     SmallVector<linalg::LinalgOp> named;

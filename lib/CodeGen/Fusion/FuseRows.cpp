@@ -1,13 +1,13 @@
 //===- FuseRows.cpp - chains of ops, row by row ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ops join a group one after the other, in program order, as long as some
-// number of leading parallel loops can be shared by all of them. Sharing d
-// loops is legal if the ops agree on their sizes and if every buffer that one
-// op of the group writes and another one touches is indexed by these d loops in
-// the same positions everywhere: iteration (i0, …, id-1) of all ops then
-// touches one row of it, and no other iteration touches that row. It pays if
-// what stays inside goes along memory.
+// In program order, ops join a group as long as all of them can share some
+// number of leading parallel loops. Sharing d loops is legal if the ops agree
+// on the loops' sizes and if every buffer that one op of the group writes and
+// another one touches is indexed by these d loops in the same positions
+// everywhere. Iteration (i0, …, id-1) of all ops then touches one row of the
+// buffer, and no other iteration touches that row. Sharing pays if the inner
+// loops run along memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ unsigned getNumLeadingParallel(linalg::GenericOp op) {
 }
 
 /// For each of the first `depth` loops the dimension of the buffer that it
-/// indexes, or -1. Fails where a loop is part of a larger expression.
+/// indexes, or -1. Fails if a loop is part of a larger expression.
 std::optional<SmallVector<int64_t>> getRowDims(AffineMap map, unsigned depth) {
   SmallVector<int64_t> dims(depth, -1);
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
@@ -71,8 +71,8 @@ struct Access {
 
 using Ops = ArrayRef<linalg::GenericOp>;
 
-/// Whether what is left of `op` after its first `depth` loops would go through
-/// memory in strides: a sum over rows, of which these loops are the columns.
+/// Whether the loops of `op` behind the first `depth` would go through memory
+/// in strides, as in a sum over rows whose columns are the first loops.
 bool isLeftStrided(linalg::GenericOp op, unsigned depth) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   bool isLeft = llvm::any_of(ArrayRef(sizes).drop_front(depth),
@@ -162,7 +162,7 @@ private:
         continue;
       }
       bool joins = isRelated(group, generic);
-      int64_t rows = 0; // that are enough
+      int64_t rows = 0; // the least that are enough
       if (joins && minRows > 0)
         rows = std::min(std::max(countMostRows(group), countMostRows(generic)),
                         minRows.getValue());
@@ -183,8 +183,9 @@ private:
     return ops.empty() ? 1 : countRows(ops, getSharedDepth(ops));
   }
 
-  /// Ops that have nothing in common would only make each other's kernel rarer.
-  /// One that reads no buffer sets up what the next one adds to.
+  /// Whether `op` shares a buffer with `group`: ops that share none aren't
+  /// grouped, because fewer ops could reuse their kernel. An op that reads no
+  /// buffer may join: it sets up what the next one adds to.
   static bool isRelated(Ops group, linalg::GenericOp op) {
     if (group.empty() || !llvm::any_of(op.getDpsInputs(), [](Value input) {
           return isa<MemRefType>(input.getType());
@@ -199,8 +200,8 @@ private:
     });
   }
 
-  /// Everything becomes linalg.generic with its loops in the order of the
-  /// result's dimensions, reductions after them.
+  /// Turns all ops into linalg.generic, with loops in the order of the result's
+  /// dimensions and reductions after them.
   LogicalResult normalize(IRRewriter &rewriter) {
     Block &body = getOperation().getBody().front();
     for (auto copy :
@@ -285,7 +286,7 @@ private:
         buffer.getDefiningOp()->erase();
   }
 
-  /// Buffers that only `ops` use, and what one row of each is.
+  /// Maps buffers that only `ops` use to new buffers of one row.
   DenseMap<Value, Value> shrinkTemporaries(IRRewriter &rewriter, Ops ops,
                                            unsigned depth) {
     DenseMap<Value, Value> rows;
@@ -315,7 +316,7 @@ private:
     return rows;
   }
 
-  /// `op` for the iteration `ivs` of its first loops.
+  /// Clones `op` for the iteration `ivs` of its first loops.
   static void cloneForRow(IRRewriter &rewriter, linalg::GenericOp op,
                           ArrayRef<Value> ivs,
                           const DenseMap<Value, Value> &rows) {

@@ -9,9 +9,9 @@
 //   s      128   384          3072
 //   n      384   1            1
 //
-// The product's columns are n. Its rows, stride 384 in C, are b and s, which y
-// doesn't walk as one: the op stays. Where y is [b,s,n], b and s are one loop
-// of 1024 in both, and the product's rows are its iterations.
+// The product's columns are n. Its rows, stride 384 in C, are b and s. In y
+// these don't form one loop, so the op stays. If y is [b,s,n], b and s form one
+// loop of 1024 in both, and its iterations are the product's rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,11 +27,11 @@ using namespace mlir::tp;
 
 namespace {
 
-/// What an elementwise op computes of one operand, the product.
+/// What an elementwise op computes from one operand, the product.
 struct Formula {
   std::optional<tprt::Activation> activation;
-  /// Numbers of the operands that are added to the product and that its
-  /// activation is multiplied by.
+  /// The number of the operand that is added to the product, and of the one
+  /// that its activation is multiplied by.
   std::optional<unsigned> addend, factor;
 };
 
@@ -44,7 +44,7 @@ struct ElementLoop {
 } // namespace
 
 /// Follows `value` through conversions between `element`, of 16 bits, and f32:
-/// a product rounds once, at the end.
+/// a GEMM rounds once, at the end.
 static Value skipRounding(Value value, Type element) {
   while (element.getIntOrFloatBitWidth() == 16 &&
          value.getDefiningOp<CastOpInterface>()) {
@@ -68,7 +68,7 @@ static std::optional<Formula> matchFormula(linalg::GenericOp op,
                    [&](Type type) { return type != element; }))
     return std::nullopt;
   auto look = [&](Value value) { return skipRounding(value, element); };
-  // The number of another input that `value` is.
+  // The number of the input that `value` is, if it isn't the product.
   auto getOther = [&](Value value) -> std::optional<unsigned> {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument || argument.getOwner() != &body ||
@@ -77,7 +77,7 @@ static std::optional<Formula> matchFormula(linalg::GenericOp op,
       return std::nullopt;
     return argument.getArgNumber();
   };
-  // The one of the two operands of `pair` that is another input, and the rest.
+  // Splits the two operands of `pair` into another input and the rest.
   auto split =
       [&](Operation *pair) -> std::pair<std::optional<unsigned>, Value> {
     for (unsigned i : {0, 1})
@@ -93,7 +93,8 @@ static std::optional<Formula> matchFormula(linalg::GenericOp op,
       formula.factor = factor;
       value = rest;
     }
-  // What the activation is of: the product, or the product and something.
+  // Whether the value is `x` or an activation of it; `x` is the product, with
+  // or without an addend.
   auto matchOf = [&](Value x) {
     formula.activation = matchActivation(value, x, look);
     return value == x || formula.activation;
@@ -110,7 +111,7 @@ static std::optional<Formula> matchFormula(linalg::GenericOp op,
 }
 
 /// The loops of `op`, by their stride in operand `product`, largest first;
-/// those that walk all `operands` as one are one.
+/// loops that traverse all `operands` like one loop are merged.
 static std::optional<SmallVector<ElementLoop>>
 getLoops(linalg::GenericOp op, unsigned product, ArrayRef<unsigned> operands) {
   SmallVector<ElementLoop> loops;
@@ -167,7 +168,7 @@ static bool visitAll(SmallVector<ResultLoop> loops, int64_t count) {
 }
 
 /// The stride of `operand` for `part`, which has to be a part of one of
-/// `loops`; 0 where it runs once.
+/// `loops`; 0 if it runs once.
 static std::optional<int64_t> getStride(ArrayRef<ElementLoop> loops,
                                         unsigned product, unsigned operand,
                                         const ResultLoop &part) {
@@ -182,8 +183,8 @@ static std::optional<int64_t> getStride(ArrayRef<ElementLoop> loops,
   return std::nullopt;
 }
 
-/// The linalg op behind `contraction`, in its block, that is all that touches
-/// `buffer`, a whole allocation, beside it and `init`.
+/// The linalg op behind `contraction`, in the same block, if nothing but it,
+/// `contraction` and `init` touches `buffer`, a whole allocation.
 static linalg::GenericOp getOnlyReader(linalg::GenericOp contraction,
                                        linalg::LinalgOp init, Value buffer) {
   linalg::GenericOp reader;
@@ -206,8 +207,8 @@ static linalg::GenericOp getOnlyReader(linalg::GenericOp contraction,
   return reader;
 }
 
-/// Whether `op` does nothing that has a place among other ranks' work, and
-/// doesn't write to `buffers`.
+/// Whether other ops may move past `op`: it doesn't interact with other ranks
+/// and doesn't write to `buffers`.
 static bool leaves(Operation *op, ArrayRef<Value> buffers) {
   if (isMemoryEffectFree(op) || isa<memref::AllocOp>(op))
     return true;
@@ -237,7 +238,7 @@ std::optional<GemmEpilogue> tp::findGemmEpilogue(linalg::GenericOp contraction,
   if (!op || op.getNumDpsInits() != 1 || op.getNumReductionLoops() != 0)
     return std::nullopt;
 
-  // What it reads, once, is the product.
+  // It must read the product, exactly once.
   auto isView = [&](OpOperand *operand) {
     return getRootBuffer(operand->get()) == whole;
   };
@@ -252,7 +253,7 @@ std::optional<GemmEpilogue> tp::findGemmEpilogue(linalg::GenericOp contraction,
       !maps[result].isPermutation())
     return std::nullopt;
 
-  // What moves down reads its operands later, and writes where the op does.
+  // Ops that move down read their operands later, and write where the op does.
   SmallVector<Value> read;
   for (Value input : contraction.getDpsInputs())
     read.push_back(getRootBuffer(input));
@@ -270,7 +271,7 @@ std::optional<GemmEpilogue> tp::findGemmEpilogue(linalg::GenericOp contraction,
     if (!leaves(between, read))
       return std::nullopt;
 
-  // Where it does.
+  // Find the loops of the op in terms of the product.
   SmallVector<unsigned> operands{product, result};
   for (std::optional<unsigned> other : {formula->addend, formula->factor})
     if (other)

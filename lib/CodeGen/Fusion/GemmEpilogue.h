@@ -21,10 +21,10 @@ struct ResultLoops {
 };
 
 /// result = activation(contraction (+ addend)) (* factor), element by element,
-/// by the one op that reads a contraction.
+/// as computed by the only op that reads a contraction.
 struct GemmEpilogue {
-  /// A buffer, and its strides for the product's rows and batches; 0 where
-  /// these are one. The columns' stride is 1.
+  /// A buffer, and its strides for the product's rows and batches; 0 if there
+  /// is only one. The columns' stride is 1.
   struct Operand {
     Value buffer;
     std::array<int64_t, 3> strides;
@@ -36,11 +36,12 @@ struct GemmEpilogue {
   std::optional<tprt::Activation> activation;
 };
 
-/// The epilogue of `contraction`, on buffers, which `init` wrote before, if not
-/// null. Both may be moved down to it, and `contraction` may write the
-/// epilogue's result instead of its own: nothing else touches that, and nothing
-/// in between writes what they read, or is other than loops and library calls.
-/// `loops` are those of the product that the contraction is.
+/// The epilogue of `contraction`, an op on buffers; `init`, if not null, is the
+/// op that wrote its initial value. Both may then move down to the epilogue,
+/// and `contraction` may write the epilogue's result instead of its own. This
+/// holds because nothing else touches its own result, and the ops in between
+/// are only loops and library calls that don't write what the two ops read.
+/// `loops` are the loops of the GEMM that `contraction` becomes.
 std::optional<GemmEpilogue> findGemmEpilogue(linalg::GenericOp contraction,
                                              linalg::LinalgOp init,
                                              const ResultLoops &loops);

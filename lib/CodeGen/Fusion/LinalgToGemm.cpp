@@ -13,8 +13,8 @@
 //   t      128   B, C: column      -              384    1
 //   d      32    A, B: summed      1              1      -
 //
-// b and h don't walk memory as one (49152 isn't 12 * 32), so both batches stay;
-// A is 128x32 with strides (384, 1), B is 32x128 with strides (1, 384).
+// b and h don't form one loop (49152 isn't 12 * 32), so both stay as batches; A
+// is 128x32 with strides (384, 1), B is 32x128 with strides (1, 384).
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,10 +45,10 @@ namespace {
 
 enum Operand { A, B, C };
 
-/// One loop, or several that walk memory as one.
+/// One loop, or several that traverse memory like one.
 struct Loop {
   int64_t size = 1;
-  /// Elements between iterations in A, B and C; 0 where it doesn't occur.
+  /// Elements between iterations in A, B and C; 0 if it doesn't occur.
   std::array<int64_t, 3> strides = {0, 0, 0};
 };
 
@@ -80,7 +80,7 @@ void mergeLoops(SmallVectorImpl<Loop> &loops, Operand key) {
   loops.assign(merged.begin(), merged.end());
 }
 
-/// Takes the loop that GEMM itself runs out of `loops`; the others are left for
+/// Removes the loop that GEMM itself runs from `loops`; the others become
 /// batches.
 Loop takeMatrixLoop(SmallVectorImpl<Loop> &loops) {
   if (loops.empty())
@@ -94,9 +94,9 @@ Loop takeMatrixLoop(SmallVectorImpl<Loop> &loops) {
   return taken;
 }
 
-/// (row stride, column stride) of a rows×cols matrix as GEMM wants them: one is
-/// 1, the other spans at least the dimension that the 1 belongs to. The stride
-/// of a dimension of size 1 is free.
+/// (row stride, column stride) of a rows×cols matrix as GEMM needs them: one is
+/// 1, and the other is at least the size of the dimension whose stride is 1.
+/// The stride of a dimension of size 1 doesn't matter.
 std::optional<std::pair<int64_t, int64_t>>
 asMatrix(int64_t rows, int64_t cols, int64_t rowStride, int64_t colStride) {
   if (cols == 1)
@@ -187,8 +187,7 @@ std::optional<Gemm> matchGemm(linalg::GenericOp op) {
   return gemm;
 }
 
-/// The op that wrote the whole of `buffer` last before `op`, if it is the last
-/// to touch it.
+/// The last op before `op` that touches `buffer`, if it overwrites all of it.
 linalg::LinalgOp findInit(linalg::GenericOp op, Value buffer) {
   Value root = getRootBuffer(buffer);
   for (Operation *prev = op->getPrevNode(); prev; prev = prev->getPrevNode()) {
@@ -220,7 +219,8 @@ class ConvertLinalgToGemm
       if (isContraction(op))
         contractions.push_back(op);
     });
-    // Of two products that an op adds up, the later one does so.
+    // If an op adds two GEMM results, the later GEMM should take it as its
+    // epilogue.
     for (linalg::GenericOp op : llvm::reverse(contractions)) {
       if (std::optional<Gemm> gemm = matchGemm(op); gemm && convert(op, *gemm))
         ++numGemms;
@@ -260,11 +260,12 @@ class ConvertLinalgToGemm
         accumulate = false;
       if (accumulate)
         init = nullptr;
-      else if (bias) // zeros are anyone's
+      else if (bias) // zeros have no origin
         locations.push_back(init->getLoc());
     }
 
-    // The innermost two batches are the call's, the others loops around it.
+    // The call runs the innermost two batches; the others become loops around
+    // it.
     ArrayRef<Loop> batches = gemm.batches;
     ArrayRef<Loop> outer =
         batches.drop_back(std::min<size_t>(2, batches.size()));
@@ -332,8 +333,8 @@ class ConvertLinalgToGemm
     return true;
   }
 
-  /// Whether the program updates parameters. What it computes for the backward
-  /// pass, kept or computed again, has to have the bits of the forward pass.
+  /// Whether the program updates parameters. Values for its backward pass must
+  /// have the same bits whether they are kept or computed again.
   bool isTraining() {
     auto module = getOperation()->getParentOfType<ModuleOp>();
     auto parameters = module
@@ -345,7 +346,7 @@ class ConvertLinalgToGemm
                                       });
   }
 
-  /// Whether a product that ends so has other bits than the ops one by one.
+  /// Whether a GEMM with this epilogue gives other bits than separate ops.
   static bool rounds(const GemmEpilogue &epilogue) {
     if (epilogue.activation && *epilogue.activation != tprt::Activation::Relu)
       return true;
@@ -355,14 +356,14 @@ class ConvertLinalgToGemm
            (epilogue.addend || epilogue.factor);
   }
 
-  /// Whether an addend is a row that is added to all of them, a whole buffer.
+  /// Whether the addend is a whole buffer and a row that is added to all rows.
   static bool isBias(const std::optional<GemmEpilogue::Operand> &addend) {
     return addend && addend->buffer == getRootBuffer(addend->buffer) &&
            llvm::all_of(addend->strides, [](int64_t s) { return s == 0; });
   }
 
-  /// Whether the call takes such an epilogue of a product with this bias, if
-  /// not null; `endsInBias` says that the addend is one.
+  /// Whether the call can compute this epilogue of a GEMM with `bias`, if not
+  /// null. `endsInBias`: the addend is a bias.
   bool isComputed(const GemmEpilogue &epilogue, const ResultLoops &loops,
                   Value bias, bool endsInBias) {
     if (!cublasltEpilogues)
@@ -394,8 +395,8 @@ class ConvertLinalgToGemm
            value.getValue().isZero();
   }
 
-  /// The vector that `init` broadcasts over the rows of C, if that is what it
-  /// does: its one dimension is C's columns, whole.
+  /// The vector that `init` broadcasts over the rows of C, if it does so; the
+  /// vector's dimension must be all of C's columns.
   static Value getRowBias(linalg::LinalgOp init, const Gemm &gemm) {
     auto generic = dyn_cast<linalg::GenericOp>(init.getOperation());
     if (!generic || !isDataMovement(generic))
@@ -426,7 +427,8 @@ class ConvertLinalgToGemm
     return bias;
   }
 
-  /// for i in loop: operands become the views of iteration i.
+  /// Builds and enters the loop, and replaces `operands` by their views in its
+  /// iteration.
   static void enterLoop(OpBuilder &builder, Location loc, const Loop &loop,
                         MutableArrayRef<Value> operands) {
     auto constant = [&](int64_t value) -> Value {

@@ -13,8 +13,8 @@ namespace mlir::tp {
 
 using namespace mlir;
 
-/// Whether `op` only repeats an operand, as the initial value of a product that
-/// a bias is added to does.
+/// Whether `op` only broadcasts an operand, such as a bias to the initial value
+/// of a GEMM.
 static bool isBroadcast(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic || generic.getNumDpsInits() != 1 ||
@@ -34,7 +34,7 @@ class SplitSharedInits
     SmallVector<DestinationStyleOpInterface> ops;
     getOperation().walk(
         [&](DestinationStyleOpInterface op) { ops.push_back(op); });
-    // Backwards, so that an op's own init is split after the op is.
+    // Go backwards, so that an op is split before its own init.
     OpBuilder builder(&getContext());
     for (DestinationStyleOpInterface op : llvm::reverse(ops))
       split(builder, op);

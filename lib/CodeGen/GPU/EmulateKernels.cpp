@@ -30,7 +30,7 @@ using namespace mlir::tp;
 
 namespace {
 
-/// A kernel before it is lowered, for the entry that calls it.
+/// A kernel before it is lowered; kept for the entry that calls it.
 struct Kernel {
   std::string name;
   size_t numParameters;
@@ -108,7 +108,7 @@ class EmulateKernels : public tp::impl::EmulateKernelsBase<EmulateKernels> {
     return kernel;
   }
 
-  /// An op of the gpu dialect by what the emulator has for it.
+  /// Replaces an op of the gpu dialect by its counterpart in the emulator.
   void replace(Operation *op, Value self) {
     OpBuilder b(op);
     Location loc = op->getLoc();
@@ -180,7 +180,7 @@ class EmulateKernels : public tp::impl::EmulateKernelsBase<EmulateKernels> {
       arguments.push_back(LLVM::LoadOp::create(b, loc, types[i + 1], address));
     }
     if (!kernel.shared.empty()) {
-      // Behind the four numbers.
+      // The address of shared memory is behind the four numbers.
       Value slot = LLVM::GEPOp::create(b, loc, ptr, ptr, self, LLVM::GEPArg(2));
       Value shared = LLVM::LoadOp::create(b, loc, ptr, slot);
       for (int64_t offset : kernel.shared)

@@ -27,7 +27,7 @@ using namespace mlir;
 
 namespace {
 
-/// 32 where that is enough for all offsets, in elements.
+/// 32 if that is enough for all offsets, in elements; otherwise 64.
 unsigned getIndexWidth(gpu::GPUModuleOp module) {
   bool isWide = false;
   auto visit = [&](Type type) {

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Lanes at most: more would only take registers.
+/// The most lanes; more would only take registers.
 static constexpr int64_t kMaxLanes = 8;
 
 int64_t tp::getAlignment(Value buffer) {
@@ -37,7 +37,7 @@ int64_t tp::getAlignment(Value buffer) {
   return 1;
 }
 
-/// The strides, by loop, and the offset of `operand`, a buffer; fails where its
+/// The strides, by loop, and the offset of `operand`, a buffer; fails if its
 /// map isn't linear.
 static LogicalResult getStrides(linalg::GenericOp op, OpOperand &operand,
                                 SmallVectorImpl<int64_t> &strides,
@@ -129,7 +129,7 @@ FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
       plan.combiners.push_back(combiner);
     }
 
-  // Lanes, along the innermost of the loops that threads share.
+  // Choose the lanes along the innermost loop that threads share.
   auto &shared = plan.isTeamReduction() ? plan.reduction : plan.parallel;
   if (shared.empty())
     return plan;
@@ -168,16 +168,16 @@ FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
   return plan;
 }
 
-/// Elements of a side of a tile, and of all of it.
+/// Elements along a side of a tile.
 static constexpr int64_t kTileSide = 64;
-/// Of shared memory, for all operands of a tile.
+/// Bytes of shared memory for all operands of a tile.
 static constexpr int64_t kMaxTileBytes = 40 * 1024;
 
 void LoopPlan::chooseTile() {
   if (parallel.size() < 2 || reductionSize > 1)
     return;
   const Loop &columns = parallel.back();
-  // Fewer elements next to each other aren't worth it.
+  // Fewer contiguous elements aren't worth a tile.
   constexpr int64_t least = 8;
   auto isTransposed = [&](const Access &access, const Loop &loop) {
     return !op.isDpsInit(access.operand) &&

@@ -30,10 +30,11 @@ using namespace mlir::tp;
 namespace {
 
 constexpr int64_t kElementwiseBlock = 256;
-/// Threads of a block of several short rows.
+/// Threads in a block of several short rows.
 constexpr int64_t kRowsBlock = 128;
 constexpr int64_t kMaxTeam = 1024;
-/// Of a row, in one thread, where a larger team would have some left over.
+/// The most parts of a row for one thread, if a smaller team can share them
+/// evenly.
 constexpr int64_t kMaxParts = 8;
 
 /// A kernel of the GPU module, and how it is launched.
@@ -42,8 +43,8 @@ struct Kernel {
   int64_t grid = 1, block = kWarpSize;
 };
 
-/// The loops around the ops of a kernel, outermost first, and their ops. A
-/// single op with a reduction has its parallel loops in place of them.
+/// The loops around the ops of a kernel, outermost first, and the ops. For a
+/// single op with a reduction, these are the op's parallel loops.
 struct Rows {
   SmallVector<scf::ForOp> loops;
   SmallVector<int64_t> sizes;
@@ -66,7 +67,7 @@ std::optional<int64_t> getTripCount(scf::ForOp loop) {
   return end;
 }
 
-/// By how many elements `buffer` moves with `iv`.
+/// By how many elements `buffer` moves if `iv` grows by 1.
 int64_t getStride(Value buffer, Value iv) {
   int64_t sum = 0;
   while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
@@ -85,8 +86,8 @@ int64_t getStride(Value buffer, Value iv) {
   return sum;
 }
 
-/// Whether consecutive rows, rather than the elements of one, are contiguous in
-/// what is reduced.
+/// Whether the operands are contiguous along consecutive rows instead of within
+/// a row.
 bool isAlongRows(Rows &rows) {
   int64_t votes = 0;
   for (const LoopPlan &plan : rows.plans) {
@@ -126,7 +127,7 @@ Layout chooseLayout(Rows &rows, int64_t sharedBytes) {
     return layout;
   }
   layout.team = roundUp(llvm::divideCeil(parts, 2), kMaxTeam);
-  // Two parts or more per thread, but the same number in all of them.
+  // Give each thread two parts or more, and all threads the same number.
   for (int64_t team = layout.team; team * kMaxParts >= parts; team /= 2)
     if (parts % team == 0) {
       layout.team = team;
@@ -180,7 +181,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
       function->erase();
     module->setAttr(kSitesAttr, builder.getStrArrayAttr(sites));
 
-    // Views become strides and offsets, and those arithmetic.
+    // Turn views into strides and offsets, and these into arithmetic.
     RewritePatternSet expand(&getContext());
     memref::populateExpandStridedMetadataPatterns(expand);
     if (failed(applyPatternsGreedily(kernels, std::move(expand))))
@@ -466,7 +467,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
       if (failed(plan))
         return failure();
       rows.plans.push_back(*plan);
-      // Rows run at the same time.
+      // Rows run at the same time, so they must write different elements.
       for (Value init : generic.getDpsInits())
         for (auto [loop, size] : llvm::zip_equal(rows.loops, rows.sizes))
           if (size > 1 && isa<BlockArgument>(getRootBuffer(init)) &&
@@ -499,7 +500,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     for (auto buffer : root->getBlock()->getOps<memref::AllocaOp>())
       if (!isRegister(buffer))
         sharedBytes += llvm::alignTo(getBufferBytes(buffer.getType()), 16);
-    // Partial sums have some of it, too.
+    // Partial sums take some shared memory too.
     constexpr int64_t most = kMaxSharedBytes - 4096;
     if (sharedBytes > most)
       return root->emitOpError("can't be lowered for CUDA: the buffers of a "
@@ -510,7 +511,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
          layout.teams /= 2)
       layout.team *= 2;
     kernel.block = std::max(layout.team * layout.teams, kWarpSize);
-    // Whole warps: what is too much for the rows has more of them.
+    // A block has at least a whole warp, which may have room for more teams.
     layout.teams = kernel.block / layout.team;
     kernel.grid = llvm::divideCeil(layout.rows, layout.teams);
 
@@ -534,7 +535,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
           b, loc, arith::MulIOp::create(b, loc, row, constant(layout.teams)),
           team.row);
       if (layout.rows % layout.teams != 0) {
-        // Threads without a row come along, for the barriers, on the last one.
+        // Threads without a row run on the last one, to take part in barriers.
         team.isActive = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                               row, constant(layout.rows));
         row = arith::MinUIOp::create(b, loc, row, constant(layout.rows - 1));
@@ -549,7 +550,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
         mapping.map(buffer.getResult(), loops.createShared(buffer.getType()));
     }
     for (auto buffer : root->getBlock()->getOps<memref::AllocaOp>())
-      if (isRegister(buffer)) // views of it have to have a source
+      if (isRegister(buffer)) // its views need a source
         mapping.map(
             buffer.getResult(),
             memref::AllocaOp::create(b, loc, buffer.getType()).getResult());
@@ -585,8 +586,8 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     return success();
   }
 
-  /// Loops in their order, but for one whose iterations touch different
-  /// elements: it runs over all threads.
+  /// Keeps loops in their order, except that a loop whose iterations touch
+  /// different elements is spread over all threads.
   LogicalResult mapLoops(OpBuilder &b, scf::ForOp root, Kernel &kernel,
                          IRMapping &mapping) {
     SmallVector<Operation *> accesses; // of buffers that are written

@@ -1,21 +1,21 @@
 //===- PredictTraffic.cpp - what kernels move through memory --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which addresses a kernel touches depends on its threads' numbers and loops,
-// hardly ever on data. So its index arithmetic is executed, for all threads of
-// a block at once and block by block, and what its loads and stores would touch
-// is counted in sectors of 32 bytes:
+// The addresses that a kernel touches depend on its threads' numbers and loops,
+// hardly ever on data. So the pass executes the index arithmetic, block by
+// block and for all threads of a block at once, and counts what loads and
+// stores would touch in sectors of 32 bytes:
 //
-// - requested: each access of a warp, with the sectors that it touches. That is
-//   what caches serve.
+// - requested: the sectors that each access of a warp touches. Caches serve
+//   these.
 // - moved: sectors that come from memory or go there. A sector that was touched
-//   before is still in the cache if no more than its size was touched since, by
-//   all blocks that run at the same time.
+//   before is still in the cache if all blocks that run at the same time have
+//   since brought in no more than the cache's size.
 // - least: each sector that is read before it is written, once, and each one
 //   that is written, once.
 //
-// An index that was loaded from memory is taken to be its own position: indices
-// without repeats. No float is computed.
+// An index that was loaded from memory is assumed to equal its position, as if
+// indices didn't repeat. Floats aren't computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,17 +40,18 @@ namespace {
 
 constexpr int64_t kSectorBytes = 32;
 constexpr int64_t kBankBytes = 4, kNumBanks = 32;
-/// The device that is assumed, about an H100: its second-level cache, of which
-/// half holds what is read again, its processors, and the threads of each.
+/// The assumed device, about an H100: half of its second-level cache, which
+/// holds what is read again; its multiprocessors; and the threads of each.
 constexpr int64_t kCacheBytes = 25 << 20;
 constexpr int64_t kProcessors = 132, kThreadsPerProcessor = 2048;
 
-/// Groups of neighbouring blocks that are looked at where all are too many.
+/// The number of groups of neighbouring blocks to run if there are too many
+/// blocks to run all.
 constexpr int64_t kGroups = 32;
 
 struct Traffic {
   int64_t least = 0, moved = 0, requested = 0; ///< bytes
-  /// Passes of the banks of shared memory, and how few they could be.
+  /// Passes over the banks of shared memory, and the least possible number.
   int64_t sharedPasses = 0, leastSharedPasses = 0;
 };
 
@@ -95,7 +96,8 @@ public:
 
   void run() {
     Lanes everyone(numThreads, 1);
-    // Neighbours share what they read, but not all blocks are alike.
+    // Neighbours share what they read, so run groups of them. Not all blocks
+    // are alike, so spread the groups over the grid.
     int64_t groups = numRun < numBlocks ? std::min(numRun, kGroups) : 1;
     for (int64_t group = 0; group < groups; ++group)
       for (int64_t i = 0; i < numRun / groups; ++i) {
@@ -105,7 +107,7 @@ public:
     numRun = groups * (numRun / groups);
   }
 
-  /// Of all blocks.
+  /// The traffic of all blocks, estimated from those that have run.
   Traffic getTraffic() const {
     auto scale = [&](int64_t count) { return count * numBlocks / numRun; };
     return {scale(traffic.least), scale(traffic.moved),
@@ -192,7 +194,7 @@ private:
     assign(loop.getResults(), loop.getRegionIterArgs(), isActive);
   }
 
-  /// Gives the threads of `some` the values `from`.
+  /// Assigns `from` to `to` in the threads of `some`.
   void assign(ValueRange to, ValueRange from, const Lanes &some) {
     SmallVector<Lanes> values;
     for (Value value : from)
@@ -212,7 +214,8 @@ private:
   // Arithmetic
   //===--------------------------------------------------------------------===//
 
-  /// What isn't computed, as it depends on floats, is 1.
+  /// The value in each thread; 1 if it isn't computed, because it depends on
+  /// floats.
   const Lanes &get(Value value) {
     Lanes &result = lanes[value];
     if (result.empty()) {
@@ -306,7 +309,8 @@ private:
   // Memory
   //===--------------------------------------------------------------------===//
 
-  /// Elements from the start of `buffer`'s root, for each thread, and the root.
+  /// For each thread, the distance from the start of `buffer`'s root, in
+  /// elements.
   Lanes getAddress(Value buffer, ValueRange indices) {
     auto type = cast<MemRefType>(buffer.getType());
     SmallVector<int64_t> strides;
@@ -340,7 +344,7 @@ private:
     int64_t width = getElementBytes(element);
     for (int64_t &lane : address)
       lane *= width;
-    // A row's buffer in shared memory starts where its team's part does.
+    // A team's buffer in shared memory starts at the team's part.
     Value root = buffer;
     while (auto view = root.getDefiningOp<ViewLikeOpInterface>()) {
       if (auto part = dyn_cast<memref::ViewOp>(view.getOperation())) {
@@ -389,7 +393,7 @@ private:
       between *= numConcurrent;
     bool isCached = !isNew && between <= kCacheBytes;
     if (isWrite) {
-      // It stays in the cache until it goes to memory once.
+      // It stays in the cache until it goes to memory, once.
       if (!sector.isWritten)
         traffic.least += kSectorBytes;
       if (!sector.isWritten || !isCached)
@@ -408,7 +412,7 @@ private:
     sector.time = time;
   }
 
-  /// 128 bytes go at a time, unless two words of them are in one bank.
+  /// 128 bytes move in one pass, unless two of their words are in one bank.
   void touchShared(const Lanes &address, int64_t width, const Lanes &isActive) {
     int64_t words = std::max<int64_t>(width / kBankBytes, 1),
             group = std::max<int64_t>(kWarpSize / words, 1);
@@ -431,7 +435,7 @@ private:
 
   gpu::GPUFuncOp kernel;
   int64_t numBlocks, numThreads, numRun, numConcurrent, block = 0;
-  /// Sectors that came into the cache.
+  /// The number of sectors that have come into the cache.
   uint32_t time = 0;
   std::vector<int64_t> bytes; ///< by argument
   std::vector<Sectors> sectors;

@@ -17,11 +17,11 @@ using namespace mlir::tp;
 
 namespace {
 
-/// Elements of a result that keep a device busy, one block each.
+/// The number of result elements, one block each, that keeps a device busy.
 constexpr int64_t kEnoughElements = 128;
-/// What one block may reduce.
+/// How many elements one block may reduce.
 constexpr int64_t kMaxReduced = 16384;
-/// Of a dimension, to be worth another op.
+/// The least size of a dimension that is worth another op.
 constexpr int64_t kMinParts = 32;
 
 class SplitReductions : public tp::impl::SplitReductionsBase<SplitReductions> {
@@ -58,7 +58,7 @@ class SplitReductions : public tp::impl::SplitReductionsBase<SplitReductions> {
     return dim;
   }
 
-  /// Keeps `dim` as the last dimension of partial results, then reduces those.
+  /// Keeps `dim` as the last dimension of partial results, then reduces these.
   static void split(IRRewriter &rewriter, linalg::GenericOp op, unsigned dim) {
     Location loc = op.getLoc();
     rewriter.setInsertionPoint(op);

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Of indices inside of buffers.
+/// The flags of arithmetic on indices inside buffers.
 static constexpr arith::IntegerOverflowFlags kNoOverflow =
     arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw;
 
@@ -52,8 +52,9 @@ ThreadLoops::delinearize(Value index, ArrayRef<LoopPlan::Loop> loops) {
   return coordinates;
 }
 
-/// A loop over `first`, `first + step`, … below `count`, and its variable; the
-/// builder goes inside. Whole rounds are counted by number: LLVM unrolls those.
+/// Builds and enters a loop over `first`, `first + step`, … below `count`;
+/// returns it and its variable. If `step` divides `count`, the loop counts its
+/// iterations instead, because LLVM unrolls such a loop.
 std::pair<scf::ForOp, Value> ThreadLoops::enterLoop(Value first, int64_t count,
                                                     int64_t step,
                                                     ValueRange inits) {
@@ -71,8 +72,8 @@ std::pair<scf::ForOp, Value> ThreadLoops::enterLoop(Value first, int64_t count,
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// A buffer of `type` in the block's shared memory. Its alignment is more than
-/// an element's: LLVM may load several at a time.
+/// A buffer of `type` in the block's shared memory. It is aligned to more than
+/// an element, so that LLVM may load several at a time.
 Value ThreadLoops::addToBlock(MemRefType type) {
   auto shared = MemRefType::get(
       type.getShape(), type.getElementType(), MemRefLayoutAttrInterface(),
@@ -184,7 +185,8 @@ void ThreadLoops::store(const LoopPlan::Access &access, const Flat &flat,
                           llvm::MaybeAlign(lanes * getElementBytes(element)));
 }
 
-/// One buffer of one element is all its views.
+/// The key of a one-element buffer in `scalars`: views of a register are the
+/// register.
 Value ThreadLoops::getScalarKey(Value buffer) {
   Value root = getRootBuffer(buffer);
   return registers.contains(root) ? root : buffer;
@@ -201,7 +203,7 @@ Value ThreadLoops::getValue(const LoopPlan &plan, OpOperand &operand,
   return Value();
 }
 
-/// A barrier, where a thread touches what another one has.
+/// Inserts a barrier if a thread touches what another one has touched.
 void ThreadLoops::separate(const LoopPlan &plan, const IRMapping &mapping) {
   linalg::GenericOp op = plan.op;
   bool isElementwise = plan.parallelSize > 1;
@@ -237,7 +239,7 @@ void ThreadLoops::separate(const LoopPlan &plan, const IRMapping &mapping) {
     }
     if (isInit && isElementwise)
       next.push_back({root, true, getAssignment(access), buffer});
-    else if (isInit) // of its first thread
+    else if (isInit) // written by the team's first thread
       next.push_back({root, true, {-1}, Value()});
   }
   op.getRegion().walk([&](Operation *inner) {
@@ -268,7 +270,7 @@ void ThreadLoops::writeLanes(
     Block::OpListType::iterator first, Block::OpListType::iterator last,
     MutableArrayRef<IRMapping> lanes,
     llvm::function_ref<Value(unsigned, unsigned)> getIteration) {
-  // What a lane has in common with the first one.
+  // Whether a lane computes the same as the first one.
   auto isShared = [&](Operation &source, IRMapping &lane) {
     return llvm::all_of(source.getOperands(), [&](Value operand) {
       return lane.lookupOrDefault(operand) ==
@@ -343,7 +345,7 @@ SmallVector<Value> ThreadLoops::writeBody(
     ArrayRef<Value> fixed, ArrayRef<Value> parallel, ArrayRef<Value> reduction,
     int64_t firstLane, const IRMapping &mapping) {
   linalg::GenericOp op = plan.op;
-  // Coordinates, by loop of the op, of a lane.
+  // The coordinate of a lane along loop `d` of the op.
   auto getIteration = [&](unsigned number, unsigned d) -> Value {
     Value found = fixed[d];
     auto setLoops = [&](ArrayRef<LoopPlan::Loop> loops,
@@ -402,7 +404,7 @@ ThreadLoops::writeReduction(const LoopPlan &plan, ArrayRef<Value> inits,
     inputs.push_back(load(access, flat, address,
                           access.strides[laneLoop.dims.back()], lanes));
   }
-  // A team's lanes go into one sum; else each lane has its own.
+  // The lanes of a team's reduction share one sum; otherwise each has its own.
   SmallVector<Value> sums(loop.getRegionIterArgs());
   for (int64_t lane = 0; lane < lanes; ++lane) {
     unsigned start = isShared ? 0 : lane * numInits;
@@ -419,7 +421,7 @@ ThreadLoops::writeReduction(const LoopPlan &plan, ArrayRef<Value> inits,
   return SmallVector<Value>(loop.getResults());
 }
 
-/// Each thread has elements of the results.
+/// Writes an op for which each thread computes elements of the results.
 void ThreadLoops::writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
                                 const IRMapping &mapping) {
   linalg::GenericOp op = plan.op;
@@ -501,7 +503,7 @@ void ThreadLoops::writePart(
   }
 }
 
-/// All threads have the results, one element each.
+/// Writes an op whose results, one element each, all threads have.
 void ThreadLoops::writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
                                const IRMapping &mapping) {
   linalg::GenericOp op = plan.op;
@@ -511,7 +513,7 @@ void ThreadLoops::writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
     flats.push_back(registers.contains(getRootBuffer(access.operand->get()))
                         ? Flat()
                         : flatten(plan, access, fixed, mapping));
-  // Whether what is loaded here is written here.
+  // Whether a buffer that is loaded here is also written here.
   bool isLoaded = false;
   auto isWritten = [&](Value root) {
     return llvm::any_of(op.getDpsInits(), [&](Value init) {
@@ -651,14 +653,14 @@ Value ThreadLoops::reduceOverTeam(Value value, Operation *combiner) {
   Location loc = combiner->getLoc();
   if (team.size == 1)
     return value;
-  // In shared memory, this team's partial sums.
+  // The positions of this team's partial sums in shared memory.
   int64_t parts = team.size, stride = 1;
   Value part = team.thread, start = team.teams > 1 ? team.row : Value(),
         isWriter;
   if (team.isInterleaved) {
     stride = team.teams;
   } else {
-    // Both of a pair compute the same sum, so that all lanes agree.
+    // Both lanes of a pair compute the same sum, so all lanes agree.
     for (int64_t mask = std::min(team.size, kWarpSize) / 2; mask > 0; mask /= 2)
       value = combine(combiner, value, shuffle(value, mask));
     if (team.size <= kWarpSize)

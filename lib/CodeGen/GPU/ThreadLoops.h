@@ -1,8 +1,8 @@
 //===- ThreadLoops.h - linalg ops by many threads ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a team of threads does for an op of a kernel. LoopPlan says it before
-// any code is there, so that a kernel's blocks and threads can be chosen;
+// The work of a team of threads for an op of a kernel. LoopPlan describes it
+// before there is code, so that a kernel's blocks and threads can be chosen;
 // ThreadLoops writes the code.
 //
 //===----------------------------------------------------------------------===//
@@ -19,31 +19,31 @@
 namespace mlir::tp {
 
 constexpr int64_t kWarpSize = 32;
-/// Of the widest access to memory.
+/// Bytes of the widest memory access.
 constexpr int64_t kVectorBytes = 16;
-/// Of static shared memory in a block, on any device.
+/// Bytes of static shared memory that a block has on any device.
 constexpr int64_t kMaxSharedBytes = 48 * 1024;
 
 /// The loops of a linalg.generic on buffers, as threads run them.
 struct LoopPlan {
-  /// Consecutive loops of the op that walk every buffer as one.
+  /// Consecutive loops of the op that traverse every buffer like one loop.
   struct Loop {
     SmallVector<unsigned> dims;
     int64_t size;
   };
-  /// An operand that is a buffer: what a step of each of the op's loops moves.
+  /// An operand that is a buffer, with its stride for each of the op's loops.
   struct Access {
     OpOperand *operand;
     SmallVector<int64_t> strides; ///< in elements
     int64_t offset;               ///< of the first element
     bool isVector;                ///< `lanes` elements are one access
-    /// How many elements one access loads along the tile's rows; 0 where it
-    /// isn't transposed.
+    /// How many elements one access loads along the tile's rows; 0 if the
+    /// operand isn't transposed.
     int64_t tileLanes = 0;
   };
-  /// What a block computes at a time where operands are transposed: they are
-  /// contiguous along a loop that isn't the results' innermost one. A tile of
-  /// each goes through shared memory.
+  /// What a block computes at a time if operands are transposed, that is,
+  /// contiguous along a loop other than the results' innermost one. A tile of
+  /// each transposed operand goes through shared memory.
   struct Tile {
     unsigned loop;         ///< of `parallel`
     int64_t rows, columns; ///< iterations of that loop, and of the innermost
@@ -54,14 +54,15 @@ struct LoopPlan {
   SmallVector<Loop> parallel, reduction;
   int64_t parallelSize = 1, reductionSize = 1;
   SmallVector<Access> accesses;
-  /// How many iterations of the innermost shared loop one thread has at a time.
+  /// How many iterations of the innermost shared loop a thread handles at a
+  /// time.
   int64_t lanes = 1;
   std::optional<Tile> tile;
-  /// What joins two partial results, for each result; empty where that isn't
-  /// one commutative op.
+  /// For each result, the op that joins two partial results; empty unless each
+  /// result has one commutative op.
   SmallVector<Operation *> combiners;
 
-  /// `isFixed`: the loops whose iteration the team as a whole has.
+  /// `isFixed`: the loops whose iteration is the same for the whole team.
   static FailureOr<LoopPlan> get(linalg::GenericOp op,
                                  llvm::SmallBitVector isFixed);
 
@@ -69,65 +70,65 @@ struct LoopPlan {
   bool isTeamReduction() const {
     return reductionSize > 1 && parallelSize == 1 && !combiners.empty();
   }
-  /// How many threads could have a part.
+  /// How many threads could share the work.
   int64_t getNumParts() const {
     return (isTeamReduction() ? reductionSize : parallelSize) / lanes;
   }
-  /// The access of `operand`; null where it is no buffer.
+  /// The access of `operand`; null if it isn't a buffer.
   const Access *getAccess(const OpOperand &operand) const;
 
-  /// Decides on tiles for an op whose loops are all parallel, run by blocks.
+  /// Chooses tiles for an op whose loops are all parallel and run by blocks.
   void chooseTile();
-  /// The loops, of which tiles count as one iteration.
+  /// The loops over tiles, each of which counts as one iteration.
   SmallVector<Loop> getTiles() const;
 };
 
-/// The largest number of elements, a power of two of at most 64 bytes, to whose
-/// multiples `buffer`'s first element is aligned.
+/// The alignment of `buffer`'s first element, in elements: a power of two, and
+/// at most 64 bytes.
 int64_t getAlignment(Value buffer);
 
-/// The threads that work on one row, and what they know.
+/// The threads that work on one row, and how they are numbered.
 struct Team {
   int64_t size = 1; ///< a power of two within a block, else any number
   Value thread;     ///< 0 … size-1
-  /// Where a block has several teams: how many, which this is, and whether
-  /// thread `row + teams * thread` of the block is the team's `thread`, rather
-  /// than thread `size * row + thread`.
+  /// If a block has several teams: their number, the number of this team, and
+  /// whether the team's `thread` is thread `row + teams * thread` of the block
+  /// instead of thread `size * row + thread`.
   int64_t teams = 1;
   Value row;
   bool isInterleaved = false;
   Value isActive; ///< i1, whether it has a row; null: it does
 };
 
-/// Writes ops one after the other at the builder's place. All threads of a
-/// block come here together.
+/// Writes ops one after the other at the builder's insertion point, which all
+/// threads of a block reach together.
 class ThreadLoops {
 public:
   ThreadLoops(OpBuilder &b, gpu::GPUFuncOp kernel, Team team)
       : b(b), kernel(kernel), team(team) {}
 
-  /// Writes `plan.op`; `fixed` is the iteration of its fixed loops, by loop,
-  /// and `mapping` what the kernel has in place of what the op uses.
+  /// Writes `plan.op`. `fixed` has the iterations of its fixed loops, by loop;
+  /// `mapping` maps the values that the op uses to those of the kernel.
   LogicalResult write(const LoopPlan &plan, ArrayRef<Value> fixed,
                       const IRMapping &mapping);
 
-  /// The same for an op with tiles, of which this block has number `tile`.
+  /// Like `write`, for an op with tiles; this block has tile number `tile`.
   void writeTile(const LoopPlan &plan, Value tile, const IRMapping &mapping);
 
-  /// Says that `buffer`, of one element, is each thread's own: it needs no
-  /// memory.
+  /// Declares that each thread has its own `buffer` of one element, which then
+  /// needs no memory.
   void addRegister(Value buffer) { registers.insert(buffer); }
 
-  /// A buffer for each team, in shared memory, that stands for `type`.
+  /// Creates a buffer of `type` for each team, in shared memory.
   Value createShared(MemRefType type);
 
 private:
-  /// A buffer as one dimension.
+  /// A buffer seen as one-dimensional.
   struct Flat {
     Value buffer;
     Value offset; ///< of the fixed loops; null: 0
   };
-  /// Which thread touches which element.
+  /// An access to a buffer: which thread touches which element.
   struct Touch {
     Value root;
     bool isWrite;
@@ -152,28 +153,29 @@ private:
                           Value address, int64_t laneStride, int64_t lanes);
   void store(const LoopPlan::Access &access, const Flat &flat, Value address,
              ArrayRef<Value> values);
-  /// One iteration for each lane from `firstLane` on; `arguments` are the
-  /// block's, by lane, and so are the results.
+  /// Writes one iteration for each lane from `firstLane` on. `arguments` are
+  /// the block's arguments, by lane; the results are by lane too.
   SmallVector<Value> writeBody(const LoopPlan &plan,
                                ArrayRef<SmallVector<Value>> arguments,
                                ArrayRef<Value> fixed, ArrayRef<Value> parallel,
                                ArrayRef<Value> reduction, int64_t firstLane,
                                const IRMapping &mapping);
-  /// The ops of the body, for each lane; a loop that all lanes run alike is
-  /// one.
+  /// Writes the ops of the body for each lane. Lanes share a loop that all of
+  /// them run alike.
   void writeLanes(Block::OpListType::iterator first,
                   Block::OpListType::iterator last,
                   MutableArrayRef<IRMapping> lanes,
                   llvm::function_ref<Value(unsigned, unsigned)> getIteration);
   void writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
                      const IRMapping &mapping);
-  /// The elements at `parallel`; `known` are operands that are loaded already.
+  /// Writes the elements at `parallel`; `known` has operands that are already
+  /// loaded.
   void writePart(const LoopPlan &plan, ArrayRef<Value> fixed,
                  ArrayRef<Value> parallel, ArrayRef<Flat> flats,
                  const DenseMap<OpOperand *, SmallVector<Value>> &known,
                  const IRMapping &mapping);
-  /// Enters the branch where `coordinate`, with what follows it, is below
-  /// `size`, if it may not be.
+  /// Enters a branch for `coordinate` < `size`, unless `isAlways` says that
+  /// this always holds.
   void enterInside(Value coordinate, int64_t size, bool isAlways);
   void writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
                     const IRMapping &mapping);
@@ -193,7 +195,7 @@ private:
   gpu::GPUFuncOp kernel;
   Team team;
   DenseSet<Value> registers;
-  /// What buffers of one element hold, where all threads know it.
+  /// The contents of one-element buffers that all threads know.
   DenseMap<Value, Value> scalars;
   SmallVector<Touch> touches; ///< since the last barrier
 };

@@ -1,19 +1,20 @@
 //===- TileLoops.cpp - transposed operands by tiles -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A transposed operand is contiguous along a loop R that isn't the results'
-// innermost one, C. A block has a tile of both. First it loads the operand's
-// tile along R and puts it into shared memory, then it computes the elements
-// along C:
+// A transposed operand is contiguous along a loop R instead of the results'
+// innermost loop, C. A block has a tile of both loops. It first loads the
+// operand's tile along R into shared memory, then computes the elements along
+// C:
 //
 //   operand        shared[C][R + 1]       results
 //   c0: r r r r    c0: r r r r .          r0: c c c c
 //   c1: r r r r    c1: r r r r .          r1: c c c c
 //
-// Both times eight neighbouring threads have neighbouring vectors, 128 bytes,
-// and a warp has four such lines. What a warp then writes or reads at a time in
-// shared memory, eight columns a vector apart of four rows, or the other way
-// round, is in different banks, as a row is one element longer than the tile.
+// In both steps eight neighbouring threads have neighbouring vectors, 128 bytes
+// in all, and a warp has four such lines. In shared memory, a warp then
+// accesses eight columns, one vector apart, of four rows at a time, or the
+// other way round. These elements are in different banks, because a row is one
+// element longer than the tile.
 //
 //===----------------------------------------------------------------------===//
 

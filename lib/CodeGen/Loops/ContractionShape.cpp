@@ -15,8 +15,8 @@ bool tp::isContraction(linalg::GenericOp op) {
   for (AffineMap map : op.getIndexingMapsArray())
     if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
       return false;
-  // Where both inputs have all dimensions of the output, every element of them
-  // is used once: that is a sum of elementwise products.
+  // If both inputs have all dimensions of the output, each of their elements is
+  // used once: the op is a sum of elementwise products.
   auto isInBoth = [&](unsigned loop) {
     return llvm::all_of(op.getIndexingMapsArray(), [&](AffineMap map) {
       return map.isFunctionOfDim(loop);

@@ -8,14 +8,14 @@
 
 namespace mlir::tp {
 
-/// Whether `op` adds products of its two inputs to its output, element types
-/// unchanged, and reads and writes whole dimensions, at least one of which the
-/// other input lacks, so that its elements are used again: C[…] += A[…] * B[…].
+/// Whether `op` computes C[…] += A[…] * B[…], with one element type and indexed
+/// by whole dimensions. At least one input must lack a dimension of the output,
+/// so that its elements are used more than once.
 bool isContraction(linalg::GenericOp op);
 
 /// Makes `op`, a contraction of buffers of f16 or bf16 that stays a loop, add
-/// up in a buffer of f32 and round once, as tprt.gemm does. Others stay as they
-/// are.
+/// up in a buffer of f32 and round once, as tprt.gemm does. Other contractions
+/// stay as they are.
 void widenContraction(linalg::GenericOp op);
 
 /// Whether `op` yields its one input: a copy, transpose or broadcast.

@@ -1,11 +1,11 @@
 //===- Lanes.cpp - reductions in an order that nothing else decides -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A sum along memory of r elements is made of kNumLanes partial sums: lane l
-// has the elements l, l + kNumLanes, …, in this order, and the lanes are added
-// in pairs at the end. So LLVM may vectorise the lanes, but not choose an order
-// by what else the loop computes: an op has the same bits whatever it is fused
-// with.
+// A sum along memory consists of kNumLanes partial sums. Lane l adds the
+// elements l, l + kNumLanes, …, in this order; at the end the lanes are added
+// in pairs. So LLVM may vectorise the lanes, but can't choose an order that
+// depends on what else the loop computes. An op has the same bits whatever it
+// is fused with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +41,8 @@ public:
   LaneSplitter(RewriterBase &rewriter, scf::ForOp loop)
       : rewriter(rewriter), loop(loop), loc(loop.getLoc()) {}
 
-  /// Finds what `results`, buffers, are reduced by; false where they aren't
-  /// each reduced by one op.
+  /// Finds the op that reduces each of the buffers `results`; false unless
+  /// there is exactly one for each.
   bool match(ValueRange results) {
     Block *body = loop.getBody();
     foldIndices();
@@ -99,7 +99,7 @@ public:
   }
 
 private:
-  /// Loops of linalg ops have an affine.apply for each index.
+  /// Folds the affine.apply that the loop of a linalg op has for each index.
   void foldIndices() {
     for (auto apply : llvm::make_early_inc_range(
              loop.getBody()->getOps<affine::AffineApplyOp>())) {
@@ -132,7 +132,7 @@ private:
     }
   }
 
-  /// Adds `count` elements from `begin` on to the first lanes, one each.
+  /// Adds the `count` elements from `begin` on to the first lanes, one to each.
   void addToLanes(Value begin, int64_t count) {
     OpBuilder::InsertionGuard guard(rewriter);
     auto each = scf::ForOp::create(rewriter, loc, constant(0), constant(count),

@@ -9,9 +9,9 @@
 
 namespace mlir::tp {
 
-/// Splits `loop`, which runs from 0 by 1 and reduces into an element of each of
-/// the buffers `results` by ops that may be applied in any order, into lanes.
-/// Short loops, and those that it doesn't know, stay.
+/// Splits `loop` into lanes. The loop runs from 0 in steps of 1, and reduces
+/// into one element of each of the buffers `results` by ops that may be applied
+/// in any order. Short loops, and loops of other forms, stay.
 void splitIntoLanes(RewriterBase &rewriter, scf::ForOp loop,
                     ValueRange results);
 

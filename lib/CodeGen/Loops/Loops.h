@@ -8,16 +8,17 @@
 
 namespace mlir::tp {
 
-/// The loop along which most of what `op` touches is contiguous: it has to be
-/// the innermost one. Of equal ones a reduction, then the last. `op` has loops.
+/// The loop along which most of the elements that `op` touches are contiguous;
+/// it has to be the innermost one. In a tie a reduction wins, then the last
+/// loop. `op` must have loops.
 unsigned getContiguousLoop(linalg::GenericOp op);
 
 /// The order in which to nest the loops of `op`: parallel ones around
 /// reductions, the contiguous one innermost.
 SmallVector<unsigned> getLoopOrder(linalg::GenericOp op);
 
-/// What joins two partial values of result `i` of a reduction, if that is one
-/// op that may be applied in any order; else null.
+/// The op that joins two partial values of result `i` of a reduction, if it is
+/// a single op that may be applied in any order; else null.
 Operation *getCombiner(linalg::GenericOp op, unsigned i);
 
 } // namespace mlir::tp

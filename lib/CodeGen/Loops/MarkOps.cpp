@@ -27,9 +27,9 @@ namespace {
 struct Work {
   int64_t flops = 0;
   int64_t bytes = 0;         ///< read and written
-  Type computedType;         ///< of a library's products
+  Type computedType;         ///< of a library's GEMMs
   StringRef function;        ///< that is called; empty for a kernel
-  tprt::GemmOp product = {}; ///< where that is one
+  tprt::GemmOp product = {}; ///< if it is a GEMM
 };
 
 /// How often `op` runs each time that `root`, one of its ancestors, does.
@@ -45,8 +45,8 @@ int64_t countIterations(Operation *op, Operation *root) {
   return count;
 }
 
-/// Counts what the loops of a kernel do. A buffer that is read, or written,
-/// several times over is taken to stay in a cache: it counts once.
+/// Counts the work of a kernel's loops. A buffer that is read, or written,
+/// several times is assumed to stay in a cache and counts once.
 class KernelWork {
 public:
   explicit KernelWork(func::FuncOp kernel) : kernel(kernel) {
@@ -125,8 +125,8 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
                      ArrayAttr::get(&getContext(), entries));
   }
 
-  /// None for what takes no time, and for collectives, which the manifest lists
-  /// by themselves.
+  /// None for ops that take no time, and for collectives, which the manifest
+  /// lists separately.
   std::optional<Work> getWork(Operation *op) {
     if (auto call = dyn_cast<func::CallOp>(op)) {
       auto [it, isNew] = kernels.try_emplace(call.getCalleeAttr());
@@ -156,7 +156,8 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
     return sum;
   }
 
-  /// What a runtime chooses by that has several ways to compute a product.
+  /// What a runtime needs to know to choose among several ways to compute a
+  /// GEMM.
   DictionaryAttr describe(tprt::GemmOp product) {
     Builder b(&getContext());
     return b.getDictionaryAttr(
@@ -189,8 +190,8 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
     StringRef fqn;
     SmallVector<StringRef> names;
     for (const Origin &origin : getOrigins(op)) {
-      // The last one's: what it is all for. A call's first one's, which is what
-      // it computes before it ends with the others.
+      // A kernel gets the last origin's FQN, because it computes the others for
+      // that one. A call gets the first one's: the others are its epilogue.
       if (!origin.fqn.empty() && (work.function.empty() || fqn.empty()))
         fqn = origin.fqn;
       if (names.empty() || names.back() != origin.op)

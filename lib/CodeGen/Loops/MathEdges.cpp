@@ -28,7 +28,7 @@ public:
     return arith::MulFOp::create(*this, x, y, contract);
   }
   Value sub(Value x, Value y) { return arith::SubFOp::create(*this, x, y); }
-  /// `x` where it isn't beyond `bound`, as NaN isn't.
+  /// `x`, or `bound` if `x` is beyond it; NaN never is.
   Value limit(Value x, arith::CmpFPredicate beyond, float bound) {
     Value end = real(bound);
     return arith::SelectOp::create(
@@ -52,14 +52,14 @@ private:
 };
 } // namespace
 
-/// 2^n times a polynomial in x - n ln 2, Cephes' coefficients, as in the
-/// runtime's Exponential.h. 2^n is multiplied with in two steps: the first one
-/// is exact, so that a denormal result is rounded once.
+/// 2^n times a polynomial in x - n ln 2 with Cephes' coefficients, as in the
+/// runtime's Exponential.h. The multiplication by 2^n takes two steps; the
+/// first is exact, so a denormal result is rounded once.
 static Value buildExp(ScalarBuilder &b, Value x) {
-  // Beyond, the result is 0 or infinity.
+  // Beyond these bounds, the result is 0 or infinity.
   x = b.limit(x, arith::CmpFPredicate::OLT, -104.0f);
   x = b.limit(x, arith::CmpFPredicate::OGT, 89.0f);
-  // Adding it rounds to an integer, which is in the low bits then.
+  // Adding this rounds to an integer, which is then in the low bits.
   Value shift = b.real(12582912.0f);
   Value scaled = arith::MulFOp::create(b, x, b.real(1.44269504f));
   Value shifted = arith::AddFOp::create(b, scaled, shift);
@@ -79,8 +79,8 @@ static Value buildExp(ScalarBuilder &b, Value x) {
   return b.mul(b.mul(p, b.power(half)), b.power(rest));
 }
 
-/// A denormal number is scaled to be none, and the scale's logarithm
-/// subtracted.
+/// Scales a denormal number to a normal one, and subtracts the scale's
+/// logarithm.
 static void surroundLog(ScalarBuilder &b, math::LogOp op) {
   Value x = op.getOperand();
   Value isSmall = b.isLess(x, b.real(0x1p-126f));
@@ -98,7 +98,7 @@ static void surroundErf(ScalarBuilder &b, math::ErfOp op) {
   op.getResult().replaceAllUsesExcept(result, result.getDefiningOp());
 }
 
-/// A function of f16 or bf16 is that of f32, rounded.
+/// Computes a function of f16 or bf16 in f32 and rounds the result.
 static Operation *widen(ScalarBuilder &b, RewriterBase &rewriter,
                         Operation *op) {
   Type type = op->getResult(0).getType();

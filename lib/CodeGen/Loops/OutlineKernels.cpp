@@ -69,7 +69,7 @@ private:
   }
 
   void outline(Operation *op) {
-    // What the kernel repeats, in order, and what it takes.
+    // The ops that the kernel repeats, in order, and the values that it takes.
     SetVector<Operation *> repeated;
     SetVector<Value> taken;
     std::function<void(Value)> visit = [&](Value value) {
@@ -136,7 +136,8 @@ private:
       kernel.erase();
     }
     builder.setInsertionPoint(op);
-    // The kernel is shared: what its own ops say is true of one use alone.
+    // The kernel is shared, and the locations of its ops describe one use only:
+    // the call has the locations of this use.
     func::CallOp::create(builder, getLocationOfAll(op), it->second,
                          taken.getArrayRef());
     ++numCalls;
@@ -146,7 +147,7 @@ private:
         producer->erase();
   }
 
-  /// Roots don't overlap and are aligned, which the vectoriser wants to know.
+  /// Tells the vectoriser that root buffers don't overlap and are aligned.
   static void annotate(OpBuilder &b, func::FuncOp kernel, unsigned i,
                        Value value) {
     auto type = dyn_cast<MemRefType>(value.getType());

@@ -36,9 +36,9 @@ struct Access {
   bool isWrite, isRead;
 };
 
-/// Which dimension of its source a view takes one index of, for each induction
-/// variable of a nest, and the source; none unless it does so for each, and the
-/// source is the same in all iterations.
+/// A view of a source that takes one index of a dimension for each induction
+/// variable of a nest: the source, which is the same in all iterations, and
+/// these dimensions.
 struct Row {
   Value source;
   SmallVector<int64_t> dims;
@@ -50,8 +50,8 @@ struct Row {
 
 } // namespace
 
-/// Uses of buffers by `op` and what it contains; none where it isn't known what
-/// else it does.
+/// Collects the uses of buffers by `op` and the ops in it; fails if one of them
+/// may have unknown effects.
 static LogicalResult collect(Operation *op, SmallVectorImpl<Access> &accesses) {
   WalkResult result = op->walk([&](Operation *inner) {
     if (auto linalgOp = dyn_cast<linalg::LinalgOp>(inner)) {
@@ -92,8 +92,8 @@ static std::optional<Row> getRow(Value buffer, ArrayRef<scf::ForOp> nest) {
   return row;
 }
 
-/// Whether the first of `accesses`, which are in the order of the iteration,
-/// writes all of a buffer of the stack without reading it.
+/// Whether `root` is a buffer on the stack and the first of `accesses`, which
+/// are in program order, writes all of it without reading it.
 static bool beginsAnew(Value root, ArrayRef<Access> accesses) {
   const Access &first = accesses.front();
   auto generic = dyn_cast<linalg::GenericOp>(first.op);

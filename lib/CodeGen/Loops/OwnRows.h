@@ -8,14 +8,16 @@
 
 namespace mlir::tp {
 
-/// The perfect nest of loops from 0 by 1 to constants that `outermost` begins,
-/// as `tp-fuse-rows` makes them; empty where it isn't one.
+/// The perfect nest of loops that starts with `outermost`, as `tp-fuse-rows`
+/// builds it: loops from 0 to constants in steps of 1. Empty if it isn't such a
+/// nest.
 SmallVector<scf::ForOp> getNest(scf::ForOp outermost);
 
 /// Whether the iterations of `nest` may run at the same time, in any order, if
-/// each thread has what `memref.alloca` gives for itself: of a buffer that the
-/// nest writes, an iteration touches only the row that its induction variables
-/// index, or else, of the stack, what it has written itself.
+/// each thread has its own `memref.alloca` buffers. In a buffer that the nest
+/// writes, an iteration must touch only the row that its induction variables
+/// index. A buffer on the stack may also be one that each iteration writes
+/// before it reads it.
 bool hasOwnRows(ArrayRef<scf::ForOp> nest);
 
 } // namespace mlir::tp

@@ -58,8 +58,8 @@ struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
   }
 
 private:
-  /// scores * scale, + mask or -inf where it is false, -inf right of the
-  /// diagonal if causal.
+  /// scores * scale, plus a float mask; -inf where a boolean mask is false or,
+  /// if causal, right of the diagonal.
   static Value buildMaskedScores(ImplicitLocOpBuilder &b, nn::AttentionOp op,
                                  Value scores, Value mask) {
     RankedTensorType type = getTensorType(scores);

@@ -3,7 +3,7 @@
 //
 // Contractions read their operands as they lie in memory, and have as few loops
 // as the shapes allow: leading dimensions that only the left operand has are
-// one loop, m.
+// merged into one loop, m.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ static Value collapseLeading(ImplicitLocOpBuilder &b, Value value) {
   return buildReshape(b, value, {rows, type.getShape().back()});
 }
 
-/// Whether the result has the element type of the operands: it can be rounded
-/// by what computes it.
+/// Whether the result has the operands' element type, so that the contraction
+/// itself can round it.
 static bool isOfOneType(Operation *op) {
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     return getTensorType(operand).getElementType() ==
@@ -113,8 +113,8 @@ struct MatmulPattern : OpRewritePattern<nn::MatmulOp> {
   }
 
 private:
-  /// An operand on the loops (batch…, m, n, k): the batch dimensions that it
-  /// repeats are dropped, its last two dimensions are `row` and `column`.
+  /// An operand on the loops (batch…, m, n, k): its broadcast batch dimensions
+  /// are dropped, and its last two dimensions are the loops `row` and `column`.
   static Operand getOperand(ImplicitLocOpBuilder &b, Value value,
                             ArrayRef<int64_t> batch, unsigned row,
                             unsigned column) {

@@ -183,8 +183,8 @@ static Value emit(nn::CastOp, BodyBuilder &, Args args) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What integer division by `y` needs to be defined for all inputs: 0 and -1
-/// (whose quotient may overflow) are replaced by 1, and known.
+/// A divisor that makes integer division by `y` defined for all inputs: 0 and
+/// -1 (whose quotient may overflow) are replaced by 1 and flagged.
 struct IntegerDivisor {
   Value safe, isZero, isMinusOne;
 };
@@ -212,11 +212,12 @@ static Value divideIntegers(BodyBuilder &b, Value x, Value y) {
 }
 
 static Value remainderOfIntegers(BodyBuilder &b, Value x, Value y) {
-  // x % 1 is 0: the remainder of the replaced divisors too.
+  // x % 1 is 0, which is the remainder for the replaced divisors too.
   return b.createOrFold<arith::RemSIOp>(x, getDivisor(b, y).safe);
 }
 
-/// Whether `remainder`, with the sign of x, is to be moved to the sign of y.
+/// Whether `remainder`, which has the sign of x, must be moved to the sign of
+/// y.
 static Value hasWrongSign(BodyBuilder &b, Value remainder, Value y) {
   using nn::ComparePredicate;
   Value zero = constantLike(b, y, 0);
@@ -251,8 +252,9 @@ static Value emit(nn::FloorDivOp, BodyBuilder &b, Args args) {
     Value wrong = hasWrongSign(b, remainderOfIntegers(b, x, y), y);
     return select(b, wrong, sub(b, quotient, one), quotient);
   }
-  // As PyTorch: (x - remainder) / y is an integer but for rounding, which is
-  // rounded to the nearest one; x / y decides the sign of 0, and y = 0.
+  // As in PyTorch: (x - remainder) / y is an integer except for rounding
+  // errors, and is rounded to the nearest one; x / y decides the sign of 0 and
+  // the result for y = 0.
   Value remainder = arith::RemFOp::create(b, x, y);
   Value quotient = arith::DivFOp::create(b, sub(b, x, remainder), y);
   quotient =

@@ -20,7 +20,7 @@ namespace {
 struct Transpose {
   linalg::LinalgOp op;
   Value input;
-  /// Indices of the result to indices of the input.
+  /// Maps indices of the result to indices of the input.
   AffineMap map;
 
   /// The dimension of the input that is dimension `dim` of the result.
@@ -62,8 +62,9 @@ static Value buildTranspose(PatternRewriter &rewriter, Location loc,
       ->getResult(0);
 }
 
-/// Whether the innermost dimension under `map` is a loop of a matrix, not of
-/// the batch, as GEMM needs it: one of the matrix's strides is 1.
+/// Whether the innermost dimension under `map` is a loop of the matrix instead
+/// of the batch. GEMM needs this, because one of the matrix's strides must be
+/// 1.
 static bool isMatrixInnermost(linalg::LinalgOp contraction, AffineMap map) {
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(contraction);
@@ -103,7 +104,8 @@ struct FoldOperand : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// A contraction whose one user reads its result permuted writes it permuted.
+/// Lets a contraction whose only user reads its result permuted write it
+/// permuted.
 struct FoldResult : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -121,8 +123,8 @@ struct FoldResult : OpRewritePattern<linalg::GenericOp> {
     if (!read.isPermutation() || read == write)
       return failure();
 
-    // Dimension i of the new result is the one that the user reads with the
-    // loop that writes its dimension i.
+    // Dimension i of the new result is the dimension that the user reads with
+    // the loop of its own dimension i.
     OpOperand *init = op.getDpsInitOperand(0);
     AffineMap map = op.getMatchingIndexingMap(init);
     auto type = cast<RankedTensorType>(op.getResult(0).getType());
@@ -258,7 +260,8 @@ struct MoveTransposeBelowExpand : OpRewritePattern<tensor::ExpandShapeOp> {
         !op.getResultType().hasStaticShape() || op.getSrcType().getRank() == 0)
       return failure();
 
-    // Expand the input's dimensions as the result's dimensions that they are.
+    // Expand each dimension of the input like the result's dimension that it
+    // becomes.
     SmallVector<ReassociationIndices> groups = op.getReassociationIndices();
     SmallVector<unsigned> resultDims(groups.size());
     for (unsigned dim = 0; dim < groups.size(); ++dim)

@@ -25,7 +25,8 @@ struct Grouping {
 
   bool isGrouped() const { return group != 1; }
 
-  /// `shape`, the heads of which are third from the end, with heads split.
+  /// `shape`, whose third dimension from the end is the heads, with the heads
+  /// split.
   SmallVector<int64_t> split(ArrayRef<int64_t> shape) const {
     SmallVector<int64_t> result(shape);
     if (!isGrouped() || shape.size() < 3)
@@ -44,9 +45,9 @@ struct Grouping {
     return buildReshape(b, value, split(getTensorType(value).getShape()));
   }
 
-  /// The map of an operand over loops (lead…, and `numInner` more), which walks
-  /// the leading loops, but for that of the group where it is shared, and two
-  /// inner ones.
+  /// The map of an operand over `numLead` leading and `numInner` inner loops.
+  /// It has the leading loops, except the group's if the group shares the
+  /// operand, and the inner loops `first` and `second`.
   AffineMap getMap(MLIRContext *context, unsigned numLead, unsigned numInner,
                    unsigned first, unsigned second, bool isShared) const {
     SmallVector<unsigned> loops;

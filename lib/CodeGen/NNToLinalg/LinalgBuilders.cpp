@@ -62,8 +62,8 @@ Value mlir::tp::nnlinalg::getLowest(ImplicitLocOpBuilder &b, Type type) {
   return arith::ConstantOp::create(b, b.getIntegerAttr(type, lowest));
 }
 
-/// Between float types; never from f64 to a 16-bit type directly, which no
-/// machine has.
+/// Converts between float types, but never from f64 to a 16-bit type directly,
+/// because no machine has that conversion.
 static Value convertFloat(ImplicitLocOpBuilder &b, Value value, Type type) {
   unsigned from = value.getType().getIntOrFloatBitWidth();
   unsigned to = type.getIntOrFloatBitWidth();
@@ -103,7 +103,7 @@ Value mlir::tp::nnlinalg::convertScalar(ImplicitLocOpBuilder &b, Value value,
     value = convertFloat(b, value, getComputeType(from));
     if (type.getIntOrFloatBitWidth() >= 32)
       return arith::FPToSIOp::create(b, type, value);
-    // As machines do: what doesn't fit loses its upper bits.
+    // As machines do: a value that doesn't fit loses its upper bits.
     value = arith::FPToSIOp::create(b, b.getI32Type(), value);
     return arith::TruncIOp::create(b, type, value);
   }
@@ -171,7 +171,7 @@ Operand mlir::tp::nnlinalg::broadcastTo(Value value, ArrayRef<int64_t> shape) {
                         ? getAffineConstantExpr(0, context)
                         : getAffineDimExpr(offset + i, context));
 
-  // A reshape that only adds or drops unit dimensions: index its source.
+  // If a reshape only adds or drops unit dimensions, index its source.
   while (Operation *def = value.getDefiningOp()) {
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(def))
       break;
@@ -302,8 +302,8 @@ Value mlir::tp::nnlinalg::buildReduction(ImplicitLocOpBuilder &b,
       .front();
 }
 
-/// Whether an element of `lhs` or `rhs` is part of more than one sum: what
-/// tprt.gemm can be for.
+/// Whether an element of `lhs` or `rhs` is part of more than one sum; only such
+/// contractions become tprt.gemm.
 static bool usesElementsTwice(Operand lhs, Operand rhs,
                               ArrayRef<int64_t> resultShape,
                               AffineMap resultMap) {
@@ -386,7 +386,7 @@ Value mlir::tp::nnlinalg::buildReshape(ImplicitLocOpBuilder &b, Value value,
     return buildEmpty(b, type.clone(shape));
 
   // The finest shape that both sides refine has a dimension wherever the
-  // products of the leading sizes agree. Collapse to it, expand from it.
+  // products of the leading sizes agree. Collapse to it, then expand from it.
   SmallVector<int64_t> common;
   SmallVector<ReassociationIndices> merged, split;
   size_t i = 0, j = 0;
@@ -405,7 +405,7 @@ Value mlir::tp::nnlinalg::buildReshape(ImplicitLocOpBuilder &b, Value value,
     }
     common.push_back(left);
   }
-  // What is left over, on one side, has size 1.
+  // Dimensions that are left over, on one side, have size 1.
   for (; i < from.size() && !merged.empty(); ++i)
     merged.back().push_back(i);
   for (; j < shape.size() && !split.empty(); ++j)
@@ -428,7 +428,7 @@ Value mlir::tp::nnlinalg::buildTranspose(ImplicitLocOpBuilder &b, Value value,
     if (type.getDimSize(dim) != 1)
       moved.push_back(dim);
   }
-  // Where only dimensions of size 1 move, the data stays.
+  // If only dimensions of size 1 move, the data stays in place.
   if (llvm::is_sorted(moved))
     return buildReshape(b, value, shape);
   AffineMap map = inversePermutation(

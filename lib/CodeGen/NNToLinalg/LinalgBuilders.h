@@ -1,10 +1,10 @@
 //===- LinalgBuilders.h - linalg ops from scalar bodies ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the patterns of all op families are written with: a linalg.generic is
-// given as its operands on a loop space and a function that builds its scalar
-// body. The builders take care of f16 and bf16 (bodies compute in f32), of
-// broadcast operands (indexing maps), and of splat constants (scalars).
+// Builders for the patterns of all op families: they describe a linalg.generic
+// by its operands on a loop space and a function that builds its scalar body.
+// The builders take care of f16 and bf16 (bodies compute in f32), of broadcast
+// operands (indexing maps), and of splat constants (scalars).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ struct Operand {
 };
 
 /// Builds a scalar body. `args`: one scalar per input, f16 and bf16 extended to
-/// f32; `accs`: one scalar per output, as it is. The results, one per output,
-/// are rounded to the output's type if that is a smaller float.
+/// f32; `accs`: one scalar per output, unconverted. The results, one per
+/// output, are rounded to the output's type if that is a smaller float.
 using GenericBody = function_ref<SmallVector<Value>(
     ImplicitLocOpBuilder &, ArrayRef<Value> args, ArrayRef<Value> accs)>;
 using ElementwiseBody =
@@ -49,11 +49,11 @@ Value buildConstant(ImplicitLocOpBuilder &b, TypedAttr value);
 Value getScalar(ImplicitLocOpBuilder &b, Type type, double value);
 
 /// PyTorch's conversion of a scalar: float to integer truncates, anything to i1
-/// is `x != 0`, i1 is 0 or 1; f16 and bf16 go through f32. What doesn't fit
-/// into an integer type loses its upper bits.
+/// is `x != 0`, i1 is 0 or 1; f16 and bf16 go through f32. A value that doesn't
+/// fit into an integer type loses its upper bits.
 Value convertScalar(ImplicitLocOpBuilder &b, Value value, Type type);
 
-/// What a maximum starts from: -inf or the smallest integer.
+/// The initial value of a maximum: -inf or the smallest integer.
 Value getLowest(ImplicitLocOpBuilder &b, Type type);
 
 /// The value of a constant all of whose elements are equal.
@@ -65,8 +65,8 @@ Value buildFilled(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape,
 Value buildEmpty(ImplicitLocOpBuilder &b, RankedTensorType type);
 
 /// `value` as seen by loops over `shape`, its dimensions aligned at the right
-/// as in NumPy. Reshapes that only add or drop dimensions of size 1 are looked
-/// through, so that they don't keep producer and consumer apart.
+/// as in NumPy. Looks through reshapes that only add or drop dimensions of size
+/// 1, so that they don't separate producer and consumer.
 Operand broadcastTo(Value value, ArrayRef<int64_t> shape);
 
 /// A linalg.generic; `outs` hold the initial values.
@@ -81,13 +81,14 @@ Value buildElementwise(ImplicitLocOpBuilder &b, RankedTensorType type,
 Value buildElementwise(ImplicitLocOpBuilder &b, RankedTensorType type,
                        ArrayRef<Operand> inputs, ElementwiseBody body);
 
-/// Folds the loops over `dims` (ascending) of `shape` with `body`, from
-/// `identity` on. The result is of identity's type, without those dimensions.
+/// Reduces the dimensions `dims` (ascending) of `shape` with `body`, starting
+/// with `identity`. The result is of identity's type, without those dimensions.
 Value buildReduction(ImplicitLocOpBuilder &b, ArrayRef<Operand> inputs,
                      ArrayRef<int64_t> shape, ArrayRef<int64_t> dims,
                      Value identity, ReductionBody body);
 
-/// `rows`, which lacks `dims` of a space of `rank` loops, seen by all of them.
+/// `rows`, which lacks the dimensions `dims`, as an operand of all `rank`
+/// loops.
 Operand asRows(Value rows, int64_t rank, ArrayRef<int64_t> dims);
 
 /// acc + value, which the compiler may reassociate.

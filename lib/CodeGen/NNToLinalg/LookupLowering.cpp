@@ -24,8 +24,8 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-/// The arguments of the function that `value` is computed from by way of
-/// integers alone; false where floats, or much else, lie between.
+/// Finds the function's arguments that `value` is computed from through
+/// integers alone; false if floats, or too many ops, are in between.
 static bool findArguments(Value value, llvm::SmallSetVector<Value, 2> &found,
                           unsigned depth = 0) {
   constexpr unsigned kMaxDepth = 16;
@@ -46,8 +46,8 @@ static bool findArguments(Value value, llvm::SmallSetVector<Value, 2> &found,
   });
 }
 
-/// " of input 'ids'", the one that the indices come from; empty where it isn't
-/// known.
+/// " of input 'ids'" for the input that the indices come from; empty if it
+/// isn't known.
 static std::string nameInput(Value indices) {
   llvm::SmallSetVector<Value, 2> found;
   if (!findArguments(indices, found) || found.size() != 1)
@@ -62,7 +62,7 @@ static std::string nameInput(Value indices) {
 void mlir::tp::nnlinalg::buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op,
                                          Value indices, int64_t bound,
                                          std::optional<int64_t> ignored) {
-  // Of a table of which this is a part.
+  // Use the bound of the global table if this is a part of it.
   if (auto whole = op->getAttrOfType<IntegerAttr>(tp::kIndexBoundAttr))
     bound = std::max(bound, whole.getInt());
   std::string what;

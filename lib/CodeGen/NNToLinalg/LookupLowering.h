@@ -10,8 +10,8 @@
 
 namespace mlir::tp::nnlinalg {
 
-/// Ends the program, in the name of `op` and its module, at an index that is
-/// neither in [0, bound) nor `ignored`.
+/// Builds a check that ends the program at an index that is neither in [0,
+/// bound) nor `ignored`; its message names `op` and its module.
 void buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op, Value indices,
                      int64_t bound,
                      std::optional<int64_t> ignored = std::nullopt);

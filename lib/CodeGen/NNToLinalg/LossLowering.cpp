@@ -30,7 +30,7 @@ static int64_t getClassDim(Value input) {
 }
 
 namespace {
-/// A loss over classes being built. All values are of the compute type.
+/// Builds a loss over classes. All values are of the compute type.
 class LossBuilder {
 public:
   /// `weight` may be null.

@@ -8,12 +8,12 @@
 
 namespace mlir::tp::nnlinalg {
 
-/// One function a file, each with the patterns of one family of ops. Every
-/// pattern matches every op of its kind.
+/// Each file has one of these functions, for the patterns of one family of ops.
+/// Every pattern matches every op of its kind.
 void populateElementwisePatterns(RewritePatternSet &patterns);
 void populateContractionPatterns(RewritePatternSet &patterns);
 void populateAttentionPatterns(RewritePatternSet &patterns);
-/// Patterns that make nn ops of nn ops; the others make none.
+/// Patterns that turn nn ops into other nn ops; the other patterns make none.
 void populateDecompositionPatterns(RewritePatternSet &patterns);
 void populateNormalizationPatterns(RewritePatternSet &patterns);
 void populateReductionPatterns(RewritePatternSet &patterns);

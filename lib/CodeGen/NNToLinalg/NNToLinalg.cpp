@@ -24,10 +24,10 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Every nn op has one pattern, and none but the first ones makes nn ops: one
-/// walk, producers first, converts them all. Seen from a consumer, its
-/// producers are linalg ops already, so that it can look through their
-/// reshapes.
+/// Every nn op has one pattern, and after the decompositions no pattern makes
+/// nn ops. So one walk, producers first, converts them all. When a consumer is
+/// converted, its producers are linalg ops already, and the pattern can look
+/// through their reshapes.
 void tp::convertNNToLinalg(Operation *root, bool onDevice) {
   RewritePatternSet decompositions(root->getContext());
   nnlinalg::populateDecompositionPatterns(decompositions);
@@ -78,7 +78,7 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  /// Constants and reshapes that their users have looked through.
+  /// Erases constants and reshapes that their users have looked through.
   void eraseDeadOps() {
     getOperation()->walk<WalkOrder::PostOrder, ReverseIterator>(
         [](Operation *op) {

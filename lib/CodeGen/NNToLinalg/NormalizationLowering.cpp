@@ -1,8 +1,8 @@
 //===- NormalizationLowering.cpp - norms and softmax ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Statistics of rows are reductions and small elementwise ops on one element a
-// row, followed by one elementwise op on all elements.
+// Statistics of rows are reductions and small elementwise ops on one element
+// per row, followed by one elementwise op on all elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ static Value subtractAndExp(ImplicitLocOpBuilder &b, ArrayRef<Value> args) {
   return math::ExpOp::create(b, arith::SubFOp::create(b, args[0], args[1]));
 }
 
-/// `value`, or `otherwise` where that equals `exception`.
+/// `value`, or `otherwise` if `value` equals `exception`.
 static Value replace(ImplicitLocOpBuilder &b, Value value, double otherwise,
                      Value exception) {
   Type type = value.getType();
@@ -43,8 +43,9 @@ static Value replace(ImplicitLocOpBuilder &b, Value value, double otherwise,
                                  value);
 }
 
-/// A row of -inf has no differences from its maximum and no sum of exponentials
-/// to divide by: if `isSafe`, 0 and 1 take their place.
+/// In a row of -inf, differences from the maximum are NaN. If `isSafe`, 0
+/// replaces such a maximum; all exponentials are then 0, and 1 replaces their
+/// sum.
 static Value buildRowSoftmax(ImplicitLocOpBuilder &b, Value input, int64_t dim,
                              Type elementType, bool isSafe) {
   RankedTensorType type = getTensorType(input);

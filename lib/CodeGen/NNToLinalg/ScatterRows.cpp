@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The gradient of an embedding: row v of the result is the sum of all rows i
-// whose index is v, in the order of i. One thread goes over the rows and adds
-// each to where it belongs. Many threads can't, without atomic additions, whose
-// order is never the same. So the indices are sorted first, and each row of the
-// result gathers what belongs to it: the result is written once, and no more
-// of the rows is read than there is.
+// whose index is v, in the order of i. One thread visits the rows and adds each
+// to its row of the result. Many threads can't do so without atomic additions,
+// whose order varies. So for many threads the indices are sorted first, and
+// each row of the result adds up the rows that belong to it. The result is
+// written once, and each row is read once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,9 @@ static Value buildZeros(ImplicitLocOpBuilder &b, RankedTensorType type) {
                      getScalar(b, type.getElementType(), 0));
 }
 
-/// Replaces `op` by what `build` makes of indices (n), rows (n, columns) and
-/// the result's type, of an element type to compute in; none of them is empty.
+/// Replaces `op` by what `build` returns for indices (n), rows (n, columns) and
+/// the result's type, whose element type is the one to compute in. `build` is
+/// only called if none of them is empty.
 static LogicalResult replaceScatter(
     nn::ScatterAddRowsOp op, PatternRewriter &rewriter,
     function_ref<Value(ImplicitLocOpBuilder &, Value, Value, RankedTensorType)>
@@ -136,9 +137,9 @@ private:
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, y);
   }
 
-  /// The numbers of the indices, in ascending order of these, then of the
-  /// numbers. The place of each is how many come before it: count² comparisons,
-  /// but of numbers that a cache holds, and without a second round.
+  /// The numbers of the indices, sorted by index, then by number. The place of
+  /// each is how many come before it. That takes count² comparisons, but of
+  /// numbers that a cache holds, and in a single round.
   static Value buildOrder(ImplicitLocOpBuilder &b, Value indices,
                           int64_t bound) {
     int64_t count = getTensorType(indices).getDimSize(0);
@@ -171,7 +172,7 @@ private:
         });
   }
 
-  /// How many indices are less than 0, 1, … bound, by halving.
+  /// How many indices are less than 0, 1, … bound, by binary search.
   static Value buildStarts(ImplicitLocOpBuilder &b, Value indices, Value order,
                            int64_t bound) {
     int64_t count = getTensorType(indices).getDimSize(0);

@@ -47,7 +47,7 @@ struct IotaPattern : OpRewritePattern<nn::IotaOp> {
                 return arith::AddIOp::create(b, scaled,
                                              getScalar(b, i64, start));
               }
-              // As PyTorch's arange: in f64, rounded once.
+              // As in PyTorch's arange: in f64, rounded once.
               Type f64 = b.getF64Type();
               Value number = arith::SIToFPOp::create(b, f64, index);
               number =
@@ -112,7 +112,7 @@ struct SlicePattern : OpRewritePattern<nn::SliceOp> {
                                 PatternRewriter &rewriter) const override {
     RankedTensorType type = getTensorType(op.getResult());
     if (type.getNumElements() == 0) {
-      // extract_slice takes no offset at the end.
+      // extract_slice rejects an offset at the end.
       rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, type.getShape(),
                                                    type.getElementType());
       return success();

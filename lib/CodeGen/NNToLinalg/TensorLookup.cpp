@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
-/// `index`, a scalar or a tensor of any width, as an i64, or i32 where it is
-/// one.
+/// `index`, a scalar or a tensor of any width, as i64, or unchanged if it is
+/// i32.
 static Value buildWideIndex(ImplicitLocOpBuilder &b, Value index) {
   Type element = getElementTypeOrSelf(index);
   Type i64 = b.getI64Type();
@@ -26,8 +26,8 @@ static Value buildWideIndex(ImplicitLocOpBuilder &b, Value index) {
   return index;
 }
 
-/// The constant indices: one list of coordinates after the other; nothing where
-/// they are computed.
+/// The constant indices, one list of coordinates after the other; none if they
+/// are computed.
 static std::optional<SmallVector<int64_t>> getConstantIndices(Value indices) {
   DenseIntElementsAttr elements;
   if (!matchPattern(indices, m_Constant(&elements)))
@@ -118,8 +118,8 @@ void mlir::tp::lowerGather(RewriterBase &rewriter, tensor::GatherOp op) {
 // Scatter
 //===----------------------------------------------------------------------===//
 
-/// For each place along the scattered dimensions, in row-major order, the
-/// number of the index that stands for it, or -1.
+/// For each position along the scattered dimensions, in row-major order, the
+/// number of the index vector that names it, or -1.
 static FailureOr<SmallVector<int64_t>> invertIndices(tensor::ScatterOp op) {
   std::optional<SmallVector<int64_t>> indices =
       getConstantIndices(op.getIndices());
@@ -169,7 +169,7 @@ LogicalResult mlir::tp::lowerScatter(RewriterBase &rewriter,
   int64_t batchRank = op.getIndicesType().getRank() - 1;
   bool keepsDims = op.getSourceType().getRank() == batchRank + type.getRank();
 
-  // One slice after the other.
+  // Reshape the source to one slice after the other.
   SmallVector<int64_t> slices{op.getIndicesType().getNumElements() /
                               static_cast<int64_t>(dims.size())};
   llvm::append_range(slices,

@@ -100,8 +100,8 @@ struct StopGradientPattern : OpRewritePattern<nn::StopGradientOp> {
   }
 };
 
-/// An optimizer writes over what it reads: its state are the initial values of
-/// the results.
+/// An optimizer overwrites what it reads: its operands are the initial values
+/// of the results.
 template <typename OpT, typename DerivedT>
 struct OptimizerPattern : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;

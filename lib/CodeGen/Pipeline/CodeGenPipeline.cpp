@@ -43,8 +43,8 @@ static void addCleanUp(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-/// For a device, row by row means a block for each row: its buffers are in
-/// shared memory, and few rows are few blocks.
+/// On a device, each row has a block: the row's buffers are in shared memory,
+/// and few rows mean few blocks.
 static FuseRowsOptions getRowsOnDevice() {
   FuseRowsOptions options;
   options.maxRowBytes = 40 * 1024;

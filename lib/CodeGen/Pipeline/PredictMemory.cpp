@@ -33,7 +33,7 @@ public:
 private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    // A pipeline runs on what is inside of the pass's own operation.
+    // A pass can only run a pipeline on ops inside its own operation.
     ModuleOp copy = module.clone();
     module.push_back(copy);
     auto eraseCopy = llvm::scope_exit([&] { copy.erase(); });

@@ -8,7 +8,7 @@
 
 namespace mlir::tp {
 
-/// What a program over global shapes is told.
+/// A hint for errors about a program over global shapes.
 constexpr StringLiteral kGlobalLevelHint =
     "this is a program over global shapes: run tp-opt --tp-parallelize first";
 
@@ -22,8 +22,8 @@ struct Boundary {
 };
 
 /// docs/Artifact.md's TENSOR, from `tp.sharding` and `tp.global_type`; `mesh`
-/// may be null. An error where the local type isn't that of the blocks of
-/// `ranks`, which run the program.
+/// may be null. Fails with an error if the local type isn't that of the blocks
+/// of `ranks`, which run the program.
 FailureOr<DictionaryAttr> describeBoundary(const Boundary &boundary,
                                            MeshOp mesh,
                                            ArrayRef<int64_t> ranks);

@@ -1,9 +1,9 @@
 //===- DescribeBoundary.cpp - tensors at a program's boundary -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one place that reads placements and global types of a per-rank program.
-// What the artifact says about its tensors is decided here, and only carried
-// along afterwards.
+// Only this file reads the placements and global types of a per-rank program.
+// It decides what the artifact says about tensors; later passes only pass that
+// on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,8 @@ bool tp::isPartial(const Boundary &boundary) {
   return sharding && sharding.isPartial();
 }
 
-/// The blocks of all ranks: for each dimension offset and size of each piece.
+/// The blocks of all ranks: for each dimension, the offset and size of each
+/// piece.
 static ArrayAttr describeShards(Builder &b, ArrayRef<TensorBlock> blocks) {
   SmallVector<Attribute> shards;
   for (const TensorBlock &block : blocks) {
@@ -63,9 +64,9 @@ static ArrayAttr describeShards(Builder &b, ArrayRef<TensorBlock> blocks) {
   return b.getArrayAttr(shards);
 }
 
-/// Of a Partial that is a sum or a product: the ranks whose part is the neutral
-/// element, so that the parts of all ranks make up the value. Of other
-/// reductions every rank's part may be the value itself.
+/// For a Partial sum or product, the ranks whose part is the neutral element,
+/// so that the parts of all ranks make up the value. For other reductions,
+/// every rank's part may be the value itself.
 static std::optional<DictionaryAttr>
 describeNeutral(Builder &b, ShardingAttr sharding, MeshOp mesh) {
   SmallVector<int64_t> ranks;

@@ -21,7 +21,7 @@ using namespace mlir;
 
 namespace {
 
-/// Softmax and the like become the ops that they are made of.
+/// Decomposes softmax and similar ops into simpler ones.
 struct Decompose : OpInterfaceRewritePattern<linalg::AggregatedOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 

@@ -19,7 +19,7 @@ using namespace mlir::tp;
 
 namespace {
 
-/// A program of more copies than these is a mistake.
+/// More iterations than these are taken for a mistake.
 constexpr int64_t kMaxIterations = 4096;
 
 class FlattenControlFlow
@@ -31,7 +31,7 @@ class FlattenControlFlow
         return signalPassFailure();
   }
 
-  /// Loops and branches in what `block` has, innermost first.
+  /// Flattens the loops and branches in `block`, innermost first.
   LogicalResult flatten(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto call = dyn_cast<CallOpInterface>(op)) {
@@ -84,7 +84,7 @@ class FlattenControlFlow
   LogicalResult runBoth(scf::IfOp branch) {
     for (Region &region : branch->getRegions())
       for (Operation &op : region.getOps())
-        // All ranks run a collective of either branch.
+        // Collectives may run in both branches, because all ranks run them.
         if (!isa<CollectiveOpInterface, StartOp, WaitOp>(op) && !isPure(&op)) {
           InFlightDiagnostic diagnostic =
               branch.emitError("'scf.if' can't be compiled: a program is "

@@ -27,7 +27,7 @@ using namespace mlir::tp;
 
 namespace {
 
-/// A function that some ranks run, and what is at its boundary.
+/// A function that some ranks run, and the tensors at its boundary.
 struct Program {
   func::FuncOp function;
   SmallVector<int64_t> ranks;
@@ -68,7 +68,7 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
   int64_t getNumRanks() { return mesh ? mesh.getNumRanks() : 1; }
 
   //===--------------------------------------------------------------------===//
-  // What there is
+  // Programs and their boundaries
   //===--------------------------------------------------------------------===//
 
   LogicalResult findPrograms() {
@@ -196,12 +196,12 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
   }
 
   //===--------------------------------------------------------------------===//
-  // What the manifest says
+  // The manifest
   //===--------------------------------------------------------------------===//
 
   LogicalResult writeManifest() {
     Builder b(&getContext());
-    // All programs have the parameters that one of them reads.
+    // All programs take the parameters that any of them reads.
     for (Program &program : programs)
       for (auto &[fqn, ops] : program.parameters)
         parameters.insert(
@@ -353,7 +353,8 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
       return bufferization::ToTensorOp::create(
           builder, boundary.loc, tensor, buffer, /*restrict=*/true, writable);
     };
-    // Into the tensor that was read, so that bufferization knows both as one.
+    // Write into the tensor that was read, so that bufferization treats both as
+    // one buffer.
     auto write = [&](nn::AssignOp assign, Value tensor) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(terminator);
@@ -406,7 +407,7 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
 
   MeshOp mesh;
   std::vector<Program> programs;
-  /// By FQN, each as some program has it.
+  /// By FQN, with the type that it has in one of the programs.
   llvm::MapVector<StringAttr, Boundary> parameters;
 };
 

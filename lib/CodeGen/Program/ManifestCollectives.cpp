@@ -1,9 +1,9 @@
 //===- ManifestCollectives.cpp - collectives in the manifest --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every rank's program holds a collective once, with the rank's own shapes.
-// Here they are put side by side: the same collective in every program, and
-// blocks that fit together within each group.
+// Every rank's program has each collective once, with the rank's own shapes.
+// This file compares them: every program must have the same collective, and the
+// blocks must fit together within each group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ private:
   }
 };
 
-/// What a collective does, beside its group: docs/Artifact.md's fields.
+/// What a collective does, apart from its group: docs/Artifact.md's fields.
 struct Fields {
   explicit Fields(CollectiveOpInterface op) {
     llvm::TypeSwitch<Operation *>(op.getOperation())
@@ -61,14 +61,15 @@ struct Fields {
     isBroadcast = isa<BroadcastOp>(op.getOperation());
   }
 
-  /// Whether each member gets what one member, or itself, has.
+  /// Whether each member gets the whole operand of one member, or its own.
   bool movesWhole() const { return isBroadcast || !source.empty(); }
 
   bool isBroadcast;
   int64_t dim = 0, splitDim = 0, concatDim = 0, root = 0;
   ArrayRef<int64_t> source;
   StringRef reduction = "sum";
-  /// Along which dimension operands are put together, and results cut.
+  /// The dimension along which operands are joined, and that along which
+  /// results are cut.
   std::optional<int64_t> joined, cut;
 };
 
@@ -81,7 +82,7 @@ std::string toText(ArrayRef<int64_t> numbers) {
           "]");
 }
 
-/// What two collectives must have in common; who asked for them is free.
+/// What two collectives must have in common; their origins may differ.
 DictionaryAttr getMeaning(CollectiveOpInterface op) {
   NamedAttrList attrs;
   if (auto all =
@@ -149,8 +150,9 @@ LogicalResult checkShape(Collective &collective, StringRef what, int64_t rank,
                            << " among ranks " << toText(group);
 }
 
-/// The members' operands have one shape, except along the dimension along which
-/// they are joined, and so do their results, except along the one that is cut.
+/// Checks that the members' operands have one shape, except along the dimension
+/// in which they are joined, and their results, except along the one that is
+/// cut.
 LogicalResult checkGroup(Collective &collective, const Fields &fields,
                          ArrayRef<int64_t> group) {
   SmallVector<int64_t> operand(collective.getOperandShape(group.front()));
@@ -208,7 +210,8 @@ LogicalResult checkGroup(Collective &collective, const Fields &fields,
          << toText(group);
 }
 
-/// The operand and the result are the blocks that the shardings say.
+/// Checks that operand and result have the shapes of the blocks of their
+/// shardings.
 LogicalResult checkExchange(Collective &collective, MeshOp mesh) {
   for (auto [rank, op] : llvm::enumerate(collective.ops)) {
     auto exchange = cast<ExchangeOp>(op.getOperation());

@@ -18,8 +18,8 @@ struct RankedProgram {
 };
 
 /// The collectives of the programs, which all ranks share, as
-/// docs/Artifact.md's list of COLLECTIVE. An error where the programs run
-/// different ones, or where the blocks of a group don't fit together.
+/// docs/Artifact.md's list of COLLECTIVE. Fails with an error if the programs
+/// run different ones, or if the blocks of a group don't fit together.
 FailureOr<ArrayAttr>
 describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh);
 

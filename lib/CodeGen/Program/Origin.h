@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Until ops are lowered, `tp.fqn` says where they come from. Lowering and
-// fusion build new ops, and hand on locations alone; so that is where origins
-// are kept from then on.
+// fusion build new ops and pass on only locations, so origins are kept in
+// locations from then on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,11 @@ struct Origin {
 /// Adds `op`, at `position` of its program, to its own location.
 void addOriginToLocation(Operation *op, int64_t position);
 
-/// One location with those of `op` and of all ops inside.
+/// One location that joins those of `op` and of all ops inside.
 Location getLocationOfAll(Operation *op);
 
-/// What the locations of `op` and of all ops inside name, each once, in the
-/// program's order.
+/// The origins in the locations of `op` and of all ops inside, each once, in
+/// program order.
 SmallVector<Origin> getOrigins(Operation *op);
 
 } // namespace mlir::tp

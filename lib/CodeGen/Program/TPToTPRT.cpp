@@ -21,8 +21,8 @@ using namespace mlir::tp;
 
 namespace {
 
-/// An index that differs from rank to rank: a constant where the program's
-/// ranks agree, else looked up in a table.
+/// An index that depends on the rank: a constant if the program's ranks agree,
+/// else looked up in a table.
 Value buildByRank(OpBuilder &b, Location loc, Value rank,
                   ArrayRef<int64_t> ranks, int64_t numRanks,
                   function_ref<int64_t(int64_t)> getValue) {
@@ -78,7 +78,7 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
       return signalPassFailure();
     }
     setManifestEntry(module, "collectives", collectives);
-    // What it said is in the manifest and in the tables now.
+    // Its content is in the manifest and in the tables now.
     for (MeshOp mesh : meshes)
       mesh.erase();
   }
@@ -113,14 +113,14 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     return success();
   }
 
-  /// What a collective reads, null where it runs in place, and where its
-  /// result goes.
+  /// The input of a collective, null if it runs in place, and the destination
+  /// of its result.
   static std::pair<Value, Value> getBuffers(RewriterBase &rewriter,
                                             CollectiveOpInterface op) {
     Value input = op->getOperand(0);
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    // Of other collectives, ranks would overwrite what others have yet to read.
-    // A function's inputs are read-only, so that writing to one costs a copy.
+    // In other collectives, ranks would overwrite what others have yet to read.
+    // A function's inputs are read-only, so writing to one costs a copy.
     bool inPlace = isa<AllReduceOp>(op) && input.hasOneUse() &&
                    input.getDefiningOp() &&
                    !isa<bufferization::ToTensorOp>(input.getDefiningOp());
@@ -177,7 +177,7 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     auto type = cast<RankedTensorType>(op.getType());
     auto inputType = cast<RankedTensorType>(op.getInput().getType());
     if (type.getNumElements() == 0) {
-      // extract_slice takes no offset at the end.
+      // extract_slice rejects an offset at the end.
       rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, type.getShape(),
                                                    type.getElementType());
       return;
@@ -187,7 +187,8 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     auto getBlock = [&](int64_t r) {
       return getDimBlock(inputType.getDimSize(dim), op.getAxes(), mesh, r);
     };
-    // One piece of each segment; ranks that share a program have equal ones.
+    // One piece of each segment; ranks that share a program have pieces of the
+    // same sizes.
     SmallVector<Value> pieces;
     for (auto [index, interval] : llvm::enumerate(getBlock(ranks.front()))) {
       if (interval.size == 0)

@@ -127,7 +127,7 @@ Value expr::safeSoftmax(ImplicitLocOpBuilder &b, Value x, int64_t dim) {
   Value maximum = reduce(b, ReduceKind::Max, x, {dim}, /*keepdim=*/true);
   Value isSeen = compare(b, ComparePredicate::NE, maximum,
                          -std::numeric_limits<double>::infinity());
-  // No NaN comes into being that a gradient would multiply by 0.
+  // Avoids a NaN, which a gradient would multiply by 0.
   x = keep(b, isSeen, x);
   return keep(b, isSeen,
               SoftmaxOp::create(b, x.getType(), x, b.getI64IntegerAttr(dim)));

@@ -1,10 +1,10 @@
 //===- NNCollectivePartition.cpp - softmax and norms over split dims ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What these compute along a dimension, they compute from two reductions of it:
-// softmax from the maximum and the sum of exponentials, layer norm from the sum
-// and the sum of squares about the mean, RMS norm from the sum of squares
-// alone. Each rank reduces its own part; an all-reduce makes it that of all.
+// Along the split dimension, these ops need only one or two reductions: softmax
+// the maximum and the sum of exponentials, layer norm the sum and the sum of
+// squares about the mean, RMS norm the sum of squares. Each rank reduces its
+// own part, and an all-reduce combines the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@ using namespace mlir::nn;
 
 namespace {
 
-/// Builds one rank's part of a normalisation of `value`, along `dims`, of which
-/// `axes` split some.
+/// Builds one rank's part of a normalisation of `value`, along `dims`, some of
+/// which `axes` split.
 class SplitNormalization {
 public:
   SplitNormalization(Operation *op, OpBuilder &builder, Value value,
@@ -51,7 +51,7 @@ public:
                  : Value(DivOp::create(b, type, exps, sum));
   }
 
-  /// `count` elements are normalised together.
+  /// Normalises groups of `count` elements, counted globally.
   Value buildNorm(bool centre, int64_t count, double eps, Value weight,
                   Value bias) {
     Value value = input;

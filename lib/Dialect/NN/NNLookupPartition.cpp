@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each rank holds a range of the rows that indices name. It looks up, or adds
-// to, those of its own, and takes zero for the others: the sum over the ranks
-// is the whole.
+// to, its own rows, and takes zero for the others. For lookups, the sum over
+// the ranks is the global result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ namespace {
 struct LocalIndex {
   /// Which indices name a row of this rank.
   Value isMine;
-  /// Relative to this rank's first row; 0 where another rank has the row, and
-  /// the index itself where no rank has, so that the lookup reports it.
+  /// Relative to this rank's first row; 0 if another rank has the row; the
+  /// index itself if no rank has it, so that the lookup reports it.
   Value index;
 };
 } // namespace
@@ -41,7 +41,7 @@ static Value zeros(ImplicitLocOpBuilder &b, Type type) {
   return ConstantOp::create(b, cast<ElementsAttr>(b.getZeroAttr(type)));
 }
 
-/// `numRows` of all `size` rows are this rank's, `axes` split them.
+/// This rank has `numRows` of all `size` rows, which `axes` split.
 static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
                                   int64_t size, int64_t numRows,
                                   ArrayRef<tp::AxisRefAttr> axes,
@@ -71,7 +71,7 @@ static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
   return {mine, WhereOp::create(b, type, mine, relative, other)};
 }
 
-/// The lookup of a rank checks indices against all `size` rows.
+/// Makes a rank's lookup check indices against all `size` rows.
 template <typename OpT>
 static OpT withBound(OpT lookup, int64_t size) {
   lookup->setAttr(tp::kIndexBoundAttr,
@@ -79,7 +79,7 @@ static OpT withBound(OpT lookup, int64_t size) {
   return lookup;
 }
 
-/// `mask` with a dimension of size 1 at the end, to choose rows.
+/// `mask` with a dimension of size 1 at the end, to select rows.
 static Value asColumn(ImplicitLocOpBuilder &b, Value mask) {
   SmallVector<int64_t> shape(getType(mask).getShape());
   shape.push_back(1);

@@ -1,11 +1,11 @@
 //===- NNLossPartition.cpp - cross-entropy over split classes -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Over classes that are split, with m the maximum and s the sum of exp(x - m)
-// over all of them, loss_i = log(s_i) + m_i - x[i, t_i]. A rank has m and s of
-// its own classes, and x[i, t_i] where the target is one of them: one
-// all-reduce gives m, a second one s, the target's logit and its weight.
-// Follows PyTorch's loss_parallel, which takes three.
+// With m the maximum and s the sum of exp(x - m) over all classes, loss_i =
+// log(s_i) + m_i - x[i, t_i]. If the classes are split, a rank has the maximum
+// and the sum over its own classes, and x[i, t_i] if the target is one of them.
+// One all-reduce gives m; a second one gives s, the target's logit and its
+// weight. This follows PyTorch's loss_parallel, which takes three.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ public:
 
   struct Sums {
     Value maximum;
-    /// The sum of exponentials, the target's logit, both shifted by the
-    /// maximum, and the target's weight where there are weights.
+    /// The sum of exponentials and the target's logit, both shifted by the
+    /// maximum, and the target's weight if there are weights.
     SmallVector<Value> parts;
   };
 
@@ -117,7 +117,7 @@ private:
                              value, integer(getElement(value), bound));
   }
   Value isCounted() { return compare(ComparePredicate::NE, index, *ignored); }
-  /// `value` where `mask` says so, else zero.
+  /// `value` where `mask` is true, else zero.
   Value keep(Value mask, Value value) {
     return WhereOp::create(b, perTarget, mask, value, splat(0));
   }
@@ -125,9 +125,10 @@ private:
     return ReduceOp::create(b, perTarget, kind, value, dims, /*keepdim=*/true);
   }
 
-  /// Which targets are among this rank's classes, and an index into these for
-  /// each: 0 for those that others have and those that are ignored, the target
-  /// itself for those that nobody has, so that the lookup reports them.
+  /// Which targets are among this rank's classes, and for each target an index
+  /// into these classes. The index is 0 if another rank has the target or if it
+  /// is ignored. It is the target itself if no rank has it, so that the lookup
+  /// reports it.
   std::pair<Value, Value> buildLookup() {
     Type type = getElement(index);
     auto mask = getType(index).clone(b.getI1Type());
@@ -192,7 +193,7 @@ private:
     return results;
   }
 
-  /// The losses of all targets as the op's reduction says.
+  /// Combines the losses of all targets by the op's reduction.
   Value combine(Value losses, Value weights, LossReduction reduction,
                 Type resultType) {
     auto type = mlir::cast<RankedTensorType>(resultType).clone(element);
@@ -214,7 +215,7 @@ private:
   FlatSymbolRefAttr mesh;
   int64_t classDim, numClasses;
   int64_t numLocal = 0;
-  /// Of the targets.
+  /// The targets, with a class dimension of size 1.
   Value index;
   Type element;
   RankedTensorType perTarget;

@@ -30,7 +30,8 @@ ShardingRule ConstantOp::getSplatRule() {
                                   : ShardingRule::replicated(*this);
 }
 
-/// Integers are exact with an offset added, floats are rounded once.
+/// With an offset added, integers stay exact. Floats must be rounded only once,
+/// so `dim` stays whole.
 ShardingRule IotaOp::getIotaRule() {
   ShardingRule rule = ShardingRule::elementwise(*this);
   if (!getType().getElementType().isInteger())
@@ -38,7 +39,8 @@ ShardingRule IotaOp::getIotaRule() {
   return rule;
 }
 
-/// A cast is linear where no rounding depends on the whole sum.
+/// A cast is linear if it doesn't round: rounding would depend on the global
+/// sum.
 ShardingRule CastOp::getCastRule() {
   ShardingRule rule = ShardingRule::elementwise(*this);
   auto from = dyn_cast<FloatType>(getInput().getType().getElementType());
@@ -50,7 +52,7 @@ ShardingRule CastOp::getCastRule() {
 }
 
 /// Rows, columns, depth and width stay whole. The mask, the last operand, is
-/// bound by hand: it broadcasts over the product of h and g.
+/// bound separately, because it broadcasts over the product of h and g.
 static ShardingRule getAttentionRule(Operation *op, StringRef spec,
                                      Value mask) {
   SmallVector<bool> present(op->getNumOperands() - (mask ? 1 : 0), true);
@@ -116,7 +118,8 @@ ShardingRule LayerNormOp::getNormRule() {
 }
 ShardingRule RMSNormOp::getNormRule() { return getTrailingNormRule(*this, 1); }
 
-/// Operand factors one per dimension; `dropped` are the reduced dimensions.
+/// The operand has one factor per dimension; `dropped` are the reduced
+/// dimensions.
 static ShardingRule getReductionRule(Operation *op, ArrayRef<int64_t> dropped,
                                      bool keepdim, FactorKind kind,
                                      ReductionKind reduction) {
@@ -155,7 +158,7 @@ ShardingRule ReduceOp::getReduceRule() {
     kind = ReductionKind::Product;
     break;
   }
-  // An integer mean truncates: it needs the whole sum.
+  // An integer mean truncates, so it needs the global sum.
   bool truncates = getKind() == ReduceKind::Mean &&
                    !isa<FloatType>(getType().getElementType());
   ShardingRule rule = getReductionRule(
@@ -186,8 +189,8 @@ ShardingRule TransposeOp::getTransposeRule() {
   return rule.linear({LinearSet{0}});
 }
 
-/// One factor per dimension on both sides, but for `dim`, which corresponds to
-/// nothing: it must be whole.
+/// One factor per dimension on both sides, except for `dim`, which has no
+/// factor and must therefore be whole.
 static ShardingRule getAllButRule(Operation *op, int64_t dim) {
   ShardingRule rule;
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -219,7 +222,7 @@ ShardingRule SliceOp::getSliceRule() {
   return rule;
 }
 
-/// The operands are windows, side by side, on the result's dimension.
+/// The operands are adjacent windows on the result's dimension.
 ShardingRule ConcatOp::getConcatRule() {
   ShardingRule rule = getAllButRule(*this, getDim());
   LinearSet all = llvm::to_vector<2>(llvm::seq<unsigned>(0, getNumOperands()));
@@ -241,12 +244,13 @@ ShardingRule ConcatOp::getConcatRule() {
 ShardingRule GatherOp::getGatherRule() {
   ShardingRule rule = getAllButRule(*this, getDim());
   auto input = getInput().getType();
-  // Where the index is smaller than the input, positions don't correspond.
+  // If the index is smaller than the input, positions don't correspond.
   for (int64_t dim = 0; dim < input.getRank(); ++dim)
     if (input.getDimSize(dim) != getType().getDimSize(dim))
       rule.wholeResultDim(dim);
   // Along the gathered dimension, index and result do correspond. Each element
-  // comes from one place of the input's: a sum with zeros elsewhere.
+  // comes from one position of the input's dimension, so it is a sum in which
+  // all other ranks' terms are zero.
   unsigned along = rule.factors.size(), from = along + 1;
   rule.factors.push_back({getType().getDimSize(getDim())});
   rule.factors.push_back(
@@ -268,9 +272,9 @@ ShardingRule IndexSelectOp::getIndexSelectRule() {
   return rule.linear({LinearSet{0}});
 }
 
-/// input (n, c, d…), target (n, d…), weight (c); `classKind` is that of the
-/// class dimension. A reduced loss of `mean` counts targets globally, so that
-/// only `none` and `sum` split the others.
+/// input (n, c, d…), target (n, d…), weight (c); `classKind` is the kind of the
+/// class dimension. Only `none` and `sum` can split the other dimensions,
+/// because `mean` counts targets globally.
 template <typename OpT>
 static ShardingRule getClassLossRule(OpT op, FactorKind classKind) {
   ShardingRule rule;
@@ -297,8 +301,8 @@ static ShardingRule getClassLossRule(OpT op, FactorKind classKind) {
   return rule;
 }
 
-/// What is asked for (`loss_parallel`) isn't weighed against anything.
-/// Smoothing takes the logits of all classes.
+/// With `loss_parallel`, the split is asked for, so its collectives have no
+/// cost. Smoothing needs the logits of all classes.
 ShardingRule CrossEntropyOp::getLossRule() {
   ShardingRule rule = getClassLossRule(*this, getLabelSmoothing().isZero()
                                                   ? FactorKind::Collective
@@ -345,7 +349,7 @@ FailureOr<SmallVector<Value>> ConstantOp::partition(OpBuilder &builder,
       ConstantOp::create(builder, getLoc(), splat.resizeSplat(type))};
 }
 
-/// The numbers of this rank's part of each segment, side by side.
+/// Concatenates the numbers of this rank's parts of all segments.
 FailureOr<SmallVector<Value>> IotaOp::partition(OpBuilder &builder, ValueRange,
                                                 TypeRange types,
                                                 const OpSplit &split) {
@@ -396,8 +400,8 @@ FailureOr<SmallVector<Value>> IotaOp::partition(OpBuilder &builder, ValueRange,
       ConcatOp::create(b, type, parts, b.getI64IntegerAttr(dim))};
 }
 
-/// Beside a Partial, what is replicated counts once: on the ranks that come
-/// first along the axes.
+/// If one operand is Partial and the other is replicated, the replicated one
+/// counts only on the first rank along the axis.
 template <typename OpT>
 static FailureOr<SmallVector<Value>>
 partitionSum(OpT op, OpBuilder &builder, ValueRange operands, TypeRange types,
@@ -413,7 +417,8 @@ partitionSum(OpT op, OpBuilder &builder, ValueRange operands, TypeRange types,
       auto i64 = RankedTensorType::get({}, builder.getI64Type());
       auto scalar = RankedTensorType::get({}, type.getElementType());
       tp::MeshOp mesh = split.mesh;
-      // Of as many elements as ranks, each rank has the one of its index.
+      // In a dimension with one element per rank, the offset of a rank's shard
+      // is the rank's index.
       Value index = tp::ShardOffsetOp::create(
           builder, loc, i64, builder.getI64IntegerAttr(mesh.getAxisSize(axis)),
           FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
@@ -445,7 +450,8 @@ FailureOr<SmallVector<Value>> SubOp::partition(OpBuilder &builder,
   return partitionSum(*this, builder, operands, types, split);
 }
 
-/// Whole segments before the slice are this rank's parts of them.
+/// In a rank's block, only the rank's parts of the earlier segments lie before
+/// the slice.
 FailureOr<SmallVector<Value>> SliceOp::partition(OpBuilder &builder,
                                                  ValueRange operands,
                                                  TypeRange types,
@@ -461,8 +467,9 @@ FailureOr<SmallVector<Value>> SliceOp::partition(OpBuilder &builder,
   return results;
 }
 
-/// The count of a mean is global: the local sum divided by it is the Partial.
-/// Small floats are summed and divided in f32, since their sum may overflow.
+/// A mean divides by the global count: the local sum divided by it is the
+/// Partial. Small floats are summed and divided in f32, since their sum may
+/// overflow.
 FailureOr<SmallVector<Value>> ReduceOp::partition(OpBuilder &builder,
                                                   ValueRange operands,
                                                   TypeRange types,

@@ -1,7 +1,7 @@
 //===- NNVerifiers.cpp - constraints of the nn ops ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each verify() checks the constraints that the op's description numbers.
+// Each verify() checks the numbered constraints of the op's description.
 //
 //===----------------------------------------------------------------------===//
 
@@ -474,7 +474,8 @@ LogicalResult ClassSumsOp::verify() {
   return success();
 }
 
-/// A rate in a narrow type would be rounded once for all elements.
+/// In a narrow type, the rate would be rounded, with the same error for all
+/// elements.
 static LogicalResult verifyRate(Operation *op, Value parameter, Value lr) {
   Type needed = expr::getWideElement(getElementTypeOrSelf(parameter));
   if (getElementTypeOrSelf(lr) == needed)

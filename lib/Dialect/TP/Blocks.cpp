@@ -90,7 +90,7 @@ SmallVector<AxisRefAttr> tp::getSplittingAxes(ShardingAttr sharding) {
 }
 
 namespace {
-/// An interval that two blocks share: where it begins in each.
+/// An interval that two blocks share, with its offset in each.
 struct Shared {
   int64_t sourceOffset, offset, size;
 };
@@ -133,7 +133,7 @@ SmallVector<Transfer> tp::getTransfers(ArrayRef<int64_t> shape,
   SmallVector<Transfer> transfers;
   for (int64_t source : mesh.getGroupOf(rank, getSplittingAxes(from))) {
     TensorBlock held = getBlock(shape, from, mesh, source);
-    // The boxes are the products of what the dimensions share.
+    // The boxes are the products of the intervals that each dimension shares.
     SmallVector<Transfer> boxes = {Transfer{source, {}, {}, {}}};
     for (auto [heldDim, targetDim] : llvm::zip_equal(held, target)) {
       SmallVector<Transfer> next;

@@ -32,7 +32,7 @@ void TPDialect::registerAttributes() {
 //===----------------------------------------------------------------------===//
 
 /// Parses an axis and, with `thenColon`, the colon after it: `tp:`, `tp:(1)2:`.
-/// Only what follows the first colon tells the two forms apart.
+/// Only the token after the first colon distinguishes the two forms.
 static FailureOr<AxisRefAttr> parseAxis(AsmParser &parser,
                                         bool thenColon = false) {
   std::string name;
@@ -67,8 +67,8 @@ bool AxisRefAttr::overlaps(AxisRefAttr other) const {
   if (getName() != other.getName())
     return false;
   // Part (p)s covers the sizes from p to p*s. The indices along two parts are
-  // independent only where the minor one begins at a multiple of the major
-  // one's end: of 6 ranks, x:(1)2 and x:(3)2 don't form a grid.
+  // independent only if the minor one begins at a multiple of the major one's
+  // end: for 6 ranks, x:(1)2 and x:(3)2 don't form a grid.
   auto comesBefore = [](AxisRefAttr major, AxisRefAttr minor) {
     return minor.getPreSize() % (major.getPreSize() * major.getSize()) == 0;
   };
@@ -327,7 +327,8 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
                                  Operation *from,
                                  function_ref<InFlightDiagnostic()> emitError) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  // What is no tensor, as an index or a shape is, all ranks have alike.
+  // A value that isn't a tensor, such as an index or a shape, is the same on
+  // all ranks.
   if (!isa<TensorType>(type) && sharding.isReplicated() && !sharding.getRank())
     return success();
   if (!tensor)
@@ -339,7 +340,8 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
     return emitError() << "a sharding needs a tensor of integers, floats or "
                           "indices, found "
                        << type;
-  // No number of bytes, summed over ranks, may overflow.
+  // Limits the size so that numbers of bytes, summed over ranks, don't
+  // overflow.
   constexpr int64_t maxElements = int64_t(1) << 40;
   int64_t elements = 1;
   for (int64_t size : tensor.getShape())
@@ -419,16 +421,16 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
   return success();
 }
 
-/// Which part of a mesh dimension it is; empty for a whole one.
+/// The text for a part of a mesh dimension; empty for a whole one.
 static std::string printPart(AxisRefAttr axis) {
   if (axis.isWhole())
     return "";
   return llvm::formatv(", part=({0}){1}", axis.getPreSize(), axis.getSize());
 }
 
-/// What `axis`, one of `axes` on dimension `dim`, is in DTensor's words. An
-/// axis that splits what axes after it in the mesh have split already is
-/// strided.
+/// The placement of `axis`, one of `axes` on dimension `dim`, in DTensor's
+/// spelling. An axis is strided if axes that come later in the mesh are major
+/// to it on the dimension.
 static std::string printShard(AxisRefAttr axis, AxisListAttr axes, int64_t dim,
                               MeshOp mesh) {
   int64_t splitFactor = 1;

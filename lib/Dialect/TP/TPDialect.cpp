@@ -22,8 +22,8 @@ struct TPInlinerInterface : public DialectInlinerInterface {
   }
 };
 
-/// The records of a function's redistributions have a line each, in front of
-/// the module, and not one for all of them in the function's.
+/// Prints each record of a function's redistributions on its own line, as an
+/// alias before the module, instead of all records on the function's line.
 struct TPAsmInterface : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   AliasResult getAlias(Attribute attr, raw_ostream &os) const final {
@@ -52,7 +52,8 @@ static InFlightDiagnostic emitAttrError(Operation *op, NamedAttribute attr) {
                            << "': ";
 }
 
-/// What a sharding is about: a rank's block keeps the type of the whole aside.
+/// The type that a sharding refers to: for a rank's block, an attribute has the
+/// global type.
 static Type getWholeType(Type type, Attribute globalType) {
   auto whole = dyn_cast_or_null<TypeAttr>(globalType);
   return whole ? whole.getValue() : type;

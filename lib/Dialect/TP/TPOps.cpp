@@ -171,7 +171,7 @@ int64_t MeshOp::getRank(int64_t position) {
   return getDevices() ? (*getDevices())[position] : position;
 }
 
-/// How far apart two neighbours along `axis` stand.
+/// The distance between the positions of two neighbours along `axis`.
 static int64_t getStride(MeshOp mesh, AxisRefAttr axis) {
   unsigned index = *mesh.getAxisIndex(axis.getName());
   int64_t stride = 1;
@@ -193,7 +193,8 @@ int64_t MeshOp::getIndexAlong(int64_t rank, ArrayRef<AxisRefAttr> axes) {
 
 SmallVector<int64_t> MeshOp::getGroupOf(int64_t rank,
                                         ArrayRef<AxisRefAttr> axes) {
-  // Where the group's first member stands, then the others, axis by axis.
+  // Finds the position of the group's first member, then those of the others,
+  // axis by axis.
   int64_t first = getPosition(rank);
   for (AxisRefAttr axis : axes)
     first -= getIndexAlong(rank, axis) * getStride(*this, axis);
@@ -303,7 +304,8 @@ LogicalResult DistributeOp::verify() {
                         [&]() { return emitOpError(); });
 }
 
-/// `local` is a block of `global`, the same on all ranks.
+/// Verifies that `local` is the type of a block of `global`, the same on all
+/// ranks.
 static LogicalResult verifyLocal(Operation *op, ShardingAttr sharding,
                                  RankedTensorType global,
                                  RankedTensorType local) {
@@ -389,8 +391,9 @@ static bool isBlockSize(MeshOp mesh, AxisListAttr axes, int64_t whole,
   return false;
 }
 
-/// Dimension `dim` of one value is a block of that of the other; all other
-/// dimensions are the same. The whole may be `segmented`.
+/// Verifies that dimension `dim` of `block` is a block of that of `whole`, and
+/// that all other dimensions are equal. If `segmented`, `axes` may have
+/// segments.
 static LogicalResult verifyBlock(Operation *op, FlatSymbolRefAttr meshRef,
                                  AxisListAttr axes, int64_t dim,
                                  RankedTensorType whole, RankedTensorType block,
@@ -452,7 +455,7 @@ LogicalResult AllToAllOp::verify() {
                          << " must both be dimensions of " << from;
   if (split == concat)
     return emitOpError("split and concat must be different dimensions");
-  // What the group's blocks make up together.
+  // The shape that the group's blocks make up together.
   SmallVector<int64_t> whole(from.getShape());
   whole[concat] = to.getRank() == rank ? to.getDimSize(concat) : -1;
   if (failed(verifyBlock(*this, getMeshAttr(), getAxes(), concat,
@@ -595,7 +598,7 @@ int64_t AllReduceOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
   return width * (own * (n - 1) + elements - own);
 }
 
-/// All but the part of the own block that stays.
+/// Everything except the part of the rank's own block that stays.
 int64_t AllToAllOp::getReceivedBytes(int64_t, MeshOp &) {
   int64_t split = getInput().getType().getDimSize(getSplitDim());
   int64_t kept = split == 0 ? 0

@@ -18,7 +18,7 @@ static constexpr unsigned kMaxBatches = 8;
 namespace {
 enum Loop { Row, Column, Depth, Width };
 
-/// What an operand is, and by which of the last four loops it is indexed.
+/// The role of an operand, and those of the last four loops that index it.
 struct Role {
   StringRef name;
   Value operand;
@@ -68,8 +68,8 @@ static SmallVector<int64_t> getSizes(OpT op) {
   return sizes;
 }
 
-/// Of as many products of the matrix of scores, or for it, over depth and over
-/// width.
+/// The FLOPs of `overDepth` products over depth and `overWidth` over width, all
+/// of which compute or use the matrix of scores.
 template <typename OpT>
 static int64_t countFlops(OpT op, int64_t overDepth, int64_t overWidth) {
   SmallVector<int64_t> sizes = op.getLoopSizes();

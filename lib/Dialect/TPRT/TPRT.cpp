@@ -110,8 +110,8 @@ CollectiveOp::getAliasingValues(OpOperand &operand,
   return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
 }
 
-/// `buffer` where it is dense, else a new dense buffer of its type, which holds
-/// a copy where `copy` says so.
+/// `buffer` if it is dense, else a new dense buffer of the same shape and
+/// element type; with `copy`, the new buffer holds a copy.
 static FailureOr<Value>
 getDense(RewriterBase &rewriter, Location loc, Value buffer, bool copy,
          const bufferization::BufferizationOptions &options) {
@@ -126,8 +126,8 @@ getDense(RewriterBase &rewriter, Location loc, Value buffer, bool copy,
   return dense;
 }
 
-/// What a collective reads, dense: a view with gaps, as of a slice, goes
-/// through a copy. Null where it runs in place.
+/// The input of a collective, dense: a view with gaps, such as a slice, is
+/// copied. Null if the collective runs in place.
 template <typename OpT>
 static FailureOr<Value>
 getDenseInput(OpT op, RewriterBase &rewriter,
@@ -141,8 +141,8 @@ getDenseInput(OpT op, RewriterBase &rewriter,
   return getDense(rewriter, op.getLoc(), *buffer, /*copy=*/true, options);
 }
 
-/// The runtime takes dense blocks; a view with gaps, of a slice or of the place
-/// in a concatenation, goes through a copy.
+/// The runtime takes dense blocks. A view with gaps, of a slice or of a part of
+/// a concatenation, goes through a copy.
 LogicalResult
 CollectiveOp::bufferize(RewriterBase &rewriter,
                         const bufferization::BufferizationOptions &options,
@@ -205,7 +205,7 @@ CollectiveStartOp::getAliasingValues(OpOperand &operand,
   return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
 }
 
-/// Where the output has gaps, the wait replaces it.
+/// If the output has gaps, bufferizing the wait replaces it.
 LogicalResult
 CollectiveStartOp::bufferize(RewriterBase &rewriter,
                              const bufferization::BufferizationOptions &options,
@@ -224,8 +224,8 @@ CollectiveStartOp::bufferize(RewriterBase &rewriter,
 // CollectiveWaitOp
 //===----------------------------------------------------------------------===//
 
-// The operand is still read here, and the result written: in between, nobody
-// may overwrite the one, or use the other.
+// The wait still reads the input and writes the output: between start and wait,
+// no op may overwrite the input or use the output.
 
 bool CollectiveWaitOp::bufferizesToMemoryRead(
     OpOperand &, const bufferization::AnalysisState &) {
@@ -237,14 +237,15 @@ bool CollectiveWaitOp::bufferizesToMemoryWrite(
   return &operand == &getOutputMutable();
 }
 
-/// A copy of what isn't there yet would be of no use.
+/// A copy would be useless: the result isn't there yet.
 bool CollectiveWaitOp::mustBufferizeInPlace(
     OpOperand &operand, const bufferization::AnalysisState &) {
   return &operand == &getOutputMutable();
 }
 
-/// The same buffer, which isn't said: so that nobody lets the collective write
-/// into a place that has to be computed first, before it could start.
+/// The result is the same buffer, but this doesn't say so. Otherwise
+/// bufferization could let the collective write into a buffer that must be
+/// computed first, and the collective would have to start later.
 bufferization::AliasingValueList
 CollectiveWaitOp::getAliasingValues(OpOperand &operand,
                                     const bufferization::AnalysisState &) {
@@ -253,7 +254,8 @@ CollectiveWaitOp::getAliasingValues(OpOperand &operand,
   return {{getResults().front(), bufferization::BufferRelation::Unknown}};
 }
 
-/// The start is on buffers already: these are the ones that the runtime uses.
+/// The start is already bufferized: its buffers are the ones that the runtime
+/// uses.
 LogicalResult
 CollectiveWaitOp::bufferize(RewriterBase &rewriter,
                             const bufferization::BufferizationOptions &options,
@@ -297,8 +299,8 @@ CollectiveWaitOp::bufferize(RewriterBase &rewriter,
 // GemmOp
 //===----------------------------------------------------------------------===//
 
-/// What `buffer` is a view of. Parts of an arena, which don't overlap while
-/// both are in use, are buffers of their own.
+/// The buffer that `buffer` is a view of. Parts of an arena count as separate
+/// buffers: they don't overlap while both are in use.
 static Value getWholeBuffer(Value buffer) {
   while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
     if (isa<memref::ViewOp>(view.getOperation()))

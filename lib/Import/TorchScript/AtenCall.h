@@ -1,9 +1,9 @@
 //===- AtenCall.h - one call of a PyTorch operator --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an op's handler sees of a model: arguments by the names of PyTorch's op
-// schema, and the result types, which PyTorch itself has inferred. Handlers
-// know neither LibTorch nor the archive format.
+// The view of a model that an op's handler gets: arguments by the names of
+// PyTorch's op schema, and the result types, which PyTorch itself has inferred.
+// Handlers know neither LibTorch nor the archive format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +32,8 @@ public:
   /// A number, or a constant tensor of no dimensions.
   virtual bool isNumber(StringRef name) const = 0;
 
-  /// Arguments. Those that `has` doesn't know give a null value, 0, false, an
-  /// empty list or an empty string.
+  /// Arguments. If `has` is false for the name, they return a null value, 0,
+  /// false, an empty list or an empty string.
   virtual Value tensor(StringRef name) = 0;
   /// A list of tensors; None entries are null.
   virtual llvm::SmallVector<Value> tensors(StringRef name) = 0;
@@ -46,7 +46,7 @@ public:
   double real(StringRef name) { return scalar(name).real; }
   bool flag(StringRef name) { return scalar(name).real != 0; }
 
-  /// Entry `i` of a list of integer tensors, where it is a constant.
+  /// Entry `i` of a list of integer tensors, if it is a constant.
   virtual std::optional<ConstantIndex> constantIndex(StringRef name,
                                                      unsigned i) = 0;
   /// Whether a constant boolean mask of shape (t, t) says j ≤ i, up to leading
@@ -91,26 +91,26 @@ public:
 /// Builds the nn ops of one call and sets its results.
 using AtenHandler = LogicalResult (*)(AtenCall &call, NNBuilder &b);
 
-/// A handler, and what is decided about the arguments of all overloads of its
-/// op: their names in PyTorch's schemas, separated by blanks. The importer
-/// holds handlers to this. An argument that stands nowhere must have its
-/// default, and a test wants each to stand somewhere.
+/// A handler, and how it treats the arguments of all overloads of its op: lists
+/// of their names in PyTorch's schemas, separated by blanks. The importer
+/// checks that handlers keep to this. An argument in none of the lists must
+/// have its default, and a test requires each argument to be in a list.
 struct AtenOp {
   AtenHandler run = nullptr;
-  /// The handler honours them, or refuses what it doesn't support.
+  /// Arguments that the handler honours, or refuses if it doesn't support them.
   StringRef reads = {};
-  /// They decide about the results' shapes and element types alone, which
+  /// Arguments that only affect the results' shapes and element types, which
   /// PyTorch has computed.
   StringRef inType = {};
-  /// Results have the same values whatever they are; explainNoEffect has why.
+  /// Arguments that don't affect the results' values; explainNoEffect says why.
   StringRef noEffect = {};
-  /// They must have their default.
+  /// Arguments that must have their default.
   StringRef refuses = {};
 
   static bool isIn(StringRef list, StringRef name);
 };
 
-/// Why an argument that is some op's `noEffect` has none; empty for any other
+/// Why an argument in some op's `noEffect` has no effect; empty for any other
 /// name.
 StringRef explainNoEffect(StringRef name);
 

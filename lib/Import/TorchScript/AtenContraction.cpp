@@ -9,9 +9,8 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// If `v` is the transpose of its last two dimensions of a parameter (n, k),
-/// that parameter: `x @ w.t()` is a Linear and stays one, so that the styles
-/// for Linear apply.
+/// If `v` is the transpose of a parameter (n, k), returns that parameter: `x @
+/// w.t()` becomes a Linear, so that the styles for Linear apply.
 static Value transposedParameter(Value v) {
   auto transpose = v.getDefiningOp<nn::TransposeOp>();
   if (!transpose || transpose.getPermutation() != ArrayRef<int64_t>{1, 0} ||
@@ -26,8 +25,8 @@ static Value multiply(NNBuilder &b, Value lhs, Value rhs) {
   return b.matmul(lhs, rhs);
 }
 
-/// PyTorch's matmul: a one-dimensional operand is a row at the left, a column
-/// at the right, and its dimension disappears.
+/// PyTorch's matmul: a one-dimensional operand is a row on the left and a
+/// column on the right, and its dimension disappears.
 static LogicalResult product(AtenCall &call, NNBuilder &b, Value lhs,
                              Value rhs) {
   Type type = call.resultElement();
@@ -63,9 +62,8 @@ static LogicalResult outer(AtenCall &call, NNBuilder &b) {
   return call.result(b.mul(column, b.cast(call.tensor("vec2"), type)));
 }
 
-/// The rows of `matrix` with the dimensions that were flattened to them, where
-/// it is such a view: a Linear takes any number of dimensions, and of these
-/// each can be split.
+/// If the rows of `matrix` are flattened dimensions, restores these dimensions:
+/// a Linear takes any number of dimensions, and each of them can be split.
 static Value unflatten(NNBuilder &b, Value matrix) {
   auto flat = matrix.getDefiningOp<nn::ReshapeOp>();
   if (!flat || b.rank(matrix) != 2)
@@ -120,15 +118,15 @@ static LogicalResult baddbmm(AtenCall &call, NNBuilder &b) {
   return addProduct(call, b, call.tensor("batch1"), call.tensor("batch2"));
 }
 
-/// True where a causal mask keeps: queries by keys.
+/// A causal mask of queries by keys; true where a key is kept.
 static Value triangleOf(NNBuilder &b, Value query, Value key) {
   return b.triangle(b.shape(query)[b.rank(query) - 2],
                     b.shape(key)[b.rank(key) - 2],
                     /*diagonal=*/0, /*upper=*/false);
 }
 
-/// Attention whose weights are dropped at random, as PyTorch's math backend
-/// writes it. Heads of key and value are repeated where they are shared.
+/// Attention with dropout on its weights, as in PyTorch's math backend. Shared
+/// heads of key and value are repeated.
 static Value droppedAttention(NNBuilder &b, Value query, Value key, Value value,
                               Value mask, bool causal, double scale,
                               double dropout) {
@@ -149,7 +147,7 @@ static Value droppedAttention(NNBuilder &b, Value query, Value key, Value value,
   Value keys = b.swap(repeatHeads(key), rank - 2, rank - 1);
   Value scores = b.matmul(query, keys);
   Type element = b.element(scores);
-  // Small floats have their softmax in f32.
+  // The softmax of small floats is computed in f32.
   Type wide =
       element.getIntOrFloatBitWidth() < 32 ? b.builder.getF32Type() : element;
   scores = b.mul(b.cast(scores, wide), b.scalar(wide, Scalar::of(scale)));
@@ -204,7 +202,8 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
     causal = false;
   }
 
-  // nn.attention has batch and heads; three dimensions are one head.
+  // nn.attention has batch and head dimensions; a three-dimensional operand has
+  // one head.
   auto withHead = [&](Value v) {
     if (rank != 3)
       return v;
@@ -258,7 +257,8 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
 }
 
 static LogicalResult embedding(AtenCall &call, NNBuilder &b) {
-  // PyTorch's -1 is no padding; negative indices have been made positive.
+  // In PyTorch, -1 means no padding; other negative indices have been made
+  // positive.
   int64_t padding = call.integer("padding_idx");
   IntegerAttr paddingAttr;
   if (padding >= 0)
@@ -286,7 +286,7 @@ struct Lettered {
 };
 } // namespace
 
-/// Sums the letters away that `keep` doesn't have.
+/// Sums over the letters that `keep` doesn't have.
 static Lettered sumOut(NNBuilder &b, Lettered term, StringRef keep) {
   llvm::SmallVector<int64_t> dims;
   std::string rest;
@@ -307,7 +307,7 @@ static Value permuteTo(NNBuilder &b, Lettered term, StringRef order) {
   return b.transpose(term.value, permutation);
 }
 
-/// Contracts two operands to the letters of `keep`, as one batched matmul.
+/// Contracts two operands to the letters of `keep` by one batched matmul.
 static Lettered contract(NNBuilder &b, Lettered lhs, Lettered rhs,
                          StringRef keep) {
   lhs = sumOut(b, lhs, (keep + rhs.letters).str());

@@ -88,8 +88,8 @@ static LogicalResult leakyRelu(AtenCall &call, NNBuilder &b) {
   return call.result(b.where(positive, self, b.mul(self, slope)));
 }
 
-/// log(1 + x) to rounding, also where x is small: what 1 + x loses by rounding
-/// is added to the logarithm, and has no gradient. Of inf it is inf.
+/// log(1 + x) up to rounding, also for small x: what 1 + x loses by rounding is
+/// added to the logarithm, without a gradient. For inf it is inf.
 static Value log1p(NNBuilder &b, Value x) {
   Type type = b.element(x);
   Value one = b.scalar(type, Scalar::of(int64_t(1)));
@@ -101,7 +101,7 @@ static Value log1p(NNBuilder &b, Value x) {
   return b.add(b.unary<nn::LogOp>(sum), b.stopGradient(lost));
 }
 
-/// log(1 + exp(βx)) / β, x itself above the threshold.
+/// log(1 + exp(βx)) / β, or x itself above the threshold.
 static LogicalResult softplus(AtenCall &call, NNBuilder &b) {
   Value self = b.widen(call.tensor("self"));
   Type type = b.element(self);
@@ -192,7 +192,7 @@ static LogicalResult div(AtenCall &call, NNBuilder &b) {
                              b.unary<nn::FloorOp>(quotient)));
 }
 
-/// Small constant exponents as PyTorch's own kernels compute them.
+/// Computes small constant exponents as PyTorch's own kernels do.
 static Value powConstant(NNBuilder &b, Value base, double exponent) {
   bool isFloat = b.isFloat(base);
   if (exponent == 1)
@@ -245,15 +245,15 @@ static LogicalResult bitwise(AtenCall &call, NNBuilder &b) {
 // Three operands
 //===----------------------------------------------------------------------===//
 
-/// `v`, or the bound where `v` is beyond it. At a bound the gradient passes if
-/// `beyond` is strict; a maximum's would be half.
+/// `v`, or the bound if `v` is beyond it. At the bound the whole gradient
+/// passes if `beyond` is strict; with a maximum, only half of it would.
 static Value limit(NNBuilder &b, Value v, ComparePredicate beyond,
                    Value bound) {
   return b.where(b.compare(beyond, v, bound), bound, v);
 }
 
-/// A bound of `clamp` that is a number. NaN gives NaN, as maximum and minimum
-/// do, and so do elements of tensors that are NaN.
+/// Whether a bound of `clamp` is a number other than NaN. A NaN bound, also as
+/// an element of a tensor, gives NaN, as in maximum and minimum.
 static bool isBound(AtenCall &call, StringRef name) {
   return call.isNumber(name) && !std::isnan(call.real(name));
 }
@@ -315,7 +315,7 @@ static LogicalResult zero(AtenCall &call, NNBuilder &b) {
                              Scalar::of(int64_t(0))));
 }
 
-/// An operand in the type that a result of `type` is computed in.
+/// An operand in the type in which a result of `type` is computed.
 static Value wideOperand(AtenCall &call, NNBuilder &b, StringRef name,
                          Type type) {
   return b.widen(operand(call, b, name, type));
@@ -332,8 +332,8 @@ static LogicalResult addcmul(AtenCall &call, NNBuilder &b) {
   return call.result(b.cast(sum, type));
 }
 
-/// From whichever end is nearer, as PyTorch does, so that weights of 0 and 1
-/// give the ends.
+/// Interpolates from the nearer end, as PyTorch does, so that weights of 0 and
+/// 1 give the ends.
 static LogicalResult lerp(AtenCall &call, NNBuilder &b) {
   Type type = call.resultElement();
   Value self = wideOperand(call, b, "self", type);
@@ -378,19 +378,20 @@ static LogicalResult convert(AtenCall &call, NNBuilder &b) {
 }
 
 static LogicalResult detach(AtenCall &call, NNBuilder &b) {
-  // prim::data's argument is called otherwise.
+  // The argument of prim::data has another name.
   return call.result(
       b.stopGradient(call.tensor(call.has("self") ? "self" : "a")));
 }
 
-/// Of a tensor that the model computes: one that it trains can't be changed.
+/// Only for a tensor that the model computes: whether a parameter is trained
+/// can't be changed.
 static LogicalResult requiresGrad(AtenCall &call, NNBuilder &b) {
   Value self = call.tensor("self");
   return call.result(call.flag("requires_grad") ? self : b.stopGradient(self));
 }
 
 static LogicalResult copy(AtenCall &call, NNBuilder &b) {
-  // Of numbers, it is called other.
+  // For numbers, the argument is called other.
   Value source =
       operand(call, b, call.has("src") ? "src" : "other", call.resultElement());
   return call.result(b.broadcast(source, call.resultShape()));

@@ -38,7 +38,7 @@ static LogicalResult indexSelectOp(AtenCall &call, NNBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// x[i0, i1, …] where tensors stand at consecutive dimensions from `first` on.
+/// x[i0, i1, …] with tensors at consecutive dimensions from `first` on.
 struct TensorIndexing {
   Value source;
   int64_t first;
@@ -64,10 +64,10 @@ static std::optional<int64_t> onlyDim(const ConstantIndex &index,
   return found;
 }
 
-/// Constant indices that each vary along a dimension of their own, in order,
-/// as masks of transformers are written: x[b[:, None], k[None, :]]. That is
-/// a slice or a pick per dimension, which keeps the dimensions apart (and so
-/// splittable).
+/// Handles constant indices that each vary along a dimension of their own, in
+/// order, as in masks of transformers: x[b[:, None], k[None, :]]. They become a
+/// slice or a pick per dimension, so the dimensions stay separate and can be
+/// split.
 static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
   int64_t rank = indexing.shape.size(), previous = -1;
   for (const auto &constant : indexing.constants) {
@@ -103,8 +103,9 @@ static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
   return v;
 }
 
-/// `index`, looked up among the numbers below `size`, which reports one that
-/// isn't there: in a tuple it would be the position of another element.
+/// Looks `index` up among the numbers below `size`, which reports an index out
+/// of range. In an index tuple it would otherwise give the position of another
+/// element.
 static Value checked(NNBuilder &b, Value index, int64_t size) {
   SmallVector<int64_t> shape(b.shape(index));
   Value flat = b.reshape(index, {b.type(index).getNumElements()});
@@ -112,7 +113,7 @@ static Value checked(NNBuilder &b, Value index, int64_t size) {
   return b.reshape(indexSelect(b, numbers, 0, flat), shape);
 }
 
-/// Any indices: the indexed dimensions are merged into one, and each index
+/// Handles any indices: merges the indexed dimensions into one, and each index
 /// tuple into a position in it.
 static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
   Value v = indexing.source;
@@ -135,7 +136,7 @@ static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
       };
       Value wrapped =
           b.where(isNegative(index), b.add(index, constant(size)), index);
-      // One that is out of range is reported as it is.
+      // An index that is out of range is reported unchanged.
       index = b.where(isNegative(wrapped), index, wrapped);
     }
     if (!known && indexing.indices.size() > 1)

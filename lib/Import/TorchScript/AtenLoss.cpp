@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// PyTorch's numbers for `reduction`.
+/// The reduction for PyTorch's number in `reduction`.
 static nn::LossReduction reductionOf(AtenCall &call) {
   switch (call.integer("reduction")) {
   case 0:
@@ -19,7 +19,7 @@ static nn::LossReduction reductionOf(AtenCall &call) {
 }
 
 /// The operands of a loss over classes, and its type. A sum may be reduced over
-/// ranks: of small floats it is one of f32.
+/// ranks, so sums of small floats are computed in f32.
 struct ClassLoss {
   ClassLoss(AtenCall &call, NNBuilder &b)
       : input(call.tensor("self")), weight(call.tensor("weight")),

@@ -39,16 +39,16 @@ static llvm::SmallVector<int64_t> dimsOf(AtenCall &call, NNBuilder &b,
   return call.dims("dim", b.rank(v));
 }
 
-/// What a reduction computes with: `self` in the result's type, small floats in
-/// f32. Rounded before it is reduced over ranks, a part of a sum could overflow
-/// where the sum doesn't.
+/// The operand of a reduction: `self` in the result's type, or in f32 for small
+/// floats. If a part of a sum were rounded before it is reduced over ranks, it
+/// could overflow although the sum doesn't.
 static Value wideSelf(AtenCall &call, NNBuilder &b) {
   return b.widen(b.cast(call.tensor("self"), call.resultElement()));
 }
 
 template <ReduceKind kind>
 static LogicalResult reduce(AtenCall &call, NNBuilder &b) {
-  // An extremum is one of the elements, which nothing rounds.
+  // An extremum is one of the elements, so nothing is rounded.
   bool isExtremum = kind == ReduceKind::Max || kind == ReduceKind::Min;
   Value self = isExtremum ? b.cast(call.tensor("self"), call.resultElement())
                           : wideSelf(call, b);
@@ -59,15 +59,15 @@ static LogicalResult reduce(AtenCall &call, NNBuilder &b) {
       b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
 }
 
-/// What is largest where `v` is smallest. The smallest integer has no negative.
+/// Reverses the order of elements. The smallest integer has no negative.
 static Value reverseOrder(NNBuilder &b, Value v) {
   return b.isFloat(v)
              ? b.unary<nn::NegOp>(v)
              : b.sub(b.scalar(b.element(v), Scalar::of(int64_t(-1))), v);
 }
 
-/// max and min: over everything, along a dimension with the positions, or of
-/// two tensors.
+/// max and min: over all elements, along a dimension and with the positions, or
+/// of two tensors.
 template <ReduceKind kind, typename Op>
 static LogicalResult extremum(AtenCall &call, NNBuilder &b) {
   Value self = call.tensor("self");
@@ -108,7 +108,7 @@ static LogicalResult argExtremum(AtenCall &call, NNBuilder &b) {
   return reduced(call, b, result);
 }
 
-/// any: something isn't 0; all: nothing is 0.
+/// any: an element isn't 0; all: no element is 0.
 template <ReduceKind kind>
 static LogicalResult truth(AtenCall &call, NNBuilder &b) {
   Value self = b.cast(call.tensor("self"), b.builder.getI1Type());
@@ -118,8 +118,8 @@ static LogicalResult truth(AtenCall &call, NNBuilder &b) {
       b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
 }
 
-/// The square root of a sum of squares, whose gradient at 0 is 0, as that of
-/// PyTorch's norms.
+/// The square root of a sum of squares. Its gradient at 0 is 0, as in PyTorch's
+/// norms.
 static Value rootOfSquares(NNBuilder &b, Value sum) {
   auto number = [&](int64_t value) {
     return b.scalar(b.element(sum), Scalar::of(value));
@@ -129,8 +129,8 @@ static Value rootOfSquares(NNBuilder &b, Value sum) {
   return b.where(isZero, number(0), root);
 }
 
-/// mean((x - mean(x))²), with n - correction in place of n. Differences from
-/// the mean add up to 0, so that its gradient is 0 as well.
+/// mean((x - mean(x))²), with n - correction instead of n. The gradient with
+/// respect to the mean is 0, because differences from the mean add up to 0.
 static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
                               bool withMean) {
   Value self = wideSelf(call, b);
@@ -193,7 +193,7 @@ static LogicalResult logSumExp(AtenCall &call, NNBuilder &b) {
   Value self = wideSelf(call, b);
   auto dims = dimsOf(call, b, self);
   Value largest = b.reduce(ReduceKind::Max, self, dims, true);
-  // Infinities have no differences: of -inf alone the result is -inf.
+  // Infinities have no differences; for -inf alone the result is -inf.
   Type type = b.element(self);
   largest = b.where(b.compare(ComparePredicate::EQ, b.unary<nn::AbsOp>(largest),
                               b.scalar(type, Scalar::of(HUGE_VAL))),
@@ -203,8 +203,9 @@ static LogicalResult logSumExp(AtenCall &call, NNBuilder &b) {
   return reduced(call, b, b.add(b.unary<nn::LogOp>(sum), largest));
 }
 
-/// result[j] sums the elements i ≤ j: of integers by a product with a triangle
-/// of ones; of floats by a sum of what isn't 0, since 0 times infinity is NaN.
+/// result[j] sums the elements i ≤ j. For integers this is a product with a
+/// triangle of ones. For floats, 0 times infinity would be NaN, so the elements
+/// are selected and summed.
 static LogicalResult cumulativeSum(AtenCall &call, NNBuilder &b) {
   Value self = wideSelf(call, b);
   int64_t rank = b.rank(self);
@@ -237,14 +238,14 @@ static LogicalResult cumulativeSum(AtenCall &call, NNBuilder &b) {
 template <bool logarithm>
 static LogicalResult softmax(AtenCall &call, NNBuilder &b) {
   Value self = b.cast(call.tensor("self"), call.resultElement());
-  // Of one number: PyTorch takes it as a vector.
+  // PyTorch treats a single number as a vector.
   Value v = b.rank(self) == 0 ? b.reshape(self, {1}) : self;
   int64_t dim = call.dim("dim", b.rank(v));
   v = logarithm ? b.logSoftmax(v, dim) : b.softmax(v, dim);
   return call.result(b.reshape(v, call.resultShape()));
 }
 
-/// The softmax of scaled_dot_product_attention, taken apart.
+/// The softmax of a decomposed scaled_dot_product_attention.
 static LogicalResult safeSoftmax(AtenCall &call, NNBuilder &b) {
   Value self = b.cast(call.tensor("self"), call.resultElement());
   ImplicitLocOpBuilder formulas(b.loc, b.builder);

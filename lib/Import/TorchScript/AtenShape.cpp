@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// view, flatten, unsqueeze, …: PyTorch has worked the shape out.
+/// view, flatten, unsqueeze, …: PyTorch has computed the shape.
 static LogicalResult reshape(AtenCall &call, NNBuilder &b) {
   return call.result(b.reshape(call.tensor("self"), call.resultShape()));
 }
@@ -166,7 +166,7 @@ static LogicalResult split(AtenCall &call, NNBuilder &b) {
   return success();
 }
 
-/// Where the parts of a split at `indices` begin, which may overlap.
+/// Splits at `indices`, where parts begin; they may overlap.
 static LogicalResult splitAt(AtenCall &call, NNBuilder &b) {
   if (!call.has("indices"))
     return split(call, b);
@@ -226,7 +226,7 @@ static LogicalResult triangle(AtenCall &call, NNBuilder &b) {
   return call.result(b.where(keep, self, zero));
 }
 
-/// Reverses and rotations are picks by a constant order.
+/// Picks elements in a constant order, for reverses and rotations.
 static Value pick(NNBuilder &b, Value v, int64_t dim,
                   llvm::function_ref<int64_t(int64_t)> from) {
   int64_t size = b.shape(v)[dim];

@@ -1,8 +1,9 @@
 //===- AtenTransformer.cpp - PyTorch's fused transformer ops --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What nn.MultiheadAttention and nn.TransformerEncoderLayer call in eval mode
-// without gradients, so what is in the graph if they are traced so.
+// The ops that nn.MultiheadAttention and nn.TransformerEncoderLayer call in
+// eval mode without gradients. They are in the graph if the modules are traced
+// in this mode.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +17,8 @@ static Value linearWithBias(NNBuilder &b, Value v, Value weight, Value bias) {
   return b.add(b.linear(v, weight), bias);
 }
 
-/// Projections by thirds of one weight, attention, output projection. The
-/// arguments have the names that both fused ops share.
+/// Projections by the thirds of one weight, attention, and the output
+/// projection. The arguments have the names that both fused ops share.
 static Value selfAttention(AtenCall &call, NNBuilder &b, Value query, Value key,
                            Value value, int64_t heads) {
   Value weight = call.tensor("qkv_weight"), bias = call.tensor("qkv_bias");

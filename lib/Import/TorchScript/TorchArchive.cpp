@@ -23,7 +23,8 @@ std::string mlir::tp::describeException(const std::exception &exception) {
   return line;
 }
 
-/// What a file that isn't a TorchScript archive may be, and what to do.
+/// Describes what a file that isn't a TorchScript archive may be, and what to
+/// do.
 static std::string describeFile(llvm::StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
@@ -49,13 +50,12 @@ static std::string describeFile(llvm::StringRef path) {
          advice;
 }
 
-/// How many bytes more than the file's own the records of an archive may take
-/// when they are unpacked. Tensors are stored as they are; code compresses
-/// well.
+/// By how many bytes the unpacked records of an archive may exceed the size of
+/// the file. Tensors are stored uncompressed; code compresses well.
 static constexpr uint64_t maxGrowth = uint64_t(256) << 20;
 
-/// Which kind of PyTorch archive a readable zip file is that isn't TorchScript,
-/// or why it can't be unpacked.
+/// Describes a readable zip file that isn't TorchScript: which kind of PyTorch
+/// archive it is, or why it can't be unpacked.
 static std::string describeZip(llvm::StringRef path, uint64_t fileSize) {
   const char *advice =
       "; save the model with torch.jit.save(torch.jit.trace(model, inputs), …)";

@@ -9,9 +9,9 @@
 
 namespace mlir::tp {
 
-/// Loads the archive to the CPU, in the mode in which it was saved, or with
-/// `eval` in evaluation mode. The error says what the file looks like, if it is
-/// something else.
+/// Loads the archive to the CPU, in the mode in which it was saved, or in
+/// evaluation mode if `eval`. If the file is something else, the error says
+/// what it looks like.
 llvm::Expected<torch::jit::Module> loadTorchArchive(llvm::StringRef path,
                                                     bool eval);
 

@@ -13,7 +13,7 @@ using namespace mlir::tp;
 const c10::IValue *TorchCall::find(StringRef name) const {
   for (auto [i, argument] : llvm::enumerate(schema.arguments()))
     if (StringRef(argument.name()) == name && i < arguments.size()) {
-      // What isn't declared isn't in the list that users and tests see.
+      // Users and tests only see the declared arguments.
       if (!AtenOp::isIn(op.reads, name))
         reason = ("internal error: its handler reads '" + name + "' undeclared")
                      .str();

@@ -13,9 +13,9 @@ namespace mlir::tp {
 /// An AtenCall of evaluated arguments: meta tensors and constants.
 class TorchCall : public AtenCall {
 public:
-  /// `op` is the schema's; `arguments` in the schema's order; `results` are the
-  /// tensors that the op gives, lists flattened, which PyTorch has computed on
-  /// meta tensors.
+  /// `op` is the op of the schema; `arguments` are in the schema's order.
+  /// `results` are the tensors that the op returns, with lists flattened;
+  /// PyTorch has computed them on meta tensors.
   TorchCall(TensorTable &table, MLIRContext *context, const AtenOp &op,
             const c10::FunctionSchema &schema,
             llvm::ArrayRef<c10::IValue> arguments,
@@ -47,8 +47,7 @@ public:
   }
 
   llvm::ArrayRef<Value> getResults() const { return values; }
-  /// Why the handler failed, or what it has taken for something else; else
-  /// empty.
+  /// Why the handler failed, or which argument it has misread; else empty.
   const std::string &getReason() const { return reason; }
 
 private:

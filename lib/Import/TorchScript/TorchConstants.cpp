@@ -1,9 +1,9 @@
 //===- TorchConstants.cpp - constants as readable IR ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Masks and positions reach the importer as data, since PyTorch has computed
-// them. Written out they would be large, unreadable and whole on every rank; so
-// the forms that models build are recognised again.
+// Masks and positions reach the importer as data, because PyTorch has computed
+// them. Written out they would be large, unreadable, and present in full on
+// every rank. So the forms that models usually build are recognised.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// A constant of more elements goes to the weights file.
+/// A constant with more elements goes to the weights file.
 static constexpr int64_t kWrittenOutElements = 4096;
 
 static Scalar toScalar(const at::Tensor &element) {
@@ -62,7 +62,7 @@ static Value emitRange(NNBuilder &b, const at::Tensor &t, Type elementType) {
   return b.iota(shape, elementType, varying, start, step);
 }
 
-/// A matrix that has one value on and below a diagonal, another above.
+/// A matrix with one value on and below a diagonal, and another above it.
 static Value emitTriangle(NNBuilder &b, const at::Tensor &t, Type elementType) {
   if (t.dim() < 2 || t.numel() != t.size(-1) * t.size(-2) || t.numel() < 4)
     return Value();
@@ -113,7 +113,7 @@ Value mlir::tp::emitConstant(NNBuilder &b, const at::Tensor &constant) {
     return b.splat(type.getShape(), type.getElementType(),
                    Scalar::of(int64_t(0)));
 
-  // Dimensions that were expanded hold one element.
+  // An expanded dimension has one distinct element.
   at::Tensor core = constant;
   for (int64_t dim = 0; dim < core.dim(); ++dim)
     if (core.stride(dim) == 0 && core.size(dim) > 1)
@@ -121,7 +121,7 @@ Value mlir::tp::emitConstant(NNBuilder &b, const at::Tensor &constant) {
   if (isSplat(core.reshape({-1})))
     return b.splat(type.getShape(), type.getElementType(),
                    toScalar(core.reshape({-1})[0]));
-  // So do those along which nothing changes.
+  // So does a dimension along which nothing changes.
   for (int64_t dim = 0; dim < core.dim(); ++dim) {
     at::Tensor first = core.narrow(dim, 0, 1);
     if (core.size(dim) > 1 && at::equal(core, first.expand_as(core)))

@@ -17,13 +17,13 @@ namespace jit = torch::jit;
 namespace prim = c10::prim;
 namespace attr = c10::attr;
 
-/// A model whose loops run longer isn't straight-line code anymore.
+/// A model whose loops run longer isn't treated as straight-line code.
 static constexpr int64_t kMaxTripCount = 100000;
 static constexpr unsigned kMaxDepth = 500;
-/// Nested loops, and calls of calls: in all.
+/// The limit for all steps together, including nested loops and calls.
 static constexpr int64_t kMaxSteps = 5'000'000;
-/// Lists and strings of more elements than any shape or text of a model count,
-/// and may together have this many.
+/// Lists and strings of more elements than a model's shapes and texts have are
+/// counted; kMaxElements limits their total.
 static constexpr int64_t kLargeContainer = 1024;
 static constexpr int64_t kMaxElements = int64_t(1) << 26;
 
@@ -44,8 +44,8 @@ TorchInterpreter::TorchInterpreter(const jit::Module &root, NNBuilder &b,
   nameModules(root._ivalue(), "");
 }
 
-/// In the order of PyTorch's state_dict: a module's parameters, its buffers,
-/// then its children's. What is shared keeps the first name.
+/// Names tensors in the order of PyTorch's state_dict: a module's parameters,
+/// its buffers, then those of its children. A shared one keeps its first name.
 void TorchInterpreter::nameModules(const Object &module,
                                    const std::string &fqn) {
   if (!moduleNames.try_emplace(module.get(), fqn).second)
@@ -191,7 +191,8 @@ bool TorchInterpreter::runNode(jit::Node &node, Frame &frame) {
       inputs.push_back(it->second);
   }
   if (unknown) {
-    // An earlier problem; but an op that nothing supports is one of its own.
+    // The unknown input was reported before, but an unsupported op is a problem
+    // of its own.
     if (node.kind().is_aten() && node.maybeSchema())
       for (const c10::Argument &result : node.schema().returns())
         if (result.type()->kind() == c10::TypeKind::TensorType)
@@ -271,7 +272,8 @@ bool TorchInterpreter::runLoop(jit::Node &node, Frame &frame) {
 // Containers, attributes, calls
 //===----------------------------------------------------------------------===//
 
-/// Reports where `count` more elements of lists and strings are too many.
+/// Reports a problem if `count` more elements of lists and strings are too
+/// many.
 bool TorchInterpreter::hasRoom(jit::Node &node, double count) {
   if (numElements + count <= kMaxElements)
     return true;
@@ -291,7 +293,7 @@ static int64_t countElements(const c10::IValue &value) {
 
 void TorchInterpreter::setOutputs(jit::Node &node, Frame &frame,
                                   llvm::ArrayRef<c10::IValue> outputs) {
-  auto isNew = [&](const c10::IValue &value) { // append gives its own list
+  auto isNew = [&](const c10::IValue &value) { // append returns its own list
     return llvm::none_of(node.inputs(), [&](jit::Value *input) {
       auto it = frame.values.find(input);
       return it != frame.values.end() && it->second.is(value);
@@ -435,7 +437,7 @@ void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
                   node.s(attr::name) + "'");
       return;
     }
-    // A tensor without elements has no data that could be told apart.
+    // A tensor without elements has no data that could identify it.
     auto it = parameterNames.find(keyOf(tensor));
     if (tensor.numel() > 0 && it != parameterNames.end())
       value =
@@ -486,8 +488,8 @@ void TorchInterpreter::callMethod(jit::Node &node, Frame &frame,
     frame.values[node.output()] = std::move(*result);
 }
 
-/// `with object:` calls these two; no exception is handled, so that __exit__ is
-/// told of none.
+/// Calls __enter__ or __exit__ for `with object:`. Exceptions aren't handled,
+/// so __exit__ gets none.
 bool TorchInterpreter::callContext(jit::Node &node, Frame &frame,
                                    const c10::IValue &object,
                                    const char *name) {
@@ -506,8 +508,9 @@ static StringRef classNameOf(const c10::ivalue::Object &object) {
   return StringRef(object.type()->name()->name());
 }
 
-/// Tracing reaches a tied parameter through one of its owners, and passes it to
-/// the other as an argument that the module's own forward doesn't have.
+/// Whether `tensor` is a tied parameter of another module: tracing reaches it
+/// through one of its owners, and passes it to the other as an argument that
+/// the module's own forward doesn't have.
 bool TorchInterpreter::isHoisted(const at::Tensor &tensor) {
   TrackedTensor *tracked = tensor.is_meta() ? table.find(tensor) : nullptr;
   if (!tracked || !tracked->isParameter())
@@ -517,9 +520,9 @@ bool TorchInterpreter::isHoisted(const at::Tensor &tensor) {
   return (dot == StringRef::npos ? "" : name.take_front(dot)) != currentFqn();
 }
 
-/// Whether a method's graph was traced: the places of its ops in the source are
-/// then stacks of Python's calls, not spans of a text. One that has no places
-/// may have been.
+/// Whether a method's graph was traced: the source locations of its ops are
+/// then Python call stacks instead of spans of a text. A graph without
+/// locations may have been traced.
 static bool isTraced(at::ArrayRef<jit::Node *> nodes) {
   for (jit::Node *node : nodes) {
     jit::SourceRange range = node->sourceRange();
@@ -553,8 +556,8 @@ static bool isTraced(jit::Graph &graph) {
 }
 
 /// Gives the inputs of a call the names and positions that they have in
-/// forward, if the call was traced. `values` are what the graph knows the
-/// arguments as that aren't hoisted; a position in `inputs` is an index there.
+/// forward, if the call was traced. `values` are the graph's values for the
+/// arguments that aren't hoisted; positions in `inputs` are indices into them.
 void TorchInterpreter::findForwardNames(jit::Graph &graph,
                                         llvm::ArrayRef<jit::Value *> values,
                                         const std::string &fqn,
@@ -567,10 +570,10 @@ void TorchInterpreter::findForwardNames(jit::Graph &graph,
   const ForwardSignature &signature = found->second;
   unsigned call = numCalls[fqn]++;
   if (call >= signature.calls.size())
-    return; // told of at the end
+    return; // reported at the end
   llvm::ArrayRef<unsigned> arguments = signature.calls[call];
-  // tp_trace.py makes a module begin with the aliases of its arguments; an
-  // argument that isn't used has none.
+  // tp_trace.py makes a module begin with aliases of its arguments; an unused
+  // argument has none.
   bool isOrdered = arguments.size() <= values.size() && isTraced(graph);
   for (jit::Value *value : values.take_front(arguments.size()))
     isOrdered &= llvm::all_of(value->uses(), [](const jit::Use &use) {
@@ -584,7 +587,7 @@ void TorchInterpreter::findForwardNames(jit::Graph &graph,
   for (auto [i, name, position] :
        llvm::enumerate(inputs.names, inputs.positions)) {
     size_t value = position;
-    if (value >= arguments.size()) { // what forward takes from outside
+    if (value >= arguments.size()) { // a value from outside of forward
       position = signature.arguments.size() + value - arguments.size();
       name = "captured." + name;
       continue;
@@ -596,9 +599,9 @@ void TorchInterpreter::findForwardNames(jit::Graph &graph,
   }
 }
 
-/// A module's tensors, also those in lists and dictionaries, enter as operands
-/// and leave as results of an nn.module; inside and outside are different
-/// meta tensors that share a storage.
+/// A module's tensors, including those in lists and dictionaries, enter an
+/// nn.module as operands and leave it as results. Inside and outside, they are
+/// different meta tensors that share a storage.
 TorchInterpreter::Result
 TorchInterpreter::callModule(const Object &module, jit::Function &method,
                              std::vector<c10::IValue> arguments) {
@@ -621,7 +624,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     const std::string &argumentName = schema.arguments()[i + 1].name();
     size_t firstOperand = operands.size();
     auto enter = [&](const at::Tensor &tensor) {
-      // A number stays a number: shapes may be computed from it.
+      // A number stays a number, because shapes may be computed from it.
       if (!tensor.is_meta() && tensor.dim() == 0)
         return tensor;
       TrackedTensor *tracked = tensor.is_meta() ? table.find(tensor) : nullptr;
@@ -664,7 +667,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   llvm::SmallVector<Value> yielded;
   llvm::SmallVector<at::Tensor> leaving;
   if (result) {
-    // A constant that was written with data leaves as the value that it is now.
+    // A constant that was overwritten with data leaves with its current value.
     bool stale = false;
     result = mapTensors(*result, [&](const at::Tensor &tensor) {
       at::Tensor now = table.current(tensor);

@@ -13,14 +13,14 @@
 
 namespace mlir::tp {
 
-/// Something that stands in the way of importing a model.
+/// A problem that prevents the import of a model.
 struct ImportProblem {
   enum Kind {
     /// An op, or a form of it, that has no handler.
     UnsupportedOp,
-    /// What the model does depends on the values in a tensor.
+    /// The model's behaviour depends on the values in a tensor.
     DataDependent,
-    /// PyTorch itself refuses: shapes that don't fit, an exception.
+    /// PyTorch itself fails: shapes that don't fit, an exception.
     Failed,
   };
   Kind kind;
@@ -30,17 +30,17 @@ struct ImportProblem {
   bool operator==(const ImportProblem &other) const = default;
 };
 
-/// Runs graphs as TorchScript would, on meta tensors, and builds the nn ops
-/// of every op that is met on the way. It doesn't stop at a problem: what
-/// depends on it is skipped, so that one run finds all problems.
+/// Runs graphs as TorchScript would, on meta tensors, and builds the nn ops of
+/// every op that it encounters. It doesn't stop at a problem: it skips what
+/// depends on it, so one run finds all problems.
 class TorchInterpreter {
 public:
-  /// `signatures` are of traced modules.
+  /// `signatures` describe traced modules.
   TorchInterpreter(const torch::jit::Module &root, NNBuilder &b,
                    TensorTable &table, const ForwardSignatures &signatures);
 
-  /// Calls `forward`; arguments without the module itself. None if a problem
-  /// left the result unknown.
+  /// Calls `forward`; `arguments` don't include the module itself. Returns none
+  /// if a problem left the result unknown.
   std::optional<c10::IValue> run(std::vector<c10::IValue> arguments);
 
   llvm::ArrayRef<ImportProblem> getProblems() const { return problems; }
@@ -56,7 +56,7 @@ private:
 
   void nameModules(const Object &module, const std::string &fqn);
 
-  // Control flow. Each gives false if execution can't go on.
+  // Control flow. These functions fail if execution can't go on.
   Result runGraph(torch::jit::Graph &graph, std::vector<c10::IValue> arguments,
                   const c10::ivalue::Object *self);
   bool runBlock(torch::jit::Block &block, Frame &frame);
@@ -64,7 +64,7 @@ private:
   bool runIf(torch::jit::Node &node, Frame &frame);
   bool runLoop(torch::jit::Node &node, Frame &frame);
 
-  // Nodes that the TorchScript interpreter itself knows.
+  // Nodes that the TorchScript interpreter itself executes.
   bool runStructural(torch::jit::Node &node, Frame &frame,
                      std::vector<c10::IValue> &inputs, bool &handled);
   void getAttribute(torch::jit::Node &node, Frame &frame,
@@ -80,8 +80,8 @@ private:
   bool isHoisted(const at::Tensor &tensor);
   Result callModule(const Object &module, torch::jit::Function &method,
                     std::vector<c10::IValue> arguments);
-  /// The tensor inputs of a call: what they are called, and where they stand
-  /// among forward's arguments.
+  /// The names of a call's tensor inputs, and their positions among forward's
+  /// arguments.
   struct Inputs {
     llvm::SmallVector<std::string> names;
     llvm::SmallVector<int64_t> positions;
@@ -97,7 +97,7 @@ private:
   bool runOnMeta(torch::jit::Node &node, std::vector<c10::IValue> &stack);
   bool emit(torch::jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
             llvm::ArrayRef<c10::IValue> outputs);
-  /// Gives false.
+  /// Reports a problem and returns false.
   bool reportOpaque(torch::jit::Node &node);
   bool resolveConstants(torch::jit::Node &node,
                         std::vector<c10::IValue> &inputs);
@@ -118,7 +118,8 @@ private:
   std::map<std::string, unsigned> numCalls;
   AtenTable handlers;
   std::unordered_map<const c10::ivalue::Object *, std::string> moduleNames;
-  /// FQNs of tensors by where their data lies, so that tied ones share one.
+  /// FQNs of tensors by the location of their data in memory; tied tensors
+  /// share an FQN.
   struct DataKey {
     const void *data;
     std::vector<int64_t> sizes, strides;
@@ -139,7 +140,7 @@ private:
   std::vector<ImportProblem> problems;
   unsigned depth = 0;
   int64_t numSteps = 0;    ///< nodes that have run
-  int64_t numElements = 0; ///< of large lists and strings that nodes gave
+  int64_t numElements = 0; ///< of large lists and strings that nodes returned
 };
 
 /// file:line of a node, or an empty string.

@@ -9,8 +9,8 @@
 
 namespace mlir::tp {
 
-/// importTorchScript of a module that is in memory; messages call it `path`.
-/// LibTorch's exceptions may leave: of a lack of memory, say.
+/// Like importTorchScript, for a module in memory; messages call it `path`. It
+/// may throw LibTorch's exceptions, for example if memory runs out.
 llvm::Expected<ImportedModel>
 importTorchModule(MLIRContext *context, const torch::jit::Module &root,
                   llvm::StringRef path, llvm::ArrayRef<InputSpec> inputs,

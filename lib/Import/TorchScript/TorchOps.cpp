@@ -59,7 +59,7 @@ static bool hasDataDependentShape(StringRef name) {
       .Default(false);
 }
 
-/// Ops that use nothing of their first argument but its shape and type.
+/// Ops that use only the shape and type of their first argument.
 static bool usesShapeAlone(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"zeros_like", "ones_like", "full_like", "empty_like"}, true)
@@ -103,15 +103,15 @@ static bool computesTensors(jit::Node &node) {
   });
 }
 
-/// Devices in archives are those of the machine that wrote them.
+/// Replaces devices: those in archives are of the machine that wrote them.
 static void setDevices(std::vector<c10::IValue> &inputs, c10::DeviceType type) {
   for (c10::IValue &input : inputs)
     if (input.isDevice())
       input = c10::Device(type);
 }
 
-/// At most how many elements PyTorch adds to a list, or makes a list or string
-/// of by repeating others; 0 for ops that don't.
+/// An upper bound for the elements that PyTorch adds to a list, or of a list or
+/// string that it makes by repetition; 0 for ops that do neither.
 static double countRepeated(const jit::Node &node,
                             llvm::ArrayRef<c10::IValue> inputs) {
   auto getSize = [](const c10::IValue &value) -> double {
@@ -146,8 +146,8 @@ static double countRepeated(const jit::Node &node,
   return isRepeated ? std::max(size, 1.0) * times : 0;
 }
 
-/// Whether a quotient of integer tensors, rounded to zero, may have too many
-/// bits: of the smallest integer and -1.
+/// Whether a quotient of integer tensors, rounded to zero, may overflow, as
+/// that of the smallest integer and -1 does.
 static bool mayOverflowQuotient(const at::Tensor &dividend,
                                 const at::Tensor &divisor) {
   at::ScalarType type = at::result_type(dividend, divisor);
@@ -159,8 +159,8 @@ static bool mayOverflowQuotient(const at::Tensor &dividend,
          divisor.eq(-1).any().item<bool>();
 }
 
-/// Of integers that PyTorch divides by the processor's instruction, which ends
-/// the process: what is wrong with them, or an empty string.
+/// Checks integers that PyTorch divides by the processor's instruction, which
+/// may end the process. Returns the problem, or an empty string.
 static std::string checkDivision(const jit::Node &node,
                                  llvm::ArrayRef<c10::IValue> inputs) {
   if (StringRef(node.kind().toUnqualString()).starts_with("div") &&
@@ -197,16 +197,16 @@ static void execute(jit::Node &node, std::vector<c10::IValue> &stack) {
   operation(stack);
 }
 
-/// Whether PyTorch has no meta kernel in C++ for an op, as opposed to refusing
-/// the arguments.
+/// Whether PyTorch failed because it has no meta kernel in C++ for an op, and
+/// not because of the arguments.
 static bool lacksMetaKernel(const std::exception &exception) {
   StringRef text = exception.what();
   return dynamic_cast<const c10::NotImplementedError *>(&exception) ||
          text.contains("'Meta' backend") || text.contains("meta tensor");
 }
 
-/// Whether a value has tensors whose elements don't lie in a storage with
-/// strides, of which nothing here knows.
+/// Whether a value has tensors without a strided storage, which the importer
+/// doesn't support.
 static bool hasOpaqueTensors(llvm::ArrayRef<c10::IValue> values) {
   bool found = false;
   for (const c10::IValue &value : values)
@@ -240,8 +240,8 @@ bool TorchInterpreter::runOnMeta(jit::Node &node,
       return false;
     }
   }
-  // Small data of the same shape does, too. Zeros are valid indices everywhere;
-  // ones can be divided by.
+  // Without a meta kernel, run on simple data of the same shape: zeros are
+  // valid indices everywhere, and ones are valid divisors.
   for (int value : {0, 1}) {
     stack.clear();
     for (const c10::IValue &input : inputs)
@@ -276,7 +276,8 @@ bool TorchInterpreter::reportOpaque(jit::Node &node) {
   return false;
 }
 
-/// Replaces constants that have been written with data by what they are now.
+/// Replaces constants that have been overwritten with data by their current
+/// values.
 bool TorchInterpreter::resolveConstants(jit::Node &node,
                                         std::vector<c10::IValue> &inputs) {
   bool stale = false;
@@ -293,9 +294,9 @@ bool TorchInterpreter::resolveConstants(jit::Node &node,
   return !stale;
 }
 
-/// What is said of an op without a handler that PyTorch calls random. Of one
-/// that an argument can make deterministic, no form is imported, and the random
-/// one isn't to blame.
+/// The message for an op without a handler that PyTorch calls random. If an
+/// argument can make it deterministic, the message says that no form of it is
+/// imported, because randomness isn't the reason.
 static StringRef explainRandom(const c10::FunctionSchema &schema) {
   for (const c10::Argument &argument : schema.arguments()) {
     StringRef name = argument.name();
@@ -307,8 +308,8 @@ static StringRef explainRandom(const c10::FunctionSchema &schema) {
   return ": its result is random";
 }
 
-/// Tracing makes 0-d tensors of Python's numbers. In type promotion they must
-/// stay as weak as numbers are: int tensor + 1.5 is of the default float type.
+/// Tracing turns Python's numbers into 0-d tensors. In type promotion they must
+/// stay as weak as numbers: int tensor + 1.5 has the default float type.
 static void wrapNumbers(jit::Node &node, std::vector<c10::IValue> &inputs) {
   // With one operand there is nothing to promote, and the result of a
   // conversion is a tensor.
@@ -390,17 +391,17 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
                   explainRandom(*schema));
       return;
     }
-    // Dropout and attention with dropout: the handler sees to that, so the
-    // op isn't folded.
+    // Dropout and attention with dropout: the handler deals with randomness, so
+    // the op isn't folded.
     onModelData = true;
   }
 
   if (!onModelData || !computes) {
-    // Numbers, lists, shapes and constants: PyTorch runs them as they are.
+    // PyTorch runs ops on numbers, lists, shapes and constants directly.
     double repeated = countRepeated(node, stack);
     if (!hasRoom(node, repeated))
       return;
-    // The list that grows isn't a new one.
+    // A list that grows isn't new, so count its elements here.
     StringRef kind = node.kind().toUnqualString();
     if (kind.ends_with("_") || kind == "extend")
       numElements += static_cast<int64_t>(repeated);
@@ -438,7 +439,7 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     });
   stack = inputs;
   b.loc = locationOf(node);
-  // An op without a handler is reported even where PyTorch can't run it.
+  // An op without a handler is reported even if PyTorch can't run it.
   if (!handlers.count(baseName(*schema))) {
     emit(node, {}, {});
     size_t before = problems.size();
@@ -469,7 +470,7 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
   setOutputs(node, frame, stack);
 }
 
-/// Whether `value` may depend on what is differentiated.
+/// Whether `value` may depend on differentiated values.
 static bool mayHaveGradient(Value value) {
   SmallVector<Value> open{value};
   DenseSet<Value> seen;
@@ -491,7 +492,7 @@ static bool mayHaveGradient(Value value) {
   return false;
 }
 
-/// What is wrong with the first of the ops that is invalid, or an empty string.
+/// The problem of the first invalid op, or an empty string.
 template <typename Ops>
 static std::string findInvalid(Ops &&ops) {
   auto isUnsigned = [](Type type) {
@@ -515,7 +516,7 @@ static std::string findInvalid(Ops &&ops) {
   return "";
 }
 
-/// What is wrong with arguments whatever op they are of, or an empty string.
+/// A problem with arguments that no op supports, or an empty string.
 static std::string checkTypes(MLIRContext *context,
                               llvm::ArrayRef<c10::IValue> inputs) {
   std::string why;
@@ -531,7 +532,7 @@ static std::string checkTypes(MLIRContext *context,
   return why;
 }
 
-/// What is wrong with arguments that the op's handler doesn't read, or an empty
+/// A problem with arguments that the op's handler doesn't read, or an empty
 /// string.
 static std::string checkArguments(const AtenOp &op,
                                   const c10::FunctionSchema &schema,
@@ -591,7 +592,7 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
                   [&](const at::Tensor &tensor) { results.push_back(tensor); });
   bool inPlace = isInPlace(schema);
   if (!inPlace && results.size() == 1) {
-    // PyTorch gives the operand itself where an op has nothing to do.
+    // PyTorch returns the operand itself if an op has nothing to do.
     for (const c10::IValue &input : inputs)
       if (input.isTensor() && input.toTensor().unsafeGetTensorImpl() ==
                                   results[0].unsafeGetTensorImpl())

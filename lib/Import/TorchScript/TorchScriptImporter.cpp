@@ -210,7 +210,7 @@ llvm::Error ModelImporter::collectOutputs(const c10::IValue &value,
                value.type()->annotation_str() + ", expected a tensor");
 }
 
-/// One text with everything that is in the way.
+/// One error text with all problems.
 llvm::Error ModelImporter::report(llvm::ArrayRef<ImportProblem> problems) {
   auto describe = [](const ImportProblem &problem) {
     std::string text = problem.text + " (in ";
@@ -227,7 +227,7 @@ llvm::Error ModelImporter::report(llvm::ArrayRef<ImportProblem> problems) {
   return error(text);
 }
 
-/// Shape arithmetic leaves ops behind whose results nothing uses.
+/// Erases ops without uses, which shape arithmetic leaves behind.
 static void eraseDeadOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     for (Region &region : op.getRegions())
@@ -318,7 +318,8 @@ mlir::tp::importTorchScript(MLIRContext *context, llvm::StringRef path,
   auto root = loadTorchArchive(path, eval);
   if (!root)
     return root.takeError();
-  // No exception may leave: the callers are compiled without them.
+  // No exception may leave, because the callers are compiled without
+  // exceptions.
   try {
     return importTorchModule(context, *root, path, inputs, notes, signatures);
   } catch (const std::exception &exception) {

@@ -84,7 +84,7 @@ WeightTensor mlir::tp::describeWeight(const std::string &name,
     try {
       data = tensor.contiguous();
     } catch (const c10::Error &) {
-      // Of a copy of what was expanded, only the allocation can fail.
+      // When an expanded tensor is copied, only the allocation can fail.
       llvm::report_bad_alloc_error("no memory for a weight");
     }
     write({static_cast<const char *>(data.const_data_ptr()), data.nbytes()});
@@ -96,7 +96,7 @@ at::Tensor mlir::tp::makeMeta(const at::Tensor &tensor) {
   at::Tensor meta = at::empty_strided(
       tensor.sizes(), tensor.strides(),
       tensor.options().device(at::kMeta).requires_grad(false));
-  // A number that PyTorch has wrapped keeps its weak place in type promotion.
+  // A number that PyTorch has wrapped stays weak in type promotion.
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
     meta.unsafeGetTensorImpl()->set_wrapped_number(true);
   return meta;
@@ -156,7 +156,7 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
   if (!tracked || tracked->poisoned)
     return Value();
   if (tracked->value && tracked->isDetached && gradEnabled) {
-    // Where all of the value's readers see it.
+    // Insert it where all later readers of the value can use it.
     OpBuilder::InsertionGuard guard(b.builder);
     b.builder.setInsertionPointAfterValue(tracked->value);
     tracked->value = b.stopGradient(tracked->value);

@@ -5,8 +5,8 @@
 // shape, type and strides but no data. PyTorch then computes every shape and
 // type, and runs all of the model's Python-level code on lists, tuples and
 // numbers. This table knows which MLIR value each meta tensor stands for. A
-// tensor with data is a constant; it becomes IR where an op on meta tensors
-// uses it.
+// tensor with data is a constant; it becomes IR when an op on meta tensors uses
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace mlir::tp {
 
-/// The MLIR type, or null where the nn dialect has none.
+/// The MLIR type, or null if the nn dialect has none.
 Type convertType(MLIRContext *context, at::ScalarType type);
 RankedTensorType convertTensorType(MLIRContext *context,
                                    const at::Tensor &tensor);
@@ -30,7 +30,7 @@ RankedTensorType convertTensorType(MLIRContext *context,
 /// A tensor's entry of the weights file.
 WeightTensor describeWeight(const std::string &name, const at::Tensor &tensor);
 
-/// A tensor without data that looks like `tensor`.
+/// A tensor without data and with the shape, type and strides of `tensor`.
 at::Tensor makeMeta(const at::Tensor &tensor);
 
 /// What a meta tensor stands for.
@@ -38,13 +38,13 @@ struct TrackedTensor {
   at::Tensor meta;
   /// A value computed by the model.
   Value value;
-  /// Or data that is known: a constant, or the parameter called `fqn`.
+  /// Or known data: a constant, or the parameter called `fqn`.
   at::Tensor data;
   std::string fqn;
   bool isBuffer = false;
-  /// Of an op that isn't supported: there is no value.
+  /// The result of an unsupported op, which has no value.
   bool poisoned = false;
-  /// Computed while gradients are off: `value` still has one.
+  /// Computed while gradients were off; `value` doesn't stop them yet.
   bool isDetached = false;
   /// How often the storage had been written when this tensor was last valid.
   uint64_t version = 0;
@@ -67,8 +67,8 @@ public:
   at::Tensor standIn(const at::Tensor &constant);
 
   TrackedTensor *find(const at::Tensor &meta);
-  /// Whether gradients are on, as by torch.no_grad. What is computed while they
-  /// are off has none where it is used while they are on.
+  /// Whether gradients are on; torch.no_grad turns them off. Values computed
+  /// while they are off have no gradient when they are used while they are on.
   bool isGradEnabled() const { return gradEnabled; }
   void setGradEnabled(bool enabled) { gradEnabled = enabled; }
   /// The IR value; builds the parameter's or constant's op. Null if poisoned.
@@ -79,10 +79,10 @@ public:
   /// In-place writes. After one, all other views of the storage are stale.
   void written(const at::Tensor &meta);
   bool isStale(const at::Tensor &meta);
-  /// A constant that was written with data of the model becomes a value.
+  /// Turns a constant that was overwritten with data of the model into a value.
   void promote(const at::Tensor &constant, const at::Tensor &meta);
-  /// What a tensor is now: itself; the meta tensor that a constant has become;
-  /// undefined, if another view of its storage has been written.
+  /// The current tensor for `tensor`: itself, the meta tensor that a constant
+  /// has become, or undefined if another view of its storage has been written.
   at::Tensor current(const at::Tensor &tensor);
 
   /// Parameters and large constants get one op per module region.
@@ -91,7 +91,7 @@ public:
   /// Uses `value` for `constant` in the current module.
   void setLocal(const at::Tensor &constant, Value value);
 
-  /// Names that constants may not take.
+  /// Reserves a name that constants must not take.
   void reserveName(const std::string &fqn) { names.insert(fqn); }
   const std::unordered_map<std::string, at::Tensor> &weights() const {
     return weightData;
@@ -121,7 +121,7 @@ private:
   std::vector<Scope> scopes;
 };
 
-/// Emits a constant as readable IR where it has a form: a splat, a range, a
+/// Emits a constant as readable IR if it has a simple form: a splat, a range, a
 /// triangle, a broadcast of these, or few enough elements to be written out.
 /// Null otherwise.
 Value emitConstant(NNBuilder &b, const at::Tensor &constant);

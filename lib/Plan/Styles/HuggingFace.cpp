@@ -1,8 +1,8 @@
 //===- HuggingFace.cpp - the strings of transformers' tp_plan -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Versions 4 and 5 of transformers name their styles by strings, some of which
-// were renamed on the way. All of them are rows of two tables.
+// Versions 4 and 5 of transformers name their styles by strings, and some of
+// them were renamed in between. All of them are rows of two tables.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,11 +27,11 @@ public:
   struct Row {
     StringRef name;
     WeightSplit::Kind kind;
-    /// The input comes whole, and a part of it is taken.
+    /// The input is replicated, and each rank takes its part of it.
     bool wholeInput = false;
     /// The output is gathered.
     bool wholeOutput = false;
-    /// The weight is several in one, such as gate and up projection.
+    /// The weight packs several, such as gate and up projection.
     bool packed = false;
   };
 
@@ -85,7 +85,7 @@ private:
     if (!row.packed)
       return split;
     split.segments = arguments["segments"].integers;
-    // One segment is no segments.
+    // One segment means no segments.
     if (split.segments.size() == 1)
       split.segments.clear();
     else if (split.segments.empty())
@@ -96,12 +96,12 @@ private:
   Row row;
 };
 
-/// Leaves weights whole and says, at most, how tensors enter and leave.
+/// Replicates weights, and at most says how tensors enter and leave.
 class WholeString final : public Style {
 public:
   struct Row {
     StringRef name;
-    /// About inputs: the sequence is split inside of the module.
+    /// With Inputs, the style splits the sequence inside the module.
     unsigned aspects;
   };
 

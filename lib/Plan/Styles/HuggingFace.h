@@ -8,8 +8,7 @@
 
 namespace mlir::tp::plan {
 
-/// Why a style that transformers has can't be used here; empty for all other
-/// names.
+/// Why a style of transformers isn't supported; empty for all other names.
 StringRef explainUnsupported(StringRef style);
 
 } // namespace mlir::tp::plan

@@ -70,7 +70,7 @@ public:
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
     splitWeight(getSplit(arguments), arguments.getEntryLoc(), requests);
-    // Today's PyTorch has layouts where 2.0 had functions.
+    // Today's PyTorch has layouts instead of the functions of 2.0.
     if (!arguments["_prepare_input"].given &&
         !arguments["_prepare_output"].given)
       requests.python.reset();

@@ -1,14 +1,13 @@
 //===- PairwiseParallel.cpp - PyTorch 2.0's pairs of nn.Linear ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// These styles split the nn.Linear modules that a module calls one after the
-// other in turn by columns and by rows. Where the module calls none, they go
-// down to the modules inside of it, as PyTorch goes down named_children().
-// Which Linear comes after which is read off the data flow: one that depends on
-// one that is split by columns is split by rows, any other one by columns. For
-// a plain sequence that is PyTorch's odd and even; projections side by side
-// (query, key, value) are one step. A last Linear without a partner stays
-// whole.
+// These styles split the nn.Linear modules that a module calls, alternately by
+// columns and by rows. If the module calls none, they visit the modules inside
+// it, as PyTorch visits named_children(). The data flow gives the order of the
+// Linears: one that depends on a Linear split by columns is split by rows, any
+// other one by columns. For a plain sequence, this is PyTorch's alternation of
+// odd and even ones; parallel projections (query, key, value) are one step. A
+// last Linear without a partner isn't split.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,13 +23,13 @@ using namespace mlir::tp::plan;
 namespace {
 
 struct LinearChild {
-  /// How many Linears of the module come before it.
+  /// The length of the longest chain of Linears before it.
   unsigned stage = 0;
-  /// Those that come right after it.
+  /// The Linears that come right after it.
   SmallPtrSet<Operation *, 2> successors;
 
   bool isColwise() const { return stage % 2 == 0; }
-  /// Whether it lacks a partner, so that it isn't split.
+  /// Whether it isn't split because it has no partner.
   bool isWhole() const { return isColwise() && successors.empty(); }
 };
 
@@ -83,7 +82,7 @@ bool plan::hasLinearPairInside(nn::ModuleOp module) {
       .wasInterrupted();
 }
 
-/// Splits the Linears that `children` are.
+/// Splits the Linears in `children`.
 static void splitChildren(const LinearChildren &children,
                           const NamedLayout &input, const NamedLayout &output,
                           FileLineColLoc loc, ModuleRequests &requests) {
@@ -136,7 +135,7 @@ public:
 
   StringRef getName() const override { return name; }
   ArrayRef<ArgumentSpec> getArguments() const override { return specs; }
-  // All that it asks for is asked of its children.
+  // The style only makes requests for children.
   unsigned getAspects() const override { return 0; }
   LogicalResult verify(const Arguments &arguments,
                        const MeshGroup &group) const override {

@@ -8,14 +8,14 @@
 
 namespace mlir::tp::plan {
 
-/// Whether `module`, or a module inside of it, calls two nn.Linear modules of
-/// which one depends on the other.
+/// Whether `module`, or a module inside it, calls two nn.Linear modules such
+/// that one depends on the other.
 bool hasLinearPairInside(nn::ModuleOp module);
 
 /// Splits the nn.Linear modules that `requests.getModule()` calls in pairs, by
-/// columns and by rows; where it calls none, those of each of its children, and
-/// so on. `input` is the layout in which the first ones' input comes, `output`
-/// the layout of the last ones' output.
+/// columns and by rows. If it calls none, does the same in each of its
+/// children. `input` is the layout that the first ones' input has, `output` the
+/// layout that the last ones' output gets.
 void splitPairs(const NamedLayout &input, const NamedLayout &output,
                 FileLineColLoc loc, ModuleRequests &requests);
 

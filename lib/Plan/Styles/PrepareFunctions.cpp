@@ -24,8 +24,8 @@ struct PrepareFunction {
 static ArrayRef<PrepareFunction> getPrepareFunctions() {
   static const PrepareFunction functions[] = {
       {"make_input_replicate_1d", true, Placement::replicate()},
-      // Sharded along dimension 0, then replicated: the latter is what both
-      // styles' computation asks for anyway.
+      // PyTorch shards along dimension 0 and then replicates. Both styles'
+      // computation needs a replicated input anyway.
       {"make_input_reshard_replicate", true, Placement::shard(0)},
       {"make_input_shard_1d", true, Placement::shard(0), /*takesDim=*/true},
       {"make_input_shard_1d_last_dim", true, Placement::shard(-1)},

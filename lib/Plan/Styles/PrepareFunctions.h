@@ -13,9 +13,9 @@
 
 namespace mlir::tp::plan {
 
-/// Checks the arguments `_prepare_input` and `_prepare_output`, emitting
-/// errors: the functions must exist, need a mesh of one dimension, and don't go
-/// with the layouts of later versions.
+/// Checks the arguments `_prepare_input` and `_prepare_output`, and emits
+/// errors. The functions must exist and need a mesh of one dimension. They
+/// can't be combined with the layouts of later versions.
 LogicalResult verifyPrepareFunctions(const Arguments &arguments,
                                      const MeshGroup &group);
 
@@ -24,8 +24,8 @@ LogicalResult verifyPrepareFunctions(const Arguments &arguments,
 NamedLayout getPreparedLayout(const Arguments &arguments, StringRef function,
                               StringRef layout);
 
-/// The layout that the function in the argument `function` makes; nothing where
-/// the plan doesn't have the argument.
+/// The layout that the function in the argument `function` makes; nullopt if
+/// the plan lacks the argument.
 std::optional<NamedLayout> getPreparedLayout(const Arguments &arguments,
                                              StringRef function);
 

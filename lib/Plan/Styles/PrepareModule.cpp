@@ -1,9 +1,9 @@
 //===- PrepareModule.cpp - PrepareModuleInput, -Output, -InputOutput ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// These leave the parameters alone and say how tensors enter and leave a
-// module: first the layout in which they are declared to come, then the one
-// they are desired in.
+// These styles don't place parameters. They say how tensors enter and leave a
+// module: first the layout that a tensor is declared to have, then the layout
+// that is desired.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ using namespace mlir::tp::plan;
 
 using ArgumentType = ArgumentSpec::Type;
 
-/// PyTorch can't make a value Partial, nor can we.
+/// Checks one tensor. As in PyTorch, a value can't be made Partial.
 static LogicalResult verifyTensor(const Argument &desiredArgument,
                                   StringRef desiredName, StringRef declaredName,
                                   const Twine &where, Layout declared,
@@ -118,12 +118,13 @@ namespace {
 struct ModuleInput {
   StringRef name;
   int64_t position;
-  /// Of the module's operands.
+  /// Indices of the module's operands.
   SmallVector<unsigned, 2> operands;
 };
 } // namespace
 
-/// A tuple's tensors have its position and are called `name.0`, `name.1`, ….
+/// Groups the tensors of a tuple, which have its position and are called
+/// `name.0`, `name.1`, ….
 static SmallVector<ModuleInput> getInputs(nn::ModuleOp module) {
   SmallVector<ModuleInput> inputs;
   for (auto [index, name, position] :
@@ -182,7 +183,7 @@ constexpr StringRef kInputArguments[] = {
 constexpr StringRef kOutputArguments[] = {"output_layouts",
                                           "desired_output_layouts"};
 
-/// PyTorch 2.1 had defaults, which gather an input and split an output.
+/// The defaults of PyTorch 2.1, which gather an input and split an output.
 static void applyDefaults(const Arguments &arguments, bool isInput,
                           ModuleRequests &requests) {
   nn::ModuleOp module = requests.getModule();
@@ -374,8 +375,8 @@ public:
         {"use_local", "use_local_output"},
         {"input_shard", "output_layouts"},
         {"output_shard", "desired_output_layouts"},
-        // Today's output_layouts is what input_layouts was, so that its name
-        // alone doesn't say which of them is meant.
+        // Today's output_layouts was called input_layouts, and output_layouts
+        // had another meaning. So the name alone doesn't say what is meant.
         {"input_layouts", "output_layouts"},
         {"output_layouts", "desired_output_layouts"},
     };

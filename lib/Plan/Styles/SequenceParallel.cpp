@@ -11,9 +11,9 @@ using namespace mlir::tp::plan;
 
 namespace {
 
-/// Keeps the module's parameters whole and splits its first input, and what it
-/// makes of it, along the sequence. Any module may have it: what its
-/// computation needs whole is gathered inside.
+/// Replicates the module's parameters, and splits its first input and its
+/// outputs along the sequence. Any module may have the style: tensors that its
+/// computation needs whole are gathered inside.
 class SequenceParallel final : public Style {
 public:
   StringRef getName() const override { return "SequenceParallel"; }
@@ -38,8 +38,8 @@ public:
              ModuleRequests &requests) const override {
     nn::ModuleOp module = requests.getModule();
     const Argument &sequenceDim = arguments["sequence_dim"];
-    // PyTorch 2.0 has another style of this name, for modules that call
-    // nn.Linear pairs; today's is for norms and dropout.
+    // In PyTorch 2.0, the style of this name is another one, for modules that
+    // call pairs of nn.Linear; today's is for norms and dropout.
     if (!sequenceDim.given && hasLinearPairInside(module)) {
       FileLineColLoc loc = arguments.getEntryLoc();
       NamedLayout sequence{Placement::shard(0), "_prepare_input", loc};
@@ -62,7 +62,7 @@ public:
     });
     requests.layoutInput(0, sequence, "sequence_dim", sequenceDim.loc,
                          /*declared=*/true);
-    // An output of lower rank has no sequence, say a mean over it.
+    // An output of lower rank, such as a mean over the sequence, has none.
     for (auto [index, result] : llvm::enumerate(module.getResults())) {
       int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
       if (sequence.dim < rank && sequence.dim >= -rank)

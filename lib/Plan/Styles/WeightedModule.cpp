@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
-/// The op that `value` comes from, seen through changes of its element type.
+/// The op that defines `value`, looking through changes of its element type.
 static Operation *getSource(Value value) {
   Operation *op = value.getDefiningOp();
   while (auto cast = dyn_cast_if_present<nn::CastOp>(op))
@@ -75,8 +75,8 @@ static std::string listWeighted(nn::ModuleOp module) {
   return ", here " + text + (names.size() > kMaxNames ? ", …" : "");
 }
 
-/// PyTorch's own style with the same effect; nothing for a packed weight, which
-/// it can't split.
+/// PyTorch's own style with the same effect; empty for a packed weight, which
+/// PyTorch can't split.
 static std::string getPython(const WeightSplit &split,
                              const Placement &declared, bool isEmbedding,
                              const Placement &output) {
@@ -104,8 +104,8 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
                                          "'; it shards nn.Linear and "
                                          "nn.Embedding" +
                                          listWeighted(module));
-  // A traced module may return more than its output: whatever of its inside
-  // the model uses elsewhere.
+  // A traced module may return more than its output: it also returns inner
+  // values that the model uses elsewhere.
   if (module.getInputs().empty() || module.getNumResults() == 0)
     return requests.reportError(loc, style +
                                          " needs a tensor input and output, "

@@ -1,9 +1,9 @@
 //===- WeightedModule.h - modules around one weight -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the styles for nn.Linear and nn.Embedding share. A module counts as one
-// of them by what it holds rather than by its class name, so that subclasses
-// count as well: a single nn.linear or nn.embedding with a parameter as its
+// The common part of the styles for nn.Linear and nn.Embedding. A module is
+// recognized by its contents instead of its class name, so that subclasses
+// count, too: a single nn.linear or nn.embedding with a parameter as its
 // weight, and no submodules.
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,7 @@ struct WeightedModule {
   SmallVector<nn::ParameterOp> biases;
 };
 
-/// The weight that `module` is around; nothing when it is something else.
+/// The weight of a module around one weight; nullopt for any other module.
 std::optional<WeightedModule> findWeight(nn::ModuleOp module);
 
 /// A layout, and the argument that asks for it.
@@ -31,16 +31,16 @@ struct NamedLayout {
   FileLineColLoc loc;
 };
 
-/// How a weight is split, and what that means at the module's boundary.
+/// How a weight is split, and the layouts at the module's boundary.
 struct WeightSplit {
   enum class Kind { Colwise, Rowwise } kind;
-  /// The layout in which the input comes; by default the one that the split
+  /// The layout that the input has; by default the one that the split
   /// computation needs.
   std::optional<NamedLayout> declaredInput = {};
-  /// The layout of the output; by default what the split computation gives,
-  /// reduced if need be.
+  /// The layout of the output; by default the layout that the split computation
+  /// gives, after a reduction if it is Partial.
   std::optional<NamedLayout> output = {};
-  /// Of a packed weight, as in Placement.
+  /// For a packed weight, as in Placement.
   int64_t blocks = 1;
   SmallVector<int64_t> segments = {};
 
@@ -56,8 +56,8 @@ struct WeightSplit {
 void splitWeight(const WeightSplit &split, FileLineColLoc loc,
                  ModuleRequests &requests);
 
-/// The same for a parameter of a module that is never called, by its rank and
-/// use: what has one dimension is a bias.
+/// The same for a parameter of a module that is never called. The parameter's
+/// rank and use decide what it is: one with one dimension is a bias.
 void splitParameter(nn::ParameterOp parameter, const WeightSplit &split,
                     FileLineColLoc loc, ModuleRequests &requests);
 

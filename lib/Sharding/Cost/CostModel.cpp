@@ -15,7 +15,7 @@ using namespace mlir::tp;
 // Work of an op
 //===----------------------------------------------------------------------===//
 
-/// Code generation unrolls no more iterations than these.
+/// Code generation unrolls at most this many iterations.
 static constexpr int64_t kMaxIterations = 4096;
 
 static int64_t getNumBytes(Type type) {
@@ -42,7 +42,7 @@ enum class OpClass {
   Lookup,      ///< elements that an index selects
   Contraction, ///< sums of products
   Map,         ///< every element of the result on its own
-  Rows,        ///< what is left: reductions, softmax, norms
+  Rows,        ///< all others: reductions, softmax, norms
 };
 
 using FactorSet = llvm::SmallBitVector;
@@ -73,10 +73,10 @@ public:
     return isMap ? OpClass::Map : OpClass::Rows;
   }
 
-  /// Of a contraction, after classify.
+  /// The FLOPs of a contraction; call classify first.
   double getFlops() const { return rule.flops.value_or(flops); }
 
-  /// Elements that arithmetic without products of sums goes over.
+  /// The number of elements that arithmetic other than contractions goes over.
   double getElements() const {
     FactorSet all = kept;
     for (const FactorSet &operand : operands)
@@ -107,7 +107,7 @@ private:
     return list;
   }
 
-  /// The same factors on both sides, but not the same dimensions.
+  /// Whether both sides have the same factors, but not the same dimensions.
   bool isRelabelling() const {
     if (rule.operands.size() != 1 || rule.results.size() != 1 ||
         !rule.windows.empty() || rule.operands[0] == rule.results[0] ||
@@ -145,7 +145,8 @@ private:
     return false;
   }
 
-  /// Takes the operands in, those first that bring nothing new.
+  /// Combines the operands one after the other; first those without new
+  /// factors.
   void countSteps() {
     if (operands.empty())
       return;
@@ -157,7 +158,7 @@ private:
         FactorSet added = operands[operand];
         return added.reset(current).none();
       });
-      // What brings no factor of its own is multiplied or added elementwise.
+      // An operand without new factors is multiplied or added elementwise.
       bool isProduct = next == waiting.end();
       if (isProduct)
         next = waiting.begin();
@@ -184,7 +185,7 @@ private:
   double flops = 0;
 };
 
-/// What an op is, by its rule; nullopt without one.
+/// The class of an op, by its rule; nullopt if it has none.
 std::optional<OpClass> classify(Operation *op) {
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   if (!interface || op->getNumOperands() == 0)
@@ -195,7 +196,8 @@ std::optional<OpClass> classify(Operation *op) {
 
 } // namespace
 
-/// Whether `op` runs within its only user, seen through relabellings.
+/// Whether `op` is fused into its only user; relabellings between them are
+/// skipped.
 static bool isFusedIntoUser(Operation *op) {
   while (op->getNumResults() == 1 && op->getResult(0).hasOneUse()) {
     Operation *user = *op->getResult(0).user_begin();
@@ -209,7 +211,7 @@ static bool isFusedIntoUser(Operation *op) {
   return false;
 }
 
-/// The op that computes `value`, seen through relabellings; null for an
+/// The op that computes `value`, with relabellings skipped; null for an
 /// argument.
 static Operation *getProducer(Value value) {
   Operation *op = value.getDefiningOp();
@@ -235,7 +237,7 @@ OpWork tp::getWork(Operation *op) {
   for (Type type : op->getResultTypes())
     resultBytes += getNumBytes(type);
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!interface) { // moves data at most
+  if (!interface) { // at most moves data
     for (Type type : op->getOperandTypes())
       work.bytes += std::min(getNumBytes(type), resultBytes);
     work.bytes += resultBytes;
@@ -323,8 +325,7 @@ CostModel::CostModel(const Machine &machine, MeshOp mesh)
 }
 
 double CostModel::getSeconds(const OpWork &work) const {
-  // What is fused still computes, but the traffic and the launch are its
-  // user's.
+  // A fused op still computes, but its user has the traffic and the launch.
   double compute = work.flops / machine.getFlops(work.element) +
                    work.elements / machine.elementwise;
   double memory = work.bytes / memoryBandwidth;
@@ -355,7 +356,8 @@ double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {
 
   double seconds = 0;
   if (!op.isRelayed()) {
-    // Every source sends its part; those of one link one after the other.
+    // Every source sends its part; sources on one link send one after the
+    // other.
     SmallVector<int64_t> sources = op.getSources(rank, mesh);
     SmallVector<int64_t> perLink(machine.links.size(), 0);
     for (int64_t source : sources)
@@ -366,8 +368,9 @@ double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {
             link.latency + bytes * count / sources.size() / link.bandwidth;
     return seconds;
   }
-  // Across the outer links first, one member of each domain with its like in
-  // the others; then within. Every link multiplies what a rank has.
+  // Blocks travel over the outer links first, between corresponding members of
+  // the link's domains, and then within the domains. Each link multiplies the
+  // number of blocks that a rank holds.
   double phases = op.getNumPhases();
   double block = bytes / (group.size() - 1) / phases;
   double held = 1, members = group.size();
@@ -412,7 +415,7 @@ Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
   CostModel model(machine, mesh);
   Prediction prediction;
   prediction.ranks.resize(mesh.getNumRanks());
-  /// By program: the collectives, and what is computed before each.
+  /// By program: the collectives, and the seconds of compute before each.
   SmallVector<SmallVector<CollectiveOpInterface>> collectives;
   SmallVector<SmallVector<double>> before;
   SmallVector<unsigned> programOf(mesh.getNumRanks(), 0);
@@ -445,7 +448,7 @@ Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
     });
   }
 
-  // All ranks' clocks, from collective to collective.
+  // Advances all ranks' clocks from collective to collective.
   SmallVector<double> clock(mesh.getNumRanks(), 0);
   auto compute = [&](size_t id) {
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {

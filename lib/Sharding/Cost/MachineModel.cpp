@@ -1,8 +1,8 @@
 //===- MachineModel.cpp - Reading descriptions of machines ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A description is read from one tree of named values, whether it was written
-// as YAML, as JSON or as dlti attributes: what is wrong is reported alike.
+// YAML, JSON and dlti attributes are all read into one tree of named values, so
+// errors in all of them are reported alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,7 +73,7 @@ public:
   }
 
 private:
-  /// What a number may be.
+  /// The allowed range of a number.
   enum Range { Positive, NotNegative };
 
   const YamlValue *get(const Fields &fields, StringRef name,
@@ -298,10 +298,11 @@ FailureOr<Machine> tp::readMachine(StringRef nameOrPath, MLIRContext *context) {
 // From dlti
 //===----------------------------------------------------------------------===//
 
-/// The tree that a dlti attribute stands for, all of it at one place.
+/// The tree that a dlti attribute represents; all of its nodes have location
+/// `loc`.
 static YamlValue toValue(Attribute attr, FileLineColLoc loc);
 
-/// A map of the entries whose key is a text, as `getName` spells it.
+/// A map of the entries whose key is a string.
 static YamlValue toMap(DataLayoutEntryListRef entries, FileLineColLoc loc) {
   YamlValue map(loc);
   map.kind = YamlValue::Kind::Map;
@@ -352,7 +353,7 @@ FailureOr<std::optional<Machine>> tp::getMachine(ModuleOp module) {
   if (!loc)
     loc = FileLineColLoc::get(module.getContext(), "module", 1, 1);
 
-  // The links, which dlti has no list for, are the entries "link.NAME".
+  // dlti has no list for the links; they are the entries "link.NAME".
   YamlValue root(loc), links(loc);
   root.kind = YamlValue::Kind::Map;
   links.kind = YamlValue::Kind::List;

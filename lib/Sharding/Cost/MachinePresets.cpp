@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sources:
-// [H100] NVIDIA H100 Tensor Core GPU data sheet: dense figures, which are half
-//        of the sparse ones that it prints; NVLink 900 GB/s and PCIe Gen5
-//        128 GB/s count both directions.
+// [H100] NVIDIA H100 Tensor Core GPU data sheet: dense figures, half of the
+//        sparse ones that it prints; NVLink 900 GB/s and PCIe Gen5 128 GB/s
+//        count both directions.
 // [H200] NVIDIA H200 Tensor Core GPU data sheet.
 // [DGX]  NVIDIA DGX H100/H200 data sheet: eight GPUs, one 400 Gb/s port each.
 // [NCCL] src/graph/tuning.cc, hwLat of ring/Simple: the latencies that NCCL's
-//        own model reckons with, NVLink 3.4 us, PCI 5.7 us, network 14 us.
+//        own model uses, NVLink 3.4 us, PCI 5.7 us, network 14 us.
 // [CUDA] "Getting Started with CUDA Graphs", NVIDIA Technical Blog: 3.4 us per
-//        short kernel of a graph, 2.9 us of which the kernel runs, and 9.6 us
-//        with a launch and a wait for each; 1 us lies between.
-// [CPU]  tp-run --calibrate on two cores of an AMD EPYC server, two ranks; the
-//        file that it writes for one's own machine is better.
+//        short kernel of a graph, of which the kernel runs 2.9 us, and 9.6 us
+//        with a launch and a wait for each kernel; 1 us lies between the two.
+// [CPU]  tp-run --calibrate on two cores of an AMD EPYC server, two ranks. A
+//        file calibrated on the user's own machine is better.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,8 +63,8 @@ static Machine makeH100PCIe() { // [H100], PCIe column
   return machine;
 }
 
-/// Nodes of eight H100 PCIe that share one port of `gigabits` per second; the
-/// latency is [NCCL]'s of a network, as for InfiniBand.
+/// Nodes of eight H100 PCIe that share one port of `gigabits` per second. The
+/// latency is that of a network in [NCCL], as for InfiniBand.
 static Machine makeEthernet(StringRef name, double gigabits) {
   Machine machine = makeH100PCIe();
   machine.name = name.str();

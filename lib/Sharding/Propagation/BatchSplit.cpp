@@ -1,18 +1,18 @@
 //===- BatchSplit.cpp - What data parallelism decides ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Over the mesh dimensions that split the batch (tp.batch of arguments) there
-// is nothing to choose for an op that depends on it: it runs split along the
-// batch. So examples stay where they are, in the backward pass too, and what
-// else comes to an op is whole: parameters that FSDP splits are gathered, and
-// their gradients are Partial. The least communication would often be another:
-// to gather the activations of a small batch, and to compute all of it on every
-// rank.
+// An op that depends on the batch has no choice over the mesh dimensions that
+// split the batch (tp.batch of arguments): it runs split along the batch.
+// Examples therefore stay on their ranks, in the backward pass too, and the
+// op's other operands are whole over these mesh dimensions: parameters that
+// FSDP splits are gathered, and their gradients are Partial. Communication
+// alone would often favour another choice: to gather the activations of a small
+// batch and to compute all of it on every rank.
 //
-// The batch is followed through the ops' rules, as a factor of a dimension.
-// What is major to it there repeats it: of a sequence of 5 by a batch of 4,
-// merged to 20, the batch is split in five segments. It ends where it is
-// contracted or sliced.
+// The batch is followed through the ops' rules, as a factor of a dimension. A
+// part of the dimension that is major to the batch repeats it: if a sequence of
+// 5 and a batch of 4 are merged to 20, the batch is split in five segments. The
+// batch ends where it is contracted or sliced.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// Whether it wasn't there.
+/// Returns whether `batch` is new.
 static bool addBatch(Batches &batches, Batch batch) {
   if (llvm::is_contained(batches, batch))
     return false;
@@ -31,8 +31,8 @@ static bool addBatch(Batches &batches, Batch batch) {
   return true;
 }
 
-/// The batch of a factor, where `batch` is that of a dimension of these
-/// factors; none where it is in several of them.
+/// The batch in one of the factors of a dimension, in which it is repeated
+/// `numSegments` times; nullopt unless one factor has it alone.
 static std::optional<Batch> getOfFactor(const ShardingRule &rule,
                                         ArrayRef<unsigned> ofDim,
                                         int64_t numSegments) {
@@ -49,7 +49,8 @@ static std::optional<Batch> getOfFactor(const ShardingRule &rule,
   return std::nullopt;
 }
 
-/// What `batch` of a factor splits, segment by segment.
+/// The segments in which a factor is split along `batch`; empty if it is split
+/// as a whole.
 static SmallVector<int64_t> getSegments(const ShardingRule &rule, Batch batch) {
   if (batch.numSegments == 1)
     return {};
@@ -77,7 +78,7 @@ void Graph::followBatch() {
   if (batchAxes.empty())
     return;
   batchFactors.resize(nodes.size());
-  // Once, and again for what flows back around loops.
+  // Repeats for values that flow back around loops.
   bool changed = true;
   while (changed) {
     changed = false;
@@ -86,10 +87,10 @@ void Graph::followBatch() {
   }
 }
 
-/// Whether the dimensions of a result changed.
+/// Returns whether the batch dimensions of a result changed.
 bool Graph::followBatchThrough(size_t index) {
   const Node &node = nodes[index];
-  // A parameter takes what it will be in the next run.
+  // The operand of a parameter is its value in the next run.
   if (isa_and_nonnull<nn::ParameterOp>(node.op))
     return false;
   bool changed = false;
@@ -98,7 +99,7 @@ bool Graph::followBatchThrough(size_t index) {
       for (Batch batch : batches)
         changed |= addBatch(batchDims[value], batch);
   };
-  // What is fixed passes its operand on, if it gives anything.
+  // A fixed node passes its operand on, if it has results.
   if (node.kind == Node::Fixed) {
     for (unsigned operand : node.operands)
       for (unsigned result : node.results)
@@ -107,7 +108,7 @@ bool Graph::followBatchThrough(size_t index) {
     return changed;
   }
   const ShardingRule &rule = space.getRule(node.rule);
-  // What only passes values on has one tensor for all.
+  // A node that only passes values on has one tensor for all of them.
   auto getTensor = [&](ArrayRef<TensorFactors> tensors,
                        size_t i) -> const TensorFactors & {
     return tensors[std::min(i, tensors.size() - 1)];
@@ -140,7 +141,8 @@ bool Graph::followBatchThrough(size_t index) {
   return changed;
 }
 
-/// The batch in the rule of `node`; none where there is a choice.
+/// The batch factors in the rule of `node`; empty if it doesn't depend on the
+/// batch.
 ArrayRef<Batch> Graph::getBatchFactors(const Node &node) const {
   return batchFactors.empty() ? ArrayRef<Batch>()
                               : batchFactors[&node - nodes.data()];
@@ -148,7 +150,7 @@ ArrayRef<Batch> Graph::getBatchFactors(const Node &node) const {
 
 /// Whether data parallelism decides over mesh dimension `axis` for `node`.
 static bool isDecided(const Node &node, StringRef axis) {
-  // A plan may say otherwise.
+  // A redistribution of a plan may decide otherwise.
   auto redistribute = dyn_cast_or_null<RedistributeOp>(node.op);
   return !redistribute || !redistribute.getOverAttr() ||
          llvm::none_of(redistribute.getOverAttr(), [&](AxisRefAttr over) {
@@ -207,7 +209,8 @@ const Domain *Graph::keepBatch(const Node &node, const Domain *domain) const {
                split.factorSegments[batch.index] == getSegments(rule, batch);
       });
     };
-    // Over a part of the mesh dimension, ranks would compute the same.
+    // Prefers the whole mesh dimension: split over only a part of it, several
+    // ranks would compute the same.
     for (bool mayBePart : {false, true}) {
       llvm::BitVector split(kept.size());
       for (unsigned strategy : kept.set_bits())

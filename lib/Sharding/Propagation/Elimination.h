@@ -10,13 +10,13 @@
 
 namespace mlir::tp {
 
-/// The lists of variables with so many factors have place to spare.
+/// Lists with at least this many factors get spare room.
 constexpr unsigned kManyFactors = 64;
 
-/// One elimination of variables from the sum of some factors. These and
-/// messages, which are factors as long as the problem is being solved, count
-/// until they are eliminated. Those over one variable are added up and kept
-/// apart: they change nobody's neighbours.
+/// Eliminates variables from the sum of some factors. The given factors, and
+/// the messages (which are factors while the problem is being solved), are
+/// active until they are eliminated. Factors over one variable are added up and
+/// kept apart, because they don't make variables neighbours.
 class MinSum::Elimination {
 public:
   Elimination(MinSum &problem, size_t maxEntries,
@@ -39,8 +39,8 @@ public:
     size_t begin = 0;
     for (List &list : lists) {
       list.begin = begin;
-      // Each message takes the place of a factor at least: with twice the
-      // place, lists of many factors are seldom looked through.
+      // Each message replaces at least one factor. With twice the room, long
+      // lists are rarely pruned.
       if (list.capacity >= kManyFactors)
         list.capacity *= 2;
       begin += list.capacity;
@@ -52,18 +52,18 @@ public:
           entries[lists[variable].begin + lists[variable].size++] = factor;
   }
 
-  /// Eliminates `variables`, which are in ascending order, those of one value
-  /// aside.
+  /// Eliminates `variables`, in ascending order, except those with one value.
   void run(llvm::ArrayRef<unsigned> variables);
-  /// The factors that are left over `variables`, all that weren't eliminated.
+  /// The factors that are left over `variables`, which are all variables that
+  /// weren't eliminated.
   std::vector<unsigned> getLeft(llvm::ArrayRef<unsigned> variables);
-  /// Gives the variables that were eliminated the values that are cheapest for
-  /// those of all others.
+  /// Sets the eliminated variables to the cheapest values, given the values of
+  /// all others.
   void choose(std::vector<unsigned> &values) const;
 
   CommunicationCost bound;
   bool isExact = true;
-  /// Whether to stop where it isn't exact.
+  /// Whether to stop once the elimination isn't exact.
   bool mustBeExact = false;
 
 private:
@@ -73,16 +73,17 @@ private:
     size_t begin = 0;
     unsigned size = 0, capacity = 0;
   };
-  /// An elimination, to be undone: by `message`, over the scope of factor
-  /// `left`, or by a look at the factors themselves.
+  /// An elimination step. `choose` finds the variable's value from `message`,
+  /// over the scope of factor `left`, or, if there is no message, from the
+  /// factors themselves.
   struct Step {
     unsigned variable, left;
     const Message *message;
     size_t bucketBegin, bucketEnd;
   };
 
-  /// Adds `table` to what the values of `variable` cost by themselves; the
-  /// variable stands at `place` of the scopes.
+  /// Adds `table` to the own costs of `variable`'s values; `place` is the
+  /// variable's index in the scopes.
   void addOwn(unsigned variable, TableId table, size_t place) {
     if (own[variable] != kNone)
       table = problem.add(factors[own[variable]].table, table);
@@ -90,7 +91,7 @@ private:
     factors.push_back({table, 1, place});
     isActive.push_back(true);
   }
-  /// The factors of `variable` and others that count.
+  /// The active factors over `variable` and other variables.
   llvm::MutableArrayRef<unsigned> prune(unsigned variable) {
     List &list = lists[variable];
     auto all = llvm::MutableArrayRef(entries).slice(list.begin, list.size);
@@ -106,8 +107,7 @@ private:
       (void)prune(variable);
     entries[list.begin + list.size++] = factor;
   }
-  /// The other variables of `bucket`; what each of the last ones decides is in
-  /// few factors.
+  /// The other variables of `bucket`; the one in the fewest factors comes last.
   Variables getScope(unsigned variable, llvm::ArrayRef<unsigned> bucket) {
     Variables scope;
     ++round;
@@ -136,8 +136,8 @@ private:
       entries *= domains[other];
     return entries;
   }
-  /// How many entries the elimination of `variable` leaves now; some number
-  /// over `limit` where it is over that.
+  /// The number of entries that eliminating `variable` now would leave; if that
+  /// is over `limit`, some number over `limit`.
   double getSize(unsigned variable, double limit) {
     double size = 1;
     ++round;
@@ -149,7 +149,7 @@ private:
           return size;
     return size;
   }
-  /// The variables that `variable` shared a factor with.
+  /// Returns the variables that `variable` shared a factor with.
   Variables eliminate(unsigned variable);
   void shiftCosts(unsigned variable,
                   llvm::MutableArrayRef<llvm::SmallVector<unsigned, 4>> parts);
@@ -161,14 +161,14 @@ private:
   std::vector<Factor> &factors;
   size_t maxEntries;
   std::vector<char> isActive;
-  /// By variable, the factor of what its values cost by themselves.
+  /// By variable, the factor with its values' own costs.
   std::vector<unsigned> own;
   /// The factors of each variable are a part of `entries`.
   std::vector<List> lists;
   std::vector<unsigned> entries;
-  /// Whether a variable isn't to be eliminated, or not any more.
+  /// Whether a variable isn't to be eliminated, or has been.
   std::vector<char> isDone;
-  /// In which round of collecting variables each was found.
+  /// The round of collecting variables in which each variable was last found.
   std::vector<unsigned> seen;
   unsigned round = 0;
   std::vector<Step> steps;

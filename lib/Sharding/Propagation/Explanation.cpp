@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// How many other ways to run an op are looked at.
+/// The number of alternatives of an op that are listed.
 constexpr unsigned kMaxAlternatives = 3;
 
 namespace {
@@ -39,8 +39,8 @@ private:
   LogicalResult addCollectives(unsigned node);
   SmallVector<ShardingAttr> getOperands(const Node &node) const;
   SmallVector<ShardingAttr> getResults(const Node &node) const;
-  /// Adds `movement`, which leads from and to what it says; null where it
-  /// communicates nothing.
+  /// Adds `movement`, whose `from` and `to` are set; null if it communicates
+  /// nothing.
   FailureOr<Movement *> add(Movement movement, const FlowValue &value,
                             const void *what);
   bool repeat(const FlowValue &value, unsigned function, const void *what,
@@ -59,10 +59,12 @@ private:
   Graph graph;
   Explanation &result;
   std::unique_ptr<Provenance> provenance;
-  /// By instance: what it became, and whether it is the first that did.
+  /// By instance: the function that it became, and whether it is the first
+  /// instance of that function.
   std::vector<unsigned> functionOf;
   std::vector<char> isFirst;
-  /// Places of movements, by what moves where, and the instances that do them.
+  /// The movements' indices, by function, moved value and target; and the
+  /// instances that were counted for each movement.
   DenseMap<std::tuple<unsigned, const void *, ShardingAttr>, size_t> known;
   DenseSet<std::pair<unsigned, size_t>> counted;
 };
@@ -122,7 +124,7 @@ void Explainer::addValues() {
   for (auto [index, value] : llvm::enumerate(graph.values)) {
     if (!value.value || !isFirst[value.instance])
       continue;
-    // What only passes its input on says nothing new.
+    // An op that only passes its input on adds nothing new.
     const Node &node = graph.nodes[value.node];
     if (isa_and_nonnull<RedistributeOp, ConstraintOp, PropagationBarrierOp>(
             node.op) &&
@@ -179,7 +181,7 @@ Explainer::add(Movement movement, const FlowValue &value, const void *what) {
   return &result.movements.back();
 }
 
-/// As tp-propagate writes it.
+/// Must match what tp-propagate writes.
 void Explainer::setCause(Movement &movement, const FlowValue &value,
                          const Use &use) {
   Operation *op = movement.op;
@@ -217,7 +219,8 @@ void Explainer::setCause(Movement &movement, const FlowValue &value,
     movement.reason = name(op) + " reads it in its body";
     return;
   }
-  // On behalf of the redistribution after the op, and it alone.
+  // The op needs its operand this way because of the redistribution after it,
+  // which then does nothing itself.
   if (op->getNumResults() == 1)
     for (Operation *user : op->getUsers()) {
       auto redistribute = dyn_cast<RedistributeOp>(user);
@@ -234,7 +237,8 @@ void Explainer::setCause(Movement &movement, const FlowValue &value,
                     placements;
 }
 
-/// Why operand `operand` of the op isn't taken as it comes, over `axis`.
+/// Why the op doesn't take operand `operand` with the placement that it has
+/// over `axis`.
 std::string Explainer::getVerdict(const Movement &movement, const Node &node,
                                   unsigned operand, unsigned axis) {
   auto ruled = dyn_cast_or_null<ShardingRuleOpInterface>(node.op);
@@ -306,13 +310,15 @@ void Explainer::explain(Movement &movement, unsigned value, unsigned use) {
     addAlternatives(movement, graph.nodes[graph.values[value].node]);
 }
 
-/// Whether `movement` is known, in which case it happens once more.
+/// Whether the movement needn't be added: it is known (then its count is
+/// raised, once per instance), or the instance isn't the first one of its
+/// function.
 bool Explainer::repeat(const FlowValue &value, unsigned function,
                        const void *what, ShardingAttr to) {
   auto it = known.find({function, what, to});
   if (it == known.end())
     return !isFirst[value.instance];
-  // Each call of a function does it, uses in one call share it.
+  // Each call of a function does the movement once; uses in one call share it.
   if (counted.insert({value.instance, it->second}).second)
     result.movements[it->second].times += value.weight;
   return true;
@@ -346,8 +352,8 @@ LogicalResult Explainer::addMovement(unsigned value, unsigned use) {
   return success();
 }
 
-/// Of tp.redistribute over some mesh dimensions, which the search has decided
-/// the others of.
+/// Adds the movement of a tp.redistribute over some mesh dimensions; the search
+/// decided the placement over the others.
 LogicalResult Explainer::addOwnMovement(unsigned node) {
   auto op = cast<RedistributeOp>(graph.nodes[node].op);
   const FlowValue &value = graph.values[graph.nodes[node].results.front()];
@@ -385,7 +391,8 @@ LogicalResult Explainer::addOwnMovement(unsigned node) {
   return success();
 }
 
-/// What an op's partition hook reduces where a collective factor is split.
+/// Adds the collectives of an op's partition hook, if a collective factor is
+/// split.
 LogicalResult Explainer::addCollectives(unsigned index) {
   const Node &node = graph.nodes[index];
   auto op = cast<ShardingRuleOpInterface>(node.op);
@@ -412,7 +419,8 @@ LogicalResult Explainer::addCollectives(unsigned index) {
   movement.bytesPerRank = *llvm::max_element(own->bytesByRank);
   movement.leastBytes = movement.bytes;
   movement.times = value.weight;
-  // What is asked for was weighed against nothing.
+  // If no cost was counted for the collectives, they weren't weighed against
+  // alternatives.
   bool isWeighed =
       llvm::any_of(op.getShardingRule().factors,
                    [](const Factor &factor) { return factor.reductions > 0; });

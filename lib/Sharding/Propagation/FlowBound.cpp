@@ -10,12 +10,14 @@
 
 using namespace mlir::tp;
 
-/// Minima are taken in so many lanes, which a compiler makes vectors of.
+/// Minima are computed in this many lanes, so that the compiler vectorises
+/// them.
 constexpr unsigned kLanes = 8;
-/// Uses that share exactly: what a marginal takes doubles with each.
+/// The most uses of a group, which share exactly: each more doubles the time
+/// for a marginal.
 constexpr unsigned kMaxShared = 4;
-/// An assignment is looked for each time that so many rounds have passed, and
-/// the bound must rise by this part of the gap between.
+/// An assignment is looked for after every kRoundsPerTry rounds. In between,
+/// the gap must shrink by the fraction kLeastProgress.
 constexpr unsigned kRoundsPerTry = 4;
 constexpr double kLeastProgress = 0.002;
 /// Sums of whole numbers up to here are exact.
@@ -69,8 +71,8 @@ bool FlowBound::isExact() const {
   return sum <= kLargestSum;
 }
 
-/// The moves for a part of a value's uses, of which there are `count`: rounded
-/// down, all parts together cost no more than the value.
+/// The moves for one of `count` parts of a value's uses. Costs are rounded
+/// down, so all parts together cost no more than the value.
 unsigned FlowBound::getShare(unsigned of, unsigned count) {
   if (count == 1)
     return of;
@@ -82,7 +84,7 @@ unsigned FlowBound::getShare(unsigned of, unsigned count) {
   return moves.size() - 1;
 }
 
-/// What every cost of `costs` and `unit` are multiples of.
+/// The greatest common divisor of `unit` and all finite costs of `costs`.
 static int64_t getUnit(int64_t unit, llvm::ArrayRef<double> costs) {
   for (double cost : costs)
     if (cost < FlowBound::kInfinite)
@@ -94,7 +96,8 @@ FlowBound::Cost FlowBound::getLowerBound() const {
   return unit ? std::ceil(bound / unit) * unit : bound;
 }
 
-/// Whatever many uses share, each of several groups of them shares it too.
+/// Divides the uses of each value into groups of at most kMaxShared; uses share
+/// moves within a group.
 void FlowBound::makeGroups() {
   std::vector<std::pair<std::pair<unsigned, unsigned>, unsigned>> shares;
   for (const Value &value : values) {
@@ -131,7 +134,7 @@ void FlowBound::makeGroups() {
   }
 }
 
-/// The least of a[i] + b[i].
+/// The minimum of a[i] + b[i].
 static double getLeastSum(const double *a, const double *b, unsigned size) {
   double least[kLanes];
   std::fill(least, least + kLanes, FlowBound::kInfinite);
@@ -143,14 +146,15 @@ static double getLeastSum(const double *a, const double *b, unsigned size) {
   return *std::min_element(least, least + kLanes);
 }
 
-/// What each place of `port` costs at least in `group`. Uses that want the same
-/// place are one: a choice of places falls into sets of uses, each with a place
-/// of its own, and where two sets have the same place, their union costs less.
+/// The least cost in `group` of each place of `port`. A choice of places
+/// divides the uses into sets, each with one place, and each set pays for its
+/// move once. Two sets with the same place needn't be excluded: their union
+/// never costs more.
 FlowBound::Costs FlowBound::getMarginal(const Group &group, unsigned port) {
   const Moves &by = moves[group.moves];
   unsigned stride = by.stride, numUses = group.variables.size() - 1,
            numSets = 1u << numUses;
-  // What the places cost the uses of a set.
+  // The costs of each place for the uses of each set.
   std::vector<Costs> wanted(numSets);
   for (unsigned set = 1; set < numSets; ++set) {
     unsigned use = llvm::countr_zero(set);
@@ -172,7 +176,8 @@ FlowBound::Costs FlowBound::getMarginal(const Group &group, unsigned port) {
     if (given == kInfinite)
       continue;
     const Cost *row = &by.costs[size_t(had) * stride];
-    // The cheapest place for each set, and the cheapest sets for all uses.
+    // The cheapest place for each set, and the cheapest division of each set
+    // into sets.
     for (unsigned set = 1; set < numSets; ++set) {
       if (set & bit)
         continue;
@@ -208,8 +213,8 @@ FlowBound::Costs FlowBound::getMarginal(const Group &group, unsigned port) {
   return result;
 }
 
-/// Takes what the values of `variable` that are left don't want out of all
-/// places.
+/// Makes all places infinite that no remaining value of `variable` gives or
+/// wants.
 void FlowBound::remove(unsigned variable) {
   for (auto [group, port] : placesOf[variable]) {
     Costs &costs = groups[group].costs[port];
@@ -221,8 +226,9 @@ void FlowBound::remove(unsigned variable) {
   }
 }
 
-/// Takes all that its groups cost to `variable`, counts what is certain, and
-/// gives its share to those that will be looked at.
+/// Moves the costs of `variable`'s groups to the variable, adds their minimum
+/// to the bound, and gives shares of the rest to the groups that have variables
+/// which the sweep has yet to visit.
 void FlowBound::visit(unsigned variable, bool isForward) {
   Costs &costs = left[variable];
   unsigned numAhead = 0, numBehind = 0;
@@ -253,7 +259,8 @@ void FlowBound::visit(unsigned variable, bool isForward) {
   bool isRemoved = false;
   for (Cost &cost : costs) {
     cost -= least;
-    // What is impossible is removed once more, which changes nothing.
+    // This also catches values that are infinite already, which changes
+    // nothing.
     if (bound + cost > best) {
       cost = kInfinite;
       isRemoved = true;
@@ -306,7 +313,7 @@ FlowBound::Cost FlowBound::evaluate(llvm::ArrayRef<unsigned> assignment) const {
   return cost;
 }
 
-/// Makes one choice better as long as there is one to be made.
+/// Improves one choice after the other as long as that is possible.
 void FlowBound::improve(std::vector<unsigned> &assignment) const {
   auto getCost = [&](unsigned variable) {
     Cost cost = own[variable][assignment[variable]];
@@ -341,8 +348,8 @@ void FlowBound::sweep() {
     visit(i, /*isForward=*/false);
 }
 
-/// Chooses one variable after the other, by what is left and by what was chosen
-/// before.
+/// Chooses one variable after the other, by the remaining costs and the earlier
+/// choices.
 void FlowBound::decode() {
   std::vector<std::vector<Costs>> before;
   for (const Group &group : groups)
@@ -383,7 +390,8 @@ void FlowBound::run(uint64_t maxEntries) {
     left = own;
     makeGroups();
   }
-  // The first assignment that is known makes all that follows cheaper.
+  // Looks for the first assignment after one round: once one is known, values
+  // can be removed.
   for (unsigned numRounds = 1;
        numEntries < end && bound < kInfinite && getLowerBound() < best;
        numRounds = kRoundsPerTry) {
@@ -396,7 +404,7 @@ void FlowBound::run(uint64_t maxEntries) {
     if (best - bound > gap * (1 - kLeastProgress))
       break;
   }
-  // What costs more than the best assignment that was found falls out.
+  // Removes the values that cost more than the best assignment found.
   if (best < kInfinite)
     sweep();
 }

@@ -24,7 +24,7 @@ TableId MinSum::addTable(llvm::ArrayRef<unsigned> dims,
 
 void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
   given.clear();
-  // What has one value only is no variable.
+  // Variables with only one value are left out of the scope.
   size_t begin = scopes.size();
   for (unsigned variable : scope)
     if (domains[variable] != 1)
@@ -108,11 +108,12 @@ const MinSum::FactorLists &MinSum::getGiven() {
 // Elimination
 //===----------------------------------------------------------------------===//
 
-/// Where the factors must be looked at: nothing is possible, or not all of them
-/// have been eliminated together.
+/// The factors themselves must be evaluated: no value is possible, or the
+/// factors were eliminated in several parts.
 constexpr unsigned kNoChoice = ~0u;
 
-/// A word has a table and the places of its first variables, or further ones.
+/// Each word holds a table and the places of its first variables, or the places
+/// of further variables.
 WordList MinSum::getKey(unsigned variable, llvm::ArrayRef<unsigned> parts,
                         llvm::ArrayRef<unsigned> scope) const {
   WordList key = {domains[variable], scope.size()};
@@ -124,7 +125,8 @@ WordList MinSum::getKey(unsigned variable, llvm::ArrayRef<unsigned> parts,
         key.push_back(0);
         free = sizeof(Word);
       }
-      // The eliminated variable stands last.
+      // The eliminated variable's place is the number after the scope's last
+      // one.
       key.back() =
           key.back() << CHAR_BIT | (llvm::find(scope, other) - scope.begin());
       --free;
@@ -133,8 +135,8 @@ WordList MinSum::getKey(unsigned variable, llvm::ArrayRef<unsigned> parts,
   return key;
 }
 
-/// Calls `visit`, for each combination of values of `scope`, with what the
-/// values of `variable`, which isn't in it, cost by the sum of `parts`.
+/// Calls `visit` for each combination of values of `scope`, with the costs of
+/// the values of `variable` (which isn't in `scope`) by the sum of `parts`.
 void MinSum::forEachRow(
     unsigned variable, llvm::ArrayRef<unsigned> parts,
     llvm::ArrayRef<unsigned> scope,
@@ -143,14 +145,14 @@ void MinSum::forEachRow(
   size_t numEntries = 1;
   for (unsigned other : scope)
     numEntries *= domains[other];
-  // How far a step of each place, and of the variable, leads in each part; and
-  // where the entry begins.
+  // The stride in each part of every place and of the variable, and the index
+  // of the current entry.
   struct Part {
     const CommunicationCost *costs;
     llvm::SmallVector<size_t> strides;
     size_t base = 0;
   };
-  // By how many of the first places decide what a part costs.
+  // The parts, by the number of leading places that decide a part's costs.
   std::vector<llvm::SmallVector<Part, 2>> levels(numPlaces + 1);
   for (unsigned part : parts) {
     const Table &table = *tables[factors[part].table];
@@ -164,7 +166,7 @@ void MinSum::forEachRow(
     }
     levels[level].push_back(std::move(operand));
   }
-  // What the values cost by the parts up to a level.
+  // The costs of the values by the parts up to each level.
   std::vector<std::vector<CommunicationCost>> rows(
       numPlaces + 1, std::vector<CommunicationCost>(numValues));
   auto addUp = [&](size_t level) {
@@ -187,7 +189,7 @@ void MinSum::forEachRow(
   llvm::SmallVector<unsigned> place(numPlaces, 0);
   for (size_t entry = 0; entry < numEntries; ++entry) {
     visit(rows[numPlaces]);
-    // The next entry, and the rows that it changes.
+    // Advances to the next entry and updates the rows that change.
     for (size_t i = numPlaces; i-- > 0;) {
       bool carries = ++place[i] == domains[scope[i]];
       for (auto &parts : llvm::drop_begin(levels, i + 1))
@@ -205,7 +207,7 @@ void MinSum::forEachRow(
 }
 
 /// The sum of `parts` over `scope`, minimised over `variable`, which isn't in
-/// it.
+/// `scope`.
 const MinSum::Message &MinSum::eliminate(unsigned variable,
                                          llvm::ArrayRef<unsigned> parts,
                                          llvm::ArrayRef<unsigned> scope) {
@@ -244,7 +246,7 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
   return message;
 }
 
-/// What each value of `variable` costs at least by the sum of `parts`.
+/// The least cost of each value of `variable` by the sum of `parts`.
 const std::vector<CommunicationCost> &
 MinSum::getMarginals(unsigned variable, llvm::ArrayRef<unsigned> parts,
                      llvm::ArrayRef<unsigned> scope) {
@@ -262,8 +264,8 @@ MinSum::getMarginals(unsigned variable, llvm::ArrayRef<unsigned> parts,
   return marginals[number];
 }
 
-/// Variables whose elimination leaves few entries fall where they stand; then
-/// the limit grows by so much from sweep to sweep.
+/// The first sweep eliminates variables that leave at most kFirstLimit entries,
+/// in their order; then the limit grows by this factor from sweep to sweep.
 constexpr double kFirstLimit = 128, kLimitGrowth = 4;
 
 void MinSum::Elimination::eliminatePart(unsigned variable,
@@ -275,7 +277,8 @@ void MinSum::Elimination::eliminatePart(unsigned variable,
     isActive[factor] = false;
   size_t begin = problem.scopes.size();
   llvm::append_range(problem.scopes, scope);
-  // Factor numbers are those of steps even where nothing is left.
+  // A factor is added even if its scope is empty, because the step refers to
+  // it.
   steps.back().message = &message;
   steps.back().left = factors.size();
   if (scope.size() == 1)
@@ -287,11 +290,11 @@ void MinSum::Elimination::eliminatePart(unsigned variable,
     append(other, factors.size() - 1);
 }
 
-/// Each part would choose the value of `variable` that is cheapest for itself.
-/// What a value costs at least is moved between them until it is the same in
-/// all (Flerova, Ihler, Dechter and Otten, "Mini-bucket elimination with moment
-/// matching", 2011): the sum of the parts stays what it is, and what they agree
-/// on is counted.
+/// Each part chooses the value of `variable` that is cheapest for itself, which
+/// makes the bound loose. So costs are moved between the parts until each
+/// value's least cost is the same in all parts (Flerova, Ihler, Dechter and
+/// Otten, "Mini-bucket elimination with moment matching", 2011). The sum of the
+/// parts doesn't change, and the bound rises.
 void MinSum::Elimination::shiftCosts(
     unsigned variable,
     llvm::MutableArrayRef<llvm::SmallVector<unsigned, 4>> parts) {
@@ -305,7 +308,7 @@ void MinSum::Elimination::shiftCosts(
     CommunicationCost sum;
     for (const auto &own : costs)
       sum += own[value];
-    // What is impossible for one part is so for all.
+    // A value that is impossible for one part is impossible for all.
     CommunicationCost mean = sum.isInfinite() ? sum : sum / numParts;
     CommunicationCost rest = sum.isInfinite() ? sum : sum - mean * numParts;
     for (auto [index, own] : llvm::enumerate(costs))
@@ -335,7 +338,7 @@ MinSum::Elimination::eliminate(unsigned variable) {
     eliminatePart(variable, bucket, scope);
     return scope;
   }
-  // Several buckets, each as large as fits.
+  // Divides the bucket into several, each as large as fits.
   llvm::SmallVector<llvm::SmallVector<unsigned, 4>> parts;
   for (unsigned factor : bucket) {
     auto fits = [&](llvm::SmallVector<unsigned, 4> part) {
@@ -361,8 +364,8 @@ MinSum::Elimination::eliminate(unsigned variable) {
   return scope;
 }
 
-/// Sweeps in the variables' order, so that equal parts of a graph fall alike
-/// and what is next to each other is looked at together.
+/// Sweeps in the variables' order, so that equal parts of a graph are
+/// eliminated alike and neighbours are eliminated together.
 void MinSum::Elimination::run(llvm::ArrayRef<unsigned> variables) {
   std::vector<unsigned> left;
   isDone.assign(domains.size(), true);
@@ -384,7 +387,8 @@ void MinSum::Elimination::run(llvm::ArrayRef<unsigned> variables) {
         return;
       }
       isDone[variable] = true;
-      // What stands before has had its turn, but may be small now.
+      // Variables before this one have had their turn in this sweep, but may be
+      // small enough now.
       for (unsigned other : eliminate(variable))
         if (other < variable)
           again.push_back(other);
@@ -456,7 +460,7 @@ std::optional<MinSum::Solution> MinSum::solve(size_t maxEntries,
   if (!isSolved)
     return std::nullopt;
   solution.lowerBound = elimination.bound + constant;
-  // The sum of what normalisations took out is the optimum.
+  // The sum of the costs that normalisations took out is the optimum.
   if (elimination.isExact && !solution.lowerBound.isInfinite()) {
     solution.cost = solution.lowerBound;
     return solution;
@@ -515,7 +519,7 @@ CommunicationCost MinSum::evaluate(llvm::ArrayRef<unsigned> values) const {
 
 void MinSum::improve(std::vector<unsigned> &values) {
   const FactorLists &given = getGiven();
-  // Each round makes the sum smaller or is the last.
+  // Each round but the last makes the sum smaller.
   for (bool changed = true; changed;) {
     changed = false;
     for (unsigned variable = 0; variable < domains.size(); ++variable) {
@@ -535,7 +539,7 @@ MinSum::Solution MinSum::solveGreedily() {
   Solution solution;
   solution.values.assign(domains.size(), 0);
   for (unsigned variable = 0; variable < domains.size(); ++variable) {
-    // Factors over what is decided already.
+    // The factors whose variables are all decided.
     llvm::SmallVector<unsigned> decided;
     llvm::copy_if(given[variable], std::back_inserter(decided),
                   [&](unsigned factor) {

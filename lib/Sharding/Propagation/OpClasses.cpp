@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Its name makes a parameter another one, but is nothing that it is split by.
+/// The name distinguishes parameters, but it doesn't affect how they are split.
 static bool isNamed(Operation *op) { return isa<nn::ParameterOp>(op); }
 
 unsigned OpClasses::Alike::getHashValue(Operation *op) {
@@ -41,8 +41,8 @@ bool OpClasses::Alike::isEqual(Operation *a, Operation *b) {
     return false;
   if (a->getNumRegions() == 0)
     return true;
-  // Values inside correspond as the comparison goes; those outside only need
-  // the same type.
+  // Values inside the regions must correspond; those outside only need the same
+  // type.
   DenseMap<Value, Value> inside;
   return OperationEquivalence::isEquivalentTo(
       a, b,

@@ -7,19 +7,19 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// Parts that repeat are looked at once from so many on.
+/// Repeated parts are merged if there are at least this many.
 constexpr size_t kMinParts = 2 * Graph::kMargin + 2;
-/// The largest table of a value, its copies and a use, of a search that needn't
-/// be exact.
+/// The largest table of a value, its copies and a use, for a search that
+/// needn't be exact.
 constexpr size_t kMaxCopyEntries = size_t(1) << 22;
-/// How many moves that may take another's place are planned with it.
+/// The most alternatives of a move that are planned along with it.
 constexpr size_t kMaxOthers = 1024;
 
 //===----------------------------------------------------------------------===//
 // Propagation::Impl
 //===----------------------------------------------------------------------===//
 
-/// Whether it could be solved: without parts that repeat, it always can.
+/// Returns whether it could be solved; without repeated parts, it always can.
 bool Propagation::Impl::solve(int64_t priority) {
   graph->spread(priority);
   decidedBefore = std::move(decided);
@@ -28,7 +28,7 @@ bool Propagation::Impl::solve(int64_t priority) {
   if (!solve(priority, isExhaustive))
     return false;
   if (isExhaustive && !(solution.cost == solution.lowerBound)) {
-    // Of fewer strategies, a bounded search may find better ones.
+    // With fewer strategies, a bounded search may find a better solution.
     Outcome found = takeOutcome();
     CommunicationCost bound = found.solution.lowerBound;
     if (!solve(priority, /*isExhaustive=*/false))
@@ -44,10 +44,10 @@ bool Propagation::Impl::solve(int64_t priority) {
   return true;
 }
 
-/// Where the solution moves anything, its price becomes that of the plan.
-/// Whether all of them were. Of a move that costs more than was counted, the
-/// cheapest that may take its place are planned too: by the candidates in
-/// `among`, if there are any.
+/// Prices all moves of the solution by their plans. Returns whether all prices
+/// were right already. If a move costs more than was counted, also plans the
+/// cheapest moves that may replace it, according to the candidates in `among`
+/// (none if `among` is empty).
 bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
   bool areSettled = true;
   forEachMove([&](const FlowValue &value, const Use &use, ShardingAttr have,
@@ -77,14 +77,14 @@ bool Propagation::Impl::settle(ArrayRef<const Domain *> among) {
   return areSettled;
 }
 
-/// `domain` without what can't be: strategies that need what an operand never
-/// becomes, as a Partial of what is whole. All of it where nothing else is
-/// left.
+/// `domain` without the impossible strategies: those that need a placement that
+/// an operand can't get (for example, a Partial of a whole value). All of
+/// `domain` if no strategy is left.
 const Domain *Propagation::Impl::getPossible(const Node &node,
                                              const Domain *domain) {
   if (domain->strategies.size() == 1)
     return domain;
-  // What flows back, around a loop, may be anything.
+  // A value that flows back around a loop may have any placement.
   auto getColumnOf = [&](unsigned value) -> std::optional<unsigned> {
     if (value == kNoValue || graph->values[value].node >= domains.size())
       return std::nullopt;
@@ -123,7 +123,7 @@ const Domain *Propagation::Impl::getPossible(const Node &node,
   return possible.back();
 }
 
-/// What the nodes can do.
+/// Finds the candidates of all nodes.
 void Propagation::Impl::chooseDomains(int64_t priority, bool isExhaustive) {
   domains.clear();
   for (auto [index, node] : llvm::enumerate(graph->nodes)) {
@@ -135,14 +135,14 @@ void Propagation::Impl::chooseDomains(int64_t priority, bool isExhaustive) {
   }
 }
 
-/// Whether it could be solved: without parts that repeat, it always can.
+/// Returns whether it could be solved; without repeated parts, it always can.
 ///
-/// Plans take long to make, so moves are priced by what they cost at least
-/// until a solution has them. A solution all of whose prices are known is the
-/// cheapest that the search finds: others don't cost less than was counted for
-/// them. Where moves cost more once they are planned, the search is repeated
-/// within its budget; one that isn't exact ends when it has found an optimum.
-/// Bounds stay what they are.
+/// Making plans takes long, so moves are priced by their lower bounds until a
+/// solution has them. Once all prices of a solution are those of plans, it is
+/// the cheapest that the search finds, because other solutions cost at least
+/// what was counted for them. If moves cost more than was counted, the search
+/// is repeated within its budget. A search that isn't exact ends early if it
+/// has found an optimum. Lower bounds stay valid throughout.
 bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   chooseDomains(priority, isExhaustive);
   const std::vector<const Domain *> all = domains;
@@ -158,7 +158,7 @@ bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
     areSettled = settle(isGreedy ? ArrayRef<const Domain *>() : ArrayRef(all));
     if (!areSettled && isExact && budget > 0)
       continue;
-    // Parts that differ in what they choose have no price of their own.
+    // Parts that choose differently can't be priced one by one.
     if (!areSettled && repetition)
       return false;
     if (!areSettled)
@@ -173,7 +173,8 @@ bool Propagation::Impl::solve(int64_t priority, bool isExhaustive) {
   return true;
 }
 
-/// The solution that was found, with all of its moves at what they cost.
+/// Prices all moves of the solution by their plans and solves again with only
+/// the chosen candidates.
 void Propagation::Impl::priceAsPlanned() {
   Outcome found = takeOutcome();
   domains = found.domains;
@@ -186,7 +187,7 @@ void Propagation::Impl::priceAsPlanned() {
 }
 
 bool Propagation::Impl::solvePriced() {
-  // With a larger table, a search isn't exact.
+  // With larger tables, the search isn't exact.
   if (!makeProblem(options.maxEntries))
     return false;
   isExact = false;
@@ -208,8 +209,8 @@ bool Propagation::Impl::solvePriced() {
   return true;
 }
 
-/// Leaves each node the candidate that `choose` names, or more of them where it
-/// has none that is alike.
+/// Leaves each node only the candidate that `choose` names, or all candidates
+/// if none has the same placements.
 void Propagation::Impl::keepOnly(
     function_ref<const Strategy &(unsigned node)> choose) {
   for (auto [node, domain] : llvm::enumerate(domains)) {
@@ -234,10 +235,11 @@ void Propagation::Impl::putBack(Outcome outcome) {
   variables = std::move(outcome.variables);
 }
 
-/// Searches what is too entangled to be solved exactly: bounded unless the
-/// candidates that are left are few.
+/// Searches problems that are too large to be solved exactly. The result comes
+/// with a lower bound; it may be exact if few candidates are left.
 void Propagation::Impl::search() {
-  // Most of what the search will move is what a quick one moves.
+  // A quick search makes most of the moves that the full search will make, so
+  // it prices them first.
   bool isFirst = true;
   do {
     makeProblem(/*maxCopyEntries=*/0);
@@ -251,12 +253,12 @@ void Propagation::Impl::search() {
     solution = problem->solve(options.maxEntries);
   };
   solveAgain();
-  // What is shared but isn't known to be may be counted twice.
+  // A shared move for which the problem has no copy may be counted twice.
   if (isSharingCut)
     solution.lowerBound = {};
   CommunicationCost bound = std::max(solution.lowerBound, pruned.lowerBound);
   if (bound < solution.cost && !pruned.choice.empty()) {
-    // The choice that is known may be better.
+    // The known choice may be better.
     Outcome found = takeOutcome();
     domains = found.domains;
     keepOnly([&](unsigned node) -> const Strategy & {
@@ -313,10 +315,10 @@ LogicalResult Propagation::Impl::checkReachable(const FlowValue &value,
                               [&]() { return op->emitError(); });
 }
 
-/// Instances of one function that agree in all become one function.
+/// Merges the instances of one function that agree in all choices.
 LogicalResult Propagation::Impl::extract() {
-  // What each instance looks like: the choices of its nodes, in order. A
-  // function that is there once looks like nothing else.
+  // Instances are compared by the choices of their nodes, in order. The only
+  // instance of a function needn't be compared.
   DenseMap<Operation *, unsigned> numInstances;
   for (const Instance &instance : graph->instances)
     ++numInstances[instance.function];
@@ -330,8 +332,8 @@ LogicalResult Propagation::Impl::extract() {
              strategy->operands, strategy->results))
       look.push_back(sharding.getAsOpaquePointer());
   }
-  // Callees follow their callers: those of an instance are known first from the
-  // back on.
+  // Callees follow their callers, so from back to front, the callees of an
+  // instance are known before it.
   std::map<std::pair<Operation *, SmallVector<const void *>>, unsigned> known;
   SmallVector<unsigned> functionOf(graph->instances.size());
   for (size_t i = graph->instances.size(); i-- > 0;) {

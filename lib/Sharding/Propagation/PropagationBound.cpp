@@ -11,7 +11,7 @@ using namespace mlir::tp::propagation;
 
 using Cost = FlowBound::Cost;
 
-/// What a byte of parameters counts where they have to move.
+/// The weight of a byte of parameters, if parameters have to move.
 constexpr Cost kParameterWeight = 64;
 
 Cost Propagation::Impl::getScalar(CommunicationCost cost,
@@ -71,7 +71,7 @@ void Propagation::Impl::addFlow(const FlowValue &value, Counted counted,
   bound.addValue(*known, std::move(definition), std::move(uses));
 }
 
-/// Bounds the sum of what is counted; null where sums might be rounded.
+/// Bounds the sum of the counted costs; null if sums might be rounded.
 std::unique_ptr<FlowBound> Propagation::Impl::makeBound(Counted counted) {
   auto bound = std::make_unique<FlowBound>();
   for (const Domain *domain : domains) {
@@ -93,10 +93,10 @@ std::unique_ptr<FlowBound> Propagation::Impl::makeBound(Counted counted) {
   return bound;
 }
 
-/// Leaves the candidates that a cheapest choice may have. Where parameters
-/// needn't move, no such choice moves any. Otherwise all of them move as few as
-/// can be: once that number is known for sure, it is a constant that can be
-/// counted with the rest.
+/// Keeps only the candidates that a cheapest choice may have. If parameters
+/// needn't move, no cheapest choice moves any. Otherwise all cheapest choices
+/// move as few bytes of parameters as possible. Once that number is known
+/// exactly, it is a constant that can be counted with the rest.
 Propagation::Impl::Pruned Propagation::Impl::prune() {
   Pruned pruned;
   Cost parameterBytes = 0, counted = 0;

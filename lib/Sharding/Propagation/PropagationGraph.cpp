@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// How often the body of a loop is taken to run whose count isn't known.
+/// The assumed trip count of a loop whose count isn't known.
 constexpr int64_t kUnknownTripCount = 8;
 
 static ShardingAttr getArgSharding(func::FuncOp function, unsigned index) {
@@ -23,7 +23,8 @@ static ShardingAttr getResultSharding(func::FuncOp function, unsigned index) {
   return function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
 }
 
-/// What the IR fixes for the results of `op`; empty where it doesn't.
+/// The placements that the IR fixes for the results of `op`; empty if it fixes
+/// none.
 static SmallVector<ShardingAttr> getFixed(Operation *op) {
   DictionaryAttr attrs = op->getRawDictionaryAttrs();
   if (attrs.empty())
@@ -252,7 +253,7 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
   if (failed(checkTypes(op, op->getResultTypes(), "result")))
     return failure();
 
-  // Which operands become which inputs of a region or of what follows.
+  // Which operands become which inputs of a region or results of the op.
   SmallVector<std::pair<OpOperand *, Value>> edges;
   auto addEdges = [&](MutableArrayRef<OpOperand> operands, ValueRange inputs) {
     for (auto [operand, input] : llvm::zip(operands, inputs))
@@ -284,7 +285,7 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
           edges.push_back({&operand, input});
     }
   }
-  // What one operand becomes is placed alike.
+  // All inputs that one operand becomes are placed alike.
   llvm::EquivalenceClasses<void *> groups;
   llvm::MapVector<OpOperand *, Value> first;
   for (auto [operand, input] : edges) {
@@ -322,7 +323,8 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
     }
     addResult(getNode(input), input, instance, isResult ? weight : inner);
   }
-  // Operands from outside first: those of terminators are values yet to come.
+  // Operands of the op first: those of terminators are values that are still to
+  // be added.
   llvm::SmallDenseSet<OpOperand *> used;
   auto addUses = [&](bool ofOp) {
     for (auto [operand, input] : edges)
@@ -341,7 +343,8 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// What is between tp.to_local and tp.from_local stays as it is.
+/// Adds an op that takes or gives local values: ops between tp.to_local and
+/// tp.from_local stay as they are.
 LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
                                   int64_t weight) {
   if (auto toLocal = dyn_cast<ToLocalOp>(op)) {
@@ -365,7 +368,7 @@ LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
     addResult(node, fromLocal, instance, weight);
     return success();
   }
-  // Any other op runs on each rank as it stands.
+  // Any other op runs unchanged on each rank.
   if (!isa<ShardingRuleOpInterface>(op))
     return op->emitError("can't take a local value; tp.from_local makes a "
                          "global one of it");
@@ -411,7 +414,7 @@ void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
   }
   ++numOps;
   unsigned node = addNode({Node::Compute, instance, op, rule});
-  // What a body reads from around the op, it reads whole.
+  // Values from outside that a body reads must be whole.
   if (op->getNumRegions())
     visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *operand) {
       if (isTensor(operand->get().getType()))
@@ -433,7 +436,8 @@ void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
     values[value].isParameter = ofParameters && !ofOthers;
     if (fixed.empty())
       continue;
-    // What the rule gives is redistributed to what the IR fixes.
+    // The placement that the rule gives is redistributed to the one that the IR
+    // fixes.
     values[value].value = Value();
     ShardingAttr sharding = fixed[cast<OpResult>(result).getResultNumber()];
     unsigned pin = addFixed(instance, nullptr, sharding, sharding);
@@ -445,7 +449,7 @@ void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
   }
 }
 
-/// The parameter passes on what it is assigned, as a loop does what it carries.
+/// The parameter passes on the assigned value, as a loop does a carried value.
 LogicalResult Graph::addAssign(nn::AssignOp op, unsigned instance) {
   auto found = parameters.find({instance, op.getFqnAttr()});
   if (found == parameters.end())
@@ -560,8 +564,8 @@ LogicalResult Graph::addParts(const Repetition &repetition, unsigned instance) {
   for (size_t kept = 0; kept < 2 * kMargin; ++kept) {
     size_t part = kept < kMargin ? kept : count - 2 * kMargin + kept;
     if (kept == kMargin) {
-      // What this part takes from the one before it, it finds in the last part
-      // that is there.
+      // The values that this part takes from the part before it, which is
+      // missing, come from the last part before the missing ones.
       for (size_t place = 0; place < period; ++place)
         for (auto [result, there] : llvm::zip_equal(
                  repetition.getOp(part - 1, place)->getResults(),

@@ -1,9 +1,9 @@
 //===- PropagationGraph.h - What flows where --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The program as nodes that need and give placements, and values that flow
-// between them. A called function is there once per call; a region op has one
-// node for each group of values that must be placed alike.
+// Represents the program as nodes, which need and give placements, and values,
+// which flow between nodes. A called function appears once per call. A region
+// op has one node for each group of values that must be placed alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace mlir::tp::propagation {
 
-/// The number of a value that isn't placed: of a scalar.
+/// The number of a scalar, which has no placement.
 constexpr unsigned kNoValue = ~0u;
 
 struct Use {
@@ -31,13 +31,14 @@ struct Use {
 };
 
 struct FlowValue {
-  /// Null for what an op gives before it is redistributed to what the IR fixes.
+  /// Null for the result that an op gives before it is redistributed to the
+  /// placement that the IR fixes.
   Value value;
   RankedTensorType type;
   unsigned instance;
-  /// The node that gives it, as which result.
+  /// The node that gives it, and the number of the node's result.
   unsigned node, result;
-  /// How often it is computed, and moved if it is.
+  /// How often it is computed and, if it moves, moved.
   int64_t weight;
   /// Whether it is computed from parameters alone.
   bool isParameter = false;
@@ -48,38 +49,39 @@ struct Node {
   enum Kind {
     /// Runs by its rule.
     Compute,
-    /// Needs `needs` and gives `gives`.
+    /// Needs `needs` and gives `gives`, both fixed.
     Fixed,
     /// tp.redistribute over some mesh dimensions.
     Over,
-    /// tp.constraint; passes on before its priority's turn.
+    /// tp.constraint; only passes values on until its priority's turn.
     Constraint,
     /// tp.propagation_barrier.
     Barrier,
   };
   Kind kind;
   unsigned instance;
-  /// Null for what isn't an op: arguments, what a region passes on.
+  /// Null for nodes that aren't ops: arguments, and values that a region passes
+  /// on.
   Operation *op = nullptr;
   unsigned rule = 0;
   ShardingAttr needs = {}, gives = {};
-  /// Values that it gives and takes.
+  /// The values that it takes and gives.
   SmallVector<unsigned, 2> operands = {}, results = {};
 };
 
-/// A function, as one caller has it.
+/// A function, as one caller calls it.
 struct Instance {
   func::FuncOp function;
   DenseMap<Value, unsigned> values{};
   SmallVector<std::pair<Operation *, unsigned>> callees{};
 };
 
-/// Where the batch is in a tensor, or in an op's rule.
+/// The position of the batch in a tensor, or in an op's rule.
 struct Batch {
   /// The dimension, or the factor.
   unsigned index;
-  /// How often it is there, one after the other: the size of what is major to
-  /// it.
+  /// How often the batch is repeated one after the other: the size of the part
+  /// that is major to it.
   int64_t numSegments;
 
   friend bool operator==(Batch a, Batch b) {
@@ -94,27 +96,29 @@ public:
       : mesh(mesh), meshRef(FlatSymbolRefAttr::get(mesh.getSymNameAttr())),
         space(space) {}
 
-  /// Adds a function that nobody calls, and all that it calls; emits what can't
-  /// be parallelised. Of the parts that its block repeats, where `repetition`
-  /// isn't null, only the first and the last kMargin are there, as if they
-  /// followed each other.
+  /// Adds a root function and all functions that it calls; emits an error for
+  /// code that can't be parallelised. If `repetition` isn't null, adds only the
+  /// first and last kMargin of the block's repeated parts, as if they followed
+  /// each other.
   LogicalResult addRoot(func::FuncOp function,
                         const Repetition *repetition = nullptr);
   static constexpr unsigned kMargin = 2;
 
-  /// Finds the ops that depend on the batch, once all functions are there: from
-  /// then on getDomain has what splits them along it.
+  /// Finds the ops that depend on the batch. Call it after all functions are
+  /// added; from then on, getDomain keeps only strategies that split these ops
+  /// along the batch, where there are any.
   void followBatch();
 
   /// The priorities of constraints, first to last; at least one.
   SmallVector<int64_t> getPriorities() const;
 
-  /// Spreads what is fixed until nothing changes; constraints up to `priority`
-  /// count.
+  /// Spreads fixed placements until nothing changes; constraints up to
+  /// `priority` count as fixed.
   void spread(int64_t priority);
 
-  /// The strategies of `node`, after `spread`: all that its op has, or those
-  /// that spread to it; only those that extend `before`, where that isn't null.
+  /// The strategies of `node`, after `spread`: if `isExhaustive`, all
+  /// strategies of its op, else those that spread to it. If `before` isn't
+  /// null, only those that extend it.
   const Domain *getDomain(const Node &node, bool isExhaustive, int64_t priority,
                           const Strategy *before) const;
 
@@ -122,7 +126,8 @@ public:
   std::vector<FlowValue> values;
   std::vector<Instance> instances;
   unsigned numOps = 0;
-  /// The first node of each part that is there, and the one after the last.
+  /// The first node of each part in the graph, and the node after the last
+  /// part.
   SmallVector<unsigned> partNodes;
 
 private:
@@ -145,38 +150,40 @@ private:
   unsigned addNode(Node node);
   unsigned addResult(unsigned node, Value value, unsigned instance,
                      int64_t weight);
-  /// `operand`, in `instance`, is what `node` takes.
+  /// Adds `operand`, in `instance`, to the operands of `node`.
   void addUse(unsigned node, OpOperand &operand, unsigned instance);
   unsigned addFixed(unsigned instance, Operation *op, ShardingAttr needs,
                     ShardingAttr gives);
-  /// A node that passes a tensor of `type` on, as `fixed` unless that is null.
-  /// What a program takes and gives may not be Partial unless that is fixed.
+  /// Adds a node that passes a tensor of `type` on, placed as `fixed` unless
+  /// that is null. Without `mayBePartial`, for a program's arguments and
+  /// results, it passes on no Partial unless that is fixed.
   unsigned addPassing(unsigned instance, Type type, ShardingAttr fixed,
                       bool mayBePartial = true);
   unsigned getValue(Value value, unsigned instance) const {
     return instances[instance].values.lookup(value);
   }
   ShardingAttr getReplicated(Type type) const;
-  /// The states of a node's operands or results by tensor of its rule: none for
-  /// scalars, all together where the node only passes values on.
+  /// The states of a node's operands or results, by tensor of its rule. Scalars
+  /// have none. For a node that only passes values on, the states of all values
+  /// together.
   SmallVector<StateSetId, 4> getStates(const Node &node,
                                        ArrayRef<unsigned> of) const;
   const Spread &getSpread(const Node &node) const;
-  /// Spreads what `node` does, and adds the values whose states changed.
-  /// Whether nothing more would change if it were done again.
+  /// Spreads states through `node` and adds the values whose states changed to
+  /// `changed`. Returns whether doing it again would change nothing more.
   bool spreadNode(const Node &node, int64_t priority,
                   SmallVectorImpl<unsigned> &changed);
   void findBehindBarriers();
-  /// Whether the operands of `node` may be Partial where `choice` passes one
-  /// on: what is fixed otherwise isn't.
+  /// Whether the operands of `node` can be Partial, if `choice` passes a
+  /// Partial on: an operand with another fixed placement can't.
   bool mayBeGiven(const Node &node, const SplitChoice &choice) const;
   const Domain *getAnyDomain(const Node &node, bool isExhaustive,
                              int64_t priority, const Strategy *before) const;
 
   bool followBatchThrough(size_t node);
   ArrayRef<Batch> getBatchFactors(const Node &node) const;
-  /// Leaves what splits `node` along the batch over each mesh dimension that
-  /// can.
+  /// For each batch mesh dimension that can split `node` along the batch, keeps
+  /// only the choices or strategies that do.
   void keepBatch(const Node &node, std::vector<SplitChoice> &choices) const;
   const Domain *keepBatch(const Node &node, const Domain *domain) const;
 
@@ -184,20 +191,21 @@ private:
   FlatSymbolRefAttr meshRef;
   StrategySpace &space;
   SymbolTableCollection symbols;
-  /// Functions being added: calls among them would never end.
+  /// The functions being added; a call of one of them is a recursion.
   llvm::SetVector<Operation *> active;
-  /// Where parameters are, by instance and FQN.
+  /// The values of parameters, by instance and FQN.
   DenseMap<std::pair<unsigned, Attribute>, unsigned> parameters;
-  /// Values between tp.to_local and tp.from_local, each rank's own.
+  /// Values between tp.to_local and tp.from_local, which are local to each
+  /// rank.
   DenseSet<Value> locals;
   /// By value.
   std::vector<StateSetId> states;
-  /// Mesh dimensions that split the batch; which dimensions are the batch by
-  /// value, and which factors by node.
+  /// The mesh dimensions that split the batch; the batch dimensions of each
+  /// value; the batch factors of each node.
   SmallVector<StringRef, 2> batchAxes;
   std::vector<Batches> batchDims, batchFactors;
-  /// Of nodes whose side of the graph ends at a barrier, by number: all that
-  /// spread on that side.
+  /// For each node whose side of the graph ends at a barrier, by the node's
+  /// number: all states that spread on that side.
   DenseMap<unsigned, StateSetId> behindBarriers;
 };
 

@@ -16,13 +16,13 @@ class FlowBound;
 
 namespace propagation {
 
-/// A table over the columns of a value's definition and of one use.
+/// Identifies a table over the columns of a value's definition and of one use.
 struct EdgeKey {
   unsigned definition, use;
   const void *type;
   int64_t weight;
   bool isParameter;
-  /// How many shared copies stand between them.
+  /// The number of shared copies between them.
   unsigned copies;
   unsigned copyColumn;
 
@@ -35,7 +35,8 @@ struct EdgeKey {
   }
 };
 
-/// The column of a node's tensor: what passes values on has one for all.
+/// The column of a node's tensor: a node that passes values on has one column
+/// for all.
 inline unsigned getColumn(ArrayRef<unsigned> columns, unsigned tensor) {
   return columns[std::min<size_t>(tensor, columns.size() - 1)];
 }
@@ -68,28 +69,29 @@ private:
   using Repetition = propagation::Repetition;
   using EdgeKey = propagation::EdgeKey;
 
-  /// How values get to their uses: alike for those whose definitions and uses
-  /// have the same candidates.
+  /// How values get to their uses. Values whose definitions and uses have the
+  /// same candidates share one kind.
   struct FlowKind {
-    /// The uses that may need the value otherwise, and what that costs.
+    /// The uses that may need another placement than the value has, and the
+    /// tables of the costs.
     SmallVector<unsigned> uses;
     SmallVector<TableId> tables;
-    /// Placements that several uses share: how many variables, of how many
-    /// values, and what they cost.
+    /// Copies in placements that several uses share: the number of variables,
+    /// the number of values of each, and their costs.
     unsigned numCopies = 0, numWanted = 0;
     TableId copyTable = 0;
     /// Whether more could be shared.
     bool isCut = false;
-    /// Of those with equal candidates.
+    /// The number of this kind.
     unsigned number = 0;
   };
-  /// What is known once candidates have fallen out.
+  /// The result of removing candidates.
   struct Pruned {
     CommunicationCost lowerBound = {};
-    /// By node, a choice that is possible; none where nothing is known.
+    /// A possible choice, by node; empty if none is known.
     std::vector<const Strategy *> choice = {};
   };
-  /// A solution, the candidates that it is of, and their variables.
+  /// A solution, with the candidates and variables that it refers to.
   struct Outcome {
     MinSum::Solution solution;
     std::vector<const Domain *> domains;
@@ -98,11 +100,11 @@ private:
   struct Flow {
     const FlowValue *value;
     const FlowKind *kind;
-    /// The variables of the copies follow each other.
+    /// The first variable of the copies, which are consecutive.
     unsigned firstCopy;
   };
 
-  /// What a move costs at least, or by its plan.
+  /// Whether a move is priced by its lower bound or by its plan.
   enum class Price { Bound, Planned };
 
   LogicalResult makeGraph();
@@ -118,8 +120,8 @@ private:
   void priceAsPlanned();
   void search();
   Pruned prune();
-  /// The communication where no parameters move, the bytes of parameters that
-  /// do, or the two together.
+  /// What is counted: the communication, with no parameters allowed to move;
+  /// the bytes of parameters that move; or both together.
   enum class Counted { Volume, Parameters, Both };
   double getScalar(CommunicationCost cost, Counted counted) const;
   std::unique_ptr<FlowBound> makeBound(Counted counted);
@@ -128,8 +130,8 @@ private:
   bool isSteady(ArrayRef<Flow> flows) const;
   void unfold();
   void extractParts(Function &function);
-  /// Visits the uses that need a value otherwise than it is given; those of
-  /// parts that repeat for each part.
+  /// Visits the uses that need another placement than the value has; in
+  /// repeated parts, once for each part.
   void forEachMove(function_ref<void(const FlowValue &value, const Use &use,
                                      ShardingAttr have, ShardingAttr want)>
                        visit) const;
@@ -150,7 +152,7 @@ private:
   }
   void spend(uint64_t costs) { budget -= std::min(budget, costs); }
   LogicalResult extract();
-  /// The part, of those in the graph, that stands for the missing ones too.
+  /// The part in the graph that also stands for the missing parts.
   static constexpr unsigned kRepeated = Graph::kMargin;
   size_t getNumMissing() const {
     return repetition->count - 2 * Graph::kMargin;
@@ -182,12 +184,12 @@ private:
   MeshOp mesh;
   propagation::StrategySpace space;
   std::unique_ptr<Graph> graph;
-  /// What the graph has the first and last parts of alone.
+  /// The repeated parts, of which the graph has only the first and last ones.
   std::optional<Repetition> repetition;
   int64_t numRanks;
-  /// Whether a value has fewer copies than its uses could share.
+  /// Whether some value has fewer copies than its uses could share.
   bool isSharingCut = false;
-  /// Whether the solution is the cheapest one by the prices that are known.
+  /// Whether the solution is the cheapest one by the known prices.
   bool isExact = false;
   /// The largest table of a value, its copies and a use.
   size_t maxCopyEntries = 0;
@@ -200,18 +202,18 @@ private:
   /// By node.
   std::vector<const Domain *> domains;
   std::vector<unsigned> variables;
-  /// What each node does, and what it did in the round before.
+  /// Each node's strategy, and its strategy in the previous round.
   std::vector<const Strategy *> decided, decidedBefore;
   std::map<EdgeKey, TableId> edgeTables;
-  /// By candidates, as makeFlowKind looks at them.
+  /// Numbers of flow kinds, by the candidates that makeFlowKind depends on.
   ListInterner flowNumbers;
   std::deque<FlowKind> flowKinds;
-  /// Of a domain, by the columns and types of what flows to it.
+  /// By domain, and the columns and types of the values that flow to it.
   ListInterner possibleNumbers;
   std::vector<const Domain *> possible;
-  /// The instance that each function is made of.
+  /// The instance that each function represents.
   SmallVector<unsigned> instanceOf;
-  /// Nodes by instance and op, once getAlternatives asks for them.
+  /// Nodes by instance and op; filled on the first call of getAlternatives.
   DenseMap<std::pair<unsigned, Operation *>, unsigned> nodeOfOp;
 };
 

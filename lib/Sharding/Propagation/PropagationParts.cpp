@@ -8,8 +8,9 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// Whether the part before the missing ones and the one after them have the
-/// same strategies, and pass values on alike: then all those between them do.
+/// Whether the part before the missing parts and the part after them have the
+/// same strategies and pass values on alike; then all parts between them do,
+/// too.
 bool Propagation::Impl::isSteady(ArrayRef<Flow> flows) const {
   unsigned before = graph->partNodes[kRepeated - 1],
            begin = graph->partNodes[kRepeated],
@@ -33,8 +34,8 @@ bool Propagation::Impl::isSteady(ArrayRef<Flow> flows) const {
       [](const Flow &a, const Flow &b) { return a.kind == b.kind; });
 }
 
-/// What the part number `part` of those that repeat gives, or what it takes of
-/// the one before it or of what is there once.
+/// The placement of `value` as seen from repeated part `part`: a value of that
+/// part, of the part before it, or one from outside the parts.
 ShardingAttr Propagation::Impl::getSharding(const FlowValue &value,
                                             size_t part) const {
   unsigned before = graph->partNodes[kRepeated - 1], begin = getRepeatedBegin();
@@ -58,7 +59,8 @@ void Propagation::Impl::forEachMove(
   };
   for (const FlowValue &value : graph->values)
     for (const Use &use : value.uses)
-      // What repeats takes the value of a part that may not be there.
+      // Repeated parts are visited below: they may take values of a missing
+      // part.
       if (!repetition || !isRepeated(use.node))
         visitUnlessSame(value, use, getSharding(value), getNeeded(use));
   if (!repetition)
@@ -84,7 +86,7 @@ void Propagation::Impl::forEachMove(
     }
 }
 
-/// The ops of the part that stands for the missing ones too, by their places.
+/// The places of the ops of the part that also stands for the missing ones.
 DenseMap<Operation *, size_t> Propagation::Impl::getPlaces() const {
   DenseMap<Operation *, size_t> places;
   for (size_t place = 0; place < repetition->period; ++place)
@@ -92,7 +94,7 @@ DenseMap<Operation *, size_t> Propagation::Impl::getPlaces() const {
   return places;
 }
 
-/// What the parts that aren't there give, by what was decided for them.
+/// Sets the placements of the missing parts' results, as they were decided.
 void Propagation::Impl::extractParts(Function &function) {
   DenseMap<Operation *, size_t> placeOf = getPlaces();
   function.shardings.reserve(repetition->ops.size());
@@ -111,8 +113,8 @@ void Propagation::Impl::extractParts(Function &function) {
   }
 }
 
-/// Makes the graph and the candidates of all parts, and without what fell out
-/// of the search, beside what was decided.
+/// Rebuilds the graph with all parts, and all candidates including those that
+/// the search removed. Keeps what was decided.
 void Propagation::Impl::unfold() {
   std::vector<const Strategy *> strategies = std::move(decided);
   if (repetition) {
@@ -136,9 +138,9 @@ void Propagation::Impl::unfold() {
       nodeOfOp.try_emplace({node.instance, node.op}, index);
 }
 
-/// What `node` and the moves of the values that it takes and gives cost where
-/// it does `strategy`, and all others what was decided. Uses share what they
-/// need alike.
+/// The cost of `node` and of the moves of its operands and results, if it has
+/// `strategy` and all other nodes have what was decided. Uses that need the
+/// same placement share a move.
 CommunicationCost Propagation::Impl::getCostAt(unsigned node,
                                                const Strategy &strategy,
                                                Price price) {
@@ -186,7 +188,8 @@ Propagation::Impl::getAlternatives(unsigned function, Operation *op,
         strategy.results != chosen.results)
       others.push_back({getCostAt(node, strategy, Price::Bound), &strategy});
   llvm::stable_sort(others, llvm::less_first());
-  // Once enough are known, only what may cost less than one of them is planned.
+  // Once there are enough alternatives, plans only those that may cost less
+  // than one of them.
   SmallVector<Alternative> alternatives;
   for (auto [bound, strategy] : others) {
     if (bound.isInfinite() || (alternatives.size() == limit &&

@@ -8,12 +8,13 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// How many placements that several uses share are kept track of: with more,
-/// costs are counted too high.
+/// The most shared copies of a value that the problem has variables for; if a
+/// value has more, costs are counted too high.
 constexpr unsigned kMaxCopies = 2;
-/// A cost that has to be looked up takes as long as so many in tables.
+/// Looking up a cost takes as long as this many entries of tables.
 constexpr uint64_t kLookup = 16;
-/// A placement that a plan's search looks at takes as long as so many.
+/// A placement that a plan's search looks at takes as long as this many
+/// entries.
 constexpr uint64_t kState = 100;
 
 CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
@@ -29,7 +30,7 @@ CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
                                : planner.getBound(from, to, value.type);
   spend((planner.getNumStates() - numStates) * kState);
   cost = cost * value.weight;
-  // Even a slice is something to do.
+  // Even a slice is some work.
   cost.work += 1;
   addVolume(cost);
   if (value.isParameter && !cost.isInfinite())
@@ -37,8 +38,8 @@ CommunicationCost Propagation::Impl::getCost(const FlowValue &value,
   return cost;
 }
 
-/// Over (definition, copies…, use): what the use costs that finds the value
-/// and its copies as they are.
+/// A table over (definition, copies…, use): the cost of the use, given the
+/// placements of the value and of its copies.
 TableId Propagation::Impl::getEdgeTable(const FlowValue &value,
                                         unsigned definition, unsigned use,
                                         unsigned copies, unsigned copyColumn) {
@@ -59,7 +60,7 @@ TableId Propagation::Impl::getEdgeTable(const FlowValue &value,
   for (ShardingAttr have : space.getDistinct(definition))
     for (ShardingAttr want : wanted)
       costs.push_back(getCost(value, have, want));
-  // What each copy spares its use.
+  // For each copy, the wanted placement that it provides.
   std::vector<std::optional<unsigned>> spared;
   if (copies)
     for (ShardingAttr copy : space.getColumn(copyColumn)) {
@@ -107,8 +108,8 @@ Propagation::Impl::getFlowKind(const FlowValue &value) {
   return flowKinds[number];
 }
 
-/// Several uses share what they need alike: a copy is made once, and costs
-/// nothing further.
+/// Uses that need the same placement share a copy: it is made once, and further
+/// uses of it cost nothing.
 Propagation::Impl::FlowKind
 Propagation::Impl::makeFlowKind(const FlowValue &value) {
   FlowKind kind;
@@ -126,13 +127,13 @@ Propagation::Impl::makeFlowKind(const FlowValue &value) {
     return true;
   };
   for (unsigned use = 0; use < value.uses.size(); ++use)
-    // A node that uses what it gives itself, as a loop may, costs nothing.
+    // A node's use of its own result, as in a loop, costs nothing.
     if (value.uses[use].node != value.node && !isFree(use))
       kind.uses.push_back(use);
   unsigned copyColumn = 0;
   kind.numCopies = std::min<unsigned>(kind.uses.size() / 2, kMaxCopies);
   if (kind.numCopies) {
-    // What one use alone may want needs no copy.
+    // A placement that only one use may want needs no copy.
     llvm::SmallMapVector<ShardingAttr, unsigned, 16> numUses;
     for (unsigned use : kind.uses)
       for (ShardingAttr want : space.getDistinct(getUseColumn(use)))
@@ -185,7 +186,7 @@ void Propagation::Impl::addUses(const Flow &flow) {
   for (auto [use, table] :
        llvm::zip_equal(flow.kind->uses, flow.kind->tables)) {
     SmallVector<unsigned, 4> scope = {variables[flow.value->node]};
-    // The table counts combinations with the first copy fastest.
+    // In the table, the first copy varies fastest.
     for (unsigned i = flow.kind->numCopies; i-- > 0;)
       scope.push_back(flow.firstCopy + i);
     scope.push_back(variables[flow.value->uses[use].node]);
@@ -193,8 +194,8 @@ void Propagation::Impl::addUses(const Flow &flow) {
   }
 }
 
-/// What costs what. Whether parts that aren't there can do what those that are
-/// can, for the same.
+/// Builds the sum of all costs. Returns whether the missing parts have the same
+/// candidates at the same costs as the parts in the graph.
 bool Propagation::Impl::makeProblem(size_t maxEntries) {
   maxCopyEntries = maxEntries;
   problem = std::make_unique<MinSum>();
@@ -204,8 +205,8 @@ bool Propagation::Impl::makeProblem(size_t maxEntries) {
   flowKinds.clear();
   variables.clear();
   DenseMap<const Domain *, TableId> ownCosts;
-  // A node's copies follow it: where decisions fall in order, each use finds
-  // them made.
+  // A node's copies follow it, so that in a search in the variables' order,
+  // each use finds them decided.
   std::vector<Flow> flows;
   for (auto [index, node, domain] : llvm::enumerate(graph->nodes, domains)) {
     if (repetition && index == graph->partNodes[kRepeated])

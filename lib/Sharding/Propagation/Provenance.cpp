@@ -71,13 +71,13 @@ std::optional<PlacementSource> Provenance::getSource(const Node &node,
   case Node::Compute:
     return std::nullopt;
   }
-  // Ops of the tp dialect, and what runs on each rank's own block.
+  // Ops of the tp dialect, and ops that run on each rank's own block.
   if (node.op && !node.op->hasAttr(kShardingAttr) &&
       !node.op->hasAttr(kShardingsAttr))
     return PlacementSource{PlacementSource::Op, function, 0, node.op};
   if (node.op)
     return PlacementSource{PlacementSource::Attribute, function, 0, node.op};
-  // An argument, a result, or what a region op or an op's result is fixed to.
+  // An argument, a result, or a fixed value of a region op or of another op.
   if (!node.results.empty() && node.results.front() < graph.values.size()) {
     Value value = graph.values[node.results.front()].value;
     if (auto argument = dyn_cast<BlockArgument>(value);
@@ -113,9 +113,10 @@ std::optional<PlacementSource> Provenance::getSource(const Node &node,
 // The search
 //===----------------------------------------------------------------------===//
 
-/// How willingly the search goes from one place of `node` to another: an op
-/// that is split says most, what needs a value says more of it than what stands
-/// beside it. Nothing where the one doesn't say what the other is.
+/// How readily the search goes from one place of `node` to another. A split op
+/// determines its tensors. Otherwise a step from a result is preferred to one
+/// from an operand to a result, and that to one between operands. Nullopt if
+/// the one place doesn't determine the other.
 std::optional<Provenance::Reluctance>
 Provenance::getStep(const Node &node, const Place &from, const Place &to,
                     unsigned axis, bool isSplit) {
@@ -124,13 +125,14 @@ Provenance::getStep(const Node &node, const Place &from, const Place &to,
     if (from.isUse ? barrier.blocksForward() : barrier.blocksBackward())
       return std::nullopt;
   }
-  // What only passes values on has them all alike.
+  // A node that only passes values on places all of them alike.
   if (node.kind != Node::Compute || !node.op) {
     if (print(from.sharding)[axis] != print(to.sharding)[axis])
       return std::nullopt;
     return Reluctance::None;
   }
-  // Where the op is split, a whole tensor is so because another one is split.
+  // If the op is split, a whole tensor is whole because another one is split,
+  // so it determines nothing.
   if (isSplit) {
     if (print(from.sharding)[axis] == "Replicate")
       return std::nullopt;
@@ -162,7 +164,7 @@ void Provenance::search(unsigned axis) {
       if (value < graph.values.size())
         visit(value);
   };
-  // What is written before what is so by default.
+  // Written placements come before defaults.
   std::vector<char> isSource(graph.nodes.size(), false);
   for (bool isDefault : {false, true})
     for (auto [index, node] : llvm::enumerate(graph.nodes)) {
@@ -171,7 +173,8 @@ void Provenance::search(unsigned axis) {
         continue;
       isSource[index] = true;
       forEachPlace(index, [&](unsigned place) {
-        // Over some mesh dimensions, the redistribution is the op's own.
+        // A redistribution over some mesh dimensions fixes only places that
+        // already have its target.
         if (node.kind != Node::Over ||
             print(places[place].sharding)[axis] == print(node.gives)[axis])
           push(place, place, false, Reluctance::None);
@@ -208,7 +211,8 @@ void Provenance::search(unsigned axis) {
     forEachPlace(place.node, [&](unsigned other) {
       isSplit |= print(places[other].sharding)[axis] != "Replicate";
     });
-    // The first to enter a split op says what all of its tensors are.
+    // The first place from which the search enters a split op determines all of
+    // the op's tensors.
     bool passed = false;
     forEachPlace(place.node, [&](unsigned other) {
       if (other == at)
@@ -246,8 +250,8 @@ SmallVector<ShardingAttr> Provenance::getResults(unsigned node) const {
   return shardings;
 }
 
-/// "factor n"; of a rule without names, "dimension 1" of the first tensor that
-/// has it.
+/// "factor n"; for a rule without names, "dimension 1" of the first tensor that
+/// has the factor.
 static std::string printFactor(const ShardingRule &rule, unsigned factor) {
   if (factor < rule.names.size())
     return "factor " + rule.names[factor];
@@ -302,7 +306,7 @@ PlacementChain Provenance::trace(unsigned place, unsigned axis) {
   chain.sourcePlacement = print(places[arrival[place].source].sharding)[axis];
   for (; arrival[place].from != place; place = arrival[place].from) {
     const Node &node = graph.nodes[places[place].node];
-    // An op that a way enters and leaves twice is one step.
+    // An op that the way passes twice in a row is one step.
     if (!arrival[place].throughNode || !node.op ||
         (!chain.steps.empty() && chain.steps.back().op == node.op))
       continue;

@@ -9,24 +9,25 @@
 
 namespace mlir::tp::propagation {
 
-/// Searches, for each mesh dimension, from all that is fixed at once along ops
-/// and uses whose placements agree: the shortest way to each place. Places are
-/// values and their uses.
+/// For each mesh dimension, searches from all fixed placements at once, along
+/// ops and uses whose placements agree, for the shortest way to each place. A
+/// place is a value or a use of a value.
 class Provenance {
 public:
-  /// `getHave` is how a value is placed, `getNeed` how a use needs it.
+  /// `getHave` gives the placement of a value, `getNeed` the placement that a
+  /// use needs.
   Provenance(
       MeshOp mesh, const Graph &graph,
       function_ref<ShardingAttr(const FlowValue &)> getHave,
       function_ref<ShardingAttr(const FlowValue &, const Use &)> getNeed);
 
   PlacementChain getChain(unsigned value, unsigned axis);
-  /// Of the n-th use of `value`.
+  /// The chain of use number `use` of `value`.
   PlacementChain getChain(unsigned value, unsigned use, unsigned axis);
 
-  /// The placement over each mesh dimension.
+  /// The placement over each mesh dimension, as text.
   ArrayRef<std::string> print(ShardingAttr sharding);
-  /// What `axis` splits in the op of `node`, as PlacementChain::Step has it.
+  /// What `axis` splits in the op of `node`, as in PlacementChain::Step.
   StringRef getSplit(unsigned node, unsigned axis);
   /// The same for an op that runs with these placements, for each mesh
   /// dimension.
@@ -39,20 +40,21 @@ private:
   struct Place {
     /// The node that gives or takes it.
     unsigned node;
-    /// The value that it is, or is a use of.
+    /// The value, or the value that it is a use of.
     unsigned value;
     bool isUse;
     ShardingAttr sharding;
   };
-  /// How the search got to a place, from itself where it began there; where it
-  /// began, and how many ops lie between.
+  /// How the search got to a place: the previous place (the place itself if the
+  /// search began there), the place where it began, and the number of ops
+  /// between.
   struct Arrival {
     unsigned from = kNone;
     bool throughNode = false;
     unsigned source = kNone, numSteps = 0;
   };
 
-  /// The op's placements as they are.
+  /// The placements of the op's operands and results.
   SmallVector<ShardingAttr> getOperands(unsigned node) const;
   SmallVector<ShardingAttr> getResults(unsigned node) const;
   void search(unsigned axis);
@@ -67,8 +69,8 @@ private:
   MeshOp mesh;
   const Graph &graph;
   std::vector<Place> places;
-  /// Where the uses of each value begin among the places, and those that each
-  /// node takes; kNone for scalars.
+  /// For each value, the place of its first use; for each node, the places that
+  /// it takes, kNone for scalars.
   std::vector<unsigned> firstUse;
   std::vector<SmallVector<unsigned, 2>> taken;
   /// By mesh dimension, then place.

@@ -8,14 +8,15 @@
 
 using namespace mlir::tp;
 
-/// What is before the parts is eliminated first, then part by part, each up to
-/// what ties it to the next, then the rest. A part that finds the same tables
-/// as the one before it leaves the same, and so do all that follow: they are
+/// Eliminates the variables before the parts first, then part by part (except
+/// the variables that tie a part to the next), then the rest. If a part leaves
+/// the same tables as it found, all following parts do too, and they are
 /// eliminated once.
 class MinSum::RepeatedElimination {
 public:
-  /// Parts that leave something else each, as where two placements stay apart
-  /// all along at different costs, are better looked at with all others.
+  /// The parts may never settle: for example, if two placements stay apart in
+  /// all parts, at different costs. After this many steps, it is better to
+  /// eliminate all parts together.
   static constexpr unsigned kMaxSteps = 32;
 
   RepeatedElimination(MinSum &problem, size_t maxEntries)
@@ -32,33 +33,35 @@ public:
 
 private:
   using Numbers = std::vector<unsigned>;
-  /// Tables over what ties two parts, by place.
+  /// Tables over the variables that tie two parts, with the variables' places.
   using Tables = std::vector<std::pair<TableId, Numbers>>;
 
-  /// Sorts out whose each factor is. Whether parts are tied to their neighbours
-  /// alone, and by variables that are alike.
+  /// Sorts the factors into head, part and rest. Returns whether parts are tied
+  /// only to their neighbours, and by variables that are alike.
   bool divide();
-  /// Eliminates `variables` from `factors`; null where there is no possible
-  /// assignment, or it isn't exact.
+  /// Eliminates `variables` from `factors`; null if no assignment is possible,
+  /// or if the elimination isn't exact.
   std::unique_ptr<Elimination> eliminate(const Numbers &factors,
                                          const Numbers &variables);
-  /// What an elimination left over the part that begins at `from`.
+  /// The tables that an elimination left over the part that begins at `from`.
   Tables getLeft(Elimination &elimination, unsigned from) const;
-  /// `factors` and `tables`, over the part that begins at `from`.
+  /// `factors`, and new factors for `tables` over the part that begins at
+  /// `from`.
   Numbers add(const Tables &tables, unsigned from, Numbers factors);
   Numbers getTied(unsigned from) const;
   void choose(Solution &solution) const;
 
   MinSum &problem;
   size_t maxEntries, numGiven, numScopes;
-  /// The variables of the part that stands for all, and of the one before it.
+  /// The bounds of the variables of the part that stands for all, and the first
+  /// variable of the part before it.
   unsigned begin, end, before;
   CommunicationCost cost;
   Numbers headFactors, partFactors, restFactors;
-  /// Places of what a part gives to the next.
+  /// The places of the variables that tie a part to the next.
   std::set<unsigned> tied;
   std::unique_ptr<Elimination> head, rest;
-  /// By part; the last is that of all further ones too.
+  /// The eliminations by part; the last one is also that of all further parts.
   std::vector<std::unique_ptr<Elimination>> steps;
 };
 
@@ -133,7 +136,7 @@ MinSum::RepeatedElimination::getTied(unsigned from) const {
   return variables;
 }
 
-/// `numbers`, ascending, and of [begin, end) those that aren't in `without`.
+/// `numbers`, followed by the numbers of [begin, end) that aren't in `without`.
 static std::vector<unsigned> getNumbers(std::vector<unsigned> numbers,
                                         unsigned begin, unsigned end,
                                         llvm::ArrayRef<unsigned> without) {
@@ -195,7 +198,8 @@ void MinSum::RepeatedElimination::choose(Solution &solution) const {
   const Numbers tiedIn = getTied(before), tiedOut = getTied(begin);
   const Numbers all = getNumbers({}, begin, end, {});
   rest->choose(values);
-  // Parts that are eliminated alike, and give alike values, take alike ones.
+  // Parts with the same elimination, whose values for the next part are the
+  // same, have the same values everywhere.
   std::map<std::pair<Elimination *, llvm::SmallVector<unsigned, 0>>, unsigned>
       known;
   std::vector<llvm::SmallVector<unsigned, 0>> taken;
@@ -210,7 +214,7 @@ void MinSum::RepeatedElimination::choose(Solution &solution) const {
       taken.push_back(get(tiedIn));
     }
     solution.parts[part] = it->second;
-    // What this part takes, the one before it gives.
+    // The values that this part takes are those that the previous part gives.
     set(tiedOut, taken[it->second]);
   }
   set(tiedIn, taken[solution.parts.front()]);

@@ -13,18 +13,19 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// So many ops that look alike are taken for the same place of two parts, until
-/// they are looked at in full; so many distances are tried.
+/// If kWindow consecutive ops look alike, they are assumed to be at the same
+/// place of two parts, until all ops are compared in full. At most kMaxTrials
+/// distances are tried.
 constexpr size_t kWindow = 16;
 constexpr unsigned kMaxTrials = 16;
 
 namespace {
 
-/// What an operand is, seen from its op.
+/// The source of an operand, relative to its op.
 struct Source {
   /// The value from before all parts, or null.
   Value outside;
-  /// How many ops before the op it is computed, as which result.
+  /// How many ops earlier it is computed, and as which result.
   size_t distance = 0;
   unsigned result = 0;
 };
@@ -50,13 +51,13 @@ private:
   size_t margin;
   function_ref<bool(Operation *)> isPlain;
   Repetition found;
-  /// What the operands of a part's ops are, by place.
+  /// The sources of the operands of a part's ops, by place.
   std::vector<SmallVector<Source, 3>> sources;
 };
 
 } // namespace
 
-/// What most ops that aren't alike differ in.
+/// A hash of the properties in which most ops differ that aren't alike.
 static size_t getLook(Operation *op) {
   return llvm::hash_combine(
       op->getName().getAsOpaquePointer(), op->getNumOperands(),
@@ -72,9 +73,10 @@ static bool isPlacedAlike(Operation *a, Operation *b) {
           attrs.get(kShardingsAttr) == others.get(kShardingsAttr));
 }
 
-/// The sources of the ops from `middle` on. Whether they can be a part.
+/// Finds the sources of the `period` ops from `middle` on. Returns whether they
+/// can be a part.
 bool Finder::describe(size_t middle, size_t period) {
-  // Values from further back come from before all parts or not from a part.
+  // Values from further back must come from before all parts.
   size_t from = middle - std::min(middle, period);
   DenseMap<Operation *, size_t> indices;
   for (size_t i = from; i < middle + period; ++i)
@@ -97,8 +99,8 @@ bool Finder::describe(size_t middle, size_t period) {
   return true;
 }
 
-/// Whether the op at `index` is like `other`, and takes what an op at `place`
-/// does.
+/// Whether `op`, at `index`, is like `other` and has the sources of an op at
+/// `place`.
 bool Finder::isRepeated(size_t place, Operation *op, Operation *other,
                         size_t index) const {
   if (!OpClasses::areAlike(op, other) || !isPlacedAlike(op, other))
@@ -120,8 +122,8 @@ bool Finder::isRepeated(size_t place, Operation *op, Operation *other,
   return true;
 }
 
-/// Divides the ops from `first` to `end` where the fewest values pass from a
-/// part to the next.
+/// Divides the ops from `first` to `end` into parts where the fewest values
+/// pass from one part to the next.
 bool Finder::cut(size_t middle, size_t first, size_t end, size_t minCount) {
   size_t period = found.period;
   // How far each value of a part goes, in ops.
@@ -130,7 +132,7 @@ bool Finder::cut(size_t middle, size_t first, size_t end, size_t minCount) {
     for (const Source &source : sources[place]) {
       if (source.outside)
         continue;
-      // One cut at most may lie between.
+      // At most one cut may lie between an op and its source.
       if (source.distance > period)
         return false;
       size_t at = (place + period - source.distance % period) % period;
@@ -149,8 +151,8 @@ bool Finder::cut(size_t middle, size_t first, size_t end, size_t minCount) {
   return found.count >= minCount;
 }
 
-/// Whether nothing but parts uses what the parts in the middle give, and their
-/// parameters are theirs alone.
+/// Whether only parts use the values of the parts in the middle, and no other
+/// op reads their parameters.
 bool Finder::isClosed() const {
   size_t skippedBegin = found.begin + margin * found.period,
          skippedEnd = found.begin + (found.count - margin) * found.period,
@@ -163,7 +165,7 @@ bool Finder::isClosed() const {
       if (!parameters.insert(parameter.getFqnAttr()).second)
         return false;
   auto visit = [&](Operation *op) {
-    // These are about more than what they take.
+    // These affect more than their operands.
     if (isa<nn::AssignOp, ToLocalOp, CallOpInterface>(op))
       return WalkResult::interrupt();
     if (auto parameter = dyn_cast<nn::ParameterOp>(op))
@@ -181,7 +183,8 @@ bool Finder::isClosed() const {
   for (size_t i = 0; i < skippedBegin; ++i)
     if (found.ops[i]->walk(visit).wasInterrupted())
       return false;
-  // The first part of those kept takes from the last one skipped.
+  // Operands of the kept parts aren't checked: the first of them takes values
+  // of the last skipped part.
   for (size_t i = end; i < found.ops.size(); ++i)
     if (found.ops[i]->walk(visit).wasInterrupted())
       return false;

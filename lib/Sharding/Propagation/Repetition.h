@@ -1,8 +1,8 @@
 //===- Repetition.h - Parts of a block that repeat --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A model repeats its layers. Where each layer takes values of its own and of
-// the layer before alone, what holds for one in the middle holds for all.
+// A model repeats its layers. If each layer takes only its own values and those
+// of the previous layer, the decisions for a layer in the middle hold for all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +16,13 @@
 
 namespace mlir::tp::propagation {
 
-/// Equally many ops of a block, `count` times one after the other. Ops at the
-/// same place of two parts are alike (OpClasses) and placed alike by the IR;
-/// their operands are results at the same places of their part and of the one
-/// before it, or the same values from before all parts.
+/// `count` consecutive parts of a block, each of `period` ops. Ops at the same
+/// place of two parts are alike (OpClasses), and the IR places them alike.
+/// Their operands are results at the same places of their own and of the
+/// previous part, or the same values from before all parts.
 struct Repetition {
   size_t begin, period, count;
-  /// The block's ops, but for its terminator.
+  /// The block's ops except its terminator.
   std::vector<Operation *> ops;
 
   Operation *getOp(size_t part, size_t place) const {
@@ -30,10 +30,10 @@ struct Repetition {
   }
 };
 
-/// The parts that the middle of `block` is made of, if there are `minCount` of
-/// them at least. But for the first and the last `margin` ones, their results
-/// are used in parts only, and their parameters nowhere else; `isPlain` holds
-/// for all their ops.
+/// The parts that make up the middle of `block`, if there are at least
+/// `minCount`. `isPlain` holds for all of their ops. Except for the first and
+/// last `margin` parts, only parts use their results, and their parameters
+/// occur nowhere else.
 std::optional<Repetition>
 findRepetition(Block &block, size_t minCount, size_t margin,
                function_ref<bool(Operation *)> isPlain);

@@ -9,12 +9,11 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// An op with more strategies than so many considers only those that spread to
-/// it.
+/// An op with more strategies than this considers only those that spread to it.
 constexpr size_t kMaxExhaustive = 512;
-/// The same of strategies in which mesh dimensions nest in any order, or split
-/// by parts, and the largest program that considers them: searches take long
-/// with many of them.
+/// The limit for strategies in which mesh dimensions nest in any order or are
+/// split into parts, and the largest program, in ops, that considers them.
+/// Searches take long with many of them.
 constexpr size_t kMaxNested = 128;
 constexpr unsigned kMaxNestedOps = 32;
 
@@ -154,14 +153,15 @@ void Graph::spread(int64_t priority) {
     worklist.pop_front();
     changed.clear();
     bool isSettled = spreadNode(nodes[node], priority, changed);
-    // What is settled needn't look at what it changed itself.
+    // A settled node needn't react to its own changes.
     isQueued[node] = isSettled;
     for (unsigned value : changed) {
       enqueue(values[value].node);
       for (const Use &use : values[value].uses)
         enqueue(use.node);
     }
-    // What is fixed does the same whenever it is looked at.
+    // A fixed node does the same at each visit, so it stays marked and is never
+    // queued again.
     if (isSettled && nodes[node].kind != Node::Fixed)
       isQueued[node] = false;
   }
@@ -202,7 +202,8 @@ void Graph::findBehindBarriers() {
 // Domains
 //===----------------------------------------------------------------------===//
 
-/// Whether `given` is `wanted`, further split in the dimensions `open` only.
+/// Whether `given` equals `wanted`, except that the dimensions `open` may be
+/// split further.
 static bool refines(ShardingAttr given, ShardingAttr wanted,
                     ArrayRef<int64_t> open) {
   if (given.getPartial() != wanted.getPartial())
@@ -247,7 +248,7 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
   auto extendsBefore = [&](const Strategy &strategy) {
     return !before || strategy.extends(*before);
   };
-  // What has been decided stands, whether or not it still spreads here.
+  // An earlier decision stands, whether or not it still spreads here.
   auto withBefore = [&](std::vector<SplitChoice> choices) {
     auto add = [&](SplitChoice choice) {
       if (!llvm::is_contained(choices, choice))
@@ -278,8 +279,9 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
   }
   case Node::Over: {
     auto redistribute = cast<RedistributeOp>(node.op);
-    // What it redistributes costs what any other does. Where none is possible,
-    // the target is asked for as it is, and refused.
+    // Its own redistribution costs the same as any other. If no strategy is
+    // possible, the target itself is the only candidate, and it is rejected
+    // later.
     return orFixed(space.getDomain(
         node.rule, getSpread(node).choices, node.op,
         [&](const Strategy &s) { return !s.cost.isInfinite(); },
@@ -296,7 +298,8 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
       break;
     if (constraint.getOpen().empty())
       return space.getFixedDomain(node.needs, node.gives);
-    // No strategy makes uneven blocks of parts.
+    // Strategies never split unevenly by parts of a mesh dimension, so the list
+    // may be empty.
     return orFixed(space.getDomain(
         node.rule, getSpread(node).choices, node.op,
         [&](const Strategy &strategy) {
@@ -304,7 +307,7 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
         }));
   }
   case Node::Barrier:
-    // What spread to the result, and nothing else.
+    // Only what spread to the result.
     return space.getDomain(
         node.rule,
         withBefore(space
@@ -320,14 +323,15 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
   if (!isExhaustive)
     return space.getDomain(node.rule, withBefore(getSpread(node).choices),
                            before, extendsBefore);
-  // All splits over all mesh dimensions, also where none spread to: what
-  // can't stay split as it is may be split otherwise. In small programs they
-  // nest in any order too, and so do the parts of them that the program
-  // mentions, unless these are too many.
+  // All splits over all mesh dimensions, even splits that didn't spread here: a
+  // value that can't stay split as it is may be split in another way. In small
+  // programs, mesh dimensions also nest in any order, and so do the parts of
+  // them that the program mentions, unless there are too many strategies.
   std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
   auto it = behindBarriers.find(&node - nodes.data());
   const Domain *largest = nullptr;
-  // What a program takes and gives isn't split by what it doesn't mention.
+  // A program's arguments and results aren't split over mesh dimensions that
+  // the program doesn't mention.
   bool isEnd = !node.op && (node.operands.empty() || node.results.empty());
   auto add = [&](ArrayRef<SplitChoice> more) {
     for (const SplitChoice &choice : more)

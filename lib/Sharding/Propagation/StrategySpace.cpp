@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// An op that would have more strategies has those of the mesh's order alone,
+/// An op that would have more strategies has only those in the mesh's order,
 /// unless all are asked for.
 constexpr size_t kMaxInAnyOrder = 1024;
 
@@ -105,8 +105,8 @@ std::optional<unsigned> StrategySpace::getPlainRule(Operation *op) {
 }
 
 unsigned StrategySpace::getRule(ShardingRuleOpInterface op) {
-  // What an op writes into can be part of its rule: a sum into zeros is another
-  // than one into something else.
+  // The rule may depend on the value that an op writes into: a sum into zeros
+  // has a different rule than a sum into something else.
   if (isa<DestinationStyleOpInterface>(op.getOperation()))
     return addRule(op);
   std::optional<unsigned> &rule = rulesByClass[getClass(op)];
@@ -225,7 +225,8 @@ bool StrategySpace::isAbout(StateSetId set, AxisRefAttr axis) const {
 // Choices
 //===----------------------------------------------------------------------===//
 
-/// The most segments that spread: a concatenation of itself has ever more.
+/// The most segments that spread. Without a limit, a value that is concatenated
+/// with itself would get more and more.
 constexpr size_t kMaxSegments = 64;
 
 static void addChoice(std::vector<SplitChoice> &choices, SplitChoice choice) {
@@ -245,7 +246,7 @@ SmallVector<AxisRefAttr> StrategySpace::getParts(const ShardingRule &rule,
   SmallVector<AxisRefAttr> parts;
   if (dim.size() < 2)
     return parts;
-  // What may be major to it: any of the others, each as it is.
+  // Any combination of the other states may be major to it.
   llvm::SmallSetVector<int64_t, 8> before;
   before.insert(1);
   for (auto [id, other] : llvm::enumerate(states))
@@ -265,7 +266,7 @@ SmallVector<AxisRefAttr> StrategySpace::getParts(const ShardingRule &rule,
   return parts;
 }
 
-/// The choices by which an op takes part in `state` of one of its tensors.
+/// Collects the choices by which an op follows `state` of one of its tensors.
 void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
                                    unsigned tensor, const State &state,
                                    StateSetId own,
@@ -291,7 +292,7 @@ void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
     return;
   const DimFactors &dim = tensorFactors[state.dim];
   auto meshRef = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-  // A tensor with this state alone, and all operands together as they may be.
+  // A placement of a tensor with only this state.
   auto getAlone = [&](const State &of, size_t rank) {
     SmallVector<AxisListAttr> dims(rank,
                                    AxisListAttr::get(mesh.getContext(), {}));
@@ -330,8 +331,8 @@ void StrategySpace::collectChoices(const ShardingRule &rule, bool isResult,
     for (auto &segments : variants)
       addChoice(choices, {state.axis, false, factor,
                           llvm::to_vector_of<int64_t, 0>(segments)});
-    // Where the mesh dimension doesn't divide the major factor of a product,
-    // parts of it split the factors each on its own.
+    // If the mesh dimension doesn't divide the major factor of a product, parts
+    // of it split the factors separately.
     for (AxisRefAttr part : getParts(rule, dim, state, own))
       addChoice(choices, {part, false, factor, {}});
     if (!state.axis.isWhole())
@@ -383,7 +384,7 @@ const Spread &StrategySpace::spread(ArrayRef<Word> list, size_t numOperands) {
   };
   collect(operands, /*isResult=*/false);
   collect(results, /*isResult=*/true);
-  // In the order of linear sets, then factors, over each mesh dimension.
+  // Linear sets come first, then factors, both by index.
   llvm::stable_sort(result.choices, [](const auto &a, const auto &b) {
     return std::pair(!a.isLinear, a.index) < std::pair(!b.isLinear, b.index);
   });
@@ -465,7 +466,8 @@ std::vector<SplitChoice> StrategySpace::getPartChoices(unsigned rule) const {
         bounds.insert({part.getPreSize(), part.getPreSize() * part.getSize()});
     if (bounds.size() == 2)
       continue;
-    // Parts between all bounds, where these nest; else those mentioned.
+    // The parts between all bounds, if the bounds nest; else the mentioned
+    // parts.
     bool nest = true;
     SmallVector<AxisRefAttr> between;
     for (auto it = bounds.begin(), next = std::next(it); next != bounds.end();

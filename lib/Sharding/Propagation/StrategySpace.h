@@ -1,8 +1,9 @@
 //===- StrategySpace.h - Rules, placements and domains ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A model repeats the same op many times: rules, candidates and strategies are
-// computed once for all that are alike, and referred to by number.
+// A model repeats the same op many times. Rules, candidates and strategies are
+// therefore computed once for all ops that are alike, and referred to by
+// number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@
 
 namespace mlir::tp::propagation {
 
-/// What one mesh dimension does to a tensor: it splits a dimension, or the
+/// The effect of one mesh dimension on a tensor: it splits a dimension, or the
 /// value is Partial over it.
 struct State {
   AxisRefAttr axis;
@@ -32,28 +33,28 @@ struct State {
   friend bool operator<(const State &a, const State &b);
 };
 
-/// Numbers of states; what is found beyond so many doesn't spread.
+/// The most states that can spread; states found after these don't.
 constexpr size_t kMaxStates = 256;
 using StateSet = std::bitset<kMaxStates>;
 /// A set's number; the empty set's is 0.
 using StateSetId = unsigned;
 
-/// The strategies of ops that are alike, and their placements by column: the
-/// number of the list that has one placement per strategy.
+/// The strategies of ops that are alike. For each operand and result, the
+/// number of its column: a list with its placement by each strategy.
 struct Domain {
   std::vector<Strategy> strategies;
   SmallVector<unsigned, 3> operands;
   SmallVector<unsigned, 1> results;
 };
 
-/// Where states spread to from an op's tensors, and the choices that take them
-/// there.
+/// The states that an op's tensors have after spreading, and the choices that
+/// spread them.
 struct Spread {
   SmallVector<StateSetId, 4> operands, results;
   std::vector<SplitChoice> choices;
-  /// The strategies of these choices, once they are asked for.
+  /// The strategies of these choices, computed on demand.
   mutable const Domain *domain = nullptr;
-  /// Whether nothing spreads further from there, once that is asked for.
+  /// Whether nothing spreads further from these states, computed on demand.
   mutable std::optional<bool> isSettled;
 };
 
@@ -64,50 +65,52 @@ public:
     addSet({});
   }
 
-  /// Knows what redistributions cost.
+  /// The planner, which knows the costs of redistributions.
   RedistributionPlanner &getPlanner() { return planner; }
 
-  /// The number of the op's rule; of equal rules it is the same.
+  /// The number of the op's rule; equal rules have the same number.
   unsigned getRule(ShardingRuleOpInterface op);
-  /// The same, where `op` has a rule, takes and gives static tensors alone and
-  /// has no regions.
+  /// Like getRule, but nullopt unless `op` has a rule, has no regions, isn't in
+  /// destination style, and takes and gives only static tensors.
   std::optional<unsigned> getPlainRule(Operation *op);
-  /// The rule of something that passes a tensor on, a Partial too where it is
-  /// linear.
+  /// The rule of a node that passes a tensor on; with `isLinear`, it also
+  /// passes on a Partial.
   unsigned getIdentityRule(RankedTensorType type, bool isLinear = true);
   const ShardingRule &getRule(unsigned rule) const { return *rules[rule].rule; }
 
-  /// The states of `sharding`, which the program mentions: they and the mesh
-  /// dimensions, or their parts, are in use from now on.
+  /// The states of `sharding`, which the program mentions. From now on, its
+  /// states and its mesh dimensions (or the mentioned parts of them) are in
+  /// use.
   StateSetId getStates(ShardingAttr sharding);
   StateSetId unite(StateSetId a, StateSetId b);
-  /// Those of `set` that aren't about mesh dimensions in `over`.
+  /// The states of `set` that aren't about mesh dimensions in `over`.
   StateSetId without(StateSetId set, AxisListAttr over);
 
-  /// Whether one of `set` is about the mesh dimension that `axis` is of.
+  /// Whether a state of `set` is about `axis`'s mesh dimension.
   bool isAbout(StateSetId set, AxisRefAttr axis) const;
 
   const Spread &spread(unsigned rule, ArrayRef<StateSetId> operands,
                        ArrayRef<StateSetId> results);
-  /// The same for a list of the rule, `numOperands` sets of operands and those
-  /// of results.
+  /// The same for a list of the rule, the `numOperands` sets of the operands,
+  /// and the sets of the results.
   const Spread &spread(ArrayRef<Word> list, size_t numOperands);
-  /// Whether nothing spreads further from where `spread` leads.
+  /// Whether nothing spreads further from the states of `spread`.
   bool isSettled(unsigned rule, const Spread &spread);
-  /// Whether the program mentions the mesh dimension that `axis` is of.
+  /// Whether the program mentions `axis`'s mesh dimension.
   bool isInUse(AxisRefAttr axis) const {
     return llvm::any_of(states, [&](const State &state) {
       return state.axis.getName() == axis.getName();
     });
   }
-  /// All choices over whole mesh dimensions; and over the parts of them that
-  /// the program mentions.
+  /// All choices over whole mesh dimensions (getAllChoices), and over the parts
+  /// of them that the program mentions (getPartChoices).
   ArrayRef<SplitChoice> getAllChoices(unsigned rule);
   std::vector<SplitChoice> getPartChoices(unsigned rule) const;
 
-  /// The strategies of a rule; of those, only the ones that `filter` takes.
-  /// `key` says which filter it is. With `reorders`, mesh dimensions nest in
-  /// any order; empty where there are more than `limit`.
+  /// The strategies of `rule` made of `choices`, after `change`, that `filter`
+  /// accepts. `key` identifies `filter` and `change`. With `reorders`, mesh
+  /// dimensions nest in any order. Empty if there are more than `limit`
+  /// strategies.
   const Domain *getDomain(unsigned rule,
                           const std::vector<SplitChoice> &choices,
                           const void *key = nullptr,
@@ -120,22 +123,21 @@ public:
       spread.domain = getDomain(rule, spread.choices);
     return spread.domain;
   }
-  /// One strategy that needs `operands` and gives `results`.
+  /// A domain of one strategy, which needs `operands` and gives `results`.
   const Domain *getFixedDomain(ArrayRef<ShardingAttr> operands,
                                ArrayRef<ShardingAttr> results);
-  /// The strategies of `domain` that `kept` has.
+  /// The strategies of `domain` that are set in `kept`.
   const Domain *getPart(const Domain *domain, const llvm::BitVector &kept);
 
   unsigned addColumn(ArrayRef<ShardingAttr> placements);
   ArrayRef<ShardingAttr> getColumn(unsigned column) const {
     return columns[column].placements;
   }
-  /// The placements of a column, each once: many strategies place a tensor
-  /// alike.
+  /// The distinct placements of a column: many strategies place a tensor alike.
   ArrayRef<ShardingAttr> getDistinct(unsigned column) const {
     return columns[column].distinct;
   }
-  /// Where each placement of a column is among the distinct ones.
+  /// For each placement of a column, its index among the distinct ones.
   ArrayRef<unsigned> getIndices(unsigned column) const {
     return columns[column].indices;
   }
@@ -145,12 +147,12 @@ private:
     std::unique_ptr<ShardingRule> rule;
     /// Bytes of an element of the first tensor.
     int64_t width;
-    /// Whether it only passes values on, and computes nothing.
+    /// Whether it only passes values on and computes nothing.
     bool isIdentity = false;
-    /// Where a choice alone takes the op's tensors.
+    /// The states that each choice alone gives the op's tensors.
     std::vector<std::pair<SplitChoice, SmallVector<StateSetId, 4>>> effects =
         {};
-    /// Once they are asked for.
+    /// Computed on demand.
     std::optional<std::vector<SplitChoice>> allChoices = std::nullopt;
   };
   struct Column {
@@ -168,15 +170,16 @@ private:
   StateSetId addStates(ShardingAttr sharding);
   std::vector<SplitChoice> getChoices(unsigned rule,
                                       ArrayRef<AxisRefAttr> axes) const;
-  /// The states of operands, then results, over what `choice` alone splits;
-  /// none where it can't.
+  /// The states that `choice` alone gives the operands, then the results; empty
+  /// if the choice is impossible.
   ArrayRef<StateSetId> getEffect(unsigned rule, const SplitChoice &choice);
   void collectChoices(const ShardingRule &rule, bool isResult, unsigned tensor,
                       const State &state, StateSetId own,
                       ArrayRef<StateSetId> operands,
                       std::vector<SplitChoice> &choices);
-  /// The parts by which `state`, one of `own`, splits the factors of `dim`,
-  /// whatever of the others is major to it.
+  /// The parts of the mesh dimension of `state` that split the factors of
+  /// `dim`, for every combination of the other states of `own` that may be
+  /// major to it.
   SmallVector<AxisRefAttr> getParts(const ShardingRule &rule,
                                     ArrayRef<unsigned> dim, const State &state,
                                     StateSetId own);
@@ -204,7 +207,7 @@ private:
   std::map<std::tuple<unsigned, ChoiceKey, const void *, bool, size_t>,
            std::unique_ptr<Domain>>
       domains;
-  /// By what they need and what they give.
+  /// By the placements that they need and give.
   ListInterner fixedNumbers;
   std::deque<Domain> fixedDomains;
   DenseMap<std::pair<const Domain *, llvm::BitVector>, std::unique_ptr<Domain>>

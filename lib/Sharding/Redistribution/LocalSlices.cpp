@@ -1,8 +1,8 @@
-//===- LocalSlices.cpp - Placements that take no communication ------------===//
+//===- LocalSlices.cpp - Slices instead of communication ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a dimension is split further, by segments or not, each rank cuts its
-// block by the mesh dimensions that are new:
+// If a dimension is split further, with or without segments, each rank cuts its
+// block along the added mesh dimensions:
 //
 //   {} to {x | 8, 4}        the slice over {x | 8, 4}
 //   {x | 8, 4} to {x, y | 8, 4}, x = 2
@@ -10,7 +10,7 @@
 //   {x | 4, 4} to {y, x}, x = y = 2
 //                           the slice over {y}: ranks have half of each half
 //
-// Which of these forms is right, if any, is found by comparing blocks.
+// Comparing blocks shows which of these forms is right, if any.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ static SmallVector<int64_t> getSizes(ArrayRef<Interval> intervals) {
 
 namespace {
 
-/// One dimension that `have` splits before, and `want` after.
+/// One dimension, which `have` splits before the slice and `want` after it.
 class Dimension {
 public:
   Dimension(MeshOp mesh, int64_t size, AxisListAttr have, AxisListAttr want)
@@ -46,7 +46,8 @@ public:
     });
   }
 
-  /// The axes and segments by which all ranks cut their blocks.
+  /// The axes and segments by which all ranks cut their blocks; nullopt if
+  /// there are none.
   std::optional<AxisListAttr> find() {
     SmallVector<AxisRefAttr> added = getAdded();
     if (added.empty())
@@ -64,7 +65,7 @@ public:
   }
 
 private:
-  /// What splits the dimension after, and didn't before.
+  /// The axes that split the dimension after the slice but not before.
   SmallVector<AxisRefAttr> getAdded() {
     SmallVector<AxisRefAttr> before =
                                  cutParts(mesh, have.getAxes(), want.getAxes()),
@@ -76,8 +77,8 @@ private:
     return added;
   }
 
-  /// The sizes of the pieces of a block that the segments of `list` make;
-  /// nullopt where there is one, or where ranks differ.
+  /// The sizes of the pieces into which the segments of `list` divide a block;
+  /// nullopt if there is only one piece, or if ranks differ.
   std::optional<SmallVector<int64_t>> getSegments(AxisListAttr list) {
     if (list.getSegments().empty())
       return std::nullopt;
@@ -106,7 +107,7 @@ private:
       Intervals taken = getDimBlock(getHeldSize(rank), list, mesh, rank);
       if (!isEqual(select(held[rank], taken), mergeNeighbours(wanted[rank])))
         return false;
-      // Ranks whose blocks have equal pieces share a program.
+      // Ranks whose blocks have pieces of equal sizes share a program.
       if (taken.size() > 1 && getSizes(taken) != getSizes(wanted[rank]))
         return false;
     }

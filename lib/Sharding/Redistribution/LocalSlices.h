@@ -1,4 +1,4 @@
-//===- LocalSlices.h - Placements that take no communication ----*- C++ -*-===//
+//===- LocalSlices.h - Slices instead of communication ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_SHARDING_REDISTRIBUTION_LOCALSLICES_H
@@ -10,9 +10,9 @@
 namespace mlir::tp::redistribution {
 
 /// The slices that give every rank its block of `to` from its block of `from`,
-/// one per dimension; none where the blocks are the same under another name.
-/// Nullopt where a rank lacks an element, or where sizes that don't divide give
-/// ranks pieces that no slice describes.
+/// one per dimension; empty if all blocks stay the same. Nullopt if a rank
+/// lacks an element, or if sizes that don't divide give ranks pieces that no
+/// slice describes.
 std::optional<SmallVector<RedistributionStep>>
 findLocalSlices(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
                 ShardingAttr to);

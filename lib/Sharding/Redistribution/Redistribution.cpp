@@ -51,7 +51,8 @@ RankedTensorType RedistributionPlan::getViewed(RankedTensorType type) const {
   return type.clone(shape);
 }
 
-/// Whether `to` is Partial only over what `from` is.
+/// Whether `to` is Partial only over axes that `from` is Partial over, with the
+/// same reduction.
 static bool isReachable(ShardingAttr from, ShardingAttr to, MeshOp mesh) {
   return llvm::all_of(to.getPartial(), [&](PartialAttr wanted) {
     return mesh.getAxisSize(wanted.getAxis()) == 1 ||
@@ -72,7 +73,7 @@ tp::verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
 
 namespace {
 
-/// The states that a search over parts of mesh dimensions looks at.
+/// The most states that a search over parts of mesh dimensions looks at.
 constexpr int64_t kMaxPartStates = 2000;
 
 /// Plans one redistribution.
@@ -84,7 +85,7 @@ public:
   uint64_t getNumStates() const { return numStates; }
 
 private:
-  /// A tensor, as it is or as it is viewed, and its placements.
+  /// A tensor, in its own shape or in a view, and its placements.
   struct Problem {
     SmallVector<int64_t> shape;
     ShardingAttr from, to;
@@ -116,7 +117,8 @@ private:
   void certify(RedistributionPlan &plan);
 
   MeshOp mesh;
-  /// Both without axes of size 1; the target's Partial in the source's order.
+  /// Both without axes of size 1; the target's Partials are in the source's
+  /// order.
   ShardingAttr from, target;
   RankedTensorType type;
   RedistributionOptions options;
@@ -157,7 +159,7 @@ Planning::Planning(MeshOp mesh, ShardingAttr from, ShardingAttr to,
   }
 }
 
-/// Joins moves of one kind in a row that are one step.
+/// Joins consecutive moves of one kind that make up one step.
 static SmallVector<Move> joinMoves(ArrayRef<Move> moves) {
   SmallVector<Move> joined;
   for (const Move &move : moves) {
@@ -199,8 +201,8 @@ void Planning::append(const Solution &solution) {
     step.operand = space.getSharding(state);
     step.result = space.getSharding(move.result);
     if (move.kind == RedistributionStep::Permute) {
-      // Of blocks with segments only the sizes are known: they stay where they
-      // are.
+      // For dimensions with segments, only the sizes are known: they don't
+      // move.
       uint64_t lists = 0;
       for (const State &side : {state, move.result})
         for (auto [dim, list] : llvm::enumerate(side.dims))
@@ -212,7 +214,8 @@ void Planning::append(const Solution &solution) {
           used.push_back(atom);
       step.axes = space.getAxes(used);
       step.source = space.getSources(state, move.result, step.axes);
-      // Every rank holds its new block already, under another name.
+      // Every rank already holds its new block; only the placement's spelling
+      // changes.
       if (llvm::equal(step.source, llvm::seq<int64_t>(step.source.size()))) {
         state = move.result;
         continue;
@@ -231,7 +234,8 @@ void Planning::append(const Solution &solution) {
     steps.back().result = solution.problem.to;
 }
 
-/// What ranks have already is cut, not exchanged. Whether it is so.
+/// If ranks already have all elements, appends slices instead of an exchange.
+/// Returns whether it did.
 bool Planning::appendSlices(ArrayRef<int64_t> shape, ShardingAttr before,
                             ShardingAttr after) {
   auto slices = findLocalSlices(mesh, shape, before, after);
@@ -240,7 +244,7 @@ bool Planning::appendSlices(ArrayRef<int64_t> shape, ShardingAttr before,
   return slices.has_value();
 }
 
-/// One step from where `from` is reduced to the target.
+/// Appends one exchange from the reduced `from` to the target.
 void Planning::appendExchange(ShardingAttr result) {
   RedistributionStep step{RedistributionStep::Exchange, getSplittingAxes(from)};
   step.operand = ShardingAttr::get(from.getContext(), from.getMesh(),
@@ -271,10 +275,11 @@ static size_t getCommonPrefix(AxisListAttr a, AxisListAttr b) {
   return std::distance(pairs.begin(), llvm::find_if(pairs, differ));
 }
 
-/// As many collectives as take each Partial to where it goes, those of one kind
-/// that follow each other there together, and each other axis that moves.
+/// The number of collectives that a plan with reductions may have: one for each
+/// place that a reduced axis goes to (axes of one kind that follow each other
+/// there share one), and one for each other axis that moves.
 int64_t Planning::getMaxReductions() const {
-  // A place is a dimension, and how many axes in front of it aren't reduced.
+  // A place is a dimension, and the number of unreduced axes in front of it.
   using Place = std::pair<int64_t, int64_t>;
   llvm::SmallSetVector<std::pair<ReductionKind, Place>, 4> reductions;
   MeshOp mesh = this->mesh; // an op's accessors aren't const
@@ -287,7 +292,7 @@ int64_t Planning::getMaxReductions() const {
     auto isOf = [](AxisRefAttr axis, PartialAttr entry) {
       return axis.overlaps(entry.getAxis());
     };
-    // Parts of it may go to several places, or to none.
+    // Parts of the axis may go to several places, or to none.
     int64_t scattered = 1;
     for (auto [dim, axes] : llvm::enumerate(target.getDims())) {
       int64_t others = 0;
@@ -304,7 +309,7 @@ int64_t Planning::getMaxReductions() const {
     if (scattered < mesh.getAxisSize(entry.getAxis()))
       reductions.insert({entry.getKind(), {-1, 0}});
   }
-  // What a dimension begins with before and after stays.
+  // The common prefix of a dimension's axes before and after stays.
   int64_t moving = 0;
   for (auto [before, after] : llvm::zip_equal(from.getDims(), target.getDims()))
     moving += before.size() - getCommonPrefix(before, after);
@@ -318,7 +323,7 @@ static int64_t getLargest(ArrayRef<TensorBlock> blocks) {
   return largest;
 }
 
-/// The elements that ranks need of the target and don't have.
+/// The number of elements that ranks need for the target and don't have.
 int64_t Planning::getBound() const {
   int64_t needed = 0;
   for (auto [have, want] : llvm::zip_equal(source, wanted))
@@ -326,9 +331,9 @@ int64_t Planning::getBound() const {
   return needed;
 }
 
-/// Each dimension as the product of the parts in which both placements cut it,
-/// where these have common bounds: then every axis of either splits all of one
-/// part. Nullopt where that is the tensor as it is.
+/// Views each dimension as the product of the parts into which both placements
+/// cut it, if the cuts have common bounds. Every axis of either placement then
+/// splits all of one part. Nullopt if no dimension is divided.
 std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
   MLIRContext *context = from.getContext();
   MeshOp mesh = this->mesh;
@@ -381,7 +386,7 @@ std::optional<Planning::Problem> Planning::getView(ShardingAttr end) const {
       }
       if (!fits)
         continue;
-      // Parts in which the other placement cuts are cut, too.
+      // Also cuts the parts that contain a bound of the other placement.
       for (AxisListAttr list : {have, want}) {
         int64_t product = 1;
         for (AxisRefAttr part : getParts(list)) {
@@ -443,7 +448,8 @@ void Planning::attempt(const Problem &problem, Granularity granularity,
         end = space->getState(problem.to);
   search.below = best ? best->bytes : -1;
   auto moves = redistribution::search(*space, start, end, search, numStates);
-  // Splitting reductions up can save bytes, but not for any number of them.
+  // Splitting up reductions can save bytes, but must not add too many
+  // collectives.
   if (hasPending() &&
       (!moves || getNumCollectives(joinMoves(*moves)) > getMaxReductions())) {
     search.fewestCollectives = true;
@@ -518,8 +524,8 @@ void Planning::searchPlan() {
     auto [a, b] = pair;
     return a != b && !(a.getSegments().empty() && b.getSegments().empty());
   };
-  // Blocks of several pieces are no collective's: reduced where they are, then
-  // exchanged.
+  // No collective handles blocks of several pieces: the tensor is reduced in
+  // place and then exchanged.
   ShardingAttr reduced = ShardingAttr::get(from.getContext(), from.getMesh(),
                                            from.getDims(), target.getPartial());
   ShardingAttr reachable = target;
@@ -528,7 +534,7 @@ void Planning::searchPlan() {
 
   SearchOptions search;
   search.exchange = options.oneShot;
-  // Where sizes divide, no larger block is needed on the way.
+  // If sizes divide, no intermediate block has to be larger.
   int64_t before = getLargest(source), after = getLargest(wanted);
   bool even = isEven(type.getShape(), from, mesh) &&
               isEven(type.getShape(), target, mesh);
@@ -538,7 +544,7 @@ void Planning::searchPlan() {
     search.maxPeak = before + after;
 
   attemptAll(reachable, search);
-  // Where they don't, there may be no way within the memory.
+  // If they don't, there may be no plan within this limit.
   if (!best && search.maxPeak >= 0 && !options.memory) {
     search.maxPeak = -1;
     attemptAll(reachable, search);
@@ -565,9 +571,9 @@ void Planning::certify(RedistributionPlan &plan) {
     elements += size;
   }
   if (hasPending()) {
-    // Of each element n parts meet in n - 1 transfers, and the result reaches
-    // the c - 1 others that want it; what stays partial is as many such
-    // problems.
+    // For each element, n parts are added in n - 1 transfers, and the result
+    // reaches the c - 1 other ranks that want it. A Partial that stays
+    // multiplies the number of such problems by its number of parts.
     int64_t n = 1, problems = 1;
     for (PartialAttr entry : from.getPartial())
       (llvm::is_contained(target.getPartial(), entry) ? problems : n) *=
@@ -600,14 +606,14 @@ RedistributionPlan Planning::run() {
 // RedistributionPlanner
 //===----------------------------------------------------------------------===//
 
-/// Elements that aren't numbers take eight bytes.
+/// Elements that aren't numbers count as eight bytes.
 static RankedTensorType getCountedType(RankedTensorType type) {
   if (type.getElementType().isIntOrIndexOrFloat())
     return type;
   return type.clone(IntegerType::get(type.getContext(), 64));
 }
 
-/// Whether `to` only splits further what `from` splits.
+/// Whether `to` only splits dimensions further than `from` does.
 static bool isSlice(ShardingAttr from, ShardingAttr to) {
   return llvm::all_of(
       llvm::zip_equal(from.getDims(), to.getDims()), [](auto pair) {
@@ -707,7 +713,7 @@ RedistributionPlanner::computePrice(ShardingAttr from, ShardingAttr to,
   if (!price.isPossible)
     return price;
   llvm::SmallSetVector<ReductionKind, 2> reductions;
-  // As certify() counts.
+  // Counts like certify().
   int64_t n = 1, problems = 1;
   for (PartialAttr entry : from.getPartial()) {
     int64_t size = mesh.getAxisSize(entry.getAxis());
@@ -716,8 +722,8 @@ RedistributionPlanner::computePrice(ShardingAttr from, ShardingAttr to,
     if (!stays && size > 1)
       reductions.insert(entry.getKind());
   }
-  // What ranks need, and what they need of others: a reduction leaves it where
-  // it is.
+  // The elements that ranks need, and those that they need from others. A
+  // reduction doesn't move elements between blocks.
   int64_t moved = getTotalShared(type.getShape(), to.getDims(), to.getDims());
   int64_t missing =
       moved - getTotalShared(type.getShape(), from.getDims(), to.getDims());
@@ -727,7 +733,8 @@ RedistributionPlanner::computePrice(ShardingAttr from, ShardingAttr to,
     moved += (n - 2) * problems * type.getNumElements();
   price.bytes = moved * getElementBytes(type.getElementType());
   price.collectives = reductions.size() + (missing != 0);
-  // One exchange moves what ranks need and don't have.
+  // One exchange moves exactly what ranks need and don't have, so the price is
+  // exact.
   bool isOne = options.oneShot && reductions.empty() && moved != 0;
   price.isBound = !isOne && !(reductions.empty() && isSlice(from, to));
   return price;

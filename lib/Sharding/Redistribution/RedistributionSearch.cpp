@@ -1,11 +1,12 @@
 //===- RedistributionSearch.cpp - The cheapest way between placements -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Two searches, from the source forward and from the target backward, each in
-// the order of the bytes that a plan through a placement receives at least.
-// They meet in a placement that both reach, or in two whose blocks are the same
-// on other ranks: a permute leads from one to the other. No plan needs two
-// permutes (Rink et al., arXiv 2112.01075), and neither search has to try any.
+// There are two searches, forward from the source and backward from the target.
+// Each visits placements in the order of the lower bound on the bytes of a plan
+// through them. The searches meet in a placement that both reach, or in two
+// placements with the same blocks on different ranks; a permute then leads from
+// one to the other. No plan needs two permutes (Rink et al., arXiv 2112.01075),
+// so neither search has to try any.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +23,9 @@ using namespace mlir::tp::redistribution;
 
 namespace {
 
-/// What plans are ordered by. `steps` prefers a named collective to an
-/// exchange, and fewer slices; `peers` prefers small groups: it counts the
-/// ranks that a rank waits for, in each of an all-reduce's two phases.
+/// Plans are ordered by this. `steps` prefers a named collective to an
+/// exchange, and fewer slices. `peers` prefers small groups: it counts the
+/// ranks that a rank waits for (twice for an all-reduce, which has two phases).
 struct Cost {
   int64_t bytes = 0, collectives = 0, steps = 0, peers = 0;
   Cost operator+(const Cost &other) const {
@@ -38,10 +39,12 @@ constexpr int64_t kExchangeSteps = 100;
 struct Node {
   State state;
   Cost cost;
-  /// The elements that the rest of a plan through here receives at least.
+  /// A lower bound on the elements that the rest of a plan through this node
+  /// receives.
   int64_t remaining = 0;
   int previous = -1;
-  /// From `previous` to here; in the search backward, from here to `previous`.
+  /// Leads from `previous` to this node; in the backward search, from this node
+  /// to `previous`.
   Move move;
   bool closed = false;
 };
@@ -60,7 +63,8 @@ struct Frontier {
   std::vector<Node> nodes;
   llvm::StringMap<int> ids;
   std::vector<Entry> open;
-  /// The closed nodes that nothing is pending in, by the sizes of their blocks.
+  /// The closed nodes without a pending reduction, by the sizes of their
+  /// blocks.
   llvm::StringMap<SmallVector<int>> bySizes;
 };
 
@@ -91,8 +95,8 @@ private:
       return std::tie(b.remaining, b.id) < std::tie(a.remaining, a.id);
     };
   }
-  /// Bytes that come first are known to come at least; of the collectives that
-  /// come, nothing is.
+  /// There is a lower bound for the bytes still to come, but none for the
+  /// collectives.
   Cost getEstimate(Cost cost, int64_t remaining) const {
     if (!options.fewestCollectives)
       cost.bytes += remaining;
@@ -118,11 +122,11 @@ private:
   const Space &space;
   const State from, to;
   const SearchOptions &options;
-  /// Whether states whose blocks differ in size are left out.
+  /// Whether states with blocks of different sizes are left out.
   const bool evenOnly;
   Frontier ahead{/*forward=*/true}, back{/*forward=*/false};
 
-  /// Where the two searches meet, and the step between, if any.
+  /// The nodes where the two searches meet, and the step between them, if any.
   struct Meeting {
     Cost cost;
     int forward, backward;
@@ -133,7 +137,7 @@ private:
 
 } // namespace
 
-/// The same for states whose blocks are the same on other ranks.
+/// A key that is equal for states with the same blocks on different ranks.
 static std::string getSizesKey(const State &state) {
   std::string key;
   for (const List *list : state.dims) {
@@ -152,9 +156,9 @@ static std::string getSizesKey(const State &state) {
   return key;
 }
 
-/// No step lessens what ranks need and don't have by more than it receives.
-/// Where n parts of a sum have to meet, they take n - 1 transfers of each
-/// element, and the c ranks that want it c - 1 more.
+/// A lower bound, because no step reduces the number of missing elements by
+/// more than it receives. If n parts of a sum must be added, each element takes
+/// n - 1 transfers, and the c ranks that want the sum take c - 1 more.
 int64_t Search::getRemaining(const State &state, bool forward) const {
   const State &have = forward ? state : from, &want = forward ? to : state;
   if (!have.pending)
@@ -163,7 +167,7 @@ int64_t Search::getRemaining(const State &state, bool forward) const {
          (space.getNumPending(have) - 2) * space.getNumElements();
 }
 
-/// The elements that all ranks receive in a step that doesn't permute.
+/// The elements that all ranks together receive in a step other than a permute.
 int64_t Search::getBytes(const State &before, const Move &move) const {
   int64_t n = space.getNumBlocks(move.atoms);
   int64_t total = space.getTotal(move.result);
@@ -194,7 +198,7 @@ int64_t Search::getPeers(const Move &move) const {
   return move.kind == RedistributionStep::AllReduce ? 2 * others : others;
 }
 
-/// Whether a search that leaves uneven placements out takes this one.
+/// Whether a search that leaves out uneven placements allows this one.
 bool Search::isAllowed(const State &state) const {
   auto begins = [](const List *list, const List *whole) {
     ArrayRef<uint8_t> atoms = list->atoms;
@@ -216,7 +220,7 @@ void Search::visit(Frontier &side, int at, const State &next, Move move) {
   move.result = side.forward ? next : side.nodes[at].state;
   Cost step{getBytes(side.forward ? side.nodes[at].state : next, move),
             move.kind != RedistributionStep::LocalSlice, 1, getPeers(move)};
-  // Gathers of one dimension in a row are one gather.
+  // Consecutive gathers (or reduce-scatters) of one dimension are one step.
   const Move &after = side.nodes[at].move;
   if (side.nodes[at].previous >= 0 && after.kind == move.kind &&
       after.dim == move.dim && after.reduction == move.reduction &&
@@ -295,7 +299,8 @@ void Search::addLists(Frontier &side, int at) {
   }
 }
 
-/// All that can go to where it belongs at once, in one all-to-all.
+/// Moves all atoms that can go to their final dimensions at once, in one
+/// all-to-all.
 void Search::addAllToAllOfSeveral(Frontier &side, int at) {
   if (!evenOnly)
     return;
@@ -327,8 +332,9 @@ void Search::addAllToAllOfSeveral(Frontier &side, int at) {
     visit(side, at, next, std::move(move));
 }
 
-/// What is pending is scattered, by one atom or as the target nests them, or
-/// reduced, all of a kind at once or one axis at a time.
+/// Reduces or scatters pending atoms: all atoms of one kind at once, those of
+/// one axis, or single ones. Atoms are also scattered together in the order in
+/// which the target nests them.
 void Search::addReductions(int at) {
   const State state = ahead.nodes[at].state;
   llvm::SmallMapVector<ReductionKind, SmallVector<uint8_t, 4>, 2> byKind;
@@ -393,7 +399,7 @@ void Search::meet(int forward, int backward, std::optional<Move> link,
     best = Meeting{cost, forward, backward, std::move(link)};
 }
 
-/// Looks for the nodes of the other side that this one leads to.
+/// Closes a node and looks for nodes of the other side that it can connect to.
 void Search::close(Frontier &side, Frontier &other, int at) {
   side.nodes[at].closed = true;
   const State &state = side.nodes[at].state;
@@ -418,7 +424,8 @@ void Search::close(Frontier &side, Frontier &other, int at) {
   auto found = other.bySizes.find(key);
   if (found == other.bySizes.end())
     return;
-  // Of equal blocks, at most half are where they are wanted.
+  // If the blocks are equal in size, at most half of the elements are already
+  // where they are wanted.
   int64_t least = evenOnly ? space.getTotal(state) / 2 : 0;
   for (int id : found->second) {
     const State &end = other.nodes[id].state;
@@ -455,7 +462,7 @@ std::optional<SmallVector<Move>> Search::run(uint64_t &numStates) {
         std::pop_heap(here.open.begin(), here.open.end(), getLater());
         here.open.pop_back();
       }
-      // With exchanges, the target itself is all that has to be reached.
+      // With exchanges, it is enough to reach the target itself.
       if (here.open.empty() ||
           (options.exchange && !here.forward && back.nodes[0].closed))
         return;

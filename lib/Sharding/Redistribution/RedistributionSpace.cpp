@@ -18,7 +18,7 @@ std::string State::getKey() const {
 }
 
 /// The bounds of parts of a mesh dimension, ascending, each a multiple of the
-/// one before; empty where there are no such parts.
+/// one before; empty if the mentioned bounds don't nest.
 static SmallVector<int64_t>
 getBounds(int64_t size, ArrayRef<AxisRefAttr> mentioned, MeshOp mesh) {
   PartBounds bounds(size);
@@ -107,7 +107,7 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
     atoms.push_back(std::move(atom));
   }
 
-  // Ranks that differ in no atom have equal blocks.
+  // Ranks with the same index in every atom have the same blocks.
   int64_t numRanks = mesh.getNumRanks();
   llvm::DenseMap<int64_t, int64_t> known;
   for (int64_t rank = 0; rank < numRanks; ++rank) {
@@ -129,8 +129,8 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
   }
   alike = numRanks / ranks.size();
 
-  // The atom that is `axis`, or those that make it up, each from where the one
-  // before ends.
+  // The atom equal to `axis`, or the atoms that make it up, each starting where
+  // the one before ends.
   auto getRun = [&](AxisRefAttr axis) {
     SmallVector<uint8_t, 4> run;
     int64_t begin = getPartBegin(axis), end = getPartEnd(mesh, axis);
@@ -172,7 +172,7 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
     List &root = lists.back();
     root.id = lists.size();
     root.longer.resize(atoms.size());
-    // Only the size of a dimension with segments matters: it stays as it is.
+    // For a dimension with segments, only the size matters: no step changes it.
     for (int64_t rank : ranks) {
       Interval whole{0, shape[dim]};
       if (isFrozen(dim)) {
@@ -185,7 +185,7 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
     }
     roots.push_back(&root);
   }
-  // What a state takes for one may have been parts with other blocks.
+  // A state merges neighbouring parts, which may have had different blocks.
   for (ShardingAttr sharding : {from, to}) {
     State state = getState(sharding);
     for (int64_t dim = 0; dim < getRank(); ++dim) {
@@ -301,7 +301,8 @@ int64_t Space::getNumPending(const State &state) const {
   return parts;
 }
 
-/// Cuts by the atoms of `list` from `begin` on; neighbouring parts at once.
+/// Cuts by the atoms of `list` from `begin` on; cuts by neighbouring parts at
+/// once.
 Interval Space::cut(Interval interval, ArrayRef<uint8_t> list, size_t begin,
                     size_t rank) const {
   for (size_t i = begin; i < list.size();) {
@@ -341,7 +342,8 @@ const List *Space::append(const List *list, int64_t dim,
       } else {
         next.even = shape[dim] % next.blocks == 0;
         next.intervals.reserve(ranks.size());
-        // Where all divides, a part cuts what the parts before it leave.
+        // If all sizes divide, each part cuts the block that the parts before
+        // it leave.
         const Atom &last = atoms[atom];
         for (size_t rank = 0; rank < ranks.size(); ++rank)
           next.intervals.push_back(
@@ -536,8 +538,8 @@ SmallVector<int64_t> Space::getSources(const State &from, const State &to,
   SmallVector<int64_t> group = mesh.getGroupOf(mesh.getRank(0), axes);
   SmallVector<int64_t> sources;
   for (auto [index, rank] : llvm::enumerate(group)) {
-    // Whoever holds the block already keeps it; of several holders the next one
-    // after the position sends, so that all send alike.
+    // A rank that already holds the block keeps it. If several ranks hold it,
+    // the next one after the position sends, which spreads the sends evenly.
     int64_t source = -1;
     for (size_t i = 0; i < group.size() && source < 0; ++i)
       if (size_t other = (index + i) % group.size();

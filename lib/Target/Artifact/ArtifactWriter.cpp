@@ -22,12 +22,12 @@ static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// What the code for CPU `i` of the list exports.
+/// The name of the function that the code for CPU `i` of the list exports.
 static std::string getEntryName(size_t i) {
   return i == 0 ? "tpx_main" : "tpx_main_" + std::to_string(i);
 }
 
-/// A CPU whose code all of the host's architecture run.
+/// A CPU whose code runs on all CPUs of the host's architecture.
 static llvm::StringRef getBaselineCPU() {
   return llvm::Triple(llvm::sys::getProcessTriple()).isX86() ? "x86-64"
                                                              : "generic";

@@ -47,7 +47,8 @@ llvm::Expected<SmallVector<int32_t>> tp::parseDeviceTarget(StringRef target) {
   return architectures;
 }
 
-/// A file of the CUDA toolkit, "bin/ptxas"; empty where there is none.
+/// The path of a file of the CUDA toolkit, as "bin/ptxas"; empty if there is
+/// none.
 static std::string findInToolkit(StringRef file) {
   std::string folder = TP_CUDA_DIR;
   for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
@@ -71,7 +72,7 @@ createDeviceMachine(int32_t architecture, unsigned optLevel) {
   return machine;
 }
 
-/// Takes the functions that `module` needs from CUDA's device library.
+/// Links the functions that `module` needs from CUDA's device library.
 static llvm::Error linkDeviceLibrary(llvm::Module &module) {
   std::string needed;
   for (llvm::Function &function : module)
@@ -117,8 +118,8 @@ static OwningOpRef<ModuleOp> copyToModule(gpu::GPUModuleOp kernels) {
 }
 
 namespace {
-/// The kernels on their way to one architecture, in a context of their own: a
-/// thread takes them from here on.
+/// The kernels for one architecture, in an LLVM context of their own, so that a
+/// thread of their own can compile them.
 struct DeviceModule {
   int32_t architecture;
   std::unique_ptr<llvm::LLVMContext> context;
@@ -241,7 +242,7 @@ tp::compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
   auto modules = translate(kernels, real, optLevel);
   if (!modules)
     return modules.takeError();
-  // What takes time, LLVM and ptxas, runs for all architectures at once.
+  // LLVM and ptxas take time, so they run for all architectures at once.
   struct Code {
     std::string ptx, cubin, error;
   };

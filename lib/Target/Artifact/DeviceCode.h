@@ -28,8 +28,9 @@ llvm::Expected<SmallVector<int32_t>> parseDeviceTarget(StringRef target);
 llvm::Expected<std::string>
 compileToPTX(gpu::GPUModuleOp kernels, int32_t architecture, unsigned optLevel);
 
-/// What an artifact for `architectures` holds: a cubin for each, and PTX of the
-/// newest for newer devices. Without ptxas PTX alone, for each: `warn` is told.
+/// The images in an artifact for `architectures`: a cubin for each, and PTX of
+/// the newest one for newer devices. Without ptxas there is only PTX, for each,
+/// and `warn` is called.
 llvm::Expected<std::vector<DeviceImage>>
 compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
                StringRef hostCPU, unsigned optLevel,

@@ -52,8 +52,8 @@ mlir::tp::createTargetMachine(const Triple &triple, StringRef cpu,
     return makeError("unknown CPU '" + cpu + "' for " + triple.str() +
                      "; 'native' is this machine's");
   TargetOptions options;
-  // A product and a sum are one operation only where an op's body says so: not
-  // because two ops happen to be in one loop.
+  // Fuse a product and a sum only where an op's body allows it, not because two
+  // ops happen to be in one loop.
   options.AllowFPOpFusion = FPOpFusion::Standard;
   auto level = CodeGenOpt::getLevel(optLevel);
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
@@ -176,7 +176,8 @@ mlir::tp::linkSharedObject(ArrayRef<SmallString<0>> objects) {
       return error;
   }
 
-  // The runtime's functions stay undefined: whoever loads the program has them.
+  // The runtime's functions stay undefined; the process that loads the program
+  // has them.
   SmallVector<StringRef> arguments = {
       *linker, "-shared",     "-Bsymbolic", "--hash-style=gnu", "-z",
       "now",   "--strip-all", "-o",         sharedPath};

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Independent collectives of one kind, group and element type become one. A
-// bucket is filled in program order and issued where its last member stood. Ops
-// in between that use a member's result wait for it behind the bucket; at
-// anything else that does, the bucket is complete.
+// bucket is filled in program order and issued at the position of its last
+// member. Ops in between that use a member's result move behind the bucket if
+// they can; a user that can't move completes the bucket.
 //
-// What belongs to one group of FSDP's parameters isn't bounded in size: its
+// The bucket of a group of FSDP's parameters has no size limit: the group's
 // gradients are scattered together, and reduced together over the mesh
 // dimensions that replicate them.
 //
@@ -28,13 +28,13 @@ namespace {
 struct Bucket {
   SmallVector<CollectiveOpInterface> members;
   int64_t bytes = 0;
-  /// That of all members; null where there is none.
+  /// The group of all members; null if there is none.
   StringAttr group;
   /// Ops that use members' results, in order.
   llvm::SmallSetVector<Operation *, 8> dependents;
 };
 
-/// What is joined, and what waits for it, is up to the derived class.
+/// The derived class decides which collectives are joined and which ops wait.
 class Bucketing {
 public:
   virtual ~Bucketing() = default;
@@ -53,7 +53,7 @@ public:
   }
 
 protected:
-  /// Buckets are told apart by the group, if it is set.
+  /// If the group is set, it has buckets of its own.
   using Key = std::pair<JoinKey, StringAttr>;
 
   virtual std::optional<Key> getKey(Operation *op) = 0;
@@ -62,7 +62,7 @@ protected:
   virtual StringAttr getGroup(Operation *op) = 0;
   /// Whether `op` may stand behind a bucket that it depends on.
   virtual bool mayWait(Operation *op) {
-    // When a parameter is assigned is free: it is read as it was before.
+    // An assignment may be delayed: reads of the parameter give its old value.
     return (isPure(op) || isa<nn::AssignOp>(op)) && op->getNumRegions() == 0 &&
            !op->hasTrait<OpTrait::IsTerminator>();
   }
@@ -84,7 +84,7 @@ private:
     Bucket &bucket = buckets[*key];
     if (!fits(op, group, bucket))
       issue(bucket);
-    if (!fits(op, group, bucket)) // nor alone
+    if (!fits(op, group, bucket)) // not even alone
       return;
     bucket.group =
         bucket.members.empty() || bucket.group == group ? group : StringAttr();
@@ -103,14 +103,14 @@ private:
     return found;
   }
 
-  /// Joins the members where the last one stands.
+  /// Joins the members at the position of the last one.
   void issue(Bucket &bucket) {
     if (bucket.members.size() > 1) {
       Operation *last = bucket.members.back();
       Operation *next = last->getNextNode();
       numJoined += bucket.members.size() - 1;
       join(bucket.members);
-      // A block numbers its ops anew after each move.
+      // Choose the ops first: a block renumbers its ops after each move.
       for (Operation *op : llvm::to_vector(
                llvm::make_filter_range(bucket.dependents, [&](Operation *op) {
                  return op->isBeforeInBlock(next);
@@ -124,7 +124,7 @@ private:
   unsigned numJoined = 0;
 };
 
-/// All-reduces, and if wanted gathers, up to some size.
+/// Joins all-reduces, and optionally gathers, up to some size.
 class BySize : public Bucketing {
 public:
   BySize(func::FuncOp program, int64_t limit, bool gathers)
@@ -134,7 +134,7 @@ private:
   std::optional<Key> getKey(Operation *op) override {
     if (!isa<AllReduceOp>(op) && !(gathers && isa<AllGatherOp>(op)))
       return std::nullopt;
-    // What is gathered with its group is gathered late, and stays so.
+    // Gathers of FSDP's groups are issued late and must stay so.
     if (isa<AllGatherOp>(op) && groups.ofGathered(op))
       return std::nullopt;
     std::optional<JoinKey> key = getJoinKey(op, /*mayFill=*/false);
@@ -158,7 +158,7 @@ private:
   bool gathers;
 };
 
-/// The reduce-scatters of the gradients of each group.
+/// Joins the reduce-scatters of the gradients of each group.
 class ByGroup : public Bucketing {
 public:
   explicit ByGroup(func::FuncOp program) : groups(program) {}
@@ -178,7 +178,8 @@ private:
 
   StringAttr getGroup(Operation *) override { return {}; }
 
-  /// So do the reductions over the mesh dimensions that replicate parameters.
+  /// Reductions over the mesh dimensions that replicate parameters may wait
+  /// too.
   bool mayWait(Operation *op) override {
     return Bucketing::mayWait(op) ||
            (isa<AllReduceOp>(op) && groups.ofGradient(op));

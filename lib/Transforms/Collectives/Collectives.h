@@ -1,9 +1,9 @@
 //===- Collectives.h - Rewrites of collectives ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The concerns that tp-optimize-collectives and tp-overlap-collectives consist
-// of. Each works on one program; that the programs of all ranks change alike is
-// seen to by `rewriteInStep`.
+// The rewrites that tp-optimize-collectives and tp-overlap-collectives consist
+// of. Each works on one program; `rewriteInStep` makes sure that the programs
+// of all ranks change alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,11 @@ namespace mlir::tp::collectives {
 // Common
 //===----------------------------------------------------------------------===//
 
-/// The collectives of a program in the order in which they stand.
+/// The collectives of a program, in program order.
 SmallVector<CollectiveOpInterface> getCollectives(func::FuncOp program);
 
-/// What a collective does; who asked for it doesn't matter.
+/// The attributes that say what a collective does, without its origin and
+/// bytes.
 DictionaryAttr getMeaning(Operation *op);
 
 /// Bytes of a tensor.
@@ -35,41 +36,42 @@ int64_t getNumBytes(Type type);
 /// A rank that runs `program`.
 int64_t getAnyRank(func::FuncOp program);
 
-/// `to` stands for `from`: it gets their modules and reasons, and its bytes.
+/// Gives `to`, which replaces `from`, their modules and reasons, and computes
+/// its bytes.
 void inherit(CollectiveOpInterface to, ArrayRef<CollectiveOpInterface> from);
 
-/// The dimension that `factor` is all of; -1 where it isn't in the tensor,
-/// nullopt where it is anything else.
+/// The dimension that consists of `factor` alone; -1 if the tensor doesn't have
+/// the factor, nullopt in any other case.
 std::optional<int64_t> getWholeDim(const TensorFactors &tensor,
                                    unsigned factor);
 
 /// `type` with `size` elements along `dim`.
 RankedTensorType resize(RankedTensorType type, int64_t dim, int64_t size);
 
-/// `value` in another shape; itself where it has that one.
+/// Reshapes `value`; returns it unchanged if it has the shape already.
 Value buildReshape(OpBuilder &b, Location loc, Value value,
                    ArrayRef<int64_t> shape);
-/// `size` indices of `dim`.
+/// Slices `size` indices of `dim`, from `start` on.
 Value buildSlice(OpBuilder &b, Location loc, Value value, int64_t dim,
                  int64_t start, int64_t size);
 
 /// Emits the remark that `op` is rewritten.
 void remarkRewrite(Operation *op, StringRef name, StringRef what);
 
-/// The op of `block` that `op` is, or is in.
+/// The op of `block` that is `op` or contains it.
 Operation *getAncestor(Block *block, Operation *op);
 
-/// Adds what `value` is computed from to `ops`, in order; false unless that is
-/// parameters alone.
+/// Adds the ops that compute `value` to `ops`, in order; false unless `value`
+/// is computed from parameters alone.
 bool collectOfParameters(Value value,
                          llvm::SmallSetVector<Operation *, 8> &ops);
 
-/// Runs `rewrite` on each of `programs`, those of all ranks for one function.
-/// What can be rewritten in one program needn't be in others: where blocks are
-/// uneven, shapes differ, and where a rank's blocks are empty, constants stand
-/// for what is computed elsewhere. All ranks must issue the same collectives,
-/// so unless those that are left are the same in all programs, and come from
-/// the same ones, all programs stay as they were.
+/// Runs `rewrite` on each of `programs`, the programs of all ranks for one
+/// function. A rewrite may apply to one program and not to another: uneven
+/// blocks have different shapes, and a rank with empty blocks has constants
+/// where others compute. But all ranks must issue the same collectives. So if
+/// the rewritten programs differ in their collectives, or in the original
+/// collectives that these replace, all programs are restored.
 LogicalResult rewriteInStep(ArrayRef<func::FuncOp> programs,
                             function_ref<LogicalResult(func::FuncOp)> rewrite);
 
@@ -77,65 +79,67 @@ LogicalResult rewriteInStep(ArrayRef<func::FuncOp> programs,
 // The rewrites
 //===----------------------------------------------------------------------===//
 
-/// Slices of reductions and gathers, collectives that undo or continue one
-/// another.
+/// Patterns for slices of reductions and gathers, and for collectives that undo
+/// or continue one another.
 void populateSimplifyPatterns(RewritePatternSet &patterns);
 
-/// Does equal collectives and slices of one value once. Returns how many went.
+/// Replaces equal collectives and slices of one value by the first one. Returns
+/// how many were erased.
 unsigned shareEqual(func::FuncOp program);
 
-/// Drops collectives that no program uses, and what they were computed from.
-/// Returns how many went.
+/// Erases collectives that no program uses, and the ops that only they used.
+/// Returns how many collectives were erased.
 unsigned eraseUnused(ArrayRef<func::FuncOp> programs);
 
-/// Moves all_reduces and reduce_scatters of sums down through linear ops to
-/// where fewer bytes, or fewer of them, do. What is whole is added to what they
-/// reduce. Returns how many are saved.
+/// Moves all_reduces and reduce_scatters of sums down through linear ops if
+/// fewer bytes, or fewer collectives, suffice there. Terms that need no
+/// reduction are added to the result. Returns how many collectives are saved.
 unsigned mergeReductions(func::FuncOp program, Uniformity &uniformity);
 
-/// Moves collectives whose operands don't change in a loop before it. Returns
-/// how many.
+/// Moves collectives whose operands are loop-invariant in front of the loop.
+/// Returns how many.
 unsigned hoistFromLoops(func::FuncOp program);
 
-/// Splits what lies between an all_reduce and the ops that need its result
-/// whole, where that moves no more bytes. Returns how many all_reduces went.
+/// Splits the ops between an all_reduce and the ops that need its whole result,
+/// if that moves no more bytes. Returns how many all_reduces were replaced.
 FailureOr<unsigned> splitBetweenReductions(func::FuncOp program,
                                            Uniformity &uniformity);
 
-/// Joins independent all_reduces, and if wanted `gathers`, up to `bytes` of
-/// operands each. Returns how many went.
+/// Joins independent all_reduces, and all_gathers if `gathers`, up to `bytes`
+/// of operands each. Returns how many fewer there are.
 unsigned bucket(func::FuncOp program, int64_t bytes, bool gathers);
 
 /// Gathers the parameters of each of FSDP's groups by one collective in each
-/// pass over the model. Returns how many went.
+/// pass over the model. Returns how many fewer there are.
 unsigned joinGathers(func::FuncOp program);
 
 /// Reduces and scatters the gradients of each of FSDP's groups by one
-/// collective. Returns how many went.
+/// collective. Returns how many fewer there are.
 unsigned joinGradients(func::FuncOp program);
 
-/// What is alive at once in a program, as `rematerialize` counts it, and the op
-/// where it is most.
+/// The most bytes that are alive at once in a program, as `rematerialize`
+/// counts them, and the op where they are.
 struct MemoryPeak {
   int64_t bytes = 0;
   Operation *op = nullptr;
 };
 MemoryPeak getMemoryPeak(func::FuncOp program);
 
-/// Gathers again what would else be kept alive while more than `bytes` of
-/// values are. Returns how often.
+/// While more than `bytes` of values are alive at once, drops gathered values
+/// and gathers them again before their next use. Returns how many gathers were
+/// added.
 unsigned rematerialize(func::FuncOp program, int64_t bytes);
 
-/// Splits collectives beside a contraction, and the contraction, into `chunks`
-/// that can overlap. Returns how many collectives were split.
+/// Splits a collective before or after a contraction, and the contraction, into
+/// `chunks` that can overlap. Returns how many collectives were split.
 FailureOr<unsigned> decompose(func::FuncOp program, int64_t chunks);
 
-/// Issues the gathers of a module's parameters when those of the module before
-/// are first used. Returns how many moved.
+/// Issues the gathers of a module's parameters before the first use of the
+/// previous module's parameters. Returns how many gathers moved.
 unsigned prefetchParameters(func::FuncOp program);
 
-/// Issues collectives as early, and waits for them as late, as order allows.
-/// Returns how many were split into start and wait.
+/// Starts collectives as early, and waits for them as late, as the order of ops
+/// allows. Returns how many were split into start and wait.
 unsigned startEarly(func::FuncOp program);
 
 } // namespace mlir::tp::collectives

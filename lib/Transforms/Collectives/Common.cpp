@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// While programs are rewritten: the numbers of the collectives, as they were
-/// before, that this one stands for.
+/// Set while programs are rewritten: the numbers of the original collectives
+/// that this one replaces.
 static constexpr StringLiteral kOriginsAttr = "tp.origins";
 
 SmallVector<CollectiveOpInterface>
@@ -152,7 +152,8 @@ collectives::rewriteInStep(ArrayRef<func::FuncOp> programs,
                            function_ref<LogicalResult(func::FuncOp)> rewrite) {
   if (programs.size() == 1)
     return rewrite(programs.front());
-  // A program that was wrong before stays so; tp-verify-collectives says why.
+  // Programs that didn't match before are left alone; tp-verify-collectives
+  // says why.
   if (!areInStep(programs))
     return success();
   SmallVector<OwningOpRef<func::FuncOp>> originals;

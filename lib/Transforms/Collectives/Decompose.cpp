@@ -1,20 +1,20 @@
 //===- Decompose.cpp - A contraction and its collective in chunks ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Between a gather and the contraction of its rows, and between a contraction
-// and the scatter of its rows, everything waits. In chunks of rows, one chunk's
-// collective can run beside another one's contraction:
+// A contraction waits for the gather of its rows, and a scatter waits for the
+// contraction that computes its rows. If both are split into chunks of rows,
+// one chunk's collective can run beside another chunk's contraction:
 //
-//   all_gather, contraction: piece j of each rank's block is gathered, and
-//   contracted, by itself; the rows of piece j are then those of all ranks'
-//   pieces j, which are put in order at the end.
+//   all_gather, contraction: piece j of each rank's block is gathered and
+//   contracted separately. The result has the rows of all ranks' pieces j; the
+//   rows are put in order at the end.
 //
 //   contraction, reduce_scatter: piece j of each rank's rows is taken out of
-//   the operand, contracted and scattered by itself; a rank's block is the
+//   the operand, contracted and scattered separately; a rank's block is the
 //   concatenation of its pieces.
 //
-// Rows are a parallel factor of the contraction, so that each of its sums is as
-// it was, in the same order.
+// Rows are a parallel factor of the contraction, so each of its sums stays the
+// same, in the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,15 +33,15 @@ namespace {
 struct Rows {
   ShardingRuleOpInterface op;
   ShardingRule rule;
-  /// The factor that the rows are.
+  /// The factor of the rows.
   unsigned factor;
-  /// Per operand the dimension that the rows are, -1 where they aren't in it.
+  /// For each operand the dimension of the rows; -1 if it has none.
   SmallVector<int64_t> operandDims;
   int64_t resultDim;
 };
 
-/// The rows that `factors`, of one dimension of `op`, are; nullopt where `op`
-/// is no contraction or contracts them.
+/// The rows of `op` along the dimension that has `factors`; nullopt if `op`
+/// isn't a contraction or contracts that dimension.
 std::optional<Rows> getRows(Operation *op, ShardingRule rule,
                             const DimFactors &factors) {
   auto isReduction = [](const Factor &factor) {
@@ -109,7 +109,7 @@ private:
         user, rule, rule.operands[use.getOperandNumber()][gather.getDim()]);
     if (!rows || !isAlike(*rows, gather.getAxes()))
       return success();
-    // What else has rows must be cut as the gathered value is.
+    // Give up if another operand has the rows: it would have to be cut as well.
     for (auto [i, dim] : llvm::enumerate(rows->operandDims))
       if (dim >= 0 && i != use.getOperandNumber())
         return success();
@@ -120,8 +120,8 @@ private:
     int64_t dim = gather.getDim();
     int64_t block = gather.getInput().getType().getDimSize(dim);
     int64_t ranks = gather.getType().getDimSize(dim) / block;
-    // All pieces are there before the first contraction: the next gather
-    // needn't wait for it.
+    // Cut all pieces before the first contraction, so that the next gather
+    // doesn't wait for it.
     SmallVector<Value> blocks, pieces;
     for (int64_t j = 0; j < chunks; ++j)
       blocks.push_back(buildSlice(b, loc, gather.getInput(), dim,
@@ -215,8 +215,8 @@ private:
            axes.getSegments().empty();
   }
 
-  /// Whether the rows are computed alike wherever they are: a piece doesn't
-  /// know where it was.
+  /// Whether a row's result doesn't depend on the row's position, which a piece
+  /// doesn't know.
   static bool isAlike(const Rows &rows, AxisListAttr axes) {
     return isAlikeAlong(rows.op, rows.factor, axes.getAxes(), getMesh(rows.op));
   }
@@ -256,7 +256,7 @@ private:
                         resize(type, dim, ranks * (block / chunks)).getShape());
   }
 
-  /// Dimension `dim` as two, the major one of size `major`.
+  /// Splits dimension `dim` into two; the major one has size `major`.
   static Value unfold(OpBuilder &b, Location loc, Value value, int64_t dim,
                       int64_t major) {
     auto type = cast<RankedTensorType>(value.getType());

@@ -1,8 +1,8 @@
 //===- FsdpBuckets.cpp - The parameters that FSDP moves together ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// As fully_shard does, a group's parameters are gathered by one collective
-// before the first of them is used, in each pass over the model that needs any.
+// As with fully_shard, one collective gathers a group's parameters before the
+// first of them is used, in each pass over the model that uses any.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ FsdpGroups::FsdpGroups(func::FuncOp program) {
   });
 }
 
-/// The parameter that `ops` compute from; null where it isn't one alone.
+/// The parameter that `ops` read; null if they read none or several.
 static nn::ParameterOp getParameter(const Ops &ops) {
   nn::ParameterOp found;
   for (Operation *op : ops)
@@ -49,7 +49,7 @@ StringAttr FsdpGroups::ofGathered(Operation *gather) const {
 StringAttr FsdpGroups::ofGradient(Operation *reduction) const {
   if (groups.empty())
     return {};
-  // An update is computed element by element.
+  // Look for the assignment; an update is computed element by element.
   auto type = cast<RankedTensorType>(reduction->getResult(0).getType());
   SmallVector<Operation *> worklist = {reduction};
   llvm::SmallPtrSet<Operation *, 8> seen = {reduction};
@@ -82,7 +82,7 @@ static int64_t getPass(const Ops &ops) {
 }
 
 namespace {
-/// Gathers of a group's parameters in one pass, by what they have in common.
+/// The gathers of a group's parameters in one pass that can be joined.
 struct Members {
   SmallVector<CollectiveOpInterface> gathers;
   /// By parameter.
@@ -96,7 +96,7 @@ unsigned collectives::joinGathers(func::FuncOp program) {
   llvm::MapVector<Key, Members> all;
   unsigned numJoined = 0;
   Block &block = program.getBody().front();
-  // Where ops stand: a block would number its ops anew after each move.
+  // The positions of ops; a block would renumber its ops after each move.
   DenseMap<Operation *, size_t> places;
   for (auto [place, op] : llvm::enumerate(block))
     places[&op] = place;
@@ -120,7 +120,7 @@ unsigned collectives::joinGathers(func::FuncOp program) {
       continue;
     }
     known.push_back(gather);
-    // They come to the first one.
+    // Move it to the group's earlier gathers.
     if (!members.gathers.empty()) {
       ops.insert(gather);
       Operation *last = members.gathers.back();

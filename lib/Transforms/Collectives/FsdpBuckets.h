@@ -13,14 +13,15 @@ class FsdpGroups {
 public:
   explicit FsdpGroups(func::FuncOp program);
 
-  /// Whose parameter `gather` gathers; null where it is none, or no group's.
+  /// The group whose parameter `gather` gathers; null if it gathers no
+  /// parameter of a group.
   StringAttr ofGathered(Operation *gather) const;
-  /// Whose parameter's gradient `reduction` reduces; null where it is no
-  /// gradient, or no group's.
+  /// The group whose parameter's gradient `reduction` reduces; null if it
+  /// reduces no such gradient.
   StringAttr ofGradient(Operation *reduction) const;
 
 private:
-  /// By the parameter's FQN.
+  /// The groups by the parameter's FQN.
   DenseMap<StringAttr, StringAttr> groups;
 };
 

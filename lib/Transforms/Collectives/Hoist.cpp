@@ -1,11 +1,11 @@
 //===- Hoist.cpp - Collectives of what a loop doesn't change --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A collective whose operand is the same in each iteration is issued before the
-// loop, once, and so is the pure work that leads to it. That is safe also where
-// the loop may run no iteration at all: all ranks reach the loop alike
-// (tp-verify-collectives), so that all of them issue the collective. It costs
-// what one iteration would have.
+// A collective whose operand is the same in each iteration is issued once,
+// before the loop, and so are the pure ops that lead to it. This is safe even
+// if the loop runs no iteration: all ranks reach the loop alike
+// (tp-verify-collectives), so all of them issue the collective. It costs as
+// much as in one iteration.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::collectives;
 
-/// Whether a collective beside `op` needs its result.
+/// Whether a collective in the same block depends on the result of `op`.
 static bool leadsToCollective(Operation *op) {
   return llvm::any_of(op->getUsers(), [&](Operation *user) {
     return user->getBlock() == op->getBlock() &&
@@ -31,7 +31,8 @@ static bool leadsToCollective(Operation *op) {
 unsigned collectives::hoistFromLoops(func::FuncOp program) {
   unsigned numHoisted = 0;
   program.walk([&](LoopLikeOpInterface loop) {
-    // What only some iterations or branches run isn't directly in its region.
+    // Ops that only some iterations or branches run aren't directly in the
+    // loop's region.
     moveLoopInvariantCode(
         loop.getLoopRegions(),
         [&](Value value, Region *) {

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collectives of one kind, group and element type are flattened, concatenated,
-// moved at once, and taken apart again. Each moves as many bytes as before;
-// what is saved is the time that a collective takes however small it is.
+// moved at once, and taken apart again. As many bytes move as before; this
+// saves the fixed time that each collective takes.
 //
 //   %2 = tp.all_reduce sum %0           %2 = nn.concat (nn.reshape %0),
 //                                                      (nn.reshape %1)
 //   %3 = tp.all_reduce sum %1           %3 = tp.all_reduce sum %2
 //                                       %4 = nn.reshape (nn.slice %3 …), …
 //
-// Of gathers and reduce-scatters, row r of the buffer is what rank r gives, or
-// gets. Where blocks are uneven, all are filled up with zeros to the size of
-// the first one, as PyTorch's FSDP does.
+// In gathers and reduce-scatters, row r of the buffer is what rank r gives or
+// gets. Uneven blocks are padded with zeros to the size of the first one, as in
+// PyTorch's FSDP.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +39,8 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// The split of a gather or a reduce-scatter; nullopt where the blocks, each
-/// filled up to the largest one, don't make up the whole in order.
+/// The split of a gather or a reduce-scatter; nullopt if the blocks, each
+/// padded to the largest one, don't make up the global dimension in order.
 static std::optional<Split> getSplit(Operation *op) {
   auto gather = dyn_cast<AllGatherOp>(op);
   auto scatter = dyn_cast<ReduceScatterOp>(op);
@@ -55,7 +55,7 @@ static std::optional<Split> getSplit(Operation *op) {
   auto collective = cast<CollectiveOpInterface>(op);
   MeshOp mesh = lookupMesh(op, collective.getMeshAttr());
   int64_t size = whole.getDimSize(dim);
-  // Further axes cut each block anew.
+  // Each further axis cuts the blocks again.
   int64_t blockSize = size;
   for (AxisRefAttr axis : axes.getAxes())
     blockSize = llvm::divideCeilSigned(blockSize, mesh.getAxesSize(axis));
@@ -164,7 +164,7 @@ private:
       int64_t own = ShapedType::getNumElements(shape) / ranks;
       Value part =
           buildReshape(b, loc, buildSlice(b, loc, rows, 1, offset, own), shape);
-      // The ranks' dimension comes before the one that is gathered.
+      // Move the ranks' dimension in front of the gathered one.
       part = moveDim(part, 0, split.dim);
       shape.assign(whole.getShape().begin(), whole.getShape().end());
       shape[split.dim] = ranks * split.blockSize;
@@ -222,7 +222,7 @@ private:
     return nn::ConcatOp::create(b, loc, resize(type, dim, size), parts, dim);
   }
 
-  /// `value` with zeros behind it along `dim`.
+  /// Pads `value` with zeros at the end of `dim`, to `size` elements.
   Value fill(Value value, int64_t dim, int64_t size) {
     RankedTensorType type = typeOf(value);
     int64_t missing = size - type.getDimSize(dim);

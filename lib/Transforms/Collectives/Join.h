@@ -8,16 +8,16 @@
 
 namespace mlir::tp::collectives {
 
-/// What collectives that can be joined have in common: what they do, but for
-/// the dimension that is gathered or scattered, and the element type.
+/// What collectives must have in common to be joined: what they do, except for
+/// the gathered or scattered dimension, and the element type.
 using JoinKey = std::pair<DictionaryAttr, Type>;
 
-/// nullopt where `op` can't be joined with others. `mayFill`: uneven blocks are
-/// filled up to one size.
+/// nullopt if `op` can't be joined with others. `mayFill`: uneven blocks may be
+/// padded to one size.
 std::optional<JoinKey> getJoinKey(Operation *op, bool mayFill);
 
-/// Replaces `members`, of one key and in the order of the program, by one
-/// collective where the last of them stands.
+/// Replaces `members`, which have one key and are in program order, by one
+/// collective at the position of the last one.
 void join(ArrayRef<CollectiveOpInterface> members);
 
 } // namespace mlir::tp::collectives

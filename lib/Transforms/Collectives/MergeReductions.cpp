@@ -1,26 +1,27 @@
 //===- MergeReductions.cpp - Sums are taken once, where they are smallest -===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A linear op of sums is the sum of the op: a reduction may as well stand after
-// it. Where the op has several summed operands, one reduction then takes the
-// place of several: of the gradients of a value that three projections use,
-// say, the sum is reduced and not each. By its sharding rule an op is linear in
-// a set of operands while the others are the same on all ranks of the group.
+// A linear op commutes with sums, so the reduction of its operands may move to
+// its result. If the op has several reduced operands, one reduction then
+// replaces several. For example, if three projections use a value, its three
+// gradients are added first and their sum is reduced. The sharding rule of an
+// op says in which sets of operands it is linear; the other operands must be
+// the same on all ranks of the group.
 //
-// What is added to a sum without being one itself, as a residual or a bias, is
-// kept apart: each value is the reduction of what is partial in it, plus what
-// is whole. So all of
+// A term that is added to a reduced value and needs no reduction itself, such
+// as a residual or a bias, is kept apart: each value is the reduction of its
+// partial part plus its whole part, which needs no reduction. So all of
 //
 //   (x + R(a)) + R(b)    (R(a) + p) + (x + (R(b) + q))    x - R(a) / 2 - R(b)
 //
 // have one reduction, of a + b or of -a / 2 - b.
 //
-// Ops whose summed operands have no other use form trees, with reductions as
-// leaves: all_reduces over one group, or reduce_scatters along the same
-// dimension too. A value in such a tree is either reduced where it is computed
-// or is computed from reduced ones; whichever moves fewer bytes, and then is
-// fewer collectives, is found from the leaves on. Of equals, what is there
-// stays.
+// Ops whose summed operands have no other use form trees. The leaves are
+// reductions: all_reduces over one group, or reduce_scatters over one group
+// along the same dimension. A value in such a tree is either reduced itself or
+// computed from reduced values. From the leaves on, the pass chooses what moves
+// fewer bytes or, at equal bytes, needs fewer collectives. At equal cost the
+// ops stay as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,24 +45,24 @@ Cost operator+(Cost a, Cost b) {
   return {a.first + b.first, a.second + b.second};
 }
 
-/// A value that is the reduction of something partial, and maybe something
-/// whole.
+/// A value that is the reduction of a partial part, plus a whole part if it has
+/// one.
 struct Node {
-  /// The first of the reductions, all of which are alike.
+  /// The first of the reductions; all of them are alike.
   CollectiveOpInterface reduction;
-  /// The dimension that they scatter, of this value; -1 for an all_reduce.
+  /// The dimension of this value that they scatter; -1 for an all_reduce.
   int64_t dim = -1;
-  /// The operands that are such values; none for a reduction.
+  /// The operands that have nodes; none for a reduction.
   SmallVector<unsigned, 2> summed;
-  /// The others that the op is linear in together with them.
+  /// The other operands in which the op is jointly linear.
   SmallVector<unsigned, 2> added;
-  /// The type of what is partial before it is reduced, and of what is whole;
-  /// null where nothing is.
+  /// The types of the partial part, before it is reduced, and of the whole
+  /// part; null if there is no such part.
   RankedTensorType partial, whole;
-  /// Whether the op is a sum of its operands, or differs from one by signs.
+  /// Whether the op is a sum of its operands, up to their signs.
   bool isSum = false;
-  /// The sum of the tree by which what is whole is added: an addition if there
-  /// is one, the nearest to the root.
+  /// The sum in the tree that adds the whole part: the addition nearest to the
+  /// root or, if there is none, the difference nearest to it.
   Operation *total = nullptr;
   Cost reducedAbove, best;
   bool isRoot = true;
@@ -122,7 +123,8 @@ private:
     nodes[op->getResult(0)] = std::move(node);
   }
 
-  /// The node of an operand of `op` that nothing else uses.
+  /// The node of `value`, an operand of `op`; null if there is none or
+  /// something else uses it.
   Node *getNode(Value value, Operation *op) {
     if (!value.hasOneUse())
       return nullptr;
@@ -132,11 +134,11 @@ private:
     return &it->second;
   }
 
-  /// Whether reductions of both are one of the sum.
+  /// Whether one reduction of the sum can replace the reductions of both.
   static bool areAlike(const Node &a, const Node &b) {
     if (a.dim != b.dim || a.reduction->getName() != b.reduction->getName())
       return false;
-    // The dimension may be another where the reductions stand.
+    // The reductions themselves may scatter another dimension than the nodes.
     auto getGroup = [](const Node &node) {
       NamedAttrList meaning(getMeaning(node.reduction));
       meaning.erase("dim");
@@ -145,8 +147,8 @@ private:
     return getGroup(a) == getGroup(b);
   }
 
-  /// Whether `op` is linear in the operands of `set`, of which some are sums
-  /// and others may be whole.
+  /// Adds a node for `op` if it is linear in the operands of `set`, some of
+  /// which have nodes; the others are whole.
   bool addNode(Operation *op, const ShardingRule &rule, const LinearSet &set) {
     Node node;
     const Node *first = nullptr;
@@ -187,8 +189,8 @@ private:
     return true;
   }
 
-  /// Elementwise, or what only moves elements: an op that may as well run on
-  /// more of them, or twice.
+  /// Whether the op is elementwise or only moves elements. Such an op may also
+  /// run on more elements, or twice.
   static bool isPointwise(const ShardingRule &rule) {
     return rule.windows.empty() &&
            llvm::all_of(rule.factors, [](const Factor &factor) {
@@ -196,9 +198,9 @@ private:
            });
   }
 
-  /// Where the scattered dimension of the operands is in the result. Whether
-  /// the op can run before it is scattered: it is all of a dimension of the
-  /// sums, and nothing else has it.
+  /// Finds the result's dimension for the operands' scattered one. False unless
+  /// the op can run before the scatter: the dimension's factor must be alone in
+  /// it, and no operand outside the sum may have that factor.
   bool addScattered(Operation *op, const ShardingRule &rule, const Node &first,
                     Node &node) {
     if (!isPointwise(rule))
@@ -225,8 +227,9 @@ private:
     return true;
   }
 
-  /// One element a rank corresponds to nothing in a reshape: any dimension of
-  /// one element behind as many others stands for it; -1 where there is none.
+  /// The result's dimension for `dim`, which has one element on each rank and
+  /// therefore no factor in a reshape: a dimension of one element behind as
+  /// many elements as `dim`. -1 if there is none.
   static int64_t getUnitDim(Operation *op, const ShardingRule &rule,
                             unsigned index, int64_t dim) {
     auto getBefore = [](Value value, int64_t dim) {
@@ -248,7 +251,7 @@ private:
     bool hasWhole = !node.added.empty();
     for (unsigned i : node.summed)
       hasWhole |= nodes[op->getOperand(i)].whole != nullptr;
-    // It runs for what is partial and for what is whole.
+    // The op runs twice: for the partial and for the whole part.
     if (hasWhole && !node.isSum && !isPointwise(rule))
       return false;
     if (!node.isSum) {
@@ -272,7 +275,8 @@ private:
     return true;
   }
 
-  /// Whether what is whole can be added.
+  /// Finds the sum that adds the whole part; false if it is needed and there is
+  /// none.
   bool addTotal(Operation *op, Node &node) {
     Type element = getElementTypeOrSelf(op->getResult(0));
     if (node.isSum)
@@ -288,7 +292,7 @@ private:
     return node.total || !node.whole;
   }
 
-  /// Puts the reductions for `value` where they cost least.
+  /// Moves the reductions for `value` to where they cost least.
   unsigned realize(Value value) {
     unsigned numSaved = 0;
     SmallVector<Value> worklist = {value};
@@ -306,7 +310,8 @@ private:
     return numSaved;
   }
 
-  /// Takes the reductions above `value` away and reduces it instead.
+  /// Removes the reductions that `value` is computed from and reduces `value`
+  /// instead.
   unsigned reduceHere(Value value, const Node &node) {
     SmallVector<CollectiveOpInterface> replaced;
     SmallVector<Operation *> tree;
@@ -362,7 +367,7 @@ private:
         IntegerAttr());
   }
 
-  /// What is partial in `value`, before it is reduced.
+  /// Builds the partial part of `value`, before its reduction.
   Value buildPartial(OpBuilder &builder, Value value) {
     const Node &node = nodes[value];
     Operation *op = value.getDefiningOp();
@@ -374,7 +379,7 @@ private:
     return build(builder, op, node, terms, node.partial, /*isPartial=*/true);
   }
 
-  /// What is whole in `value`; null where nothing is.
+  /// Builds the whole part of `value`; null if it has none.
   Value buildWhole(OpBuilder &builder, Value value) {
     const Node &node = nodes[value];
     if (!node.whole)
@@ -390,8 +395,8 @@ private:
 
   using Values = SmallVector<Value, 4>;
 
-  /// `op` of the `terms` of the operands in its linear set, zero where they are
-  /// null.
+  /// Builds `op` on `terms` instead of the operands in its linear set; a null
+  /// term is zero.
   Value build(OpBuilder &builder, Operation *op, const Node &node, Values terms,
               RankedTensorType type, bool isPartial) {
     auto set = llvm::to_vector<4>(node.summed);
@@ -399,7 +404,7 @@ private:
     llvm::sort(set);
     auto isZero = [&](unsigned i) { return !terms[i]; };
     if (node.isSum && llvm::count_if(set, isZero) + 1 == int64_t(set.size())) {
-      // Nothing is added, or taken away.
+      // One term is left: there is nothing to add or subtract.
       unsigned only = *llvm::find_if_not(set, isZero);
       if (only == set.front() || op->hasTrait<OpTrait::IsCommutative>())
         return terms[only];
@@ -419,7 +424,8 @@ private:
     return clone->getResult(0);
   }
 
-  /// `value` in the shape of `type`, but along `dim`, which isn't cut yet.
+  /// Broadcasts `value` to the shape of `type`, except along `dim`, which isn't
+  /// scattered yet.
   static Value fill(OpBuilder &builder, Value value, RankedTensorType type,
                     int64_t dim) {
     auto own = cast<RankedTensorType>(value.getType());

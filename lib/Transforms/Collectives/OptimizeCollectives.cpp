@@ -1,10 +1,11 @@
 //===- OptimizeCollectives.cpp - Fewer and cheaper collectives ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order of the rewrites: what is equal or undoes itself goes before
-// anything is merged; hoisting makes more collectives equal; splitting around
-// reductions makes gathers that others may share; bucketing takes what is left
-// as it is, and memory is bounded at last, when it is known what is kept.
+// The order of the rewrites: hoisting comes first, because it makes more
+// collectives equal. Collectives that are equal or undo each other go before
+// anything is merged. Splitting around reductions makes gathers that others may
+// share. Bucketing joins what is left. Memory is bounded last, when it is known
+// which values are kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +83,7 @@ struct OptimizeCollectives
         failed(forEach(simplify)))
       return failure();
     eraseUnusedEverywhere();
-    // Whether something was left without a use since then.
+    // Whether a rewrite since then may have left ops without a use.
     bool changed = false;
     auto count = [&](auto &statistic, unsigned number) {
       statistic += number;
@@ -131,7 +132,8 @@ struct OptimizeCollectives
 
   int64_t getLimit() { return std::min<uint64_t>(memoryLimit, INT64_MAX); }
 
-  /// Where no gather that could be issued again is left.
+  /// Warns if the limit isn't reached although no gather is left to issue
+  /// again.
   void warnAboutMemory() {
     MemoryPeak largest;
     for (ArrayRef<func::FuncOp> programs : functions)

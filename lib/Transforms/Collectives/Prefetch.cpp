@@ -1,15 +1,16 @@
 //===- Prefetch.cpp - Parameters one module ahead -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is gathered of a parameter could be gathered at any time, and takes
-// memory from then on. It is done one module ahead: when a module's parameters
-// are first used, the gathers of the next module with any are issued. So they
-// can move while the module computes, in the backward pass too, where the
-// reductions of its gradients would else come first; and no more than two
-// modules' parameters are whole at once. This is the order of PyTorch's FSDP.
+// A parameter can be gathered at any time, but takes memory from then on. So
+// parameters are gathered one module ahead: when a module's parameters are
+// first used, the gathers of the next module with gathers are issued. The
+// gathers then run while the module computes. In the backward pass they run
+// even before the reductions of the module's gradients, which would otherwise
+// come first. No more than two modules' parameters are gathered at once. This
+// is the order of PyTorch's FSDP.
 //
-// Gathers keep their order among themselves. A module's are those that follow
-// each other with one FQN.
+// Gathers keep their order. Consecutive gathers with the same FQN belong to one
+// module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,8 @@ using namespace mlir::tp;
 using namespace mlir::tp::collectives;
 
 namespace {
-/// The gathers of one module's parameters, and what each gathers, in order.
+/// The gathers of one module's parameters, and the ops that they depend on, in
+/// order.
 struct Unit {
   StringRef fqn;
   SmallVector<AllGatherOp> gathers;
@@ -29,8 +31,8 @@ struct Unit {
 };
 } // namespace
 
-/// The first op that computes with what is gathered, beyond what cuts a joined
-/// gather's result into the parameters.
+/// The first op that uses a gathered parameter, apart from the ops that cut a
+/// joined gather's result into parameters.
 static Operation *getFirstUser(const Unit &unit) {
   Operation *first = nullptr;
   SmallVector<Operation *> worklist(unit.gathers.begin(), unit.gathers.end());

@@ -1,14 +1,14 @@
 //===- Rematerialize.cpp - Gather again instead of keep -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A gathered value is large and its block is small. Where too much is alive at
-// once, a gathered value that isn't needed then is dropped and gathered again
-// before its next use: memory for communication.
+// A gathered value is large and its block is small. If too many bytes are alive
+// at an op, a gathered value that isn't needed there is dropped and gathered
+// again before its next use. This trades communication for memory.
 //
-// What is alive is counted in the order in which the ops stand: from where a
-// value is computed to its last use. Arguments, parameters and constants don't
-// count, they are kept anyway. The value that saves most at the op with most
-// alive goes first.
+// In program order, a value is alive from the op that computes it to its last
+// use. Arguments, parameters and constants don't count, because they are kept
+// anyway. The pass starts at the op where most bytes are alive, with the value
+// that saves most there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ class Rematerializing {
 public:
   Rematerializing(Block &block, int64_t limit) : block(block), limit(limit) {}
 
-  /// The bytes that are alive at once, and the op where.
+  /// The most bytes that are alive at once, and the op where they are.
   MemoryPeak getPeak() {
     SmallVector<int64_t> alive = getAlive();
     if (alive.empty())
@@ -50,7 +50,7 @@ private:
     return op.getNumOperands() != 0 || op.getNumRegions() != 0;
   }
 
-  /// From where `value` is computed to its last use, as numbers of ops.
+  /// The number of the op that computes `value` and that of its last use.
   Range getRange(Value value) {
     Range range{numbers.lookup(value.getDefiningOp()), 0};
     range.last = range.first;
@@ -86,8 +86,8 @@ private:
     return change;
   }
 
-  /// Shortens the life of one value at the peak; false when it is low enough,
-  /// or nothing can be done.
+  /// Drops one value at the peak; false if the peak is low enough or no value
+  /// can be dropped.
   bool gatherOnceMore() {
     SmallVector<int64_t> alive = getAlive();
     if (alive.empty())
@@ -99,8 +99,8 @@ private:
     int64_t mostSaved = 0;
     for (auto gather : block.getOps<AllGatherOp>()) {
       Range range = getRange(gather);
-      // One that was put before its first use already would only change places
-      // with its neighbours.
+      // A gather that was already moved right before its first use would only
+      // change places with its neighbours.
       if (range.first >= peak || range.last <= peak ||
           (again.contains(gather) && llvm::none_of(gather->getUsers(),
                                                    [&](Operation *user) {
@@ -124,7 +124,8 @@ private:
     return true;
   }
 
-  /// What of the gathered block isn't alive at `peak` yet, and would be.
+  /// The bytes of the gather's operand, if it isn't alive at `peak` yet but
+  /// would be.
   int64_t getCostOfKeeping(AllGatherOp gather, int64_t peak) {
     Operation *producer = gather.getInput().getDefiningOp();
     if (!producer || producer->getBlock() != &block || !counts(*producer) ||

@@ -11,8 +11,8 @@ using namespace mlir::tp::collectives;
 
 namespace {
 
-/// Shares what is equal with what has run before: earlier in the same block, or
-/// in one around it.
+/// Replaces an op by an equal one that has run before: earlier in the same
+/// block, or in a block around it.
 class Sharing {
 public:
   void visit(Region &region) {
@@ -62,7 +62,7 @@ private:
   DenseMap<Value, SmallVector<Operation *, 2>> known;
 };
 
-/// Gives the collectives that are left, in their order.
+/// Erases unused pure ops. Returns the collectives that are left, in order.
 SmallVector<CollectiveOpInterface> eraseUnusedPure(func::FuncOp program) {
   SmallVector<CollectiveOpInterface> left;
   program.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
@@ -95,7 +95,7 @@ unsigned collectives::eraseUnused(ArrayRef<func::FuncOp> programs) {
                       [&](const auto &list) { return list[i]->use_empty(); }))
       continue;
     ++numUnused;
-    // What only it used goes with it.
+    // Erase what only it used as well.
     for (const auto &list : lists) {
       SmallVector<Operation *> unused = {list[i]};
       while (!unused.empty()) {

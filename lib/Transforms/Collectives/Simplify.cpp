@@ -11,7 +11,7 @@ using namespace mlir::tp::collectives;
 
 namespace {
 
-/// The slices that all uses of `op` are, if they are alike; else none.
+/// The users of `op`, if they all are slices and alike; otherwise none.
 SmallVector<LocalSliceOp> getOnlySlices(Operation *op) {
   SmallVector<LocalSliceOp> slices;
   for (Operation *user : op->getUsers()) {
@@ -25,7 +25,7 @@ SmallVector<LocalSliceOp> getOnlySlices(Operation *op) {
   return slices;
 }
 
-/// `by` takes the place of `op` and of its slices.
+/// Replaces `op` and its slices by `by`.
 void replaceSlices(PatternRewriter &rewriter, Operation *op,
                    ArrayRef<LocalSliceOp> slices, Value by) {
   for (LocalSliceOp slice : slices)
@@ -33,8 +33,9 @@ void replaceSlices(PatternRewriter &rewriter, Operation *op,
   rewriter.eraseOp(op);
 }
 
-/// all_reduce, then this rank's slice of it, by all users: reduce_scatter. What
-/// only one of the two is over is reduced, or sliced, by itself:
+/// If all users of an all_reduce take this rank's slice of it, it becomes a
+/// reduce_scatter. Axes that only the reduction or only the slice has are
+/// reduced, or sliced, separately:
 ///
 ///   reduced over {dp, tp}, sliced over {tp}: scatter over {tp},
 ///                                            reduce over {dp}
@@ -97,8 +98,8 @@ struct ScatterSlicedReduction final : OpRewritePattern<AllReduceOp> {
     return success();
   }
 
-  /// The type of a block of what `slice` slices, cut by `axes` only; null where
-  /// ranks' blocks would differ.
+  /// The type of the input of `slice` if only `axes` cut it; null if the ranks'
+  /// blocks would differ.
   static RankedTensorType divide(LocalSliceOp slice,
                                  ArrayRef<AxisRefAttr> axes) {
     MeshOp mesh = lookupMesh(slice, slice.getMeshAttr());
@@ -126,8 +127,8 @@ struct ScatterSlicedReduction final : OpRewritePattern<AllReduceOp> {
   }
 };
 
-/// all_gather along one dimension, then this rank's slice of another one, by
-/// all users: all_to_all.
+/// If all users of an all_gather take this rank's slice along another
+/// dimension, it becomes an all_to_all.
 struct SwapSlicedGather final : OpRewritePattern<AllGatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AllGatherOp op,
@@ -149,28 +150,28 @@ struct SwapSlicedGather final : OpRewritePattern<AllGatherOp> {
   }
 };
 
-/// The block that was gathered, sliced out again.
+/// Whether the slice takes the gathered block out again.
 bool undoes(LocalSliceOp op, AllGatherOp first) {
   return first.getDim() == op.getDim() && first.getAxes() == op.getAxes();
 }
-/// A whole that was sliced only to be put together again.
+/// Whether the gather puts together again what was sliced.
 bool undoes(AllGatherOp op, LocalSliceOp first) {
   return first.getDim() == op.getDim() && first.getAxes() == op.getAxes();
 }
-/// A split that was moved to another dimension and is moved back.
+/// Whether the split that was moved to another dimension is moved back.
 bool undoes(AllToAllOp op, AllToAllOp first) {
   return first.getSplitDim() == op.getConcatDim() &&
          first.getConcatDim() == op.getSplitDim() &&
          first.getAxes() == op.getAxes() &&
          first.getInput().getType() == op.getType();
 }
-/// Blocks that were exchanged and are exchanged back.
+/// Whether the exchanged blocks are exchanged back.
 bool undoes(ExchangeOp op, ExchangeOp first) {
   return first.getShape() == op.getShape() && first.getFrom() == op.getTo() &&
          first.getTo() == op.getFrom();
 }
 
-/// An op that undoes the one before it gives what that one was given.
+/// Replaces an op that undoes the one before it by that one's input.
 template <typename OpT, typename FirstT>
 struct CancelInverse final : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
@@ -189,8 +190,8 @@ struct CancelInverse final : OpRewritePattern<OpT> {
   }
 };
 
-/// reduce_scatter, then all_gather of the blocks, with nothing in between: the
-/// all_reduce that they are, as one collective.
+/// A reduce_scatter and the all_gather of its blocks, with nothing in between,
+/// become one all_reduce.
 struct GatherOfScatter final : OpRewritePattern<AllGatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AllGatherOp op,
@@ -213,7 +214,8 @@ struct GatherOfScatter final : OpRewritePattern<AllGatherOp> {
   }
 };
 
-/// A permutation of a permutation is one, and none when it moves nothing.
+/// A permutation of a permutation becomes one; one that moves nothing is
+/// dropped.
 struct ComposePermutes final : OpRewritePattern<PermuteOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(PermuteOp op,

@@ -1,21 +1,20 @@
 //===- SplitBetween.cpp - Sequence parallelism around reductions ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An all_reduce is a reduce_scatter and an all_gather in one. Where what
-// follows it works on rows, as norms, residual additions and activations do,
-// the two can stand apart: the ops in between then run on each rank's rows
-// alone, for the same bytes, with less work and less memory.
+// An all_reduce is a reduce_scatter followed by an all_gather. If the ops
+// behind it work on rows, as norms, residual additions and activations do, they
+// can run between the two, on each rank's rows alone. This moves the same
+// bytes, with less work and less memory.
 //
 //   %1 = tp.all_reduce sum %0      %1 = tp.reduce_scatter sum %0 dim 1
 //   %2 = nn.add %1, %x             %2 = nn.add %1, (tp.local_slice %x dim 1)
 //   %3 = nn.layer_norm %2          %3 = nn.layer_norm %2
 //   %4 = nn.linear %3, %w          %4 = nn.linear (tp.all_gather %3 dim 1), %w
 //
-// The ops that could run so are those whose rule has the rows as a parallel
-// factor and whose other operands are the same on all ranks. Of them the ones
-// are taken out again behind which more would have to be gathered than before:
-// what is left of each connected part is split if its bytes are no more than
-// before.
+// The candidates are ops whose rule has the rows as a parallel factor and whose
+// other operands are the same on all ranks. An op is taken out again if more
+// would have to be gathered behind it than before it. Each connected part of
+// the remaining ops is split if it moves no more bytes than before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +46,7 @@ public:
 
   FailureOr<unsigned> run(func::FuncOp program) {
     rank = getAnyRank(program);
-    // What is asked about must not be rewritten yet.
+    // Choose everywhere first: the queries need the program as it was.
     std::vector<Candidates> taken;
     program.walk([&](Block *block) {
       candidates.clear();
@@ -120,7 +119,7 @@ private:
     return a.getAxes() == b.getAxes() && a.getMeshAttr() == b.getMeshAttr();
   }
 
-  /// The first dimension, but the last one, that the group divides.
+  /// The first dimension, other than the last, that the group size divides.
   static std::optional<int64_t> chooseDim(AllReduceOp op) {
     MeshOp mesh = lookupMesh(op, op.getMeshAttr());
     int64_t ranks = mesh.getAxesSize(op.getAxes().getAxes());
@@ -136,21 +135,21 @@ private:
     return it != candidates.end() && it->second.isTaken ? &it->second : nullptr;
   }
 
-  /// Whether `user`, as it stands now, takes a block of the value.
+  /// Whether the user takes a block of the value, as chosen so far.
   bool takesBlock(OpOperand &use) {
     Operation *user = use.getOwner();
     return user->getNumResults() == 1 && getTaken(user->getResult(0)) &&
            !isa<AllReduceOp>(user);
   }
 
-  /// Whether the value is needed whole by anything.
+  /// Whether a user needs the whole value.
   bool isNeededWhole(Value value) {
     return llvm::any_of(value.getUses(),
                         [&](OpOperand &use) { return !takesBlock(use); });
   }
 
-  /// Bytes of the collectives for `value`, in units of what a gather of it
-  /// moves.
+  /// Bytes of the collectives for the candidate's value; a gather counts as the
+  /// size of the value.
   int64_t getBytes(const Candidate &candidate) {
     Value value = candidate.op->getResult(0);
     int64_t size = getNumBytes(value.getType());
@@ -171,7 +170,7 @@ private:
         int64_t change = -getNeighbourhood(candidate);
         candidate.isTaken = false;
         change += getNeighbourhood(candidate);
-        // An op none of whose operands is a block has nothing to gain.
+        // An op without a block among its operands gains nothing.
         bool feeds = isa<AllReduceOp>(candidate.op) ||
                      llvm::any_of(candidate.op->getOperands(),
                                   [&](Value v) { return getTaken(v); });
@@ -183,7 +182,7 @@ private:
     }
   }
 
-  /// What the choice for one op has an influence on.
+  /// The bytes that depend on the choice for one op.
   int64_t getNeighbourhood(const Candidate &candidate) {
     int64_t bytes = getBytes(candidate);
     if (isa<AllReduceOp>(candidate.op))
@@ -261,7 +260,7 @@ private:
     return success();
   }
 
-  /// Builds what gives this rank's block of the candidate's result.
+  /// Builds this rank's block of the candidate's result.
   FailureOr<Value> build(OpBuilder &builder, const Candidate &candidate,
                          DenseMap<Value, Value> &blocks) {
     AllReduceOp origin = candidate.origin;
@@ -312,7 +311,7 @@ private:
 
   Uniformity &uniformity;
   using Candidates = llvm::MapVector<Value, Candidate>;
-  /// Those of one block.
+  /// The candidates of one block.
   Candidates candidates;
   int64_t rank = 0;
   unsigned numSplit = 0;

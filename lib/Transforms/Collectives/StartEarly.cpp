@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective is split into its start, which moves up to where the operand is
-// computed, and its wait, which moves down to the first use. Starts keep their
-// order, which is that of all ranks, so that one never moves past another.
-// Where nothing would stand in between, the collective stays as it is.
+// computed, and its wait, which moves down to the first use. Starts never move
+// past each other, because all ranks share their order. If nothing would run
+// between start and wait, the collective isn't split.
 //
-// Until it is waited for, a collective keeps its operand. Those that give less
-// than they take, as the reductions of gradients, would keep all gradients
-// until the parameters are updated. So each is waited for before the next one
-// starts.
+// A collective keeps its operand alive until it is waited for. Collectives
+// whose results are smaller than their operands, such as the reductions of
+// gradients, would keep all gradients alive until the parameters are updated.
+// So each of these is waited for before the next one starts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::collectives;
 
-/// Whether `op`, or anything in it, may issue collectives: what one must not
-/// move past.
+/// Whether `op`, or an op in it, may issue collectives, so that no collective
+/// may move past it.
 static bool isBarrier(Operation &op) {
   return op
       .walk([](Operation *inner) {
@@ -32,29 +32,29 @@ static bool isBarrier(Operation &op) {
       .wasInterrupted();
 }
 
-/// Whether less is kept when the collective is done than while it runs.
+/// Whether the result of the collective is smaller than its operand.
 static bool frees(CollectiveOpInterface op) {
   return getNumBytes(op->getOperand(0).getType()) >
          getNumBytes(op->getResult(0).getType());
 }
 
-/// Whether `op` waits for a collective that frees.
+/// Whether `op` waits for a collective that frees memory.
 static bool waitsToFree(Operation &op) {
   auto wait = dyn_cast<WaitOp>(op);
   auto start = wait ? wait.getPending().getDefiningOp<StartOp>() : StartOp();
   return start && frees(start.getCollective());
 }
 
-/// Whether a parameter is gathered.
+/// Whether `op` gathers a parameter.
 static bool isOfParameters(CollectiveOpInterface op) {
   llvm::SmallSetVector<Operation *, 8> ops;
   return isa<AllGatherOp>(op.getOperation()) &&
          collectOfParameters(op->getOperand(0), ops);
 }
 
-/// The earliest op that the collective may stand before. Parameters could be
-/// gathered at any time, and take memory from then on: they stay where they
-/// were prefetched to.
+/// The earliest op before which the collective may start. Gathers of parameters
+/// stay where they were prefetched to: they could start at any time, but take
+/// memory from then on.
 static Operation *getEarliest(CollectiveOpInterface op) {
   Operation *earliest = op;
   if (isOfParameters(op))
@@ -83,7 +83,7 @@ static Operation *getFirstUser(CollectiveOpInterface op) {
   return first;
 }
 
-/// The op that the collective is waited for before.
+/// The op before which the collective is waited for.
 static Operation *getLatest(CollectiveOpInterface op) {
   Operation *firstUser = getFirstUser(op);
   if (!frees(op))

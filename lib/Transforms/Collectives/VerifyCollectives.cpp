@@ -4,16 +4,16 @@
 // Ranks that issue the same collectives in the same order can't wait for each
 // other forever. Here that is proven from the text of the programs:
 //
-// - Within a program, collectives run in the order in which they stand, except
-//   where regions repeat or choose. A region that holds collectives may do so
-//   only if what decides about it is the same on all ranks (Uniformity.h): then
-//   all of them run it equally often, and at the same time.
-// - The programs of different ranks have, walked side by side, the same
+// - Within a program, collectives run in program order, except where regions
+//   repeat or are chosen. A region with collectives may do so only if the
+//   values that control it are the same on all ranks (Uniformity.h): then all
+//   of them run it equally often, and at the same time.
+// - Walked side by side, the programs of different ranks have the same
 //   collectives, over the same group and with the same fields, in regions of
-//   the same ops; calls count as what the callee does.
+//   the same ops. A call counts as the body of its callee.
 //
-// By induction over the structure, each rank then issues the sequence of all
-// others, whatever the data.
+// By induction over the structure, all ranks then issue the same sequence,
+// whatever the data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,8 @@ namespace {
 
 constexpr StringLiteral kWhy = "the ranks would wait for each other forever";
 
-/// What a program does that other ranks have to do as well: a collective, or an
-/// op whose regions, or callee, issue some.
+/// A step that all ranks must take: a collective, or an op whose regions or
+/// callee issue collectives.
 struct Step {
   Operation *op;
   /// The steps of each region, or of the callee.
@@ -232,7 +232,7 @@ private:
     return success();
   }
 
-  /// Whether two ops of one name decide by the same.
+  /// Whether the same computations control two ops of the same name.
   LogicalResult compareControl(Operation *first, Operation *other) {
     SmallVector<Value> required = getControlOperands(first);
     SmallVector<Value> found = getControlOperands(other);

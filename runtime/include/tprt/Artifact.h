@@ -28,7 +28,7 @@ TPRT_API bool isArtifact(const std::string &path);
 TPRT_API ArtifactParts checkContainer(std::string_view bytes,
                                       const std::string &path);
 
-/// The container of a manifest and a shared object.
+/// Packs a manifest and a shared object into a container.
 TPRT_API std::string makeContainer(std::string_view manifest,
                                    std::string_view sharedObject);
 
@@ -37,17 +37,17 @@ TPRT_API std::string makeContainer(std::string_view manifest,
 class TPRT_API Artifact {
 public:
   /// Reads and checks everything but the code, and runs none of it. Throws an
-  /// input error: not an artifact, another version, corrupt, or made for
-  /// another machine.
+  /// input error if the file isn't an artifact, has another version, is
+  /// corrupt, or was made for another machine.
   static std::shared_ptr<const Artifact> load(const std::string &path);
   ~Artifact();
   Artifact(const Artifact &) = delete;
   Artifact &operator=(const Artifact &) = delete;
 
   const Manifest &getManifest() const { return manifest; }
-  /// The file that it was loaded from.
+  /// The file that the artifact was loaded from.
   const std::string &getPath() const { return path; }
-  /// Whether nobody but this process's user, or root, can have written it.
+  /// Whether only this process's user or root can have written the file.
   bool isOwn() const { return file->isOwn(); }
 
   /// Loads the code, which stays loaded as long as this object lives. Call this
@@ -75,8 +75,8 @@ private:
   const tprt_device_code *deviceCode = nullptr;
 };
 
-/// Reads the manifest alone, without loading code: for another machine's
-/// artifacts too.
+/// Reads only the manifest, without loading code, so it works for another
+/// machine's artifacts too.
 TPRT_API Manifest readManifest(const std::string &path);
 
 } // namespace tprt

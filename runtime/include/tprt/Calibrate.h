@@ -18,7 +18,7 @@ struct CalibrationOptions {
   std::vector<int64_t> ranks = {2, 4, 8};
   /// Seconds that a single measurement may take.
   double secondsPerMeasurement = 0.03;
-  /// Called with what is measured next: "memory bandwidth".
+  /// Called with the name of the next measurement: "memory bandwidth".
   std::function<void(const std::string &)> onProgress = {};
 };
 

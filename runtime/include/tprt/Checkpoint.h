@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   D/step-00000100/
-//     model-00001-of-00002.safetensors       whole tensors, by FQN
+//     model-00001-of-00002.safetensors       global tensors, by FQN
 //     model-00002-of-00002.safetensors
 //     model.safetensors.index.json           which tensor is in which file
 //     optimizer-00001-of-00002.safetensors   the same for the optimizer's
 //     …
 //     checkpoint.json                        step, data, mesh, checksums
 //
-// A checkpoint is written under another name, synchronised with the disk, and
-// renamed: a directory of this name is complete however the writer ended.
-// docs/Training.md describes checkpoint.json.
+// A checkpoint is written under a temporary name, synchronised with the disk,
+// and then renamed. A directory with the final name is therefore complete, even
+// if the writer was killed. docs/Training.md describes checkpoint.json.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,20 +23,20 @@
 
 namespace tprt {
 
-/// Parameters of this prefix are the optimizer's state.
+/// Parameters with this prefix are the optimizer's state.
 inline constexpr std::string_view optimizerPrefix = "optimizer.";
 
-/// What a program's parameters are written from: the model's, or the
-/// optimizer's. `manifest` and `getParameter` outlive them.
+/// Returns the sources to write a program's parameters from, either the model's
+/// or the optimizer's. `manifest` and `getParameter` must outlive them.
 TPRT_API std::vector<TensorSource>
 collectSources(const Manifest &manifest, const GetParameter &getParameter,
                bool ofOptimizer);
 
-/// Where in its data a training is.
+/// How far a training has come in its data.
 struct DataState {
-  int64_t numExamples = 0; ///< of the whole data
+  int64_t numExamples = 0; ///< in all the data
   int64_t position = 0;    ///< examples taken so far, over all epochs
-  /// Of the order of examples; nothing: the order of the files.
+  /// The seed of the order of examples. Without one, the files' order is used.
   std::optional<uint64_t> seed;
 
   bool operator==(const DataState &) const = default;
@@ -46,7 +46,7 @@ struct DataState {
 struct Checkpoint {
   std::string path;
   std::string producer;
-  int64_t step = 0; ///< steps that have been done
+  int64_t step = 0; ///< completed steps
   DataState data;
   std::string meshName;
   std::vector<MeshAxis> axes;
@@ -55,43 +55,46 @@ struct Checkpoint {
   TPRT_API int64_t getNumBytes() const;
 };
 
-/// Reads checkpoint.json, and checks that every file is there and has its size.
-/// Throws an input error: no checkpoint, not complete, or damaged.
+/// Reads checkpoint.json, and checks that every file exists and has the
+/// recorded size. Throws an input error if there is no checkpoint, or if it is
+/// incomplete or damaged.
 TPRT_API Checkpoint readCheckpoint(const std::string &path);
 
-/// What is wrong with a checkpoint's files, one text each, empty when nothing
-/// is: sizes, checksums, indices, headers of safetensors files.
+/// Checks sizes, checksums, indices and headers of a checkpoint's safetensors
+/// files. Returns one message for each problem.
 TPRT_API std::vector<std::string>
 verifyCheckpoint(const Checkpoint &checkpoint);
 
-/// All tensors by name, the optimizer's included. Mapped: blocks are cut out of
-/// the files without reading the rest.
+/// All tensors by name, including the optimizer's. The files are mapped, so a
+/// shard is read without the rest of its file.
 TPRT_API std::map<std::string, SafetensorsEntry>
 readCheckpointTensors(const Checkpoint &checkpoint, bool withModel = true,
                       bool withOptimizer = true);
 
 /// The values for a session of `manifest`, which may have another mesh and
-/// other placements. Throws an input error that lists what is missing (also
-/// where the parameter has an initial value), surplus or of another type.
+/// other placements. Throws an input error that lists the tensors that are
+/// missing (even if the parameter has an initial value), surplus, or of another
+/// type.
 TPRT_API TensorMap loadCheckpoint(const Checkpoint &checkpoint,
                                   const Manifest &manifest);
 
-/// What is in a directory of checkpoints.
+/// The contents of a directory of checkpoints.
 struct CheckpointList {
   std::vector<Checkpoint> complete; ///< by ascending step
-  /// Of directories named as checkpoints that are none: path and why.
+  /// Directories that are named like checkpoints but aren't valid: path and
+  /// reason.
   std::vector<std::pair<std::string, std::string>> broken;
 };
 
 /// Throws an input error when there is no such directory.
 TPRT_API CheckpointList listCheckpoints(const std::string &directory);
 
-/// A directory that this process alone writes checkpoints to.
+/// A directory that only this process writes checkpoints to.
 class TPRT_API CheckpointDirectory {
 public:
-  /// Makes the directory where there is none, locks it against other processes,
-  /// and removes what killed ones have left. Throws an input error when another
-  /// process trains into it.
+  /// Makes the directory if it doesn't exist, locks it against other processes,
+  /// and removes the leftovers of killed ones. Throws an input error when
+  /// another process holds the lock.
   explicit CheckpointDirectory(std::string path);
   ~CheckpointDirectory();
   CheckpointDirectory(const CheckpointDirectory &) = delete;
@@ -99,18 +102,18 @@ public:
 
   const std::string &getPath() const { return path; }
 
-  /// Writes the session's parameters as of `step`, by as many threads as it has
-  /// ranks, and returns the checkpoint's path. A broken one of this name is
-  /// replaced. Throws when the disk doesn't take it, leaving nothing.
+  /// Writes the session's parameters as of `step`, with as many threads as it
+  /// has ranks, and returns the checkpoint's path. Replaces a broken checkpoint
+  /// of the same name. If writing fails, throws and leaves nothing behind.
   std::string write(const Session &session, int64_t step,
                     const DataState &data);
-  /// The same where other processes host ranks.
+  /// The same if other processes host ranks.
   std::string write(const Manifest &manifest, const GetParameter &getParameter,
                     int64_t step, const DataState &data);
 
-  /// Removes all complete checkpoints up to `step`, but the last `count` of
-  /// them. Later ones are of a training that this one, resumed before them,
-  /// does again: they say nothing about what is worth keeping.
+  /// Removes all complete checkpoints up to `step` except the last `count` of
+  /// them. Later checkpoints are left alone and aren't counted: this training
+  /// was resumed from before them and will do their steps again.
   void keepLast(int64_t count, int64_t step);
 
 private:

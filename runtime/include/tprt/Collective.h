@@ -1,8 +1,8 @@
 //===- Collective.h - What collectives do -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The collectives of a program as its manifest describes them, and what they
-// come down to: which box of whose operand goes where.
+// The collectives of a program as its manifest describes them, and the
+// transfers that they consist of: which box of which rank's operand goes where.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ enum class Reduction { Sum, Avg, Max, Min, Product };
 TPRT_API std::string_view toString(CollectiveKind kind);
 TPRT_API std::string_view toString(Reduction reduction);
 
-/// A box that goes from the operand of rank `from` to a result.
+/// A box that is copied from the operand of rank `from` to a result.
 struct Transfer {
   int64_t from;
   Shape src; ///< first index in the operand
@@ -71,9 +71,10 @@ struct Collective {
   TPRT_API const std::vector<int64_t> *getGroup(int64_t rank) const;
 };
 
-/// The boxes of which the result of `rank`, a member of a group, consists: each
-/// element once, its own operand's included, in group order. Of a reduction,
-/// the boxes that are reduced, one of every member.
+/// The boxes that make up the result of `rank`, a member of a group, in group
+/// order. They include boxes of its own operand and cover each element once.
+/// For a reduction, these are the boxes that are reduced, one from every
+/// member.
 TPRT_API std::vector<Transfer> getTransfers(const Collective &collective,
                                             int64_t rank);
 

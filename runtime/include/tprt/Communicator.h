@@ -3,8 +3,8 @@
 //
 // The one interface between a running program and a backend. A backend is a
 // class derived from Communicator and a CommunicatorFactory; the session, the
-// counters and the programs don't know which one runs. docs/Runtime.md shows
-// how to add one (MPI, NCCL).
+// counters and the programs don't know which backend runs. docs/Runtime.md
+// shows how to add one (MPI, NCCL).
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,43 +39,45 @@ public:
   virtual int64_t getRank() const = 0;
 
   /// Runs collective `id`: reads the operand at `src`, writes the result at
-  /// `dst`; src == dst is allowed where this rank's have one shape. On return
-  /// `dst` is complete and `src` may be overwritten; on a device, for what is
-  /// enqueued later. Returns the bytes received from other ranks, counted where
-  /// they are copied. Throws AbortedError.
+  /// `dst`. src == dst is allowed if this rank's operand and result have the
+  /// same shape. On return `dst` is complete and `src` may be overwritten; on a
+  /// device, this holds for work that is enqueued later. Returns the bytes
+  /// received from other ranks, counted where they are copied. Throws
+  /// AbortedError.
   virtual int64_t run(int64_t id, const std::byte *src, std::byte *dst) = 0;
 
-  /// Starts collective `id`, one that Collective::isStarted: `src` and `dst`
-  /// are in use until wait() returns for it; src == dst is allowed in an
-  /// all_reduce. Other collectives may be run, started and waited for in
-  /// between. Ranks start collectives in one order, and wait for each in any.
-  /// A rank may run one that others start. Throws AbortedError.
+  /// Starts collective `id`, for which Collective::isStarted must be set. `src`
+  /// and `dst` are in use until wait() returns for it. src == dst is allowed in
+  /// an all_reduce. Other collectives may be run, started and waited for in
+  /// between. All ranks start collectives in the same order, but may wait for
+  /// them in any order. A rank may run a collective that others start. Throws
+  /// AbortedError.
   virtual void start(int64_t id, const std::byte *src, std::byte *dst);
 
-  /// Waits for what start() has begun, and returns the bytes received, both as
-  /// run(). Throws AbortedError.
+  /// Waits for a collective that start() has begun. Like run(), returns the
+  /// bytes received. Throws AbortedError.
   virtual int64_t wait(int64_t id);
 
-  /// Memory of `bytes` bytes for the rank's arena, which most operands and
-  /// results are in, where the backend wants it of a kind of its own; null:
-  /// any will do. Called before all others.
+  /// Allocates `bytes` bytes for the rank's arena, which holds most operands
+  /// and results. Returns null if the backend needs no special kind of memory.
+  /// Called before all other functions.
   virtual std::shared_ptr<std::byte> allocate(int64_t bytes);
 
-  /// Called after the first run, with its arena, and after each further one
-  /// until it returns true: then runs may be captured. All ranks call it, and
-  /// get the same. Throws AbortedError.
+  /// Called with the arena after each run until it returns true. From then on
+  /// runs may be captured. All ranks call it and get the same result. Throws
+  /// AbortedError.
   virtual bool warmUp(std::byte *arena, int64_t bytes);
 
-  /// What is worth knowing of how data move, for reports: "NCCL 2.28.9,
-  /// symmetric buffers". Empty: nothing.
+  /// Describes how data move, for reports: "NCCL 2.28.9, symmetric buffers".
+  /// May be empty.
   virtual std::string getDescription() const;
 
-  /// Where this rank's device is, if the backend knows: "rank 0 is in or
-  /// after collective 3 (all_reduce of 'mlp.down')". Empty if it doesn't know.
+  /// How far this rank's device has come: "rank 0 is in or after collective 3
+  /// (all_reduce of 'mlp.down')". Empty if the backend doesn't know.
   virtual std::string describeActivity() const;
 
-  /// Called from time to time while the rank waits for its device. Throws what
-  /// has gone wrong meanwhile.
+  /// Called from time to time while the rank waits for its device. Throws if
+  /// something has failed in the meantime.
   virtual void poll() {}
 
   /// Waits for all ranks of the world. Throws AbortedError.
@@ -85,24 +87,24 @@ public:
   /// this reason. The first reason wins.
   virtual void abort(const std::string &reason) = 0;
 
-  /// Says that this rank calls nothing more: whoever waits for it later has an
-  /// error at once.
+  /// Says that this rank makes no more calls. A rank that waits for it later
+  /// gets an error at once.
   virtual void finish() = 0;
 
 private:
-  std::map<int64_t, int64_t> received; ///< by what was started here
+  std::map<int64_t, int64_t> received; ///< for collectives that start() has run
 };
 
 struct CommunicatorOptions {
   /// How long a rank may wait for the others before the job is ended with a
-  /// report of who waits where. Zero: forever.
+  /// report of which ranks wait where. Zero: forever.
   std::chrono::milliseconds timeout{120'000};
   /// Where the ranks compute; set by the session. Null: on the host.
   Device *device = nullptr;
 };
 
 /// Makes the communicators of the ranks that this process hosts. The manifest
-/// outlives them.
+/// must outlive them.
 using CommunicatorFactory =
     std::function<std::vector<std::unique_ptr<Communicator>>(
         const Manifest &, const CommunicatorOptions &)>;

@@ -23,7 +23,7 @@ struct Comparison {
   int64_t numElements = 0;
   int64_t numDifferent = 0; ///< beyond the tolerance
   double maxAbsolute =
-      0; ///< over all elements; NaN against a number counts as infinity
+      0; ///< over all elements; NaN instead of a number counts as infinity
   std::vector<Difference>
       largest; ///< the worst of those that differ, worst first
 

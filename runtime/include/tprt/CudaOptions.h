@@ -9,14 +9,14 @@
 
 namespace tprt {
 
-/// Who computes attention on a CUDA device.
+/// What computes attention on a CUDA device.
 enum class AttentionLibrary {
-  Auto,  ///< cuDNN where it is there and has the case, else the runtime
-  CuDnn, ///< cuDNN alone: what it doesn't have is an error
+  Auto,  ///< cuDNN if it is installed and has the case, else the runtime
+  CuDnn, ///< only cuDNN; a case that it doesn't have is an error
   Own,   ///< the runtime's own kernels
 };
 
-/// Which one it is, for attention of one form.
+/// What computes attention of one form.
 struct AttentionUse {
   std::string op;      ///< "attention" or "attention_gradient"
   std::string form;    ///< "bf16, 24 heads, 64 rows, 64 columns, depth 32, …"
@@ -31,8 +31,8 @@ struct AttentionUse {
 struct CudaOptions {
   int device = 0;    ///< which one, as the driver counts
   bool tf32 = false; ///< products of f32 may round their operands to TF32
-  /// Captures the second run, and replays it from then on. Runs that are
-  /// recorded aren't replayed.
+  /// Captures the second run and replays it from then on. Recorded runs aren't
+  /// replayed.
   bool graphs = true;
   AttentionLibrary attention = AttentionLibrary::Auto;
 };

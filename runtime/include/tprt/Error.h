@@ -1,9 +1,9 @@
 //===- Error.h - The runtime's exceptions -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Inside the runtime errors are exceptions; they never cross the C ABI, and the
-// library never exits. Texts follow LLVM's rules: lower case, no final period,
-// names in '…', found and required value.
+// Inside the runtime, errors are exceptions. They never cross the C ABI, and
+// the library never exits. Messages follow LLVM's rules: lower case, no final
+// period, names in '…', found and required value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace tprt {
 
-/// Whose fault it is: a file or argument that was handed in, or the execution
+/// The cause of an error: a file or argument from the caller, or the execution
 /// of a program.
 enum class ErrorKind { Input, Execution };
 
@@ -49,8 +49,8 @@ TPRT_API std::string nearestName(std::string_view name,
 TPRT_API std::string didYouMean(std::string_view name,
                                 const std::vector<std::string> &known);
 
-/// "'a', 'b', 'c'": names as diagnostics quote them; after `limit` names "… (n
-/// more)".
+/// "'a', 'b', 'c'": names as diagnostics quote them, with "… (n more)" after
+/// `limit` names.
 TPRT_API std::string quotedList(const std::vector<std::string> &names,
                                 size_t limit = 20);
 

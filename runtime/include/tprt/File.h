@@ -16,7 +16,7 @@
 
 namespace tprt {
 
-/// A whole file, mapped read-only. Pages that several ranks read exist once.
+/// A whole file, mapped read-only. Ranks that read the same pages share them.
 class TPRT_API MappedFile {
 public:
   /// Throws an input error naming the path when it can't be opened or isn't a
@@ -28,7 +28,7 @@ public:
 
   std::span<const std::byte> getBytes() const { return {data, size}; }
   const std::string &getPath() const { return path; }
-  /// Whether nobody but this process's user, or root, can have written it.
+  /// Whether only this process's user or root can have written the file.
   bool isOwn() const { return isOwned; }
 
 private:
@@ -42,18 +42,18 @@ private:
 };
 
 /// Replaces the handler of SIGBUS. From now on, if a page of a mapped file
-/// can't be read because the file was cut or its disk fails, the process ends
-/// with `exitCode` and a message that begins with the tool's name. Only for
-/// tools.
+/// can't be read because the file was truncated or its disk fails, the process
+/// ends with `exitCode` and a message that begins with the tool's name. Only
+/// for tools.
 TPRT_API void reportLostPages(const char *tool, int exitCode);
 
 /// An output. What happens depends on what `path` names:
 /// - nothing, or a regular file: the data go to a temporary file in the same
-///   directory, which takes the name `path` in commit(), after its data are on
-///   the disk. Until commit(), and if it is never called, `path` stays as it
-///   was. The temporary file has no name before close() where the file system
-///   can do that (O_TMPFILE). A symbolic link stays a link, and a replaced
-///   file's permissions are kept.
+///   directory. commit() renames it to `path` once its data are on the disk.
+///   Until commit(), and if it is never called, `path` stays as it was. The
+///   temporary file has no name before close() if the file system supports that
+///   (O_TMPFILE). A symbolic link stays a link, and a replaced file's
+///   permissions are kept.
 /// - a FIFO or a device: the data go there at once. The constructor waits for
 ///   a FIFO's reader (endWaitsForReaders).
 /// - an open file of this process, such as /dev/stdout or /dev/fd/3: it is
@@ -61,9 +61,10 @@ TPRT_API void reportLostPages(const char *tool, int exitCode);
 /// Errors are input errors that name the path and say why.
 class TPRT_API OutputFile {
 public:
-  /// Throws if no file can be written there, for instance at a directory. If
-  /// `followsLinks` is false, a link is replaced: use this for paths that the
-  /// user didn't give, since another user may have put a link there.
+  /// Throws if no file can be written there, for instance because `path` is a
+  /// directory. If `followsLinks` is false, a link is replaced: use this for
+  /// paths that the user didn't give, since another user may have put a link
+  /// there.
   explicit OutputFile(std::string path, bool followsLinks = true);
   ~OutputFile();
   OutputFile(OutputFile &&other) noexcept;
@@ -72,22 +73,22 @@ public:
   /// Appends.
   void write(const void *data, size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  /// Ends the writing: all data now survive a loss of power. Close all files
-  /// that belong together before you commit the first.
+  /// Finishes writing: from now on all data survive a loss of power. Close all
+  /// files that belong together before you commit the first.
   void close();
   /// Closes the file if it isn't closed yet, and gives it its name.
   void commit();
 
 private:
   std::string path;
-  std::string target;        ///< `path`, or what a link of that name leads to
+  std::string target;        ///< `path`, or the target of a link of that name
   std::string temporaryPath; ///< empty: there is nothing to rename
   bool isNameless = false;   ///< close() makes a temporaryPath
   int descriptor = -1;
 };
 
-/// Makes a directory, and those above it that don't exist. At the end of the
-/// scope those that it has made are removed, unless something is in them.
+/// Makes a directory and its missing parents. At the end of the scope it
+/// removes the directories that it has made, unless they contain something.
 class TPRT_API NewDirectory {
 public:
   /// Throws an input error that says why the directory can't be made.
@@ -101,12 +102,12 @@ private:
 };
 
 /// Throws an input error if one of `paths` can't be written, or if two of them
-/// are one file under any names. Leaves nothing behind. Call this before the
-/// work whose results are written.
+/// name the same file. Leaves nothing behind. Call this before the work whose
+/// results are written.
 TPRT_API void checkOutputs(std::span<const std::string> paths);
 
-/// The descriptor of this process that `path` is a name of, as /dev/stdout is;
-/// nullopt for any other path.
+/// The descriptor of this process that `path` names, like /dev/stdout; nullopt
+/// for any other path.
 TPRT_API std::optional<int> findOpenFile(const std::string &path);
 
 /// Opens `path` to be written, with O_WRONLY, O_CLOEXEC and the other `flags`
@@ -115,8 +116,8 @@ TPRT_API std::optional<int> findOpenFile(const std::string &path);
 TPRT_API int openToWrite(const std::string &path, int flags,
                          const std::string &name);
 
-/// From now on waits for the readers of FIFOs end with an error when `isWanted`
-/// isn't 0, as after a signal.
+/// From now on, a wait for a FIFO's reader ends with an error once `isWanted`
+/// isn't 0, for instance after a signal.
 TPRT_API void endWaitsForReaders(const volatile std::sig_atomic_t &isWanted);
 
 /// Waits until the names in a directory would survive a loss of power.
@@ -125,8 +126,8 @@ TPRT_API void syncDirectory(const std::string &path);
 /// `prefix` and six random letters and digits.
 TPRT_API std::string makeTemporaryName(const std::string &prefix);
 
-/// "a PyTorch archive", "a pickle", by the first bytes of the file at `path`;
-/// empty for another file, and for none.
+/// Recognizes "a PyTorch archive" or "a pickle" by the first bytes of the file
+/// at `path`. Empty for any other file, or if there is none.
 TPRT_API std::string describeTorchFile(const std::string &path);
 
 } // namespace tprt

@@ -1,10 +1,10 @@
 //===- GemmChoice.h - What computes which matrix product --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of f32 are computed by the runtime's own tiles, by OpenBLAS, or by
-// oneDNN, where libdnnl is installed. Which of them is fastest depends on the
-// product and the machine: large ones are measured when a program is loaded,
-// and what was chosen is kept in a file, for the next time.
+// Products of f32 are computed by the runtime's own tiles, by OpenBLAS, or, if
+// libdnnl is installed, by oneDNN. The fastest one depends on the product and
+// the machine: large products are measured when a program is loaded, and the
+// choices are kept in a file for the next time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,14 +26,15 @@ enum class GemmLibrary { Tiles, OpenBlas, OneDnn };
 TPRT_API std::string_view toString(GemmLibrary library);
 TPRT_API std::optional<GemmLibrary> parseGemmLibrary(std::string_view name);
 
-/// The version of a library as it says; none where it isn't installed.
+/// The version that a library reports; nullopt if it isn't installed.
 TPRT_API std::optional<std::string> getVersion(GemmLibrary library);
 
-/// What tells products of f32 apart: C = A * B, A m x k, B k x n. Consecutive
-/// batches that share B are rows of one product.
+/// The properties that a choice depends on, for a product of f32 C = A * B,
+/// with A m x k and B k x n. Consecutive batches that share B count as rows of
+/// one product.
 struct Product {
   int64_t m, n, k;
-  bool isAByColumns, isBByColumns; ///< how they lie in memory
+  bool isAByColumns, isBByColumns; ///< column-major in memory
   bool isWeight; ///< B keeps its value: tiles pack it once for all runs
 
   auto operator<=>(const Product &) const = default;
@@ -42,40 +43,42 @@ struct Product {
 struct GemmChoice {
   Product product;
   GemmLibrary library;
-  /// Of one product on at most some thousand rows, by library; empty where the
-  /// time for measuring was up.
+  /// The measured time of one product, which may have been shortened, by
+  /// library. Empty if the time for measuring had run out.
   std::map<GemmLibrary, double> seconds;
 };
 
 struct GemmOptions {
-  /// Computes all products of f32 that it can, vectors excepted; none: of large
-  /// products whichever measures better, tiles for the others.
+  /// Computes all products of f32 that it can, except those with vectors. If
+  /// none is given, the fastest library by measurement computes each large
+  /// product, and tiles compute the others.
   std::optional<GemmLibrary> library;
-  /// Where choices are read and kept; empty: the artifact's path and
+  /// The file to read and keep choices in. If empty, the artifact's path and
   /// ".gemm.json".
   std::string file;
-  /// Measuring products that the file doesn't know ends after about this long.
+  /// Time limit, approximately, for measuring products that aren't in the file.
   double maxSeconds = 0.3;
 };
 
-/// What was chosen for a program.
+/// The choices for a program.
 struct GemmChoices {
-  std::optional<GemmLibrary> library; ///< of all, as asked for
-  std::vector<GemmChoice> products;   ///< that were chosen for; most work first
-  std::string file;                   ///< that they are kept in; may be empty
-  std::string note; ///< what is wrong with the file; empty: nothing
+  std::optional<GemmLibrary> library; ///< for all products, if requested
+  std::vector<GemmChoice> products;   ///< with a choice, most work first
+  std::string file;                   ///< where they are kept; may be empty
+  std::string note;                   ///< problem with the file; may be empty
 
-  /// Tiles where nothing was chosen.
+  /// The library for a product; tiles if nothing was chosen.
   TPRT_API GemmLibrary get(const Product &product) const;
 };
 
-/// Chooses for the large products of `manifest`, on `numThreads` threads each,
-/// from the file, else by measuring. Where choices can't be kept there are
-/// none, so that two runs give the same bits; nor where `mayMeasure` is false,
-/// as in one of several processes, which have to choose alike. A file that
-/// can't be read, or is of other machines, versions or numbers of threads, is
-/// no error: `note` says so, and it is completed or replaced. Throws an input
-/// error where `options.library` isn't installed.
+/// Chooses a library for each large product of `manifest`, on `numThreads`
+/// threads. Takes the choice from the file, or else measures. It measures only
+/// if the choices can be kept, so that two runs give the same bits, and only if
+/// `mayMeasure` is true: several processes must choose alike, so they don't
+/// measure. A file that can't be read, or that is for other machines, versions
+/// or numbers of threads, isn't an error: `note` says so, and the file is
+/// completed or replaced. Throws an input error if `options.library` isn't
+/// installed.
 TPRT_API GemmChoices chooseGemms(const Manifest &manifest,
                                  const GemmOptions &options, int numThreads,
                                  bool mayMeasure = true);

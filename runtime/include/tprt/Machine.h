@@ -23,15 +23,16 @@ struct Machine {
   };
   std::vector<Link> collectives;
 
-  /// Throws an input error: not a file of --calibrate.
+  /// Throws an input error if the file isn't one that --calibrate writes.
   TPRT_API static Machine read(const std::string &path);
 
-  /// Seconds that one of `numRanks` ranks needs at least, to compute and to
-  /// move data between memory and core. The ranks share the cores evenly.
+  /// The least number of seconds that one of `numRanks` ranks needs to compute
+  /// and to move data between memory and core. The ranks share the cores
+  /// evenly.
   TPRT_API double getComputeLimit(double flops, double bytes, Dtype dtype,
                                   int64_t numRanks) const;
   /// Seconds of a collective over `groupSize` ranks in which each receives
-  /// `bytes`; none where the kind wasn't measured.
+  /// `bytes`; nullopt if the kind wasn't measured.
   TPRT_API std::optional<double> getCollectiveLimit(CollectiveKind kind,
                                                     double bytes,
                                                     int64_t groupSize) const;

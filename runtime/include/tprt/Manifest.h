@@ -18,20 +18,21 @@
 
 namespace tprt {
 
-/// An input, parameter or output and how it is cut over the ranks.
+/// An input, parameter or output and how it is sharded over the ranks.
 struct TensorInfo {
   std::string name;
   Dtype dtype;
   Shape shape; ///< global
   std::vector<std::string> placements;
   std::vector<Block> shards; ///< by rank
-  /// Of a Partial: the ranks whose block is filled with the reduction's neutral
-  /// element, 0 or 1; ascending.
+  /// For a Partial: the ranks whose shard is filled with the reduction's
+  /// neutral element, 0 or 1. Ascending.
   std::vector<int64_t> neutralRanks;
   int64_t neutralElement = 0;
-  /// Of parameters: the program writes each rank's block in place.
+  /// For parameters: whether the program writes each rank's shard in place.
   bool isUpdated = false;
-  /// Of parameters: the value of every element where no weights hold it.
+  /// For parameters: the value of every element if the weights don't contain
+  /// it.
   std::optional<double> init;
 
   std::string getTypeString() const { return typeString(dtype, shape); }
@@ -43,14 +44,14 @@ struct TensorInfo {
 /// A part of the program between collectives: a kernel or a library call. Equal
 /// parts are listed once.
 struct OpInfo {
-  std::string fqn;  ///< the module that it stems from; may be empty
+  std::string fqn;  ///< the module that it comes from; may be empty
   std::string op;   ///< the model's ops in it, "add+rms_norm"
   std::string kind; ///< "kernel", or the function that is called, "gemm"
   int64_t flops = 0;
   int64_t bytes = 0;          ///< of memory that it reads and writes
   std::optional<Dtype> dtype; ///< of a library's products
-  /// Of a product: its sizes and strides, dtype and what is added aside; and
-  /// whether B is a parameter that keeps its value.
+  /// For a product: its sizes and strides, without the dtype and the addends;
+  /// and whether B is a parameter that keeps its value.
   std::optional<tprt_gemm_args> product;
   bool isWeight = false;
 };
@@ -71,9 +72,10 @@ struct Manifest {
   std::string entry;
   std::string triple;
   std::vector<std::string> features;  ///< LLVM's names, "+avx2"
-  std::vector<CodeVariant> variants;  ///< the same for other CPUs, best last
+  std::vector<CodeVariant> variants;  ///< the same code for other CPUs, best
+                                      ///< last
   bool isForCuda = false;             ///< computes on CUDA devices
-  std::vector<int64_t> architectures; ///< of these: 90 for sm_90
+  std::vector<int64_t> architectures; ///< of those devices: 90 for sm_90
   std::string meshName;
   std::vector<MeshAxis> axes;
   int64_t worldSize = 1;
@@ -82,7 +84,7 @@ struct Manifest {
   std::vector<Collective> collectives;
   std::vector<OpInfo> ops; ///< what tprt_mark counts
 
-  /// A program that updates parameters: each run is one step.
+  /// Whether the program updates parameters; each run is then one step.
   TPRT_API bool isTraining() const;
 
   /// Throws an input error that names the offending member, e.g.

@@ -11,19 +11,21 @@ namespace tprt {
 /// Losses by step, ascending; not all finite.
 using LossHistory = std::vector<std::pair<int64_t, double>>;
 
-/// A file of JSON lines, one for each step, complete after each:
+/// A file of JSON lines, one for each step. After each step the file is
+/// complete:
 ///
 ///   {"step": 1, "loss": 2.5, "lr": 0.001, "grad_norm": 1.25,
 ///    "seconds": 0.5, "examples_per_second": 16.0}
 ///
-/// lr and grad_norm are there where the program has these outputs,
-/// tokens_per_second where examples are windows of tokens. A number that isn't
+/// lr and grad_norm are present if the program has these outputs, and
+/// tokens_per_second if examples are windows of tokens. A number that isn't
 /// finite is null.
 class TPRT_API MetricsFile {
 public:
-  /// Begins the file anew, or after `step`: the lines of later steps, and what
-  /// a killed process wrote of one, are removed. Throws an input error when the
-  /// file can't be written, or one to be continued isn't of this form.
+  /// Starts a new file if `step` is 0. Otherwise continues the file after
+  /// `step`, and removes the lines of later steps and an incomplete line that a
+  /// killed process left. Throws an input error if the file can't be written,
+  /// or if the file to be continued has another format.
   MetricsFile(std::string path, int64_t step);
   ~MetricsFile();
   MetricsFile(const MetricsFile &) = delete;
@@ -41,9 +43,9 @@ private:
   LossHistory history;
 };
 
-/// A picture of the losses as self-contained SVG: axes with numbers, labels, a
-/// title. Many steps are drawn as the means of ranges of them; losses that
-/// aren't finite leave gaps.
+/// A plot of the losses as self-contained SVG, with numbered axes, labels and a
+/// title. If there are many steps, it shows means over ranges of steps. Losses
+/// that aren't finite leave gaps.
 TPRT_API std::string drawLossCurve(const LossHistory &losses,
                                    const std::string &title);
 

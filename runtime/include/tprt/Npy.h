@@ -18,7 +18,7 @@
 
 namespace tprt {
 
-/// A .npy file of any plain element type, those without a Dtype included.
+/// A .npy file of any plain element type, even one without a Dtype.
 struct NpyArray {
   std::string code; ///< NumPy's, without the byte order: "u2"
   int64_t elementBytes;
@@ -26,18 +26,17 @@ struct NpyArray {
   std::shared_ptr<const std::byte> data;
 };
 
-/// Maps a .npy file. Throws an input error that names the file and what is
-/// wrong: foreign magic, truncated or trailing data, big-endian, Fortran order,
-/// elements that are no numbers.
+/// Maps a .npy file. Throws an input error that names the file and the problem:
+/// wrong magic, truncated or trailing data, big-endian, Fortran order, or
+/// elements that aren't numbers.
 TPRT_API NpyArray readNpyArray(const std::string &path);
 
-/// Maps a .npy file. A two-byte void type ('V2') reads as bf16. Throws an
-/// input error as readNpyArray does, and for an element type without a
-/// counterpart.
+/// Maps a .npy file. A two-byte void type ('V2') reads as bf16. Throws an input
+/// error like readNpyArray, and for an element type without a matching Dtype.
 TPRT_API Tensor readNpy(const std::string &path);
 
-/// Writes aside, then renames; throws an input error when the path can't be
-/// written.
+/// Writes a temporary file, then renames it. Throws an input error when the
+/// path can't be written.
 TPRT_API void writeNpy(const std::string &path, const Tensor &tensor);
 /// Appends header and data to `file`, which the caller commits.
 TPRT_API void writeNpy(OutputFile &file, const Tensor &tensor);

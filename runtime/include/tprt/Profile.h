@@ -9,18 +9,18 @@
 
 namespace tprt {
 
-/// What one kind of work in one module took. Everything per run and rank: the
-/// mean over both.
+/// The cost of one kind of work in one module. All numbers are means over runs
+/// and ranks.
 struct ProfileRow {
   std::string fqn;
   std::string op;   ///< the model's ops, "add+rms_norm"; none for collectives
   std::string kind; ///< "kernel", "gemm", "all_reduce", …
   double calls = 0;
-  double seconds = 0; ///< without what went on beside computation
-  double waiting = 0; ///< of the seconds: until the last rank came
+  double seconds = 0; ///< without collectives' overlap with computation
+  double waiting = 0; ///< the part of `seconds` until the last rank arrived
   double flops = 0;
   double bytes = 0; ///< touched, or received
-  /// What a machine at its limits would have taken, if one is given.
+  /// Seconds that a machine at its limits would take, if one is given.
   std::optional<double> limit;
 };
 
@@ -29,12 +29,12 @@ struct Profile {
   double seconds = 0;           ///< of a run
   std::vector<ProfileRow> rows; ///< most time first
 
-  /// Throws an execution error where the recording isn't of this program.
+  /// Throws an execution error if the recording isn't of this program.
   TPRT_API Profile(const Manifest &manifest, const Recording &recording,
                    const Machine *machine = nullptr);
 
-  /// For people: a line per row; modules that differ in numbers alone, as
-  /// layers do, share one, with '*' for the number.
+  /// A table for people, with a line per row. Modules whose names differ only
+  /// in numbers, as layers do, share a line, with '*' for the number.
   TPRT_API std::string toTable() const;
 };
 

@@ -22,7 +22,7 @@ struct Slice {
   enum class Kind {
     Run,       ///< one call of the program
     Op,        ///< generated code or a library call: Manifest::ops
-    Collective ///< waiting for the others included: Manifest::collectives
+    Collective ///< with waiting for the others: Manifest::collectives
   };
   Kind kind;
   int64_t index;     ///< of the run, the op or the collective
@@ -30,8 +30,9 @@ struct Slice {
   int64_t begin = 0; ///< nanoseconds of a clock that all ranks share
   int64_t end = 0;
   int64_t bytes = 0; ///< of collectives: received from other ranks
-  /// Of a collective that began beside computation: when the rank had nothing
-  /// else to do, and waited for its end. It may have ended before.
+  /// For a collective that overlaps computation: the time when the rank had
+  /// nothing else to do and began to wait for its end. The collective may have
+  /// ended before.
   std::optional<int64_t> waited = {};
 
   /// Nanoseconds in which the rank did nothing else.
@@ -40,17 +41,17 @@ struct Slice {
   }
 };
 
-/// What ranks did, run by run.
+/// The work of all ranks, run by run.
 struct Recording {
   int64_t numRuns = 0;
-  /// By rank, in the order of their ends. Empty for ranks of other processes.
+  /// Slices by rank, ordered by their ends. Empty for ranks of other processes.
   std::vector<std::vector<Slice>> ranks;
 };
 
 /// A trace in the JSON format of Chrome and Perfetto: a process per rank, a
 /// track for computation and one for communication, and arrows that join the
-/// ranks' slices of each collective. Throws an execution error where the
-/// recording isn't of this program.
+/// ranks' slices of each collective. Throws an execution error if the recording
+/// isn't of this program.
 TPRT_API std::string makeTrace(const Manifest &manifest,
                                const Recording &recording);
 

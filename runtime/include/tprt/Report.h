@@ -18,12 +18,12 @@ TPRT_API std::string_view getVersion();
 /// collectives.
 TPRT_API std::string describe(const Manifest &manifest);
 
-/// How long runs took, in seconds. The percentile p is the shortest time that p
+/// The durations of runs, in seconds. Percentile p is the shortest time that p
 /// percent of the runs don't exceed.
 struct Timing {
   int64_t numRuns;
   double min, median, p90, p99, max;
-  /// Why the percentiles say little; empty where they can be trusted.
+  /// Why the percentiles say little; empty if they can be trusted.
   std::string note;
 };
 
@@ -38,7 +38,7 @@ TPRT_API std::string describe(const Timing &timing);
 TPRT_API std::string describe(const std::vector<AttentionUse> &uses);
 
 /// The report of a run as JSON, schema 1 (docs/Runtime.md): bytes and calls by
-/// rank and collective, seconds, memory, who computes attention, and the
+/// rank and collective, seconds, memory, what computes attention, and the
 /// profile, if one is given.
 TPRT_API std::string makeRunReport(const std::string &artifactPath,
                                    const Session &session,

@@ -19,8 +19,8 @@
 
 namespace tprt {
 
-/// One entry of a file. One of a type that programs don't compute with (U8,
-/// F8_E4M3, …) has no `tensor`.
+/// One entry of a file. An entry of a type that programs don't compute with
+/// (F8_E4M3, …) has no `tensor`.
 struct SafetensorsEntry {
   std::string dtypeName; ///< as spelled in the file, e.g. "F32"
   Shape shape;
@@ -33,10 +33,11 @@ struct SafetensorsEntry {
 /// "F32" for f32: a type's name in files.
 TPRT_API std::string_view getSafetensorsName(Dtype dtype);
 
-/// The tensors of one file, mapped: nothing is read until a block is.
+/// The tensors of one file, which is mapped: data are read only when they are
+/// used.
 class TPRT_API Safetensors {
 public:
-  /// Throws an input error that names the file, the tensor and the offence:
+  /// Throws an input error that names the file, the tensor and the problem:
   /// truncated file, malformed JSON, unknown dtype, offsets out of range,
   /// overlapping, or not fitting to shape and dtype.
   static Safetensors open(const std::string &path);
@@ -44,7 +45,7 @@ public:
   const std::map<std::string, SafetensorsEntry> &getEntries() const & {
     return entries;
   }
-  /// By value, so that a loop over what a call returns keeps the entries.
+  /// By value, so that a loop over a temporary's entries keeps them alive.
   std::map<std::string, SafetensorsEntry> getEntries() && {
     return std::move(entries);
   }

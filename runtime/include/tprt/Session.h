@@ -38,68 +38,71 @@ struct RunOptions {
   int64_t warmup = 0;      ///< runs before the measured ones
   int64_t repeat = 1;      ///< measured runs
   bool keepBlocks = false; ///< fill RunResult::blocks
-  /// Takes, if given, what the ranks do in the measured runs, after what it
-  /// holds already. Costs some 50 ns an op.
+  /// If given, the ranks' work in the measured runs is appended to it. Costs
+  /// some 50 ns an op.
   Recording *recording = nullptr;
 };
 
 struct RunResult {
-  /// Of the last run, global. Where other processes host ranks, only what the
-  /// ranks here have is defined; see `blocks`.
+  /// Outputs of the last run, global. If other processes host ranks, only the
+  /// elements that this process's ranks hold are defined; see `blocks`.
   TensorMap outputs;
-  /// [rank] of the last run, if asked for: each rank's own blocks of the
-  /// outputs. Empty for ranks that other processes host.
+  /// [rank] of the last run, if requested: each rank's shards of the outputs.
+  /// Empty for ranks that other processes host.
   std::vector<TensorMap> blocks;
   std::vector<double> seconds; ///< per measured run: from the first rank's
-                               ///< start to the last rank's end; of this
-                               ///< process alone where it replays one rank
-  /// On a device, of the same runs: what is left of the time when what the host
-  /// has waited for the device is taken off.
+                               ///< start to the last rank's end; for this
+                               ///< process alone if it replays one rank
+  /// On a device, for the same runs: `seconds` minus the time in which the host
+  /// only waited for the device.
   std::vector<double> hostSeconds;
   std::vector<std::vector<CollectiveCount>>
       counts; ///< [rank][id], of the last run
 };
 
 struct SessionOptions {
-  /// Bytes that a rank may spend on copies of its weights as matrix products
-  /// read them, made at the first run. Results are the same without.
+  /// Limit on a rank's copies, in bytes, of its weights in the layout that
+  /// matrix products read. They are made in the first run. Results are the same
+  /// without them.
   int64_t maxPackedWeightBytes = int64_t(1) << 30;
   /// What computes matrix products on the host.
   GemmOptions gemm;
   CommunicatorOptions communicator;
   CommunicatorFactory makeCommunicators = makeLocalCommunicators;
   std::string backend = "local"; ///< its name, for reports
-  /// The ranks that this process runs, ascending, where makeCommunicators gives
-  /// it only some of them. Empty: all.
+  /// The ranks that this process runs, ascending, if makeCommunicators gives it
+  /// only some of them. Empty: all.
   std::vector<int64_t> ranks;
   CudaOptions cuda;
-  /// Keeps each rank's thread on cores of its own, where there are enough.
+  /// Pins each rank's thread to its own cores, if there are enough.
   bool pinRanks = true;
 };
 
-/// All problems of a set of named tensors against what is wanted, one per line:
-/// missing (and without an initial value), unknown, wrong type or shape. `kind`
-/// is "input", "weight", … Empty when all is well. bf16 wanted and f32 given is
-/// accepted.
+/// Compares the names, types and shapes of `given` with `wanted`. Returns all
+/// problems, one per line: tensors that are missing (and have no initial
+/// value), unknown, or of the wrong type or shape. Empty if there are none.
+/// `kind` is "input", "weight", … Accepts f32 for a wanted bf16.
 TPRT_API std::string checkTensors(const std::vector<TensorInfo> &wanted,
                                   const TensorMap &given, std::string_view kind,
                                   bool allowUnused);
 
-/// Gives whole values of parameters by name; and what is done with one.
+/// Returns the global value of a parameter by name; and a function that uses
+/// such a getter.
 using GetParameter = std::function<Tensor(const std::string &name)>;
 using UseParameters = std::function<void(const GetParameter &)>;
 
-/// A program with its weights cut for the ranks. Reusable: run() may be called
-/// again with other inputs, by one thread at a time. After a failed run too,
-/// though parameters that the program updates are then of no step.
+/// A program with its weights sharded for the ranks. run() may be called again
+/// with other inputs, by one thread at a time. It may also be called after a
+/// failed run, but parameters that the program updates then don't belong to any
+/// one step.
 class TPRT_API Session {
 public:
-  /// Slices `weights` (by FQN; unused ones are ignored): a block that is
-  /// contiguous and aligned is used where it is, others are copied once,
-  /// however many ranks share them, and each rank has its own copy of what the
-  /// program updates. Parameters with an initial value needn't be given.
-  /// Chooses what computes large products, see chooseGemms. Throws an input
-  /// error listing every missing or wrong weight.
+  /// Slices `weights` (by FQN; unused ones are ignored). A shard that is
+  /// contiguous and aligned is used in place. Other shards are copied once,
+  /// even if several ranks share them, but each rank has its own copy of
+  /// parameters that the program updates. Parameters with an initial value
+  /// needn't be given. Chooses the libraries for large products, see
+  /// chooseGemms. Throws an input error listing every missing or wrong weight.
   Session(std::shared_ptr<const Artifact> artifact, const TensorMap &weights,
           SessionOptions options = {});
   ~Session();
@@ -108,40 +111,41 @@ public:
 
   const Manifest &getManifest() const;
   const std::string &getBackend() const;
-  /// What the backend says of how data move, once something has run; see
-  /// Communicator::getDescription().
+  /// The backend's description of how data move, available after the first run;
+  /// see Communicator::getDescription().
   const std::string &getCommunication() const;
 
   /// Throws an input error listing every missing, unknown or wrong input; an
   /// execution error when a rank fails, naming the rank, and the collective and
-  /// module it was in. Updated parameters go from run to run, warm-up included.
+  /// module it was in. Updated parameters carry over from run to run, including
+  /// warm-up runs.
   RunResult run(const TensorMap &inputs, const RunOptions &options = {});
 
-  /// The whole value of a parameter as it is now, a copy. May be called by
-  /// several threads at a time while nothing runs. Throws an input error when
-  /// there is no such parameter, an execution error when other processes host
-  /// ranks that have a part of it.
+  /// A copy of a parameter's current global value. May be called by several
+  /// threads at a time while nothing runs. Throws an input error if there is no
+  /// such parameter, and an execution error if this process's ranks don't hold
+  /// all of it.
   Tensor getParameter(const std::string &name) const;
   /// The ranks of this process, ascending.
   const std::vector<int64_t> &getRanks() const;
-  /// What `rank`, one of this process's, has of a parameter, dense. May be
-  /// called as getParameter().
+  /// The shard of a parameter that `rank`, one of this process's ranks, holds,
+  /// dense. Like getParameter(), it may be called by several threads.
   Tensor getParameterBlock(const std::string &name, int64_t rank) const;
-  /// Sets whole values of parameters, checked like the constructor's. All or
-  /// nothing.
+  /// Sets global values of parameters, checked like the constructor's weights.
+  /// If a check fails, sets none of them.
   void setParameters(const TensorMap &values);
 
-  /// Bytes of the parameters that each rank reads: its blocks, no more.
+  /// Bytes of the parameters that each rank reads, that is, of its shards.
   std::vector<int64_t> getWeightBytesByRank() const;
-  /// Bytes of parameters that had to be copied out of where they were; the rest
-  /// is read in place.
+  /// Bytes of parameters that had to be copied; the rest are read in place.
   int64_t getCopiedWeightBytes() const;
-  /// What computes which product; nothing on a device.
+  /// The library that computes each product; empty on a device.
   const GemmChoices &getGemmChoices() const;
-  /// Bytes of the weights' copies for matrix products, of all ranks here.
+  /// Bytes of the weights' copies for matrix products, summed over the ranks of
+  /// this process.
   int64_t getPackedWeightBytes() const;
-  /// On a CUDA device, who computes attention of which form, on the first rank
-  /// here; of the last run that wasn't the replay of a graph.
+  /// On a CUDA device, what computes attention of each form, on the first rank
+  /// of this process, in the last run that didn't replay a graph.
   std::vector<AttentionUse> getAttentionUses() const;
 
 private:

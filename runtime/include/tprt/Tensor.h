@@ -14,7 +14,7 @@ namespace tprt {
 
 using Shape = std::vector<int64_t>;
 
-/// Every local block, arena and owned tensor starts at a multiple of this.
+/// Every shard, arena and owned tensor starts at a multiple of this.
 inline constexpr size_t blockAlignment = 64;
 
 /// Product of the dimensions; nullopt when one is negative or the product
@@ -28,7 +28,7 @@ TPRT_API int64_t numElements(const Shape &shape);
 TPRT_API std::string typeString(Dtype dtype, const Shape &shape);
 
 /// Uninitialised memory of `bytes` bytes, aligned to blockAlignment. Throws an
-/// execution error when there is none.
+/// execution error when memory runs out.
 TPRT_API std::shared_ptr<std::byte> allocateAligned(int64_t bytes);
 
 /// A dense, row-major, read-only tensor. `data` keeps alive whatever holds the
@@ -51,9 +51,10 @@ struct Piece {
   bool operator==(const Piece &) const = default;
 };
 
-/// A rank's part of a tensor: along each dimension the pieces that it consists
-/// of, ascending and not empty. Mostly one; several where the segments of a
-/// fused weight are cut one by one; none where the rank has nothing.
+/// A rank's part of a tensor: along each dimension, the pieces that it consists
+/// of, ascending and not empty. Usually there is one piece. There are several
+/// if the segments of a fused weight are sharded separately, and none if the
+/// rank has no elements.
 struct Block {
   std::vector<std::vector<Piece>> dims;
 
@@ -62,11 +63,11 @@ struct Block {
   bool operator==(const Block &) const = default;
 };
 
-/// The block of `size` at `offset`.
+/// The block of shape `size` at `offset`.
 TPRT_API Block makeBox(const Shape &offset, const Shape &size);
 
-/// How many elements are in at least one of `blocks`, which have one number of
-/// dimensions.
+/// The number of elements in at least one of `blocks`, which all have the same
+/// number of dimensions.
 TPRT_API int64_t countCovered(const std::vector<Block> &blocks);
 
 /// Where the block starts, in elements, when it is one contiguous run of a

@@ -18,30 +18,30 @@
 
 namespace tprt {
 
-/// What one step did. Steps count from 1.
+/// The result of one step. Steps count from 1.
 struct StepReport {
   int64_t step = 0;
   double loss = 0;
-  std::optional<double> learningRate, gradNorm; ///< where programs have them
-  double seconds = 0; ///< from batch to result, checkpoints aside
+  std::optional<double> learningRate, gradNorm; ///< if the program has them
+  double seconds = 0; ///< from batch to result, without checkpoints
   int64_t numExamples = 0;
 };
 
 struct TrainingOptions {
-  int64_t steps = 0; ///< where to stop, counted from the very beginning
-  std::optional<uint64_t> seed = 0; ///< of the order of examples; none: files'
+  int64_t steps = 0; ///< last step, counted from the start of training
+  std::optional<uint64_t> seed = 0; ///< for the order of examples; none: files'
   TensorMap constants;              ///< inputs that are the same for all steps
   bool allowNonfinite = false;      ///< go on when the loss is NaN or infinite
 
   CheckpointDirectory *checkpoints = nullptr; ///< null: none are written
   int64_t checkpointEvery = 0; ///< steps; 0: only when training ends
   int64_t checkpointKeep = 0;  ///< how many are kept; 0: all
-  /// Where other processes host ranks and checkpoints are written, by rank 0,
-  /// which alone has `checkpoints`: brings parameters there, as
-  /// Connection::withParameters.
+  /// Needed if other processes host ranks and checkpoints are written. Rank 0,
+  /// the only one that has `checkpoints`, writes them, and this function
+  /// collects the parameters there, like Connection::withParameters.
   std::function<void(const UseParameters &)> withParameters;
 
-  /// Takes, if given, what the ranks do in each step.
+  /// If given, the ranks' work in each step is appended to it.
   Recording *recording = nullptr;
 
   std::function<void(const StepReport &)> onStep;
@@ -51,25 +51,25 @@ struct TrainingOptions {
 };
 
 struct TrainingResult {
-  int64_t step = 0;        ///< the last one that was done
+  int64_t step = 0;        ///< the last completed step
   bool wasStopped = false; ///< by shouldStop, before the last step
-  std::string checkpoint;  ///< of that step; empty when none is written
+  std::string checkpoint;  ///< of that step; empty if none was written
 };
 
-/// Throws an input error unless the program updates parameters, and has an
+/// Throws an input error unless the program updates parameters and has an
 /// output 'loss', an f32 scalar.
 TPRT_API void checkTrainingProgram(const Manifest &manifest);
 
-/// What follows a checkpoint when the same data are taken further. Throws an
-/// input error where they aren't the same: number of examples, order.
+/// Checks that a training can continue from `checkpoint` with `data`. Throws an
+/// input error if the number of examples or their order differs.
 TPRT_API void checkSameData(const Checkpoint &checkpoint, const Dataset &data,
                             std::optional<uint64_t> seed);
 
-/// The steps from `start` (0, or a checkpoint's step, whose parameters the
-/// session then has) to options.steps. `position` is the first example to be
-/// taken. A checkpoint is written where options say so and at the end. Throws
-/// an execution error when a rank fails or the loss isn't finite; what was
-/// written until then stays.
+/// Runs the steps from `start` to options.steps. `start` is 0, or the step of a
+/// checkpoint that has been loaded into the session. `position` is the first
+/// example to use. Writes a checkpoint when the options say so and at the end.
+/// Throws an execution error when a rank fails or the loss isn't finite;
+/// checkpoints written before that stay.
 TPRT_API TrainingResult train(Session &session, const Dataset &data,
                               int64_t start, int64_t position,
                               const TrainingOptions &options);

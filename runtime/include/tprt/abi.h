@@ -1,15 +1,15 @@
 //===- abi.h - C ABI between generated programs and the runtime ---*- C -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an artifact's shared object imports from libtprt, and the one function
-// that it exports; a program for CUDA devices exports its device code, too.
-// docs/Artifact.md is the contract; a change here is a change of
+// The functions that an artifact's shared object imports from libtprt, and the
+// one function that it exports. A program for CUDA devices also exports its
+// device code. docs/Artifact.md is the contract. Any change here requires a new
 // TPRT_ABI_VERSION.
 //
 // In a program for CUDA devices all pointers to data are pointers to the memory
 // of the rank's device, which the code on the host passes on and never reads.
-// Calls enqueue: each begins when those before it are done, and returns when it
-// is enqueued.
+// Calls enqueue work: each piece begins when those before it are done, and the
+// call returns once it is enqueued.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ extern "C" {
 /// runtime, opaque to the program.
 typedef struct tprt_rank tprt_rank;
 
-/// Status of a runtime call. The program returns the first one that isn't
-/// TPRT_OK at once; the text of the error stays in the rank.
+/// Status of a runtime call. The program immediately returns the first one that
+/// isn't TPRT_OK; the text of the error stays in the rank.
 enum tprt_status {
   TPRT_OK = 0,
   TPRT_INDEX_OUT_OF_RANGE = 1, ///< reported by tprt_index_error
@@ -55,10 +55,10 @@ enum tprt_dtype {
   TPRT_I1 = 6, ///< one byte, 0 or 1
   TPRT_I8 = 7,
   TPRT_I16 = 8,
-  TPRT_UI8 = 9, ///< unsigned, the other integers are signed
+  TPRT_UI8 = 9, ///< unsigned; the other integers are signed
 };
 
-/// What a product may end with, element by element; numbered in
+/// An elementwise function that may be applied to a product, as numbered in
 /// tprt_gemm_args::activation.
 enum tprt_activation {
   TPRT_NO_ACTIVATION = 0,
@@ -69,13 +69,13 @@ enum tprt_activation {
 };
 
 /// A batched matrix product. All sizes and strides count elements. A is m x k,
-/// B is k x n, C is m x n; of (a_row, a_col) one is 1, of (b_row, b_col) one is
-/// 1, C's column stride is 1. A batch stride of 0 broadcasts A or B. The addend
-/// and the factor are matrices like C, with strides of their own; these are not
-/// looked at where there is none.
+/// B is k x n, C is m x n; one of (a_row, a_col) is 1, one of (b_row, b_col) is
+/// 1, and C's column stride is 1. A batch stride of 0 broadcasts A or B. The
+/// addend and the factor are matrices like C with their own strides, which are
+/// ignored if the matrix is absent.
 typedef struct tprt_gemm_args {
   int32_t dtype;      ///< TPRT_F32 .. TPRT_BF16, of A, B, C and bias
-  int32_t accumulate; ///< non-zero: add to what C holds
+  int32_t accumulate; ///< non-zero: add to C's values
   int64_t batch0, batch1;
   int64_t m, n, k;
   int64_t a_row, a_col, a_b0, a_b1;
@@ -86,7 +86,7 @@ typedef struct tprt_gemm_args {
   int64_t factor_row, factor_b0, factor_b1;
 } tprt_gemm_args;
 
-/// What a mask of attention does to a score.
+/// How an attention mask changes a score.
 enum tprt_mask {
   TPRT_NO_MASK = 0,
   TPRT_ADDED_MASK = 1,   ///< of the other operands' dtype, added
@@ -103,8 +103,8 @@ typedef struct tprt_attention_strides {
 
 /// Batched attention. For every index of `batch`, query is rows x depth, key is
 /// columns x depth, value columns x width, output rows x width, and mask rows x
-/// columns. Operands that have the same address in consecutive batches, as the
-/// key and value of a group of heads, are read once.
+/// columns. Operands that have the same address in consecutive batches, like
+/// the key and value of a group of heads, are read once.
 typedef struct tprt_attention_args {
   int32_t dtype; ///< TPRT_F32 .. TPRT_BF16
   int32_t mask;  ///< a tprt_mask
@@ -129,9 +129,9 @@ typedef struct tprt_launch_args {
   uint32_t shared_bytes;      ///< of dynamic shared memory per block
 } tprt_launch_args;
 
-/// Where kernels report an index outside of [0, bound): in the device's memory,
-/// one for each rank. The first to change `site` from -1, by an atomic
-/// compare-and-swap, writes the rest.
+/// Where kernels report an index outside of [0, bound). There is one record for
+/// each rank, in the device's memory. The first thread to change `site` from
+/// -1, by an atomic compare-and-swap, writes the other members.
 typedef struct tprt_device_error {
   int32_t site; ///< of tprt_device_code::sites; -1: none
   int32_t pad;
@@ -147,8 +147,8 @@ typedef struct tprt_device_image {
 } tprt_device_image;
 
 /// What an artifact for CUDA devices exports as `tprt_device_code`. Every image
-/// has all kernels. The runtime takes the cubin of the device's architecture,
-/// else the newest PTX that isn't newer than the device.
+/// contains all kernels. The runtime takes the cubin of the device's
+/// architecture, else the newest PTX that isn't newer than the device.
 typedef struct tprt_device_code {
   int32_t num_images;
   const tprt_device_image *images;
@@ -160,45 +160,46 @@ typedef struct tprt_device_code {
 
 /// Runs collective `id` of the manifest: reads the local operand at `src`,
 /// writes the local result at `dst`. They don't overlap, except that src == dst
-/// is allowed where this rank's operand and result have one shape. Returns when
-/// this rank's `dst` is complete and `src` may be overwritten.
+/// is allowed if this rank's operand and result have the same shape. Returns
+/// when this rank's `dst` is complete and `src` may be overwritten.
 TPRT_API int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
                                  void *dst);
 
-/// Starts collective `id`, of which the manifest says that it is started. `src`
-/// is read, and `dst` written, until tprt_collective_wait returns for it:
-/// nobody else writes the one, or touches the other. src == dst is allowed in
-/// an all_reduce. Several collectives may be under way. All ranks start and run
-/// collectives in one order, and wait for them in any; where one rank starts
-/// one, another may run it.
+/// Starts collective `id`, which the manifest must mark as started. Until
+/// tprt_collective_wait returns for it, the collective reads `src` and writes
+/// `dst`, so nothing else may write `src`, or read or write `dst`. src == dst
+/// is allowed in an all_reduce. Several collectives may be in flight. All ranks
+/// start and run collectives in the same order, but may wait for them in any
+/// order. One rank may start a collective that another one runs.
 TPRT_API int32_t tprt_collective_start(tprt_rank *ctx, int32_t id,
                                        const void *src, void *dst);
 
 /// Waits for collective `id`: when it returns, this rank's `dst` is complete
-/// and `src` may be overwritten. Each one that is started is waited for once
-/// before it is started again, and before the program returns.
+/// and `src` may be overwritten. Each started collective must be waited for
+/// exactly once before it is started again, and before the program returns.
 TPRT_API int32_t tprt_collective_wait(tprt_rank *ctx, int32_t id);
 
 /// C[b0,b1] = activation(A[b0,b1] * B[b0,b1] (+ C when accumulate) (+ bias) (+
 /// addend[b0,b1])) (* factor[b0,b1]), for b0 < batch0, b1 < batch1. `bias` is
-/// null or holds n elements, added to each row; `addend` and `factor` are null
-/// where there is none, and overlap no part of C. What accumulates has no
-/// addend. f16 and bf16 are computed in f32 and round once.
+/// null or holds n elements, which are added to each row. `addend` and `factor`
+/// may be null, and don't overlap C. A product that accumulates has no addend.
+/// f16 and bf16 are computed in f32 and rounded once.
 TPRT_API int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args,
                            const void *a, const void *b, void *c,
                            const void *bias, const void *addend,
                            const void *factor);
 
 /// output = softmax(query * key^T * scale + mask) * value. f16 and bf16 are
-/// computed in f32 and round once. `mask` is null where there is none.
+/// computed in f32 and rounded once. `mask` is null if there is none.
 TPRT_API int32_t tprt_attention(tprt_rank *ctx, const tprt_attention_args *args,
                                 const void *query, const void *key,
                                 const void *value, const void *mask,
                                 void *output);
 
-/// The gradients of tprt_attention's query, key and value from `gradient`, that
-/// of its output. Each index of the batches has its own, of a key that it
-/// shares too. They overlap nothing.
+/// Computes the gradients of tprt_attention's query, key and value from
+/// `gradient`, the gradient of its output. Each index of the batches has its
+/// own gradients, even of a key or value that it shares with others. The
+/// gradients overlap nothing.
 TPRT_API int32_t tprt_attention_gradient(
     tprt_rank *ctx, const tprt_attention_gradient_args *args, const void *query,
     const void *key, const void *value, const void *mask, const void *gradient,
@@ -209,16 +210,17 @@ TPRT_API int32_t tprt_attention_gradient(
 typedef void (*tprt_range_function)(const uint64_t *arguments, int64_t begin,
                                     int64_t end);
 
-/// Calls `kernel` for ranges that together are [0, count), each iteration once,
-/// possibly by several threads at a time, and returns when all are done. They
-/// may run in any order. `nanoseconds` is about what all take on one core.
+/// Calls `kernel` for ranges that together cover [0, count), each iteration
+/// once, and returns when all are done. The ranges may run in any order and on
+/// several threads. `nanoseconds` is an estimate of the time that all
+/// iterations take on one core.
 TPRT_API int32_t tprt_parallel(tprt_rank *ctx, tprt_range_function kernel,
                                const uint64_t *arguments, int64_t count,
                                int64_t nanoseconds);
 
 /// Launches kernel `kernel` of tprt_device_code::kernels. `arguments` points to
-/// the values of the kernel's parameters, in their order; they may change when
-/// this returns.
+/// the values of the kernel's parameters, in order. The caller may change them
+/// when this returns.
 TPRT_API int32_t tprt_launch(tprt_rank *ctx, int32_t kernel,
                              const tprt_launch_args *args,
                              void *const *arguments);
@@ -236,8 +238,9 @@ TPRT_API int32_t tprt_fill(tprt_rank *ctx, void *dst, uint64_t pattern,
 /// every run.
 TPRT_API void *tprt_error_record(tprt_rank *ctx);
 
-/// What follows, up to the next mark, call about a collective, or return, is op
-/// `op` of the manifest. Does nothing unless the run is recorded.
+/// Marks the code that follows, up to the next mark, call about a collective,
+/// or return, as op `op` of the manifest. Does nothing unless the run is
+/// recorded.
 TPRT_API void tprt_mark(tprt_rank *ctx, int32_t op);
 
 /// Reports an index outside of [0, bound). `what` is NUL-terminated text ("FQN:
@@ -248,10 +251,10 @@ TPRT_API int32_t tprt_index_error(tprt_rank *ctx, const char *what,
 /// The entry point that an artifact exports as `tpx_main`: straight-line code
 /// that allocates nothing. The pointers follow the manifest's order, each to
 /// this rank's dense row-major local block, aligned to 64 bytes. Inputs are
-/// never written, and of the parameters only those that the manifest says are
-/// updated: their blocks belong to this rank alone, and hold the new value when
-/// the program returns. `arena` points to `arena_bytes` bytes, aligned to 64,
-/// contents undefined.
+/// never written. The only parameters that are written are those that the
+/// manifest marks as updated: their blocks belong to this rank alone, and hold
+/// the new value when the program returns. `arena` points to `arena_bytes`
+/// bytes, aligned to 64, contents undefined.
 typedef int32_t (*tpx_main_fn)(tprt_rank *ctx, int64_t rank,
                                const void *const *inputs,
                                void *const *parameters, void *const *outputs,

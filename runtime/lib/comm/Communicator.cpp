@@ -5,11 +5,12 @@
 
 using namespace tprt;
 
-// Out of line, so that the class has one home for its type information.
+// Out of line, so that the class's type information is emitted in one object
+// file.
 Communicator::~Communicator() = default;
 
 // For backends whose collectives can't go on by themselves. All ranks start
-// collectives in one order, so that it is right to run each where it starts.
+// collectives in the same order, so each can be run where it starts.
 void Communicator::start(int64_t id, const std::byte *src, std::byte *dst) {
   received[id] = run(id, src, dst);
 }

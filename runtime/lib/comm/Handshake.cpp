@@ -1,14 +1,15 @@
 //===- Handshake.cpp - How the processes of a job find each other ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rank 0 listens at the job's address, and nowhere else. To whoever connects it
-// sends a challenge; a rank answers with a hello, and rank 0 with a verdict
-// (Messages.h). Each proves to the other that it has the job's token, which is
-// never sent itself.
+// Rank 0 listens at the job's address, and nowhere else. It sends a challenge
+// on each new connection; a rank answers with a hello, and rank 0 with a
+// verdict (Messages.h). Each proves to the other that it has the job's token.
+// The token itself is never sent.
 //
-// Rank 0 trusts nobody before that: a connection has `handshakeTime` for its
-// 80 bytes, and while more than `maxGuests` are about it the oldest one goes.
-// Those that are dropped cost nothing else; the job's ranks try again.
+// Until then rank 0 doesn't trust a connection: it has `handshakeTime` to send
+// its 80 bytes, and if more than `maxGuests` connections are pending, the
+// oldest one is dropped. A dropped connection has no other effect; the job's
+// ranks try again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,8 +54,8 @@ std::string tprt::describeLoss(const Job &job, int64_t rank) {
   return end.value_or("rank " + std::to_string(rank) + " has left");
 }
 
-/// Throws where any rank has ended: of those that were killed, others have
-/// ended too.
+/// Throws if another rank has ended. Reports a killed rank first, since the
+/// others may have ended because of it.
 static void checkFates(const Job &job) {
   std::optional<std::string> found;
   for (int64_t rank = 0; job.getFate && rank < job.worldSize; ++rank) {
@@ -94,8 +95,8 @@ static std::string toString(const sockaddr *address, socklen_t length) {
   return host;
 }
 
-/// The addresses of the meeting point. Others than this host's processes need a
-/// token to be told apart.
+/// The addresses of the meeting point. If processes of other hosts can connect,
+/// a token is needed to recognize the job's ranks.
 static Addresses resolve(const Job &job) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -150,12 +151,12 @@ static Socket makeListener(const Job &job) {
 
 namespace {
 
-/// Somebody who has connected, and may be one of the ranks.
+/// A new connection, which may be from one of the ranks.
 struct Guest {
   Socket socket;
   Challenge challenge;
   Patience patience{handshakeTime};
-  std::string bytes = {}; ///< that have arrived
+  std::string bytes = {}; ///< received so far
 };
 
 class Host {
@@ -181,7 +182,7 @@ private:
   Socket listener;
   std::vector<Socket> ranks;
   std::deque<Guest> guests;
-  std::map<std::string, int64_t> dropped; ///< how many, by why
+  std::map<std::string, int64_t> dropped; ///< counts by reason
 };
 
 } // namespace
@@ -209,7 +210,7 @@ std::string Host::describeMissing() const {
   return text;
 }
 
-/// The reason that a rank gave before it ended; empty where it gave none.
+/// The reason that a rank gave before it ended; empty if it gave none.
 static std::string readReason(const Socket &rank) {
   using Progress = MessageReader::Progress;
   MessageReader reader(
@@ -222,12 +223,12 @@ static std::string readReason(const Socket &rank) {
       if (message.kind == MessageKind::Abort)
         return makePrintable(message.text);
     }
-  } catch (const Error &) { // nothing that a rank sends
+  } catch (const Error &) { // not a message of ours
   }
   return {};
 }
 
-/// Throws where one of the ranks has ended.
+/// Throws if one of the ranks has ended.
 void Host::checkRanks(const std::vector<pollfd> &entries) {
   checkFates(job);
   for (int64_t rank = 1; rank < job.worldSize; ++rank)
@@ -253,7 +254,7 @@ void Host::accept() {
     }
     if (!socket && isFull)
       continue;
-    if (!socket) // nobody, or somebody who is gone again
+    if (!socket) // no connection, or one that is already closed
       return;
     setOptions(socket);
     Challenge challenge{drawNonce()};
@@ -263,7 +264,8 @@ void Host::accept() {
   }
 }
 
-/// Whether it is a rank, which then has its place.
+/// Answers a hello. Returns whether it is from one of the ranks, whose
+/// connection is then kept.
 bool Host::judge(Guest &guest, const Hello &hello) {
   Verdict verdict = Verdict::Welcome;
   if (!isEqual(hello.proof, prove(job.token, /*isRankZero=*/false,
@@ -295,7 +297,7 @@ bool Host::judge(Guest &guest, const Hello &hello) {
   return verdict == Verdict::Welcome && isSent;
 }
 
-/// Whether a guest stays one.
+/// Reads from a guest. Returns whether its hello is still pending.
 bool Host::goOn(Guest &guest) {
   char bytes[Hello::numBytes];
   ptrdiff_t count =
@@ -336,7 +338,7 @@ std::vector<Socket> Host::run() {
   return std::move(ranks);
 }
 
-/// Tells those that have come why nothing comes of it.
+/// Tells the connected ranks why the job can't start.
 void Host::sendAway(const std::string &reason) {
   std::string text = reason.substr(0, maxReasonBytes);
   for (const Socket &rank : ranks)
@@ -387,8 +389,7 @@ void Joiner::giveUp() const {
                        describePlace(job) + ": " + problem);
 }
 
-/// Waits a moment for something to happen to the socket. Throws when it is no
-/// use any more.
+/// Waits a moment for an event on the socket. Throws when waiting is pointless.
 void Joiner::look(const Socket &socket, short events) {
   checkFates(job);
   if (patience.isOver())
@@ -397,7 +398,7 @@ void Joiner::look(const Socket &socket, short events) {
   waitForEvents(entries);
 }
 
-/// Reads as many bytes as there is room for.
+/// Reads bytes until `bytes` is full.
 bool Joiner::read(const Socket &socket, std::string &bytes) {
   for (size_t at = 0; at < bytes.size();) {
     ptrdiff_t count = socket.read(bytes.data() + at, bytes.size() - at);
@@ -435,12 +436,12 @@ bool Joiner::connect(const Socket &socket, const addrinfo &place) {
   return error == 0;
 }
 
-/// False where another process than rank 0 listens there. Rank 0 may come
-/// later.
+/// Returns false if a process other than rank 0 listens there. Rank 0 may still
+/// come later.
 bool Joiner::introduce(const Socket &socket) {
   const char *stranger = "the process that listens there isn't rank 0 of this "
                          "job";
-  // Of several attempts, one that got an answer says more.
+  // An earlier attempt that got an answer is more informative.
   if (problem != stranger)
     problem = "it doesn't answer";
   if (converse(socket))
@@ -490,7 +491,7 @@ bool Joiner::converse(const Socket &socket) {
 
 Socket Joiner::run() {
   Addresses places = resolve(job);
-  for (;;) { // it may listen later
+  for (;;) { // rank 0 may listen later
     for (addrinfo *place = places.get(); place; place = place->ai_next) {
       Socket socket(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (!connect(socket, *place))

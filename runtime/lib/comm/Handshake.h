@@ -9,11 +9,11 @@
 
 namespace tprt {
 
-/// Rank 0's part: listens where the job says, and returns the connections with
-/// all others, by rank. Whoever connects and isn't one of the job's ranks is
-/// dropped. Throws an execution error where ranks are missing after `timeout`
-/// (zero: never), or have ended; an input error where others than this host's
-/// could connect, and there is no token.
+/// Rank 0's part: listens at the job's address, and returns the connections
+/// with all other ranks, by rank. Connections that aren't from the job's ranks
+/// are dropped. Throws an execution error if ranks are missing after `timeout`
+/// (zero: never) or have ended. Throws an input error if other hosts could
+/// connect and there is no token.
 std::vector<Socket> admitRanks(const Job &job,
                                std::chrono::milliseconds timeout);
 
@@ -24,11 +24,11 @@ Socket joinRankZero(const Job &job, std::chrono::milliseconds timeout);
 std::string describePlace(const Job &job);
 
 /// "rank 1 was ended by signal 9 (Killed)", if its launcher knows that it has
-/// ended otherwise than well.
+/// ended with a failure.
 std::optional<std::string> describeEnd(const Job &job, int64_t rank);
 
-/// The same for a rank whose connection has ended without a word, of which the
-/// launcher may learn in a moment: "rank 1 has left", if it doesn't.
+/// The same for a rank whose connection has ended without a reason. Waits a
+/// moment for the launcher to notice; if it doesn't, "rank 1 has left".
 std::string describeLoss(const Job &job, int64_t rank);
 
 } // namespace tprt

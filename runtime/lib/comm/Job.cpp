@@ -54,7 +54,7 @@ static std::string readToken(const std::string &path) {
     if (!isRight)
       throw inputError(name + " " + problem);
   };
-  // Opening waits for nobody, as it would with a pipe.
+  // O_NONBLOCK, because opening a pipe would wait for a writer.
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   check(file >= 0, std::string("can't be opened: ") + std::strerror(errno));
   char bytes[maxTokenBytes + 2];
@@ -73,7 +73,7 @@ static std::string readToken(const std::string &path) {
   return token;
 }
 
-/// Empty where there is none. What it is appears in no message.
+/// The job's token, or empty if there is none. Messages never contain it.
 static std::string
 getToken(const std::function<const char *(const char *)> &get) {
   const char *token = get("TP_TOKEN"), *path = get("TP_TOKEN_FILE");

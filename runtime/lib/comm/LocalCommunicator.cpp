@@ -1,19 +1,19 @@
 //===- LocalCommunicator.cpp - Ranks as threads of one process ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A collective is: publish the addresses of operand and result, meet, read the
-// others' operands, meet. What a rank reads is a list of boxes, made before the
-// program runs. All-reduce reduces by chunks, one per rank, which writes it to
-// everyone's result.
+// A collective has these steps: publish the addresses of operand and result,
+// meet, read the others' operands, meet. Each rank reads a list of boxes that
+// is made before the program runs. In an all-reduce, each rank reduces one
+// chunk and writes it to everyone's result.
 //
-// One that is started only publishes. Whoever waits for it first, when all have
-// started it, does what has to be done, for the others too: they may go on
-// computing. See Flight.
+// Starting a collective only publishes the addresses. Once all ranks have
+// started it, the first rank that waits for it does the work, for the others
+// too, which may go on computing. See Flight.
 //
 // On a device the same happens later, in the order of the ranks' streams: where
-// threads meet, each has announced an event, and its stream waits for those of
-// the others. What was started runs on a stream of its own, beside the one that
-// computes.
+// threads meet, each has announced an event, and its stream waits for the
+// events of the others. Started collectives run on a separate stream, beside
+// the one that computes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using namespace tprt;
 
 namespace {
 
-/// What a collective has to do for one rank.
+/// The work of a collective for one rank.
 struct Participant {
   Stream &stream;
   const Collective &collective;
@@ -41,7 +41,7 @@ struct Participant {
       received += bytes;
   }
 
-  /// All of it, when everyone has shown operand and result.
+  /// Does all the work, once everyone has shown operand and result.
   void run(std::byte *dst);
   void copy(std::byte *dst);
   void reduceScatter(std::byte *dst);
@@ -54,7 +54,7 @@ void Participant::copy(std::byte *dst) {
   for (const Read &read : part.reads) {
     const std::byte *src = shown[read.from].src;
     if (read.from == part.position && src == dst)
-      continue; // it is in its place: nothing is overwritten here
+      continue; // already in place, and nothing overwrites it
     stream.copy(read.strided, elementBytes, src, dst);
     count(read.from, read.strided.getNumElements() * elementBytes);
   }
@@ -63,7 +63,8 @@ void Participant::copy(std::byte *dst) {
 void Participant::reduceScatter(std::byte *dst) {
   if (part.reads.empty())
     return;
-  // The members' operands have one shape, so that one copy is that of all.
+  // The members' operands have the same shape, so one StridedCopy describes all
+  // reads.
   std::vector<const std::byte *> operands(part.reads.size());
   part.reads.front().strided.forEachRun(
       [&](int64_t src, int64_t result, int64_t size) {
@@ -92,7 +93,7 @@ void Participant::allReduce() {
     operands[p] = shown[p].src + begin;
     results[p] = shown[p].dst + begin;
     count(p, getSize(part.position) * elementBytes);
-    count(p, getSize(p) * elementBytes); // what that one writes here
+    count(p, getSize(p) * elementBytes); // written here by rank p
   }
   // Its own last: that stays in this core's cache.
   std::swap(results[part.position], results.back());
@@ -141,7 +142,7 @@ private:
   int64_t rank;
   HostStream hostStream;
   Stream &stream;
-  Stream &communication; ///< where what is started runs
+  Stream &communication; ///< where started collectives run
 };
 
 } // namespace
@@ -164,8 +165,8 @@ const Part &LocalCommunicator::getPart(int64_t id) const {
   return part;
 }
 
-/// What is enqueued after this runs after all that the members have enqueued
-/// before.
+/// Work that is enqueued after this runs after all work that the members have
+/// enqueued before it.
 void LocalCommunicator::meet(const LocalWorld::Awaited &self, bool isSecond) {
   Group &group = self.group;
   std::vector<Event *> &events = group.events[isSecond];
@@ -236,8 +237,8 @@ void LocalCommunicator::start(int64_t id, const std::byte *src,
   issued.add(id);
 }
 
-/// Does the parts that nobody has begun. What members show is theirs to change
-/// as soon as all parts are done, so that who has none to do mustn't look.
+/// Does the parts that no rank has begun. Once all parts are done, members may
+/// change what they show, so a rank that claims no part mustn't read it.
 void LocalCommunicator::runParts(Flight &flight,
                                  const LocalWorld::Awaited &self) {
   int64_t id = self.id, position = self.position;

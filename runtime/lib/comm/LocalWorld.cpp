@@ -8,8 +8,8 @@
 
 using namespace tprt;
 
-/// Spinning pays while every rank has a core: about 0.2 ms, several times what
-/// waking a thread costs.
+/// Spinning pays off if every rank has a core. It then lasts about 0.2 ms,
+/// several times the cost of waking a thread.
 static uint32_t chooseSpins(int64_t worldSize) {
   return worldSize <= static_cast<int64_t>(getUsableCores().size()) ? 8192 : 32;
 }
@@ -54,7 +54,7 @@ LocalWorld::LocalWorld(const Manifest &manifest,
 }
 
 void LocalWorld::makeReads(const Collective &collective, Part *ofRank) {
-  std::vector<bool> isRead(manifest.worldSize); // by somebody else
+  std::vector<bool> isRead(manifest.worldSize); // for another rank or position
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
     if (!ofRank[rank].group)
       continue;
@@ -130,7 +130,8 @@ void LocalWorld::refuse(const Awaited &self, int64_t other, int64_t otherId) {
   checkAborted();
 }
 
-/// Whether a rank won't come any more: it has ended, or passed on to a barrier.
+/// Whether a rank won't arrive any more, because it has ended or has gone on to
+/// a barrier.
 bool LocalWorld::isGone(const Awaited &awaited, int64_t position) {
   State &state = states[awaited.group.ranks[position]];
   State &self = states[awaited.group.ranks[awaited.position]];
@@ -138,8 +139,7 @@ bool LocalWorld::isGone(const Awaited &awaited, int64_t position) {
          state.numBarriers.load() > self.numBarriers.load();
 }
 
-/// Whether a member has issued another collective in the place of the one that
-/// is waited for.
+/// Whether a member has issued another collective instead of the awaited one.
 bool LocalWorld::hasIssuedAnother(const Awaited &awaited, int64_t position) {
   if (awaited.id < 0)
     return false;
@@ -147,11 +147,12 @@ bool LocalWorld::hasIssuedAnother(const Awaited &awaited, int64_t position) {
   int64_t count = issued.count.load(std::memory_order_acquire);
   if (count <= awaited.number)
     return false;
-  // Who starts one shows that before it counts it.
+  // A rank increments numStarts before it counts the collective as issued.
   if (const Flight *flight = awaited.flight)
     return flight->members[position].numStarts.load() <
            flight->members[awaited.position].round;
-  // Who runs this one can't go on to the next one before it is over.
+  // A rank that runs this collective can't go on to the next one before it is
+  // over.
   return count > awaited.number + 1 || issued.last.load() != awaited.id;
 }
 
@@ -160,7 +161,7 @@ void LocalWorld::await(Barrier &barrier, uint64_t target,
   barrier.await(target, [&](std::chrono::steady_clock::duration waited) {
     checkAborted();
     const Group &group = awaited.group;
-    // What others do counts only as long as this isn't over.
+    // The others' states only matter while this round isn't over.
     for (size_t p = 0; p < group.ranks.size(); ++p) {
       if (hasIssuedAnother(awaited, p) && !barrier.isOver(target))
         refuse(awaited, p, group.issued[p].last.load());

@@ -15,22 +15,23 @@
 
 namespace tprt {
 
-/// What one rank shows to the others of a collective. On its own cache line.
+/// The part of a collective's state that one rank shows to the others. On its
+/// own cache line.
 struct alignas(64) Shown {
   const std::byte *src = nullptr;
   std::byte *dst = nullptr;
-  /// What members must agree on: the collective; of one that is started, which
-  /// of the group's it is.
+  /// A number that the members must agree on: the collective, or for one that
+  /// is started, its index among those that the group has issued.
   int64_t id = 0;
 };
 
-/// The collectives that a member has issued in its group: what it runs where it
-/// stands, and what it starts.
+/// The collectives that a member has issued in its group, whether it runs or
+/// starts them.
 struct alignas(64) Issued {
   std::atomic<int64_t> last{-1};
   std::atomic<int64_t> count{0};
 
-  /// Returns which of the group's it is.
+  /// Returns the collective's index among those that the member has issued.
   int64_t add(int64_t id) {
     int64_t number = count.load(std::memory_order_relaxed);
     last.store(id, std::memory_order_release);
@@ -39,7 +40,7 @@ struct alignas(64) Issued {
   }
 };
 
-/// Ranks that communicate with each other. Everything is by position.
+/// Ranks that communicate with each other. All vectors are indexed by position.
 struct Group {
   Group(const std::vector<int64_t> &ranks, uint32_t spins)
       : ranks(ranks), barrier(ranks.size(), spins), shown(ranks.size()),
@@ -52,26 +53,27 @@ struct Group {
   Barrier barrier;
   std::vector<Shown> shown;
   std::vector<Issued> issued;
-  /// What the members' streams have announced. Who announces the next one
-  /// while others still look for the last has met them in between, so that two
-  /// take turns.
+  /// The events that the members' streams have announced. A member may announce
+  /// its next event while others still read the last ones, but no more than one
+  /// ahead, so two sets alternate.
   std::vector<Event *> events[2];
 };
 
 /// A collective that ranks start and wait for later, in one group. Several may
-/// be under way, so that each has what it takes to itself: its members meet
-/// when all have started it, and when all parts are done. A part is what makes
-/// one member's result, or of an all-reduce one member's chunk of all results.
-/// Whoever waits does the parts that nobody has begun, its own first: so it
-/// waits for nobody who is still computing, once all have started.
+/// be in flight, so each has its own state. Its members meet when all have
+/// started it, and again when all parts are done. A part is the work that makes
+/// one member's result, or in an all-reduce, one member's chunk of all results.
+/// A waiting rank does the parts that no rank has begun, its own first.
+/// Therefore, once all have started, it never waits for a rank that is still
+/// computing.
 struct Flight {
   struct alignas(64) Member {
     int64_t round = 0;       ///< how often it has started this
     Event *ready = nullptr;  ///< its operand is complete, its result is free
     Event *isDone = nullptr; ///< its part is done
     int64_t received = 0;    ///< by its part
-    /// How often it has started this, and how often somebody has begun its
-    /// part, for others to see.
+    /// The number of times that it has started this, and that some rank has
+    /// begun its part; read by other ranks.
     std::atomic<int64_t> numStarts{0};
     std::atomic<int64_t> numBegun{0};
   };
@@ -81,7 +83,7 @@ struct Flight {
         parts(group.ranks.size(), spins), shown(group.ranks.size()),
         members(group.ranks.size()) {}
 
-  /// Whether the caller is to do the part of a member in this round.
+  /// Returns whether the caller must do a member's part in this round.
   bool claim(int64_t position, int64_t round) {
     int64_t before = round - 1;
     return members[position].numBegun.compare_exchange_strong(before, round);
@@ -93,31 +95,32 @@ struct Flight {
   std::vector<Member> members;
 };
 
-/// A box of the operand of the member at `from` and where it goes.
+/// A box of the operand of the member at `from` and its destination.
 struct Read {
   int64_t from;
   StridedCopy strided; ///< operand to result
 };
 
-/// One collective as one rank takes part in it.
+/// One rank's part in one collective.
 struct Part {
   Group *group = nullptr;   ///< null: not at all
   Flight *flight = nullptr; ///< null: no rank starts it and waits later
   int64_t position = 0;     ///< in the group
   std::vector<Read> reads;
   int64_t resultBytes = 0;
-  /// In place, everything that is read is where it belongs already.
+  /// In place, everything that is read is already where it belongs.
   bool isInPlace = true;
-  /// In place, writing the result would overwrite what is still to be read.
+  /// In place, writing the result would overwrite elements that are still to be
+  /// read.
   bool overwrites = false;
 };
 
-/// What all ranks of the process share.
+/// The state that all ranks of the process share.
 class LocalWorld {
 public:
   LocalWorld(const Manifest &manifest, const CommunicatorOptions &options);
 
-  /// What one rank is at, for diagnoses.
+  /// What one rank is doing, for error messages.
   struct alignas(64) State {
     std::atomic<int64_t> activity{computing}; ///< the collective it waits in
     std::atomic<int64_t> lastDone{-1};
@@ -134,12 +137,12 @@ public:
     return parts[id * manifest.worldSize + rank];
   }
 
-  /// What a rank waits for.
+  /// The event that a rank waits for.
   struct Awaited {
     Group &group;
     int64_t position;
     int64_t id = -1;    ///< the collective; -1: the run's start or end
-    int64_t number = 0; ///< which of the group's it is
+    int64_t number = 0; ///< its index among the group's
     const Flight *flight = nullptr; ///< of one that was started
   };
   /// Waits until the barrier's round of this target is complete. Throws
@@ -150,7 +153,8 @@ public:
 
   void abort(const std::string &reason);
   void checkAborted();
-  /// Aborts, and throws: another member of the group is in another collective.
+  /// Aborts and throws, because another member of the group is in another
+  /// collective.
   void refuse(const Awaited &self, int64_t other, int64_t otherId);
 
 private:
@@ -162,7 +166,7 @@ private:
   const Manifest &manifest;
   const std::chrono::milliseconds timeout;
   std::deque<State> states;
-  std::deque<Group> groups; // all ranks, with the barrier's, first
+  std::deque<Group> groups; // the first one has all ranks, for barrier()
   std::deque<Flight> flights;
   std::vector<Part> parts; // [id][rank]
 

@@ -90,7 +90,7 @@ Message MessageReader::take() {
 // The last byte is the version of the protocol.
 static constexpr std::string_view magic("tprtjob\1", 8);
 
-/// Copies what follows in `bytes`.
+/// Copies the next value from `bytes` and removes it.
 template <typename T>
 static void readNext(std::string_view &bytes, T &value) {
   std::memcpy(&value, bytes.data(), sizeof(value));
@@ -102,7 +102,7 @@ static void append(std::string &bytes, const T &value) {
   bytes.append(reinterpret_cast<const char *>(&value), sizeof(value));
 }
 
-/// Whether `bytes` may be decoded; without the magic then.
+/// Whether `bytes` may be decoded. If so, removes the magic.
 static bool removeMagic(std::string_view &bytes, size_t numBytes) {
   if (bytes.size() != numBytes || !bytes.starts_with(magic))
     return false;

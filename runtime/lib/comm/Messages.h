@@ -1,8 +1,8 @@
 //===- Messages.h - What the processes of a job send each other -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is read from a socket is checked here, and nowhere else. Nothing of this
-// knows sockets, so that any bytes can be tried.
+// All bytes read from a socket are checked here, and nowhere else. This code
+// doesn't know sockets, so that tests can feed it any bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,13 +25,13 @@ namespace tprt {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// The first byte of a message. Of Data and Abort, 8 bytes of size and the text
+/// The first byte of a message. For Data and Abort, an 8-byte size and the text
 /// follow.
 enum class MessageKind : char {
   Data = 'D',
   Abort = 'A', ///< the text is the reason
   Leave = 'L', ///< the sender has done its work, and sends nothing more
-  Alive = 'H'  ///< the sender works on something that the others wait for
+  Alive = 'H'  ///< the sender is working on something that the others wait for
 };
 
 struct Message {
@@ -42,45 +42,47 @@ struct Message {
 /// The longest reason. Longer ones are cut by their sender.
 constexpr uint64_t maxReasonBytes = 4096;
 
-/// What precedes a message's text.
+/// The bytes that precede a message's text.
 TPRT_API std::string encodeHead(MessageKind kind, uint64_t size);
 
 /// Reads messages from a source of bytes, from which it never takes more than
-/// the message that it reads. Memory grows with the bytes that arrive, whatever
-/// size a head claims.
+/// the message that it reads. Memory grows with the bytes that arrive,
+/// regardless of the size that a head claims.
 class TPRT_API MessageReader {
 public:
   /// Copies up to `bytes` bytes to `data`. Returns how many; 0 at the end; -1
-  /// where none are there yet.
+  /// if none are available yet.
   using Source = std::function<ptrdiff_t(void *data, size_t bytes)>;
 
   enum class Progress {
-    Complete, ///< what was asked for is here
+    Complete, ///< the requested part is here
     Waits,    ///< bytes are missing
-    Ended     ///< and won't come
+    Ended     ///< bytes are missing and won't come
   };
 
   explicit MessageReader(Source source) : source(std::move(source)) {}
 
-  /// Reads the head of the next message, unless it is here. Throws an execution
-  /// error where the bytes are none.
+  /// Reads the head of the next message, unless it has already been read.
+  /// Throws an execution error if the bytes aren't a head.
   Progress readHead();
   bool hasHead() const { return kind.has_value(); }
-  /// Of the message whose head is here; the size is 0 where no text follows.
+  /// The kind and size of the message whose head has been read. The size is 0
+  /// if no text follows.
   MessageKind getKind() const { return *kind; }
   uint64_t getSize() const { return size; }
 
-  /// Reads the text behind the head. Throws an execution error where it has
-  /// more than `limit` bytes.
+  /// Reads the text behind the head. Throws an execution error if it has more
+  /// than `limit` bytes.
   Progress readText(uint64_t limit);
 
-  /// The message, when head and text are here. The next one may begin.
+  /// Returns the message once head and text have been read. The next message
+  /// may then begin.
   Message take();
 
 private:
   Source source;
   std::array<char, 9> head = {};
-  size_t numHead = 0; ///< bytes of it that are here
+  size_t numHead = 0; ///< bytes of it received so far
   std::optional<MessageKind> kind;
   uint64_t size = 0;
   std::string text;
@@ -94,17 +96,17 @@ private:
 using Nonce = std::array<char, 32>;
 using Proof = std::array<char, 32>;
 
-/// What rank 0 sends first.
+/// Rank 0's first message.
 struct TPRT_API Challenge {
   static constexpr size_t numBytes = 40;
   Nonce nonce = {};
 
   std::string encode() const;
-  /// Nothing where `bytes`, of this number, are something else.
+  /// Returns nullopt if `bytes` aren't a challenge.
   static std::optional<Challenge> decode(std::string_view bytes);
 };
 
-/// What another rank answers.
+/// Another rank's answer to the challenge.
 struct TPRT_API Hello {
   static constexpr size_t numBytes = 80;
   uint32_t rank = 0, worldSize = 0;
@@ -115,7 +117,7 @@ struct TPRT_API Hello {
   static std::optional<Hello> decode(std::string_view bytes);
 };
 
-/// What rank 0 says to that, with its own proof where it is Welcome.
+/// Rank 0's answer to a hello. Its own proof follows if it is Welcome.
 enum class Verdict : char {
   Welcome = 'Y',
   OtherToken = 'T',
@@ -125,16 +127,17 @@ enum class Verdict : char {
 };
 constexpr size_t numVerdictBytes = 1 + sizeof(Proof);
 
-/// HMAC-SHA256 by `token`, of everything that both sides have said, for rank 0
-/// or for the other side: neither a token nor anything that can be used again
-/// is sent.
+/// HMAC-SHA256 with the key `token`, over everything that both sides have sent,
+/// for rank 0 or for the other side. Neither the token nor anything reusable is
+/// sent.
 TPRT_API Proof prove(const std::string &token, bool isRankZero,
                      const Nonce &challenge, const Hello &hello);
 
-/// Takes the same time wherever they differ.
+/// Takes the same time no matter where they differ.
 TPRT_API bool isEqual(const Proof &a, const Proof &b);
 
-/// From the system's source of randomness. Throws an execution error.
+/// Draws from the system's source of randomness. Throws an execution error if
+/// that fails.
 TPRT_API Nonce drawNonce();
 
 } // namespace tprt

@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rank 0 listens, and the others connect (Handshake.h). From then on both sides
-// send messages (Messages.h): what ranks hand in, reasons to end, that a rank
-// leaves when its work is done, and, from rank 0 now and then, that its process
-// works. What is guaranteed:
+// send messages (Messages.h): a rank's contributions, a reason to abort, a note
+// that a rank has done its work and leaves, and from rank 0, periodically, a
+// sign that its process is working. Guarantees:
 //
-// - Nothing waits forever: whoever reads or writes looks around every 50 ms. A
-//   message must come, begin and go within the timeout; one that is long has a
-//   second more for each 16 MiB. Only a rank that waits for what rank 0 makes
-//   waits as long as rank 0 shows that it works.
-// - While a rank waits for another it notices what happens to any: rank 0 sees
-//   the end of all connections, the others that of rank 0's, which passes on
-//   what it learns. Where there is a launcher, all see what it sees (Fate).
-// - No rank takes more than it expects: each exchange has a limit, and memory
-//   grows with what arrives.
+// - Nothing waits forever: a rank that reads or writes checks the others every
+//   50 ms. A message must begin within the timeout, and be transferred within
+//   the timeout plus one second for each 16 MiB. The only exception is
+//   broadcast(), which waits as long as rank 0 shows that it is working.
+// - While a rank waits for one rank, it notices failures of any rank: rank 0
+//   sees when any connection ends, and the others see when theirs with rank 0
+//   does; rank 0 passes on what it learns. If there is a launcher, all ranks
+//   also see what it sees (Fate).
+// - No rank accepts more data than it expects: each exchange has a limit, and
+//   memory grows only with the bytes that arrive.
 // - The text of a reason is cut to 4096 bytes, and is printable.
 //
 //===----------------------------------------------------------------------===//
@@ -34,11 +35,11 @@
 using namespace tprt;
 using std::chrono::milliseconds;
 
-/// How long a rank waits for the others to take what is said last.
+/// How long a leaving rank waits for the others to receive its last messages.
 static constexpr milliseconds farewellTime(2'000);
-/// How long for a reason, where a rank is known to have ended.
+/// How long a rank waits for a reason from a rank that is known to have ended.
 static constexpr milliseconds reasonTime(1'000);
-/// How often rank 0 shows that it works.
+/// How often rank 0 shows that it is working.
 static milliseconds getLifeInterval(milliseconds timeout) {
   constexpr milliseconds usual(1'000), shortest(10);
   return timeout.count() > 0 ? std::clamp(timeout / 4, shortest, usual) : usual;
@@ -59,7 +60,7 @@ Rendezvous::Rendezvous(const Job &job, milliseconds timeout)
   life = std::thread([this] { showLife(); });
 }
 
-/// Whether all that was written has reached the other host, or can't.
+/// Whether all written bytes have reached the other host, or never can.
 static bool isDelivered(const Socket &socket) {
   int left = 0;
   pollfd entry = {socket.get(), 0, 0};
@@ -67,7 +68,7 @@ static bool isDelivered(const Socket &socket) {
          ::poll(&entry, 1, 0) != 0;
 }
 
-// Who leaves for an error just closes, which the others notice.
+// After an error, a rank just closes its connections, which the others notice.
 Rendezvous::~Rendezvous() {
   if (life.joinable()) {
     {
@@ -81,15 +82,16 @@ Rendezvous::~Rendezvous() {
     for (std::unique_ptr<Peer> &peer : peers)
       if (peer)
         trySend(*peer, MessageKind::Leave, "", farewellTime, [] {});
-  // What hasn't been sent is lost where the other end has sent what nobody
-  // reads any more.
+  // Closing a connection with unread input discards output that hasn't been
+  // sent yet, so wait for its delivery.
   Patience patience(farewellTime);
   for (std::unique_ptr<Peer> &peer : peers)
     while (peer && !isDelivered(peer->socket) && !patience.isOver())
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// A byte each, where there is room for it: who reads nothing needs none.
+/// Sends one byte to each peer whose buffer has room. A peer that isn't reading
+/// doesn't need it.
 void Rendezvous::showLife() {
   std::unique_lock<std::mutex> lock(mutex);
   while (!changed.wait_for(lock, getLifeInterval(timeout),
@@ -149,8 +151,7 @@ std::string Rendezvous::readReason(int64_t other) {
 // Watching
 //===----------------------------------------------------------------------===//
 
-/// Takes in what tells of a peer's state. Data of those that are done already
-/// stay where they are.
+/// Handles messages about a peer's state. A data message is left for receive().
 void Rendezvous::watch(int64_t other) {
   using Progress = MessageReader::Progress;
   Peer &peer = *peers[other];
@@ -185,8 +186,8 @@ void Rendezvous::watch(int64_t other) {
     fail("rank " + std::to_string(other) + ": " + problem);
 }
 
-/// What the launcher has seen. A rank that has failed may have told why, and
-/// that may be on its way.
+/// Checks what the launcher has seen. If a rank has failed, its reason may
+/// still be on the way, so this waits a while for it.
 void Rendezvous::watchFates() {
   if (!job.getFate)
     return;
@@ -208,8 +209,8 @@ void Rendezvous::watch() {
   watchFates();
 }
 
-/// Waits a moment for something to happen to a peer, or for another one to say
-/// something.
+/// Waits a moment for an event on a peer's connection, or for a message from
+/// another peer.
 void Rendezvous::wait(int64_t other, short events) {
   std::vector<pollfd> entries = {{peers[other]->socket.get(), events, 0}};
   for (int64_t rank = 0; rank < job.worldSize; ++rank)
@@ -223,7 +224,8 @@ void Rendezvous::wait(int64_t other, short events) {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// A second for each 16 MiB, besides what any message has.
+/// The time limit of a message: a second for each 16 MiB in addition to the
+/// timeout.
 static milliseconds getTime(milliseconds timeout, uint64_t size) {
   return timeout.count() > 0
              ? timeout + milliseconds((size >> 24) * uint64_t(1000))
@@ -280,7 +282,7 @@ Rendezvous::Sent Rendezvous::trySend(Peer &peer, MessageKind kind,
         continue;
       if (patience.isOver())
         return Sent::Late;
-      lock.unlock(); // who fails tells all others
+      lock.unlock(); // look() may fail and tell all peers
       look();
       lock.lock();
       std::vector<pollfd> entries = {{peer.socket.get(), POLLOUT, 0}};

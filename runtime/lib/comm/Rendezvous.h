@@ -16,36 +16,36 @@
 namespace tprt {
 
 /// The processes of a job, one for each rank, connected to that of rank 0 by
-/// TCP. For what is small and rare: identifiers, barriers, outputs, failures.
-/// Used by one thread at a time, except abort(). All but the constructor throw
-/// AbortedError where another rank has aborted, left or been killed, or sends
-/// what isn't expected; and where a rank makes this one wait for longer than
-/// `timeout` (zero: forever).
+/// TCP. For small and rare messages: identifiers, barriers, outputs, failures.
+/// Used by one thread at a time, except abort(). All functions but the
+/// constructor throw AbortedError if another rank has aborted, left or been
+/// killed, if it sends something unexpected, or if it makes this one wait for
+/// longer than `timeout` (zero: forever).
 class Rendezvous {
 public:
-  /// Waits until all are connected. Throws as admitRanks and joinRankZero.
+  /// Waits until all are connected. Throws like admitRanks and joinRankZero.
   Rendezvous(const Job &job, std::chrono::milliseconds timeout);
   ~Rendezvous();
   Rendezvous(const Rendezvous &) = delete;
   Rendezvous &operator=(const Rendezvous &) = delete;
 
-  /// What each rank has handed in, by rank: at most `limit` bytes.
+  /// Returns each rank's contribution, of at most `limit` bytes, by rank.
   std::vector<std::string> exchange(const std::string &mine, uint64_t limit);
 
-  /// The same for rank 0 alone; the others get nothing.
+  /// The same, but only rank 0 gets the contributions.
   std::vector<std::string> gather(const std::string &mine, uint64_t limit);
-  /// What rank 0 has handed in, on all ranks, which wait for it for as long as
-  /// rank 0's process shows that it works.
+  /// Returns rank 0's contribution on all ranks. They wait for it as long as
+  /// rank 0's process shows that it is working.
   std::string broadcast(const std::string &mine, uint64_t limit);
 
-  /// Throws where another one has aborted, or left by a failure.
+  /// Throws if another rank has aborted, or left because of a failure.
   void poll();
 
-  /// Tells the others, whose next call throws.
+  /// Tells the other ranks. Their next call throws.
   void abort(const std::string &reason) noexcept;
 
-  /// What this rank is at, "rank 0 is in collective 3 (…)", for the errors that
-  /// this throws; null: nothing.
+  /// Sets the function that says what this rank is doing, "rank 0 is in
+  /// collective 3 (…)", for the errors that this class throws. Null: none.
   void setActivity(std::function<std::string()> describe) {
     describeActivity = std::move(describe);
   }
@@ -63,10 +63,10 @@ private:
 
     const Socket socket;
     MessageReader reader;
-    bool hasLeft = false;  ///< having done its work
-    uint64_t numAlive = 0; ///< how often it has shown that it works
+    bool hasLeft = false;  ///< after its work
+    uint64_t numAlive = 0; ///< how often it has shown that it is working
     std::timed_mutex sending;
-    bool isCut = false; ///< a message to it is incomplete, so that none follows
+    bool isCut = false; ///< a message to it is incomplete, so none can follow
   };
 
   void watch();
@@ -76,7 +76,7 @@ private:
   std::string receive(int64_t other, uint64_t limit, bool whileAlive = false);
   void send(int64_t other, const std::string &text);
   enum class Sent { Whole, Late, Broken };
-  /// Calls `look` from time to time, which may throw.
+  /// Calls `look`, which may throw, from time to time.
   Sent trySend(Peer &peer, MessageKind kind, std::string_view text,
                std::chrono::milliseconds limit,
                const std::function<void()> &look);
@@ -90,12 +90,13 @@ private:
   const std::chrono::milliseconds timeout;
   std::vector<std::unique_ptr<Peer>> peers; ///< by rank; null: no connection
   std::function<std::string()> describeActivity;
-  std::vector<Patience> failed; ///< by rank: since it has ended, untold
+  std::vector<Patience> failed; ///< by rank: since it has ended without a
+                                ///< reason
 
-  std::mutex mutex; ///< of what follows
+  std::mutex mutex; ///< guards the members below
   std::condition_variable changed;
   bool isOver = false;
-  std::thread life; ///< of rank 0: shows that it works
+  std::thread life; ///< of rank 0: shows that it is working
 };
 
 } // namespace tprt

@@ -56,6 +56,6 @@ void tprt::setOptions(const Socket &connection) {
 
 void tprt::waitForEvents(std::vector<pollfd> &entries) {
   if (::poll(entries.data(), entries.size(), lookInterval.count()) < 0)
-    for (pollfd &entry : entries) // a signal: as if nothing has happened
+    for (pollfd &entry : entries) // after a signal, report no events
       entry.revents = 0;
 }

@@ -12,11 +12,11 @@
 
 namespace tprt {
 
-/// A socket that is closed with its owner. None of its calls waits.
+/// A socket that is closed by its destructor. None of its calls block.
 class Socket {
 public:
   Socket() = default;
-  /// Takes it over.
+  /// Takes ownership of `descriptor`.
   explicit Socket(int descriptor);
   Socket(Socket &&other) noexcept
       : descriptor(std::exchange(other.descriptor, -1)) {}
@@ -29,25 +29,25 @@ public:
   explicit operator bool() const { return descriptor >= 0; }
   int get() const { return descriptor; }
 
-  /// Copies what is there; how many bytes, 0 at the end or where the connection
-  /// is broken, -1 where nothing is there yet.
+  /// Copies available bytes. Returns how many; 0 at the end or if the
+  /// connection is broken; -1 if none are available yet.
   ptrdiff_t read(void *data, size_t bytes) const;
-  /// How many bytes it has taken; 0 where it takes none now, -1 where the
-  /// connection is broken.
+  /// Returns how many bytes it has accepted; 0 if it accepts none now; -1 if
+  /// the connection is broken.
   ptrdiff_t write(std::string_view bytes) const;
 
 private:
   int descriptor = -1;
 };
 
-/// Sets options of a connection: small messages aren't held back, and a host
-/// that is gone is noticed.
+/// Sets options of a connection so that small messages aren't delayed and a
+/// host that is gone is noticed.
 void setOptions(const Socket &connection);
 
-/// Who waits looks around as often.
+/// How often a waiting thread checks for other events.
 constexpr std::chrono::milliseconds lookInterval(50);
 
-/// Waits until something happens to one of them, for lookInterval at most.
+/// Waits for an event on one of them, for lookInterval at most.
 void waitForEvents(std::vector<pollfd> &entries);
 
 } // namespace tprt

@@ -25,8 +25,8 @@ TPRT_INLINE Lanes absolute(Lanes x) {
 /// 0 is +0, and NaN stays NaN.
 TPRT_INLINE Lanes relu(Lanes x) { return keep(~(x < 0.0f), x) + 0.0f; }
 
-/// 1 / (1 + e^-x), from an exponential that is at most 1: tails keep their
-/// precision.
+/// 1 / (1 + e^-x), from an exponential that is at most 1, so that tails keep
+/// their precision.
 TPRT_INLINE Lanes sigmoid(Lanes x) {
   Lanes e = -absolute(x);
   exponentiate(e);
@@ -41,9 +41,10 @@ TPRT_INLINE Lanes geluTanh(Lanes x) {
   return x * sigmoid((x * x * x * 0.044715f + x) * scale);
 }
 
-/// x times the normal distribution function, max(x, 0) - |x| q: q is that of
-/// -|x|, e^(-x²/2) t P(t) for t = 1 / (1 + c |x|). P is fitted to a relative
-/// error of 7e-9 up to |x| = 14, beyond which q is denormal, and 0 from 15 on.
+/// x times the normal distribution function Φ(x), computed as max(x, 0) - |x|
+/// q. Here q is Φ(-|x|) = e^(-x²/2) t P(t), with t = 1 / (1 + c |x|). P is
+/// fitted to a relative error of 7e-9 up to |x| = 14. Beyond that q is
+/// denormal, and 0 from 15 on.
 TPRT_INLINE Lanes gelu(Lanes x) {
   constexpr float c = 0.35 / std::numbers::sqrt2;
   Lanes a = absolute(x);
@@ -63,7 +64,7 @@ TPRT_INLINE Lanes gelu(Lanes x) {
   return relu(x) - a * (e * (t * p));
 }
 
-/// The activation is a compile-time constant, so that nothing is chosen per
+/// The activation is a compile-time constant, so there is no branch per
 /// element.
 template <tprt_activation activation>
 TPRT_INLINE Lanes evaluate(Lanes x) {
@@ -128,7 +129,7 @@ TPRT_INLINE void evaluateRow(int64_t count, double *c, const double *factor) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What tprt::activate takes.
+/// The arguments of tprt::activate.
 template <typename T>
 struct Work {
   int64_t rows, columns;

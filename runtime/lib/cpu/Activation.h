@@ -8,12 +8,13 @@
 
 namespace tprt {
 
-/// Replaces every element of a rows x columns matrix with unit column stride by
-/// its `activation`, a tprt_activation, and multiplies it by that of `factor`,
-/// where it isn't null, a matrix like it. NaN stays NaN. An element's result
-/// depends neither on where it stands nor on how many there are. In f32, an
-/// activation is within 4 units in the last place of the larger of itself and
-/// f32's rounding of 1e-3 of its argument.
+/// Applies `activation`, a tprt_activation, to every element of a rows x
+/// columns matrix with unit column stride. If `factor`, a matrix of the same
+/// shape, isn't null, multiplies each result by its element. NaN stays NaN. An
+/// element's result depends neither on its position nor on the number of
+/// elements. In f32, the error of an activation is at most 4 units in the last
+/// place, either of its value or of 1e-3 times its argument, whichever is
+/// larger.
 void activate(int64_t activation, int64_t rows, int64_t columns, float *c,
               int64_t rowC, const float *factor, int64_t rowFactor);
 void activate(int64_t activation, int64_t rows, int64_t columns, double *c,

@@ -1,12 +1,12 @@
 //===- Attention.cpp - Fused attention ------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Works on blocks of a head's query rows: their scores against all keys that
-// they see, the exponentials of these, and their product with the values. The
-// gradient computes a block's exponentials again, then their gradient, and what
-// the block adds to those of keys and values. No more than a block of scores
-// exists at a time, and what a causal mask hides from a whole block isn't
-// computed.
+// Works on blocks of a head's query rows. For each block it computes the scores
+// against all keys that the rows see, their exponentials, and the product with
+// the values. The gradient recomputes a block's exponentials, then computes
+// their gradient and the block's contributions to the gradients of keys and
+// values. Only one block of scores exists at a time, and scores that a causal
+// mask hides from a whole block aren't computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,10 +26,10 @@
 using namespace tprt;
 
 /// A multiple of every tile's rows. Higher blocks read keys and values less
-/// often, and compute more scores that a causal mask hides.
+/// often, but compute more scores that a causal mask hides.
 static constexpr int64_t queryRows = 48;
 
-/// The type that sums and exponentials of a dtype have.
+/// The type of a dtype's sums and exponentials.
 template <typename S>
 using Wide = std::conditional_t<std::is_same_v<S, double>, double, float>;
 
@@ -97,14 +97,14 @@ static void storeRow(const T *row, int64_t count, S *target, int64_t stride) {
 
 namespace {
 
-/// What attention and its gradient have in common: one head after the other, of
-/// operands stored as S.
+/// The common part of attention and its gradient: one head after the other,
+/// with operands stored as S.
 template <typename S>
 class Scores {
 protected:
   using T = Wide<S>;
 
-  /// Memory of `size` elements, the address of which goes to `at`.
+  /// Memory of `size` elements, whose address is stored in `at`.
   struct Part {
     T **at;
     int64_t size;
@@ -123,7 +123,8 @@ protected:
         {&converted, std::is_same_v<S, T>
                          ? 0
                          : args.columns * std::max(args.depth, args.width)}};
-    // Parts begin at multiples of 64 bytes, for the sake of the tiles' loads.
+    // Parts begin at multiples of 64 bytes, which makes the tiles' loads
+    // faster.
     auto getSize = [](const Part &part) {
       constexpr int64_t unit = 64 / sizeof(T);
       return (part.size + unit - 1) / unit * unit;
@@ -154,9 +155,9 @@ protected:
     }
   }
 
-  /// Loads a block of rows of the query, scaled, and computes their scores;
-  /// these become exponentials of their differences from the maximum, and
-  /// `sums` the rows' sums.
+  /// Loads and scales a block of rows of the query, and computes their scores.
+  /// Replaces each score by the exponential of its difference from the row's
+  /// maximum, and sets `sums` to the rows' sums.
   void computeExponentials(const S *query, const void *mask, int64_t top,
                            int64_t rows, int64_t seen, T *sums) {
     for (int64_t i = 0; i < rows; ++i) {
@@ -331,7 +332,8 @@ public:
   }
 
 private:
-  /// The block's exponentials become probabilities.
+  /// Computes the gradients of a block's scores. Replaces the block's
+  /// exponentials by probabilities.
   void computeScoreGradients(const S *gradient, int64_t top, int64_t rows,
                              int64_t seen, const T *sums) {
     for (int64_t i = 0; i < rows; ++i)
@@ -348,8 +350,8 @@ private:
     }
   }
 
-  /// result += leftᵀ * right, for `rows` rows of each, of which left has `seen`
-  /// columns, and right `columns`.
+  /// result += leftᵀ * right. Both have `rows` rows; left has `seen` columns,
+  /// and right `columns`.
   void addTransposed(const T *left, const T *right, int64_t rows, int64_t seen,
                      int64_t columns, T *result) {
     tprt::pack<T>({right, columns, 1}, rows, columns, packedRows);
@@ -371,7 +373,7 @@ private:
   T *keyGradients, *valueGradients;               ///< of a head
 };
 
-/// What lies where for one index of the batches.
+/// The addresses of the operands for one index of the batches.
 class Head {
 public:
   Head(const tprt_attention_args &args, int64_t number) : args(args) {
@@ -403,9 +405,9 @@ private:
 
 } // namespace
 
-/// Runs `run(kernel, head)` for all heads, with the key and value set that the
-/// head has; threads have kernels of their own. `work` is how many operations
-/// take each score and element of depth or width.
+/// Calls `run(kernel, head)` for all heads, after the head's key and value have
+/// been set. Each thread has its own kernel. `work` is the number of operations
+/// per score and element of depth or width.
 template <typename S, typename Kernel, typename Args, typename Run>
 static void forEachHead(const Args &all, const tprt_attention_args &args,
                         const void *key, const void *value, double work,

@@ -10,7 +10,8 @@
 
 namespace tprt {
 
-// Sixteen lanes, whatever the CPU's vectors hold: results don't depend on it.
+// Always sixteen lanes, so that results don't depend on the width of the CPU's
+// vectors.
 typedef float Lanes __attribute__((vector_size(64)));
 typedef int32_t IntLanes __attribute__((vector_size(64)));
 typedef float LanesInMemory
@@ -24,8 +25,9 @@ TPRT_INLINE Lanes keep(IntLanes mask, Lanes x) {
 }
 
 /// x = e^x for x <= 0, within 2 units in the last place: 2^n times a polynomial
-/// in x - n ln 2, Cephes' coefficients. 2^n is multiplied with in two steps:
-/// the first one is exact, so that a denormal result is rounded once.
+/// in x - n ln 2, with the coefficients of Cephes. Multiplies by 2^n in two
+/// steps: the first one is exact, so that a denormal result is rounded only
+/// once.
 TPRT_INLINE void exponentiate(Lanes &x) {
   constexpr float lowest = -104.0f;    // below it, 0
   constexpr float shift = 12582912.0f; // adding it rounds to an integer

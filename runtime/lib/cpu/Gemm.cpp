@@ -1,11 +1,11 @@
 //===- Gemm.cpp - Batched matrix products ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// f32 is multiplied in tiles, its right operand packed by column blocks or,
-// where that is a weight, once for all calls. f16 and bf16 are converted by
-// column blocks of B and row blocks of A to f32, multiplied there, and rounded
-// once. OpenBLAS has f64 and vectors. Of f32, a library computes what
-// GemmChoice.h says.
+// f32 is multiplied in tiles. The right operand is packed by column blocks or,
+// if it is a weight, once for all calls. f16 and bf16 are converted to f32 by
+// column blocks of B and row blocks of A, multiplied, and rounded once.
+// OpenBLAS computes f64 and vectors. Some products of f32 are computed by a
+// library, see GemmChoice.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,22 +27,23 @@
 
 using namespace tprt;
 
-/// Columns of B and rows of A that are packed or converted at a time. Wide
-/// enough that this costs little beside the product, small enough that the
-/// blocks of a common k stay in the caches.
+/// Columns of B and rows of A that are packed or converted at a time. Large
+/// enough that this costs little compared to the product, and small enough that
+/// the blocks of a usual k stay in the caches.
 static constexpr int64_t blockColumns = 512;
 static constexpr int64_t blockRows = 96;
 
-/// Below so many rows, packing B takes longer than OpenBLAS loses.
+/// With fewer rows, packing B costs more than OpenBLAS's disadvantage.
 static constexpr int64_t minRowsToPack = 4;
 
 static constexpr int64_t maxBlasSize = std::numeric_limits<blasint>::max();
 
-/// Products of fewer operations than this are done before a thread has started.
+/// A product of fewer operations is finished before another thread has started.
 static constexpr double minWorkOfThread = 1e7;
 
-/// Calls OpenBLAS with `numThreads` threads. It has one number of threads for
-/// the process: calls that want another one wait for each other.
+/// Calls OpenBLAS with `numThreads` threads. OpenBLAS has one number of threads
+/// for the whole process, so calls that need different numbers wait for each
+/// other.
 template <typename Call>
 static void callOpenBlas(int64_t numThreads, Call call) {
   static std::shared_mutex mutex;
@@ -147,7 +148,7 @@ GemmLibrary GemmState::getLibrary(const tprt_gemm_args &args,
 
 namespace {
 
-/// An operand as BLAS wants it.
+/// An operand in BLAS's terms.
 struct Layout {
   CBLAS_TRANSPOSE transpose;
   int64_t leading;
@@ -155,9 +156,9 @@ struct Layout {
 
 } // namespace
 
-/// How BLAS reads a rows x cols matrix of these strides; leading 0 when it
-/// can't. The stride of a dimension of size 1 is never used, and BLAS insists
-/// on one that fits.
+/// How BLAS reads a rows x cols matrix with these strides; `leading` is 0 if it
+/// can't. The stride of a dimension of size 1 isn't used, but BLAS requires a
+/// valid one.
 static Layout getLayout(int64_t rows, int64_t cols, int64_t rowStride,
                         int64_t colStride) {
   int64_t alongRows = rows == 1 ? cols : rowStride;
@@ -203,7 +204,7 @@ static void callGemv(Layout layout, bool isTransposed, int64_t rows,
     else
       return cblas_dgemv;
   }();
-  // What is stored by columns is, to BLAS, the transpose stored by rows.
+  // To BLAS, a matrix stored by columns is its transpose stored by rows.
   if (layout.transpose == CblasTrans) {
     std::swap(rows, cols);
     isTransposed = !isTransposed;
@@ -214,7 +215,8 @@ static void callGemv(Layout layout, bool isTransposed, int64_t rows,
   });
 }
 
-/// What C holds before the product is added: zero or the addend, plus bias.
+/// Sets C to the values that the product is added to: zero or the addend, plus
+/// bias.
 template <typename T>
 static void prepareResult(const tprt_gemm_args &args, T *c,
                           const Epilogue<T> &epilogue) {
@@ -235,8 +237,8 @@ static void prepareResult(const tprt_gemm_args &args, T *c,
   }
 }
 
-/// C = A * B, or C += A * B where it isn't `overwrites`, by a library. OpenBLAS
-/// has all vectors.
+/// C = A * B if `overwrites`, else C += A * B, by a library. OpenBLAS computes
+/// all products with vectors.
 template <typename T>
 static void callLibrary(GemmLibrary library, const tprt_gemm_args &args,
                         const T *a, const T *b, T *c, bool overwrites,
@@ -265,7 +267,8 @@ static void multiplyByLibrary(GemmLibrary library, const tprt_gemm_args &args,
                               const Epilogue<T> &epilogue,
                               const GemmState &state) {
   bool isVector = args.m == 1 || args.n == 1;
-  // A product with nothing added writes C; the others add to what is prepared.
+  // A product with nothing added overwrites C; the others add to the prepared
+  // values.
   bool overwrites =
       !epilogue.addend && !epilogue.bias && !isVector && args.k > 0;
   if (!overwrites)
@@ -282,7 +285,7 @@ static void multiplyByLibrary(GemmLibrary library, const tprt_gemm_args &args,
 //===----------------------------------------------------------------------===//
 
 /// Converts rows x cols elements to a dense f32 block in the source's order, so
-/// that both sides are read and written along memory. Returns the block.
+/// that reads and writes are contiguous. Returns the block.
 template <typename T>
 static Matrix<const float> convertBlock(Dtype dtype, Matrix<const T> source,
                                         int64_t rows, int64_t cols,
@@ -304,7 +307,7 @@ static Matrix<const float> convertBlock(Dtype dtype, Matrix<const T> source,
   return {block, cols, 1};
 }
 
-/// Packs `cols` columns of B; `converted` has room for them where T isn't f32.
+/// Packs `cols` columns of B. If T isn't f32, `converted` has room for them.
 template <typename T>
 static void packBlock(Dtype dtype, Matrix<const T> b, int64_t k, int64_t cols,
                       float *packed, float *converted) {
@@ -330,12 +333,12 @@ void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
   if (dtype == Dtype::F32)
     packColumns<float>(dtype, {static_cast<const float *>(data), row, col}, k,
                        n, packed);
-  else // f16 and bf16 are moved alike
+  else // f16 and bf16 are moved the same way
     packColumns<BFloat16>(
         dtype, {static_cast<const BFloat16 *>(data), row, col}, k, n, packed);
 }
 
-/// multiplyPacked with the columns shared out among the rank's threads.
+/// multiplyPacked with the columns distributed over the rank's threads.
 static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
                               Matrix<const float> a, const float *packed,
                               float *c, int64_t rowC,
@@ -352,7 +355,7 @@ static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
   });
 }
 
-/// `source` as f32, in `block`, where there is any.
+/// Converts `source` to f32 in `block`. Returns null if `source` is null.
 template <typename T>
 static const float *convertRows(Dtype dtype, const T *source, int64_t rowSource,
                                 int64_t rows, int64_t cols, float *block) {
@@ -363,8 +366,8 @@ static const float *convertRows(Dtype dtype, const T *source, int64_t rowSource,
   return block;
 }
 
-/// One product of f32, f16 or bf16. `packed` is B where that has been packed
-/// before, else null.
+/// One product of f32, f16 or bf16. `packed` is B if it has been packed before,
+/// else null.
 template <typename T>
 static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
                           const float *packed, T *c,
@@ -430,7 +433,7 @@ static void multiply(GemmLibrary library, const tprt_gemm_args &args,
                      const float *a, const float *b, const float *packed,
                      float *c, const Epilogue<float> &epilogue,
                      GemmState &state) {
-  // Vectors have nothing to reuse.
+  // A product with a vector reuses nothing.
   bool isSmall = args.m < minRowsToPack || args.n == 1;
   if (library == GemmLibrary::Tiles && !packed && isSmall)
     library = GemmLibrary::OpenBlas;
@@ -444,8 +447,8 @@ static void multiply(GemmLibrary library, const tprt_gemm_args &args,
 // Batches
 //===----------------------------------------------------------------------===//
 
-/// Batches that share B and lie row after row in A, C and what is like C are
-/// one product of more rows.
+/// Folds batches that share B, and that follow each other by rows in A, C and
+/// the matrices like C, into one product with more rows.
 static void foldBatches(tprt_gemm_args &args, const GemmOperands &operands) {
   auto fold = [&](int64_t &batch, int64_t strideA, int64_t strideB,
                   int64_t strideC, int64_t strideAddend, int64_t strideFactor) {
@@ -467,7 +470,7 @@ static void foldBatches(tprt_gemm_args &args, const GemmOperands &operands) {
 
 Product tprt::getProduct(const tprt_gemm_args &given, bool isWeight) {
   tprt_gemm_args args = given;
-  foldBatches(args, /*operands=*/{}); // the manifest doesn't list all of them
+  foldBatches(args, /*operands=*/{}); // not all of them are in the manifest
   Layout layoutA = getLayout(args.m, args.k, args.a_row, args.a_col);
   Layout layoutB = getLayout(args.k, args.n, args.b_row, args.b_col);
   return {args.m,
@@ -551,7 +554,7 @@ void tprt::gemm(const tprt_gemm_args &given, const GemmOperands &all,
   check(given, all);
   tprt_gemm_args args = given;
   GemmOperands operands = all;
-  if (args.k == 0) { // A and B are null, perhaps; nothing of them is read
+  if (args.k == 0) { // A and B may be null; they aren't read
     static constexpr double nothing = 0;
     operands.a = operands.b = &nothing;
   }

@@ -18,7 +18,7 @@
 
 namespace tprt {
 
-/// What the products of one rank keep between calls.
+/// The state that the products of one rank keep between calls.
 class TPRT_API GemmState {
 public:
   /// Room for at least `count` elements, aligned to 64 bytes, contents
@@ -26,28 +26,30 @@ public:
   float *getFloats(int64_t count);
 
   /// Says which memory never changes. Right operands there are packed at their
-  /// first use and kept, up to `maxBytes` in all; what was kept is forgotten.
+  /// first use and kept, up to `maxBytes` in all. Earlier packed operands are
+  /// dropped.
   void setConstants(std::vector<std::span<const std::byte>> blocks,
                     int64_t maxBytes);
 
-  /// The k x n matrix at `data`, of f32, f16 or bf16, as multiplyPacked wants
-  /// it, or null where it may change or is too large to keep.
+  /// The k x n matrix at `data`, of f32, f16 or bf16, packed for
+  /// multiplyPacked. Null if the matrix may change or is too large to keep.
   const float *getPacked(Dtype dtype, const void *data, int64_t row,
                          int64_t col, int64_t k, int64_t n);
 
-  /// Says what computes which product; null: tiles do.
+  /// Sets the library for each product. Null: tiles compute all of them.
   void setChoices(std::shared_ptr<const GemmChoices> value) {
     choices = std::move(value);
   }
 
-  /// What computes one product of `args`, of f32, B being at `b`.
+  /// The library that computes one f32 product of `args`, with B at `b`.
   GemmLibrary getLibrary(const tprt_gemm_args &args, const void *b) const;
 
   int64_t getPackedBytes() const { return packedBytes; }
 
   /// How many threads each of `numRanks` ranks may use for a product, attention
-  /// or a kernel; 1 to begin with. What tiles compute doesn't depend on it.
-  /// OpenBLAS's threads are one pool, which several ranks would wait for.
+  /// or a kernel; 1 to begin with. The results of tiles don't depend on it.
+  /// OpenBLAS has a single pool of threads, which several ranks would have to
+  /// wait for.
   void setThreads(int64_t count, int64_t numRanks = 1) {
     numThreads = count;
     numOpenBlasThreads = numRanks == 1 ? count : 1;
@@ -55,12 +57,13 @@ public:
   int64_t getThreads() const { return numThreads; }
   int64_t getOpenBlasThreads() const { return numOpenBlasThreads; }
 
-  /// How many threads to share `operations` out among, in at most `numParts`
-  /// parts: as many as may be used and have enough to do.
+  /// The number of threads to distribute `operations` over, in at most
+  /// `numParts` parts: as many as may be used and have enough work.
   int64_t countThreads(double operations, int64_t numParts) const;
 
-  /// The state of thread `thread` of those that share this rank's work; its own
-  /// is 0. To be called once for each before they start.
+  /// The state of thread `thread` among those that share this rank's work;
+  /// thread 0 uses this object. Must be called once for each thread before they
+  /// start.
   GemmState &getHelper(int64_t thread);
 
 private:
@@ -83,11 +86,10 @@ private:
 void gemm(const tprt_gemm_args &args, const GemmOperands &operands,
           GemmState &state);
 
-/// The product that `args` consist of; `isWeight` says whether B keeps its
-/// value.
+/// The product that `args` describe. `isWeight` says whether B keeps its value.
 Product getProduct(const tprt_gemm_args &args, bool isWeight);
 
-/// Products of fewer operations than this are left to tiles, unmeasured.
+/// Tiles compute products of fewer operations, without measuring.
 constexpr double minMeasuredWork = 2e6;
 
 } // namespace tprt

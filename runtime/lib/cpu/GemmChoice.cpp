@@ -73,11 +73,12 @@ GemmLibrary GemmChoices::get(const Product &product) const {
 // Measuring
 //===----------------------------------------------------------------------===//
 
-/// A library that gains less than this over tiles isn't worth their packed
-/// weights, nor other bits in the result, and may be noise.
+/// A library must gain at least this over tiles. A smaller gain may be noise,
+/// and isn't worth giving up packed weights or changing bits of the result.
 static constexpr double leastGain = 0.1;
 
-/// Sizes that are measured at most: larger ones only repeat them.
+/// The largest measured sizes. A larger product would only repeat the same
+/// work.
 static constexpr int64_t maxDepth = 16384;
 static constexpr int64_t maxElementsOfB = int64_t(1) << 22;
 static constexpr double maxWork = 1.5e8;
@@ -85,7 +86,7 @@ static constexpr int64_t leastColumns = 256, leastRows = 64;
 
 namespace {
 
-/// A product with operands of its own.
+/// A product with its own operands.
 class Trial {
 public:
   Trial(const Product &product, int64_t numThreads, int64_t numRanks) {
@@ -121,8 +122,8 @@ public:
   }
 
 private:
-  /// Seconds; of this thread alone where it is the only one, as other processes
-  /// don't count then.
+  /// The time in seconds. If there is only one thread, its CPU time, so that
+  /// other processes don't count.
   double getTime() const {
     timespec time = {};
     ::clock_gettime(state.getThreads() == 1 ? CLOCK_THREAD_CPUTIME_ID
@@ -131,7 +132,7 @@ private:
     return time.tv_sec + time.tv_nsec * 1e-9;
   }
 
-  /// No zeros and no denormal numbers, which may take longer or less.
+  /// Avoids zeros and denormal numbers, which may change the time.
   static std::shared_ptr<std::byte> makeOperand(int64_t count) {
     std::shared_ptr<std::byte> data = allocateAligned(count * sizeof(float));
     std::fill_n(reinterpret_cast<float *>(data.get()), count, 0.5f);
@@ -156,7 +157,7 @@ struct Times {
                    time);
   }
   double getBest() const { return seconds.front(); }
-  /// Whether the best time isn't an accident, nor all times spoiled.
+  /// Whether the best time has been reached twice, so it isn't an accident.
   bool areSettled() const {
     constexpr double spread = 1.05;
     return seconds.size() > 1 && seconds[1] <= spread * seconds[0];
@@ -167,17 +168,17 @@ using Clock = std::chrono::steady_clock;
 
 } // namespace
 
-/// In turns, so that what disturbs one disturbs all, until the best times are
-/// reached again, or until the deadline.
+/// Measures the libraries in turns, so that disturbances affect all of them,
+/// until their best times have been confirmed or the deadline is reached.
 static GemmChoice choose(const Product &product, int64_t numThreads,
                          int64_t numRanks, Clock::time_point deadline) {
   constexpr int leastTurns = 2, mostTurns = 12;
-  constexpr double chance = 1.5; // who takes longer has none
+  constexpr double chance = 1.5; // a library that takes longer is out
   Trial trial(product, numThreads, numRanks);
   std::map<GemmLibrary, Times> times;
   for (GemmLibrary library : allLibraries)
     if (getVersion(library)) {
-      trial.time(library); // warms up, and packs a weight
+      trial.time(library); // warms up, and packs B if it is a weight
       times[library].add(trial.time(library));
     }
   double best = INFINITY;
@@ -203,7 +204,7 @@ static GemmChoice choose(const Product &product, int64_t numThreads,
     choice.seconds[library] = own.getBest();
   const Times &tiles = times[GemmLibrary::Tiles];
   double chosen = tiles.getBest() * (1 - leastGain);
-  // Tiles that had no chance weren't timed until they settled.
+  // If tiles were out, they weren't timed until they settled.
   bool areTilesKnown = tiles.areSettled() || !isContender(tiles);
   for (const auto &[library, own] : times)
     if (own.getBest() < chosen && own.areSettled() && areTilesKnown) {
@@ -250,7 +251,7 @@ static std::string getProcessor() {
   return system.machine;
 }
 
-/// What choices depend on besides the product.
+/// The conditions that choices depend on besides the product.
 static json getConditions(int numThreads) {
   json libraries = json::object();
   for (GemmLibrary library : allLibraries)
@@ -276,7 +277,7 @@ static json toJson(const GemmChoice &choice) {
           {"seconds", seconds}};
 }
 
-/// Throws json::exception or an input error where it isn't one.
+/// Throws json::exception or an input error if `object` isn't a choice.
 static GemmChoice parseChoice(const json &object) {
   auto isByColumns = [&](const char *name) {
     std::string order = object.at(name);
@@ -313,8 +314,8 @@ struct ChoiceFile {
 
 } // namespace
 
-/// What `path` holds; nothing where there is no such file. Sets `note` where it
-/// can't be used.
+/// Reads the file at `path`; empty if there is none. Sets `note` if it can't be
+/// used.
 static ChoiceFile readFile(const std::string &path, const json &conditions,
                            std::string &note) {
   ChoiceFile file;
@@ -352,7 +353,7 @@ static ChoiceFile readFile(const std::string &path, const json &conditions,
   }
 }
 
-/// Throws an input error where the file can't be written.
+/// Throws an input error if the file can't be written.
 static void writeFile(const std::string &path, ChoiceFile file,
                       json conditions) {
   json products = json::array();

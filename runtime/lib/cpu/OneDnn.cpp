@@ -11,7 +11,7 @@ using namespace tprt;
 
 namespace {
 
-/// dnnl_version_t, of which the numbers come first.
+/// The beginning of dnnl_version_t.
 struct VersionNumbers {
   int major, minor, patch;
 };
@@ -26,7 +26,7 @@ std::optional<OneDnn> OneDnn::load() {
     OneDnn library;
     auto find = [&](const char *symbol, auto *&function) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-          ::dlsym(handle, symbol)); // of what it depends on, too
+          ::dlsym(handle, symbol)); // also searches its dependencies
       return function != nullptr;
     };
     const VersionNumbers *(*getNumbers)() = nullptr;
@@ -52,7 +52,7 @@ void OneDnn::multiply(bool isATransposed, bool isBTransposed, int64_t m,
                       int64_t n, int64_t k, const float *a, int64_t leadingA,
                       const float *b, int64_t leadingB, float beta, float *c,
                       int64_t leadingC, int numThreads) const {
-  setThreads(numThreads); // of those that this thread's calls make
+  setThreads(numThreads); // for this thread's calls
   int status = sgemm(isATransposed ? 'T' : 'N', isBTransposed ? 'T' : 'N', m, n,
                      k, 1.0f, a, leadingA, b, leadingB, beta, c, leadingC);
   if (status != 0)

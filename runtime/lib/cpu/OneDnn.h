@@ -10,17 +10,17 @@
 
 namespace tprt {
 
-/// oneDNN 2 or 3, built with OpenMP, as distributions have it. Looked up by the
-/// dynamic linker's rules (libdnnl.so.3, libdnnl.so.2) when it is first asked
-/// for.
+/// oneDNN 2 or 3, built with OpenMP, as distributions ship it. Looked up by the
+/// dynamic linker's rules (libdnnl.so.3, libdnnl.so.2) at the first call of
+/// get().
 class OneDnn {
 public:
-  /// Null where it isn't installed.
+  /// Null if it isn't installed.
   static const OneDnn *get();
 
   const std::string &getVersion() const { return version; }
 
-  /// C = A * B + beta * C of row-major matrices, on `numThreads` threads; as
+  /// C = A * B + beta * C of row-major matrices, on `numThreads` threads, like
   /// cblas_sgemm. Throws an execution error with the library's status.
   void multiply(bool isATransposed, bool isBTransposed, int64_t m, int64_t n,
                 int64_t k, const float *a, int64_t leadingA, const float *b,

@@ -10,14 +10,15 @@
 
 using namespace tprt;
 
-/// What exponentials are differences from. Infinities have no difference: where
-/// all elements are -inf, any number makes 0 of them.
+/// The number that is subtracted before the exponential. If all elements are
+/// -inf, it must be finite, because -inf minus -inf is NaN; any finite number
+/// gives 0.
 template <typename T>
 static T getReference(T maximum) {
   return maximum == -std::numeric_limits<T>::infinity() ? T(0) : maximum;
 }
 
-/// A sum of 0 is that of a row of -inf: elsewhere the maximum adds 1.
+/// The sum is 0 only for a row of -inf; otherwise the maximum contributes 1.
 template <typename T>
 static T getDivisor(T sum) {
   return sum == 0 ? T(1) : sum;

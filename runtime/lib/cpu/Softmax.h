@@ -8,20 +8,21 @@
 
 namespace tprt {
 
-/// Rows of scores are padded to a multiple of as many elements.
+/// Rows of scores are padded to a multiple of this many elements.
 inline constexpr int64_t softmaxPadding = 16;
 
 /// Replaces `count` elements, a multiple of softmaxPadding, by exp(x - their
-/// maximum), and returns what to divide them by: their sum, or 1 where all are
-/// -inf, which become 0. It is NaN where an element is. Within 2 units in the
-/// last place, and the same bits on every CPU that has fused multiply-adds.
+/// maximum), and returns the number to divide them by: their sum, or 1 if all
+/// elements are -inf, which become 0. It is NaN if an element is. The error is
+/// within 2 units in the last place, and the bits are the same on every CPU
+/// that has fused multiply-adds.
 float exponentiate(float *row, int64_t count);
 double exponentiate(double *row, int64_t count);
 
-/// A row's probabilities p, `exponentials` divided by `sum`, and the
-/// gradient of its scores, p * (w - Σ p * w), from that of the probabilities,
-/// w. They replace `exponentials` and w, in `gradient`; `count` is a multiple
-/// of softmaxPadding.
+/// Computes a row's probabilities p, which are `exponentials` divided by `sum`,
+/// and the gradient of its scores, p * (w - Σ p * w). w is the gradient of the
+/// probabilities, in `gradient`. The results replace `exponentials` and
+/// `gradient`. `count` is a multiple of softmaxPadding.
 void softmaxGradient(float *exponentials, float sum, float *gradient,
                      int64_t count);
 void softmaxGradient(double *exponentials, double sum, double *gradient,

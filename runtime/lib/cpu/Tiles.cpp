@@ -19,8 +19,8 @@ static constexpr int64_t blockRows = 264;
 static constexpr int64_t maxDepth = 384;
 
 /// One tile: rows x columns elements of C = a * panel, over `depth` terms. The
-/// sums start from `init`, a row of the tile's width, or from zero where it is
-/// null; the `addend`, which may be C, is added to them, where it isn't null.
+/// sums start from `init`, a row of the tile's width, or from zero if it is
+/// null. If `addend`, which may be C, isn't null, it is added to them.
 template <typename T>
 using TileFunction = void (*)(int64_t depth, const T *a, int64_t rowA,
                               int64_t colA, const T *panel, const T *init, T *c,
@@ -30,8 +30,8 @@ static constexpr int maxTileRows = 12;
 
 namespace {
 
-/// The tiles of one instruction set, by their number of rows, and what packs
-/// `given` columns of B for them.
+/// The tiles of one instruction set, by their number of rows, and the function
+/// that packs `given` columns of B for them.
 template <typename T>
 struct TileSet {
   int64_t rows, columns;
@@ -75,9 +75,8 @@ TPRT_INLINE void multiplyTile(int64_t depth, const T *a, int64_t rowA,
     }
 }
 
-/// `rows` of as many elements, transposed in place: in step d, the parts of d
-/// elements right of the diagonal of every 2d x 2d square change places with
-/// those below.
+/// Transposes a square of `rows` in place. In step d, in every 2d x 2d square,
+/// the d x d blocks to the right of the diagonal and below it are swapped.
 template <int d, typename Vector, int... lane>
 TPRT_INLINE void transpose(Vector (&rows)[sizeof...(lane)],
                            std::integer_sequence<int, lane...> lanes) {
@@ -186,7 +185,7 @@ void tprt::pack(Matrix<const T> source, int64_t k, int64_t n, T *packed) {
                     std::min(tiles.columns, n - j), packed + j * k);
 }
 
-/// The last columns of C, fewer than a tile has.
+/// Computes the last columns of C, which are fewer than a tile has.
 template <typename T>
 static void multiplyEdge(TileFunction<T> function, int64_t rows,
                          int64_t columns, int64_t given, int64_t depth,
@@ -202,9 +201,9 @@ static void multiplyEdge(TileFunction<T> function, int64_t rows,
     }
 }
 
-/// `height` rows of the product, over `depth` terms, the first of which is row
-/// `begin` of B. What becomes of them is for the rows and terms that are given:
-/// the first terms have the bias and the addend, the last ones the rest.
+/// Computes `height` rows of the product, over `depth` terms, the first of
+/// which is row `begin` of B. `epilogue` is for these rows and terms: the first
+/// terms have the bias and the addend, the last ones the rest.
 template <typename T>
 static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
                           int64_t begin, int64_t depth, Matrix<const T> a,
@@ -212,7 +211,7 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
                           const Epilogue<T> &epilogue) {
   alignas(64) T init[128 / sizeof(T)] = {};
   bool isChanged = epilogue.activation != TPRT_NO_ACTIVATION || epilogue.factor;
-  // Tiles of about equal height: a low one at the end would be slow.
+  // Tiles of about equal height, because a low one at the end would be slow.
   int64_t numTiles = (height + tiles.rows - 1) / tiles.rows;
   const int64_t size = depth * tiles.columns;
   for (int64_t j = 0; j < n; j += tiles.columns) {
@@ -223,7 +222,8 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
     for (int64_t t = 0; t < numTiles; ++t) {
       int64_t top = height * t / numTiles;
       int64_t rows = height * (t + 1) / numTiles - top;
-      // Weights come from memory: the next panel's, a part beside each tile.
+      // Weights come from memory, so each tile prefetches a part of the next
+      // panel.
       if (j + tiles.columns < n) {
         const T *next = panel + b.rows * tiles.columns;
         for (int64_t at = size * t / numTiles; at < size * (t + 1) / numTiles;
@@ -248,8 +248,8 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
   }
 }
 
-/// The same for a block of A that is stored by columns: these are laid side by
-/// side first, so that a tile's elements share cache lines and pages.
+/// Like multiplyBlock, for a block of A that is stored by columns. It copies
+/// the block first, so that a tile's elements share cache lines and pages.
 template <typename T>
 [[gnu::noinline]] static void
 multiplyColumns(const TileSet<T> &tiles, int64_t height, int64_t n,
@@ -267,7 +267,7 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
                           Packed<T> b, T *c, int64_t rowC,
                           const Epilogue<T> &epilogue) {
   const TileSet<T> &tiles = getTiles<T>();
-  // Every block reads all of B: few blocks, of about equal height.
+  // Every block reads all of B, so there are few blocks, of about equal height.
   int64_t numBlocks = (m + blockRows - 1) / blockRows;
   for (int64_t i = 0; i < numBlocks; ++i) {
     int64_t top = m * i / numBlocks, begin = 0;

@@ -1,15 +1,16 @@
 //===- Tiles.h - Products of small and packed matrices ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One core's product, C = A * B, where a library would lose time: where B is
-// packed once and multiplied often, as a weight is, and where matrices are too
-// small for a library's set-up, as a head's are. The scheme is Goto's: a tile
-// of C stays in registers, a panel of B in the first-level cache, a block of A
-// in the second.
+// The product C = A * B on one core, for cases in which a library is slower: if
+// B is packed once and multiplied often, like a weight, or if matrices are too
+// small for a library's set-up, like those of an attention head. The scheme is
+// Goto's: a tile of C stays in registers, a panel of B in the first-level
+// cache, a block of A in the second.
 //
-// An element of C is one sum, in the order of k, however many rows are
-// multiplied at a time. It doesn't depend on m, on where its row stands, nor on
-// the width of the CPU's vectors (but on whether it has fused multiply-adds).
+// Each element of C is one sum, in the order of k, regardless of how many rows
+// are multiplied at a time. It depends neither on m, nor on its row's position,
+// nor on the width of the CPU's vectors. It does depend on whether the CPU has
+// fused multiply-adds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@
 
 namespace tprt {
 
-/// Where element (i, j) of a matrix is; strides count elements.
+/// A matrix in memory; strides count elements.
 template <typename T>
 struct Matrix {
   T *data;
@@ -31,8 +32,8 @@ struct Matrix {
   T &at(int64_t i, int64_t j) const { return data[i * row + j * col]; }
 };
 
-/// How many elements a k x n matrix takes when packed, in whole panels. T is
-/// float or double.
+/// The number of elements of a packed k x n matrix, in whole panels. T is float
+/// or double.
 template <typename T>
 int64_t getPackedSize(int64_t k, int64_t n);
 
@@ -41,14 +42,14 @@ int64_t getPackedSize(int64_t k, int64_t n);
 template <typename T>
 void pack(Matrix<const T> source, int64_t k, int64_t n, T *packed);
 
-/// A matrix that has been packed with so many rows.
+/// A matrix that has been packed with `rows` rows.
 template <typename T>
 struct Packed {
   const T *data;
   int64_t rows;
 };
 
-/// What becomes of sums of products, as in tprt_gemm.
+/// The operations on sums of products, as in tprt_gemm.
 template <typename T>
 struct Epilogue {
   const T *bias = nullptr;   ///< null, or an element per column
@@ -58,7 +59,7 @@ struct Epilogue {
   const T *factor = nullptr; ///< null, or m x n
   int64_t rowFactor = 0;
 
-  /// That of a part of C that begins at (row, column).
+  /// The epilogue of the part of C that begins at (row, column).
   Epilogue at(int64_t row, int64_t column) const {
     Epilogue part = *this;
     if (bias)

@@ -1,19 +1,20 @@
 //===- AttentionGradientKernels.cu - Gradients of attention on a device ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of AttentionGradient.ptx; see Reduce.cu. Two kernels, each of
-// which adds in one order. In the first one, a block of threads has a row: it
-// finds the softmax's statistics, which the second one reads, and sums the
-// query's gradient over columns. In the second one, a block has a column, and
-// sums the gradients of its key and value over rows.
+// The source of AttentionGradientKernels.ptx; see ReduceKernels.cu. There are
+// two kernels, each of which adds in a fixed order. In the first one, a block
+// of threads handles a row: it finds the softmax's statistics, which the second
+// kernel reads, and sums the query's gradient over columns. In the second one,
+// a block handles a column, and sums the gradients of its key and value over
+// rows.
 //
 //===----------------------------------------------------------------------===//
 
-#include "cuda/AttentionKernels.cuh"
+#include "AttentionKernels.cuh"
 
 namespace tprt_kernels {
 
-/// AttentionGradientArguments of Kernels.h.
+/// AttentionGradientArguments of OwnKernels.h.
 struct GradientArguments {
   tprt_attention_gradient_args args;
   const void *query, *key, *value, *mask, *gradient;
@@ -21,9 +22,9 @@ struct GradientArguments {
   void *statistics;
 };
 
-/// Of a row: the maximum of its scores, what their exponentials are multiplied
-/// by, and the mean of the weights' gradients. The logarithm of a sum would be
-/// lost beside a large maximum.
+/// A row's maximum score, the factor of its exponentials, and the weighted mean
+/// of the weights' gradients. Maximum and sum are kept apart, because the
+/// logarithm of the sum would be lost when added to a large maximum.
 template <typename Acc>
 struct Statistics {
   Acc maximum, factor, mean;
@@ -33,7 +34,7 @@ struct Statistics {
   }
 };
 
-/// The operands of one index of the batches, and one row or column of them in
+/// The operands of one index of the batches, with one row or column of them in
 /// shared memory.
 template <typename T>
 struct Head {
@@ -106,7 +107,7 @@ __device__ void computeQueryGradient(const GradientArguments &arguments) {
                         args.value.col, args.width);
   };
 
-  // As attention itself, with the weights' gradients for values.
+  // Like attention itself, with the weights' gradients as values.
   Acc maximum = lowest, sum = 0, weighted = 0;
 #pragma unroll 1
   for (int64_t first = 0; first < columns; first += numThreads) {
@@ -127,8 +128,8 @@ __device__ void computeQueryGradient(const GradientArguments &arguments) {
         sumOfBlock(isSeen ? p * getWeightGradient(column) : Acc(0), scratch);
     maximum = highest;
   }
-  // Of a row that sees nothing, with scores of -inf, any numbers give weights
-  // of 0.
+  // For a row that sees nothing, all scores are -inf, so any statistics give
+  // weights of 0.
   Statistics<Acc> statistics = {0, 0, 0};
   if (sum != 0)
     statistics = {maximum, 1 / sum, weighted / sum};

@@ -1,18 +1,18 @@
 //===- AttentionKernels.cu - Attention of any type on a CUDA device -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of Attention.ptx; see Reduce.cu. A block of threads computes one
-// row of the output, tile by tile of the columns, with the softmax's maximum
-// and sum carried along. Another kernel mends the rows of cuDNN's output that
-// see nothing.
+// The source of AttentionKernels.ptx; see ReduceKernels.cu. A block of threads
+// computes one row of the output, in tiles of columns, and updates the
+// softmax's maximum and sum as it goes. Another kernel fixes the rows of
+// cuDNN's output that see nothing.
 //
 //===----------------------------------------------------------------------===//
 
-#include "cuda/AttentionKernels.cuh"
+#include "AttentionKernels.cuh"
 
 namespace tprt_kernels {
 
-/// AttentionArguments of Kernels.h.
+/// AttentionArguments of OwnKernels.h.
 struct Arguments {
   tprt_attention_args args;
   const void *query, *key, *value, *mask;
@@ -61,8 +61,8 @@ __device__ void attend(const Arguments &arguments) {
     Acc highest =
         reduceBlock(score, scratch, [](Acc a, Acc b) { return a > b ? a : b; });
     highest = highest > maximum ? highest : maximum;
-    // Nothing is seen yet: no exponential of a difference of infinities.
-    // Where nothing is seen at all, the output is 0.
+    // While nothing is seen yet, avoid the exponential of a difference of
+    // infinities. If nothing is seen at all, the output is 0.
     bool isEmpty = highest == lowest;
     Acc correction = isEmpty ? Acc(1) : exponential(maximum - highest);
     Acc p = column >= columns || (isEmpty && score == lowest)
@@ -95,7 +95,7 @@ __device__ void attend(const Arguments &arguments) {
   }
 }
 
-/// HiddenRowsArguments of Kernels.h.
+/// HiddenRowsArguments of OwnKernels.h.
 struct HiddenArguments {
   int64_t batches, heads, rows, columns, width;
   int64_t maskStrides[4], outputStrides[4];
@@ -105,8 +105,8 @@ struct HiddenArguments {
   float *statistics;
 };
 
-/// A block has a row of one head. Where the mask hides all that it may see, its
-/// output and the logarithm of its sum become 0.
+/// A block handles a row of one head. If the mask hides everything that the row
+/// may see, its output and the logarithm of its sum become 0.
 template <typename T>
 __device__ void clearHiddenRow(const HiddenArguments &a) {
   __shared__ float scratch[numThreads];

@@ -17,7 +17,7 @@
 namespace tprt_kernels {
 
 constexpr int numThreads = 128;
-constexpr int maxDepth = 1024; // maxAttentionDepth of Kernels.h
+constexpr int maxDepth = 1024; // maxAttentionDepth of OwnKernels.h
 constexpr int perThread = maxDepth / numThreads;
 
 template <typename T>
@@ -54,7 +54,8 @@ __device__ void store(__nv_bfloat16 *data, int64_t i, float value) {
 __device__ float exponential(float x) { return expf(x); }
 __device__ double exponential(double x) { return exp(x); }
 
-/// combine() of the values of all threads, for all of them.
+/// Combines the values of all threads with combine(). All threads get the
+/// result.
 template <typename Acc, typename Combine>
 __device__ Acc reduceBlock(Acc value, Acc *scratch, Combine combine) {
   scratch[threadIdx.x] = value;
@@ -71,7 +72,7 @@ __device__ Acc reduceBlock(Acc value, Acc *scratch, Combine combine) {
   return result;
 }
 
-/// Of batch `index`, row-major.
+/// The offset of batch `index`, counted row-major.
 __device__ int64_t getOffset(const tprt_attention_args &args,
                              const tprt_attention_strides &strides,
                              int64_t index) {
@@ -84,7 +85,7 @@ __device__ int64_t getOffset(const tprt_attention_args &args,
   return offset;
 }
 
-/// The score with what the mask has for it, at element `at`.
+/// Adds element `at` of the mask to the score.
 template <typename T, typename Acc>
 __device__ Acc addMask(const tprt_attention_args &args, const void *mask,
                        int64_t at, Acc score) {

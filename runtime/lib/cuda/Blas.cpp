@@ -12,7 +12,7 @@ Blas::Blas() {
 #define TPRT_FUNCTION(name, result, parameters) library.find(#name, name);
   TPRT_CUBLASLT_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION
-  // 120803 is 12.8.3; before version 13 and after alike.
+  // 120803 is 12.8.3; this is the same before and after version 13.
   size_t version = cublasLtGetVersion();
   library.checkVersion({static_cast<int32_t>(version / 10000),
                         static_cast<int32_t>(version % 10000 / 100)});

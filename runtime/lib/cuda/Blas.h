@@ -1,7 +1,7 @@
 //===- Blas.h - cuBLASLt ----------------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime uses of cuBLASLt, by its own names.
+// The parts of cuBLASLt that the runtime uses, under cuBLASLt's names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ enum : int32_t {
   CUBLASLT_EPILOGUE_RELU = 2,
   CUBLASLT_EPILOGUE_BIAS = 4,
   CUBLASLT_EPILOGUE_RELU_BIAS = CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_BIAS,
-  CUBLASLT_EPILOGUE_GELU = 32, ///< by tanh
+  CUBLASLT_EPILOGUE_GELU = 32, ///< the tanh approximation
   CUBLASLT_EPILOGUE_GELU_BIAS = CUBLASLT_EPILOGUE_GELU | CUBLASLT_EPILOGUE_BIAS,
 
   CUBLASLT_MATMUL_DESC_TRANSA = 3,
@@ -112,7 +112,7 @@ struct Blas {
   TPRT_CUBLASLT_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION
 
-  /// Loads it once. Throws an input error where it is missing or too old.
+  /// Loads cuBLASLt once. Throws an input error if it is missing or too old.
   static const Blas &get();
 
   /// Throws an execution error that names the function, unless `status` is

@@ -117,7 +117,7 @@ void cuda::fill(const Context &context, void *dst, uint64_t pattern,
     if (low == high)
       return TPRT_CUDA(driver, cuMemsetD32Async, address, low, 2 * count,
                        stream);
-    // The two halves as columns of a matrix.
+    // Set the two halves as columns of a matrix.
     TPRT_CUDA(driver, cuMemsetD2D32Async, address, 8, low, 1, count, stream);
     return TPRT_CUDA(driver, cuMemsetD2D32Async, address + 4, 8, high, 1, count,
                      stream);
@@ -131,7 +131,7 @@ Module::Module(ContextPtr context, const tprt_device_image &image)
     : context(std::move(context)) {
   this->context->makeCurrent();
   const Driver &driver = this->context->getDriver();
-  // What PTX is refused for.
+  // The driver's reason if it rejects PTX.
   char log[4096] = {};
   int32_t options[] = {CU_JIT_ERROR_LOG_BUFFER,
                        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

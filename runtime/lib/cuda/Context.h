@@ -15,7 +15,7 @@
 
 namespace tprt::cuda {
 
-/// The context of a device, which libraries on top of the driver share.
+/// The context of a device, shared by all libraries on top of the driver.
 class Context {
 public:
   /// Throws an input error when there is no such device.
@@ -30,11 +30,11 @@ public:
   /// "device 0 ('NVIDIA H200')".
   const std::string &getName() const { return name; }
 
-  /// For the calls of this thread from now on.
+  /// Makes this context current for this thread.
   void makeCurrent() const;
 
-  /// Gives the device up, whose work doesn't end: nothing waits for it any
-  /// more, and nothing is freed, as the driver would wait.
+  /// Gives up on the device because its work doesn't end. From now on nothing
+  /// waits for it, and nothing is freed, because the driver would wait.
   void abandon() const { isAbandoned = true; }
   /// Calls `free`, unless the device has been given up.
   template <typename Free>
@@ -55,14 +55,14 @@ private:
 using ContextPtr = std::shared_ptr<const Context>;
 
 /// Memory of the device, aligned to 256 bytes. Throws an execution error that
-/// says how much there is.
+/// says how much memory there is.
 std::shared_ptr<std::byte> allocate(const ContextPtr &context, int64_t bytes);
 
 /// Memory of the host that the device copies from and to at full speed.
 std::shared_ptr<std::byte> allocatePinned(const ContextPtr &context,
                                           int64_t bytes);
 
-/// An event; those that others time are slower.
+/// Makes an event. Events for timing are slower.
 std::shared_ptr<CUevent_st> makeEvent(const ContextPtr &context,
                                       bool isTimed = false);
 
@@ -73,7 +73,7 @@ std::shared_ptr<CUstream_st> makeStream(const ContextPtr &context);
 void fill(const Context &context, void *dst, uint64_t pattern, int32_t width,
           int64_t count, CUstream stream);
 
-/// Kernels of one image.
+/// The kernels of one image.
 class Module {
 public:
   Module(ContextPtr context, const tprt_device_image &image);
@@ -90,7 +90,8 @@ private:
 };
 
 /// The image that the device runs: a cubin of its architecture, else the newest
-/// PTX that isn't newer. Throws an input error where there is none.
+/// PTX that isn't newer than the device. Throws an input error if there is
+/// none.
 const tprt_device_image &chooseImage(const tprt_device_code &code,
                                      const Context &context);
 

@@ -11,7 +11,7 @@ using namespace tprt::cuda;
 /// Attention, or its gradient, of one form.
 struct Attention::Form {
   AttentionUse use;
-  // Where it is cuDNN's.
+  // Used if cuDNN computes it.
   DnnCalls calls;
   std::optional<DnnPlan> forward, backward;
   int64_t outputBytes = 0, rowBytes = 0; ///< in the workspace, for one call
@@ -48,7 +48,7 @@ std::byte *Attention::getWorkspace(int64_t bytes) {
   return workspaces.back().get();
 }
 
-/// Of what a plan's workspace holds beside others.
+/// Rounds up the size of a part of a workspace.
 static int64_t align(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 static int64_t countElements(const DnnShape &shape) {
@@ -77,7 +77,7 @@ static std::string describe(const tprt_attention_args &args) {
   return text;
 }
 
-/// Finds the plans, or throws an error that says why there are none.
+/// Makes the plans, or throws an error that says why there are none.
 void Attention::plan(Form &form, const tprt_attention_args &args,
                      const DnnStrides &strides, bool isAligned,
                      CUstream stream) {
@@ -164,9 +164,9 @@ offsetBy(const std::map<int64_t, const void *> &operands,
   return result;
 }
 
-/// Runs `forward`. What cuDNN gives for a row of which an added mask hides all
-/// isn't said: it becomes 0, and so does its statistic, from which the gradient
-/// computes weights of 0.
+/// Runs `forward`. If an added mask hides a whole row, cuDNN's result for it is
+/// unspecified. This sets it to 0, and its statistic, too; from that the
+/// gradient computes weights of 0.
 void Attention::runForward(const Form &form, const tprt_attention_args &args,
                            const std::map<int64_t, void *> &operands,
                            std::byte *workspace, CUstream stream) {

@@ -10,22 +10,23 @@
 
 namespace tprt::cuda {
 
-/// The attention of one stream: by cuDNN where it has what is wanted, by the
-/// runtime's own kernels elsewhere, or only by one of them. What is decided for
-/// a form is kept; all calls share one workspace.
+/// The attention of one stream. cuDNN computes the forms that it has, and the
+/// runtime's own kernels compute the others, unless the options choose one of
+/// them. The decision for each form is kept. All calls share one workspace.
 class Attention {
 public:
   Attention(ContextPtr context, Kernels &own, AttentionLibrary library);
   ~Attention();
 
-  /// Enqueues attention; see tprt_attention. Throws an execution error when the
-  /// arguments are out of range, or cuDNN is asked for and doesn't have it.
+  /// Enqueues attention; see tprt_attention. Throws an execution error if the
+  /// arguments are out of range, or if cuDNN is required and doesn't have this
+  /// form.
   void run(const AttentionArguments &arguments, CUstream stream);
   /// The same for tprt_attention_gradient.
   void runGradient(const AttentionGradientArguments &arguments,
                    CUstream stream);
 
-  /// Calls are counted from here.
+  /// Resets the counts of calls.
   void beginRun();
   std::vector<AttentionUse> getUses() const;
 
@@ -47,7 +48,7 @@ private:
   cudnnHandle_t handle = nullptr; ///< made by the first form that may need it
   /// By the arguments' bytes, and whether addresses are aligned.
   std::map<std::string, std::unique_ptr<Form>> forms;
-  /// The last is the largest; what was enqueued may still use the others.
+  /// The last is the largest; enqueued work may still use the others.
   std::vector<std::shared_ptr<std::byte>> workspaces;
   int64_t workspaceBytes = 0;
 };

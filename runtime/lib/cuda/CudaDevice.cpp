@@ -8,8 +8,8 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-// What goes through pinned memory at a time; two of them take turns, so that
-// the host reads a file while the device copies.
+// The size of a chunk of pinned memory. Two chunks alternate, so that the host
+// reads a file while the device copies.
 static constexpr int64_t chunkBytes = 8 << 20;
 
 /// The part of `block` whose dense indices along dimension `dim` are in
@@ -76,7 +76,8 @@ public:
     TPRT_CUDA(driver, cuEventRecord, buffer.isFree.get(), stream.get());
   }
 
-  /// The `bytes` bytes at `src`, until the next call.
+  /// Copies `bytes` bytes at `src` to the host. The result is valid until the
+  /// next call.
   const std::byte *download(const std::byte *src, int64_t bytes) {
     TPRT_CUDA(context->getDriver(), cuMemcpyDtoHAsync, buffers[0].memory.get(),
               toDevice(src), bytes, stream.get());
@@ -91,7 +92,7 @@ public:
 private:
   struct Buffer {
     std::shared_ptr<std::byte> memory;
-    std::shared_ptr<CUevent_st> isFree; ///< when the last copy is done
+    std::shared_ptr<CUevent_st> isFree; ///< set when the last copy is done
   };
 
   ContextPtr context;
@@ -122,7 +123,7 @@ public:
 private:
   ContextPtr context;
   std::shared_ptr<Program> program;
-  std::mutex mutex; ///< of what follows
+  std::mutex mutex; ///< guards the members below
   Transfers transfers;
   std::map<int64_t, std::unique_ptr<CudaStream>> streams; ///< by rank
 };

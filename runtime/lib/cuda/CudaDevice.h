@@ -9,14 +9,13 @@
 
 namespace tprt::cuda {
 
-/// The device for programs whose kernels are `code`, which outlives it. Throws
-/// an input error where there is no driver, no such device, or no kernels for
-/// it.
+/// The device for programs whose kernels are `code`, which must outlive it.
+/// Throws an input error if there is no driver, no such device, or no kernels
+/// for it.
 TPRT_API std::shared_ptr<Device> makeDevice(const tprt_device_code &code,
                                             const CudaOptions &options);
 
-/// Throws an input error where a program that multiplies matrices lacks the
-/// library for it.
+/// Throws an input error if the library for matrix products is missing.
 void checkProducts();
 
 } // namespace tprt::cuda

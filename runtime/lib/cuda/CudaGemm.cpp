@@ -1,11 +1,10 @@
 //===- CudaGemm.cpp - Matrix products on a CUDA device --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// cuBLASLt's matrices are column-major. A row-major C = A * B is to it C^T =
-// B^T
-// * A^T: its first operand is B, its second one A, and each column of its
-// result is a row of C, so that what it adds to rows of the result, the bias,
-// is added to columns of C.
+// cuBLASLt's matrices are column-major. To cuBLASLt, a row-major C = A * B is
+// the product of B^T and A^T: its first operand is B, its second one is A, and
+// each column of its result is a row of C. The bias that it adds to rows of its
+// result is therefore added to columns of C.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +17,7 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-// What NVIDIA recommends for Hopper; enough for older ones.
+// NVIDIA's recommendation for Hopper; enough for older architectures.
 static constexpr size_t workspaceBytes = 32 << 20;
 
 namespace {
@@ -32,7 +31,7 @@ struct Operand {
 
 } // namespace
 
-/// The transpose of a rows x columns matrix of ours.
+/// The transpose of a rows x columns matrix in our terms.
 static Operand transpose(int64_t rows, int64_t columns, int64_t rowStride,
                          int64_t columnStride) {
   auto toUnsigned = [](int64_t size) { return static_cast<uint64_t>(size); };
@@ -58,7 +57,7 @@ static int32_t toCudaType(int32_t dtype) {
   }
 }
 
-/// What cuBLASLt does to the sums; throws where it can't.
+/// The operation that cuBLASLt applies to the sums. Throws if it has none.
 static int32_t getEpilogue(const tprt_gemm_args &args,
                            const GemmOperands &operands) {
   if (operands.factor)
@@ -89,7 +88,7 @@ static uint32_t getAlignment(const void *address) {
   return bits & -bits;
 }
 
-/// What is kept of a product.
+/// The state that is kept for a kind of product.
 struct Gemm::Plan {
   ~Plan() {
     const Blas &blas = Blas::get();
@@ -99,7 +98,7 @@ struct Gemm::Plan {
   }
 
   cublasLtMatmulDesc_t product = nullptr;
-  cublasLtMatrixLayout_t layouts[4] = {}; ///< of B, A, what is added, and C
+  cublasLtMatrixLayout_t layouts[4] = {}; ///< of B, A, the addend and C
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
@@ -204,7 +203,7 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
     TPRT_BLAS(cublasLtMatmulDescSetAttribute, plan->product,
               CUBLASLT_MATMUL_DESC_BIAS_POINTER, &operands.bias,
               sizeof(operands.bias));
-  // Scalars are of the type that products are scaled in.
+  // Scalars have the type in which products are scaled.
   double one = 1, zero = 0;
   float oneSingle = 1, zeroSingle = 0;
   bool isDouble = args.dtype == TPRT_F64;
@@ -217,8 +216,8 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
             &plan->algorithm, workspace.get(), workspaceBytes, stream);
 }
 
-/// What is there before anything is multiplied: what C holds or the addend, or
-/// nothing, and the bias.
+/// A product with k = 0: the old value of C, the addend, or zero, plus the
+/// bias.
 void Gemm::runEmpty(const tprt_gemm_args &args, const GemmOperands &operands,
                     CudaStream &stream) {
   if ((args.accumulate || operands.addend) && operands.bias)
@@ -253,7 +252,7 @@ void Gemm::runEmpty(const tprt_gemm_args &args, const GemmOperands &operands,
 
 void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
                CudaStream &stream) {
-  toCudaType(args.dtype); // throws where it is none of them
+  toCudaType(args.dtype); // throws if cuBLASLt doesn't have it
   getEpilogue(args, given);
   if (args.accumulate && given.addend)
     throw executionError("tprt_gemm: what accumulates has no addend");
@@ -266,8 +265,8 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
     TPRT_BLAS(cublasLtCreate, &handle);
     workspace = allocate(context, workspaceBytes);
   }
-  // Two batch dimensions that are walked as one become one; else one call each
-  // for the outer one.
+  // Merge the two batch dimensions if that is possible for all operands.
+  // Otherwise, make one call for each index of the outer one.
   tprt_gemm_args batch = args;
   GemmOperands operands = given;
   if (args.dtype == TPRT_F64 && given.bias) { // for which there is no epilogue

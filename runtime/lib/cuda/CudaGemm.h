@@ -14,16 +14,17 @@ namespace tprt::cuda {
 
 class CudaStream;
 
-/// The products of one stream, by cuBLASLt: what it chose for a shape is kept,
-/// and they share one workspace.
+/// The products of one stream, by cuBLASLt. Its choice for each shape is kept.
+/// All products share one workspace.
 class Gemm {
 public:
   Gemm(ContextPtr context, bool tf32);
   ~Gemm();
 
-  /// Enqueues a product; see tprt_gemm. Throws an execution error when the
-  /// arguments are out of range, or cuBLASLt doesn't take them. It has neither
-  /// factors nor activations but relu and the gelu by tanh, and none for f64.
+  /// Enqueues a product; see tprt_gemm. Throws an execution error if the
+  /// arguments are out of range, or if cuBLASLt doesn't support them. It
+  /// supports no factors, and only the activations relu and gelu by tanh, and
+  /// none for f64.
   void run(const tprt_gemm_args &args, const GemmOperands &operands,
            CudaStream &stream);
 

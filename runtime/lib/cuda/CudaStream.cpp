@@ -15,7 +15,7 @@ Program::Program(ContextPtr context, const tprt_device_code &code,
     : context(std::move(context)), code(code), options(options),
       own(this->context) {
   if (options.attention == AttentionLibrary::CuDnn)
-    Dnn::get(); // or say at once that it is missing
+    Dnn::get(); // throws now if it is missing
   if (code.num_kernels > 0)
     module.emplace(this->context, chooseImage(code, *this->context));
   for (int32_t i = 0; i < code.num_kernels; ++i)
@@ -43,7 +43,7 @@ CudaStream::CudaStream(std::shared_ptr<Program> program)
                  this->program->options.attention) {}
 
 CudaStream::~CudaStream() {
-  // What is still running uses the memory that goes next.
+  // Running work still uses the memory that is freed next.
   getContext()->free(
       [&](const Driver &driver) { driver.cuStreamSynchronize(stream.get()); });
 }
@@ -205,7 +205,7 @@ void CudaStream::endRun() {
             stream.get());
 }
 
-/// When all that is enqueued is done.
+/// Called when all enqueued work is done.
 void CudaStream::dropOldStagings() {
   if (stagings.size() > 1)
     stagings.erase(stagings.begin(), stagings.end() - 1);
@@ -215,7 +215,7 @@ void CudaStream::finish(const Poll &poll) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now(), last = start;
   Patience waited;
-  // Short runs are waited for without going to sleep.
+  // Poll without sleeping while a run is short.
   constexpr std::chrono::milliseconds patience(10), pollInterval(1);
   for (;;) {
     CUresult result = getDriver().cuStreamQuery(stream.get());
@@ -280,7 +280,8 @@ int64_t CudaStream::getTime(int64_t mark) {
 
 void CudaStream::beginCapture() {
   getContext()->makeCurrent();
-  // The other ranks' threads go on with what isn't captured, as allocating.
+  // Relaxed, because other ranks' threads go on with calls that can't be
+  // captured, such as allocations.
   TPRT_CUDA(getDriver(), cuStreamBeginCapture, stream.get(),
             CU_STREAM_CAPTURE_MODE_RELAXED);
 }

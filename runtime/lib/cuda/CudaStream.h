@@ -13,7 +13,7 @@
 
 namespace tprt::cuda {
 
-/// What the streams of a device have in common.
+/// The common state of a device's streams.
 struct Program {
   Program(ContextPtr context, const tprt_device_code &code,
           const CudaOptions &options);
@@ -25,10 +25,10 @@ struct Program {
   Kernels own;
 
 private:
-  std::optional<Module> module; ///< none where there are no kernels
+  std::optional<Module> module; ///< none if there are no kernels
 };
 
-/// A run, captured from streams that wait for each other.
+/// A run that was captured from streams that wait for each other.
 class Graph {
 public:
   Graph(ContextPtr context, CUgraph graph);
@@ -76,7 +76,7 @@ public:
   }
   void fill(void *dst, uint64_t pattern, int32_t width, int64_t count) override;
   tprt_device_error *getErrorRecord() override;
-  /// Made when it is first asked for. Of it, only what a Stream does is used.
+  /// Created at the first call. Only the functions of Stream are used on it.
   CudaStream &getCommunication() override;
 
   void beginRun() override;
@@ -102,16 +102,17 @@ private:
   std::shared_ptr<CUstream_st> stream;
   std::shared_ptr<std::byte> errorRecord; ///< on the device
   std::shared_ptr<std::byte> reported;    ///< its copy on the host
-  /// By announcement within a run, so that a captured run has always the same.
+  /// Events by their order of announcement within a run, so that a captured run
+  /// always uses the same ones.
   std::deque<std::shared_ptr<CUevent_st>> events;
   size_t numAnnounced = 0;
   std::deque<std::shared_ptr<CUevent_st>> marks; ///< timed; the first is start
   size_t numMarks = 0;
   int64_t startTime = 0; ///< of the first mark, on the host's clock
-  /// The last is the largest; what is enqueued may still use the others.
+  /// The last is the largest; enqueued work may still use the others.
   std::vector<std::shared_ptr<std::byte>> stagings;
   int64_t stagingBytes = 0;
-  std::map<CUfunction, uint32_t> sharedBytes; ///< that kernels may use by now
+  std::map<CUfunction, uint32_t> sharedBytes; ///< current limits of kernels
   Gemm products;
   std::unique_ptr<CudaStream> communication;
   Attention attentions;

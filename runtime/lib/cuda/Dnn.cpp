@@ -7,7 +7,7 @@ using namespace tprt;
 using namespace tprt::cuda;
 
 Dnn::Dnn() {
-  // Earlier ones refuse, or get wrong, attention that later ones have.
+  // Earlier versions reject some forms of attention, or compute them wrongly.
   Library library({"cuDNN", {"libcudnn.so.9"}, {9, 11}});
 #define TPRT_FUNCTION(name, result, parameters) library.find(#name, name);
   TPRT_CUDNN_FUNCTIONS(TPRT_FUNCTION)

@@ -1,8 +1,9 @@
 //===- Dnn.h - cuDNN --------------------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime uses of cuDNN's backend API, by its own names. Everything in
-// it is a descriptor with numbered attributes, so that a dozen functions do.
+// The parts of cuDNN's backend API that the runtime uses, under cuDNN's names.
+// Everything in this API is a descriptor with numbered attributes, so a dozen
+// functions are enough.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,7 +124,7 @@ enum : int32_t {
   CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS = 1001,
   CUDNN_ATTR_VARIANT_PACK_WORKSPACE = 1003,
 
-  // A device that isn't there: what plans there would be for it.
+  // Describes a device that needn't be present, to find plans for it.
   CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR = 38,
   CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION = 2702,
 };
@@ -149,13 +150,13 @@ enum : int32_t {
     (cudnnHandle_t, cudnnBackendDescriptor_t plan,                             \
      cudnnBackendDescriptor_t pack))
 
-/// cuDNN of this process.
+/// This process's cuDNN.
 struct TPRT_API Dnn {
 #define TPRT_FUNCTION(name, result, parameters) result(*name) parameters;
   TPRT_CUDNN_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION
 
-  /// Throws an input error where it is missing or too old.
+  /// Throws an input error if cuDNN is missing or too old.
   Dnn();
   /// Loaded once.
   static const Dnn &get();

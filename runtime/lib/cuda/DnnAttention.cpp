@@ -1,8 +1,8 @@
 //===- DnnAttention.cpp - Attention as a graph of cuDNN's -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// cuDNN's engines for attention know graphs by their form: which operations, in
-// which order, with which types between them. These are the forms that NVIDIA's
+// cuDNN's engines for attention recognize graphs by their operations, the order
+// of these, and the types between them. These are the graphs that NVIDIA's
 // documentation gives for fused flash attention.
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,8 @@ public:
   Tensor getOperand(int64_t operand) { return getOperand(operand, false); }
   Tensor getTransposed(int64_t operand) { return getOperand(operand, true); }
 
-  /// An f32 for each score or, of size 1 in the last dimension, for each row.
+  /// A virtual tensor with an element for each score or, if the last dimension
+  /// has size 1, for each row.
   Tensor makeScores(int32_t type = CUDNN_DATA_FLOAT) {
     return graph.addVirtual(type, DnnShape::makeDense(scores));
   }
@@ -56,7 +57,7 @@ public:
     return result;
   }
 
-  /// Minus infinity where a causal mask hides `values`.
+  /// Replaces `values` that a causal mask hides by minus infinity.
   Tensor hide(Tensor values) {
     if (!attention.causal)
       return values;
@@ -74,7 +75,7 @@ public:
     return scale;
   }
 
-  /// Scores as the matrix product reads them, columns by rows.
+  /// Scores transposed to columns by rows, for a matrix product.
   Tensor transposeScores(Tensor values) {
     DnnShape shape = DnnShape::makeDense(scores).transpose();
     return graph.reshape(values, graph.addVirtual(attention.type, shape));
@@ -131,7 +132,7 @@ DnnGraph DnnAttention::makeBackward() const {
   DnnGraph &graph = b.graph;
   const DnnShape &output = operands.at(DnnOutput);
 
-  // By row, the sum of output * gradient.
+  // For each row, the sum of output * gradient.
   Tensor product = graph.apply(
       CUDNN_POINTWISE_MUL, b.getOperand(DnnGradient), b.getOperand(DnnOutput),
       graph.addVirtual(CUDNN_DATA_FLOAT, DnnShape::makeDense(output.sizes)));
@@ -139,7 +140,7 @@ DnnGraph DnnAttention::makeBackward() const {
   Tensor rowSums = graph.apply(CUDNN_POINTWISE_MUL, sums, graph.addScalar(1),
                                b.getOperand(DnnRowSums));
 
-  // The softmax once more, and from it value's gradient.
+  // Recompute the softmax, and from it value's gradient.
   Tensor differences = graph.apply(CUDNN_POINTWISE_SUB, b.computeScores(),
                                    b.getOperand(DnnStatistics), b.makeScores());
   Tensor weights = graph.apply(CUDNN_POINTWISE_EXP, b.hide(differences),
@@ -147,7 +148,7 @@ DnnGraph DnnAttention::makeBackward() const {
   graph.multiply(b.transposeScores(weights), b.getOperand(DnnGradient),
                  b.getOperand(DnnValueGradient));
 
-  // The scores' gradient, and from it key's and query's.
+  // Compute the scores' gradient, and from it key's and query's.
   Tensor weightGradients = graph.multiply(
       b.getOperand(DnnGradient), b.getTransposed(DnnValue), b.makeScores());
   Tensor centred = graph.apply(CUDNN_POINTWISE_SUB, weightGradients, rowSums,

@@ -8,7 +8,7 @@
 
 namespace tprt::cuda {
 
-/// Names of what attention and its gradient read and write.
+/// Names of the operands and results of attention and its gradient.
 enum DnnOperand : int64_t {
   DnnQuery = 1,
   DnnKey,
@@ -23,20 +23,23 @@ enum DnnOperand : int64_t {
   DnnValueGradient,
 };
 
-/// Attention of one call of cuDNN's: query and output are batch x heads x rows
-/// x depth (width), key and value batch x heads' x columns x depth (width),
-/// where heads' divides heads; a mask has sizes of 1 where it broadcasts. The
-/// statistics and row sums are batch x heads x rows x 1, without gaps.
+/// The attention of one cuDNN call: query and output are batch x heads x rows x
+/// depth (width), key and value batch x heads' x columns x depth (width), where
+/// heads' divides heads; a mask has size 1 in dimensions in which it
+/// broadcasts. The statistics and row sums are batch x heads x rows x 1,
+/// without gaps.
 struct TPRT_API DnnAttention {
   int32_t type = CUDNN_DATA_HALF; ///< or CUDNN_DATA_BFLOAT16
   float scale = 1;
   bool causal = false;
-  std::map<int64_t, DnnShape> operands; ///< by DnnOperand, those that it has
+  std::map<int64_t, DnnShape> operands; ///< by DnnOperand, only those present
 
-  /// Of query, key, value, perhaps mask: the output and its statistics.
+  /// Computes the output and its statistics from query, key, value and optional
+  /// mask.
   DnnGraph makeForward() const;
-  /// Of query, key, value, perhaps mask, output, statistics and gradient: the
-  /// three gradients, with room for the row sums. Each head has its own key.
+  /// Computes the three gradients from query, key, value, optional mask,
+  /// output, statistics and gradient. Needs room for the row sums. Each head
+  /// has its own key.
   DnnGraph makeBackward() const;
 };
 

@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ABI has eight loops over batches, each with a stride for every operand;
-// cuDNN has a batch and heads, of which several may share a key. So the
-// innermost loop is the heads, the next one the batch, and what is left are
-// calls. Two loops are one where every operand walks them as one. With query
-// heads h = 0 .. 5 that share three keys, a loop over keys around one over two
-// heads,
+// cuDNN has one batch dimension and heads, several of which may share a key. So
+// the innermost loop becomes the heads, the next one the batch, and each index
+// of the remaining loops becomes a call. Two loops are merged if their strides
+// allow it for every operand. For example, six query heads that share three
+// keys are a loop over keys around a loop over two heads:
 //
 //   query: strides 2 d, d -> 6 heads, d apart     key: strides d, 0 -> 3 heads
 //
-// A gradient has a key's gradient for each head, which cuDNN would add up:
-// there, the loop over a key's heads becomes calls.
+// The ABI's gradient has a separate key gradient for each head, but cuDNN would
+// add those of a shared key. For gradients, the loop over a key's heads
+// therefore becomes calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-// What rows are aligned to: elements in 16 bytes.
+// Rows are aligned to 16 bytes, which is this many elements.
 static constexpr int64_t unit = 8;
 
 namespace {
@@ -33,13 +34,13 @@ struct Loop {
   std::map<int64_t, int64_t> strides;
 
   bool isShared(int64_t operand) const { return strides.at(operand) == 0; }
-  /// Whether `operand` walks `outer` and this one as one.
+  /// Whether `outer` and this loop can be merged for `operand`.
   bool continues(const Loop &outer, int64_t operand) const {
     return outer.strides.at(operand) == size * strides.at(operand);
   }
 };
 
-/// The loops of a program's attention, as cuDNN sees them.
+/// The loops of a program's attention in cuDNN's terms.
 class Nest {
 public:
   Nest(const tprt_attention_args &args, const DnnStrides &strides);
@@ -49,13 +50,14 @@ public:
   std::vector<Loop> calls;
 
 private:
-  /// Takes the innermost loop that is left.
+  /// Removes and returns the innermost remaining loop.
   Loop take();
-  /// Adds the loop around `head` to it where it is one but for key and value.
+  /// Merges the loop around `head` into it if all operands but key and value
+  /// allow that.
   void foldHeads();
 
   const DnnStrides &strides;
-  std::vector<Loop> loops; ///< that are left, outermost first
+  std::vector<Loop> loops; ///< remaining ones, outermost first
 };
 
 } // namespace
@@ -179,7 +181,7 @@ static DnnShape makeShape(const tprt_attention_args &args, const Nest &nest,
       throw executionError("the rows of the " + name +
                            " aren't aligned to 16 bytes");
     if (shape.strides[d] == 0)
-      shape.sizes[d] = 1; // of a mask, which broadcasts
+      shape.sizes[d] = 1; // a mask that broadcasts
   }
   return shape;
 }
@@ -214,7 +216,7 @@ DnnCalls cuda::toDnnCalls(const tprt_attention_args &args,
     attention.operands[DnnOutput] = DnnShape::makeDense(rows);
   }
 
-  // A call for each index of the loops that are left.
+  // A call for each index of the remaining loops.
   std::map<int64_t, int64_t> first;
   for (auto [operand, its] : strides)
     first[operand] = 0;

@@ -12,17 +12,17 @@ namespace tprt::cuda {
 /// Calls of one graph, for different parts of the operands.
 struct DnnCalls {
   DnnAttention attention;
-  /// Where operands begin, by call and DnnOperand, in elements.
+  /// Offsets of the operands in elements, by call and DnnOperand.
   std::vector<std::map<int64_t, int64_t>> offsets;
 };
 
-/// What the operands are that the program names: strides by DnnOperand.
+/// Strides, by DnnOperand, of the operands that the program passes.
 using DnnStrides = std::map<int64_t, const tprt_attention_strides *>;
 
-/// Attention of the sizes of `args`, or its gradient where `strides` have that
-/// of the output. Throws an execution error that says why where cuDNN doesn't
-/// have it: it computes f16 and bf16, heads of a multiple of 8 elements, in
-/// rows without gaps, aligned to 16 bytes.
+/// The calls for attention with the sizes of `args`, or for its gradient if
+/// `strides` contains the output's gradient. Throws an execution error that
+/// says why if cuDNN doesn't have it. cuDNN computes f16 and bf16, with heads
+/// of a multiple of 8 elements, in rows without gaps, aligned to 16 bytes.
 TPRT_API DnnCalls toDnnCalls(const tprt_attention_args &args,
                              const DnnStrides &strides);
 

@@ -208,13 +208,13 @@ void DnnGraph::finish(cudnnHandle_t handle) {
   graph->finalize();
 }
 
-/// Whether it gives the same bits in every run.
+/// Whether an engine gives the same bits in every run.
 static bool isDeterministic(const DnnDescriptor &config) {
   DnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t address = engine.get();
   config.getAttribute(CUDNN_ATTR_ENGINECFG_ENGINE,
                       CUDNN_TYPE_BACKEND_DESCRIPTOR, &address, 1);
-  constexpr int64_t limit = 64; // of the kinds of notes; there are some ten
+  constexpr int64_t limit = 64; // kinds of notes; there are about ten
   std::vector<int32_t> notes = engine.getValues<int32_t>(
       CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, limit);
   return std::find(notes.begin(), notes.end(),
@@ -277,7 +277,7 @@ void DnnPlan::run(cudnnHandle_t handle,
     ids.push_back(id);
     addresses.push_back(address);
   }
-  for (const auto &[id, value] : scalars) { // read before this returns
+  for (const auto &[id, value] : scalars) { // read by cudnnBackendExecute
     ids.push_back(id);
     addresses.push_back(&value);
   }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuDNN takes a graph of small operations, and finds a kernel that computes all
-// of them at once: its engines know graphs of certain forms.
+// of them at once. Its engines only recognize graphs of certain forms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,10 @@
 
 namespace tprt::cuda {
 
-/// One of cuDNN's descriptors.
+/// A cuDNN descriptor.
 class TPRT_API DnnDescriptor {
 public:
-  /// Of the kind CUDNN_BACKEND_..._DESCRIPTOR.
+  /// `kind` is a CUDNN_BACKEND_..._DESCRIPTOR.
   explicit DnnDescriptor(int32_t kind);
 
   template <typename T>
@@ -37,10 +37,10 @@ public:
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, descriptor.get());
   }
 
-  /// No attribute is set behind this.
+  /// No attribute may be set after this.
   void finalize();
-  /// The same, where it may be that cuDNN doesn't have what is asked for: its
-  /// reason, which is empty when all is well.
+  /// The same, but if cuDNN doesn't support what the descriptor describes,
+  /// returns its reason. Returns an empty string on success.
   std::string tryFinalize();
 
   /// Up to `limit` values of an attribute.
@@ -50,7 +50,8 @@ public:
     values.resize(getAttribute(name, type, values.data(), limit));
     return values;
   }
-  /// How many values of an attribute `values` has got; there are `limit`.
+  /// Reads up to `limit` values of an attribute into `values`. Returns how
+  /// many.
   int64_t getAttribute(int32_t name, int32_t type, void *values,
                        int64_t limit) const;
 
@@ -68,22 +69,23 @@ private:
 struct TPRT_API DnnShape {
   std::array<int64_t, 4> sizes, strides;
 
-  /// Row-major without gaps.
+  /// A row-major shape without gaps.
   static DnnShape makeDense(std::array<int64_t, 4> sizes);
-  /// With rows and columns exchanged.
+  /// The shape with rows and columns exchanged.
   DnnShape transpose() const;
 };
 
-/// Operations on tensors, in the order in which they are added. A tensor is in
-/// memory that the caller names when the graph runs, or virtual: never stored.
+/// Operations on tensors, in the order in which they are added. A tensor either
+/// is in memory whose address the caller gives when the graph runs, or it is
+/// virtual, that is, never stored.
 class TPRT_API DnnGraph {
 public:
   using Tensor = const DnnDescriptor *;
 
-  /// In memory, aligned to 16 bytes, by the name `id`, from 1 to 999. `type` is
-  /// a CUDNN_DATA_....
+  /// Adds a tensor in memory, aligned to 16 bytes. `id`, from 1 to 999, is its
+  /// name, and `type` is a CUDNN_DATA_....
   Tensor addOperand(int64_t id, int32_t type, const DnnShape &shape);
-  /// An f32 with a fixed value.
+  /// Adds an f32 with a fixed value.
   Tensor addScalar(float value);
   Tensor addVirtual(int32_t type, const DnnShape &shape);
 
@@ -92,26 +94,26 @@ public:
   /// x mode b; `mode` is a CUDNN_POINTWISE_...; b may be null. Sizes of 1
   /// broadcast.
   Tensor apply(int32_t mode, Tensor x, Tensor b, Tensor result);
-  /// Where `condition` holds x, else b.
+  /// x if `condition` holds, else b.
   Tensor select(Tensor condition, Tensor x, Tensor b, Tensor result);
-  /// Each element's index along dimension `axis` of x's.
+  /// The index of each element of x along dimension `axis`.
   Tensor index(Tensor x, int64_t axis, Tensor result);
-  /// Over the dimensions in which the result has size 1.
+  /// Reduces x over the dimensions in which the result has size 1.
   Tensor reduce(int32_t reduction, Tensor x, Tensor result);
-  /// x as another tensor of its elements.
+  /// The elements of x as another tensor.
   Tensor reshape(Tensor x, Tensor result);
 
-  /// No operation is added behind this. Throws an execution error where cuDNN
-  /// doesn't take them.
+  /// No operation may be added after this. Throws an execution error if cuDNN
+  /// doesn't accept the operations.
   void finish(cudnnHandle_t handle);
 
-  /// The engines that cuDNN proposes for the graph, best first, less those that
-  /// sum in an order that differs from run to run; for the handle's device, or
-  /// another one.
+  /// The engines that cuDNN proposes for the graph, best first, without those
+  /// that sum in an order that differs from run to run. They are for the
+  /// handle's device, or for `device` if it isn't null.
   std::vector<DnnDescriptor>
   findEngines(const DnnDescriptor *device = nullptr) const;
 
-  /// By their names, as plans take them.
+  /// The scalars by name, as plans take them.
   const std::map<int64_t, float> &getScalars() const { return scalars; }
 
 private:
@@ -123,22 +125,23 @@ private:
 
   std::vector<std::unique_ptr<DnnDescriptor>> tensors;
   std::vector<DnnDescriptor> operations;
-  std::vector<DnnDescriptor> modes; ///< that operations refer to
+  std::vector<DnnDescriptor> modes; ///< referenced by operations
   std::optional<DnnDescriptor> graph;
   std::map<int64_t, float> scalars;
-  int64_t nextId = 1000; ///< of the tensors that callers don't name
+  int64_t nextId = 1000; ///< for tensors that callers don't name
 };
 
-/// How cuDNN computes a graph on a handle's device.
+/// cuDNN's plan to compute a graph on a handle's device.
 class DnnPlan {
 public:
-  /// The first of the engines that cuDNN has code for. Throws an execution
-  /// error with cuDNN's reasons where it has none.
+  /// Uses the first engine that cuDNN has code for. Throws an execution error
+  /// with cuDNN's reasons if there is none.
   DnnPlan(cudnnHandle_t handle, const DnnGraph &graph);
 
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
 
-  /// Enqueues it on the handle's stream. `operands` are addresses by name.
+  /// Enqueues the graph on the handle's stream. `operands` are addresses by
+  /// name.
   void run(cudnnHandle_t handle, const std::map<int64_t, void *> &operands,
            void *workspace) const;
 

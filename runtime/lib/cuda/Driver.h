@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The functions, types and constants of the driver API that the runtime uses,
-// by their own names. They are ABI, and don't change.
+// under the driver's names. They are part of its ABI and don't change.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ using CUevent = CUevent_st *;
 using CUgraph = CUgraph_st *;
 using CUgraphExec = CUgraphExec_st *;
 
-/// A copy of rows.
+/// The arguments of a copy of rows.
 struct CUDA_MEMCPY2D {
   size_t srcXInBytes, srcY;
   int32_t srcMemoryType;
@@ -130,14 +130,14 @@ inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
   X(cuEventSynchronize, cuEventSynchronize, (CUevent))                         \
   X(cuEventElapsedTime, cuEventElapsedTime, (float *, CUevent, CUevent))
 
-/// The driver of this process.
+/// This process's driver.
 struct Driver {
 #define TPRT_FUNCTION(name, symbol, parameters) CUresult(*name) parameters;
   TPRT_CUDA_DRIVER_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION
 
-  /// Loads it once. Throws an input error where it is missing or too old, or
-  /// finds no device.
+  /// Loads the driver once. Throws an input error if it is missing or too old,
+  /// or finds no device.
   static const Driver &get();
 
   /// "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
@@ -151,11 +151,11 @@ private:
   Driver();
 };
 
-/// Calls a function of the driver, and throws an execution error when it fails.
+/// Calls a function of the driver, and throws an execution error if it fails.
 #define TPRT_CUDA(driver, function, ...)                                       \
   (driver).check((driver).function(__VA_ARGS__), #function)
 
-/// The addresses of the device, as programs see them.
+/// The device's address for a pointer that programs use.
 inline CUdeviceptr toDevice(const void *address) {
   return reinterpret_cast<CUdeviceptr>(address);
 }

@@ -14,7 +14,7 @@ Library::Library(LibraryInfo info) : info(std::move(info)) {
     handle = ::dlopen(std::string(file).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle)
       return;
-    // The first one's says most: it is the newest.
+    // The first file is the newest, so its problem is the most useful.
     if (problem.empty())
       problem = ::dlerror();
   }

@@ -1,11 +1,11 @@
 //===- DynamicLibrary.h - Shared libraries loaded at run time ---*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One binary serves machines with and without NVIDIA's libraries: they are
+// One binary works on machines with and without NVIDIA's libraries. They are
 // looked up by the dynamic linker's rules (LD_LIBRARY_PATH, ld.so.conf) when a
-// program first needs them. What is declared here and in the headers beside
-// this one are the few functions that the runtime calls;
-// unittests/Cuda/HeadersTest.cpp compares the declarations with NVIDIA's.
+// program first needs them. This folder's headers declare only the functions
+// that the runtime calls. unittests/Cuda/HeadersTest.cpp compares the
+// declarations with NVIDIA's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@
 
 namespace tprt::cuda {
 
-/// A version as NVIDIA's libraries give theirs, taken apart.
+/// A version number, split into its parts.
 struct Version {
   int32_t major = 0, minor = 0;
 
@@ -27,11 +27,11 @@ struct Version {
   }
 };
 
-/// What is loaded, and which versions will do.
+/// The library to load, and the versions that are accepted.
 struct LibraryInfo {
   std::string_view name;               ///< for people, "cuBLASLt"
   std::vector<std::string_view> files; ///< tried in this order
-  Version needed;                      ///< this one or newer
+  Version needed;                      ///< the oldest accepted version
 };
 
 /// A library, which stays loaded until the process ends.
@@ -41,20 +41,20 @@ public:
   /// version needed.
   explicit Library(LibraryInfo info);
 
-  /// The function `symbol`. Throws an input error where the library is too old
-  /// to have it.
+  /// Finds the function `symbol`. Throws an input error if the library is too
+  /// old to have it.
   template <typename Function>
   void find(const char *symbol, Function *&function) const {
     function = reinterpret_cast<Function *>(findSymbol(symbol));
   }
 
-  /// Where the library is too old to have it, `function` is null.
+  /// The same, but sets `function` to null if the library doesn't have it.
   template <typename Function>
   void findOptional(const char *symbol, Function *&function) const {
     function = reinterpret_cast<Function *>(lookUp(symbol));
   }
 
-  /// Throws an input error unless `found` will do.
+  /// Throws an input error if `found` is too old.
   void checkVersion(Version found) const;
 
 private:

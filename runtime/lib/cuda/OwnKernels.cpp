@@ -6,7 +6,7 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-// A file's bytes and a NUL, by the assembler.
+// Embeds a file's bytes and a NUL, by the assembler.
 #define TPRT_EMBED(NAME, FILE)                                                 \
   extern "C" const char NAME[], NAME##_end[];                                  \
   asm(".pushsection .rodata\n"                                                 \

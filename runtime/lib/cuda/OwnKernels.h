@@ -10,7 +10,8 @@
 
 namespace tprt::cuda {
 
-/// Operands and results of a reduction, as the kernels of Reduce.cu take them.
+/// Operands and results of a reduction, as the kernels of ReduceKernels.cu take
+/// them.
 inline constexpr size_t maxReduced = 32;
 struct ReduceArguments {
   const std::byte *operands[maxReduced];
@@ -19,7 +20,7 @@ struct ReduceArguments {
   int32_t numOperands, numResults;
 };
 
-/// As the kernels of Attention.cu take them.
+/// The arguments of the kernels of AttentionKernels.cu.
 inline constexpr int64_t maxAttentionDepth = 1024;
 struct AttentionArguments {
   tprt_attention_args args;
@@ -27,52 +28,56 @@ struct AttentionArguments {
   void *output;
 };
 
-/// What cuDNN has computed, as another kernel of Attention.cu takes it: rows of
-/// an output with an added mask, batch x heads x rows x columns (width), and
-/// their statistics, batch x heads x rows without gaps.
+/// The arguments of another kernel of AttentionKernels.cu, which clears rows of
+/// cuDNN's output that an added mask hides. The mask is batch x heads x rows x
+/// columns, the output batch x heads x rows x width, and the statistics are
+/// batch x heads x rows without gaps.
 struct HiddenRowsArguments {
   int64_t batches, heads, rows, columns, width;
-  int64_t maskStrides[4], outputStrides[4]; ///< 0 where the mask broadcasts
+  int64_t maskStrides[4], outputStrides[4]; ///< 0 if the mask broadcasts
   int32_t causal;
   const void *mask;
   void *output;
   float *statistics;
 };
 
-/// As the kernels of AttentionGradient.cu take them.
+/// The arguments of the kernels of AttentionGradientKernels.cu.
 struct AttentionGradientArguments {
   tprt_attention_gradient_args args;
   const void *query, *key, *value, *mask, *gradient;
   void *queryGradient, *keyGradient, *valueGradient;
-  /// Room for what the first kernel tells the second one about rows: of
-  /// getStatisticsBytes() bytes.
+  /// getStatisticsBytes() bytes, in which the first kernel passes the rows'
+  /// statistics to the second one.
   void *statistics;
 };
 
-/// Throws an execution error when attention's arguments are out of the range of
-/// CUDA devices.
+/// Throws an execution error if attention's arguments are out of range for CUDA
+/// devices.
 void checkAttention(const tprt_attention_args &args);
 
-/// The kernels of Reduce.cu, Attention.cu and AttentionGradient.cu, which are
-/// PTX that every supported device takes. Loaded where they are first used.
+/// The kernels of ReduceKernels.cu, AttentionKernels.cu and
+/// AttentionGradientKernels.cu, as PTX that every supported device accepts.
+/// Each is loaded when it is first used.
 class Kernels {
 public:
   explicit Kernels(ContextPtr context) : context(std::move(context)) {}
 
-  /// Enqueues what reduce() of ../Reduce.h does, with the same bits. At least
-  /// one element. Throws an execution error for more than maxReduced operands.
+  /// Enqueues the operation of reduce() in cpu/Reduce.h, with the same bits.
+  /// There must be at least one element. Throws an execution error for more
+  /// than maxReduced operands.
   void reduce(Reduction reduction, Dtype dtype,
               const std::vector<const std::byte *> &operands,
               const std::vector<std::byte *> &results, int64_t count,
               CUstream stream);
 
-  /// Enqueues attention; see tprt_attention. Its arguments have been checked.
+  /// Enqueues attention; see tprt_attention. The arguments must have been
+  /// checked.
   void attend(const AttentionArguments &arguments, CUstream stream);
   /// Enqueues its gradients; see tprt_attention_gradient.
   void attendBackwards(const AttentionGradientArguments &arguments,
                        CUstream stream);
-  /// Enqueues that rows of which the mask hides all become 0, and so do their
-  /// statistics. `dtype` is f16 or bf16.
+  /// Enqueues a kernel that sets rows that the mask hides completely, and their
+  /// statistics, to 0. `dtype` is f16 or bf16.
   void clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
                        CUstream stream);
   int64_t getStatisticsBytes(const tprt_attention_args &args) const;
@@ -84,7 +89,8 @@ private:
   };
   CUfunction get(Loaded &loaded, const char *ptx, const char *end,
                  const std::string &name);
-  /// Of blocks of 128 threads; `arguments` is the kernel's only parameter.
+  /// Launches blocks of 128 threads. `arguments` is the kernel's only
+  /// parameter.
   void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
               CUstream stream);
 

@@ -1,9 +1,9 @@
 //===- ReduceKernels.cu - Elementwise reduction on a CUDA device ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of Reduce.ptx, which is what gets built in, so that building the
-// runtime takes no CUDA toolkit. `cmake --build … --target tprt-ptx` makes it
-// anew; a test compares the two where there is nvcc.
+// The source of ReduceKernels.ptx. The PTX is what gets built in, so that
+// building the runtime needs no CUDA toolkit. `cmake --build … --target
+// tprt-ptx` regenerates it; a test compares the two if nvcc is installed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace tprt_kernels {
 
 enum Reduction { Sum, Avg, Max, Min, Product };
 
-/// ReduceArguments of Kernels.h.
+/// ReduceArguments of OwnKernels.h.
 struct Arguments {
   const void *operands[32];
   void *results[32];
@@ -24,7 +24,7 @@ struct Arguments {
   int32_t numOperands, numResults;
 };
 
-/// What elements accumulate in, and how they get there and back.
+/// The type that elements accumulate in, and the conversions.
 template <typename T>
 struct Traits {
   using Acc = T;
@@ -119,7 +119,7 @@ KERNELS(int32_t, i32)
 KERNELS(int16_t, i16)
 KERNELS(int8_t, i8)
 KERNELS(uint8_t, ui8)
-// Of i1 there is neither sum nor average.
+// i1 has neither sum nor average.
 KERNEL(Max, max, uint8_t, i1)
 KERNEL(Min, min, uint8_t, i1)
 KERNEL(Product, product, uint8_t, i1)

@@ -8,35 +8,35 @@
 
 namespace tprt {
 
-/// The memory that a program's pointers point to, of all ranks of this process,
-/// and what it takes to fill and read it.
+/// The memory that a program's pointers point to, for all ranks of this
+/// process, and the functions to fill and read it.
 class Device {
 public:
   virtual ~Device() = default;
 
-  /// Whether programs can read what lies in the host's memory.
+  /// Whether programs can read the host's memory.
   virtual bool sharesHostMemory() const = 0;
 
   /// Uninitialised memory, aligned as programs expect it. Throws an execution
-  /// error when there is none.
+  /// error when memory runs out.
   virtual std::shared_ptr<std::byte> allocate(int64_t bytes) = 0;
 
   /// Writes `block` of `tensor`, which is on the host, to the dense block at
-  /// `dst`, of `dtype`: the tensor's, or bf16 where that is f32.
+  /// `dst`. `dtype` is the tensor's, or bf16 if that is f32.
   virtual void write(const Tensor &tensor, const Block &block, Dtype dtype,
                      std::byte *dst) = 0;
   /// Sets `count` elements at `dst`.
   virtual void fill(Dtype dtype, double value, std::byte *dst,
                     int64_t count) = 0;
-  /// Copies the dense block at `src` to `block` of the host's tensor at `dst`,
-  /// of `shape`.
+  /// Copies the dense block at `src` to `block` of the host's tensor of shape
+  /// `shape` at `dst`.
   virtual void read(const std::byte *src, Dtype dtype, const Shape &shape,
                     const Block &block, std::byte *dst) = 0;
 
   /// The stream of a rank of this process; null on the host, where programs
   /// call functions.
   virtual DeviceStream *getStream(int64_t rank) = 0;
-  /// Forgets the streams, after a failure in the midst of a run.
+  /// Drops the streams after a failure in the middle of a run.
   virtual void dropStreams() = 0;
 };
 

@@ -1,8 +1,8 @@
 //===- Stream.h - The order of one rank's work ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a rank enqueues runs in the order in which it is enqueued. On the host
-// that is at once; on a device it is later, and streams wait for each other by
+// A rank's work runs in the order in which it is enqueued. On the host it runs
+// immediately; on a device it runs later, and streams wait for each other by
 // events.
 //
 //===----------------------------------------------------------------------===//
@@ -20,11 +20,11 @@
 
 namespace tprt {
 
-/// A point in a stream. Lives as long as the stream does, and is the point of
-/// this run until the next one begins.
+/// A point in a stream. Lives as long as the stream, but only refers to the
+/// current run, until the next one begins.
 struct Event;
 
-/// What collectives consist of.
+/// The operations that collectives consist of.
 class Stream {
 public:
   virtual ~Stream() = default;
@@ -34,22 +34,23 @@ public:
                     const std::byte *src, std::byte *dst) = 0;
   /// Copies `bytes` bytes; the ranges don't overlap.
   virtual void copy(void *dst, const void *src, int64_t bytes) = 0;
-  /// See reduce() of Reduce.h.
+  /// See reduce() of cpu/Reduce.h.
   virtual void reduce(Reduction reduction, Dtype dtype,
                       const std::vector<const std::byte *> &operands,
                       const std::vector<std::byte *> &dsts, int64_t count) = 0;
   /// Memory for at least `bytes` bytes, contents undefined; the next call may
-  /// give the same.
+  /// return the same memory.
   virtual std::byte *getStaging(int64_t bytes) = 0;
 
-  /// The point behind all that is enqueued here, for others to wait for. Null
-  /// where all is done already.
+  /// The point after all work that is enqueued here, for others to wait for.
+  /// Null if all work is already done.
   virtual Event *announce() = 0;
-  /// What is enqueued after this runs after `event`, of any stream.
+  /// Work that is enqueued after this call runs after `event`, which may belong
+  /// to any stream.
   virtual void waitFor(Event *event) = 0;
 };
 
-/// A stream on a device, with what programs call; see abi.h.
+/// A stream on a device, with the functions that programs call; see abi.h.
 class DeviceStream : public Stream {
 public:
   using Stream::copy;
@@ -66,17 +67,17 @@ public:
                                  const void *value, const void *mask,
                                  const void *gradient, void *queryGradient,
                                  void *keyGradient, void *valueGradient) = 0;
-  /// By form, of the last run that wasn't replayed.
+  /// The uses by form, in the last run that wasn't replayed.
   virtual std::vector<AttentionUse> getAttentionUses() const = 0;
   virtual void fill(void *dst, uint64_t pattern, int32_t width,
                     int64_t count) = 0;
   virtual tprt_device_error *getErrorRecord() = 0;
 
-  /// The stream for what runs beside this one's work. What is enqueued there in
-  /// a run is waited for here before the run ends.
+  /// The stream for work that runs beside this stream's. Before a run ends,
+  /// this stream waits for the work enqueued there.
   virtual Stream &getCommunication() = 0;
 
-  /// Before the first call of a run, and behind its last.
+  /// Called before the first call of a run, and after its last.
   virtual void beginRun() = 0;
   virtual void endRun() = 0;
 
@@ -87,23 +88,25 @@ public:
   /// kernel has reported an index out of range, or the device has failed.
   virtual void finish(const Poll &poll) = 0;
 
-  /// Points of the stream whose times are wanted, counted from beginTiming on;
-  /// and when one was, in nanoseconds of the host's steady clock, once all that
-  /// was enqueued is done. Of the communication's stream where that is said.
+  /// markTime marks a point of this stream, or of the communication stream if
+  /// `ofCommunication`, and returns its index since beginTiming. Once all
+  /// enqueued work is done, getTime returns the time of a mark, in nanoseconds
+  /// of the host's steady clock.
   virtual void beginTiming() = 0;
   virtual int64_t markTime(bool ofCommunication = false) = 0;
   virtual int64_t getTime(int64_t mark) = 0;
 
-  /// Between the two, what is enqueued here, and in streams that wait for an
-  /// event that is announced here, is kept instead of run; these streams are to
-  /// be waited for before the end.
+  /// Between these two calls, work is captured instead of run. This applies to
+  /// this stream and to streams that wait for an event that is announced here.
+  /// This stream must wait for those streams before endCapture.
   virtual void beginCapture() = 0;
   virtual std::shared_ptr<void> endCapture() = 0;
-  /// Enqueues what was captured.
+  /// Enqueues the captured work.
   virtual void replay(void *captured) = 0;
 };
 
-/// The stream of a rank whose memory is the host's: all is done at once.
+/// The stream of a rank whose memory is the host's. All work is done
+/// immediately.
 class HostStream final : public Stream {
 public:
   using Stream::copy;

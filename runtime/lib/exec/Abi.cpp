@@ -21,7 +21,7 @@ static int32_t fail(tprt_rank &rank, int32_t status, const char *message) {
   return status;
 }
 
-/// Runs `body`, and turns what it throws into a status.
+/// Runs `body` and turns exceptions into a status.
 template <typename Body>
 static int32_t guarded(tprt_rank &rank, Body body) noexcept {
   try {
@@ -37,7 +37,7 @@ static int32_t guarded(tprt_rank &rank, Body body) noexcept {
   }
 }
 
-/// Enters collective `id`, by a call that says what it does with it.
+/// Enters collective `id`. `what` names the call for errors.
 static void enterCollective(tprt_rank &rank, int32_t id, const char *what) {
   int64_t count = rank.counts.size();
   if (id < 0 || id >= count)
@@ -48,7 +48,7 @@ static void enterCollective(tprt_rank &rank, int32_t id, const char *what) {
   rank.isInCollective = true;
 }
 
-/// Leaves it when it is complete.
+/// Leaves collective `id` when it is complete.
 static void leaveCollective(tprt_rank &rank, int32_t id, int64_t bytes) {
   rank.isInCollective = false;
   ++rank.counts[id].calls;
@@ -147,10 +147,11 @@ int32_t tprt_attention_gradient(tprt_rank *ctx,
   });
 }
 
-/// Less isn't worth waking a thread, or handing over a part.
+/// Less work isn't worth waking a thread for, or splitting off a part.
 static constexpr int64_t minNanosecondsOfThread = 20000;
 static constexpr int64_t minNanosecondsOfPart = 5000;
-/// Parts per thread: one that is held up leaves its others to the rest.
+/// Several parts per thread: if a thread is delayed, the others take its
+/// remaining parts.
 static constexpr int64_t partsPerThread = 4;
 
 int32_t tprt_parallel(tprt_rank *ctx, tprt_range_function kernel,
@@ -172,7 +173,7 @@ int32_t tprt_parallel(tprt_rank *ctx, tprt_range_function kernel,
   });
 }
 
-/// The stream of a program for devices.
+/// The rank's stream, for a program for devices.
 static DeviceStream &getStream(tprt_rank &rank) {
   if (!rank.stream)
     throw executionError("the program calls a device, but its manifest says "

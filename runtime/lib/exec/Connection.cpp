@@ -40,7 +40,7 @@ void Connection::abort(const std::string &reason) noexcept {
   impl->rendezvous.abort(reason);
 }
 
-/// The ranks of a job whose blocks are needed for the whole.
+/// The ranks of a job whose shards are needed for the global value.
 static std::vector<int64_t> getOwners(const Manifest &manifest,
                                       const TensorInfo &info) {
   std::vector<int64_t> ranks(manifest.worldSize);
@@ -56,7 +56,7 @@ static const TensorInfo &getParameter(const Manifest &manifest,
   throw inputError("the program has no parameter '" + name + "'");
 }
 
-/// What this rank hands in for a parameter.
+/// This rank's contribution to a parameter.
 static std::string packBlock(const Session &session, const TensorInfo &info,
                              int64_t rank) {
   std::vector<int64_t> owners = getOwners(session.getManifest(), info);
@@ -101,7 +101,7 @@ void Connection::withParameters(const Session &session,
   size_t maxName = 0;
   for (const TensorInfo &info : manifest.parameters)
     maxName = std::max(maxName, info.name.size());
-  if (rank > 0) { // until there is no further name
+  if (rank > 0) { // until the name is empty
     for (std::string name; !(name = rendezvous.broadcast("", maxName)).empty();)
       rendezvous.gather(packBlock(session, getParameter(manifest, name), rank),
                         /*limit=*/0);

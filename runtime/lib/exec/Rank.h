@@ -10,7 +10,8 @@
 #include "tprt/Communicator.h"
 #include "tprt/Session.h"
 
-/// What the program's first argument points to. Each rank's thread has its own.
+/// The object that the program's first argument points to. Each rank's thread
+/// has its own.
 struct tprt_rank {
   tprt_rank(const tprt::Manifest &manifest, tprt::Communicator &communicator,
             tprt::DeviceStream *stream = nullptr)
@@ -24,13 +25,13 @@ struct tprt_rank {
   std::vector<tprt::CollectiveCount> counts; ///< by collective, of this run
   int64_t lastCollective = -1; ///< the one that is running or ran last
   bool isInCollective = false;
-  std::vector<bool> isUnderWay; ///< by collective: started, not waited for
+  std::vector<bool> isUnderWay; ///< by collective: started but not waited for
   tprt::GemmState gemm;
   std::optional<tprt::Recorder> recorder; ///< while a run is recorded
 
   // The first failure: set before the status that reports it is returned.
   std::string error;
-  bool isAborted = false; ///< the failure is another rank's
+  bool isAborted = false; ///< the failure is in another rank
 };
 
 #endif // TPRT_LIB_EXEC_RANK_H

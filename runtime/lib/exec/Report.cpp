@@ -119,7 +119,7 @@ Timing tprt::summarize(const std::vector<double> &seconds) {
                 .max = sorted.back(),
                 .note = ""};
   constexpr int64_t fewestRuns = 10;
-  constexpr double largestSpread = 1.1; // of runs that had the cores
+  constexpr double largestSpread = 1.1; // of undisturbed runs
   if (count < fewestRuns)
     timing.note = "fewer than " + std::to_string(fewestRuns) +
                   " runs: percentiles say little";
@@ -179,7 +179,7 @@ static json toJson(const GemmChoices &choices) {
   return object;
 }
 
-/// What computes the products of f32 in a row; nothing where there are none.
+/// The library that computes a row's products of f32; empty if it has none.
 static std::string_view getLibrary(const ProfileRow &row,
                                    const Manifest &manifest,
                                    const GemmChoices &choices) {

@@ -25,7 +25,7 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
   auto report = [&](const std::string &text) {
     problems += (problems.empty() ? "" : "\n") + text;
   };
-  // Of each kind of problem a few are enough to see what it is.
+  // A few problems of each kind are enough to understand it.
   constexpr size_t maxReports = 8;
   auto reportAll = [&](const std::vector<std::string> &texts,
                        const std::string &more) {
@@ -84,7 +84,7 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
 
 namespace {
 
-/// What a rank writes to: its outputs' local blocks and its arena.
+/// The memory that a rank writes to: its shards of the outputs and its arena.
 struct RankMemory {
   std::vector<std::shared_ptr<std::byte>> outputs;
   std::vector<void *> outputPointers;
@@ -113,11 +113,11 @@ struct Session::Impl {
   ShardedTensors inputs = {}, parameters = {};
   std::vector<RankMemory> memory = {};
   std::unique_ptr<Team> team = {}; ///< made by the first run
-  /// On a device: whether what a run needs is loaded, allocated and connected,
-  /// and a whole run of all ranks here, captured.
+  /// On a device: whether everything that a run needs is loaded, allocated and
+  /// connected; and a captured run of all ranks of this process.
   bool isWarm = false;
   std::shared_ptr<void> captured = {};
-  std::string communication = {};      ///< what the communicator says of itself
+  std::string communication = {};      ///< the communicator's description
   std::vector<Event *> announced = {}; ///< by the ranks, while they capture
   std::atomic<int64_t> packedWeightBytes{0};
   std::shared_ptr<const GemmChoices> gemms =
@@ -170,13 +170,13 @@ void Session::Impl::makeTeam() {
   nameConstants();
 }
 
-/// Threads within a rank are for the cores that no other rank has.
+/// The number of threads within a rank: the ranks share the cores evenly.
 static int countThreadsOfRank(const Manifest &manifest) {
   int64_t numCores = getUsableCores().size();
   return std::max<int64_t>(numCores / manifest.worldSize, 1);
 }
 
-/// Tells the ranks which blocks keep their values from now on.
+/// Tells the ranks which of their shards keep their values from now on.
 void Session::Impl::nameConstants() {
   team->run([&](tprt_rank &rank) {
     if (rank.stream)
@@ -226,9 +226,9 @@ void Session::Impl::runProgram(tprt_rank &rank) {
                                           : rank.error);
 }
 
-/// Captures one run of all ranks here as a whole, into `captured`: the first
-/// rank's stream is captured, the others' join it at the start, and it waits
-/// for them at the end.
+/// Captures one run of all ranks of this process together, into `captured`. The
+/// first rank's stream is captured; the others' streams join it at the start,
+/// and it waits for them at the end.
 void Session::Impl::capture(tprt_rank &rank) {
   int64_t id = rank.communicator.getRank();
   bool isFirst = id == ranks.front();
@@ -262,7 +262,7 @@ void Session::Impl::capture(tprt_rank &rank) {
        });
 }
 
-/// Watches over the device while a rank waits for it.
+/// The function that checks on the device while a rank waits for it.
 DeviceStream::Poll Session::Impl::getPoll(tprt_rank &rank) const {
   return [&](std::chrono::steady_clock::duration waited) {
     rank.communicator.poll();
@@ -274,8 +274,8 @@ DeviceStream::Poll Session::Impl::getPoll(tprt_rank &rank) const {
   };
 }
 
-/// One run of a rank, from its start until its results are there. Returns for
-/// how long the host has only waited for the device.
+/// One run of a rank, from its start until its results are complete. Returns
+/// the time in which the host only waited for the device.
 std::chrono::steady_clock::duration Session::Impl::runStep(tprt_rank &rank) {
   using Clock = std::chrono::steady_clock;
   if (!rank.stream) {
@@ -293,8 +293,8 @@ std::chrono::steady_clock::duration Session::Impl::runStep(tprt_rank &rank) {
   } else {
     if (!captured)
       capture(rank);
-    rank.lastCollective = -1; // what fails now was enqueued anywhere
-    // What the others have captured is done when the first one's stream is.
+    rank.lastCollective = -1; // the failing call could be any of the run's
+    // The first rank's stream also replays what the others captured.
     if (rank.communicator.getRank() == ranks.front()) {
       rank.stream->replay(captured.get());
       finish();
@@ -316,7 +316,8 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
   Recording *recording = options.recording;
   for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
     // A rank alone in its process replays without asking the others: its
-    // collectives wait for theirs, and it polls for failures meanwhile.
+    // collectives wait for the other ranks' collectives, and it polls for
+    // failures meanwhile.
     auto meet = [&, meets = ranks.size() > 1 || !captured || recording] {
       if (meets)
         rank.communicator.barrier();
@@ -346,7 +347,7 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
         !rank.stream || rank.communicator.warmUp(memory[id].arena.get(),
                                                  getManifest().arenaBytes);
     if (keepsTime)
-      isWarm = isReady; // the others look when they have met again
+      isWarm = isReady; // the others read it after the next barrier
   }
   result.counts[id] = rank.counts;
   packedWeightBytes += rank.gemm.getPackedBytes();
@@ -399,7 +400,7 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     impl->ranks.resize(manifest.worldSize);
     std::iota(impl->ranks.begin(), impl->ranks.end(), 0);
   }
-  impl->artifact->loadCode(); // everything that was handed in fits it
+  impl->artifact->loadCode(); // all arguments have been checked by now
   impl->device = makeDevice(*impl->artifact, impl->options.cuda);
   impl->inputs = ShardedTensors(manifest.inputs, manifest.worldSize,
                                 impl->ranks, impl->device);
@@ -426,7 +427,7 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
 
 Session::~Session() = default;
 
-/// Throws an input error where no parameter has this name.
+/// Throws an input error if no parameter has this name.
 static size_t getIndex(const std::vector<TensorInfo> &parameters,
                        const std::string &name) {
   for (size_t i = 0; i < parameters.size(); ++i)

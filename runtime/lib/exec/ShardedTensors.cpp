@@ -28,15 +28,15 @@ void ShardedTensors::hold(size_t index, int64_t rank,
   memory[index][rank] = std::move(data);
 }
 
-/// Memory that isn't a file's, and that no other rank sees but those that
-/// share the block.
+/// Memory that doesn't belong to a file, and that only this rank and those that
+/// share the shard use.
 std::byte *ShardedTensors::getOwnBlock(size_t index, int64_t rank) {
   if (!pointers[rank][index])
     hold(index, rank, device->allocate((*infos)[index].getShardBytes(rank)));
   return static_cast<std::byte *>(pointers[rank][index]);
 }
 
-/// The first rank here that has the same elements.
+/// The first rank of this process that shares the elements of `rank`.
 int64_t ShardedTensors::getFirstSharer(const TensorInfo &info,
                                        int64_t rank) const {
   if (info.isUpdated || isNeutral(info, rank))
@@ -49,7 +49,8 @@ int64_t ShardedTensors::getFirstSharer(const TensorInfo &info,
 
 void ShardedTensors::set(size_t index, const Tensor &tensor) {
   const TensorInfo &info = (*infos)[index];
-  // Where blocks are used in place, they are those of one whole tensor.
+  // Converted once, because shards that are used in place lie in one global
+  // tensor.
   Tensor adapted = device->sharesHostMemory() && !info.isUpdated
                        ? adaptToDtype(tensor, info.dtype)
                        : tensor;
@@ -71,8 +72,8 @@ void ShardedTensors::fill(size_t index, double value) {
   });
 }
 
-/// Calls setBlock(rank) for one of the ranks that share a block, and gives the
-/// others what it has.
+/// Calls setBlock(rank) for the first of the ranks that share a shard, and lets
+/// the others share its memory.
 template <typename SetBlock>
 void ShardedTensors::setBlocks(size_t index, SetBlock setBlock) {
   for (int64_t rank : ranks) {
@@ -84,7 +85,7 @@ void ShardedTensors::setBlocks(size_t index, SetBlock setBlock) {
   }
 }
 
-/// A rank's block of `tensor`: in place where that is possible, else a copy.
+/// Sets a rank's shard of `tensor`: in place if possible, else as a copy.
 void ShardedTensors::place(size_t index, int64_t rank, const Tensor &tensor) {
   const TensorInfo &info = (*infos)[index];
   const Block &block = info.shards[rank];
@@ -95,7 +96,7 @@ void ShardedTensors::place(size_t index, int64_t rank, const Tensor &tensor) {
       if (reinterpret_cast<uintptr_t>(data) % blockAlignment == 0)
         return hold(index, rank, {tensor.data, data});
     }
-    // What the rank had may be a file's, or in use elsewhere.
+    // The rank's old memory may belong to a file or be in use elsewhere.
     hold(index, rank, device->allocate(info.getShardBytes(rank)));
   }
   device->write(tensor, block, info.dtype, getOwnBlock(index, rank));

@@ -9,39 +9,39 @@
 
 namespace tprt {
 
-/// Of `ranks`, those whose blocks together are what all of them have: replicas
-/// hold the same bits, and one of each is enough.
+/// Chooses a subset of `ranks` whose shards together cover the shards of all of
+/// them. Replicas hold the same bits, so one of each is enough.
 std::vector<int64_t> chooseSources(const TensorInfo &info,
                                    const std::vector<int64_t> &ranks);
 
-/// The local blocks of a list of tensors, of the ranks of this process. Ranks
-/// with the same block share its memory, which may be that of the whole tensor
-/// where a device shares the host's memory. Blocks of updated parameters are
-/// each rank's own. These, and blocks on other devices, stay where they are
-/// when a new value is set.
+/// The shards of a list of tensors that the ranks of this process hold. Ranks
+/// with equal shards share their memory. If the device shares the host's
+/// memory, a shard may lie in the global tensor's memory. Each rank has its own
+/// shards of updated parameters. Those, and all shards on other devices, keep
+/// their addresses when a new value is set.
 class ShardedTensors {
 public:
   ShardedTensors() = default;
-  /// `infos` outlives this; `ranks` are those of this process, ascending. Every
-  /// tensor is still to be set or filled.
+  /// `infos` must outlive this object. `ranks` are those of this process,
+  /// ascending. Every tensor must then be set or filled.
   ShardedTensors(const std::vector<TensorInfo> &infos, int64_t worldSize,
                  std::vector<int64_t> ranks, std::shared_ptr<Device> device);
 
-  /// Cuts `tensor`, which has the shape of tensor `index`, and its dtype, or
-  /// f32 for bf16.
+  /// Shards `tensor` as tensor `index`. It has that tensor's shape and its
+  /// dtype, or f32 for bf16.
   void set(size_t index, const Tensor &tensor);
   /// Sets every element of tensor `index`.
   void fill(size_t index, double value);
 
-  /// What a program gets: the addresses of a rank's blocks, in the order of the
-  /// list. It writes to those of updated parameters only.
+  /// The addresses of a rank's shards, in the order of the list, as they are
+  /// passed to a program. It writes only to those of updated parameters.
   void *const *getPointers(int64_t rank) const { return pointers[rank].data(); }
 
-  /// The whole value of tensor `index`, a copy; nothing where the blocks of
+  /// A copy of the global value of tensor `index`; nullopt if the shards of
   /// this process don't cover it.
   std::optional<Tensor> gather(size_t index) const;
 
-  /// What `rank`, one of this process's, has of tensor `index`, a copy.
+  /// A copy of the shard of tensor `index` on `rank`, a rank of this process.
   Tensor getBlock(size_t index, int64_t rank) const;
 
   /// Bytes that were copied because they couldn't be used in place.

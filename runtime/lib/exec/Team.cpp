@@ -58,7 +58,7 @@ void Team::run(const Work &work) {
     throw executionError(failure);
 }
 
-/// A rank's thread.
+/// The main function of a rank's thread.
 void Team::serve(Communicator &communicator, const std::vector<int> &cores) {
   std::optional<tprt_rank> rank;
   std::string problem;
@@ -116,7 +116,7 @@ void Team::call(tprt_rank &rank, const Work &work) {
     noteFailure(error.what());
   } catch (const std::exception &error) {
     std::string message = describeFailure(rank) + ": " + error.what();
-    // Of what fails on a device, the host has enqueued all.
+    // When a device fails, the host may have enqueued the whole run already.
     if (std::string activity = rank.communicator.describeActivity();
         !activity.empty() && rank.lastCollective < 0)
       message += "; " + activity;

@@ -13,9 +13,9 @@
 
 namespace tprt {
 
-/// The ranks that this process hosts, each with its communicator and a thread,
-/// which sleeps between calls of run(): a step of training costs a wake-up, not
-/// the making of threads and communicators.
+/// The ranks that this process hosts, each with its communicator and a thread.
+/// Threads sleep between calls of run(), so that a training step only has to
+/// wake them up, not to create threads and communicators.
 class Team {
 public:
   Team(const Manifest &manifest, const SessionOptions &options, Device &device);
@@ -25,13 +25,13 @@ public:
 
   using Work = std::function<void(tprt_rank &)>;
 
-  /// Calls `work` for every rank, in its thread, and returns when all have
-  /// done it. Where one throws, the others leave their collectives, and this
-  /// throws an execution error; the team can't run again.
+  /// Calls `work` for every rank, in its thread, and returns when all calls
+  /// have. If one throws, the others leave their collectives and this throws an
+  /// execution error. The team can't run again after that.
   void run(const Work &work);
 
   const std::vector<int64_t> &getRanks() const { return ranks; }
-  /// By their order in getRanks().
+  /// In the order of getRanks().
   const std::vector<std::unique_ptr<Communicator>> &getCommunicators() const {
     return communicators;
   }
@@ -47,13 +47,13 @@ private:
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::vector<int64_t> ranks;
 
-  std::mutex mutex; ///< of what follows
+  std::mutex mutex; ///< guards the members below
   std::condition_variable changed;
   const Work *current = nullptr;
   int64_t numRuns = 0;
   size_t numBusy = 0;
   bool isOver = false;
-  /// The one that came first; ranks that only left because of it don't count.
+  /// The first failure. Ranks that only left because of it don't count.
   std::string failure;
 
   std::vector<std::thread> threads;

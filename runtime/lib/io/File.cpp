@@ -31,7 +31,7 @@ static Error systemError(const std::string &action, const std::string &path,
                     "': " + std::strerror(error));
 }
 
-/// Calls `call` again where a signal has interrupted it.
+/// Calls `call` again if a signal has interrupted it.
 template <typename Call>
 static int retry(Call call) {
   int result;
@@ -41,20 +41,21 @@ static int retry(Call call) {
   return result;
 }
 
-/// Zero, or why what was written might not survive a loss of power.
+/// Syncs a file. Returns zero, or the error why its data might not survive a
+/// loss of power.
 static int sync(int descriptor) {
   if (retry([&] { return ::fsync(descriptor); }) == 0)
     return 0;
-  // Some file systems can't, and need not.
+  // Some file systems don't support or need this.
   return errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
-/// The same of the names in a directory.
+/// The same for the names in a directory.
 static int syncNames(const std::string &directory) {
   int descriptor = retry([&] {
     return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   });
-  if (descriptor < 0) // EACCES: one that may be written and not read
+  if (descriptor < 0) // EACCES: a directory that may be written but not read
     return errno == EACCES ? 0 : errno;
   int error = sync(descriptor);
   ::close(descriptor);
@@ -77,8 +78,8 @@ void tprt::syncDirectory(const std::string &path) {
 }
 
 namespace {
-/// A place for a mapped file, as a signal handler can look for it: a list that
-/// only grows, of places that are used again.
+/// An entry for a mapped file that a signal handler can look up. The list of
+/// entries only grows; entries are reused.
 struct Mapping {
   std::atomic<const MappedFile *> file{nullptr};
   Mapping *next = nullptr;
@@ -111,7 +112,7 @@ static void forgetMapping(const MappedFile &file) {
 static const char *toolName = "";
 static int lostExitCode = 1;
 
-/// Calls only what a signal handler may.
+/// Calls only functions that a signal handler may call.
 static void explainLostPage(int signal, siginfo_t *info, void *) {
   auto print = [](std::string_view text) {
     [[maybe_unused]] ssize_t n =
@@ -130,7 +131,7 @@ static void explainLostPage(int signal, siginfo_t *info, void *) {
           "fails\n");
     ::_exit(lostExitCode);
   }
-  ::signal(signal, SIG_DFL); // somebody else's: as if this weren't here
+  ::signal(signal, SIG_DFL); // not our page: the default action
 }
 
 void tprt::reportLostPages(const char *tool, int exitCode) {
@@ -142,17 +143,18 @@ void tprt::reportLostPages(const char *tool, int exitCode) {
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-/// Whether only this process's user, or root, may write what has this status.
+/// Whether only this process's user or root may write the file with this
+/// status.
 static bool isOwnedSafely(const struct stat &status) {
   return (status.st_uid == ::geteuid() || status.st_uid == 0) &&
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path) {
-  // The system would take what stands before it for the path.
+  // The system would take the text before the null for the path.
   if (path.find('\0') != std::string::npos)
     throw inputError("'" + path + "' isn't a path: it has a null character");
-  // A FIFO that nobody writes would block.
+  // Opening a FIFO without a writer would block.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0)
     throw systemError("open", path);
@@ -181,7 +183,7 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(data), size);
 }
 
-/// The open file of this process that `path` is a name of, as /dev/fd/1 is.
+/// The open file of this process that `path` names, like /dev/fd/1.
 static std::optional<int> findDescriptor(const std::filesystem::path &path) {
   std::error_code error;
   std::string directory =
@@ -198,8 +200,8 @@ static std::optional<int> findDescriptor(const std::filesystem::path &path) {
   return descriptor;
 }
 
-/// What a path leads to, as open(O_CREAT) follows it: the last one may not
-/// exist, or be the name of an open file.
+/// The target of a path, as open(O_CREAT) follows it. The target may not exist,
+/// or may be the name of an open file.
 static std::string resolveLinks(const std::string &path) {
   namespace fs = std::filesystem;
   fs::path target = path;
@@ -210,7 +212,7 @@ static std::string resolveLinks(const std::string &path) {
     fs::path next = fs::read_symlink(target, error);
     if (error)
       break;
-    target = target.parent_path() / next; // an absolute `next` alone
+    target = target.parent_path() / next; // an absolute `next` replaces it
   }
   return target.string();
 }
@@ -224,7 +226,7 @@ static std::string getDirectory(const std::string &path) {
   return directory.empty() ? "." : directory;
 }
 
-/// `path`, with a name that leaves room for what is appended to it.
+/// `path`, with its name shortened to leave room for a suffix.
 static std::string shorten(std::string path) {
   constexpr size_t maxName = 255 - sizeof(".tmp-abcdef");
   size_t begin = path.rfind('/') + 1; // 0 without a directory
@@ -235,13 +237,13 @@ static std::string getOpenPath(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
-/// A new file in `directory` that has no name yet, so that nothing is left of
-/// it whatever ends the process; -1 where the system can't make one.
+/// A new file in `directory` that has no name yet, so nothing is left of it if
+/// the process is killed. -1 if the system can't make one.
 static int openNameless(const std::string &directory, mode_t mode) {
   int descriptor = retry([&] {
     return ::open(directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
   });
-  // Where /proc isn't mounted it could never get one.
+  // Without /proc it could never get a name.
   if (descriptor >= 0 && ::access(getOpenPath(descriptor).c_str(), F_OK) != 0) {
     ::close(descriptor);
     return -1;
@@ -249,8 +251,8 @@ static int openNameless(const std::string &directory, mode_t mode) {
   return descriptor;
 }
 
-/// Calls `make` with names beside `target` until it isn't one of a file that
-/// exists. Returns what `make` returns, and the name.
+/// Calls `make` with names in the directory of `target` until one isn't taken.
+/// Returns the result of `make`, and the name.
 template <typename Make>
 static std::pair<int, std::string> makeBeside(const std::string &target,
                                               Make make) {
@@ -280,7 +282,7 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
   if (!exists && errno != ENOENT) // a name that is too long
     throw systemError("write", this->path);
   if (exists && S_ISLNK(status.st_mode)) {
-    if (followsLinks) // they lead to each other
+    if (followsLinks) // a cycle of links
       throw systemError("write", this->path, ELOOP);
     exists = false; // it is replaced
   }
@@ -290,7 +292,7 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
     descriptor = openToWrite(target, /*flags=*/0, this->path);
     return;
   }
-  mode_t mode = exists ? 0600 : 0666; // a private file stays private meanwhile
+  mode_t mode = exists ? 0600 : 0666; // a private file must stay private
   descriptor = openNameless(getDirectory(target), mode);
   isNameless = descriptor >= 0;
   if (!isNameless) // unlike mkstemp, this leaves the mode to the umask
@@ -350,7 +352,7 @@ void OutputFile::close() {
     else
       error = errno;
   }
-  // Linux closes a descriptor also where that is interrupted.
+  // Linux closes a descriptor even if close() is interrupted.
   if (::close(std::exchange(descriptor, -1)) != 0 && errno != EINTR &&
       error == 0)
     error = errno;
@@ -425,9 +427,9 @@ NewDirectory::~NewDirectory() {
 void tprt::checkOutputs(std::span<const std::string> paths) {
   struct Written {
     std::string path;
-    bool isOpen = false; ///< it is written through a descriptor
+    bool isOpen = false; ///< whether it is written through a descriptor
   };
-  std::map<std::string, std::string> known; // by what they lead to
+  std::map<std::string, std::string> known; // by their targets
   std::map<std::pair<dev_t, ino_t>, Written> before;
   for (const std::string &path : paths) {
     std::string target = resolveLinks(path);
@@ -437,7 +439,7 @@ void tprt::checkOutputs(std::span<const std::string> paths) {
     if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
       if (::access(target.c_str(), W_OK) != 0)
         throw systemError("write", path);
-      continue; // opening a FIFO would wait for who reads it
+      continue; // opening a FIFO would wait for its reader
     }
     {
       OutputFile probe(path);
@@ -464,8 +466,9 @@ void tprt::checkOutputs(std::span<const std::string> paths) {
       continue;
     auto [other, isNew] = before.emplace(
         std::pair(status.st_dev, status.st_ino), Written{path, isOpen});
-    // A hard link, or a file that is written through a descriptor and replaced.
-    // What is written through descriptors alone follows each other.
+    // A hard link, or a file that is both written through a descriptor and
+    // replaced. If both paths are descriptors, their data just follow each
+    // other.
     if (!isNew && !(isOpen && other->second.isOpen))
       refuse(other->second.path);
   }

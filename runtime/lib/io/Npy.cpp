@@ -220,7 +220,7 @@ NpyArray tprt::readNpyArray(const std::string &path) {
   NpyArray array;
   std::tie(array.code, array.elementBytes) = parseTypeCode(header.descr, path);
   array.shape = header.shape;
-  // Both orders are the same where at most one dimension isn't 1.
+  // Both orders are the same if at most one dimension isn't 1.
   int64_t numReal = 0;
   for (int64_t size : array.shape)
     numReal += size != 1;

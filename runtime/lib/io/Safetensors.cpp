@@ -108,7 +108,7 @@ static Range parseEntry(const std::string &name, const json &object,
   return range;
 }
 
-/// That of the format's own library.
+/// The limit of the format's own library.
 static constexpr uint64_t maxHeaderSize = 100'000'000;
 
 Safetensors Safetensors::open(const std::string &path) {
@@ -173,7 +173,7 @@ Safetensors Safetensors::open(const std::string &path) {
       throw inputError("'" + path + "': the data of tensors '" +
                        ranges[i - 1].name + "' and '" + ranges[i].name +
                        "' overlap");
-  // As the format's own library has it.
+  // The format's own library requires this, too.
   size_t end = 0;
   auto checkFollows = [&](size_t begin, const std::string &what) {
     if (begin != end)

@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 static uint32_t updateCrc(uint32_t crc, const void *data, size_t bytes) {
-  // zlib begins anew when it is given no address.
+  // Given a null address, zlib would start over.
   return bytes ? crc32_z(crc, static_cast<const Bytef *>(data), bytes) : crc;
 }
 
@@ -57,7 +57,7 @@ static std::map<std::string, std::string> readIndex(const std::string &path,
                        fileName +
                        "', outside of the index's directory: give "
                        "--allow-outside-weights if that file may be read");
-    // Without "..", which leads elsewhere behind a symbolic link.
+    // Normalized, because ".." after a symbolic link would lead elsewhere.
     files[name] = normal.string();
   }
   return files;
@@ -66,7 +66,7 @@ static std::map<std::string, std::string> readIndex(const std::string &path,
 /// The safetensors file or the index that a file or a directory stands for.
 static std::string findWeights(const std::string &path) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) // who opens it says what is wrong
+  if (!fs::is_directory(path, error)) // opening it reports errors
     return path;
   std::string single = path + "/model.safetensors";
   std::string index = single + ".index.json";
@@ -157,7 +157,7 @@ WrittenFile tprt::checksumFile(const std::string &directory,
 
 namespace {
 
-/// A file that is summed up as it is written.
+/// A file whose checksum is computed as it is written.
 class SummedFile {
 public:
   SummedFile(const std::string &directory, const std::string &name)
@@ -184,7 +184,7 @@ private:
 WrittenFile tprt::writeSafetensors(const std::string &directory,
                                    const std::string &name,
                                    std::vector<TensorSource> tensors) {
-  // Readers allow no holes between tensors.
+  // Readers don't allow gaps between tensors.
   auto isOdd = [](const TensorSource &tensor) {
     return tensor.numBytes % static_cast<int64_t>(blockAlignment) != 0;
   };
@@ -228,7 +228,8 @@ tprt::distributeOverFiles(std::vector<TensorSource> tensors, int64_t numFiles) {
   std::vector<std::vector<TensorSource>> files(numFiles);
   std::vector<int64_t> bytes(numFiles);
   for (TensorSource &tensor : tensors) {
-    // Of equally filled files the one with fewest tensors: none stays empty.
+    // Among equally filled files, takes the one with the fewest tensors, so
+    // that none stays empty.
     size_t least = 0;
     for (size_t i = 1; i < files.size(); ++i)
       if (std::pair(bytes[i], files[i].size()) <

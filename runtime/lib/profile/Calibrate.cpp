@@ -1,12 +1,13 @@
 //===- Calibrate.cpp - What this machine can do ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each number is the median of many rounds in which every core does the same:
-// that is how ranks run, and how fast a machine is in the long run, which for a
-// shared or throttled one is less than its best. A collective is fitted to
+// Each number is the median of many rounds in which every core does the same,
+// because that is how ranks run. It is a machine's sustained speed, which is
+// below its peak if the machine is shared or throttled. A collective is fitted
+// to
 //   seconds = latency + received bytes / bandwidth
-// over several sizes, with relative errors, so that small ones count as much as
-// large ones.
+// over several sizes, minimizing relative errors, so that small sizes count as
+// much as large ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +47,7 @@ static double getMedian(std::vector<double> values) {
 }
 
 /// Calls work(i) for 0 <= i < count, each in a thread of its own. None begins
-/// before all are there: where the system has no more, this throws.
+/// before all threads exist. Throws if the system can't create enough threads.
 static void runTogether(int64_t count,
                         const std::function<void(int64_t)> &work) {
   enum : int { waiting, begun, cancelled };
@@ -80,9 +81,9 @@ static void runTogether(int64_t count,
     std::rethrow_exception(failure);
 }
 
-/// Seconds of one call of what `make()` returns, while as many threads do the
-/// same. They start each round together, so that none has the machine for
-/// itself, and the round takes as long as the slowest.
+/// Seconds of one call of the function that `make()` returns, while
+/// `numThreads` threads do the same. They start each round together, so that
+/// none has the machine to itself. A round takes as long as its slowest thread.
 template <typename Make>
 static double measure(int64_t numThreads, double seconds, Make make) {
   constexpr int64_t numRounds = 25;
@@ -162,7 +163,8 @@ static double measureProduct(Dtype dtype, int64_t n, int64_t numThreads,
   });
 }
 
-/// What a transcendental function comes to: range reduction and a polynomial.
+/// The usual work of a transcendental function: range reduction and a
+/// polynomial.
 TPRT_MULTIVERSION static void evaluate(const float *in, float *out,
                                        int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
@@ -252,7 +254,7 @@ static Fit fit(const std::vector<Sample> &samples) {
   return {std::max(latency, 0.0), 1 / perByte};
 }
 
-/// Seconds of each of the manifest's collectives, and what a rank
+/// Seconds of each of the manifest's collectives, and the bytes that a rank
 /// receives in it.
 static std::vector<Sample> measureCollectives(const Manifest &manifest,
                                               double seconds) {
@@ -270,7 +272,8 @@ static std::vector<Sample> measureCollectives(const Manifest &manifest,
         std::byte *dst =
             src + numElements(collective.operandShapes[0]) * sizeof(float);
         std::memset(src, 0, bytes * sizeof(float));
-        // As many calls on every rank: the size decides.
+        // Every rank must make the same number of calls, so it depends only on
+        // the size.
         constexpr int64_t numRuns = 15;
         const int64_t callsPerRun = std::clamp<int64_t>(
             seconds / numRuns / (1e-6 + bytes * 1e-9), 4, 500);
@@ -362,8 +365,8 @@ std::string tprt::calibrate(const CalibrationOptions &options) {
   json collectives = calibrateCollectives(options);
   begin("elementwise arithmetic");
   double elementwise = measureElementwise(cores, 10 * seconds);
-  // Without a measurement of a kind, the all-reduce of fewest ranks stands for
-  // it.
+  // The link's own numbers, for kinds that weren't measured, are those of the
+  // first all-gather.
   json link = {{"name", "memory"}};
   for (const json &collective : collectives)
     if (collective["kind"] == "all_gather" && !link.contains("latency"))

@@ -16,8 +16,8 @@ namespace {
 
 using Key = std::array<std::string, 3>; // fqn, op, kind
 
-/// When the last rank of a group came to a collective: by run, id, and the
-/// group's first rank.
+/// The time when the last rank of a group arrived at a collective, by run, id,
+/// and the group's first rank.
 using Arrivals = std::map<std::array<int64_t, 3>, int64_t>;
 
 } // namespace
@@ -162,7 +162,7 @@ static std::string formatSeconds(double seconds) {
   return format("%.3g s", seconds);
 }
 
-/// What `amount` a row has per second in units of 1e9; "" for none.
+/// `amount` per second in units of 1e9; "" if it is zero.
 static std::string formatRate(double amount, double seconds) {
   return amount > 0 && seconds > 0 ? format("%.3g", amount / seconds * 1e-9)
                                    : "";
@@ -177,7 +177,7 @@ std::string Profile::toTable() const {
   for (const ProfileRow &row : joinLayers(rows)) {
     rest -= row.seconds;
     hasLimits |= row.limit.has_value();
-    // Reading another rank's data only begins when that one has come.
+    // Reading another rank's data only begins when that rank has arrived.
     double active = row.seconds - row.waiting;
     std::string name = row.fqn;
     if (!row.op.empty())

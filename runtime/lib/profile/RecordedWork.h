@@ -18,10 +18,10 @@ struct RecordedWork {
   std::optional<Dtype> dtype; ///< of products
 };
 
-/// `slice` isn't a run.
+/// The work of `slice`, which must not be a run.
 RecordedWork getWork(const Manifest &manifest, const Slice &slice);
 
-/// Throws an execution error where a slice isn't of this program.
+/// Throws an execution error if a slice isn't of this program.
 void checkRecording(const Manifest &manifest, const Recording &recording);
 
 } // namespace tprt

@@ -12,9 +12,9 @@
 
 namespace tprt {
 
-/// Writes the slices of one rank. Ops follow each other, and end where the next
-/// one, a collective, or the end of the run begins. On a device these are
-/// points of its stream, whose times are known when the run is over.
+/// Writes the slices of one rank. An op ends where the next op or a collective
+/// begins, or at the end of the run. On a device these are points in its
+/// stream, whose times are known when the run is over.
 class Recorder {
 public:
   /// `stream` is null on the host.
@@ -26,13 +26,13 @@ public:
     begin = now();
   }
 
-  /// Code of op `op` begins.
+  /// The code of op `op` begins.
   void beginOp(int64_t op) { current = {Slice::Kind::Op, op, run, endOp()}; }
 
   void beginCollective(int64_t id) {
     collective = {Slice::Kind::Collective, id, run, endOp()};
   }
-  /// One that goes on while what follows is computed, up to beginWait.
+  /// A collective that overlaps the following computation, up to beginWait.
   void startCollective(int64_t id) {
     underWay[id] = {Slice::Kind::Collective, id, run, endOp()};
   }
@@ -46,7 +46,7 @@ public:
     slices.push_back(collective);
   }
 
-  /// When all that was enqueued is done.
+  /// Called when all enqueued work is done.
   void endRun() {
     int64_t end = endOp();
     slices.push_back({Slice::Kind::Run, run, run, begin, end});
@@ -69,7 +69,7 @@ private:
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
-  /// Returns the time.
+  /// Ends the current op, if any, and returns the time.
   int64_t endOp() {
     int64_t time = now();
     if (current.index >= 0) {
@@ -81,7 +81,7 @@ private:
   }
 
   std::vector<Slice> &slices;
-  size_t first; ///< slice of this run
+  size_t first; ///< index of this run's first slice
   DeviceStream *stream;
   int64_t run, begin;
   Slice current{Slice::Kind::Op, -1, 0};

@@ -12,8 +12,8 @@
 using namespace tprt;
 using json = nlohmann::ordered_json;
 
-// Threads of a rank's process. Collectives that are under way at the same time
-// have a track each, from this one on.
+// Track numbers within a rank's process. Collectives that overlap in time have
+// a track each, starting with communicationTrack.
 static constexpr int computeTrack = 1, communicationTrack = 2;
 
 /// The track of each slice of a rank.
@@ -39,7 +39,7 @@ static std::vector<int> assignTracks(const std::vector<Slice> &slices) {
   return tracks;
 }
 
-/// When the first slice begins: times of a trace count from there.
+/// The start of the first slice, which is time zero of a trace.
 static int64_t findStart(const Recording &recording) {
   int64_t start = INT64_MAX;
   for (const std::vector<Slice> &slices : recording.ranks)
@@ -104,7 +104,7 @@ static json makeSlice(const Manifest &manifest, int64_t rank,
 
 namespace {
 
-/// Where a rank's part in a collective begins.
+/// The start of a rank's part in a collective.
 struct Start {
   int64_t begin;
   int64_t rank;
@@ -115,12 +115,13 @@ struct Start {
 
 } // namespace
 
-/// Arrows from the rank that came first to the one that came last: what a
-/// collective waits for is at its end.
+/// Draws an arrow from the rank that arrived first to the one that arrived
+/// last, which is the one that the collective waited for.
 static void addFlows(const Manifest &manifest, const Recording &recording,
                      const std::vector<std::vector<int>> &tracks, int64_t start,
                      json &events) {
-  // Of one call, by run, collective and group; a collective runs once in a run.
+  // The starts of one call, by run, collective and group. A collective runs at
+  // most once per run.
   std::map<std::array<int64_t, 3>, std::vector<Start>> calls;
   for (size_t rank = 0; rank < recording.ranks.size(); ++rank)
     for (size_t i = 0; i < recording.ranks[rank].size(); ++i) {

@@ -22,7 +22,8 @@ static constexpr std::string_view magic("TPMLIRX\0", 8);
 static constexpr size_t headerSize = 40;
 
 namespace {
-/// The container's fixed header behind the magic, little-endian as the machine.
+/// The container's fixed header after the magic, little-endian like the
+/// machine.
 struct Header {
   uint32_t abi = TPRT_ABI_VERSION;
   uint32_t reserved0 = 0;
@@ -43,7 +44,7 @@ static uint32_t checksum(std::string_view bytes, uint32_t crc = 0) {
 bool tprt::isArtifact(const std::string &path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
-    return false; // a FIFO would wait for who writes it
+    return false; // opening a FIFO would wait for a writer
   std::ifstream file(path, std::ios::binary);
   char bytes[magic.size()] = {};
   return file.read(bytes, sizeof(bytes)) &&
@@ -98,7 +99,7 @@ std::string tprt::makeContainer(std::string_view manifest,
   return bytes.append(sharedObject);
 }
 
-/// Parses with the path in front of what goes wrong.
+/// Parses a manifest. Errors begin with the path.
 static Manifest parseManifest(std::string_view text, const std::string &path) {
   try {
     return Manifest::parse(text);

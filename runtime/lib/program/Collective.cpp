@@ -65,8 +65,7 @@ std::vector<Transfer> tprt::getTransfers(const Collective &collective,
   if (collective.kind == CollectiveKind::Broadcast)
     return {{group[collective.root], zero, zero, result}};
 
-  // Before this rank's block of each operand are those of the members before
-  // it.
+  // This rank's block of each operand follows those of the earlier members.
   Shape src = zero, dst = zero, size = result;
   if (std::optional<int64_t> cut = collective.getCutDim())
     for (auto member = group.begin(); member != self; ++member)

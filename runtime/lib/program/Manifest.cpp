@@ -61,7 +61,7 @@ public:
     require(value.is_boolean(), "true or false");
     return value.get<bool>();
   }
-  /// A number that an element of `dtype` can be.
+  /// A number that an element of `dtype` can hold.
   double getElement(Dtype dtype) const {
     require(value.is_number(), "a number");
     double number = value.get<double>();
@@ -97,7 +97,7 @@ public:
       strings.push_back(node.getString());
     return strings;
   }
-  /// The value of an Enum, whose last one is `last`, by name.
+  /// The value of an Enum by its name; `last` is the Enum's last value.
   template <typename Enum>
   Enum getEnum(Enum last) const {
     std::string name = getString();
@@ -122,7 +122,7 @@ public:
     return shape;
   }
 
-  /// One shape for each rank, all of one number of dimensions.
+  /// One shape for each rank, all with the same number of dimensions.
   std::vector<Shape> getShapes(int64_t worldSize) const {
     std::vector<Shape> shapes;
     for (const Node &node : getArrayOf(worldSize)) {
@@ -168,7 +168,7 @@ static std::vector<Piece> parsePieces(const Node &node, int64_t dimSize) {
     node.fail("has " + std::to_string(numbers.size()) +
               " entries, expected pairs of offset and size");
   std::vector<Piece> pieces;
-  int64_t end = 0; // of the piece before
+  int64_t end = 0; // of the previous piece
   for (size_t i = 0; i < numbers.size(); i += 2) {
     Piece piece{numbers[i], numbers[i + 1]};
     std::string text = "[" + std::to_string(piece.offset) + ", " +
@@ -202,7 +202,7 @@ static Block parseBlock(const Node &node, const Shape &shape) {
   return block;
 }
 
-/// Every element comes from some rank.
+/// Checks that each element belongs to at least one rank's shard.
 static void checkCovered(const TensorInfo &info, const std::string &kind) {
   if (!info.neutralRanks.empty())
     throw inputError("manifest: " + kind + " '" + info.name + "' is Partial");
@@ -245,7 +245,8 @@ static std::vector<TensorInfo> parseTensors(const Node &list,
   return tensors;
 }
 
-/// What only parameters have: whether they are updated, how they begin.
+/// Parses the members that only parameters have: whether they are updated, and
+/// their initial values.
 static void parseUpdates(const Node &list, std::vector<TensorInfo> &infos) {
   std::vector<Node> nodes = list.getArray();
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -301,8 +302,9 @@ static int64_t sumSizes(const std::vector<int64_t> &group,
   return sum;
 }
 
-/// The members' operands have one shape, except along the dimension along which
-/// they are joined, and so do their results, except along the one that is cut.
+/// Checks that the members' operands have the same shape, except along the
+/// dimension in which they are joined. Likewise, the results have the same
+/// shape, except along the dimension that is cut.
 static void checkGroupShapes(const Node &node, const Collective &collective,
                              const std::vector<int64_t> &group) {
   Shape operand = collective.operandShapes[group.front()], result = operand;
@@ -331,7 +333,7 @@ static void checkGroupShapes(const Node &node, const Collective &collective,
         std::to_string(operand[*cut]));
 }
 
-/// Every member gets what one other, or itself, has.
+/// Checks that every member's result has the shape of its source's operand.
 static void checkWholeShapes(const Node &node, const Collective &collective,
                              const std::vector<int64_t> &group) {
   for (size_t position = 0; position < group.size(); ++position) {
@@ -376,7 +378,8 @@ static Transfer parseTransfer(const Node &node, const Collective &collective,
   return transfer;
 }
 
-/// Every element of every result comes from one place.
+/// Parses transfers, and checks that every element of every result is written
+/// exactly once.
 static void parseTransfers(const Node &list, Collective &collective) {
   std::vector<Node> nodes = list.getArrayOf(collective.resultShapes.size());
   for (size_t rank = 0; rank < nodes.size(); ++rank) {

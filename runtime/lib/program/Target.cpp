@@ -18,7 +18,7 @@ static constexpr std::string_view hostArchitecture = "";
 #endif
 
 namespace {
-/// LLVM's name of a feature and the kernel's.
+/// A feature's name in LLVM and in the kernel.
 struct Feature {
   std::string_view llvm;
   std::string_view kernel;

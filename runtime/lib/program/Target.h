@@ -9,10 +9,10 @@
 namespace tprt {
 
 /// The entry of the last variant of the code that this machine can run. Throws
-/// an input error when the manifest's target is another architecture, or when
-/// all variants want CPU features that this machine doesn't have. Checked are
-/// the features that code generators use unasked (vector, bit manipulation);
-/// those that only privileged or special instructions need are not.
+/// an input error if the manifest's target is another architecture, or if all
+/// variants need CPU features that this machine doesn't have. This checks the
+/// features that code generators use by default (vector, bit manipulation), but
+/// not those that only privileged or special instructions need.
 const std::string &chooseEntry(const Manifest &manifest);
 
 } // namespace tprt

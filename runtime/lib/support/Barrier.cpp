@@ -13,7 +13,7 @@
 using namespace tprt;
 
 // std::atomic::wait has no timeout, so a waiting rank couldn't watch the clock.
-// A futex is 32 bits: the counter's lower half, which changes with every
+// A futex has 32 bits. It is the counter's lower half, which changes with every
 // arrival.
 static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
 

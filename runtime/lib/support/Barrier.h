@@ -13,19 +13,19 @@
 namespace tprt {
 
 /// A reusable barrier for a fixed number of arrivals, after which a next round
-/// begins. Who arrives may wait later, and who waits need not have arrived.
-/// Threads that have a core each meet within a microsecond by spinning; others
-/// sleep in the kernel, so that many ranks on few cores hand over their core
-/// instead of burning it.
+/// begins. A thread may arrive now and wait later, and may wait without having
+/// arrived. If each thread has a core, they meet within a microsecond by
+/// spinning. Otherwise they sleep in the kernel, so that many ranks on few
+/// cores yield their core instead of spinning.
 class Barrier {
 public:
   Barrier(uint32_t numThreads, uint32_t spins)
       : numThreads(numThreads), spins(spins) {}
 
-  /// Arrives, and returns what await() takes to wait until all have.
+  /// Arrives, and returns the target to pass to await().
   uint64_t arrive() {
-    // One counter is both: who has arrived, and which round it is. So the last
-    // one lets the others go by the same write that it arrives with.
+    // One counter holds both the number of arrivals and the round. The last
+    // thread therefore releases the others by its arrival itself.
     uint64_t ticket = arrivals.fetch_add(1, std::memory_order_seq_cst);
     uint64_t target = (ticket / numThreads + 1) * numThreads;
     if (ticket + 1 == target && sleepers.load(std::memory_order_seq_cst) > 0)
@@ -39,15 +39,15 @@ public:
   }
 
   /// Waits until the round of this target is complete. From time to time a
-  /// waiting thread calls poll(time waited), without the time in which the
-  /// process was stopped, which may throw to leave; the barrier can't be used
-  /// after that.
+  /// waiting thread calls poll(time waited); this time excludes periods in
+  /// which the process was stopped. poll may throw to stop waiting; the barrier
+  /// can't be used after that.
   template <typename Poll>
   void await(uint64_t target, Poll poll) {
     for (uint32_t i = 0; i < spins; ++i) {
       if (arrivals.load(std::memory_order_acquire) >= target)
         return;
-      // The one we wait for may stand behind us in the queue for this core.
+      // The thread that we wait for may be queued for this core.
       if (i % 64 == 63)
         std::this_thread::yield();
       else

@@ -12,8 +12,8 @@ using namespace tprt;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// How far apart two elements are. NaN equals NaN only, an infinity itself
-/// only.
+/// The distance of two elements. NaN equals only NaN, and an infinity equals
+/// only itself.
 static double distance(double got, double expected) {
   if (got == expected || (std::isnan(got) && std::isnan(expected)))
     return 0;
@@ -45,7 +45,7 @@ Comparison tprt::compare(const Tensor &got, const Tensor &expected,
   };
   Comparison result;
   result.numElements = got.getNumElements();
-  std::vector<Candidate> worst; // a heap, the least of the worst first
+  std::vector<Candidate> worst; // a heap with the smallest difference first
   int64_t width = byteWidth(got.dtype);
   for (int64_t i = 0; i < result.numElements; ++i) {
     double a = loadAsDouble(got.dtype, got.data.get(), i);
@@ -58,7 +58,7 @@ Comparison tprt::compare(const Tensor &got, const Tensor &expected,
           difference == 0 ||
           (std::isfinite(b) &&
            difference <= tolerance.absolute + tolerance.relative * std::abs(b));
-    else // beyond 2^53 doubles don't tell integers apart
+    else // doubles can't distinguish integers beyond 2^53
       isClose = std::memcmp(got.data.get() + i * width,
                             expected.data.get() + i * width, width) == 0;
     if (isClose)

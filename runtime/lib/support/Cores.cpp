@@ -17,7 +17,7 @@ static std::vector<int> findUsableCores() {
     for (int core = 0; core < CPU_SETSIZE; ++core)
       if (CPU_ISSET(core, &set))
         cores.push_back(core);
-  // More cores than a set has room for, say.
+  // For instance, if there are more cores than a set has room for.
   if (cores.empty())
     for (unsigned core = 0; core < std::thread::hardware_concurrency(); ++core)
       cores.push_back(core);

@@ -14,13 +14,13 @@ namespace tprt {
 /// The cores that this process may use (taskset, cgroups' cpusets), ascending.
 TPRT_API const std::vector<int> &getUsableCores();
 
-/// The cores of the `position`-th of `numRanks` ranks: as many for each,
-/// neighbours together. Empty where there are fewer cores than ranks.
+/// The cores of the `position`-th of `numRanks` ranks. Each rank gets the same
+/// number of neighbouring cores. Empty if there are fewer cores than ranks.
 TPRT_API std::vector<int> chooseCores(const std::vector<int> &cores,
                                       int64_t position, int64_t numRanks);
 
-/// Keeps this thread, and those that it makes, on these cores; empty: wherever
-/// it is now. A system that doesn't allow it is no error.
+/// Pins this thread, and those that it creates, to these cores. Does nothing if
+/// `cores` is empty. It isn't an error if the system doesn't allow this.
 void pinThread(const std::vector<int> &cores);
 
 } // namespace tprt

@@ -64,7 +64,7 @@ void tprt::convertFromF32(Dtype dtype, const float *src, void *dst,
 
 template <typename T>
 static double loadElement(const void *data, size_t index) {
-  T value; // a mapped file doesn't align its elements
+  T value; // elements in a mapped file may be unaligned
   std::memcpy(&value, static_cast<const std::byte *>(data) + index * sizeof(T),
               sizeof(T));
   return castElement<double>(value);

@@ -60,7 +60,7 @@ std::string tprt::quotedList(const std::vector<std::string> &names,
   return text;
 }
 
-/// Without what a terminal would take for a command.
+/// Appends `text` without control characters that a terminal would interpret.
 static void appendPrintable(std::string_view text, std::string &result) {
   for (size_t i = 0; i < text.size(); ++i) {
     unsigned char byte = text[i];

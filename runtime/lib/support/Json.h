@@ -14,14 +14,14 @@
 
 namespace tprt {
 
-/// Parses a file's text. Throws an input error, which doesn't name the file,
-/// where the text is malformed, is nested more deeply than any of our formats,
-/// or gives a key of an object twice, of which one would be lost.
+/// Parses a file's text. Throws an input error, which doesn't name the file, if
+/// the text is malformed, is nested more deeply than any of our formats, or has
+/// an object with a duplicate key, whose first value would be lost.
 template <typename Json = nlohmann::json>
 Json parseJson(std::string_view text) {
   constexpr int maxDepth = 32;
   using Event = typename Json::parse_event_t;
-  std::vector<std::set<std::string>> keys; // of the objects that are open
+  std::vector<std::set<std::string>> keys; // of the currently open objects
   auto check = [&](int depth, Event event, Json &parsed) {
     if (event == Event::object_start || event == Event::array_start) {
       if (depth >= maxDepth)
@@ -44,8 +44,8 @@ Json parseJson(std::string_view text) {
   }
 }
 
-/// `value` as an integer. Throws an input error where it is none, or too large:
-/// get<int64_t>() of it would be any number.
+/// `value` as an integer. Throws an input error if it isn't an integer or is
+/// too large; get<int64_t>() would then return an arbitrary number.
 template <typename Json>
 int64_t getInteger(const Json &value) {
   if (!value.is_number_integer() ||

@@ -19,7 +19,7 @@ static constexpr int64_t maxThreads = 1 << 12;
 
 namespace {
 
-/// Work that is being shared out.
+/// Work that several threads share.
 struct Job {
   const std::function<void(int64_t)> &work;
   int64_t count;
@@ -27,7 +27,7 @@ struct Job {
   std::mutex mutex{};
   std::exception_ptr failure = nullptr;
 
-  /// Does what is left, with the others.
+  /// Does the remaining work, together with the other threads.
   void serve() {
     for (int64_t i; (i = next++) < count;)
       try {
@@ -41,9 +41,10 @@ struct Job {
   }
 };
 
-/// Threads that help the one that made them. They are kept: an idle one spins
-/// for some microseconds, as in a program's next kernel it may be wanted again,
-/// then sleeps. Nobody waits for one that wakes up too late.
+/// Threads that help the one that created them. They are kept between jobs: an
+/// idle one spins for some microseconds, because a program's next kernel may
+/// need it, and then sleeps. If one wakes up too late, run() doesn't wait for
+/// it.
 class Helpers {
 public:
   ~Helpers() {
@@ -59,7 +60,7 @@ public:
       try {
         threads.emplace_back([this] { loop(); });
       } catch (const std::system_error &) {
-        mayGrow = false; // those that there are do the work
+        mayGrow = false; // the existing threads do the work
       }
     current = &job;
     places = numHelpers * onePlace;
@@ -67,7 +68,7 @@ public:
     isBusy = true;
     job.serve();
     isBusy = false;
-    // Close the door, and wait until the last one has left.
+    // Remove the free places, and wait until the last helper has left.
     for (uint32_t inside = places &= onePlace - 1; inside != 0;
          inside = places) {
       for (int i = 0; i < numSpins && places == inside; ++i)
@@ -76,7 +77,7 @@ public:
     }
   }
 
-  /// Whether this is called from the work that is being shared out.
+  /// Whether this is called from within a job.
   bool isInUse() const { return isBusy; }
 
 private:
@@ -121,12 +122,13 @@ private:
 
   std::vector<std::thread> threads;
   std::atomic<Job *> current{nullptr};
-  /// How many may still come, in the upper half, and how many are here.
+  /// Upper half: the number of helpers that may still enter. Lower half: the
+  /// number of helpers that are working.
   std::atomic<uint32_t> places{0};
   std::atomic<uint32_t> round{0}; ///< counts jobs
   std::atomic<bool> isOver{false};
   bool isBusy = false;
-  bool mayGrow = true; ///< the system has had threads for us so far
+  bool mayGrow = true; ///< the system hasn't refused a thread yet
 };
 
 } // namespace

@@ -11,10 +11,11 @@
 
 namespace tprt {
 
-/// Calls work(i) for 0 <= i < count, by at most `numThreads` threads, this one
-/// among them; within such a call, by this one alone. The first exception ends
-/// the others early, and is thrown here. The threads stay for this thread's
-/// next call, on the cores that this one could run on when they were made.
+/// Calls work(i) for 0 <= i < count, on at most `numThreads` threads including
+/// this one. A nested call uses only this thread. The first exception ends the
+/// others early, and is thrown here. The threads are kept for this thread's
+/// next call. They run on the cores that this thread could use when they were
+/// created.
 TPRT_API void parallelFor(int64_t count, int64_t numThreads,
                           const std::function<void(int64_t)> &work);
 

@@ -18,9 +18,9 @@ inline std::string formatTimeout(std::chrono::milliseconds timeout) {
   return text;
 }
 
-/// Measures a wait in which somebody looks at least every 50 ms. The time
-/// between two looks counts as at most 100 ms, so that time in which this
-/// process is stopped (SIGSTOP, Ctrl-Z) doesn't count.
+/// Measures a wait in which getWaited() or isOver() is called at least every 50
+/// ms. The time between two calls counts as at most 100 ms, so that time in
+/// which this process is stopped (SIGSTOP, Ctrl-Z) hardly counts.
 class Patience {
 public:
   using Clock = std::chrono::steady_clock;
@@ -39,7 +39,7 @@ public:
     Clock::duration soFar = getWaited();
     return limit.count() > 0 && soFar > limit;
   }
-  /// Begins anew.
+  /// Starts over.
   void renew() {
     waited = {};
     last = Clock::now();

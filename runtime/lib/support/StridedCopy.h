@@ -3,7 +3,7 @@
 //
 // Slicing weights, gathering outputs and all data movement of collectives are
 // copies (or reductions) between a box of one tensor and the box of the same
-// size of another. Both are walked by contiguous runs.
+// size of another. Both are traversed in contiguous runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,15 +16,16 @@
 
 namespace tprt {
 
-/// Where a box lies: the shape of the tensor around it and its first index.
+/// The position of a box: the shape of the tensor around it and its first
+/// index.
 struct Place {
   const Shape &shape;
   const Shape &offset;
 };
 
-/// The walk over a box of tensor a and one of tensor b, of the same size, by
-/// runs that are contiguous in both. Computed once, walked often. Counts
-/// elements.
+/// The traversal of a box of tensor a and one of tensor b, of the same size, by
+/// runs that are contiguous in both. Computed once and used often. All numbers
+/// count elements.
 class StridedCopy {
 public:
   StridedCopy(const Shape &size, Place a, Place b);
@@ -39,7 +40,8 @@ public:
   }
 
   /// Calls visit(offset in a, offset in b, length, count, stride in a, stride
-  /// in b) for each `count` runs that are apart by the same strides.
+  /// in b) for each group of `count` runs that are separated by the same
+  /// strides.
   template <typename Visit>
   void forEachStrip(Visit visit) const {
     if (count == 0)
@@ -88,12 +90,12 @@ private:
 inline StridedCopy::StridedCopy(const Shape &size, Place a, Place b)
     : count(numElements(size)) {
   if (count == 0)
-    return; // and strides may overflow
+    return; // strides may overflow
   int64_t strideA = 1, strideB = 1;
   for (size_t d = size.size(); d-- > 0;) {
     startA += a.offset[d] * strideA;
     startB += b.offset[d] * strideB;
-    // Dimensions that walk both tensors as one become one.
+    // Merge dimensions that are contiguous with each other in both tensors.
     if (loops.empty() && strideA == run && strideB == run)
       run *= size[d];
     else if (!loops.empty() &&

@@ -32,7 +32,7 @@ std::optional<int64_t> tprt::checkedNumElements(const Shape &shape) {
 
 int64_t tprt::numElements(const Shape &shape) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
-    return 0; // whatever the others are, whose product may overflow
+    return 0; // even if the product of the others overflows
   int64_t count = 1;
   for (int64_t size : shape)
     count *= size;
@@ -79,10 +79,10 @@ Block tprt::makeBox(const Shape &offset, const Shape &size) {
 }
 
 namespace {
-/// Counts the elements of blocks, none of which is there twice.
+/// Counts the elements of blocks. No block may occur twice.
 class Coverage {
 public:
-  /// Blocks that share nothing take about as many steps as they have pieces.
+  /// Disjoint blocks take about as many steps as they have pieces.
   explicit Coverage(size_t numPieces) : maxSteps((1 << 16) + 64 * numPieces) {}
 
   /// Dimension `dim` is cut wherever a piece begins or ends: between two cuts,
@@ -158,7 +158,7 @@ std::optional<int64_t> tprt::contiguousOffset(const Shape &shape,
   if (numElements(size) == 0)
     return 0;
   int64_t offset = 0, stride = 1;
-  bool covered = true; // all dimensions to the right are whole
+  bool covered = true; // the block covers all dimensions to the right
   for (size_t d = shape.size(); d-- > 0;) {
     if (block.dims[d].size() != 1 || (!covered && size[d] != 1))
       return std::nullopt;

@@ -71,8 +71,8 @@ static std::string makeManifest(const Checkpoint &checkpoint) {
   return manifest.dump(2) + "\n";
 }
 
-/// Of JSON that has parsed; throws where a member is missing or of another
-/// type.
+/// Reads checkpoint.json's parsed JSON. Throws if a member is missing or has
+/// another type.
 static Checkpoint parseManifest(const json &manifest) {
   Checkpoint checkpoint;
   checkpoint.producer = manifest.at("producer").get<std::string>();
@@ -199,7 +199,8 @@ TensorMap tprt::loadCheckpoint(const Checkpoint &checkpoint,
   TensorMap tensors;
   for (const auto &[name, entry] : readCheckpointTensors(checkpoint))
     tensors[name] = entry.tensor;
-  // State that begins anew unnoticed would be worse than an error.
+  // Initial values don't count here: silently resetting state would be worse
+  // than an error.
   std::vector<TensorInfo> wanted = manifest.parameters;
   for (TensorInfo &info : wanted)
     info.init.reset();
@@ -329,7 +330,8 @@ std::string CheckpointDirectory::write(const Manifest &manifest,
   return finalPath;
 }
 
-/// Under its name a checkpoint is whole or gone at any moment.
+/// Renames the checkpoint first, so that at any moment it is either complete or
+/// gone.
 void CheckpointDirectory::remove(const std::string &checkpoint) {
   std::string doomed =
       makeTemporaryName(checkpoint + std::string(temporaryMark));

@@ -62,8 +62,8 @@ static void convertElements(const std::byte *src, std::byte *dst,
   }
 }
 
-/// From elements of NumPy's type `code` ("u2") to `dtype`; nothing where that
-/// isn't exact, but for f32 to bf16.
+/// The conversion from NumPy's type `code` ("u2") to `dtype`. Empty if it isn't
+/// exact, except for f32 to bf16.
 static Convert getConversion(std::string_view code, Dtype dtype) {
   struct Conversion {
     std::string_view code;
@@ -104,7 +104,7 @@ static Convert getConversion(std::string_view code, Dtype dtype) {
   return nullptr;
 }
 
-/// NumPy's spelling of a dtype, for advice.
+/// NumPy's spelling of a dtype, for hints in errors.
 static std::string_view getNumPyName(Dtype dtype) {
   switch (dtype) {
   case Dtype::F32:
@@ -161,7 +161,8 @@ static std::string toText(const Shape &shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-/// The batch size that all inputs agree on, and enough examples for it.
+/// Sets the batch size. Checks that all inputs agree on it and that there are
+/// enough examples.
 void Dataset::setBatchSize(const std::string &what) {
   batchSize = sources.front().input.shape.front();
   for (const Source &source : sources)

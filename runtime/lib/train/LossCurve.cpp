@@ -12,7 +12,7 @@ using namespace tprt;
 
 static constexpr double width = 800, height = 480;
 static constexpr double left = 80, right = 20, top = 50, bottom = 60;
-static constexpr size_t maxPoints = 700; // about the pixels there are
+static constexpr size_t maxPoints = 700; // about the width in pixels
 
 __attribute__((format(printf, 1, 2))) static std::string
 format(const char *pattern, ...) {
@@ -43,7 +43,8 @@ struct Axis {
   double place(double value) const {
     return from + (value - low) / (high - low) * (to - from);
   }
-  /// 1, 2 or 5 times a power of ten, for about `count` numbers on the axis.
+  /// A tick distance of 1, 2 or 5 times a power of ten that gives about `count`
+  /// numbers on the axis.
   double getTick(double count) const {
     double rough = (high - low) / count;
     double power = std::pow(10, std::floor(std::log10(rough)));
@@ -56,7 +57,7 @@ struct Axis {
 
 } // namespace
 
-/// Means over ranges of steps, each at its last step.
+/// Means over ranges of steps, each placed at the last step of its range.
 static LossHistory condense(const LossHistory &losses) {
   size_t group = (losses.size() + maxPoints - 1) / maxPoints;
   LossHistory means;
@@ -90,7 +91,7 @@ static std::string drawAxes(const Axis &x, const Axis &y) {
                   "dy=\"0.35em\">%.6g</text>\n",
                   left, y.place(v), width - right, y.place(v), left - 8,
                   y.place(v), std::abs(v) < tick * 1e-6 ? 0 : v);
-  tick = std::max(x.getTick(8), 1.0); // steps are whole
+  tick = std::max(x.getTick(8), 1.0); // steps are integers
   for (double v = std::ceil(x.low / tick) * tick; v <= x.high + tick * 1e-6;
        v += tick)
     svg += format("<line x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\" "

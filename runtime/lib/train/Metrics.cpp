@@ -21,7 +21,7 @@ static Error writeError(const std::string &path) {
   return inputError("cannot write '" + path + "': " + std::strerror(errno));
 }
 
-/// Step and loss of a line; nullopt where it is another text.
+/// Step and loss of a line; nullopt if the line has another format.
 static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
   try {
     auto line = parseJson<json>(text);
@@ -35,9 +35,9 @@ static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
   return std::nullopt;
 }
 
-/// How many bytes the lines up to the first one of a step after `step` take,
-/// and their losses. What follows the last newline was being written when its
-/// process was killed. Throws an input error where the file has other lines.
+/// The number of bytes before the first line of a step after `step`, and the
+/// losses of these lines. Text after the last newline is ignored: its writer
+/// was killed. Throws an input error if the file has lines of another format.
 static off_t findEnd(const std::string &path, int64_t step,
                      LossHistory &history) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
@@ -71,8 +71,8 @@ static off_t findEnd(const std::string &path, int64_t step,
 
 MetricsFile::MetricsFile(std::string path, int64_t step)
     : path(std::move(path)) {
-  // An open file isn't this training's alone. A copy of its descriptor writes
-  // behind what others write to it.
+  // Others may also write to an open file. Through a copy of its descriptor,
+  // lines are written after theirs.
   if (std::optional<int> open = findOpenFile(this->path)) {
     descriptor = ::fcntl(*open, F_DUPFD_CLOEXEC, 0);
     if (descriptor < 0)
@@ -97,7 +97,7 @@ MetricsFile::~MetricsFile() {
     ::close(descriptor);
 }
 
-/// JSON has no number that isn't finite.
+/// JSON numbers are finite.
 static json toJson(double value) {
   return std::isfinite(value) ? json(value) : json();
 }
@@ -115,7 +115,8 @@ void MetricsFile::write(const StepReport &report,
   if (tokensPerExample)
     line["tokens_per_second"] = toJson(rate * *tokensPerExample);
   std::string text = line.dump() + "\n";
-  // One call where the disk has room, so that a line is there or not.
+  // Usually one call, so that a line is written either completely or not at
+  // all.
   for (std::string_view rest = text; !rest.empty();) {
     ssize_t written = ::write(descriptor, rest.data(), rest.size());
     if (written < 0 && errno != EINTR)

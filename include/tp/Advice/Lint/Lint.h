@@ -8,9 +8,10 @@
 
 namespace mlir::tp::plan {
 
-/// Adds to `plan.findings` what follows from how values flow through the model,
-/// on which nothing of the plan has been written yet. Fails, with an error at
-/// its place in the plan, where the plan asks for what can't be.
+/// Adds to `plan.findings` the findings that depend on how values flow through
+/// the model. The plan must not have been applied to `model` yet. Fails, with
+/// an error at its location in the plan, if the plan asks for something
+/// impossible.
 LogicalResult lintPlan(CheckedPlan &plan, ModuleOp model);
 
 } // namespace mlir::tp::plan

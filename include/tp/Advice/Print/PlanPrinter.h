@@ -8,16 +8,17 @@
 
 namespace mlir::tp::plan {
 
-/// Prints every module that the model calls, with the style that the plan gives
-/// it, what happens at its boundary, and its parameters with their placements
-/// and bytes per rank. docs/Plans.md shows it.
+/// Prints every module that the model calls, with its style, the layouts at its
+/// boundary, and its parameters with their placements and bytes per rank.
+/// docs/Plans.md shows an example.
 void printText(const CheckedPlan &plan, ModuleOp model, raw_ostream &os);
 
 /// The same as one JSON object.
 void printJson(const CheckedPlan &plan, ModuleOp model, raw_ostream &os);
 
-/// The plan as a Python program for PyTorch: the mesh and one call of
-/// parallelize_module per group. What PyTorch has no word for is a comment.
+/// Prints the plan as a Python program for PyTorch: the mesh and one call of
+/// parallelize_module per group. Anything that PyTorch can't express becomes a
+/// comment.
 void printPython(const CheckedPlan &plan, ModuleOp model, raw_ostream &os);
 
 } // namespace mlir::tp::plan

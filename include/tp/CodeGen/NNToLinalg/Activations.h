@@ -10,14 +10,15 @@
 
 namespace mlir::tp {
 
-/// `activation` of the floating-point number `x`, which nn's ops become.
+/// Emits `activation` of the floating-point number `x`, as nn's ops are
+/// lowered.
 Value emitActivation(ImplicitLocOpBuilder &b, tprt::Activation activation,
                      Value x);
 
-/// The activation of `x` that `value` is, by the formulas of emitActivation up
-/// to the order of summands and factors: whoever wrote them. `look` takes a
-/// value of the code to the one that stands for it, past casts that don't
-/// count.
+/// The activation of `x` that `value` computes, if its ops match a formula of
+/// emitActivation up to the order of summands and factors; they needn't come
+/// from there. `look` skips the ops to ignore, such as casts, and returns the
+/// value behind them.
 std::optional<tprt::Activation>
 matchActivation(Value value, Value x, llvm::function_ref<Value(Value)> look);
 

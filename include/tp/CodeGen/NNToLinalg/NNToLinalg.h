@@ -10,9 +10,9 @@ class Operation;
 
 namespace mlir::tp {
 
-/// Replaces all nn ops under `root`, parameters and modules left out, by linalg
+/// Replaces all nn ops under `root`, except parameters and modules, by linalg
 /// ops on tensors. The dialects that `convert-nn-to-linalg` depends on must be
-/// loaded. `onDevice`: for many threads at a time.
+/// loaded. `onDevice`: the ops are to run on many threads at a time.
 void convertNNToLinalg(Operation *root, bool onDevice = false);
 
 } // namespace mlir::tp

@@ -12,8 +12,8 @@ namespace mlir::tp {
 /// after a check that all of them are in range.
 void lowerGather(RewriterBase &rewriter, tensor::GatherOp op);
 
-/// Replaces the op by a linalg.generic over its result, where the indices are
-/// constant; else an error.
+/// Replaces the op by a linalg.generic over its result. Fails with an error if
+/// the indices aren't constant.
 LogicalResult lowerScatter(RewriterBase &rewriter, tensor::ScatterOp op);
 
 } // namespace mlir::tp

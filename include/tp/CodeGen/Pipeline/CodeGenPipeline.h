@@ -12,29 +12,29 @@ class DialectRegistry;
 
 namespace mlir::tp {
 
-/// Adds the passes that lead from a per-rank program of nn and tp ops to GEMM
-/// calls and kernels on one arena, whose size is then known: in loops for a
-/// CPU, or in many rows for a device with blocks of threads.
+/// Adds the passes that lower a per-rank program of nn and tp ops to GEMM calls
+/// and kernels on one arena, whose size is then known. Kernels are formed for
+/// the loops of a CPU or, if `isForDevice`, for a device's blocks of threads.
 void buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice = false);
 
-/// Adds the passes that lead from a per-rank program of nn and tp ops to the
-/// LLVM dialect; docs/CodeGeneration.md lists them in order.
+/// Adds the passes that lower a per-rank program of nn and tp ops to the LLVM
+/// dialect; docs/CodeGeneration.md lists them in order.
 void buildLowerToLLVMPipeline(OpPassManager &pm);
 
-/// Adds the passes that lead from a per-rank program to one that launches the
+/// Adds the passes that lower a per-rank program to one that launches the
 /// gpu.funcs of the module `@kernels`.
 void buildLowerToKernelsPipeline(OpPassManager &pm);
 
-/// Adds the passes that lead from a per-rank program to the LLVM dialect for
-/// the host, and the module `@kernels` of gpu.funcs that it launches.
+/// Adds the passes that lower a per-rank program to the LLVM dialect for the
+/// host, and to the module `@kernels` of gpu.funcs that it launches.
 void buildLowerToCUDAPipeline(OpPassManager &pm);
 
-/// Adds the passes that lead from GPU modules of buildLowerToCUDAPipeline to
+/// Adds the passes that lower the GPU modules of buildLowerToCUDAPipeline to
 /// the NVVM dialect.
 void buildLowerKernelsToNVVMPipeline(OpPassManager &pm);
 
-/// Adds the passes that lead from a module with nothing but a GPU module to
-/// functions of the host, in the LLVM dialect, that emulate a thread each.
+/// Adds the passes that lower a module with nothing but a GPU module to host
+/// functions in the LLVM dialect, each of which emulates one thread.
 void buildEmulateKernelsPipeline(OpPassManager &pm);
 
 /// Makes the pipelines available as `tp-lower-to-llvm`, `tp-lower-to-kernels`

@@ -1,9 +1,9 @@
 //===- Expressions.h - nn ops written as formulas ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What gradients and optimizers are written with: each function builds one nn
-// op, or the few that a formula takes, with its result type inferred. Shapes
-// broadcast as in NumPy.
+// Helpers for writing gradients and optimizers. Each function builds one nn op,
+// or the few ops of a formula, and infers the result type. Shapes broadcast as
+// in NumPy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +21,10 @@ inline RankedTensorType typeOf(Value value) {
 }
 inline Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
-/// The type of an op on `x` and `y` whose shapes broadcast.
+/// The result type of an op on `x` and `y`, whose shapes broadcast.
 RankedTensorType getBroadcastType(Value x, Value y);
 
-/// A scalar of `value`'s element type, for broadcasting.
+/// A scalar of element type `element`, for broadcasting.
 Value constant(ImplicitLocOpBuilder &b, Type element, double value);
 Value constantLike(ImplicitLocOpBuilder &b, Value like, double value);
 /// A tensor of `type` all of whose elements are `value`.
@@ -76,13 +76,13 @@ Value select(ImplicitLocOpBuilder &b, Value condition, Value x, Value y);
 /// `x` where `condition` holds, else 0.
 Value keep(ImplicitLocOpBuilder &b, Value condition, Value x);
 
-/// `x` in element type `element`; `x` itself where it has it.
+/// `x` cast to element type `element`; `x` itself if it has that type.
 Value castTo(ImplicitLocOpBuilder &b, Value x, Type element);
 /// The type to compute in: f32 for f16 and bf16.
 Type getWideElement(Type element);
 
 Value reshape(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> shape);
-/// `x` with a dimension of size 1 put in before dimension `dim`.
+/// `x` with a dimension of size 1 inserted before dimension `dim`.
 Value unsqueeze(ImplicitLocOpBuilder &b, Value x, int64_t dim);
 Value transpose(ImplicitLocOpBuilder &b, Value x,
                 ArrayRef<int64_t> permutation);
@@ -93,14 +93,14 @@ Value matmul(ImplicitLocOpBuilder &b, Value x, Value y);
 
 Value reduce(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
              ArrayRef<int64_t> dims, bool keepdim);
-/// The softmax of attention along dimension `dim`: a row of -inf becomes 0, as
-/// do its gradients, where nn.softmax gives NaN.
+/// The softmax of attention along dimension `dim`. A row of -inf becomes 0, and
+/// so do its gradients; nn.softmax would give NaN.
 Value safeSoftmax(ImplicitLocOpBuilder &b, Value x, int64_t dim);
-/// Sums the dimensions that `type` was broadcast over, which is how a gradient
-/// comes back through a broadcast.
+/// Sums the dimensions that `type` was broadcast over: the gradient of a
+/// broadcast.
 Value sumTo(ImplicitLocOpBuilder &b, Value x, RankedTensorType type);
 
-/// 0, 1, 2, … along dimension `dim` of `shape`, as integers.
+/// 0, 1, 2, … along dimension `dim` of `shape`, of element type `element`.
 Value iota(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape, int64_t dim,
            Type element);
 

@@ -10,8 +10,8 @@ def NN_LinearOp : NN_RuleOp<"linear",
     "ShardingRule::einsum(*this, \"(b.. k, n k) -> (b.. n)\").linear({{0}, {1}})"> {
   let summary = "x · weightᵀ";
   let description = [{
-    PyTorch's `linear` without the bias (importers add it with `nn.add`, so that a sum over ranks
-    never counts it twice). Splitting `k` gives Partial(sum): row-parallel; splitting `n` is
+    PyTorch's `linear` without the bias (importers add it with `nn.add`, so a sum over ranks never
+    counts it twice). Splitting `k` is row-parallel and gives Partial(sum); splitting `n` is
     column-parallel.
 
     ```mlir
@@ -48,11 +48,11 @@ def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
   let summary = "Scaled dot-product attention";
   let description = [{
     `softmax(query · keyᵀ * scale + mask) · value` over the last two dimensions, PyTorch's
-    `scaled_dot_product_attention` with dropout 0. A boolean mask keeps where true. A row that sees
-    nothing, with scores of -inf alone, is 0 and gives gradients of 0, as in PyTorch; a softmax by
-    `nn.softmax` is NaN there. `causal` keeps j ≤ i. With four dimensions and fewer key/value heads
-    than query heads, query head i uses key head i / (heads / key heads) (grouped-query attention).
-    Batch and heads can be split; sequence and head dimension stay whole.
+    `scaled_dot_product_attention` with dropout 0. A boolean mask keeps the scores where it is true;
+    `causal` keeps j ≤ i. A row whose scores are all -inf is 0 and gives gradients of 0, as in
+    PyTorch; `nn.softmax` is NaN for such a row. With four dimensions and fewer key/value heads than
+    query heads, query head i uses key head i / (heads / key heads) (grouped-query attention). Batch
+    and heads can be split; sequence and head dimension stay whole.
 
     ```mlir
     %r = nn.attention %q, %k, %v mask %m scale 0.125
@@ -80,11 +80,11 @@ def NN_EmbeddingOp : NN_RuleOp<"embedding",
                                partitioned = 1> {
   let summary = "Look rows of a table up";
   let description = [{
-    Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) is a masked lookup: each
-    rank gives the rows that it holds, and zeros otherwise, which is Partial(sum). An index out of
-    range is an error at run time. Row `padding` gets no gradient. `scale_grad_by_freq` divides the
-    gradient of each row by the number of indices that name it, of the whole mini-batch, as in
-    PyTorch; the result is the same without it.
+    Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) makes this a masked lookup:
+    each rank gives the rows that it holds and zeros for all others, which is Partial(sum). An index
+    out of range is an error at run time. Row `padding` gets no gradient. As in PyTorch,
+    `scale_grad_by_freq` divides the gradient of each row by the number of indices in the whole
+    mini-batch that name it; it doesn't change the result.
 
     ```mlir
     %1 = nn.embedding %ids, %table : (tensor<2x8xi64>, tensor<100x16xf32>) -> tensor<2x8x16xf32>

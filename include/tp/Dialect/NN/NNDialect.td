@@ -11,10 +11,10 @@ def NN_Dialect : Dialect {
   let cppNamespace = "::mlir::nn";
   let summary = "The ops of a PyTorch model, as values on static tensors";
   let description = [{
-    What importers produce: functional ops with PyTorch's meaning and names, on ranked tensors of
-    static shape. `nn.module` regions mirror the model's module tree, so that a parallelize plan can
-    address it by FQN; `nn.parameter` stands for a parameter or buffer, whose data stays in a
-    safetensors file.
+    Importers produce this dialect: functional ops with PyTorch's meaning and names, on ranked
+    tensors of static shape. `nn.module` regions mirror the model's module tree, so a parallelize
+    plan can address modules by FQN. `nn.parameter` stands for a parameter or buffer, whose data
+    stays in a safetensors file.
 
     Each op states its sharding rule in its definition (`NN_RuleOp`), which is the only place where
     the rest of the compiler learns how the op may be split.

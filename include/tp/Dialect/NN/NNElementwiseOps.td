@@ -40,7 +40,7 @@ def NN_LogicalNotOp : NN_UnaryOp<"logical_not", "not x", type = NN_BoolTensor, d
 def NN_GeluOp : NN_RuleOp<"gelu", "ShardingRule::elementwise(*this)", [SameOperandsAndResultType]> {
   let summary = "Gaussian error linear unit";
   let description = [{
-    `x * Φ(x)`: with erf, or with `tanh` PyTorch's `approximate='tanh'` form.
+    `x * Φ(x)`, computed with erf; with `tanh`, PyTorch's `approximate='tanh'` form.
 
     ```mlir
     %1 = nn.gelu %0 : tensor<2x4xf32>
@@ -56,7 +56,7 @@ def NN_CastOp : NN_RuleOp<"cast", "getCastRule()", [SameOperandsAndResultShape]>
   let summary = "Change the element type";
   let description = [{
     PyTorch's conversion: float to integer truncates, anything to bool is `x != 0`, bool to number
-    is 0 or 1. Linear between float types of growing precision only.
+    is 0 or 1. The cast is linear only between float types of growing precision.
 
     ```mlir
     %1 = nn.cast %0 : tensor<2x4xi1> -> tensor<2x4xf32>
@@ -76,16 +76,16 @@ class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> 
                 traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape],
                     partitioned = partitioned, differentiable = differentiable> {
   let summary = what;
-  let description = what # [{, element by element,
-                             shapes broadcast as in NumPy.}] # "\n\n```mlir\n%2 = nn." #
-    mnemonic # " %0, %1 : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>\n```\n";
+  let description = what # ", element by element. Shapes broadcast as in NumPy.\n\n"
+    "```mlir\n%2 = nn." # mnemonic #
+    " %0, %1 : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>\n```\n";
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
 
-// A sum is linear in both operands together; beside a Partial, a replicated operand
-// counts on one rank alone, which the partition hook sees to.
+// A sum is linear in both operands together. If one is a Partial and the other is replicated, the
+// replicated one must count on one rank only; the partition hook takes care of this.
 def NN_AddOp : NN_BinaryOp<"add", "a + b", ".linear({{0, 1}}).linearOnce({{0}, {1}})",
                            [Commutative], partitioned = 1>;
 def NN_SubOp : NN_BinaryOp<"sub", "a - b", ".linear({{0, 1}}).linearOnce({{0}, {1}})",

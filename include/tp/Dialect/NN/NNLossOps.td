@@ -43,18 +43,18 @@ def NN_CrossEntropyOp : NN_ClassLossOp<"cross_entropy", "Cross-entropy with clas
     ```
 
     With `loss_parallel`, as under PyTorch's context of that name, the class dimension may be split:
-    every rank takes maximum and sum over its own classes, and two all-reduces (of the maxima; of
-    sums and target logits together) give the loss to all of them.
+    each rank computes the maximum and the sum over its own classes, and two all-reduces (one of the
+    maxima, one of the sums and target logits together) give the loss to all ranks.
 
     **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the result
-    is the target's shape for `none`, a scalar else; (C3) weight has one entry per class; (C4) 0 ≤
-    smoothing ≤ 1; (C5) no smoothing with `loss_parallel`.
+    has the target's shape for `none` and is a scalar otherwise; (C3) weight has one entry per
+    class; (C4) 0 ≤ smoothing ≤ 1; (C5) no smoothing with `loss_parallel`.
   }];
 }
 
 def NN_NLLLossOp : NN_ClassLossOp<"nll_loss", "Negative log-likelihood with class indices"> {
   let description = [{
-    PyTorch's `nll_loss` of log-probabilities; as `nn.cross_entropy` without the log-softmax.
+    PyTorch's `nll_loss` of log-probabilities, like `nn.cross_entropy` without the log-softmax.
 
     ```mlir
     %l = nn.nll_loss mean %logp, %t ignore -100 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
@@ -68,18 +68,18 @@ def NN_ClassSumsOp : NN_RuleOp<"class_sums", "getSumsRule()",
     [AllTypesMatch<["maximum", "sum", "picked"]>], partitioned = 1, differentiable = 0> {
   let summary = "What cross-entropy needs of logits, over split classes";
   let description = [{
-    Of logits (n, c, d…) or (c) and targets (n, d…) or (), for each target: the maximum m over the
-    classes, the sum of exp(x - m), and x[t] - m. It is what `nn.cross_entropy` with `loss_parallel`
-    becomes in a training step: split along the classes, one all-reduce gives m, and a second one
-    both sums. A target out of range is an error at run time.
+    Takes logits x (n, c, d…) or (c) and targets t (n, d…) or (). For each target, gives the maximum
+    m over the classes, the sum of exp(x - m), and x[t] - m. `nn.cross_entropy` with `loss_parallel`
+    becomes this op in a training step. If it is split along the classes, one all-reduce gives m,
+    and a second one gives the two other results. A target out of range is an error at run time.
 
     ```mlir
     %m, %s, %p = nn.class_sums %x, %t : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>
     ```
 
     **Constraints:** (C1) target is the input's shape without the class dimension; (C2) the results
-    have the input's shape with a class dimension of size 1, and its element type; (C3) there is a
-    class.
+    have the input's shape with a class dimension of size 1, and its element type; (C3) there is at
+    least one class.
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_IndexTensor:$target);
   let results = (outs NN_FloatTensor:$maximum, NN_FloatTensor:$sum, NN_FloatTensor:$picked);
@@ -89,7 +89,7 @@ def NN_ClassSumsOp : NN_RuleOp<"class_sums", "getSumsRule()",
   let extraClassDeclaration = [{
     ::mlir::tp::ShardingRule getSumsRule();
     int64_t getClassDim() { return getInput().getType().getRank() == 1 ? 0 : 1; }
-    /// The same by other ops, of operands that aren't split.
+    /// Builds the same results with other ops, for operands that aren't split.
     ::llvm::SmallVector<::mlir::Value> decompose(::mlir::OpBuilder &builder);
   }];
 }

@@ -10,16 +10,16 @@ def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()", [AttrSizedOperandS
                                partitioned = 1> {
   let summary = "Layer normalisation over the trailing dimensions";
   let description = [{
-    `(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized` dimensions, variance
-    biased. Every dimension can be split; the normalised ones take two all-reduces, of the sums and
-    of the squares about the mean.
+    `(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized` dimensions, with the
+    biased variance. Every dimension can be split. Splitting a normalised one takes two all-reduces:
+    one of the sums, and one of the squared differences from the mean.
 
     ```mlir
     %1 = nn.layer_norm %x weight %w bias %b over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
     ```
 
-    **Constraints:** (C1) weight and bias have the shape of the normalised dimensions; (C2) result =
-    input type.
+    **Constraints:** (C1) weight and bias have the shape of the normalised dimensions; (C2) the
+    result has the input's type.
   }];
   let arguments = (ins NN_FloatTensor:$input, Optional<NN_FloatTensor>:$weight,
                        Optional<NN_FloatTensor>:$bias, I64Attr:$normalized, F64Attr:$eps);
@@ -36,7 +36,7 @@ def NN_RMSNormOp : NN_RuleOp<"rms_norm", "getNormRule()", partitioned = 1> {
   let summary = "Root-mean-square normalisation over the trailing dimensions";
   let description = [{
     `x / sqrt(mean(x²) + eps) * weight` over the last `normalized` dimensions. Every dimension can
-    be split; the normalised ones take an all-reduce of the sums of squares.
+    be split. Splitting a normalised one takes an all-reduce of the sums of squares.
 
     ```mlir
     %1 = nn.rms_norm %x weight %w over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
@@ -59,10 +59,9 @@ class NN_SoftmaxLikeOp<string mnemonic, string what>
     : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this).collectiveResultDim(getDim(), 2)",
                 [SameOperandsAndResultType], partitioned = 1> {
   let summary = what;
-  let description = what # [{. Computed with the maximum subtracted. Splits along every dimension;
-                             along `dim` it takes two all-reduces,
-                             of the maxima and of the sums.}] #
-    "\n\n```mlir\n%1 = nn." # mnemonic # " %0 dim 1 : tensor<2x4xf32>\n```\n\n**Constraints:** "
+  let description = what # ". Computed with the maximum subtracted. Splits along every dimension; "
+    "along `dim` it takes two all-reduces, of the maxima and of the sums.\n\n"
+    "```mlir\n%1 = nn." # mnemonic # " %0 dim 1 : tensor<2x4xf32>\n```\n\n**Constraints:** "
     "(C1) `dim` is a dimension of the input.\n";
   let arguments = (ins NN_FloatTensor:$input, I64Attr:$dim);
   let results = (outs NN_FloatTensor:$result);
@@ -84,9 +83,9 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "a reduction", [
 def NN_ReduceOp : NN_RuleOp<"reduce", "getReduceRule()", partitioned = 1> {
   let summary = "Reduce over dimensions";
   let description = [{
-    Sum, mean, maximum, minimum or product over `dims`, which disappear, or stay with size 1 with
-    `keepdim`. Splitting a reduced dimension gives a Partial of the same kind (of the sum for mean,
-    divided by the global count).
+    Sum, mean, maximum, minimum or product over `dims`. These dimensions disappear, or keep size 1
+    with `keepdim`. Splitting a reduced dimension gives a Partial of the same kind (for mean, a
+    Partial sum that is divided by the global count).
 
     ```mlir
     %1 = nn.reduce mean %0 dims [2] keepdim : tensor<2x4x8xf32> -> tensor<2x4x1xf32>
@@ -108,8 +107,8 @@ def NN_ReduceOp : NN_RuleOp<"reduce", "getReduceRule()", partitioned = 1> {
 def NN_ArgMaxOp : NN_RuleOp<"argmax", "getArgMaxRule()", differentiable = 0> {
   let summary = "Index of the largest element along a dimension";
   let description = [{
-    The first one where several are equal; NaN counts as the largest, as in PyTorch. The dimension
-    stays whole.
+    If several elements are equal, the first one counts. NaN counts as the largest, as in PyTorch.
+    The dimension can't be split.
 
     ```mlir
     %1 = nn.argmax %0 dim 1 : tensor<2x4xf32> -> tensor<2xi64>

@@ -9,14 +9,15 @@ include "tp/Dialect/NN/NNBase.td"
 def NN_ReshapeOp : NN_RuleOp<"reshape", "ShardingRule::reshape(*this).linear({{0}})"> {
   let summary = "The same elements in another shape";
   let description = [{
-    Row-major order is kept. A split or merge of dimensions carries a sharding through where the
-    split dimension is the major factor.
+    Row-major order is kept. If a reshape splits or merges dimensions, a sharding of the major
+    factor carries through.
 
     ```mlir
     %1 = nn.reshape %0 : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
     ```
 
-    **Constraints:** (C1) as many elements on both sides, of one type.
+    **Constraints:** (C1) input and result have the same number of elements and the same element
+    type.
   }];
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
@@ -35,7 +36,7 @@ def NN_TransposeOp : NN_RuleOp<"transpose", "getTransposeRule()"> {
     %1 = nn.transpose %0 [0, 2, 1, 3] : tensor<2x8x4x16xf32> -> tensor<2x4x8x16xf32>
     ```
 
-    **Constraints:** (C1) `permutation` is one; (C2) the shapes agree.
+    **Constraints:** (C1) `permutation` is a permutation; (C2) the shapes agree.
   }];
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs NN_Tensor:$result);
@@ -67,9 +68,9 @@ def NN_BroadcastOp : NN_RuleOp<"broadcast", "ShardingRule::elementwise(*this).li
 def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", partitioned = 1> {
   let summary = "A range of one dimension";
   let description = [{
-    Elements `start, start + step, …` along `dim`, as many as the result has. That dimension is
-    needed whole, unless it consists of segments that are split each on its own, and the slice is
-    made of such.
+    Elements `start, start + step, …` along `dim`, as many as the result has. That dimension can't
+    be split, unless it consists of segments, each split separately, and the slice consists of such
+    segments.
 
     ```mlir
     %1 = nn.slice %0 dim 1 start 2 step 1 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
@@ -95,7 +96,8 @@ def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()"> {
     %2 = nn.concat %0, %1 dim 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>
     ```
 
-    Split operands give a result of segments, one per operand, each split on its own.
+    If the operands are split along `dim`, the result consists of segments, one per operand, each
+    split separately.
 
     **Constraints:** (C1) at least one operand; (C2) all other dimensions agree; (C3) the sizes
     along `dim` add up.
@@ -113,14 +115,15 @@ def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", partitioned = 1> {
   let description = [{
     PyTorch's gather: `result[i, j, k] = input[i, index[i, j, k], k]` for `dim = 1`. The index may
     be smaller than the input in the other dimensions. An index out of range is an error at run
-    time. Splitting the input along `dim` is a masked lookup, as for `nn.embedding`: Partial(sum).
+    time. Splitting the input along `dim` makes this a masked lookup, as for `nn.embedding`, which
+    gives Partial(sum).
 
     ```mlir
     %1 = nn.gather %0, %i dim 1 : (tensor<2x8xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     ```
 
-    **Constraints:** (C1) one rank; (C2) the result has index's shape; (C3) index ≤ input in every
-    dimension but `dim`.
+    **Constraints:** (C1) input and index have the same rank; (C2) the result has index's shape;
+    (C3) index ≤ input in every dimension but `dim`.
   }];
   let arguments = (ins NN_Tensor:$input, NN_IndexTensor:$index, I64Attr:$dim);
   let results = (outs NN_Tensor:$result);

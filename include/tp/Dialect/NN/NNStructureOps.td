@@ -14,9 +14,9 @@ def NN_ModuleOp : NN_Op<"module", [SingleBlockImplicitTerminator<"YieldOp">,
     One call of the `nn.Module` with this FQN and class: its tensor inputs come in as block
     arguments, its tensor outputs leave through `nn.yield`. `arg_names` are the names of the inputs
     in the class's `forward`, `arg_positions` their positions there (non-tensor arguments leave
-    gaps); with the attribute `nn.traced` both are those of a trace, which has lost `forward`'s. The
-    root module has FQN `""`. Modules nest as in the model. Ops may use values from above
-    (parameters of an enclosing module, say).
+    gaps); with the attribute `nn.traced`, both come from a trace, which doesn't keep those of
+    `forward`. The root module has FQN `""`. Modules nest as in the model. Ops may use values from
+    enclosing modules, such as their parameters.
 
     ```mlir
     %r = nn.module "mlp.net1" class "Linear" (%x as "input" at 0) {
@@ -61,9 +61,10 @@ def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)",
   let summary = "A parameter or buffer of the model";
   let description = [{
     The tensor that the weights file holds under `fqn`. A parameter that several modules share (tied
-    weights) has one FQN. Several ops may name the same FQN. After partitioning the type is this
-    rank's block, `tp.sharding` its placement and `tp.global_type` the whole's type. `frozen`:
-    training leaves it as it is, because it is a buffer, or a parameter without `requires_grad`.
+    weights) has one FQN. Several ops may name the same FQN. After partitioning, the type is that of
+    this rank's block, `tp.sharding` is the placement, and `tp.global_type` is the global type. With
+    `frozen`, training doesn't change the tensor, because it is a buffer, or a parameter without
+    `requires_grad`.
 
     ```mlir
     %w = nn.parameter "layers.0.wq.weight" : tensor<16x16xf32>
@@ -117,10 +118,11 @@ def NN_IotaOp : NN_RuleOp<"iota", "getIotaRule()", partitioned = 1, differentiab
 def NN_AssignOp : NN_Op<"assign", [MemoryEffects<[MemWrite]>]> {
   let summary = "The next value of a parameter";
   let description = [{
-    What the parameter `fqn` is from the next run of the program on: `nn.parameter` gives the value
-    that it has when a run begins, wherever it stands. A training program assigns the model's
-    parameters and the optimizer's state. The value is placed as the parameter is. `init` says what
-    a parameter is before the first run that no weights file holds.
+    Sets the value that the parameter `fqn` has from the next run of the program on. During a run,
+    `nn.parameter` always gives the value from the beginning of the run, even after an `nn.assign`.
+    A training program assigns the model's parameters and the optimizer's state. The value has the
+    parameter's placement. `init` is the value before the first run, for a parameter that no weights
+    file holds.
 
     ```mlir
     %w = nn.parameter "w" : tensor<16x16xf32>

@@ -30,18 +30,18 @@ def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradie
                                        differentiable = 0> {
   let summary = "The gradients of nn.attention's query, key and value";
   let description = [{
-    With `p = softmax(query · keyᵀ * scale + mask)`, as `nn.attention` has it, and `gradient`, that
-    of its result:
+    With `p = softmax(query · keyᵀ * scale + mask)`, as in `nn.attention`, and the `gradient` of its
+    result:
 
         value_gradient = pᵀ · gradient
         scores = p * (w - Σ p * w),  w = gradient · valueᵀ         (the sum over a row)
         query_gradient = scores · key * scale
         key_gradient   = scoresᵀ · query * scale
 
-    The probabilities are computed again, from rows of scores that exist one block at a time. In
-    grouped-query attention, each query head has its own gradients of the key and value that it
-    shares; `tp-grad` adds these up with `nn.reduce`, which is Partial where a group is split. Batch
-    and heads can be split. All three are linear in `gradient`.
+    The probabilities are recomputed, one block of rows of scores at a time. In grouped-query
+    attention, each query head has its own gradients of the shared key and value. `tp-grad` adds
+    these up with `nn.reduce`, whose result is Partial if a group is split. Batch and heads can be
+    split. All three results are linear in `gradient`.
 
     ```mlir
     %dq, %dk, %dv = nn.attention_gradient causal %q, %k, %v gradient %g scale 0.125
@@ -49,8 +49,8 @@ def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradie
       -> (tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>, tensor<2x12x64x32xf32>)
     ```
 
-    A mask's gradient takes the scores of all rows: where that is wanted, `tp-grad` writes the
-    formulas out in nn ops.
+    The gradient of a mask needs the scores of all rows. If it is wanted, `tp-grad` expands the
+    formulas into nn ops.
 
     **Constraints:** (C1) query, key, value and mask as in `nn.attention`, gradient of its result's
     type; (C2) the results are (b…, h, t, d), (b…, h, s, d) and (b…, h, s, e).
@@ -68,7 +68,7 @@ def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradie
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::tp::ShardingRule getAttentionGradientRule();
-    /// The formulas as nn ops, which have the scores of all rows: the results.
+    /// Builds the formulas as nn ops, which hold the scores of all rows. Returns the results.
     ::llvm::SmallVector<::mlir::Value> decompose(::mlir::ImplicitLocOpBuilder &builder);
   }];
 }
@@ -78,8 +78,9 @@ def NN_ScatterAddRowsOp : NN_RuleOp<"scatter_add_rows",
   let summary = "Add rows to the rows of zero that an index tensor names";
   let description = [{
     `result[v, d] = Σ rows[i…, d]` over all i with `indices[i…] = v`: the gradient of
-    `nn.embedding`'s table. Splitting the indices gives Partial(sum); with split rows of the result
-    (`v`) each rank adds what belongs to its own. An index out of range is an error at run time.
+    `nn.embedding`'s table. Splitting the indices gives Partial(sum). If the rows of the result
+    (`v`) are split, each rank adds only what belongs to its own rows. An index out of range is an
+    error at run time.
 
     ```mlir
     %1 = nn.scatter_add_rows %ids, %rows : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<100x16xf32>
@@ -99,8 +100,8 @@ def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(
   let description = [{
     Element i is the 24 leading bits of the first word of Philox-4x32-10 (Salmon et al., Parallel
     Random Numbers: As Easy as 1, 2, 3) at counter (index[i], counter), two words each, with key
-    (seed, stream). It depends on nothing else: where `index` is the global index of each element,
-    every mesh draws the numbers that one device does.
+    (seed, stream). It depends on nothing else: if `index` is the global index of each element,
+    every mesh draws the same numbers as one device.
 
     ```mlir
     %r = nn.random_uniform %step, %index seed 0 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
@@ -121,13 +122,14 @@ def NN_DropoutOp : NN_RuleOp<"dropout", "ShardingRule::elementwise(*this).linear
         differentiable = 0, purity = []> {
   let summary = "Zero elements at random, scale the others";
   let description = [{
-    PyTorch's dropout in training mode: an element is zero with probability `p`, else divided by
-    `1 - p`. `tp-grad` makes it a product with a mask of `nn.random_uniform`, other numbers in each
-    step; a program that isn't a training program can't be compiled with it.
+    PyTorch's dropout in training mode: an element is zero with probability `p`, and otherwise
+    divided by `1 - p`. `tp-grad` turns the op into a product with a mask of `nn.random_uniform`,
+    with different numbers in each step. A program that contains it and isn't a training program
+    can't be compiled.
 
-    Each dropout has its own random numbers. To passes that merge equal ops, such as `cse`, the
-    result is memory that the op allocates: they leave two dropouts of one value, and remove a
-    dropout without users.
+    Each dropout has its own random numbers. The op declares that it allocates its result. So passes
+    that merge equal ops, such as `cse`, keep two dropouts of the same value, but remove a dropout
+    without users.
 
     ```mlir
     %1 = nn.dropout %0 p 0.1 : tensor<2x4xf32>
@@ -152,8 +154,7 @@ def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
     PyTorch's `Adam` (Kingma and Ba), with `decoupled` its `AdamW` (Loshchilov and Hutter), element
     by element:
 
-        g = gradient + weight_decay * parameter            (decoupled: parameter *= 1 - lr *
-        weight_decay)
+        g = gradient + weight_decay * parameter    (decoupled: parameter *= 1 - lr * weight_decay)
         average = beta1 * average + (1 - beta1) * g
         square  = beta2 * square + (1 - beta2) * g * g
         parameter -= lr / correction1 * average / (sqrt(square / correction2) + eps)
@@ -190,8 +191,8 @@ def NN_AMSGradOp : NN_RuleOp<"amsgrad", "ShardingRule::elementwise(*this)",
      AllTypesMatch<["lr", "correction1", "correction2"]>], differentiable = 0> {
   let summary = "One step of Adam or AdamW with amsgrad";
   let description = [{
-    `nn.adam` that divides by the largest `square` so far (Reddi et al., On the Convergence of Adam
-    and Beyond):
+    Like `nn.adam`, but divides by the largest `square` so far (Reddi et al., On the Convergence of
+    Adam and Beyond):
 
         largest = max(largest, square)
         parameter -= lr / correction1 * average / (sqrt(largest / correction2) + eps)
@@ -231,15 +232,14 @@ def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
 
         g = gradient + weight_decay * parameter
         velocity = momentum * velocity + g
-        parameter -= lr * velocity                         (nesterov: lr * (g + momentum *
-        velocity))
+        parameter -= lr * velocity                 (nesterov: lr * (g + momentum * velocity))
 
     ```mlir
     %w1, %v1 = nn.sgd nesterov %w, %g, %v lr %lr momentum 0.9 weight_decay 0.0 : tensor<16x16xf32>, tensor<f32>
     ```
 
-    Without momentum, no velocity is needed, and plain arithmetic does. Dampening is a gradient that
-    has been scaled.
+    Without momentum, there is no velocity, and plain arithmetic ops suffice. Dampening scales the
+    gradient beforehand.
 
     **Constraints:** (C1) the rate is f64 for f64 parameters, else f32.
   }];
@@ -260,9 +260,9 @@ def NN_StopGradientOp : NN_RuleOp<"stop_gradient", "ShardingRule::elementwise(*t
         differentiable = 0> {
   let summary = "The identity, with a gradient of zero";
   let description = [{
-    PyTorch's `detach()`, and what `torch.no_grad()` computes: a value that `tp-grad` takes for a
-    constant. `tp-grad` removes it, and so do `tp-propagate` and code generation from a program that
-    isn't differentiated: it costs nothing.
+    PyTorch's `detach()`, or a value computed under `torch.no_grad()`. `tp-grad` treats the result
+    as a constant, and removes the op. In a program that isn't differentiated, `tp-propagate` and
+    code generation remove it, so it costs nothing.
 
     ```mlir
     %1 = nn.stop_gradient %0 : tensor<2x4xf32>
@@ -278,9 +278,9 @@ def NN_RecomputeOp : NN_Op<"recompute", [MemoryEffects<[MemWrite]>, SameOperands
     DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
   let summary = "A value to compute from anew";
   let description = [{
-    The identity. What the backward pass computes a second time, because keeping it takes memory
-    (activation checkpointing, parameters that are gathered again), reads its inputs through this
-    op: no pass may take the first computation's results for the second's.
+    The identity. Ops that the backward pass computes a second time to save memory (activation
+    checkpointing, parameters that are gathered again) read their inputs through this op. It keeps
+    passes from using the results of the first computation for the second one.
 
     ```mlir
     %1 = nn.recompute %0 : tensor<2x4xf32>

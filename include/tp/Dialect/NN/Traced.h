@@ -8,8 +8,8 @@
 
 namespace mlir::nn {
 
-/// A unit attribute of an nn.module with several inputs: names and positions
-/// are those of a trace, not those of forward's arguments.
+/// A unit attribute of an nn.module with several inputs: its names and
+/// positions come from a trace and aren't those of forward's arguments.
 constexpr llvm::StringLiteral kTracedAttr = "nn.traced";
 
 } // namespace mlir::nn

@@ -1,10 +1,10 @@
 //===- Batch.h - Where a program's examples are -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Data parallelism splits the batch: an argument that has it says in `tp.batch`
-// which of the mesh dimensions in its `tp.sharding` do. From there the
-// propagation follows the batch through the program, and splits each op along
-// it.
+// Data parallelism splits the batch. An argument with a batch dimension names,
+// in `tp.batch`, the mesh dimensions of its `tp.sharding` that split the batch.
+// From there, the propagation follows the batch through the program and splits
+// each op along it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@
 
 namespace mlir::tp {
 
-/// On arguments: names of mesh dimensions, one at least, all of which split one
-/// dimension of the argument.
+/// On arguments: the names of one or more mesh dimensions, all of which split
+/// the same dimension of the argument.
 constexpr StringLiteral kBatchAttr = "tp.batch";
 
 /// Verifies `tp.batch` of argument `index`.
@@ -24,8 +24,7 @@ LogicalResult verifyBatch(FunctionOpInterface function, unsigned index,
                           Attribute batch,
                           function_ref<InFlightDiagnostic()> emitError);
 
-/// The dimension of argument `index` that is the batch; nothing where it has
-/// none.
+/// The dimension of argument `index` that is the batch; nullopt if it has none.
 std::optional<int64_t> getBatchDim(FunctionOpInterface function,
                                    unsigned index);
 

@@ -1,7 +1,7 @@
 //===- Blocks.h - Which elements a rank holds -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A sharding gives every rank a block of the tensor: per dimension one
+// A sharding gives every rank a block of the tensor: for each dimension, one
 // interval, or one per segment. The sizes follow torch.chunk: an axis of size k
 // cuts n elements into blocks of ceil(n/k), the last ones shorter or empty;
 // further axes cut each block in the same way.
@@ -15,7 +15,7 @@
 
 namespace mlir::tp {
 
-/// The elements from `offset` on of one dimension.
+/// `size` elements of one dimension, from `offset` on.
 struct Interval {
   int64_t offset = 0;
   int64_t size = 0;
@@ -59,9 +59,10 @@ struct Transfer {
 /// The axes that split any dimension of `sharding`, by dimension.
 SmallVector<AxisRefAttr> getSplittingAxes(ShardingAttr sharding);
 
-/// How `rank` puts its block of `to` together from blocks of `from`: what it
-/// has itself from itself, all else from the rank that differs from it along
-/// the axes of `from` only. Boxes are disjoint, ordered by source.
+/// How `rank` assembles its block of `to` from blocks of `from`. It copies the
+/// elements that it has from itself, and all others from the rank that differs
+/// from it only along the axes of `from`. Boxes are disjoint, ordered by
+/// source.
 SmallVector<Transfer> getTransfers(ArrayRef<int64_t> shape, ShardingAttr from,
                                    ShardingAttr to, MeshOp mesh, int64_t rank);
 

@@ -1,8 +1,8 @@
 //===- Fsdp.h - Fully sharded parameters ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What FSDP, PyTorch's fully_shard, does with a parameter over mesh dimensions
-// that split the batch, as attributes.
+// Attributes that say what FSDP (PyTorch's fully_shard) does with a parameter
+// over mesh dimensions that split the batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,15 +13,16 @@
 
 namespace mlir::tp {
 
-/// On nn.parameter, a string: what FSDP gathers, and reduces, with it has the
-/// same; the FQN of the module that fully_shard would be called on.
+/// On nn.parameter, a string: its group. Parameters that FSDP gathers and
+/// reduces together have the same string, the FQN of the module that
+/// fully_shard would be called on.
 constexpr StringLiteral kFsdpGroupAttr = "tp.fsdp_group";
 
-/// On nn.recompute, an i64: in which pass over the model it reads. Forward and
-/// backward pass of the step's batch k are 2k and 2k + 1.
+/// On nn.recompute, an i64: the pass over the model in which it reads. The
+/// forward and backward passes of the step's batch k are 2k and 2k + 1.
 constexpr StringLiteral kPassAttr = "tp.pass";
 
-/// On nn.parameter: it is a buffer, and none of those that FSDP splits.
+/// On nn.parameter: it is a buffer, which FSDP doesn't split.
 constexpr StringLiteral kBufferAttr = "tp.buffer";
 
 } // namespace mlir::tp

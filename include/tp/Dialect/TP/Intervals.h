@@ -1,8 +1,8 @@
 //===- Intervals.h - Lists of intervals -------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a rank holds of a dimension: intervals in their local order, neighbours
-// merged.
+// The part of a dimension that a rank holds: intervals in their local order,
+// with neighbours merged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ inline bool isEqual(const std::vector<Intervals> &a,
   });
 }
 
-/// The elements of `list` at the local positions that `positions` has.
+/// The elements of `list` at the local positions `positions`.
 inline Intervals select(ArrayRef<Interval> list, ArrayRef<Interval> positions) {
   Intervals result;
   for (Interval position : positions) {

@@ -48,23 +48,24 @@ namespace mlir::tp {
 constexpr StringLiteral kShardingAttr = "tp.sharding";
 constexpr StringLiteral kShardingsAttr = "tp.shardings";
 constexpr StringLiteral kFqnAttr = "tp.fqn";
-/// Of a lookup in this rank's rows: how many rows the whole table has. Indices
-/// that are out of this range are reported against it.
+/// On a lookup in this rank's rows: the number of rows of the global table.
+/// Out-of-range indices are reported against this number.
 constexpr StringLiteral kIndexBoundAttr = "tp.index_bound";
 constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
 constexpr StringLiteral kNameAttr = "tp.name";
 /// On a result: the loss of a training step. On an argument: its target.
 constexpr StringLiteral kLossAttr = "tp.loss";
-/// On tp.redistribute: the backward pass redistributes again, instead of
-/// keeping what forward has.
+/// On tp.redistribute: the backward pass redistributes again instead of keeping
+/// the forward pass's result.
 constexpr StringLiteral kReshardAttr = "tp.reshard";
 /// On arguments and results: the propagation chooses the placement.
 constexpr StringLiteral kOpenAttr = "tp.open";
-/// On a function: the ranks that run it, where not all run the same.
+/// On a function: the ranks that run it, if not all ranks run the same
+/// function.
 constexpr StringLiteral kRanksAttr = "tp.ranks";
-/// On a function: what its redistributions cost (docs/Report.md).
+/// On a function: the costs of its redistributions (docs/Report.md).
 constexpr StringLiteral kRedistributionsAttr = "tp.redistributions";
-/// On a module: the bytes of the arena that its programs will have.
+/// On a module: the size in bytes of its programs' arena.
 constexpr StringLiteral kArenaBytesAttr = "tp.arena_bytes";
 
 /// Verifies the constraints of `#tp.sharding` for a tensor of type `type`.
@@ -81,10 +82,11 @@ SmallVector<std::string> getPlacements(ShardingAttr sharding, MeshOp mesh);
 /// don't run the function that `op` is in.
 SmallVector<int64_t> getReceivedBytesByRank(CollectiveOpInterface op,
                                             MeshOp mesh);
-/// Sets `bytes` of `op`: what the rank that receives most receives.
+/// Sets `bytes` of `op` to the number of bytes that the rank that receives most
+/// receives.
 void setCollectiveBytes(CollectiveOpInterface op, MeshOp mesh);
 
-/// Looks the mesh of `sharding` up from `from`; null when there is none.
+/// Looks up the mesh called `mesh` from `from`; null if there is none.
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
 
 } // namespace mlir::tp

@@ -45,9 +45,9 @@ def TP_AxisListAttr : TP_Attr<"AxisList", "axes"> {
     Printed as `{dp, tp}`. The axes that split one tensor dimension, or that span a collective's
     group.
 
-    A tensor dimension may consist of *segments* that are split each on its own, as the rows of a
-    fused query-key-value weight are: `{tp | 64, 32, 32}` gives every rank its part of the first 64,
-    of the next 32 and of the last 32.
+    A tensor dimension may consist of *segments*, each of which is split separately, such as the
+    rows of a fused query-key-value weight: `{tp | 64, 32, 32}` gives every rank its part of the
+    first 64, of the next 32 and of the last 32.
 
     **Constraints:** segments are positive, and there are none or at least two.
   }];
@@ -77,10 +77,10 @@ def TP_PartialAttr : TP_Attr<"Partial", "partial"> {
 def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
   let summary = "where a tensor lives on a mesh";
   let description = [{
-    For each tensor dimension the mesh dimensions that split it, major to minor, and the mesh
-    dimensions over which the value is still a partial reduction. Mesh dimensions that appear
-    nowhere replicate it. This is DTensor's list of placements, with the nesting order made
-    explicit:
+    Lists, for each tensor dimension, the mesh dimensions that split it, major to minor, and then
+    the mesh dimensions over which the value is still a partial reduction. The value is replicated
+    over mesh dimensions that don't appear. This is DTensor's list of placements, with the nesting
+    order made explicit:
 
     ```mlir
     tp.mesh @mesh(dp = 2, tp = 4)
@@ -91,9 +91,9 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     #tp.sharding<@mesh, [{tp | 64, 32, 32}, {} ]>          // three segments, each split by tp
     ```
 
-    Sizes needn't divide: a dimension of size n that an axis of size k splits has blocks of
-    ceil(n/k), the last ones shorter or empty, as `torch.chunk` has; further axes split each of
-    these blocks in the same way.
+    Sizes needn't divide evenly: an axis of size k splits a dimension of size n into blocks of
+    ceil(n/k) elements; the last ones are shorter or empty, as with `torch.chunk`. Further axes
+    split each of these blocks in the same way.
 
     **Constraints:**
     - (C1) one list per dimension of the tensor;
@@ -102,7 +102,7 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
       at a multiple of where the major one ends;
     - (C4) parts satisfy the constraints of `axis`;
     - (C5) the segments of a dimension add up to its size;
-    - (C6) all reductions are of one kind, or each is sum or avg: others don't commute.
+    - (C6) all reductions are of one kind, or each is sum or avg; other kinds don't commute.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
                         ArrayRefParameter<"AxisListAttr">:$dims,
@@ -118,7 +118,7 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     std::optional<int64_t> getShardedDim(AxisRefAttr axis) const;
     std::optional<ReductionKind> getPartialKind(::llvm::StringRef axis) const;
     std::optional<ReductionKind> getPartialKind(AxisRefAttr axis) const;
-    /// The same without any axis called `axis`.
+    /// This sharding without any axis called `axis`.
     ShardingAttr without(::llvm::StringRef axis) const;
     ShardingAttr withShard(AxisRefAttr axis, int64_t dim) const;
     ShardingAttr withPartial(AxisRefAttr axis, ReductionKind kind) const;

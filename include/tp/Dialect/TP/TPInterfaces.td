@@ -9,9 +9,9 @@ include "mlir/IR/OpBase.td"
 def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::mlir::tp";
   let description = [{
-    Data movement between ranks. One rank's program holds the op once; the group is formed by the
-    ranks that differ in `getAxes()` only, ordered by their index along those axes, the first axis
-    major.
+    Data movement between ranks. Each rank's program holds the op once. A group consists of the
+    ranks that differ only along `getAxes()`, ordered by their index along those axes, the first
+    axis major.
   }];
   let methods = [
     InterfaceMethod<"The kind as reports and artifacts name it.",
@@ -44,13 +44,13 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
         return ::mlir::tp::getOtherMembers($_op.getAxes(), rank, mesh);
       }]>,
     InterfaceMethod<[{
-      How often every rank waits for the others' data: twice where a value is reduced first and
-      gathered then.
+      How often every rank waits for the others' data: twice if a value is first reduced and then
+      gathered.
     }], "unsigned", "getNumPhases", (ins), [{}], [{ return 1; }]>,
     InterfaceMethod<[{
-      Whether what a rank receives is of use to the others of its group too (a gather, or,
-          the other way round, a
-      reduction), so that it may be passed on from neighbour to neighbour and from node to node.
+      Whether the other ranks of the group also need the data that a rank receives (a gather), or
+      contribute to it (a reduction). Such data may be passed from neighbour to neighbour and from
+      node to node.
     }], "bool", "isRelayed", (ins), [{}], [{ return true; }]>,
   ];
 }

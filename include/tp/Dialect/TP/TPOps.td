@@ -52,7 +52,7 @@ def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
     int64_t getAxisSize(AxisRefAttr axis);
     int64_t getAxesSize(::llvm::ArrayRef<AxisRefAttr> axes);
     int64_t getNumRanks();
-    /// Where `rank` stands in the grid, row-major; and who stands there.
+    /// The position of `rank` in the grid, row-major, and the rank at a position.
     int64_t getPosition(int64_t rank);
     int64_t getRank(int64_t position);
     /// Index of `rank` along `axes`, the first major.
@@ -69,9 +69,9 @@ def TP_DistributeOp : TP_Op<"distribute", [
     Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "Place a value that every rank has";
   let description = [{
-    DTensor's `distribute_tensor`: the input is whole on every rank, the result is the same value
-    placed as `sharding`. No communication. An input that is placed already is an error;
-    `tp.redistribute` changes a placement.
+    DTensor's `distribute_tensor`: the input is whole on every rank, and the result is the same
+    value placed as `sharding`. No communication. An input that already has a placement is an error;
+    use `tp.redistribute` to change a placement.
 
     ```mlir
     %1 = tp.distribute %0 to <@mesh, [{tp}, {} ]> : tensor<16x8xf32>
@@ -86,17 +86,17 @@ def TP_DistributeOp : TP_Op<"distribute", [
 def TP_ToLocalOp : TP_Op<"to_local", [Pure]> {
   let summary = "Leave the global view: a rank's own block";
   let description = [{
-    DTensor's `to_local`: the result is, on every rank, its own block of the input, which is placed
-    as `sharding` first. Ops on the result run on each rank's block alone, until `tp.from_local`
-    makes a global value of it again. `grad_placements` is the placement of the gradient that
-    arrives in the backward pass, where it differs.
+    DTensor's `to_local`: on every rank, the result is the rank's own block of the input, which is
+    first placed as `sharding`. Ops on the result run on each rank's block alone, until
+    `tp.from_local` makes it a global value again. `grad_placements` is the placement of the
+    gradient that arrives in the backward pass, if it differs.
 
     ```mlir
     %1 = tp.to_local %0 as <@mesh, [{tp}, {} ]> : tensor<16x8xf32> -> tensor<4x8xf32>
     ```
 
-    **Constraints:** (C1) the result has the type of a block; blocks of different sizes have no
-    common type, so that the ranks must divide each dimension.
+    **Constraints:** (C1) the result has the type of a block; the ranks must divide each dimension
+    evenly, because blocks of different sizes have no common type.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
                        OptionalAttr<TP_ShardingAttr>:$grad_placements);
@@ -111,14 +111,14 @@ def TP_FromLocalOp : TP_Op<"from_local", [Pure]> {
   let summary = "Return to the global view: every rank's block is part of one value";
   let description = [{
     DTensor's `from_local`: the result is the global value whose blocks, placed as `sharding`, are
-    the ranks' inputs. Over a mesh dimension that `sharding` replicates, the inputs are trusted to
-    be the same; over a Partial one they are what is to be reduced. No communication.
+    the ranks' inputs. Over a mesh dimension that `sharding` replicates, the inputs are assumed to
+    be equal; over one with a Partial, they are the parts to be reduced. No communication.
 
     ```mlir
     %1 = tp.from_local %0 as <@mesh, [{tp}, {} ]> : tensor<4x8xf32> -> tensor<16x8xf32>
     ```
 
-    **Constraints:** (C1) as of `tp.to_local`.
+    **Constraints:** (C1) that of `tp.to_local`, for the input.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
@@ -141,9 +141,9 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
          : tensor<2x8x16xf32>
     ```
 
-    With `over`, the redistribution is about these mesh dimensions alone, and over all others the
-    value keeps the placement that it has: a plan over one mesh dimension needn't know what another
-    one does. After propagation there is no `over`.
+    With `over`, the redistribution only concerns these mesh dimensions; over all others the value
+    keeps its placement. So a plan over one mesh dimension needn't know about a plan over another.
+    After propagation there is no `over`.
 
     A value can't become Partial by a redistribution, and a Partial can't change its reduction: as
     in DTensor, such a target is an error at partitioning.
@@ -163,7 +163,7 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
       build($_builder, $_state, type, input, sharding, fqn, reason, AxisListAttr());
     }]>];
   let extraClassDeclaration = [{
-    /// Where the result lives when the input is placed as `from`.
+    /// The result's placement if the input is placed as `from`.
     ::mlir::tp::ShardingAttr getTarget(::mlir::tp::ShardingAttr from);
   }];
 }
@@ -172,13 +172,13 @@ def TP_ConstraintOp : TP_Op<"constraint", [
     Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "Fix a value's placement where it can't carry an attribute";
   let description = [{
-    The value is placed as `sharding` says from here on, and propagation knows it in both
-    directions. It is the identity; `tp-propagate` replaces it by a `tp.redistribute` where the
-    value isn't placed so anyway.
+    From here on, the value is placed as `sharding` says. Propagation spreads this placement in both
+    directions. The op is the identity. If the value doesn't already have this placement,
+    `tp-propagate` replaces the op by a `tp.redistribute`.
 
     Dimensions in `open` may be split further, over mesh dimensions that the value doesn't use; all
-    others are closed. Constraints of a smaller `priority` (0 where it isn't given) are propagated
-    first, and what they decide stands: those of a larger one fill in what is left.
+    others are closed. Constraints with a smaller `priority` (0 by default) are propagated first,
+    and their decisions stand; those with a larger one fill in what is left open.
 
     ```mlir
     %1 = tp.constraint %0 to <@mesh, [{dp}, {} ]> : tensor<8x16xf32>
@@ -201,10 +201,10 @@ def TP_PropagationBarrierOp : TP_Op<"propagation_barrier", [
     Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "Keep placements from spreading";
   let description = [{
-    Placements don't spread through the op: `forward` not from the input to the result, `backward`
-    not from the result to the input, without either in no direction. Where the two sides end up
-    placed differently, the value is redistributed here. It is the identity, and gone after
-    `tp-propagate`.
+    Placements don't spread through the op: `forward` blocks them from the input to the result,
+    `backward` from the result to the input. Without either, both directions are blocked. If the two
+    sides end up with different placements, the value is redistributed here. The op is the identity,
+    and `tp-propagate` removes it.
 
     ```mlir
     %1 = tp.propagation_barrier %0 : tensor<8x16xf32>
@@ -241,10 +241,9 @@ class TP_CollectiveOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
   code baseDescription = [{
 
-    Blocks follow the chunk convention of `#tp.sharding`: those of a group's members
-    may differ in size along the dimension that is put together or cut. `bytes` is what
-    the rank that receives most receives; `fqn` and `reason` say who asked for the
-    collective.
+    Blocks follow the chunk convention of `#tp.sharding`: the blocks of a group's members may differ
+    in size along the dimension that is concatenated or split. `bytes` is the largest number of
+    bytes that any rank receives; `fqn` and `reason` name the origin of the collective.
 
     **Constraints:** (C1) the mesh exists and has the axes; (C2) operand and result have
     the same element type; (C3) the shapes are related as described above.
@@ -307,7 +306,7 @@ def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
   let summary = "Move the split from one dimension to another";
   let description = [{
     The operand is cut into as many blocks along `split_dim` as the group has ranks; block j goes to
-    rank j, which concatenates what it gets along `concat_dim`.
+    rank j, which concatenates the blocks that it receives along `concat_dim`.
 
     ```mlir
     %1 = tp.all_to_all %0 split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
@@ -326,16 +325,16 @@ def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
 def TP_PermuteOp : TP_CollectiveOp<"permute"> {
   let summary = "Exchange blocks within the group";
   let description = [{
-    The result of rank i of the group is the operand of rank `source[i]`. Where blocks differ in
-    shape, a rank may get a block of another shape than its own.
+    The result of rank i of the group is the operand of rank `source[i]`. If blocks differ in shape,
+    a rank may receive a block whose shape differs from its own.
 
     ```mlir
     %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<8x4xf32> -> tensor<8x4xf32>
     %2 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<3x4xf32> -> tensor<2x4xf32>
     ```
 
-    **Constraints:** (C4) `source` has one entry per rank of the group, each in range; (C5) what a
-    rank gets from a rank that runs the same program has the operand's type.
+    **Constraints:** (C4) `source` has one entry per rank of the group, each in range; (C5) a block
+    from a rank that runs the same program has the operand's type.
   }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input,
   DenseI64ArrayAttr:$source),
                        base, provenance);
@@ -353,9 +352,9 @@ def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
   let summary = "Change the blocks in one step, each element sent once";
   let description = [{
     Operand and result are this rank's blocks of a tensor of shape `of`, placed by `from` and by
-    `to`. Every rank gets what it lacks from the rank of its group that has it: an all-to-all with
-    blocks of any size, so that a rank receives exactly the elements of its new block that aren't in
-    its old one. A Partial stays what it is.
+    `to`. Every rank receives the elements that it lacks from the rank of its group that has them.
+    This is an all-to-all with blocks of any size: a rank receives exactly the elements of its new
+    block that aren't in its old one. A Partial stays unchanged.
 
     ```mlir
     %1 = tp.exchange %0 of [16, 8] from <@mesh, [{x}, {y} ]> to <@mesh, [{y}, {x} ]>
@@ -397,8 +396,8 @@ def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "resu
 def TP_StartOp : TP_Op<"start", [SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
   let summary = "Begin a collective that is waited for later";
   let description = [{
-    Issues the collective in its body; `tp.wait` gives its result. What stands in between may run
-    meanwhile. The order in which ranks issue collectives is that of the starts.
+    Issues the collective in its body; `tp.wait` gives its result. Ops in between may run at the
+    same time. Ranks issue collectives in the order of the starts.
 
     ```mlir
     %0 = tp.start {
@@ -409,8 +408,9 @@ def TP_StartOp : TP_Op<"start", [SingleBlock, NoRegionArguments, RecursiveMemory
     %3 = tp.wait %0 : !tp.pending<tensor<16x4xf32>>
     ```
 
-    **Constraints:** (C1) the body is one collective and a `tp.yield` of its result; (C2) the result
-    is pending for that; (C3) it has one use, a `tp.wait` in the same block.
+    **Constraints:** (C1) the body is one collective and a `tp.yield` of its result; (C2) the
+    result's type is `!tp.pending` of the yielded type; (C3) it has one use, a `tp.wait` in the same
+    block.
   }];
   let regions = (region SizedRegion<1>:$body);
   let results = (outs TP_PendingType:$result);
@@ -445,8 +445,8 @@ def TP_WaitOp : TP_Op<"wait", [
 def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
   let summary = "Keep this rank's block of a replicated value";
   let description = [{
-    Block i along `dim` for the rank whose index along `axes` is i. No communication. Where `axes`
-    has segments, it is block i of each of them.
+    The rank whose index along `axes` is i keeps block i along `dim`. No communication. If `axes`
+    has segments, the rank keeps block i of each segment.
 
     ```mlir
     %1 = tp.local_slice %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x4xf32>
@@ -467,7 +467,7 @@ def TP_ShardOffsetOp : TP_PerRankOp<"shard_offset", [Pure]> {
   let summary = "Where this rank's block begins";
   let description = [{
     A scalar: the first index of the rank's block of a dimension of size `of` that `axes` split. An
-    empty block begins at the end. Of as many elements as there are ranks along the axes, it is the
+    empty block begins at the end. If `of` is the number of ranks along the axes, the offset is the
     rank's index.
 
     ```mlir

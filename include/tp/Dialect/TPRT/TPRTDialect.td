@@ -11,7 +11,7 @@ def TPRT_Dialect : Dialect {
   let cppNamespace = "::mlir::tprt";
   let summary = "What a per-rank program asks of the runtime";
   let description = [{
-    The ops that become calls of the runtime's C ABI (docs/Artifact.md), on tensors before
+    Its ops become calls of the runtime's C ABI (docs/Artifact.md). They work on tensors before
     bufferization and on memrefs after it.
   }];
 }

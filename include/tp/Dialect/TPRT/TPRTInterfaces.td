@@ -9,7 +9,8 @@ include "mlir/IR/Interfaces.td"
 def TPRT_LibraryCallInterface : OpInterface<"LibraryCallOpInterface"> {
   let cppNamespace = "::mlir::tprt";
   let description = [{
-    A call that computes: how much, for traces and profiles. The op is on memrefs.
+    A call that computes. Traces and profiles use the interface to tell how much. The op works on
+    memrefs.
   }];
   let methods = [
     InterfaceMethod<"Floating-point operations; a fused multiply-add counts as two.",

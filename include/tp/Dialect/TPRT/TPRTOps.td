@@ -38,8 +38,8 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
     tprt.check_index %t below 16 except -100 what "loss: cross_entropy" : tensor<8xi64>
     ```
 
-    The ops that use the indices read a row that exists in any case, so that their order relative to
-    the check is free.
+    The ops that use the indices always read a row that exists, so they may run before or after the
+    check.
 
     **Constraints:** (C1) `bound` is not negative.
   }];
@@ -57,8 +57,8 @@ def TPRT_OpaqueOp : TPRT_Op<"opaque", [
       "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
   let summary = "The same tensor, of which nothing is known";
   let description = [{
-    What reads the result isn't merged with what reads the operand. Bufferization lets both be one
-    buffer.
+    Ops that read the result aren't merged with ops that read the operand. Bufferization may give
+    both the same buffer.
 
     ```mlir
     %1 = tprt.opaque %0 : tensor<8x4xf32>
@@ -116,10 +116,10 @@ class TPRT_SplitCollectiveOp<string mnemonic> : TPRT_Op<mnemonic, [
 def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
   let summary = "Start a collective of the artifact's manifest";
   let description = [{
-    What `tprt.collective` does, up to the `tprt.collective_wait` with the same `id`, beside what
-    stands in between: `input` is read and `output` written until then. Without an input it runs in
-    place: `output` holds the operand. The result is what the wait takes, and nothing else: the data
-    aren't there yet.
+    Starts the collective, which runs beside the ops that follow until the `tprt.collective_wait`
+    with the same `id`: `input` is read and `output` written until then. Without an input it runs in
+    place: `output` holds the operand. Only the wait may use the result, because the data aren't
+    there yet.
 
     ```mlir
     %1 = tprt.collective_start 0 %0 : tensor<8x4xf32> into %init : tensor<8x16xf32> -> tensor<8x16xf32>
@@ -140,9 +140,9 @@ def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
 def TPRT_CollectiveWaitOp : TPRT_SplitCollectiveOp<"collective_wait"> {
   let summary = "Wait for a collective that was started";
   let description = [{
-    Until collective `id` is done: `output` holds its result then, and `input` may be overwritten.
-    Both are those of the `tprt.collective_start`, so that whoever asks which buffers are in use
-    sees that they are, from there to here.
+    Waits until collective `id` is done. Then `output` holds its result, and `input` may be
+    overwritten. Both operands are those of the `tprt.collective_start`, so lifetime analyses see
+    that these buffers are in use from the start to the wait.
 
     ```mlir
     tprt.collective_start 0 %a : memref<8x4xf32> into %b : memref<8x16xf32>
@@ -163,10 +163,11 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
   let description = [{
     `C[i,j] = activation(A[i,j] · B[i,j] (+ C[i,j]) (+ bias) (+ addend[i,j])) (⊙ factor[i,j])` for
     `i < batch[0]`, `j < batch[1]`, where ⊙ multiplies element by element. A is m×k, B is k×n, C,
-    the addend and the factor are m×n. Strides count elements from each buffer's first one: `a` and
-    `b` list row, column and the two batches; those of `c`, the addend and the factor list row and
-    the two batches, their column stride is 1. The activations are `relu`, `gelu` (by erf),
-    `gelu_tanh` and `silu`; f16 and bf16 are computed in f32 and rounded once, at the end.
+    the addend and the factor are m×n. Strides are in elements and count from each buffer's first
+    element. `a` and `b` list the strides of row, column and the two batches. `c`, the addend and
+    the factor list those of row and the two batches; their column stride is 1. The activations are
+    `relu`, `gelu` (by erf), `gelu_tanh` and `silu`; f16 and bf16 are computed in f32 and rounded
+    once, at the end.
 
     ```mlir
     tprt.gemm %a, %b into %c bias %v sizes [1024, 384, 64] batch [1, 1]
@@ -178,10 +179,10 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
       : memref<16x64xf32>, memref<96x64xf32>, memref<16x96xf32> factor memref<16x96xf32>
     ```
 
-    **Constraints:** (C1) one element type, floating point; (C2) of a's row and column stride one is
-    1, of b's likewise, and the other is at least the size of the dimension with stride 1; (C3) what
-    accumulates has no addend, which is in another buffer than C, as is the factor; parts of an
-    arena, by `memref.view`, are other buffers.
+    **Constraints:** (C1) one element type, floating point; (C2) one of a's row and column strides
+    is 1, and the other is at least the size of the dimension with stride 1; the same holds for b;
+    (C3) there is no addend with `accumulate`; the addend and the factor aren't in C's buffer, where
+    different `memref.view`s of an arena count as different buffers.
   }];
   let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a, Arg<TPRT_StridedBuffer, "B",
       [MemRead]>:$b,
@@ -228,14 +229,14 @@ def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
   let summary = "Batched attention";
   let description = [{
     `softmax(query · keyᵀ · scale + mask) · value`, accumulated in f32 for f16 and bf16 and rounded
-    once. An i1 mask is -inf where false; `causal` hides columns right of the diagonal. A row that
-    sees nothing, with scores of -inf alone, is 0.
+    once. An i1 mask is -inf where false; `causal` hides columns right of the diagonal. A row whose
+    scores are all -inf is 0.
 
-    As in linalg, `maps` say which loop walks which dimension of query, key, value, mask (where
-    there is one) and output. The loops are (batches…, row, column, depth, width): query is over
-    rows and depth, key over columns and depth, value over columns and width, output over rows and
-    width. A batch that key and value lack is shared by what it ranges over: the heads of a group.
-    Transposes and reshapes around attention are maps.
+    As in linalg, `maps` say which loop walks which dimension of query, key, value, mask (if there
+    is one) and output. The loops are (batches…, row, column, depth, width). Query is indexed by
+    rows and depth, key by columns and depth, value by columns and width, output by rows and width.
+    If a batch loop is missing from key and value, all of its iterations share them, like the heads
+    of a group. The maps also express transposes and reshapes around attention.
 
     ```mlir
     // Heads behind the sequence, as a linear layer leaves them: b, h, row, column, depth, width.
@@ -247,10 +248,10 @@ def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
       : tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32> into tensor<2x64x12x32xf32> -> tensor<2x64x12x32xf32>
     ```
 
-    **Constraints:** (C1) one element type, floating point; the mask's is that or i1; (C2) a map per
-    operand, over the same four loops or more, at most eight of them batches; query, key, value and
-    output are indexed by their loops, each once, and any batches, the mask by rows, columns,
-    batches and zeros; (C3) the dimensions that one loop walks have one size.
+    **Constraints:** (C1) one element type, floating point; the mask's is that or i1; (C2) one map
+    per operand, all over the same loops: at most eight batches and the other four; query, key,
+    value and output are indexed by their loops, each once, and by any batches, the mask by rows,
+    columns, batches and zeros; (C3) all dimensions that one loop walks have the same size.
   }];
   let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer,
       "the keys", [MemRead]>:$key,
@@ -272,13 +273,13 @@ def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
 def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
   let summary = "The gradients of batched attention";
   let description = [{
-    Of `tprt.attention`'s query, key and value, from that of its output: `nn.attention_gradient` has
-    the formulas. The probabilities are computed again, a block of rows at a time. f16 and bf16 are
-    computed in f32 and rounded once.
+    Computes the gradients of `tprt.attention`'s query, key and value from that of its output;
+    `nn.attention_gradient` has the formulas. The probabilities are recomputed, one block of rows at
+    a time. f16 and bf16 are computed in f32 and rounded once.
 
     Loops, maps and mask are those of `tprt.attention`, in the order of the operands. `gradient` is
-    over rows and width; the results, each over all batches, are over rows and depth, columns and
-    depth, columns and width.
+    indexed by rows and width. The three results are indexed by rows and depth, by columns and
+    depth, and by columns and width, each also by all batches.
 
     ```mlir
     #q = affine_map<(b, h, t, s, d, e) -> (b, t, h, d)>
@@ -324,10 +325,10 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
 def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Call a kernel for a range of iterations, in parts";
   let description = [{
-    Calls `kernel` with `arguments` and, behind them, begin and end of ranges that together are
-    `[0, count)`, each iteration once; parts may run at the same time. One call takes some
-    `nanoseconds` for the whole range, an estimate by which the runtime decides how many threads it
-    is worth.
+    Calls `kernel` with `arguments`, followed by the begin and the end of a range. The ranges of all
+    calls together cover each iteration of `[0, count)` once; the calls may run at the same time.
+    `nanoseconds` estimates the time of a single call for all of `[0, count)`; from it, the runtime
+    decides how many threads to use.
 
     ```mlir
     tprt.parallel @kernel_0(%a, %b) count 1024 nanoseconds 200000 : memref<1024x64xf32>, memref<1024x64xf32>
@@ -348,9 +349,9 @@ def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserO
 def TPRT_MarkOp : TPRT_Op<"mark", [MemoryEffects<[MemWrite<TPRT_StatusResource>]>]> {
   let summary = "Say what the ops that follow belong to";
   let description = [{
-    What follows, up to the next mark or collective, is op `index` of the `ops` in the module's
-    `tprt.manifest`. A run that is traced or profiled takes the time here; any other one loses a few
-    nanoseconds.
+    The ops that follow, up to the next mark or collective, belong to entry `index` of the `ops` in
+    the module's `tprt.manifest`. A traced or profiled run takes the time here; any other run loses
+    a few nanoseconds.
 
     ```mlir
     tprt.mark 3
@@ -367,7 +368,8 @@ def TPRT_FillOp : TPRT_Op<"fill", [
                    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
   let summary = "Store a number in a device's memory";
   let description = [{
-    The program of a device can't reach the device's memory: the runtime writes there.
+    A program for a device can't access the device's memory itself, so the runtime stores the number
+    there.
 
     ```mlir
     tprt.fill %v into %b : memref<i64>

@@ -1,25 +1,27 @@
 //===- CostModel.h - What a per-rank program costs --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Seconds of ops and collectives on a machine. What an op computes and touches
-// follows from its sharding rule, never from its name:
+// Predicts the seconds that ops and collectives take on a machine. The work and
+// the memory traffic of an op follow from its sharding rule, never from its
+// name:
 //
-// - Operands are taken in one after the other. Each step runs over all factors
-//   that what there is so far and the operand have; a factor that is needed no
-//   more is summed up then: `(b k, n k) -> (b n)` is 2·b·n·k FLOPs, attention
-//   `(t d, s d, s e) -> (t e)` is 2·t·s·d and 2·t·s·e.
-// - An index, an integer operand beside others whose factors it hasn't,
-// selects:
-//   of the others only as much is touched as the result has elements.
+// - Operands are combined one after the other. Each step runs over all factors
+//   of the intermediate result and of the next operand. A factor that isn't
+//   needed any more is then summed up: `(b k, n k) -> (b n)` is 2·b·n·k FLOPs,
+//   attention `(t d, s d, s e) -> (t e)` is 2·t·s·d and 2·t·s·e.
+// - An integer operand beside operands of other types is an index if none of
+//   these has all of its factors. The op then reads at most as many bytes of
+//   each operand as the result has.
 // - An op that only reorders or relabels its operand's elements costs nothing:
 //   code generation reads through strides.
-// - An op without sums whose only user isn't a contraction is fused into it:
-//   what goes between them is neither written nor read.
+// - An elementwise op is fused into its only user if that is elementwise too,
+//   or a reduction, softmax or norm: the value between them is neither written
+//   nor read.
 //
-// An op takes as long as its arithmetic or its memory traffic, whichever is
-// more, plus what launching it takes. A collective takes what the links that
-// it crosses take for its messages (latency) and its bytes. docs/Prediction.md
-// has the formulas.
+// An op takes the time of its arithmetic or of its memory traffic, whichever is
+// longer, plus the time to launch it. A collective takes the time that the
+// links it crosses need for its messages (latency) and its bytes.
+// docs/Prediction.md has the formulas.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,23 +35,23 @@
 
 namespace mlir::tp {
 
-/// What one op of a per-rank program does.
+/// The work of one op of a per-rank program.
 struct OpWork {
   double flops = 0;    ///< of contractions
   double elements = 0; ///< that other arithmetic computes
   int64_t bytes = 0;   ///< read from and written to memory
-  /// Of the result; f32 where there is none.
+  /// The element type of the result; f32 if there is no result.
   Type element;
-  /// Whether it does nothing by itself: a relabelling, a constant, or an op
-  /// that runs within its user.
+  /// Whether it runs no kernel of its own: a relabelling, a constant, or an op
+  /// that is fused into its user.
   bool isFree = false;
 };
 
-/// What `op`, any op but a collective, does.
+/// The work of `op`, which isn't a collective.
 OpWork getWork(Operation *op);
 
 /// Calls `callback` for each op of `function` as often as it runs, in order.
-/// What code generation makes of control flow counts: loops of known length are
+/// Control flow counts as code generation emits it: loops of known length are
 /// unrolled, and both branches of a condition run. Other loops count once.
 void walkExecuted(func::FuncOp function,
                   function_ref<void(Operation *)> callback);
@@ -69,13 +71,15 @@ public:
   CostModel(const Machine &machine, MeshOp mesh);
 
   double getSeconds(const OpWork &work) const;
-  /// What `op` takes on `rank`, once all of its group are there.
+  /// The seconds that `op` takes on `rank`, once all ranks of its group have
+  /// arrived.
   double getSeconds(CollectiveOpInterface op, int64_t rank);
 
 private:
   const Machine &machine;
   MeshOp mesh;
-  /// Ranks per device, and bytes per second that a rank gets of the memory.
+  /// The ranks per device, and the memory bandwidth of a rank in bytes per
+  /// second.
   double share, memoryBandwidth;
 };
 
@@ -83,13 +87,14 @@ private:
 struct ProgramPrediction {
   func::FuncOp program;
   SmallVector<int64_t> ranks;
-  /// Compute by op, by module; the seconds of collectives, of the slowest rank,
-  /// are in `collectivesByModule`.
+  /// The compute by op and by module, and the collectives by module, with the
+  /// seconds of the slowest rank.
   llvm::MapVector<StringRef, Cost> byOp, byModule, collectivesByModule;
   Cost compute;
 };
 
-/// One rank's seconds; waiting is for ranks that come later to a collective.
+/// One rank's seconds; `waiting` is the time it waits for ranks that arrive
+/// later at a collective.
 struct RankPrediction {
   double compute = 0, collectives = 0, waiting = 0;
   double getTotal() const { return compute + collectives + waiting; }
@@ -101,12 +106,12 @@ struct Prediction {
   /// By collective, in the order in which ranks issue them, then by rank.
   SmallVector<SmallVector<double>> collectives;
 
-  /// Until the last rank has ended.
+  /// The seconds until the last rank has finished.
   double getSeconds() const;
 };
 
-/// Predicts a run of `programs`, which are those of one function and have the
-/// same collectives in the same order.
+/// Predicts a run of `programs`, the per-rank programs of one function, which
+/// have the same collectives in the same order.
 Prediction predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
                    const Machine &machine);
 

@@ -1,9 +1,9 @@
 //===- MachineModel.h - What a cluster can do -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The numbers that a prediction takes: a device, the devices of a node, and
-// the links between ranks, innermost first. A description is one of the
-// presets, a YAML or JSON file, or the `dlti.target_system_spec` of a module.
+// The numbers that a prediction needs: a device, the devices of a node, and the
+// links between ranks, innermost first. A description comes from a preset, a
+// YAML or JSON file, or the `dlti.target_system_spec` of a module.
 // docs/Prediction.md describes the format.
 //
 //===----------------------------------------------------------------------===//
@@ -19,10 +19,10 @@
 
 namespace mlir::tp {
 
-/// How ranks that are joined by one link take part in a gather or a reduction.
+/// How ranks that share a link carry out a gather or a reduction.
 enum class LinkAlgorithm {
   Ring,   ///< n - 1 steps, each of one message from a neighbour
-  Direct, ///< one step, in which everyone reads from everyone
+  Direct, ///< one step, in which each rank reads from all others
 };
 
 /// A collective as it was measured: `latency + received bytes / bandwidth`.
@@ -40,8 +40,8 @@ struct Link {
   double latency = 0;   ///< seconds per message
   double bandwidth = 0; ///< bytes per second that a rank receives
   LinkAlgorithm algorithm = LinkAlgorithm::Ring;
-  /// Where there are any for a kind, the one with the nearest number of ranks
-  /// takes the place of the algorithm's formula.
+  /// Measurements, if any. For each kind, the one with the nearest number of
+  /// ranks replaces the algorithm's formula.
   std::vector<MeasuredCollective> collectives;
 };
 
@@ -53,7 +53,7 @@ struct Machine {
   double elementwise = 0;
   double memoryBandwidth = 0; ///< bytes per second
   int64_t memoryCapacity = 0; ///< bytes
-  double launch = 0;          ///< seconds per op, whatever it does
+  double launch = 0;          ///< seconds per op, independent of its work
   /// Devices of a node; more ranks than these share them. 0: one per rank.
   int64_t nodeDevices = 0;
   /// Bytes per second that the node's ranks share; 0: memory isn't shared.
@@ -68,23 +68,23 @@ struct Machine {
 
 /// The presets' names.
 std::vector<StringRef> getMachineNames();
-/// A preset; null where there is none of this name.
+/// A preset; null if there is none of this name.
 const Machine *findMachine(StringRef name);
 
-/// The preset called `nameOrPath`, or the description in the file there. Emits
-/// an error, of a file at its line and column, and fails where there is
-/// neither, or where the description is wrong.
+/// The preset called `nameOrPath`, or the description in the file at that path.
+/// If there is neither, or if the description is wrong, emits an error (for a
+/// file, at its line and column) and fails.
 FailureOr<Machine> readMachine(StringRef nameOrPath, MLIRContext *context);
 
-/// Parses `text`, YAML or JSON, which stands in the file `path`.
+/// Parses `text`, the YAML or JSON content of the file `path`.
 FailureOr<Machine> parseMachine(StringRef text, StringRef path,
                                 MLIRContext *context);
 
-/// The machine that `dlti.target_system_spec` of `module` describes; nullopt
-/// where it has none. Emits an error and fails where the description is wrong.
+/// The machine that `dlti.target_system_spec` of `module` describes; nullopt if
+/// it has none. Emits an error and fails if the description is wrong.
 FailureOr<std::optional<Machine>> getMachine(ModuleOp module);
 
-/// The description in the form that parseMachine takes.
+/// The description of `machine`, in the format that parseMachine reads.
 llvm::json::Value toJSON(const Machine &machine);
 
 } // namespace mlir::tp

@@ -1,9 +1,10 @@
 //===- Explanation.h - Why values are placed as they are --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a propagation decided, traced back. Over each mesh dimension on its own,
-// a value's chain leads over ops that agree with it to the nearest thing that
-// is fixed; where an operand is redistributed, two chains meet, and one lost.
+// Traces back what a propagation decided, separately for each mesh dimension. A
+// value's chain leads, through ops that agree with its placement, to the
+// nearest fixed placement. If an operand is redistributed, two chains meet
+// there, and one of them loses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +19,11 @@
 
 namespace mlir::tp {
 
-/// What a placement is fixed by.
+/// What fixes a placement.
 struct PlacementSource {
   enum Kind {
-    /// `index` of `function`: by its tp.sharding, or whole for lack of one.
+    /// Argument or result `index` of `function`: fixed by its tp.sharding, or
+    /// whole because it has none.
     Argument,
     Result,
     /// The tp.sharding of `op`, a parameter for instance.
@@ -36,30 +38,30 @@ struct PlacementSource {
   func::FuncOp function = {};
   unsigned index = 0;
   Operation *op = nullptr;
-  /// Nothing is written: an argument or result that is whole by default.
+  /// The argument or result has no tp.sharding and is whole by default.
   bool isDefault = false;
 };
 
-/// How one mesh dimension came to place a value.
+/// How a value got its placement over one mesh dimension.
 struct PlacementChain {
-  /// An op that the placement went through.
+  /// An op that the placement spread through.
   struct Step {
     Operation *op;
     /// What the mesh dimension splits there: "factor n", "dimension 1"; empty
-    /// where nothing.
+    /// if nothing.
     std::string split;
-    /// The placement that comes out of it.
+    /// The placement after the op.
     std::string placement;
   };
 
   /// Index of the mesh dimension, and the placement in DTensor's spelling.
   unsigned axis = 0;
   std::string placement = {};
-  /// Without one, nothing fixed leads here: the choice was made by cost.
+  /// Empty if nothing fixed leads here: the choice was made by cost.
   std::optional<PlacementSource> source = {};
   std::string sourcePlacement = {};
-  /// From the source to the value: the last kMaxSteps, and how many more there
-  /// are between the source and these.
+  /// From the source to the value: the last kMaxSteps steps, and the number of
+  /// earlier steps that are left out.
   std::vector<Step> steps = {};
   unsigned numLeftOut = 0;
   static constexpr size_t kMaxSteps = 8;
@@ -75,48 +77,49 @@ struct ExplainedValue {
   std::vector<PlacementChain> chains;
 };
 
-/// A redistribution that communicates, or the collectives that an op takes to
-/// run as it does.
+/// A redistribution that communicates, or the collectives that an op needs to
+/// run with its placements.
 struct ExplainedMovement {
-  /// One mesh dimension over which a value isn't placed as it is needed.
+  /// One mesh dimension over which a value isn't placed as its use needs it.
   struct Conflict {
     std::string axis;
     PlacementChain has, needs;
-    /// Who won, and why: "nn.softmax must be whole along dimension 1".
+    /// Which side won, and why: "nn.softmax must be whole along dimension 1".
     std::string verdict;
   };
   struct Alternative {
-    /// What the op would split over each mesh dimension: "tp: factor n";
-    /// "whole" for none.
+    /// What each mesh dimension would split in the op: "tp: factor n"; "whole"
+    /// if none splits anything.
     std::string description;
     std::vector<std::string> operands, results;
     CommunicationCost delta;
   };
 
   unsigned function;
-  /// What moves; the op's first result where it communicates itself.
+  /// The value that moves; the op's first result if the op itself communicates.
   Value value;
   RankedTensorType type;
-  /// Null where an op communicates itself.
+  /// Null if an op itself communicates.
   ShardingAttr from, to;
-  /// Who needs it so.
+  /// The op that needs `to`.
   Operation *op;
-  /// Which of the op's operands; none where it is about a result.
+  /// Which of the op's operands; none if it is about a result.
   std::optional<unsigned> operand;
   std::string fqn, reason;
-  /// Whether the plan or the IR asks for it, or an op can't do without.
+  /// Whether the plan or the IR asks for it, or an op can't run without it.
   bool isAsked = false;
   /// How often it is done.
   int64_t times = 0;
   /// "all_gather over {tp}", ….
   std::vector<std::string> collectives;
-  /// What ranks receive each time: all together, and the one that gets most.
+  /// What is received each time: by all ranks together, and by the rank that
+  /// receives most.
   int64_t bytes = 0, bytesPerRank = 0;
-  /// What no way from the one placement to the other does without.
+  /// The lower bound for any way from `from` to `to`.
   int64_t leastBytes = 0;
   std::vector<Conflict> conflicts;
-  /// Other ways to run an op, cheapest first: the one that needs the value, or
-  /// where that leaves no choice, the one that gives it.
+  /// Other ways to run `choice`, cheapest first. `choice` is the op that needs
+  /// the value, or, if that op has no alternative, the op that gives the value.
   Operation *choice = nullptr;
   std::vector<Alternative> alternatives;
 };
@@ -124,7 +127,7 @@ struct ExplainedMovement {
 class Explanation {
 public:
   /// Explains what `propagation`, which has been run on `roots`, decided.
-  /// Fails, with an error, where it can't be traced.
+  /// Fails, with an error, if a decision can't be traced.
   static FailureOr<Explanation> explain(const Propagation &propagation,
                                         MeshOp mesh,
                                         ArrayRef<func::FuncOp> roots,

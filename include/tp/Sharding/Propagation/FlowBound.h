@@ -1,21 +1,21 @@
 //===- FlowBound.h - Bounds for values that flow between ops ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each op has candidates, each value is moved from where its op gives it to
-// where its uses want it, and uses that want the same share what that takes:
-// which candidates can be part of a cheapest choice?
+// Each op has candidates. Each value moves from the place where its op gives it
+// to the places where its uses want it, and uses that want the same place share
+// one move. The question is which candidates can be part of a cheapest choice.
 //
-// A lower bound of the optimum is raised by moving costs between what is added
-// up, variable by variable and there and back (Kolmogorov, "A new look at
-// reweighted message passing", 2015): the sum stays what it is, everything that
-// is left is at least zero, and the bound is what was taken out. What a
-// candidate has left over the least is what it costs beyond the bound. Those
-// that cost more than an assignment that is known fall out, and no cheapest
-// assignment has any of them.
+// A lower bound of the optimum is raised by moving costs between the terms of
+// the sum, variable by variable, in forward and backward sweeps (Kolmogorov, "A
+// new look at reweighted message passing", 2015). The sum doesn't change, the
+// remaining costs are at least zero, and the bound is the cost that was taken
+// out. The remaining cost of a candidate is what it costs beyond the bound. A
+// candidate that costs more than a known assignment is removed, because no
+// cheapest assignment has it.
 //
-// What a pass takes is in proportion to the moves that values have, without
-// tables over all that shares one. Costs are whole numbers in doubles: sums
-// below 2^53 are exact, and the same on all machines.
+// A sweep takes time in proportion to the number of moves that values have; it
+// needs no tables over all uses of a value. Costs are whole numbers in doubles:
+// sums below 2^53 are exact and the same on all machines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,29 +37,31 @@ public:
   using Cost = double;
   static constexpr Cost kInfinite = std::numeric_limits<Cost>::infinity();
 
-  /// A variable, and the place that each of its values has or wants.
+  /// A variable, and the place that each of its values gives or wants.
   struct Port {
     unsigned variable;
     std::vector<unsigned> places;
   };
 
-  /// A variable whose values cost this by themselves; at least zero.
+  /// Adds a variable; `costs` are its values' own costs, at least zero.
   unsigned addVariable(std::vector<Cost> costs);
-  /// What it costs to get from each of `numHad` places to each of `numWanted`;
-  /// row-major, at least zero.
+  /// Adds the costs to move from each of `numHad` places to each of
+  /// `numWanted`; row-major, at least zero.
   unsigned addMoves(unsigned numHad, unsigned numWanted,
                     llvm::ArrayRef<Cost> costs);
-  /// A value that is moved by `moves` to each place that a use wants, once.
+  /// Adds a value that moves, at the costs `moves`, once to each place that a
+  /// use wants.
   void addValue(unsigned moves, Port definition, std::vector<Port> uses);
 
   /// Whether sums are exact.
   bool isExact() const;
-  /// Raises the bound, lowers the best cost and removes values until the bound
-  /// is met, a round changes little, or so many entries of moves have been
-  /// looked at; the round that passes this limit is completed.
+  /// Raises the bound, lowers the best cost and removes values. Stops when the
+  /// best cost equals the bound, when a round changes little, or when
+  /// `maxEntries` entries of moves have been looked at. The round that exceeds
+  /// this limit is completed.
   void run(uint64_t maxEntries);
 
-  /// No assignment costs less; infinite where none is possible.
+  /// No assignment costs less; infinite if none is possible.
   Cost getLowerBound() const;
   /// The cheapest assignment that was found.
   Cost getCost() const { return best; }
@@ -67,25 +69,27 @@ public:
   /// The values that a cheapest assignment may have.
   llvm::BitVector getKept(unsigned variable) const;
   uint64_t getNumEntries() const { return numEntries; }
-  /// What `values`, one for each variable, cost.
+  /// The cost of `values`, one for each variable.
   Cost evaluate(llvm::ArrayRef<unsigned> values) const;
 
 private:
   using Costs = std::vector<Cost>;
   struct Moves {
     unsigned numHad, numWanted;
-    /// Rows are multiples of kLanes long; what is beyond is infinite.
+    /// The length of a row, a multiple of kLanes; entries beyond `numWanted`
+    /// are infinite.
     unsigned stride;
     Costs costs;
     Cost largest;
   };
-  /// A value as it is.
+  /// A value with all of its uses.
   struct Value {
     unsigned moves;
     std::vector<Port> ports;
   };
-  /// Some uses of a value, with a part of what its moves cost. `costs` is what
-  /// was moved here, by port and place; infinite where no value is left.
+  /// Some uses of a value, with a part of the cost of its moves. `costs` are
+  /// the costs that were moved here, by port and place; infinite if no value is
+  /// left.
   struct Group {
     unsigned moves;
     std::vector<unsigned> variables;
@@ -113,10 +117,10 @@ private:
   /// By variable: the values, and the groups, that it is part of.
   std::vector<llvm::SmallVector<unsigned, 4>> valuesOf;
   std::vector<llvm::SmallVector<Place, 4>> placesOf;
-  /// What is left of the costs of each variable's values.
+  /// The remaining costs of each variable's values.
   std::vector<Costs> left;
   Cost bound = 0, best = kInfinite;
-  /// What every cost is a multiple of, and so every sum.
+  /// A common divisor of all costs, and so of every sum.
   int64_t unit = 0;
   std::vector<unsigned> bestValues;
   uint64_t numEntries = 0;

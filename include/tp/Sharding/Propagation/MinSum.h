@@ -1,17 +1,18 @@
 //===- MinSum.h - Cheapest assignment of many variables ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Variables with finite domains, and tables that say what values of a few of
-// them cost together: which assignment costs least in sum? Solved exactly by
-// variable elimination (Dechter, "Bucket elimination: a unifying framework for
-// reasoning", 1999) wherever the intermediate tables stay small. Where they
-// don't, a bucket is split into mini-buckets (Dechter and Rish, 2003), with
-// costs shifted between them, which bounds the optimum from below; the
-// assignment found is improved locally, and the gap is known.
+// The problem has variables with finite domains, and tables that give the cost
+// of combinations of values of a few variables. The solver finds the assignment
+// with the lowest sum. It is exact, by variable elimination (Dechter, "Bucket
+// elimination: a unifying framework for reasoning", 1999), as long as the
+// intermediate tables stay small. If a table would be too large, its bucket is
+// split into mini-buckets (Dechter and Rish, 2003), with costs shifted between
+// them. That bounds the optimum from below. The assignment found is improved
+// locally, and the gap is known.
 //
 // Tables are unique by content and normalised, and each elimination step is
-// computed once for equal tables: a graph that repeats a part, as the layers of
-// a model do, costs little more than the part.
+// computed once for equal tables. A graph that repeats a part, such as the
+// layers of a model, therefore costs little more than one part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,11 +41,11 @@ public:
     /// The value of each variable.
     std::vector<unsigned> values;
     CommunicationCost cost;
-    /// No assignment costs less; equal to `cost` where the solution is exact.
+    /// No assignment costs less; equal to `cost` if the solution is exact.
     CommunicationCost lowerBound;
-    /// Of the variables that stand for several parts in a row: the different
-    /// assignments, and which of them each part has, first to last. `values`
-    /// has the last part's.
+    /// For variables that stand for several parts in a row: the distinct
+    /// assignments, and the index of each part's assignment, first to last.
+    /// `values` has the last part's.
     std::vector<std::vector<unsigned>> partValues = {};
     std::vector<unsigned> parts = {};
   };
@@ -53,39 +54,40 @@ public:
   unsigned addVariable(unsigned domainSize);
   unsigned getNumVariables() const { return domains.size(); }
 
-  /// The table of `costs`, row-major, last dimension fastest.
+  /// Adds the table of `costs`, row-major, last dimension fastest.
   TableId addTable(llvm::ArrayRef<unsigned> dims,
                    std::vector<CommunicationCost> costs);
 
-  /// Counts `table` over `scope`, one variable per dimension of the table, all
-  /// different.
+  /// Adds `table` to the sum, over `scope`: one variable per dimension of the
+  /// table, all different.
   void addFactor(TableId table, llvm::ArrayRef<unsigned> scope);
 
   /// The variables added from here to `endRepeated` stand for `count` parts in
-  /// a row, as the layers of a model. Their factors are each part's; those that
-  /// tie them to the equally many variables before them tie each part to the
-  /// one before it.
+  /// a row, such as the layers of a model. Their factors count once for each
+  /// part. Factors that tie them to the same number of variables before them
+  /// tie each part to the previous one.
   void beginRepeated(unsigned count);
   void endRepeated();
 
-  /// The cheapest assignment; no intermediate table has more than `maxEntries`
-  /// entries. No variables are repeated.
+  /// Finds the cheapest assignment, or a bounded one; no intermediate table has
+  /// more than `maxEntries` entries. For problems without repeated variables.
   Solution solve(size_t maxEntries) {
     return *solve(maxEntries, /*mustBeExact=*/false);
   }
 
-  /// The same, or none where a table would have more entries.
+  /// Like `solve`, but returns nothing if a table would have more entries.
   std::optional<Solution> solveExactly(size_t maxEntries) {
     return solve(maxEntries, /*mustBeExact=*/true);
   }
 
-  /// The same where variables are repeated, in time that doesn't grow with the
-  /// number of parts once what they leave is the same from part to part. None
-  /// where the parts are tied to others than their neighbours, where there is
-  /// no possible assignment, or where it can't be exact.
+  /// Like `solveExactly`, for problems with repeated variables. The time
+  /// doesn't grow with the number of parts once the elimination leaves the same
+  /// tables from part to part. Returns nothing if the parts are tied to
+  /// anything but their neighbours, if no assignment is possible, or if the
+  /// solution can't be exact.
   std::optional<Solution> solveRepeated(size_t maxEntries);
 
-  /// One assignment found by a sweep in the variables' order and local
+  /// Finds an assignment by a sweep in the variables' order and local
   /// improvement; its lower bound is zero.
   Solution solveGreedily();
 
@@ -101,15 +103,16 @@ private:
     TableId table;
     unsigned size;
     size_t begin;
-    /// The last variable that it was given over, maybe one of one value.
+    /// The last variable of its original scope; it may have only one value.
     unsigned last = 0;
   };
-  /// What an elimination leaves: a table, and the cost that its normalisation
+  /// The result of an elimination: a table, and the cost that normalising it
   /// took out.
   struct Message {
     TableId table = 0;
     CommunicationCost constant;
-    /// The cheapest value of what was eliminated, for each entry of the table.
+    /// The cheapest value of the eliminated variable, for each entry of the
+    /// table.
     std::vector<unsigned> choices;
   };
 
@@ -134,18 +137,18 @@ private:
   CommunicationCost lookUp(unsigned factor,
                            llvm::ArrayRef<unsigned> values) const;
   CommunicationCost evaluate(llvm::ArrayRef<unsigned> values) const;
-  /// How many of the factors are infinite, and what the others cost: of what is
-  /// impossible, the nearest to what is possible comes first.
+  /// The number of infinite factors, and the cost of the others. It also orders
+  /// impossible assignments: those with fewer infinite factors come first.
   using Measure = std::pair<unsigned, CommunicationCost>;
   Measure measure(llvm::ArrayRef<unsigned> factors,
                   llvm::ArrayRef<unsigned> values) const;
-  /// The cheapest value of `variable` by `factors`, all else as in `values`;
-  /// of equal ones the first.
+  /// The cheapest value of `variable` by `factors`, with all other variables as
+  /// in `values`; the first one if several cost the same.
   unsigned choose(unsigned variable, llvm::ArrayRef<unsigned> factors,
                   std::vector<unsigned> &values) const;
   void improve(std::vector<unsigned> &values);
-  /// The factors that are given, by variable.
   std::optional<Solution> solve(size_t maxEntries, bool mustBeExact);
+  /// The given factors, by variable.
   using FactorLists = std::vector<llvm::SmallVector<unsigned, 4>>;
   const FactorLists &getGiven();
 
@@ -157,11 +160,11 @@ private:
   llvm::DenseMap<std::pair<TableId, TableId>, TableId> sums;
   std::vector<Factor> factors;
   std::vector<unsigned> scopes;
-  /// What tables over variables of one value cost.
+  /// The sum of tables whose variables all have one value.
   CommunicationCost constant;
   /// The variables that stand for `numParts` parts.
   unsigned repeatedBegin = ~0u, repeatedEnd = ~0u, numParts = 1;
-  /// Made when it is asked for first.
+  /// Made on first use.
   FactorLists given;
   /// By tables, and how their variables correspond.
   ListInterner messageNumbers, marginalNumbers;

@@ -9,20 +9,20 @@
 
 namespace mlir::tp {
 
-/// Numbers ops such that those that differ in nothing but locations,
-/// discardable attributes, names of parameters and the values that they use
-/// have one number. Ops that have been numbered must live, unchanged, as long
-/// as others are.
+/// Gives ops the same number if they differ only in locations, discardable
+/// attributes, names of parameters and the values that they use. Numbered ops
+/// must stay alive and unchanged as long as other ops are numbered.
 class OpClasses {
 public:
-  /// The number of the class of `op`, from 0 on; `isNew` where none was alike.
+  /// The number of `op`'s class, from 0 on; sets `isNew` if no earlier op was
+  /// alike.
   unsigned get(Operation *op, bool &isNew) {
     auto [it, inserted] = classes.try_emplace(op, classes.size());
     isNew = inserted;
     return it->second;
   }
 
-  /// Whether both have one number.
+  /// Whether both have the same number.
   static bool areAlike(Operation *a, Operation *b) {
     return Alike::isEqual(a, b);
   }

@@ -1,12 +1,13 @@
 //===- Propagation.h - Placements for a whole program -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is fixed (arguments, results, parameters, redistributions, constraints)
-// spreads through the sharding rules, forward and backward, until nothing
-// changes: that gives each op its candidates. Of these, one per op is chosen
-// such that the whole program moves the fewest bytes, and, of equal ones, has
-// the fewest collectives and the least to compute. Functions are looked at once
-// per call, region ops through what they pass on.
+// Fixed placements (of arguments, results, parameters, redistributions,
+// constraints) spread through the sharding rules, forward and backward, until
+// nothing changes. That gives each op its candidates. The search then chooses
+// one candidate per op so that the CommunicationCost of the whole program is
+// lowest: it moves few bytes in few collectives and, at equal communication,
+// has the least to compute. Functions are analysed once per call, and region
+// ops through the values that they pass on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,75 +25,78 @@ namespace mlir::tp {
 enum class PropagationStrategy {
   /// One op after the other in program order, then local improvement.
   Greedy,
-  /// The optimum over the whole program, or a bounded search with a known gap.
+  /// The optimum over the whole program, or the result of a bounded search with
+  /// a known gap.
   Optimal,
 };
 
 struct PropagationOptions {
   PropagationStrategy strategy = PropagationStrategy::Optimal;
-  /// Functions of up to so many ops consider every split of every op over all
-  /// mesh dimensions, in any order; larger ones only those that spread from what
-  /// is fixed.
+  /// Programs of up to this many ops consider every split of every op over all
+  /// mesh dimensions; larger ones only the splits that spread from fixed
+  /// placements.
   unsigned exhaustiveOps = 256;
   /// The bytes that a rank could receive in the time that a collective takes to
-  /// begin.
+  /// start.
   int64_t latencyBytes = 64 * 1024;
-  /// How redistributions are going to be planned: what each costs is what its
-  /// plan does.
+  /// How redistributions will be planned: the cost of each is the cost of its
+  /// plan.
   RedistributionOptions redistributions = {};
   /// The largest table of the exact search.
   size_t maxEntries = size_t(1) << 20;
-  /// Whether parts that a function repeats, as the layers of a model, are
-  /// looked at once where that makes no difference.
+  /// Whether parts that a function repeats, such as the layers of a model, are
+  /// analysed once, if that makes no difference to the result.
   bool mergesRepeated = true;
-  /// How many costs of moves between placements are looked at to bound what has
-  /// larger tables.
+  /// The search's budget for problems whose tables would be larger: how many
+  /// costs of moves between placements it may look at.
   uint64_t searchBudget = 500'000'000;
 };
 
-/// The placements of one function as one caller sees it.
+/// Chooses the placements of a program.
 class Propagation {
 public:
   /// A function, or a copy of it with placements of its own.
   struct Function {
     func::FuncOp op;
-    /// Of arguments, results of ops and arguments of regions.
+    /// The placements of arguments, results of ops and arguments of regions.
     DenseMap<Value, ShardingAttr> shardings;
-    /// What ops give for results that the IR places otherwise.
+    /// The placements that ops give to results, if the IR fixes others.
     DenseMap<Value, ShardingAttr> given;
-    /// What an operand must be placed as, where it isn't.
+    /// The placement that an operand needs, if its value has another.
     DenseMap<OpOperand *, ShardingAttr> needed;
     /// The function (index into `functions`) that a call calls.
     DenseMap<Operation *, unsigned> callees;
   };
 
-  /// A choice that could have been made for one op, all others as they are.
+  /// Another choice for one op, with all other ops unchanged.
   struct Alternative {
     SmallVector<ShardingAttr, 0> operands, results;
-    /// What the program would cost more.
+    /// How much more the program would cost.
     CommunicationCost delta;
   };
 
   Propagation(MeshOp mesh, PropagationOptions options);
   ~Propagation();
 
-  /// Decides for `roots` and all that they call. Emits what is wrong.
+  /// Chooses the placements of `roots` and of all functions that they call.
+  /// Emits errors.
   LogicalResult run(ArrayRef<func::FuncOp> roots);
 
   const PropagationOptions &getOptions() const;
-  /// Knows the plans of the moves that were decided.
+  /// The planner, with the plans of the chosen moves.
   RedistributionPlanner &getPlanner();
   /// The roots first; calls with equal placements share one function.
   ArrayRef<Function> getFunctions() const;
-  /// The same, for good.
+  /// Like getFunctions, but moves the functions out.
   SmallVector<Function> takeFunctions();
-  /// What the choice costs, and what every choice costs at least.
+  /// The cost of the choice, and a lower bound for every choice.
   CommunicationCost getCost() const;
   CommunicationCost getLowerBound() const;
-  /// How many parts of a program that repeats them were decided for with
-  /// others that are alike, and not looked at.
+  /// The number of repeated parts that weren't analysed themselves but decided
+  /// together with parts that are alike.
   size_t getNumMergedParts() const;
-  /// The cheapest other choices for `op` of function 0 to n, best first.
+  /// The cheapest other choices for `op` of function number `function`, best
+  /// first.
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
                                            unsigned limit) const;
 

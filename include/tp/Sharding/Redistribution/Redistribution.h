@@ -1,10 +1,10 @@
 //===- Redistribution.h - From one placement to another ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one place that decides which collectives lead from one placement of a
-// tensor to another, and what that costs. A plan is found by a search over
-// placements from both ends (A*, admissible by what is missing) and carries a
-// certificate: its bytes and its peak beside their lower bounds.
+// This planner alone decides which collectives take a tensor from one placement
+// to another, and what that costs. It searches over placements from both ends
+// (A*; the admissible estimate is the elements that ranks still miss). A plan
+// carries a certificate: its bytes and its peak, with their lower bounds.
 //
 // Sources: Rink et al., "Memory-efficient array redistribution through portable
 // collective communication" (arXiv 2112.01075) for the moves and the memory
@@ -22,7 +22,7 @@
 
 namespace mlir::tp {
 
-/// One step of a redistribution, over a group that `axes` span.
+/// One step of a redistribution, over the groups that `axes` span.
 struct RedistributionStep {
   enum Kind {
     LocalSlice,
@@ -35,94 +35,97 @@ struct RedistributionStep {
   };
   Kind kind;
   SmallVector<AxisRefAttr> axes;
-  /// The dimension that is sliced, gathered or scattered; of an all-to-all, the
-  /// one that is split.
+  /// The dimension that is sliced, gathered or scattered. For an all-to-all,
+  /// the dimension that is split.
   int64_t dim = 0;
-  /// Of an all-to-all, the dimension that is put together.
+  /// For an all-to-all, the dimension that is concatenated.
   int64_t concatDim = 0;
-  /// Of an all-to-all between several pairs of dimensions: for each of `axes`,
-  /// the dimension that is split and the one that is put together, instead of
-  /// `dim` and `concatDim`. No dimension is in two pairs.
+  /// For an all-to-all between several pairs of dimensions: the dimension that
+  /// is split and the one that is concatenated, for each of `axes`. They
+  /// replace `dim` and `concatDim`. No dimension is in two pairs.
   SmallVector<std::pair<int64_t, int64_t>> pairs = {};
   ReductionKind reduction = ReductionKind::Sum;
-  /// Of a slice, the segments of a rank's block that are cut each on its own;
-  /// empty where it is one.
+  /// For a slice, the segments of a rank's block; each is cut on its own. Empty
+  /// if the block is cut as a whole.
   SmallVector<int64_t, 0> segments = {};
-  /// Of a permute, where each position of the group receives from.
+  /// For a permute, the position that each position of the group receives from.
   SmallVector<int64_t> source = {};
-  /// The placements before and after this step, of the tensor as the plan views
-  /// it.
+  /// The tensor's placements before and after this step, in the plan's view of
+  /// the tensor.
   ShardingAttr operand = {}, result = {};
 };
 
-/// The name of a step as the tp dialect's op has it: "all_gather", ….
+/// The name of a step's op in the tp dialect, without the prefix: "all_gather",
+/// ….
 StringRef stringifyStep(RedistributionStep::Kind kind);
 
 struct RedistributionOptions {
-  /// Whether a single exchange may stand for several collectives.
+  /// Whether a single exchange may replace several collectives.
   bool oneShot = true;
-  /// Whether no block on the way may be larger than the source's or the
-  /// target's.
+  /// Whether every intermediate block must be at most as large as the larger of
+  /// the source's and the target's blocks.
   bool memory = false;
 };
 
-/// Steps and their certificate. All sizes are in bytes; the totals are sums
-/// over ranks, the others those of the rank that has most.
+/// Steps and their certificate. All sizes are in bytes. Totals are sums over
+/// ranks; the other sizes are the largest that any rank has.
 struct RedistributionPlan {
   SmallVector<RedistributionStep> steps;
-  /// Dimensions as the steps see them, each the product of several, major to
-  /// minor, so that parts of a dimension can move on their own: per dimension
-  /// of the tensor the sizes of these. Empty where steps see the tensor as it
-  /// is.
+  /// The plan may view a dimension of the tensor as several dimensions, so that
+  /// parts of it can move on their own. For each dimension of the tensor, the
+  /// sizes of these, major to minor; their product is the dimension's size.
+  /// Empty if the steps use the tensor's own shape.
   SmallVector<SmallVector<int64_t>> view;
   int64_t receivedTotal = 0, receivedMax = 0;
-  /// No plan receives less: what a rank needs and doesn't have; where a Partial
-  /// is reduced, n - 1 parts that meet and c - 1 copies that are spread of each
-  /// element.
+  /// No plan receives less. Without a reduction, this is what ranks need and
+  /// don't have. If a Partial is reduced, each element takes n - 1 transfers to
+  /// add its n parts and c - 1 transfers to reach the c ranks that want it.
   int64_t lowerBoundTotal = 0, lowerBoundMax = 0;
-  /// The largest block on the way, and the larger of source and target.
+  /// The largest block of the plan, and the largest of the source's and the
+  /// target's blocks.
   int64_t peak = 0, peakLowerBound = 0;
 
   bool isOptimal() const { return receivedTotal == lowerBoundTotal; }
   int64_t getNumCollectives() const;
-  /// The shape that the steps see of a tensor of type `type`.
+  /// The type of a tensor of type `type` in the steps' view.
   RankedTensorType getViewed(RankedTensorType type) const;
 };
 
-/// Plans redistributions over one mesh, and prices them, each distinct one
-/// once.
+/// Plans redistributions over one mesh and prices them; each distinct
+/// redistribution once.
 class RedistributionPlanner {
 public:
   RedistributionPlanner(MeshOp mesh, RedistributionOptions options)
       : mesh(mesh), options(options) {}
 
-  /// The plan of fewest bytes, then fewest collectives, from `from` to `to` for
-  /// a tensor of type `type`. Where a Partial is reduced, it has at most one
-  /// collective for each place that one goes to and for each axis that moves:
+  /// The plan with the fewest bytes, then the fewest collectives, that the
+  /// search finds from `from` to `to` for a tensor of type `type`. If a Partial
+  /// is reduced, the plan has at most one collective for each place in the
+  /// target that a reduced axis goes to, and one for each axis that moves:
   /// all-reduces aren't taken apart to save bytes. Fails, with the reason given
-  /// to `emitError`, where `to` is Partial over a mesh dimension that `from`
-  /// isn't, or with another reduction.
+  /// to `emitError`, if `to` is Partial over a mesh dimension that `from` isn't
+  /// Partial over, or with another reduction.
   FailureOr<const RedistributionPlan *>
   plan(ShardingAttr from, ShardingAttr to, RankedTensorType type,
        function_ref<InFlightDiagnostic()> emitError);
 
-  /// What that plan costs: the bytes that all ranks receive and the number of
-  /// collectives; infinite where there is no plan.
+  /// The cost of that plan: the bytes that all ranks receive and the number of
+  /// collectives. Infinite if there is no plan.
   CommunicationCost getCost(ShardingAttr from, ShardingAttr to,
                             RankedTensorType type);
 
-  /// How many placements the searches for plans have examined so far: a measure
-  /// of their work that is the same on every machine.
+  /// The number of placements that the searches for plans have examined so far.
+  /// It measures their work and is the same on every machine.
   uint64_t getNumStates() const { return numStates; }
 
-  /// What any plan costs at least, found without making one; the cost itself
-  /// once that is known. Infinite where there is no plan.
+  /// A lower bound on the cost of any plan, found without making one. Once the
+  /// plan's cost is known, that cost. Infinite if there is no plan.
   CommunicationCost getBound(ShardingAttr from, ShardingAttr to,
                              RankedTensorType type);
 
 private:
   using Key = std::tuple<ShardingAttr, ShardingAttr, Type>;
-  /// What a redistribution costs: small, as there are many.
+  /// The cost of a redistribution. Kept small because there are many.
   struct Price {
     int64_t bytes = 0;
     int32_t collectives = 0;
@@ -137,18 +140,18 @@ private:
                                     RankedTensorType type);
   Price &getPrice(ShardingAttr from, ShardingAttr to, RankedTensorType type);
   Price computePrice(ShardingAttr from, ShardingAttr to, RankedTensorType type);
-  /// How many elements ranks have in their blocks by `a` and by `b`, summed
-  /// over the ranks.
+  /// The number of elements that a rank's blocks by `a` and by `b` share,
+  /// summed over the ranks.
   int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
                          ArrayRef<AxisListAttr> b);
-  /// The same of a dimension, by rank.
+  /// The same for one dimension, by rank.
   ArrayRef<int64_t> getShared(int64_t size, AxisListAttr a, AxisListAttr b);
 
   MeshOp mesh;
   RedistributionOptions options;
   uint64_t numStates = 0;
   DenseMap<Key, std::unique_ptr<RedistributionPlan>> plans;
-  /// By source and type, then by target: targets are looked up in rows.
+  /// By source and type, then by target, because targets are looked up in rows.
   DenseMap<std::pair<ShardingAttr, Type>,
            std::unique_ptr<DenseMap<ShardingAttr, Price>>>
       prices;
@@ -157,8 +160,8 @@ private:
       shared;
 };
 
-/// Whether a value placed as `from` can be placed as `to`; if not, the reason
-/// goes to `emitError`.
+/// Succeeds if a value placed as `from` can be redistributed to `to`; otherwise
+/// the reason goes to `emitError`.
 LogicalResult
 verifyRedistribution(ShardingAttr from, ShardingAttr to, MeshOp mesh,
                      function_ref<InFlightDiagnostic()> emitError);

@@ -1,7 +1,7 @@
 //===- ArtifactWriter.h - per-rank IR to one file ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The embedder's way in: what tp-compile does, as a function.
+// The entry point for embedders: what tp-compile does, as a function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,21 +25,21 @@ enum class Emit {
 };
 
 struct CompileOptions {
-  /// CPUs that LLVM knows by name, or "native", separated by commas. There is
-  /// code for each in the artifact; of those that the machine can run, the last
-  /// runs.
+  /// CPU names that LLVM knows, or "native", separated by commas. The artifact
+  /// has code for each; a machine runs the last one that it supports.
   std::string targetCPU = "native";
-  /// Where data and kernels are: empty for the CPU itself, or "cuda:" and
-  /// architectures, "cuda:sm_80,sm_90". Then there is code for one CPU, any of
-  /// the host's architecture where `targetCPU` is "native". "cuda:emulated" is
-  /// a device that the runtime's tests emulate.
+  /// The device that holds data and runs kernels: empty for the CPU itself, or
+  /// "cuda:" and architectures, as in "cuda:sm_80,sm_90". With a device the
+  /// artifact has code for one CPU; if `targetCPU` is "native", that is the
+  /// baseline of the host's architecture. "cuda:emulated" is a device that the
+  /// runtime's tests emulate.
   std::string target;
   /// 0 to 3, as for clang.
   unsigned optLevel = 3;
   Emit emit = Emit::Artifact;
   /// Called on the pass manager before it runs.
   std::function<LogicalResult(PassManager &)> configure;
-  /// Told of what is missing, but not needed.
+  /// Called with a warning if an optional tool is missing.
   std::function<void(const llvm::Twine &)> warn = [](const llvm::Twine &) {};
 };
 

@@ -11,8 +11,8 @@ using tp::GradientBuilder;
 
 namespace {
 /// The formulas of nn.attention_gradient, and the mask's gradient, in nn ops.
-/// Query heads that share a key head are a dimension of their own: query (b…,
-/// h, g, t, d), key (b…, h, 1, s, d), value (b…, h, 1, s, e).
+/// Query heads that share a key head form a separate dimension: query (b…, h,
+/// g, t, d), key (b…, h, 1, s, d), value (b…, h, 1, s, e).
 class Decomposition {
 public:
   template <typename OpT>
@@ -82,7 +82,7 @@ private:
     return isGrouped() ? unsqueeze(b, x, rank - 2) : x;
   }
 
-  /// The mask as scores see it: its heads split, or one for all.
+  /// The mask in the scores' shape: with its heads split, or one head for all.
   Value getSplitMask() {
     int64_t maskRank = typeOf(mask).getRank();
     if (!isGrouped() || maskRank < 3)
@@ -121,7 +121,7 @@ private:
   Value weights, dScores; ///< wide
 };
 
-/// Sums what the heads that share one of `operand` give.
+/// Sums the gradients of the heads that share a head of `operand`.
 Value sumGroups(ImplicitLocOpBuilder &b, Value gradient, Value operand) {
   auto type = typeOf(operand);
   if (gradient.getType() == type)

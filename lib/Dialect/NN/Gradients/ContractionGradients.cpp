@@ -27,7 +27,8 @@ void MatmulOp::buildGradient(GradientBuilder &b) {
                   sumTo(b, matmul(b, g, transposeLast(b, rhs)), typeOf(lhs)));
   if (!b.wants(1))
     return;
-  // A matrix for all of the batch: one contraction over it.
+  // If the batch shares one matrix, its gradient is one contraction over the
+  // batch.
   if (typeOf(rhs).getRank() == 2 && typeOf(lhs).getRank() > 2)
     b.setGradient(1, OuterSumOp::create(b, rhs.getType(), lhs, g));
   else
@@ -35,7 +36,7 @@ void MatmulOp::buildGradient(GradientBuilder &b) {
                   sumTo(b, matmul(b, transposeLast(b, lhs), g), typeOf(rhs)));
 }
 
-/// As linear is in each operand: lhs[b, m] gets Σ_n g[m, n] * rhs[b, n].
+/// The op is linear in each operand: lhs[b, m] gets Σ_n g[m, n] * rhs[b, n].
 void OuterSumOp::buildGradient(GradientBuilder &b) {
   Value g = b.getGradient();
   if (b.wants(0))
@@ -56,7 +57,7 @@ void EmbeddingOp::buildGradient(GradientBuilder &b) {
     rows = keep(b, counted, rows);
   }
   if (getScaleGradByFreq()) {
-    // How many indices name the same row.
+    // The number of indices that name the same row.
     Type element = elementOf(rows), wide = getWideElement(element);
     SmallVector<int64_t> column(getIndices().getType().getShape());
     column.push_back(1);

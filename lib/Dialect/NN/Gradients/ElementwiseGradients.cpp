@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The formulas are PyTorch's (derivatives.yaml), also where a function has no
-// derivative: of equal operands of a maximum each gets half, and relu has slope
-// 0 at 0.
+// derivative: equal operands of a maximum get half of the gradient each, and
+// relu has slope 0 at 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,8 +81,8 @@ void SigmoidOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, mul(b, b.getGradient(), mul(b, y, subFrom(b, 1, y))));
 }
 
-/// A slope of several ops is computed, and multiplied with, in f32 for small
-/// floats, as PyTorch does.
+/// For small floats, a slope that takes several ops is computed, and multiplied
+/// by the gradient, in f32, as in PyTorch.
 static void setWide(GradientBuilder &b, Value input,
                     llvm::function_ref<Value(Value x)> getSlope) {
   Type wide = getWideElement(elementOf(input));
@@ -99,14 +99,15 @@ void SiluOp::buildGradient(GradientBuilder &b) {
 }
 
 void ReluOp::buildGradient(GradientBuilder &b) {
-  // NaN isn't cut off.
+  // A NaN isn't cut off: it compares false.
   Value isCut = compare(b, ComparePredicate::LE, b.getResult(), 0.0);
   Value g = b.getGradient();
   b.setGradient(0, select(b, isCut, constantLike(b, g, 0), g));
 }
 
-/// Steps are flat: the gradient is 0. As in PyTorch there is one, so that an
-/// optimizer updates a parameter that is reached through them alone.
+/// Step functions are flat, so the gradient is 0. As in PyTorch, it is still
+/// set, so that an optimizer updates a parameter that is used only through step
+/// functions.
 static void setFlat(GradientBuilder &b, Operation *op) {
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     if (b.wants(i))
@@ -128,7 +129,7 @@ static Value getGeluSlope(GradientBuilder &b, Value x) {
   return add(b, phi, mul(b, x, density));
 }
 
-/// Of x/2 * (1 + tanh(u)), u = c * (x + k * x³).
+/// The derivative of x/2 * (1 + tanh(u)), u = c * (x + k * x³).
 static Value getGeluTanhSlope(GradientBuilder &b, Value x) {
   constexpr double k = 0.044715;
   double c = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
@@ -172,7 +173,7 @@ void AddOp::buildGradient(GradientBuilder &b) {
 void SubOp::buildGradient(GradientBuilder &b) {
   if (b.wants(0))
     setSummed(b, *this, 0, b.getGradient());
-  if (b.wants(1)) // summed first, so that little is negated
+  if (b.wants(1)) // summed first, to negate fewer elements
     b.setGradient(1, neg(b, sumTo(b, b.getGradient(), typeOf(getRhs()))));
 }
 
@@ -186,7 +187,8 @@ void MulOp::buildGradient(GradientBuilder &b) {
 void DivOp::buildGradient(GradientBuilder &b) {
   if (b.wants(0))
     setSummed(b, *this, 0, div(b, b.getGradient(), getRhs()));
-  // In PyTorch's order: what a small divisor makes infinite is 0 for 0 / y.
+  // PyTorch's order, which gives 0 for 0 / y even if y is so small that 1 / y²
+  // is infinite.
   if (b.wants(1))
     setSummed(b, *this, 1,
               neg(b, mul(b, b.getGradient(), div(b, b.getResult(), getRhs()))));
@@ -223,8 +225,9 @@ void PowOp::buildGradient(GradientBuilder &b) {
   }
 }
 
-/// Of a maximum or minimum: `loses` is how the operand compares with the other
-/// where it isn't the result. Beside NaN neither loses, and both get all.
+/// The gradient of a maximum or minimum. An operand that isn't the result
+/// compares by `loses` with the other one. If one is NaN, neither loses, and
+/// both get the whole gradient.
 static void buildExtremum(GradientBuilder &b, Operation *op,
                           ComparePredicate loses) {
   for (unsigned i : {0, 1}) {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With p = softmax(x) over the classes and t the target, cross-entropy has the
-// gradient p - onehot(t) times the target's weight. The forward pass keeps what
-// makes p of x element by element, so that the backward pass needs no sum over
-// the classes: split over ranks, it takes no communication, as PyTorch's
-// loss_parallel doesn't.
+// gradient p - onehot(t) times the target's weight. The forward pass saves the
+// values from which p follows element by element, so the backward pass needs no
+// sum over the classes. If the classes are split over ranks, it takes no
+// communication, like PyTorch's loss_parallel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@ using tp::ForwardBuilder;
 using tp::GradientBuilder;
 
 namespace {
-/// What both losses have in common: log-probabilities (n, c, d…) or (c), target
-/// without c.
+/// The common part of both losses. The input is (n, c, d…) or (c), the target
+/// the same without c.
 class ClassLoss {
 public:
   template <typename OpT>
@@ -36,8 +36,8 @@ public:
                    static_cast<double>(ignored));
   }
 
-  /// The weight of each target, 0 where it is ignored; `safe` has a class for
-  /// each.
+  /// The weight of each target, 0 if it is ignored; `safe` has a valid class
+  /// for each target.
   Value getWeights(Value counted, Value safe, Type element) {
     auto type = typeOf(target).clone(element);
     if (!weight)
@@ -49,8 +49,8 @@ public:
     return keep(b, counted, reshape(b, picked, type.getShape()));
   }
 
-  /// The element of `values`, (n, c, d…), at each target, (n, 1, d…); of any
-  /// class where the target is ignored.
+  /// The element of `values`, (n, c, d…), at each target, (n, 1, d…); the
+  /// element of any class if the target is ignored.
   Value pick(Value values, Value safe) {
     auto indexed = unsqueeze(b, safe, classDim);
     return GatherOp::create(b, typeOf(indexed).clone(elementOf(values)), values,
@@ -82,8 +82,8 @@ public:
   }
 
   /// The gradient of each target's loss, with a class dimension of size 1; for
-  /// a mean, `total` is the weights' sum. Targets that are ignored have none,
-  /// also where all are and the mean is NaN.
+  /// a mean, `total` is the weights' sum. Ignored targets get 0, even if all
+  /// are ignored and the mean is NaN.
   Value getPerTarget(GradientBuilder &g, Type element, unsigned total) {
     Value gradient = castTo(b, g.getGradient(), element);
     if (reduction == LossReduction::Mean)
@@ -92,7 +92,7 @@ public:
     return unsqueeze(b, keep(b, getCounted(), gradient), classDim);
   }
 
-  /// Where the class is the target, (n, c, d…).
+  /// A mask of where the class is the target, (n, c, d…).
   Value getIsTarget() {
     SmallVector<int64_t> shape(typeOf(target).getRank() + 1, 1);
     shape[classDim] = numClasses;
@@ -180,7 +180,7 @@ void CrossEntropyOp::buildGradient(GradientBuilder &b) {
   Value minusTarget = sub(b, p, castTo(b, loss.getIsTarget(), element));
   Value gradient = mul(b, scale, minusTarget);
   if (smoothing != 0) {
-    // Of -Σ_c w_c * log(p_c): p * Σ w - w.
+    // The gradient of -Σ_c w_c * log(p_c): p * Σ w - w.
     Value rest;
     if (loss.weight) {
       Value w = loss.getClassWeights(element);
@@ -245,7 +245,7 @@ SmallVector<Value> DropoutOp::buildForward(ForwardBuilder &b) {
       b.getI64IntegerAttr(b.getSeed()), b.getI64IntegerAttr(b.getNextStream()));
   Value isKept = compare(b, ComparePredicate::GE, random, p);
   b.save(isKept);
-  // With p = 1 nothing is kept, and nothing divided by 0.
+  // With p = 1, nothing is kept; this avoids a division by 0.
   double scale = p < 1 ? 1 / (1 - p) : 0;
   return {keep(b, isKept, mul(b, getInput(), scale))};
 }

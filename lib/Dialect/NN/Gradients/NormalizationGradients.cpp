@@ -13,8 +13,8 @@ using namespace mlir::nn;
 using namespace mlir::nn::expr;
 using tp::GradientBuilder;
 
-/// With x̂ the normalised input: dx = rstd * (gw - mean(gw) - x̂ * mean(gw * x̂)),
-/// where gw = g * weight, and mean(gw) is there for a `centred` norm only.
+/// With x̂ the normalised input: dx = rstd * (gw - mean(gw) - x̂ * mean(gw *
+/// x̂)), where gw = g * weight. Only a `centred` norm has the term mean(gw).
 template <typename OpT>
 static void buildNorm(OpT op, GradientBuilder &b, Value bias, bool centred) {
   auto type = op.getType();
@@ -25,8 +25,8 @@ static void buildNorm(OpT op, GradientBuilder &b, Value bias, bool centred) {
   auto mean = [&](Value value) {
     return reduce(b, ReduceKind::Mean, value, dims, /*keepdim=*/true);
   };
-  // Rounded before the sum: a rank's part of it is of the operand's type then,
-  // and is reduced together with the gradients of other parameters.
+  // Rounds before the sum, so that a rank's part of the sum has the operand's
+  // type and is reduced together with the gradients of other parameters.
   auto set = [&](Value operand, unsigned index, Value gradient) {
     b.setGradient(index, sumTo(b, castTo(b, gradient, elementOf(operand)),
                                typeOf(operand)));
@@ -105,7 +105,8 @@ void ReduceOp::buildGradient(GradientBuilder &b) {
     return b.setGradient(0, mul(b, isExtremum, div(b, g, sum(isExtremum))));
   }
   case ReduceKind::Product: {
-    // The product of the others: with one zero, all but its own are 0.
+    // The gradient is the product of the other elements. With one zero, only
+    // the zero's own product isn't 0.
     Value isZero = compare(b, ComparePredicate::EQ, x, 0.0);
     Value one = constantLike(b, x, 1);
     Value others = select(b, isZero, one, x);

@@ -24,8 +24,8 @@ void BroadcastOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, sumTo(b, b.getGradient(), getInput().getType()));
 }
 
-/// Adds the slices `rows` along `dim` to those of zero that `index`, of one
-/// dimension, names.
+/// Adds each slice of `rows` along `dim` to the slice of zeros that `index`, of
+/// one dimension, names.
 static Value scatterAddAlong(GradientBuilder &b, Value rows, Value index,
                              int64_t dim, RankedTensorType type) {
   int64_t rank = type.getRank();
@@ -47,9 +47,9 @@ static Value scatterAddAlong(GradientBuilder &b, Value rows, Value index,
   return transpose(b, reshape(b, sums, shape), back);
 }
 
-/// Zeros, but every `step`th index along `dim`, which is one of `value`, so
-/// that there are `size` of them. All other dimensions stay as they are: a
-/// merged one couldn't be split along each of its factors.
+/// Spreads `value` along `dim` to every `step`th of `size` indices, with zeros
+/// between. All other dimensions stay separate, because a merged one couldn't
+/// be split along each of its factors.
 static Value spread(GradientBuilder &b, Value value, int64_t dim, int64_t step,
                     int64_t size) {
   auto type = typeOf(value);

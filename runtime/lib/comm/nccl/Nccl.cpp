@@ -7,7 +7,7 @@ using namespace tprt;
 using namespace tprt::cuda;
 
 Nccl::Nccl() {
-  // The first one with ncclCommSplit.
+  // The first version with ncclCommSplit.
   Library library({"NCCL", {"libnccl.so.2"}, {2, 18}});
 #define TPRT_FUNCTION(name, result, parameters) library.find(#name, name);
   TPRT_NCCL_FUNCTIONS(TPRT_FUNCTION)
@@ -16,7 +16,7 @@ Nccl::Nccl() {
     throw executionError("NCCL doesn't tell its version");
   version = {code / 10000, code % 10000 / 100};
   library.checkVersion(version);
-  // Newer versions may leave functions out, older ones have them unfinished.
+  // Newer versions may drop functions, and older versions have unfinished ones.
   bool isThere = true;
 #define TPRT_FUNCTION(name, result, parameters)                                \
   library.findOptional(#name, name);                                           \

@@ -1,7 +1,7 @@
 //===- Nccl.h - NCCL --------------------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime uses of NCCL, by its own names.
+// The parts of NCCL that the runtime uses, under NCCL's names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,7 +81,7 @@ enum : int32_t {
   X(ncclRecv, ncclResult_t,                                                    \
     (void *, size_t count, ncclDataType_t, int peer, ncclComm_t, CUstream))
 
-// Memory that NCCL moves data from and to directly: since 2.19.
+// Registered memory, which NCCL reads and writes directly: since 2.19.
 #define TPRT_NCCL_MEMORY_FUNCTIONS(X)                                          \
   X(ncclMemAlloc, ncclResult_t, (void **, size_t bytes))                       \
   X(ncclMemFree, ncclResult_t, (void *))                                       \
@@ -89,7 +89,7 @@ enum : int32_t {
     (ncclComm_t, void *, size_t bytes, void **handle))                         \
   X(ncclCommDeregister, ncclResult_t, (ncclComm_t, void *handle))
 
-// The same offsets on all ranks, which read and write each other's: since 2.27.
+// Symmetric memory, which ranks access at the same offsets: since 2.27.
 #define TPRT_NCCL_WINDOW_FUNCTIONS(X)                                          \
   X(ncclCommWindowRegister, ncclResult_t,                                      \
     (ncclComm_t, void *, size_t bytes, ncclWindow_t *, int flags))             \
@@ -98,7 +98,7 @@ enum : int32_t {
 struct Nccl {
 #define TPRT_FUNCTION(name, result, parameters) result(*name) parameters;
   TPRT_NCCL_FUNCTIONS(TPRT_FUNCTION)
-  // Null where canRegister or canShare are false.
+  // Null if canRegister or canShare is false.
   TPRT_NCCL_MEMORY_FUNCTIONS(TPRT_FUNCTION)
   TPRT_NCCL_WINDOW_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION
@@ -107,11 +107,11 @@ struct Nccl {
   std::string getVersionString() const;
   bool canRegister = false, canShare = false;
 
-  /// Loads it once. Throws an input error where it is missing or too old.
+  /// Loads NCCL once. Throws an input error if it is missing or too old.
   static const Nccl &get();
 
-  /// Throws an execution error that names the function and says what NCCL knows
-  /// of it, unless `result` is ncclSuccess. `comm` may be null.
+  /// Throws an execution error with the function's name and NCCL's message,
+  /// unless `result` is ncclSuccess. `comm` may be null.
   void check(ncclResult_t result, const char *function, ncclComm_t comm) const;
 
 private:

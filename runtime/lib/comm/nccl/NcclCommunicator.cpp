@@ -1,14 +1,14 @@
 //===- NcclCommunicator.cpp - Ranks on devices of their own ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is dense on both sides and of one size is a collective of NCCL's.
-// Everything else is boxes: each rank copies what others need from its operand
-// next to each other, sends and receives, and copies what it has got to where
-// it belongs.
+// If the parts are dense on both sides and of equal size, NCCL's own collective
+// is used. Everything else is done by boxes: each rank packs the parts of its
+// operand that others need, sends and receives, and copies the received parts
+// to their positions in the result.
 //
-// NCCL's calls are on one stream, in the order of the program: the one that
-// computes, or where the program starts collectives and waits for them later,
-// the one beside it.
+// NCCL's calls are on one stream, in the order of the program. This is the
+// stream that computes, unless the program starts collectives and waits for
+// them later; then it is the one beside it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,20 +25,20 @@ using namespace tprt::cuda;
 
 namespace {
 
-/// A box that a rank sends or receives, and where it lies in between.
+/// A box that a rank sends or receives, and its position in the staging buffer.
 struct Part {
   int64_t peer;        ///< position in the group
   StridedCopy strided; ///< operand to staging, or staging to result
   int64_t offset, bytes;
 };
 
-/// A collective as this rank takes part in it.
+/// This rank's part in a collective.
 struct Plan {
   ncclComm_t comm = nullptr; ///< null: not at all
   int64_t position = 0, groupSize = 0;
   int64_t operandElements = 0, resultElements = 0;
-  bool isDense = false; ///< NCCL's own collective does it
-  bool isEven = false;  ///< the members' parts have one size
+  bool isDense = false; ///< NCCL's own collective is used
+  bool isEven = false;  ///< the members' parts are of equal size
   bool sendsBoxes = false;
   std::vector<Part> sent, received;
   int64_t sentBytes = 0, receivedBytes = 0;
@@ -86,17 +86,17 @@ private:
   const Manifest &manifest;
   CudaStream &compute;
   CudaStream &stream;        ///< NCCL's
-  std::vector<Event *> ends; ///< of what was started, by collective
+  std::vector<Event *> ends; ///< of started collectives, by id
   const int64_t rank;
   Rendezvous &rendezvous;
-  /// The collective that the device has come to last, which it writes here
-  /// itself; -1: none.
+  /// The collective that the device has reached last, or -1. The device writes
+  /// it itself.
   std::shared_ptr<std::byte> reached;
   ncclComm_t world = nullptr;
   /// One for each distinct list of groups, split from the world's.
   std::map<std::vector<std::vector<int64_t>>, ncclComm_t> comms;
   std::vector<Plan> plans; ///< by collective
-  /// Where the first run's operands and results are, until it has ended.
+  /// The addresses of the first run's operands and results, until it has ended.
   std::vector<const std::byte *> addresses;
   bool isWarm = false;
   std::vector<std::unique_ptr<Registration>> registrations;
@@ -109,7 +109,7 @@ private:
 #define TPRT_NCCL(function, comm, ...)                                         \
   nccl.check(nccl.function(__VA_ARGS__), #function, comm)
 
-/// The type of a reduction's elements; nothing where NCCL hasn't the type.
+/// NCCL's type for a reduction's elements; nullopt if it has none.
 static std::optional<ncclDataType_t> toNccl(Dtype dtype) {
   switch (dtype) {
   case Dtype::F32:
@@ -212,8 +212,8 @@ NcclCommunicator::~NcclCommunicator() {
     nccl.ncclCommDestroy(world);
 }
 
-/// Null for a rank that is in none of the groups. A member's rank there is its
-/// position.
+/// The communicator of this rank's group, null if it is in none of them. A
+/// member's rank in it is its position in the group.
 ncclComm_t
 NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
   auto [entry, isNew] = comms.try_emplace(groups);
@@ -234,9 +234,9 @@ NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
   return entry->second;
 }
 
-/// Lets the members of each communicator meet, and those that send boxes to
-/// each other: what doesn't connect fails here, and nothing waits for it while
-/// a run is captured.
+/// Connects the members of each communicator, and the ranks that send boxes to
+/// each other. Connection failures then show up here, and no run has to connect
+/// while it is captured.
 void NcclCommunicator::connect(std::chrono::milliseconds timeout) {
   std::map<ncclComm_t, std::set<int64_t>> sentTo, receivedFrom;
   for (const Plan &plan : plans) {
@@ -276,7 +276,7 @@ void NcclCommunicator::connect(std::chrono::milliseconds timeout) {
   });
 }
 
-/// The boxes that this rank exchanges with each member, itself included.
+/// The boxes that this rank exchanges with each member, including itself.
 void NcclCommunicator::addParts(const Collective &collective,
                                 const std::vector<int64_t> &group, Plan &plan) {
   int64_t width = byteWidth(collective.dtype);
@@ -359,13 +359,15 @@ void NcclCommunicator::copyParts(const std::vector<Part> &parts, int64_t width,
                 isSent ? dst + part.offset : dst);
 }
 
-/// By boxes. The operand is read before anything of the result is written.
+/// Runs a collective by boxes. The whole operand is read before the result is
+/// written.
 void NcclCommunicator::exchange(const Plan &plan, int64_t width,
                                 const std::byte *src, std::byte *dst) {
   std::byte *sent = stream.getStaging(plan.sentBytes + plan.receivedBytes);
   std::byte *received = sent + plan.sentBytes;
   copyParts(plan.sent, width, src, sent, /*isSent=*/true);
-  // This rank's own boxes are the same on both sides, in the same order.
+  // The boxes that this rank sends to itself are the same on both sides, in the
+  // same order.
   std::vector<const Part *> own;
   TPRT_NCCL(ncclGroupStart, plan.comm);
   for (const Part &part : plan.sent) {
@@ -517,7 +519,7 @@ bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
       isSymmetric &= registrations.back()->isSymmetric();
     }
   buffers = isSymmetric ? "symmetric" : "registered";
-  return false; // what NCCL does in such memory, it is to do once uncaptured
+  return false; // NCCL must first run once uncaptured in this memory
 }
 
 std::string NcclCommunicator::getDescription() const {
@@ -530,7 +532,7 @@ std::string NcclCommunicator::describeStopped() const {
   return stopped.empty() ? "" : "; " + stopped;
 }
 
-/// In or after: what comes after a collective doesn't tell.
+/// "In or after", because work after a collective isn't tracked.
 std::string NcclCommunicator::describeActivity() const {
   int32_t id = *reinterpret_cast<volatile int32_t *>(reached.get());
   if (id < 0 || static_cast<size_t>(id) >= manifest.collectives.size())

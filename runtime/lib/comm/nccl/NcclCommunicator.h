@@ -11,8 +11,8 @@ namespace tprt::cuda {
 
 /// The communicator of rank `rank`, this process, which enqueues on its stream
 /// of options.device. All processes of `rendezvous` call it. Throws an input
-/// error when the program has another number of ranks, isn't for CUDA devices,
-/// or NCCL is missing.
+/// error if the program has another number of ranks or isn't for CUDA devices,
+/// or if NCCL is missing.
 std::unique_ptr<Communicator>
 makeNcclCommunicator(const Manifest &manifest,
                      const CommunicatorOptions &options, int64_t rank,
