@@ -69,7 +69,7 @@ check_threads() {
   cmake --preset release
   cmake --build --preset release
   build_tsan
-  export TSAN_OPTIONS="halt_on_error=1:exitcode=66"
+  export TSAN_OPTIONS="halt_on_error=1:exitcode=66:suppressions=$PWD/scripts/tsan-suppressions.txt"
   local python=.venv/bin/python bin=build-tsan/bin out=build-tsan/out
   run "tsan runtime" ctest --test-dir build-tsan --output-on-failure
   run "tsan examples" "$python" examples/check.py --bin "$bin" --out "$out/check"
