@@ -59,7 +59,7 @@ export ASAN_OPTIONS=allow_user_poisoning=0 UBSAN_OPTIONS=halt_on_error=1:print_s
 fuzz() {
   local name=$1 folder=$out/$1
   mkdir -p "$folder/corpus"
-  "$bin/tp-fuzz-$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=8192 \
+  "$bin/tp-fuzz-$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len=8192 \
     -print_final_stats=1 -artifact_prefix="$folder/" "$folder/corpus" "$seeds/$name" \
     >"$folder/log" 2>&1 || echo failed >"$folder/failed"
 }
