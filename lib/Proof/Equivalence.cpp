@@ -3,9 +3,9 @@
 
 #include "tp/Proof/Equivalence.h"
 #include "ExactCheck.h"
+#include "JoinChunks.h"
 #include "ProgramMatcher.h"
-#include "Rejoin.h"
-#include "Unbundle.h"
+#include "SplitBuckets.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "tp/Dialect/NN/NN.h"
 
@@ -61,9 +61,9 @@ static Equivalence prove(ReferenceGraph &reference, ArrayRef<Program> programs,
   return equivalence;
 }
 
-/// Tries to prove the programs after separating joined collectives and joining
-/// chunks; nullopt if that doesn't prove them. All programs must have joined
-/// and cut the same collectives, or they would wait for each other.
+/// Tries to prove the programs after splitting buckets and joining chunks;
+/// nullopt if that doesn't prove them. All programs must have the same buckets
+/// and chunks, or they would wait for each other.
 static std::optional<Equivalence> proveRestored(ReferenceGraph &reference,
                                                 ArrayRef<Program> programs,
                                                 MeshOp mesh, bool keepAlike) {
@@ -74,16 +74,16 @@ static std::optional<Equivalence> proveRestored(ReferenceGraph &reference,
   auto module = first->getParentOfType<ModuleOp>();
   OwningOpRef<ModuleOp> copy = module.clone();
   SmallVector<Program> restored;
-  SmallVector<unsigned> joined;
+  SmallVector<unsigned> buckets;
   SmallVector<std::pair<unsigned, unsigned>> chunks;
   for (Program program : programs) {
     program.function =
         copy->lookupSymbol<func::FuncOp>(program.function.getSymNameAttr());
-    auto ownJoined = unbundle(program, mesh, keepAlike);
-    auto ownChunks = rejoin(program.function, mesh);
-    if (!restored.empty() && (ownJoined != joined || ownChunks != chunks))
+    auto ownBuckets = splitBuckets(program, mesh, keepAlike);
+    auto ownChunks = joinChunks(program.function, mesh);
+    if (!restored.empty() && (ownBuckets != buckets || ownChunks != chunks))
       return std::nullopt;
-    joined = std::move(ownJoined);
+    buckets = std::move(ownBuckets);
     chunks = std::move(ownChunks);
     restored.push_back(std::move(program));
   }

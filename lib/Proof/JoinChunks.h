@@ -1,4 +1,4 @@
-//===- Rejoin.h - Joining contractions in chunks ----------------*- C++ -*-===//
+//===- JoinChunks.h - Joining contractions in chunks ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A program may compute a contraction in chunks of rows, so that one chunk's
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_PROOF_REJOIN_H
-#define TP_LIB_PROOF_REJOIN_H
+#ifndef TP_LIB_PROOF_JOINCHUNKS_H
+#define TP_LIB_PROOF_JOINCHUNKS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/TP.h"
@@ -22,9 +22,9 @@ namespace mlir::tp {
 /// results are scattered. Returns, for each original collective in program
 /// order, the first collective that it was joined with (itself if there is
 /// none) and the index of its chunk.
-SmallVector<std::pair<unsigned, unsigned>> rejoin(func::FuncOp program,
-                                                  MeshOp mesh);
+SmallVector<std::pair<unsigned, unsigned>> joinChunks(func::FuncOp program,
+                                                      MeshOp mesh);
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_PROOF_REJOIN_H
+#endif // TP_LIB_PROOF_JOINCHUNKS_H

@@ -1,7 +1,7 @@
-//===- Rejoin.cpp - Joining contractions in chunks ------------------------===//
+//===- JoinChunks.cpp - Joining contractions in chunks --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Rejoin.h"
+#include "JoinChunks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OperationSupport.h"
 #include "tp/Dialect/NN/NN.h"
@@ -50,15 +50,15 @@ static bool isAlike(Operation *a, Operation *b) {
 
 namespace {
 
-/// One of `count` chunks, each of which has `size` rows per rank.
-struct Cut {
-  unsigned chunk, count;
+/// Chunk number `index` of `count`, each of which has `size` rows per rank.
+struct Chunk {
+  unsigned index, count;
   int64_t ranks, size;
 };
 
-class Rejoining {
+class ChunkJoiner {
 public:
-  Rejoining(func::FuncOp program, MeshOp mesh) : mesh(mesh) {
+  ChunkJoiner(func::FuncOp program, MeshOp mesh) : mesh(mesh) {
     program.walk([&](CollectiveOpInterface op) {
       order[op] = chunks.size();
       chunks.push_back({chunks.size(), 0});
@@ -113,10 +113,10 @@ private:
         return;
       whole = slice.getInput();
       int64_t size = slice.getType().getDimSize(gathered);
-      Cut cut{static_cast<unsigned>(j), static_cast<unsigned>(ops.size()),
-              ranks, size};
-      if (!isCut(slice, gathered, cut) ||
-          getType(whole).getDimSize(gathered) != size * cut.count ||
+      Chunk chunk{static_cast<unsigned>(j), static_cast<unsigned>(ops.size()),
+                  ranks, size};
+      if (!isChunk(slice, gathered, chunk) ||
+          getType(whole).getDimSize(gathered) != size * chunk.count ||
           gather.getType().getDimSize(gathered) != size * ranks ||
           !isUnfolded(getType(op->getResult(0)), getType(all.getInputs()[j]),
                       dim, ranks))
@@ -225,16 +225,16 @@ private:
            b.getAxes().getSegments().empty();
   }
 
-  static bool isCut(nn::SliceOp slice, int64_t dim, const Cut &cut) {
+  static bool isChunk(nn::SliceOp slice, int64_t dim, const Chunk &chunk) {
     return static_cast<int64_t>(slice.getDim()) == dim &&
            slice.getStep() == 1 &&
-           static_cast<int64_t>(slice.getStart()) == cut.chunk * cut.size &&
-           slice.getType().getDimSize(dim) == cut.size;
+           static_cast<int64_t>(slice.getStart()) == chunk.index * chunk.size &&
+           slice.getType().getDimSize(dim) == chunk.size;
   }
 
-  /// If `piece` is the chunk `cut` of each rank's rows of some value, that
+  /// If `piece` is `chunk` of each rank's rows of some value, that
   /// value and the dimension of its rows; otherwise null.
-  static std::pair<Value, int64_t> findPieces(Value piece, const Cut &cut) {
+  static std::pair<Value, int64_t> findPieces(Value piece, const Chunk &chunk) {
     auto fold = piece.getDefiningOp<nn::ReshapeOp>();
     auto slice = fold ? fold.getInput().getDefiningOp<nn::SliceOp>() : nullptr;
     auto unfold =
@@ -243,11 +243,12 @@ private:
       return {};
     int64_t dim = static_cast<int64_t>(slice.getDim()) - 1;
     if (dim >= getType(unfold.getInput()).getRank() ||
-        dim >= fold.getType().getRank() || !isCut(slice, dim + 1, cut) ||
-        getType(slice.getInput()).getDimSize(dim + 1) != cut.size * cut.count ||
+        dim >= fold.getType().getRank() || !isChunk(slice, dim + 1, chunk) ||
+        getType(slice.getInput()).getDimSize(dim + 1) !=
+            chunk.size * chunk.count ||
         !isUnfolded(getType(unfold.getInput()), unfold.getType(), dim,
-                    cut.ranks) ||
-        !isUnfolded(fold.getType(), slice.getType(), dim, cut.ranks))
+                    chunk.ranks) ||
+        !isUnfolded(fold.getType(), slice.getType(), dim, chunk.ranks))
       return {};
     return {unfold.getInput(), dim};
   }
@@ -342,12 +343,12 @@ private:
 
 } // namespace
 
-SmallVector<std::pair<unsigned, unsigned>> tp::rejoin(func::FuncOp program,
-                                                      MeshOp mesh) {
-  Rejoining rejoining(program, mesh);
+SmallVector<std::pair<unsigned, unsigned>> tp::joinChunks(func::FuncOp program,
+                                                          MeshOp mesh) {
+  ChunkJoiner joiner(program, mesh);
   SmallVector<nn::ConcatOp> concats;
   program.walk([&](nn::ConcatOp op) { concats.push_back(op); });
   for (nn::ConcatOp all : concats)
-    rejoining.join(all);
-  return rejoining.chunks;
+    joiner.join(all);
+  return joiner.chunks;
 }

@@ -1,7 +1,7 @@
-//===- Unbundle.cpp - Separating joined collectives -----------------------===//
+//===- SplitBuckets.cpp - Splitting buckets of collectives ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Unbundle.h"
+#include "SplitBuckets.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
@@ -13,7 +13,7 @@ using namespace mlir::tp;
 
 /// The buffer that a collective of several values communicates; null if it is a
 /// collective of one value.
-static nn::ConcatOp getBundle(Operation *collective) {
+static nn::ConcatOp getBucket(Operation *collective) {
   auto gather = dyn_cast<AllGatherOp>(collective);
   auto scatter = dyn_cast<ReduceScatterOp>(collective);
   auto isPlain = [](auto op) {
@@ -120,7 +120,7 @@ struct Candidate {
   std::optional<int64_t> dim;
 };
 
-/// One value of a bundle, and the values that the result of its own collective
+/// One value of a bucket, and the values that the result of its own collective
 /// replaces.
 struct Member {
   /// Null if nothing is cut out of it.
@@ -132,9 +132,9 @@ struct Member {
   SmallVector<Value> results;
 };
 
-class Bundle {
+class Bucket {
 public:
-  Bundle(Operation *collective, nn::ConcatOp all, MeshOp mesh,
+  Bucket(Operation *collective, nn::ConcatOp all, MeshOp mesh,
          ArrayRef<int64_t> ownRanks)
       : op(collective), all(all), mesh(mesh), ownRanks(ownRanks) {
     if (auto gather = dyn_cast<AllGatherOp>(op))
@@ -319,7 +319,7 @@ private:
   /// Follows rearrangements of `value` up to the result of the member's own
   /// collective. It goes as far as possible, because extents of 1 can make an
   /// earlier value look like the result for another dimension. There are at
-  /// most two reshapes; later ops don't belong to the bundle.
+  /// most two reshapes; later ops don't belong to the bucket.
   LogicalResult followPart(Value value, const Layout &layout,
                            ArrayRef<int64_t> extents,
                            const Candidate &candidate, Member &member,
@@ -488,22 +488,22 @@ static bool areAlike(nn::ConcatOp all) {
          });
 }
 
-SmallVector<unsigned> tp::unbundle(const Program &program, MeshOp mesh,
-                                   bool keepAlike) {
+SmallVector<unsigned> tp::splitBuckets(const Program &program, MeshOp mesh,
+                                       bool keepAlike) {
   SmallVector<Operation *> collectives;
   func::FuncOp function = program.function;
   function.walk([&](CollectiveOpInterface op) { collectives.push_back(op); });
   SmallVector<unsigned> counts;
   for (Operation *op : collectives) {
-    nn::ConcatOp all = getBundle(op);
+    nn::ConcatOp all = getBucket(op);
     counts.push_back(1);
     if (!all || (keepAlike && areAlike(all)))
       continue;
-    Bundle bundle(op, all, mesh, program.ranks);
-    if (failed(bundle.find()))
+    Bucket bucket(op, all, mesh, program.ranks);
+    if (failed(bucket.find()))
       continue;
-    counts.back() = bundle.getNumMembers();
-    bundle.replace();
+    counts.back() = bucket.getNumMembers();
+    bucket.replace();
   }
   return counts;
 }
