@@ -2,15 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactCheck.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Interfaces/CallInterfaces.h"
-#include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -82,6 +77,34 @@ Datum ExactCheck::getBlockOf(const Datum &whole, RankedTensorType type,
     block = {part, {}};
   }
   return block;
+}
+
+SmallVector<std::pair<std::string, std::string>> ExactCheck::printInputs() {
+  SmallVector<std::pair<std::string, std::string>> printed;
+  auto add = [&](const Twine &name, const Datum &datum, Type type) {
+    constexpr size_t kMany = 16;
+    std::string text;
+    if (!datum.tensor) {
+      text = print(datum.scalar, type);
+    } else {
+      ArrayRef<Scalar> data = datum.tensor->data;
+      for (Scalar element : data.take_front(kMany))
+        text += (text.empty() ? "[" : ", ") +
+                print(element, getElementTypeOrSelf(type));
+      text += data.size() > kMany ? ", ...]" : data.empty() ? "[]" : "]";
+    }
+    printed.push_back({name.str(), text});
+  };
+  for (BlockArgument argument : reference.getArguments())
+    if (argument.getArgNumber() < arguments.size())
+      add(getName(argument), arguments[argument.getArgNumber()],
+          argument.getType());
+  reference.walk([&](nn::ParameterOp op) {
+    auto it = parameters.find(op.getFqn());
+    if (it != parameters.end())
+      add("parameter '" + op.getFqn() + "'", it->second, op.getType());
+  });
+  return printed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -228,252 +251,15 @@ LogicalResult ExactCheck::runPrograms() {
   return success();
 }
 
-static std::string print(Scalar number, Type type) {
-  if (type.isInteger(1))
-    return number.bits ? "true" : "false";
-  if (!isa<FloatType>(type))
-    return std::to_string(number.getInt());
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.9g", getValue(number));
-  return text;
-}
-
-/// Whether two unequal numbers differ by more than rounding errors; records
-/// those that don't. An infinite number may become NaN when it is combined from
-/// several contributions.
-bool ExactCheck::isDifferent(Scalar found, Scalar expected, Type element) {
-  if (!isa<FloatType>(element) || isProven ||
-      session.meaning.getMode() == Interpretation::Mode::Free)
-    return !(isa<FloatType>(element) && found.bits == kNaN &&
-             (expected.bits == kInfinity || expected.bits == kMinusInfinity));
-  if (found.bits == kNaN && !isFinite(expected))
-    return false;
-  if (!isFinite(found) || !isFinite(expected) ||
-      !areClose(getValue(found), getValue(expected)))
-    return true;
-  areSomeClose = true;
-  return false;
-}
-
-std::optional<Difference> ExactCheck::compare(const Datum &whole,
-                                              ArrayRef<Datum> blocks,
-                                              ShardingAttr sharding,
-                                              Type element, int64_t *numWrong) {
-  std::optional<Difference> first;
-  // Reduce contributions on each rank of their group.
-  SmallVector<Datum> reduced(blocks);
-  for (PartialAttr partial : sharding.getPartial()) {
-    SmallVector<Datum> before = reduced;
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-      auto parts =
-          llvm::map_to_vector(mesh.getGroupOf(rank, partial.getAxis()),
-                              [&](int64_t member) { return before[member]; });
-      reduced[rank] = reduceParts(session, parts, partial.getKind(), element);
-    }
-  }
-  ArrayRef<int64_t> shape = whole.tensor->shape;
-  SmallVector<int64_t> strides = getStrides(shape);
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-    TensorBlock block = getBlock(shape, sharding, mesh, rank);
-    SmallVector<int64_t> size = getBlockShape(block);
-    if (!reduced[rank].tensor || reduced[rank].tensor->shape != size) {
-      if (numWrong)
-        *numWrong = std::numeric_limits<int64_t>::max();
-      if (!first)
-        first = Difference{rank, {}, {}, {}, {}};
-      return first;
-    }
-    if (exact::getNumElements(size) == 0)
-      continue;
-    // The global index of each local index, by dimension.
-    SmallVector<SmallVector<int64_t>> positions;
-    for (const auto &intervals : block) {
-      positions.emplace_back();
-      for (Interval interval : intervals)
-        for (int64_t i = 0; i < interval.size; ++i)
-          positions.back().push_back(interval.offset + i);
-    }
-    SmallVector<int64_t> index(size.size(), 0);
-    size_t next = 0;
-    do {
-      int64_t at = 0;
-      for (size_t dim = 0; dim < index.size(); ++dim)
-        at += positions[dim][index[dim]] * strides[dim];
-      Scalar found = reduced[rank].tensor->data[next++];
-      Scalar expected = whole.tensor->data[at];
-      if (found.bits == expected.bits || !isDifferent(found, expected, element))
-        continue;
-      if (numWrong)
-        ++*numWrong;
-      if (first)
-        continue;
-      first = Difference{
-          rank, index, {}, print(found, element), print(expected, element)};
-      for (size_t dim = 0; dim < index.size(); ++dim)
-        first->global.push_back(positions[dim][index[dim]]);
-      if (!numWrong)
-        return first;
-    } while (advance(index, size));
-  }
-  return first;
-}
-
-SmallVector<std::pair<std::string, std::string>> ExactCheck::printInputs() {
-  SmallVector<std::pair<std::string, std::string>> printed;
-  auto add = [&](const Twine &name, const Datum &datum, Type type) {
-    constexpr size_t kMany = 16;
-    std::string text;
-    if (!datum.tensor) {
-      text = print(datum.scalar, type);
-    } else {
-      ArrayRef<Scalar> data = datum.tensor->data;
-      for (Scalar element : data.take_front(kMany))
-        text += (text.empty() ? "[" : ", ") +
-                print(element, getElementTypeOrSelf(type));
-      text += data.size() > kMany ? ", ...]" : data.empty() ? "[]" : "]";
-    }
-    printed.push_back({name.str(), text});
-  };
-  for (BlockArgument argument : reference.getArguments())
-    if (argument.getArgNumber() < arguments.size())
-      add(getName(argument), arguments[argument.getArgNumber()],
-          argument.getType());
-  reference.walk([&](nn::ParameterOp op) {
-    auto it = parameters.find(op.getFqn());
-    if (it != parameters.end())
-      add("parameter '" + op.getFqn() + "'", it->second, op.getType());
-  });
-  return printed;
-}
-
 ExactCheck::Outcome ExactCheck::stop() {
   reason = session.error;
   at = session.errorLoc;
   return Outcome::NotExecuted;
 }
 
-/// Whether constants among its operands keep `op` from ever running `region`.
-static bool isNeverEntered(RegionBranchOpInterface op, Region &region) {
-  if (auto loop = dyn_cast<LoopLikeOpInterface>(op.getOperation()))
-    if (std::optional<APInt> count = loop.getStaticTripCount())
-      return count->isZero();
-  auto isEntered = [&](ArrayRef<Attribute> operands) {
-    SmallVector<RegionSuccessor> successors;
-    op.getEntrySuccessorRegions(operands, successors);
-    return llvm::any_of(successors, [&](RegionSuccessor successor) {
-      return successor.getSuccessor() == &region;
-    });
-  };
-  SmallVector<Attribute> operands(op->getNumOperands());
-  if (!isEntered(operands))
-    return false; // another of its regions leads there
-  for (auto [operand, value] : llvm::zip_equal(op->getOperands(), operands))
-    matchPattern(operand, m_Constant(&value));
-  return !isEntered(operands);
-}
-
-Operation *ExactCheck::findNotEntered() {
-  SetVector<Operation *> functions;
-  functions.insert(reference);
-  for (func::FuncOp function : byRank)
-    functions.insert(function);
-  Operation *found = nullptr;
-  for (size_t i = 0; i < functions.size() && !found; ++i)
-    functions[i]->walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (auto call = dyn_cast<CallOpInterface>(op))
-        if (Operation *callee = call.resolveCallable())
-          functions.insert(callee);
-      auto branch = dyn_cast<RegionBranchOpInterface>(op);
-      if (!branch || !session.entered.contains(op->getBlock()))
-        return WalkResult::advance();
-      for (Region &region : op->getRegions())
-        if (!region.empty() && !session.entered.contains(&region.front()) &&
-            !isNeverEntered(branch, region)) {
-          found = op;
-          return WalkResult::interrupt();
-        }
-      return WalkResult::advance();
-    });
-  return found;
-}
-
-void ExactCheck::addBoundaries() {
-  if (session.meaning.usesRounding)
-    for (double whole : {0.0, 1.0, 2.0})
-      for (double number : {whole, whole + 0.5, -whole - 0.5})
-        inputs.addBoundary(number);
-  for (const auto &site : session.meaning.getSites())
-    for (const Site::Values &values : site->values)
-      if (values.areConstant())
-        for (uint64_t bits : values.bits)
-          inputs.addBoundary(llvm::bit_cast<double>(bits));
-}
-
-/// Adds the offsets at which blocks of arguments and parameters begin.
-static void addBlockBoundaries(Inputs &inputs, func::FuncOp function,
-                               MeshOp mesh) {
-  auto add = [&](ShardingAttr sharding, TypeAttr type) {
-    auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : nullptr;
-    if (!sharding || !tensor || sharding.getRank() != tensor.getRank())
-      return;
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      for (const auto &intervals :
-           getBlock(tensor.getShape(), sharding, mesh, rank))
-        for (Interval interval : intervals)
-          if (interval.offset)
-            inputs.addBoundary(interval.offset);
-  };
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    add(getArgSharding(function, i),
-        function.getArgAttrOfType<TypeAttr>(i, kGlobalTypeAttr));
-  function.walk([&](nn::ParameterOp op) {
-    add(op->getAttrOfType<ShardingAttr>(kShardingAttr),
-        op->getAttrOfType<TypeAttr>(kGlobalTypeAttr));
-  });
-}
-
-const Site *ExactCheck::findUntested() {
-  const Interpretation &meaning = session.meaning;
-  DenseSet<uint64_t> keys[2];
-  for (const auto &site : meaning.getSites())
-    for (uint64_t key : site->keys)
-      if (meaning.isSampled(key))
-        keys[site->isOfReference].insert(key);
-  for (const auto &site : meaning.getSites()) {
-    if (!meaning.isVarying(*site))
-      continue;
-    bool isAlone = llvm::any_of(site->keys, [&](uint64_t key) {
-      return meaning.isSampled(key) &&
-             !keys[!site->isOfReference].contains(key);
-    });
-    bool isTested = true;
-    switch (site->kind) {
-    case Site::Kind::Floats:
-      break;
-    case Site::Kind::Integers:
-      // A comparison inside an op's lowering is part of the op's meaning.
-      if (site->isPartOf &&
-          !getElementTypeOrSelf(site->op->getResult(0)).isInteger(1))
-        break;
-      // An index never is the number of rows, so its neighbour is enough.
-      isTested = isAlone ? site->sawEqual ||
-                               (site->sawNeighbours && inputs.hadBoundaries())
-                         : site->sawTrue && site->sawFalse;
-      break;
-    case Site::Kind::IntegerExtremum:
-      isTested = !isAlone || (site->sawLess && site->sawGreater);
-      break;
-    }
-    if (!isTested)
-      return site.get();
-  }
-  return nullptr;
-}
-
 ExactCheck::Outcome ExactCheck::run() {
   Interpretation &meaning = session.meaning;
-  for (func::FuncOp function : byRank)
-    addBlockBoundaries(inputs, function, mesh);
+  addBlockBoundaries();
   Outcome outcome = runReal();
   if (outcome != Outcome::Equal || isProven)
     return outcome;
@@ -632,62 +418,4 @@ ExactCheck::Outcome ExactCheck::runAt(Interpretation::Mode mode,
   }
   ++numInputs;
   return Outcome::Equal;
-}
-
-//===----------------------------------------------------------------------===//
-// Blame
-//===----------------------------------------------------------------------===//
-
-std::optional<Difference> ExactCheck::findDifference(Operation *op,
-                                                     unsigned program,
-                                                     Operation *ofReference) {
-  if (machines.empty() || op->getNumResults() != 1 ||
-      ofReference->getNumResults() != 1 || programs.size() > 1)
-    return std::nullopt;
-  auto local = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  auto global = dyn_cast<RankedTensorType>(ofReference->getResult(0).getType());
-  if (!local || !global || local.getRank() != global.getRank() ||
-      !whole->has(ofReference->getResult(0)))
-    return std::nullopt;
-  auto blocks = llvm::map_to_vector(machines, [&](const auto &machine) {
-    return machine->get(op->getResult(0));
-  });
-  // Try placements that split each dimension by at most one mesh dimension and
-  // give blocks of this type.
-  MLIRContext *context = mesh.getContext();
-  std::optional<Difference> best;
-  int64_t fewest = std::numeric_limits<int64_t>::max();
-  SmallVector<AxisListAttr> dims(global.getRank(),
-                                 AxisListAttr::get(context, {}));
-  auto search = [&](auto &&search, int64_t dim) -> bool {
-    if (dim == global.getRank()) {
-      auto sharding = ShardingAttr::get(
-          context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims, {});
-      int64_t numWrong = 0;
-      auto found = compare(whole->get(ofReference->getResult(0)), blocks,
-                           sharding, global.getElementType(), &numWrong);
-      if (numWrong < fewest) {
-        fewest = numWrong;
-        best = found;
-      }
-      return numWrong == 0;
-    }
-    if (local.getDimSize(dim) == global.getDimSize(dim))
-      return search(search, dim + 1);
-    for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
-      auto axis = AxisRefAttr::get(context, mesh.getAxisName(i));
-      auto list = AxisListAttr::get(context, axis);
-      if (getBlockShape({getDimBlock(global.getDimSize(dim), list, mesh, 0)})
-                  .front() != local.getDimSize(dim) ||
-          llvm::is_contained(ArrayRef(dims).take_front(dim), list))
-        continue;
-      dims[dim] = list;
-      if (search(search, dim + 1))
-        return true;
-      dims[dim] = AxisListAttr::get(context, {});
-    }
-    return false;
-  };
-  search(search, 0);
-  return best && !best->global.empty() ? best : std::nullopt;
 }

@@ -73,6 +73,9 @@ private:
   Outcome runRealAt(uint64_t point);
   /// Runs one point after the other until nothing is left to try.
   Outcome runReal();
+  /// Makes inputs try the offsets at which blocks of arguments and parameters
+  /// begin.
+  void addBlockBoundaries();
   /// Makes further inputs try the numbers that inputs were compared with so
   /// far.
   void addBoundaries();

@@ -17,8 +17,9 @@
 #define TP_LIB_PROOF_EXACTSCALARS_H
 
 #include "Interpretation.h"
-#include "mlir/IR/Operation.h"
-#include <optional>
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/Types.h"
+#include <string>
 
 namespace mlir::tp::exact {
 
@@ -36,29 +37,17 @@ Scalar fromInteger(int64_t value);
 /// depends only on `bits`.
 Scalar fromHash(uint64_t bits);
 
-/// The computation that an op on scalars does.
-struct ScalarCode {
-  using Function = Scalar (*)(const Scalar *operands, const ScalarCode &code);
-  Function function = nullptr;
-  /// A predicate, a width in bits or a hash of a function's name; which one
-  /// depends on `function`.
-  uint64_t detail = 0;
-  unsigned numOperands = 0;
-  /// The function on real numbers; null if it isn't known.
-  double (*value)(const double *operands) = nullptr;
-  Interpretation *meaning = nullptr;
-  Site *site = nullptr;
-};
-
-/// The code of an op of arith or math on scalars, or elementwise on tensors;
-/// nullopt for other ops.
-std::optional<ScalarCode> compile(Operation *op, Interpretation &meaning);
+/// A number with the sign of `a` that is zero, infinite or NaN exactly if `a`
+/// is.
+double getSign(Scalar a);
 
 /// The value as an integer of `width` bits.
 uint64_t wrap(uint64_t value, uint64_t width);
 
 /// The value of a scalar constant.
 Scalar getConstant(Attribute value);
+
+std::string print(Scalar number, Type type);
 
 } // namespace mlir::tp::exact
 

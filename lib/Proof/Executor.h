@@ -11,7 +11,7 @@
 #ifndef TP_LIB_PROOF_EXECUTOR_H
 #define TP_LIB_PROOF_EXECUTOR_H
 
-#include "ExactScalars.h"
+#include "ScalarCode.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
