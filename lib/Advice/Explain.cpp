@@ -1,13 +1,15 @@
 //===- Explain.cpp - Explain every placement and every collective ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Explain.h"
 #include "ExplainEdits.h"
+#include "ExplainNames.h"
 #include "Transforms/PlanWriter.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "tp/Advice/Lint/Lint.h"
 #include "tp/Advice/Passes.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Plan/Pattern.h"
 #include "tp/Sharding/Cost/CostModel.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Passes.h"
@@ -22,6 +24,39 @@ namespace mlir::tp {
 
 using namespace mlir;
 using namespace mlir::tp;
+
+static bool isCalled(Operation *op, StringRef name) {
+  auto matches = [&](StringRef fqn) {
+    return !fqn.empty() && plan::matchFqn(name, fqn);
+  };
+  auto parameter = dyn_cast<nn::ParameterOp>(op);
+  return op->getName().getStringRef() == name || matches(getFqn(op)) ||
+         (parameter && matches(parameter.getFqn()));
+}
+
+static bool isCalled(Value value, StringRef name) {
+  if (Operation *op = value.getDefiningOp())
+    return isCalled(op, name);
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto function = dyn_cast<func::FuncOp>(parent))
+    return explain::getArgumentName(function, argument.getArgNumber()) == name;
+  return isCalled(parent, name);
+}
+
+/// Keeps only the parts of `program` that match `name` (docs/Explain.md).
+/// Returns whether there are any.
+static bool filter(explain::Program &program, StringRef name) {
+  Explanation &explanation = program.explanation;
+  llvm::erase_if(explanation.values, [&](const ExplainedValue &entry) {
+    return !isCalled(entry.value, name);
+  });
+  llvm::erase_if(explanation.movements, [&](const ExplainedMovement &movement) {
+    return movement.fqn != name && !isCalled(movement.op, name) &&
+           !isCalled(movement.value, name);
+  });
+  return !explanation.values.empty() || !explanation.movements.empty();
+}
 
 namespace {
 
@@ -82,7 +117,7 @@ private:
     CommunicationCost gap = propagation.getCost() - propagation.getLowerBound();
     if (strategy == PropagationStrategy::Optimal)
       program.gap = std::max<int64_t>(gap.volume, 0);
-    if (!value.empty() && !explain::filter(program, value))
+    if (!value.empty() && !filter(program, value))
       return original.emitError()
              << "no value with a placement has the name '" << value << "'";
     if (trials)

@@ -60,10 +60,6 @@ struct Program {
   bool isCutShort = false;
 };
 
-/// Keeps only the parts of `program` that match `name` (docs/Explain.md).
-/// Returns whether there are any.
-bool filter(Program &program, StringRef name);
-
 void printText(const Program &program, raw_ostream &os);
 void printJson(const Program &program, raw_ostream &os);
 /// One remark per movement.
