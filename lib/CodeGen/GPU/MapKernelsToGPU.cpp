@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Buffers.h"
-#include "ThreadLoops.h"
+#include "GPUKernel.h"
+#include "RowLayout.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,118 +30,6 @@ using namespace mlir::tp;
 
 namespace {
 
-constexpr int64_t kElementwiseBlock = 256;
-/// Threads in a block of several short rows.
-constexpr int64_t kRowsBlock = 128;
-constexpr int64_t kMaxTeam = 1024;
-/// The most parts of a row for one thread, if a smaller team can share them
-/// evenly.
-constexpr int64_t kMaxParts = 8;
-
-/// A kernel of the GPU module, and how it is launched.
-struct Kernel {
-  gpu::GPUFuncOp function;
-  int64_t grid = 1, block = kWarpSize;
-};
-
-/// The loops around the ops of a kernel, outermost first, and the ops. For a
-/// single op with a reduction, these are the op's parallel loops.
-struct Rows {
-  SmallVector<scf::ForOp> loops;
-  SmallVector<int64_t> sizes;
-  SmallVector<unsigned> dims; ///< of the single op
-  std::vector<LoopPlan> plans;
-};
-
-/// How rows are spread over blocks and threads.
-struct Layout {
-  int64_t rows = 1, team = 1, teams = 1;
-  bool isInterleaved = false;
-};
-
-std::optional<int64_t> getTripCount(scf::ForOp loop) {
-  std::optional<int64_t> start = getConstantIntValue(loop.getLowerBound());
-  std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound());
-  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
-  if (start != 0 || step != 1 || !end)
-    return std::nullopt;
-  return end;
-}
-
-/// By how many elements `buffer` moves if `iv` grows by 1.
-int64_t getStride(Value buffer, Value iv) {
-  int64_t sum = 0;
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
-    if (auto subview = dyn_cast<memref::SubViewOp>(view.getOperation())) {
-      SmallVector<int64_t> strides;
-      int64_t offset;
-      if (succeeded(
-              subview.getSourceType().getStridesAndOffset(strides, offset)))
-        for (auto [stride, start] :
-             llvm::zip_equal(strides, subview.getMixedOffsets()))
-          if (dyn_cast<Value>(start) == iv)
-            sum += stride;
-    }
-    buffer = view.getViewSource();
-  }
-  return sum;
-}
-
-/// Whether the operands are contiguous along consecutive rows instead of within
-/// a row.
-bool isAlongRows(Rows &rows) {
-  int64_t votes = 0;
-  for (const LoopPlan &plan : rows.plans) {
-    const auto &shared = plan.parallelSize > 1 ? plan.parallel : plan.reduction;
-    if (shared.empty())
-      continue;
-    for (const LoopPlan::Access &access : plan.accesses) {
-      int64_t along = rows.loops.empty()
-                          ? access.strides[rows.dims.back()]
-                          : getStride(access.operand->get(),
-                                      rows.loops.back().getInductionVar());
-      int64_t inside = access.strides[shared.back().dims.back()];
-      if (inside == 1)
-        --votes;
-      else if (inside != 0 && along == 1)
-        ++votes;
-    }
-  }
-  return votes > 0;
-}
-
-Layout chooseLayout(Rows &rows, int64_t sharedBytes) {
-  Layout layout;
-  layout.rows = llvm::product_of(rows.sizes);
-  int64_t parts = 1;
-  for (const LoopPlan &plan : rows.plans)
-    parts = std::max(parts, plan.getNumParts());
-  auto roundUp = [](int64_t count, int64_t most) {
-    return std::min<int64_t>(llvm::PowerOf2Ceil(std::max<int64_t>(count, 1)),
-                             most);
-  };
-  bool hasRows = !rows.sizes.empty();
-  if (hasRows && sharedBytes == 0 && isAlongRows(rows)) {
-    layout.isInterleaved = true;
-    layout.teams = kWarpSize;
-    layout.team = roundUp(parts / 8, kMaxTeam / kWarpSize);
-    return layout;
-  }
-  layout.team = roundUp(llvm::divideCeil(parts, 2), kMaxTeam);
-  // Give each thread two parts or more, and all threads the same number.
-  for (int64_t team = layout.team; team * kMaxParts >= parts; team /= 2)
-    if (parts % team == 0) {
-      layout.team = team;
-      break;
-    }
-  layout.teams = std::max<int64_t>(kRowsBlock / layout.team, 1);
-  while (layout.teams > 1 && layout.teams * layout.team > kWarpSize &&
-         (layout.teams / 2 >= layout.rows ||
-          layout.teams * sharedBytes > kMaxSharedBytes / 2))
-    layout.teams /= 2;
-  return layout;
-}
-
 class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -152,7 +41,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                     builder.getUnitAttr());
 
-    llvm::MapVector<Operation *, Kernel> mapped; // by func.func
+    llvm::MapVector<Operation *, GPUKernel> mapped; // by func.func
     for (func::FuncOp program : getEntryPrograms(module)) {
       SmallVector<Operation *> ops;
       program.walk([&](Operation *op) { ops.push_back(op); });
@@ -163,7 +52,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
           auto [it, isNew] = mapped.try_emplace(function);
           if (isNew && failed(map(function, it->second)))
             return signalPassFailure();
-          launch(b, call.getLoc(), it->second, call.getOperands());
+          it->second.launch(b, call.getLoc(), call.getOperands());
           op->erase();
         } else if (auto check = dyn_cast<tprt::CheckIndexOp>(op)) {
           launchCheck(b, check);
@@ -231,74 +120,10 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
   }
 
   //===--------------------------------------------------------------------===//
-  // Launches
-  //===--------------------------------------------------------------------===//
-
-  void launch(OpBuilder &b, Location loc, const Kernel &kernel,
-              ValueRange operands) {
-    auto size = [&](int64_t value) {
-      return arith::ConstantIndexOp::create(b, loc, value).getResult();
-    };
-    Value one = size(1);
-    SmallVector<Value> arguments;
-    for (Value operand : operands)
-      arguments.push_back(
-          operand.getType().isIndex()
-              ? arith::IndexCastOp::create(b, loc, b.getI64Type(), operand)
-              : operand);
-    gpu::LaunchFuncOp::create(b, loc, kernel.function,
-                              gpu::KernelDim3{size(kernel.grid), one, one},
-                              gpu::KernelDim3{size(kernel.block), one, one},
-                              /*dynamicSharedMemorySize=*/Value(), arguments);
-  }
-
-  /// A kernel of the module with the arguments of `types`, `index` as i64.
-  Kernel createKernel(Location loc, StringRef name, TypeRange types) {
-    OpBuilder b = OpBuilder::atBlockEnd(kernels.getBody());
-    SmallVector<Type> arguments;
-    for (Type type : types)
-      arguments.push_back(type.isIndex() ? b.getI64Type() : type);
-    Kernel kernel;
-    kernel.function =
-        gpu::GPUFuncOp::create(b, loc, name, b.getFunctionType(arguments, {}),
-                               TypeRange(), TypeRange());
-    kernel.function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                             b.getUnitAttr());
-    return kernel;
-  }
-
-  static void finish(OpBuilder &b, Kernel &kernel) {
-    gpu::ReturnOp::create(b, kernel.function.getLoc());
-    auto dims = [&](int64_t x) {
-      return b.getDenseI32ArrayAttr({static_cast<int32_t>(x), 1, 1});
-    };
-    kernel.function.setKnownBlockSizeAttr(dims(kernel.block));
-    kernel.function.setKnownGridSizeAttr(dims(kernel.grid));
-  }
-
-  /// The thread's number in its block, or in the grid.
-  static Value getThread(OpBuilder &b, Location loc) {
-    return gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  }
-  static Value getGlobalThread(OpBuilder &b, Location loc, int64_t block) {
-    Value id = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-    Value first = arith::MulIOp::create(
-        b, loc, id, arith::ConstantIndexOp::create(b, loc, block));
-    return arith::AddIOp::create(b, loc, first, getThread(b, loc));
-  }
-
-  /// Chooses enough blocks for `count` threads.
-  static void setThreads(Kernel &kernel, int64_t count) {
-    kernel.block =
-        std::min<int64_t>(llvm::alignTo(count, kWarpSize), kElementwiseBlock);
-    kernel.grid = llvm::divideCeil(count, kernel.block);
-  }
-
-  //===--------------------------------------------------------------------===//
   // Kernels
   //===--------------------------------------------------------------------===//
 
-  LogicalResult map(func::FuncOp function, Kernel &kernel) {
+  LogicalResult map(func::FuncOp function, GPUKernel &kernel) {
     IRRewriter rewriter(&getContext());
     SmallVector<linalg::LinalgOp> named;
     function.walk([&](linalg::LinalgOp op) {
@@ -322,8 +147,8 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     if (!root)
       return function.emitOpError("has nothing to run");
 
-    kernel = createKernel(function.getLoc(), function.getName(),
-                          function.getArgumentTypes());
+    kernel = GPUKernel::create(kernels, function.getLoc(), function.getName(),
+                               function.getArgumentTypes());
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
                              LLVM::LLVMDialect::getAlignAttrName()})
@@ -352,14 +177,8 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
       result = mapLoops(b, cast<scf::ForOp>(root), kernel, mapping);
     if (failed(result))
       return failure();
-    finish(b, kernel);
+    kernel.finish(b);
     return success();
-  }
-
-  static bool isRepeated(Operation *op) {
-    return isa<ViewLikeOpInterface, memref::GetGlobalOp>(op) ||
-           op->hasTrait<OpTrait::ConstantLike>() ||
-           (isMemoryEffectFree(op) && op->getNumRegions() == 0);
   }
 
   static int64_t countParallel(linalg::GenericOp op) {
@@ -392,7 +211,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
   }
 
   LogicalResult mapElementwise(OpBuilder &b, linalg::GenericOp op,
-                               Kernel &kernel, IRMapping &mapping) {
+                               GPUKernel &kernel, IRMapping &mapping) {
     FailureOr<LoopPlan> plan =
         LoopPlan::get(op, llvm::SmallBitVector(op.getNumLoops()));
     if (failed(plan))
@@ -400,82 +219,29 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     plan->chooseTile();
     if (plan->tile)
       return mapTiles(b, *plan, kernel, mapping);
-    setThreads(kernel, plan->getNumParts());
+    kernel.setThreads(plan->getNumParts());
     cloneBefore(b, op, mapping);
     Team team;
     team.size = kernel.grid * kernel.block;
-    team.thread = getGlobalThread(b, op.getLoc(), kernel.block);
+    team.thread = kernel.getGlobalThread(b, op.getLoc());
     ThreadLoops loops(b, kernel.function, team);
     return loops.write(*plan, SmallVector<Value>(op.getNumLoops()), mapping);
   }
 
-  LogicalResult mapTiles(OpBuilder &b, const LoopPlan &plan, Kernel &kernel,
+  LogicalResult mapTiles(OpBuilder &b, const LoopPlan &plan, GPUKernel &kernel,
                          IRMapping &mapping) {
     Location loc = kernel.function.getLoc();
-    kernel.block = kElementwiseBlock;
+    kernel.block = GPUKernel::kMaxElementwiseBlock;
     for (const LoopPlan::Loop &loop : plan.getTiles())
       kernel.grid *= loop.size;
     cloneBefore(b, plan.op, mapping);
     Team team;
     team.size = kernel.block;
-    team.thread = getThread(b, loc);
+    team.thread = GPUKernel::getThread(b, loc);
     ThreadLoops(b, kernel.function, team)
         .writeTile(plan, gpu::BlockIdOp::create(b, loc, gpu::Dimension::x),
                    mapping);
     return success();
-  }
-
-  FailureOr<Rows> getRows(Operation *root) {
-    Rows rows;
-    if (auto op = dyn_cast<linalg::GenericOp>(root)) {
-      llvm::SmallBitVector isFixed(op.getNumLoops());
-      SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-      for (auto [d, iterator] : llvm::enumerate(op.getIteratorTypesArray()))
-        if (iterator == utils::IteratorType::parallel && sizes[d] > 1) {
-          isFixed.set(d);
-          rows.dims.push_back(d);
-          rows.sizes.push_back(sizes[d]);
-        }
-      FailureOr<LoopPlan> plan = LoopPlan::get(op, isFixed);
-      if (failed(plan))
-        return failure();
-      rows.plans.push_back(*plan);
-      return rows;
-    }
-    auto loop = cast<scf::ForOp>(root);
-    while (true) {
-      std::optional<int64_t> size = getTripCount(loop);
-      if (!size || loop.getNumResults() != 0)
-        return loop.emitOpError(
-            "can't be lowered for CUDA: not a plain loop over rows");
-      rows.loops.push_back(loop);
-      rows.sizes.push_back(*size);
-      auto inner = dyn_cast<scf::ForOp>(loop.getBody()->front());
-      if (!inner || inner->getNextNode() != loop.getBody()->getTerminator())
-        break;
-      loop = inner;
-    }
-    for (Operation &op : loop.getBody()->without_terminator()) {
-      auto generic = dyn_cast<linalg::GenericOp>(op);
-      if (!generic) {
-        if (!isRepeated(&op))
-          return op.emitOpError("can't be lowered for CUDA between linalg ops");
-        continue;
-      }
-      FailureOr<LoopPlan> plan =
-          LoopPlan::get(generic, llvm::SmallBitVector(generic.getNumLoops()));
-      if (failed(plan))
-        return failure();
-      rows.plans.push_back(*plan);
-      // Rows run at the same time, so they must write different elements.
-      for (Value init : generic.getDpsInits())
-        for (auto [loop, size] : llvm::zip_equal(rows.loops, rows.sizes))
-          if (size > 1 && isa<BlockArgument>(getRootBuffer(init)) &&
-              getStride(init, loop.getInductionVar()) == 0)
-            return generic.emitOpError("can't be lowered for CUDA: all rows "
-                                       "write the same elements");
-    }
-    return rows;
   }
 
   /// Whether each thread can have `buffer` to itself, in a register.
@@ -490,10 +256,10 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     return buffer.getType().getNumElements() == 1 && areOperands(buffer);
   }
 
-  LogicalResult mapRows(OpBuilder &b, Operation *root, Kernel &kernel,
+  LogicalResult mapRows(OpBuilder &b, Operation *root, GPUKernel &kernel,
                         IRMapping &mapping) {
     Location loc = root->getLoc();
-    FailureOr<Rows> rows = getRows(root);
+    FailureOr<KernelRows> rows = getKernelRows(root);
     if (failed(rows))
       return failure();
     int64_t sharedBytes = 0;
@@ -506,7 +272,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
       return root->emitOpError("can't be lowered for CUDA: the buffers of a "
                                "row take ")
              << sharedBytes << " bytes of shared memory, which has " << most;
-    Layout layout = chooseLayout(*rows, sharedBytes);
+    RowLayout layout = chooseRowLayout(*rows, sharedBytes);
     for (; layout.teams > 1 && layout.teams * sharedBytes > most;
          layout.teams /= 2)
       layout.team *= 2;
@@ -522,7 +288,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     team.size = layout.team;
     team.teams = layout.teams;
     team.isInterleaved = layout.isInterleaved;
-    Value thread = getThread(b, loc);
+    Value thread = GPUKernel::getThread(b, loc);
     Value row = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
     team.thread = thread;
     if (layout.teams > 1) {
@@ -588,7 +354,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
 
   /// Keeps loops in their order, except that a loop whose iterations touch
   /// different elements is spread over all threads.
-  LogicalResult mapLoops(OpBuilder &b, scf::ForOp root, Kernel &kernel,
+  LogicalResult mapLoops(OpBuilder &b, scf::ForOp root, GPUKernel &kernel,
                          IRMapping &mapping) {
     SmallVector<Operation *> accesses; // of buffers that are written
     DenseSet<Value> written;
@@ -638,9 +404,9 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
           "are known to write different elements");
 
     Location loc = root.getLoc();
-    setThreads(kernel, *getTripCount(nest[*spread]));
+    kernel.setThreads(*getTripCount(nest[*spread]));
     cloneBefore(b, root, mapping);
-    Value thread = getGlobalThread(b, loc, kernel.block);
+    Value thread = kernel.getGlobalThread(b, loc);
     Value threads =
         arith::ConstantIndexOp::create(b, loc, kernel.grid * kernel.block);
     Operation *copy = b.clone(*root, mapping);
@@ -666,7 +432,8 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
         << ' ' << op.getIgnored().has_value();
     auto [it, isNew] = checks.try_emplace(name);
     if (isNew)
-      it->second = createCheck(op, checks.size() - 1);
+      it->second = createIndexCheck(
+          kernels, "check_" + std::to_string(checks.size() - 1), op);
     auto site = llvm::find(sites, op.getWhat());
     if (site == sites.end())
       site = sites.insert(sites.end(), op.getWhat());
@@ -676,87 +443,13 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
         b, loc, b.getI32IntegerAttr(site - sites.begin()));
     Value bound =
         arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(op.getBound()));
-    launch(b, loc, it->second,
-           {getPointer(b, op.getIndices()), record, number, bound});
-  }
-
-  /// check(indices, record, site, bound).
-  Kernel createCheck(tprt::CheckIndexOp op, size_t number) {
-    Location loc = op.getLoc();
-    auto type = cast<MemRefType>(op.getIndices().getType());
-    Builder types(&getContext());
-    Type i32 = types.getI32Type(), i64 = types.getI64Type();
-    auto ptr = LLVM::LLVMPointerType::get(&getContext());
-    Kernel kernel = createKernel(loc, "check_" + std::to_string(number),
-                                 {ptr, ptr, i32, i64});
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    (void)type.getStridesAndOffset(strides, offset);
-    int64_t count = type.getNumElements();
-    setThreads(kernel, std::max<int64_t>(count, 1));
-    OpBuilder b = OpBuilder::atBlockBegin(&kernel.function.getBody().front());
-    auto arguments = kernel.function.getArguments();
-    auto inside = [&](Value condition) {
-      auto branch = scf::IfOp::create(b, loc, condition);
-      b.setInsertionPointToStart(branch.thenBlock());
-    };
-    {
-      OpBuilder::InsertionGuard guard(b);
-      Value thread = getGlobalThread(b, loc, kernel.block);
-      inside(
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, thread,
-                                arith::ConstantIndexOp::create(b, loc, count)));
-      Value at = arith::ConstantIndexOp::create(b, loc, 0);
-      for (int64_t d = type.getRank() - 1; d >= 0; --d) {
-        Value size = arith::ConstantIndexOp::create(b, loc, type.getDimSize(d));
-        Value stride = arith::ConstantIndexOp::create(b, loc, strides[d]);
-        Value i = arith::RemUIOp::create(b, loc, thread, size);
-        at = arith::AddIOp::create(b, loc, at,
-                                   arith::MulIOp::create(b, loc, i, stride));
-        thread = arith::DivUIOp::create(b, loc, thread, size);
-      }
-      Value element = LLVM::GEPOp::create(
-          b, loc, ptr, type.getElementType(), arguments[0],
-          LLVM::GEPArg(
-              arith::IndexCastOp::create(b, loc, i64, at).getResult()));
-      Value index =
-          LLVM::LoadOp::create(b, loc, type.getElementType(), element);
-      if (index.getType() != i64)
-        index = arith::ExtSIOp::create(b, loc, i64, index);
-      // Negative indices are large as unsigned numbers.
-      Value isBad = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                          index, arguments[3]);
-      if (op.getIgnored()) {
-        Value ignored = arith::ConstantOp::create(
-            b, loc, b.getI64IntegerAttr(*op.getIgnored()));
-        isBad = arith::AndIOp::create(
-            b, loc, isBad,
-            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, index,
-                                  ignored));
-      }
-      inside(isBad);
-      // tprt_device_error: site, padding, index, bound.
-      Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(-1));
-      Value exchanged = LLVM::AtomicCmpXchgOp::create(
-          b, loc, arguments[1], none, arguments[2],
-          LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic);
-      inside(LLVM::ExtractValueOp::create(b, loc, exchanged,
-                                          ArrayRef<int64_t>{1}));
-      auto put = [&](int32_t field, Value value) {
-        Value address = LLVM::GEPOp::create(b, loc, ptr, i64, arguments[1],
-                                            LLVM::GEPArg(field));
-        LLVM::StoreOp::create(b, loc, value, address);
-      };
-      put(1, index);
-      put(2, arguments[3]);
-    }
-    finish(b, kernel);
-    return kernel;
+    it->second.launch(b, loc,
+                      {getPointer(b, op.getIndices()), record, number, bound});
   }
 
   gpu::GPUModuleOp kernels;
   SmallVector<StringRef> sites;
-  llvm::StringMap<Kernel> checks;
+  llvm::StringMap<GPUKernel> checks;
 };
 
 } // namespace
