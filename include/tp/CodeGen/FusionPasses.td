@@ -1,0 +1,146 @@
+//===- FusionPasses.td - Fused ops and GEMM calls ----------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_CODEGEN_FUSIONPASSES_TD
+#define TP_CODEGEN_FUSIONPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse elementwise ops where that repeats no work worth naming";
+  let description = [{
+    Fuses the producer of an operand into the op that reads it if each element is still computed
+    once, or if recomputing it costs almost nothing (copies, casts, comparisons of indices). Only
+    copies are fused into contractions, because contractions become GEMM calls. If the only use of a
+    contraction adds a bias, the bias becomes the contraction's initial value.
+
+    ```mlir
+    %0 = linalg.generic … ins(%a, %w) outs(%zeros) { mulf, addf }     // contraction
+    %1 = linalg.generic … ins(%0, %bias) { addf }
+    %2 = linalg.generic … ins(%x) { exp }
+    %3 = linalg.generic … ins(%2) { negf }
+    ```
+
+    becomes
+
+    ```mlir
+    %init = linalg.generic … ins(%bias) { yield }
+    %1 = linalg.generic … ins(%a, %w) outs(%init) { mulf, addf }
+    %3 = linalg.generic … ins(%x) { exp, negf }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
+  let summary = "Give each op its own initial value";
+  let description = [{
+    CSE merges equal `tensor.empty` and `linalg.fill` ops, equal ops that only copy or repeat an
+    operand (such as a bias for each row), and equal `tensor.insert_slice` ops (with which
+    concatenations begin). Bufferization then has to copy the value for every op that overwrites it.
+    This pass clones these ops, one per use, right before the op that uses the clone. Two
+    concatenations that begin with the same operand must not share a `tensor.insert_slice`: if both
+    are outputs, `eliminate-empty-tensors` would build the first part of the second one in the first
+    one's buffer.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp"> {
+  let summary = "Turn contractions into GEMM calls";
+  let description = [{
+    A `linalg.generic` that sums products of two operands becomes a GEMM if its loops, by the
+    strides of the buffers, are rows, columns, a summed dimension and batches. Loops that walk
+    memory like a single loop are merged first. If C is written column by column, C^T = B^T·A^T is
+    computed instead. Batch dimensions beyond two become loops around the call. An initial value of
+    zero is dropped, a bias becomes the call's bias, and the product is added to any other initial
+    value.
+
+    An elementwise op that is the only reader of the product's buffer becomes the epilogue of the
+    call if it computes `activation(product (+ addend)) (* factor)`. The activations are relu, gelu
+    (by erf or by tanh) and silu; they are recognised by the formulas that the nn ops become.
+    `addend` is a residual, `factor` the operand of a gate. The call then stands at the op's
+    position and writes the op's result. This requires that the operands of the product don't change
+    in between, that no collective stands in between, and that the product's rows, columns and
+    batches are strides in all of the op's buffers.
+
+    ```mlir
+    linalg.generic {indexing_maps = [(b, m, n, k) -> (b, m, k), (b, m, n, k) -> (n, k), (b, m, n, k) -> (b, m, n)], …}
+      ins(%x, %w : memref<8x128x64xf32>, memref<384x64xf32>) outs(%y : memref<8x128x384xf32>) { mulf, addf }
+    ```
+
+    becomes
+
+    ```mlir
+    tprt.gemm %x, %w into %y accumulate sizes [1024, 384, 64] batch [1, 1]
+      a [64, 1, 0, 0] b [1, 64, 0, 0] c [384, 0, 0] : …
+    ```
+
+    If `linalg.generic ins(%y, %up) outs(%z) { silu(y) * up }` follows, and nothing else reads `%y`,
+    both become
+
+    ```mlir
+    tprt.gemm %x, %w into %z activation silu factor %up [384, 0, 0] sizes [1024, 384, 64] …
+    ```
+
+    A program that updates parameters has no epilogue whose result could differ in any bit from that
+    of the separate ops, because the backward pass may compute those. This excludes gelu and silu,
+    and in f16 and bf16 also an addend or a factor.
+
+    Integer contractions, and those whose strides GEMM can't express, stay loops. In f16 and bf16,
+    these loops accumulate in a buffer of f32 and round once, as GEMM does.
+  }];
+  let options = [Option<"cublasltEpilogues", "cublaslt-epilogues", "bool", "false",
+                        "End products only as cuBLASLt can: sums, relu and gelu by tanh; of f64 "
+                        "one sum">];
+  let statistics = [
+    Statistic<"numGemms", "gemms", "Contractions turned into GEMM calls">,
+    Statistic<"numLoops", "loops", "Contractions left as loops">,
+    Statistic<"numEpilogues", "epilogues", "Elementwise ops that products end with">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect"];
+}
+
+def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
+  let summary = "Run chains of ops row by row";
+  let description = [{
+    Softmax, normalisations and losses are chains of elementwise ops and reductions over rows. If
+    the ops run one after the other, each row moves through memory many times. This pass puts
+    consecutive ops into one nest of loops over the leading parallel dimensions that they have in
+    common. Two ops may share a nest if, in every buffer that one of them writes and the other
+    touches, both access only the row of the current iteration. A sum over rows doesn't share a loop
+    over columns: it walks memory in order, and adds one row at a time.
+
+    ```mlir
+    linalg.generic … {parallel, reduction} ins(%x : memref<8x16xf32>) outs(%max : memref<8xf32>)
+    linalg.generic … {parallel, parallel} ins(%x, %max) outs(%e : memref<8x16xf32>)
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %i = 0 to 8 {
+      linalg.generic … {reduction} ins(%x[%i, :]) outs(%max_row : memref<f32>)
+      linalg.generic … {parallel} ins(%x[%i, :], %max_row) outs(%e[%i, :])
+    }
+    ```
+
+    A buffer that only these ops use shrinks to one row, as long as the rows of the nest take no
+    more than `max-row-bytes` together. If sharing a nest leaves an op fewer iterations than it has
+    by itself, the nest must have at least `min-rows` iterations.
+  }];
+  let options = [
+    Option<"maxRowBytes", "max-row-bytes", "int64_t", "std::numeric_limits<int64_t>::max()",
+           "Bytes of the rows that buffers of one nest may shrink to; a larger one keeps its size">,
+    Option<"minRows", "min-rows", "int64_t", "0",
+           "Iterations of a nest that are enough to run them all at a time">];
+  let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+#endif // TP_CODEGEN_FUSIONPASSES_TD

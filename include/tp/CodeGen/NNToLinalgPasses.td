@@ -1,0 +1,107 @@
+//===- NNToLinalgPasses.td - From nn ops to linalg ---------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_CODEGEN_NNTOLINALGPASSES_TD
+#define TP_CODEGEN_NNTOLINALGPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
+  let summary = "Leave attention to the runtime";
+  let description = [{
+    `nn.attention` becomes `tprt.attention`, which never holds the scores of all rows in memory. The
+    heads of grouped-query attention are split into two batch loops, and key and value are indexed
+    by the first one only. A mask is read through its broadcast.
+
+    ```mlir
+    %r = nn.attention causal %q, %k, %v scale 0.125 : (…) -> tensor<2x12x64x32xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %init = tensor.empty() : tensor<2x12x64x32xf32>
+    %r = tprt.attention causal %q, %k, %v into %init scale 0.125 maps [(b, h, t, s, d, e) -> (b, h, t, d), …] : …
+    ```
+
+    `nn.attention_gradient` becomes `tprt.attention_gradient` in the same way. Attention with more
+    than eight batch dimensions is left to `--convert-nn-to-linalg`, which expands it into linalg
+    ops.
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
+}
+
+def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
+  let summary = "Express nn ops by linalg ops on tensors";
+  let description = [{
+    Every nn op except `nn.parameter` becomes `linalg.generic` ops, whose scalar bodies consist of
+    arith and math ops, and reshapes, slices and insertions of the tensor dialect. Everything else
+    (functions, parameters, collectives) stays as it is.
+
+    ```mlir
+    %0 = nn.linear %x, %w : (tensor<8x16xf32>, tensor<4x16xf32>) -> tensor<8x4xf32>
+    %1 = nn.relu %0 : tensor<8x4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x4xf32>) -> tensor<8x4xf32>
+    %0 = linalg.generic {indexing_maps = [(m, n, k) -> (m, k), (m, n, k) -> (n, k), (m, n, k) -> (m, n)],
+                         iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : …) outs(%init : …) { … mulf, addf … }
+    %1 = linalg.generic {… "parallel", "parallel"} ins(%0 : …) outs(%empty : …) { … maximumf … }
+    ```
+
+    - f16 and bf16 ops compute and accumulate in f32; each nn op rounds its result once. A
+      contraction of f16 or bf16 keeps its element type, for `convert-linalg-to-gemm`; the GEMM or
+      loop that it becomes accumulates in f32.
+    - Broadcast operands are read through their indexing maps, and splat constants are scalars in
+      the bodies.
+    - A contraction reads its operands in their layout; no operand is transposed in memory.
+    - Float reductions may be reassociated (`fastmath<reassoc>`), which lets them be vectorised.
+    - An integer division by zero gives 0, as does the remainder. PyTorch raises an error.
+    - An index that is out of range ends the program. Each op that looks up by index first checks
+      all of its indices with `tprt.check_index`, which carries the FQN from `tp.fqn`. The lookup
+      itself reads row 0 for an index that is out of range.
+
+    Fails if an `nn.module` is left (`tp-partition` inlines them).
+  }];
+  let options = [
+    Option<"onDevice", "on-device", "bool", "false",
+           "Scattered sums sort their indices, so that each row of the result gathers what is "
+           "added to it">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
+}
+
+def FoldTransposeIntoContraction : Pass<"fold-transpose-into-contraction"> {
+  let summary = "Read and write contractions in the layout of their neighbours";
+  let description = [{
+    A transpose that feeds a contraction or `tprt.attention`, or that is the only user of its
+    result, is folded into the indexing map of the contraction. GEMM and attention take strides, so
+    there is no need to move the data. Transposes move across the reshapes between them and the
+    contraction.
+
+    ```mlir
+    %t = linalg.generic {… (b, h, t, d) -> (b, t, h, d) …} ins(%q : tensor<2x64x12x32xf32>) …
+    %s = linalg.generic {indexing_maps = [(b, h, m, n, k) -> (b, h, m, k), …]} ins(%t, …) …
+    ```
+
+    becomes
+
+    ```mlir
+    %s = linalg.generic {indexing_maps = [(b, h, m, n, k) -> (b, m, h, k), …]} ins(%q, …) …
+    ```
+
+    A transpose is a `linalg.transpose`, or a `linalg.generic` that yields its one input with
+    permuted maps. A result is written permuted if its only user, a transpose or another elementwise
+    op, reads it permuted.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+#endif // TP_CODEGEN_NNTOLINALGPASSES_TD
