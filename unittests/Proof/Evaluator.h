@@ -10,20 +10,14 @@
 #ifndef TP_UNITTESTS_PROOF_EVALUATOR_H
 #define TP_UNITTESTS_PROOF_EVALUATOR_H
 
+#include "Array.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/TP.h"
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace mlir::tp::test {
-
-/// Row-major. Integers and booleans are doubles too.
-struct Array {
-  std::vector<int64_t> shape;
-  std::vector<double> data;
-};
 
 /// Values of arguments and parameters, of the whole tensors.
 struct Values {
@@ -43,9 +37,6 @@ std::optional<std::vector<Array>> evaluateRanks(ArrayRef<func::FuncOp> programs,
                                                 MeshOp mesh,
                                                 func::FuncOp reference,
                                                 const Values &values);
-
-/// Whether they are equal but for rounding.
-bool areEqual(const std::vector<Array> &a, const std::vector<Array> &b);
 
 } // namespace mlir::tp::test
 
