@@ -143,7 +143,7 @@ private:
   }
 
   void changeArguments(const PlanEntry &original) {
-    const Style *style = lookupStyle(original.style);
+    const Style *style = lookupStyle(original.loc.getContext(), original.style);
     if (!style)
       return;
     // Try defaults first: they are the shortest to write.

@@ -113,7 +113,7 @@ private:
     }
     const Style *style = nullptr;
     if (entry.direct.empty()) {
-      style = lookupStyle(entry.style);
+      style = lookupStyle(model.getContext(), entry.style);
       if (!style)
         return reportUnknownStyle(entry);
     }
@@ -157,7 +157,7 @@ private:
     StringRef reason = explainUnsupported(entry.style);
     if (!reason.empty())
       return error << ": " << reason;
-    SmallVector<StringRef> names = getStyleNames();
+    SmallVector<StringRef> names = getStyleNames(model.getContext());
     std::string hint = suggestNearest(entry.style, names);
     if (!hint.empty())
       return error << hint;

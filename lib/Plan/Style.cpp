@@ -15,38 +15,69 @@ using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
 //===----------------------------------------------------------------------===//
-// Registry
+// The styles of a context
 //===----------------------------------------------------------------------===//
 
 Style::~Style() = default;
 
-static std::vector<std::unique_ptr<Style>> &getStyles() {
-  static std::vector<std::unique_ptr<Style>> styles = [] {
-    std::vector<std::unique_ptr<Style>> builtin;
-    addLinearStyles(builtin);
-    builtin.push_back(createSequenceParallel());
-    addPrepareModuleStyles(builtin);
-    addPairwiseStyles(builtin);
-    addHuggingFaceStyles(builtin);
+static const StyleList &getBuiltinStyles() {
+  static const StyleList styles = [] {
+    StyleList builtin;
+#define TP_ADD_STYLES(Family) add##Family##Styles(builtin);
+    TP_STYLE_FAMILIES(TP_ADD_STYLES)
+#undef TP_ADD_STYLES
     return builtin;
   }();
   return styles;
 }
 
-void plan::registerStyle(std::unique_ptr<Style> style) {
-  getStyles().push_back(std::move(style));
+namespace {
+/// Holds the styles that addStyle adds to a context.
+struct AddedStyles : public DialectInterface::Base<AddedStyles> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AddedStyles)
+  explicit AddedStyles(Dialect *dialect) : Base(dialect) {}
+
+  StyleList styles;
+};
+} // namespace
+
+static const Style *find(const StyleList &styles, StringRef name) {
+  auto it = llvm::find_if(
+      styles, [&](const auto &style) { return style->getName() == name; });
+  return it == styles.end() ? nullptr : it->get();
 }
 
-const Style *plan::lookupStyle(StringRef name) {
-  for (const std::unique_ptr<Style> &style : getStyles())
-    if (style->getName() == name)
-      return style.get();
-  return nullptr;
+static const StyleList &getAddedStyles(MLIRContext *context) {
+  static const StyleList none;
+  auto *added = context->getOrLoadDialect<TPDialect>()
+                    ->getRegisteredInterface<AddedStyles>();
+  return added ? added->styles : none;
 }
 
-SmallVector<StringRef> plan::getStyleNames() {
-  return llvm::map_to_vector(
-      getStyles(), [](const auto &style) { return style->getName(); });
+void plan::addStyle(TPDialect &dialect, std::unique_ptr<Style> style) {
+  auto *added = dialect.getRegisteredInterface<AddedStyles>();
+  if (!added)
+    added = &dialect.addInterface<AddedStyles>();
+  // A context applies an extension again if another registry repeats it.
+  llvm::erase_if(added->styles, [&](const auto &other) {
+    return other->getName() == style->getName();
+  });
+  added->styles.push_back(std::move(style));
+}
+
+const Style *plan::lookupStyle(MLIRContext *context, StringRef name) {
+  const Style *added = find(getAddedStyles(context), name);
+  return added ? added : find(getBuiltinStyles(), name);
+}
+
+SmallVector<StringRef> plan::getStyleNames(MLIRContext *context) {
+  SmallVector<StringRef> names;
+  for (const StyleList *styles :
+       {&getBuiltinStyles(), &getAddedStyles(context)})
+    for (const std::unique_ptr<Style> &style : *styles)
+      if (!llvm::is_contained(names, style->getName()))
+        names.push_back(style->getName());
+  return names;
 }
 
 //===----------------------------------------------------------------------===//

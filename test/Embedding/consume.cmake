@@ -44,6 +44,17 @@ run(STATUS 1 EXPECT "bad.yaml\":1:24.*'net3'.*1 error\\(s\\), nothing compiled"
   COMMAND ${compiler} ${model} ${OUT}/bad.yaml)
 run(STATUS 1 EXPECT "bad.mlir\":2:3" COMMAND ${compiler} ${OUT}/bad.mlir ${OUT}/plan.yaml)
 
+set(plan_option --tp-apply-plan=plan=${OUT}/style.yaml)
+file(GLOB style ${OUT}/build/libstyle.*)
+file(WRITE ${OUT}/style.yaml "{mesh: {tp: 2}, plan: {net1: {style: ShardedWeights, dim: 1}}}\n")
+run(STATUS 0 EXPECT "nn.parameter \"net1.weight\" {tp.sharding = #tp.sharding<@mesh, \\[{}, {tp}\\]>}"
+  COMMAND ${PREFIX}/bin/tp-opt ${model} --load-dialect-plugin=${style} ${plan_option})
+run(STATUS 1 EXPECT "style.yaml:1:38: error: unknown style 'ShardedWeights'"
+  COMMAND ${PREFIX}/bin/tp-opt ${model} ${plan_option})
+file(WRITE ${OUT}/style.yaml "{mesh: {tp: 2}, plan: {net1: {style: ShardedWeights, dm: 1}}}\n")
+run(STATUS 1 EXPECT "style.yaml:1:[0-9]+: error: ShardedWeights has no argument 'dm'; did you mean 'dim'"
+  COMMAND ${PREFIX}/bin/tp-opt ${model} --load-dialect-plugin=${style} ${plan_option})
+
 set(compiler ${OUT}/build/compiler-c)
 run(STATUS 0 EXPECT "tp.all_reduce sum .* over @mesh {tp}.*\"kind\": \"all_reduce\""
   COMMAND ${compiler} ${model} plan=${OUT}/plan.yaml ${OUT}/mlp.tpx)
@@ -61,12 +72,15 @@ run(STATUS 1 EXPECT "no tp.mesh" COMMAND ${compiler} ${model} strict=true)
 # The manual shows what was tested.
 get_filename_component(manual ${CMAKE_CURRENT_LIST_DIR}/../../docs/Embedding.md ABSOLUTE)
 file(READ ${manual} text)
-foreach(snippet compiler.cpp:register compiler.cpp:errors compiler.cpp:run compiler.c:compile CMakeLists.txt:package)
+foreach(snippet compiler.cpp:register compiler.cpp:errors compiler.cpp:run compiler.c:compile style.cpp:style CMakeLists.txt:package CMakeLists.txt:plugin)
   string(REGEX MATCH "(.*):(.*)" _ ${snippet})
   set(name ${CMAKE_MATCH_2})
   file(READ ${CMAKE_CURRENT_LIST_DIR}/consumer/${CMAKE_MATCH_1} source)
   string(REGEX MATCH "\\[${name}\\][^\n]*\n(.*)\n[^\n]*\\[/${name}\\]" _ "${source}")
-  string(REGEX REPLACE "\n  " "\n" code "\n${CMAKE_MATCH_1}\n")
+  set(code "\n${CMAKE_MATCH_1}\n")
+  if(code MATCHES "^\n  ")
+    string(REGEX REPLACE "\n  " "\n" code "${code}")
+  endif()
   string(FIND "${text}" "${code}" place)
   if(code STREQUAL "\n\n" OR place EQUAL -1)
     message(FATAL_ERROR "${manual} doesn't have this part of ${snippet}:\n${code}")

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a program that embeds tp-mlir does to have a style that PyTorch doesn't
-// have: derive from Style, register it, and use its name in a plan.
+// have: derive from Style, register it, and use its name in a plan. A plugin
+// does the same (test/Embedding/consumer/style.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,14 +80,13 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x6xf32> {
 
 class CustomStyleTest : public testing::Test {
 protected:
-  static void SetUpTestSuite() {
-    registerStyle(std::make_unique<ShardedWeights>());
-  }
-
   CustomStyleTest()
       : handler(&context, [this](Diagnostic &diagnostic) {
           messages.push_back(diagnostic.str());
         }) {
+    DialectRegistry registry;
+    registerStyle<ShardedWeights>(registry);
+    context.appendDialectRegistry(registry);
     context.loadDialect<func::FuncDialect, nn::NNDialect, TPDialect>();
     model = parseSourceString<ModuleOp>(kModel, &context);
   }
@@ -129,6 +129,39 @@ TEST_F(CustomStyleTest, IsSuggested) {
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_EQ(messages[0],
             "unknown style 'ShardedWeight'; did you mean 'ShardedWeights'?");
+}
+
+/// Replaces a built-in style.
+class WholeLinear final : public Style {
+public:
+  StringRef getName() const override { return "ColwiseParallel"; }
+  ArrayRef<ArgumentSpec> getArguments() const override { return {}; }
+  unsigned getAspects() const override { return 0; }
+  void apply(const Arguments &, ModuleRequests &) const override {}
+};
+
+TEST(AddedStyles, BelongToOneContext) {
+  DialectRegistry registry;
+  registerStyle<ShardedWeights>(registry);
+  registerStyle<WholeLinear>(registry);
+  MLIRContext extended(registry), plain;
+  EXPECT_TRUE(lookupStyle(&extended, "ShardedWeights"));
+  EXPECT_FALSE(lookupStyle(&plain, "ShardedWeights"));
+  EXPECT_EQ(getStyleNames(&extended).size(), getStyleNames(&plain).size() + 1);
+  EXPECT_EQ(lookupStyle(&extended, "ColwiseParallel")->getAspects(), 0u);
+  EXPECT_NE(lookupStyle(&plain, "ColwiseParallel")->getAspects(), 0u);
+}
+
+TEST(AddedStyles, AreAddedOnce) {
+  DialectRegistry registry;
+  registerStyle<ShardedWeights>(registry);
+  MLIRContext context(registry);
+  context.loadDialect<TPDialect>();
+  size_t count = getStyleNames(&context).size();
+  // This registry isn't a subset of the context's, so it is applied again.
+  registerStyle<WholeLinear>(registry);
+  context.appendDialectRegistry(registry);
+  EXPECT_EQ(getStyleNames(&context).size(), count);
 }
 
 } // namespace

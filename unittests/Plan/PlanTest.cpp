@@ -232,7 +232,7 @@ TEST_F(PlanFileTest, EveryPrefixIsHandled) {
 }
 
 TEST_F(PlanFileTest, ArgumentsHaveDefaults) {
-  const Style *style = lookupStyle("RowwiseParallel");
+  const Style *style = lookupStyle(&context, "RowwiseParallel");
   ASSERT_TRUE(style);
   ASSERT_TRUE(succeeded(parse("mesh: {tp: 2}\nplan:\n  a: {style: "
                               "RowwiseParallel, output_layouts: Shard(0)}\n")));

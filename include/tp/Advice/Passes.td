@@ -34,6 +34,7 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
     Option<"strict", "strict", "bool", "false",
            "Make errors of what lint finds; default false: warnings">,
   ];
+  let dependentDialects = ["::mlir::tp::TPDialect"];
 }
 
 def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {

@@ -12,7 +12,9 @@
 #ifndef TP_PLAN_STYLE_H
 #define TP_PLAN_STYLE_H
 
+#include "mlir/IR/DialectRegistry.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/TP.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Plan/Placement.h"
 #include "tp/Plan/PlanFile.h"
@@ -276,14 +278,23 @@ public:
                                 ModuleRequests &requests) const {}
 };
 
-/// Makes a style known to plans. Must not be called while plans are checked.
-void registerStyle(std::unique_ptr<Style> style);
+/// Adds `style` to the styles that plans may use in the context of `dialect`.
+/// It replaces a style of the same name, also a built-in one.
+void addStyle(TPDialect &dialect, std::unique_ptr<Style> style);
 
-/// The style called `name`, or null.
-const Style *lookupStyle(StringRef name);
+/// Adds a `StyleT` to each context that `registry` is given to.
+template <typename StyleT>
+void registerStyle(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *, TPDialect *dialect) {
+    addStyle(*dialect, std::make_unique<StyleT>());
+  });
+}
 
-/// The names of all styles, as registered.
-SmallVector<StringRef> getStyleNames();
+/// The style called `name` in `context`, or null.
+const Style *lookupStyle(MLIRContext *context, StringRef name);
+
+/// The names of all styles in `context`: the built-in ones first.
+SmallVector<StringRef> getStyleNames(MLIRContext *context);
 
 } // namespace mlir::tp::plan
 

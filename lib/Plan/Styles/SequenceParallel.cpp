@@ -73,6 +73,6 @@ public:
 
 } // namespace
 
-std::unique_ptr<Style> plan::createSequenceParallel() {
-  return std::make_unique<SequenceParallel>();
+void plan::addSequenceStyles(StyleList &styles) {
+  styles.push_back(std::make_unique<SequenceParallel>());
 }

@@ -10,15 +10,19 @@ namespace mlir::tp::plan {
 
 using StyleList = std::vector<std::unique_ptr<Style>>;
 
-/// ColwiseParallel, RowwiseParallel.
-void addLinearStyles(StyleList &styles);
-std::unique_ptr<Style> createSequenceParallel();
-/// PrepareModuleInput, PrepareModuleOutput, PrepareModuleInputOutput.
-void addPrepareModuleStyles(StyleList &styles);
-/// PairwiseParallel and the SequenceParallel of PyTorch 2.0.
-void addPairwiseStyles(StyleList &styles);
-/// The strings of Hugging Face's tp_plan.
-void addHuggingFaceStyles(StyleList &styles);
+/// Lists the families of styles, in the order in which messages name them. The
+/// file of each one defines a function that adds its styles to a list, such as
+/// addLinearStyles.
+#define TP_STYLE_FAMILIES(X)                                                   \
+  X(Linear)                                                                    \
+  X(Sequence)                                                                  \
+  X(PrepareModule)                                                             \
+  X(Pairwise)                                                                  \
+  X(HuggingFace)
+
+#define TP_DECLARE_STYLES(Family) void add##Family##Styles(StyleList &styles);
+TP_STYLE_FAMILIES(TP_DECLARE_STYLES)
+#undef TP_DECLARE_STYLES
 
 } // namespace mlir::tp::plan
 
