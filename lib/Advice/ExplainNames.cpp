@@ -70,7 +70,7 @@ static const plan::DataAxis *getDataAxis(unsigned axis,
 static std::string getInterfaceReason(const PlacementSource &source,
                                       unsigned axis, const Program &program) {
   if (source.isDefault)
-    return "whole, as nothing else is said";
+    return "replicated by default";
   if (const plan::DataAxis *data =
           program.plan ? getDataAxis(axis, *program.plan) : nullptr)
     return plan::printReason(data->loc, "data_parallel");
@@ -91,7 +91,7 @@ static std::string getParameterReason(nn::ParameterOp parameter, unsigned axis,
   if (const plan::DataAxis *data = getDataAxis(axis, plan))
     return plan::printReason(
         data->loc, data->style == plan::DataAxis::FSDP ? "fsdp" : "ddp");
-  return "whole, as nothing else is said";
+  return "replicated by default";
 }
 
 NamedSource explain::nameSource(const PlacementChain &chain,

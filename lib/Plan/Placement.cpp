@@ -135,8 +135,8 @@ std::optional<Placement> plan::parsePlacement(StringRef text,
     return parsePartial(call, error);
   if (name == "MaskPartial" || name == "_MaskPartial") {
     error = ("'" + name +
-             "' comes of a lookup in a table that is split by rows; a plan "
-             "doesn't ask for it, Partial(sum) is the same here")
+             "' is the result of a lookup in a table that is split by rows; a "
+             "plan has Partial(sum) instead, which is the same here")
                 .str();
     return std::nullopt;
   }

@@ -491,11 +491,12 @@ private:
         valid = false;
         InFlightDiagnostic error =
             emitError(steps.back().loc)
-            << steps.back().placement.str() << " doesn't go with "
+            << steps.back().placement.str() << " can't be combined with "
             << it->second.step->placement.str()
-            << ", which the same tensor of '" << module.getFqn()
-            << "' is over another mesh dimension";
-        error.attachNote(it->second.step->loc) << "it is so from here";
+            << ", the placement of the same tensor of '" << module.getFqn()
+            << "' over another mesh dimension";
+        error.attachNote(it->second.step->loc)
+            << "the other placement is from here";
       }
     };
     for (ModuleLayouts &layouts : plan.modules) {

@@ -118,8 +118,10 @@ static LogicalResult readInputLayout(const YamlValue &value,
   if (!input.isList)
     return readLayout(value, argument, input.layouts.front());
   if (value.items.empty())
-    return emitError(value.loc, argument + ": an empty list says nothing; "
-                                           "write null to leave it alone");
+    return emitError(
+        value.loc,
+        argument +
+            ": the list is empty; write null to leave the input unchanged");
   bool valid = true;
   input.layouts.resize(value.items.size());
   for (auto [item, layout] : llvm::zip(value.items, input.layouts))

@@ -369,7 +369,8 @@ LogicalResult FunctionPartitioner::partitionAssign(nn::AssignOp op) {
   ShardingAttr wanted = shardings.lookup(parameters.lookup(op.getFqnAttr()));
   if (!wanted)
     return op.emitError("assigns ")
-           << op.getFqnAttr() << ", of which there is no 'nn.parameter' before";
+           << op.getFqnAttr()
+           << ", but no 'nn.parameter' of this FQN precedes it";
   if (wanted != *sharding)
     return op.emitError("assigns ")
            << op.getFqnAttr() << " a value that is "

@@ -30,7 +30,7 @@ func.func @arguments(%a: tensor<8x16xf32> {tp.name = "a", tp.sharding = #tp.shar
 // CHECK-LABEL: @unneeded
 // CHECK: 1. all_gather over {tp}
 // CHECK: cause: tp.redistribute
-// CHECK: over tp: what is asked for wins
+// CHECK: over tp: the requested placement takes precedence
 // CHECK: lost: Shard(1), from argument 0 Shard(1) [tp.sharding] -> nn.gelu ({{.*}}) dimension 1
 // CHECK: won:  Replicate, from tp.redistribute ({{.*}}) Replicate [tp.redistribute]
 // CHECK: edit: remove tp.redistribute at {{.*}}
@@ -49,7 +49,7 @@ func.func @unneeded(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{},
 
 // An op that could run as its operand comes, but is cheaper whole.
 // CHECK-LABEL: @whole
-// CHECK: over tp: nn.softmax runs whole over tp, not along dimension 1 of this operand
+// CHECK: over tp: nn.softmax is replicated over tp, not split along dimension 1 of this operand
 // CHECK: otherwise: nn.softmax split along tp: dimension 1, (Shard(1)) -> (Shard(1))
 tp.mesh @mesh(tp = 2)
 func.func @whole(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> tensor<8x16xf32> {

@@ -68,7 +68,7 @@ CHECK: 1. all_gather over {tp}
 CHECK-NEXT: of nn.linear (up), 8x64xf32, (Shard(1)) to (Replicate), at norm_mlp.mlir:{{.*}}
 CHECK-NEXT: cause: gathered.yaml:3:32: ColwiseParallel output_layouts Replicate, in 'up'
 CHECK-NEXT: bytes: 2 KiB
-CHECK-NEXT: over tp: what is asked for wins
+CHECK-NEXT: over tp: the requested placement takes precedence
 CHECK-NEXT: lost: Shard(1), from 'up.weight' Shard(0) [gathered.yaml:3:3: ColwiseParallel] -> nn.linear (up) factor n Shard(1)
 CHECK-NEXT: won:  Replicate, from up Replicate [gathered.yaml:3:32: ColwiseParallel output_layouts Replicate]
 CHECK: edit: replace gathered.yaml:3:3 by up: ColwiseParallel
@@ -77,7 +77,7 @@ CHECK-NEXT: -2 KiB (2048 bytes), -1 collective
 //--- mlp.check
 The plan is over one of two mesh dimensions; what is said of the other isn't by its entries.
 CHECK: 'net1.weight': 16x10xf32 (Replicate, Shard(0))
-CHECK-NEXT: dp: 'net1.weight' Replicate [whole, as nothing else is said]
+CHECK-NEXT: dp: 'net1.weight' Replicate [replicated by default]
 CHECK-NEXT: tp: 'net1.weight' Shard(0) [mlp.yaml:4:3: ColwiseParallel]
 CHECK: of nn.add (net1), 8x16xf32, (Replicate, Shard(1)) to (Replicate, Replicate)
 CHECK: lost: Shard(1), from 'net1.bias' Shard(0) [mlp.yaml:4:3: ColwiseParallel] -> nn.add (net1) dimension 1 Shard(1)

@@ -29,7 +29,7 @@ print(sum(sum(c["bytes_by_rank"]) for c in collectives), "bytes,", len(collectiv
 // CHECK-NEXT: total after tp-optimize-collectives: 232 bytes received by all ranks, 3 collectives
 // CHECK: 1. 2 x all_reduce over {tp}
 // CHECK-NEXT: in nn.cross_entropy (head), 7x15xf16
-// CHECK-NEXT: cause: nn.cross_entropy is split along what it reduces, in 'head'
+// CHECK-NEXT: cause: nn.cross_entropy is split along a dimension that it reduces, in 'head'
 // CHECK-NEXT: bytes: 224 bytes received by all ranks, 64 bytes by one
 // CHECK-NEXT: 2. all_reduce over {dp}
 // CHECK: bytes: 8 bytes received by all ranks, 2 bytes by one

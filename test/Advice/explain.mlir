@@ -45,7 +45,7 @@ CHECK-NEXT: total after tp-optimize-collectives: 1 KiB (1024 bytes) received by 
 CHECK: placements
 CHECK-NEXT: @main
 CHECK-NEXT: argument 0 'x': 8x16xf32 (Replicate)
-CHECK-NEXT: tp: argument 0 'x' Replicate [whole, as nothing else is said]
+CHECK-NEXT: tp: argument 0 'x' Replicate [replicated by default]
 CHECK: 'up.weight': 64x16xf32 (Shard(0))
 CHECK-NEXT: tp: 'up.weight' Shard(0) [plan.yaml:3:3: ColwiseParallel]
 CHECK-NEXT: nn.linear (up): 8x64xf32 (Shard(1))
@@ -59,7 +59,7 @@ CHECK-NEXT: 1. all_reduce over {tp}
 CHECK-NEXT: of nn.linear (down), 8x16xf32, (Partial(sum)) to (Replicate), at norm_mlp.mlir:{{.*}}
 CHECK-NEXT: cause: plan.yaml:4:3: RowwiseParallel output_layouts Replicate, in 'down'
 CHECK-NEXT: bytes: 1 KiB (1024 bytes) received by all ranks, 512 bytes by one
-CHECK-NEXT: over tp: what is asked for wins
+CHECK-NEXT: over tp: the requested placement takes precedence
 CHECK-NEXT: lost: Partial(sum), from down Shard(1)
 CHECK-NEXT: won:  Replicate, from down Replicate [plan.yaml:4:3: RowwiseParallel output_layouts Replicate]
 CHECK-NEXT: otherwise: nn.linear split along tp: factor n, (Replicate), (Shard(0)) -> (Shard(1))
@@ -68,11 +68,11 @@ CHECK-NEXT: +{{.*}} bytes), +2 collectives
 //--- json.check
 CHECK: {"mesh":{"axes":[{"name":"tp","size":2}],"name":"mesh"},"redistributions":[{"alternatives":[{"bytes":
 CHECK-SAME: "asked":true,"bytes":1024,"bytes_per_rank":512,"choice":{"fqn":"down","location":"{{[^"]*}}","op":"nn.linear"},"collectives":["all_reduce over {tp}"]
-CHECK-SAME: "conflicts":[{"lost":{"left_out":0,"placement":"Partial(sum)","source":{"by":"plan.yaml:4:3: RowwiseParallel input_layouts Shard(-1)","kind":"layout","placement":"Shard(1)","what":"down"},"steps":[{"fqn":"down","location":"{{[^"]*}}","op":"nn.linear","placement":"Partial(sum)","split":"factor k"}]},"mesh_dim":"tp","verdict":"what is asked for wins","won":
+CHECK-SAME: "conflicts":[{"lost":{"left_out":0,"placement":"Partial(sum)","source":{"by":"plan.yaml:4:3: RowwiseParallel input_layouts Shard(-1)","kind":"layout","placement":"Shard(1)","what":"down"},"steps":[{"fqn":"down","location":"{{[^"]*}}","op":"nn.linear","placement":"Partial(sum)","split":"factor k"}]},"mesh_dim":"tp","verdict":"the requested placement takes precedence","won":
 CHECK-SAME: "edits":[{{.*}}],"fqn":"down","from":["Partial(sum)"],"function":"main","least_bytes":1024,
 CHECK-SAME: "reason":"plan.yaml:4:3: RowwiseParallel output_layouts Replicate","shape":[8,16],"times":1,"to":["Replicate"],"value":"nn.linear (down)"}]
 CHECK-SAME: "schema":1,"totals":{"bytes":1024,"collectives":1,"gap":0,"optimized":{"bytes":1024,"collectives":1}}
-CHECK-SAME: "values":[{"chains":[{"left_out":0,"mesh_dim":"tp","placement":"Replicate","source":{"by":"whole, as nothing else is said","kind":"argument","placement":"Replicate","what":"argument 0 'x'"},"steps":[]}],"dtype":"f32","function":"main","name":"argument 0 'x'","placements":["Replicate"],"shape":[8,16]}
+CHECK-SAME: "values":[{"chains":[{"left_out":0,"mesh_dim":"tp","placement":"Replicate","source":{"by":"replicated by default","kind":"argument","placement":"Replicate","what":"argument 0 'x'"},"steps":[]}],"dtype":"f32","function":"main","name":"argument 0 'x'","placements":["Replicate"],"shape":[8,16]}
 
 //--- filter.check
 CHECK: total as propagated: 1 KiB (1024 bytes) received by all ranks, 1 collective

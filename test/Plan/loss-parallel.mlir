@@ -17,7 +17,7 @@ plan: {down: {style: ColwiseParallel, use_local_output: false}}
 
 //--- without.yaml
 mesh: {tp: 2}
-# CHECK: :[[#@LINE+2]]:8: warning: 'nn.cross_entropy' in the root module needs dimension 1 of its operand whole, which is Shard(1) by output_layouts [forced-gather]
+# CHECK: :[[#@LINE+2]]:8: warning: 'nn.cross_entropy' in the root module needs all of dimension 1 of its operand, which is Shard(1) because of output_layouts [forced-gather]
 # CHECK: :[[#@LINE+1]]:8: note: fix: write loss_parallel: true in the plan
 plan: {down: {style: ColwiseParallel, use_local_output: false}}
 

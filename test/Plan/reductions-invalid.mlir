@@ -24,6 +24,6 @@ parallelize:
   - mesh_dim: dp
     plan:
       net1: {style: PrepareModuleInput, input_layouts: Partial(avg), desired_input_layouts: Partial(avg)}
-# CHECK: :[[#@LINE+2]]:41: error: Partial(sum) doesn't go with Partial(max), which the same tensor of 'net2' is over another mesh dimension
-# CHECK: :[[#@LINE-5]]:41: note: it is so from here
+# CHECK: :[[#@LINE+2]]:41: error: Partial(sum) can't be combined with Partial(max), the placement of the same tensor of 'net2' over another mesh dimension
+# CHECK: :[[#@LINE-5]]:41: note: the other placement is from here
       net2: {style: PrepareModuleInput, input_layouts: Partial(sum), desired_input_layouts: Partial(sum)}

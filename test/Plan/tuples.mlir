@@ -61,7 +61,7 @@ plan:
   attn: {style: PrepareModuleInput, input_layouts: [null, [R, R, R]], desired_input_layouts: [null, R]}
 # CHECK: :[[#@LINE+1]]:88: error: input_layouts and desired_input_layouts have 2 and 3 placements at position 1
   at[t]n: {style: PrepareModuleInput, input_layouts: [null, [S(0), S(0)]],             desired_input_layouts: [null, [R, R, R]]}
-# CHECK: :[[#@LINE+1]]:61: error: input_kwarg_layouts of hidden_states: an empty list says nothing; write null to leave it alone
+# CHECK: :[[#@LINE+1]]:61: error: input_kwarg_layouts of hidden_states: the list is empty; write null to leave the input unchanged
   att[n]: {style: PrepareModuleInput, input_kwarg_layouts: {hidden_states: []}, desired_input_kwarg_layouts: {hidden_states: R}}
 
 //--- nothing.yaml

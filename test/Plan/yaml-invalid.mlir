@@ -210,7 +210,7 @@ plan:
 
 //--- auto.yaml
 mesh: {tp: 2}
-# CHECK: :[[#@LINE+1]]:7: error: unknown style 'auto': a plan isn't chosen by itself; write out the model's tp_plan, with match: hf
+# CHECK: :[[#@LINE+1]]:7: error: unknown style 'auto': plans aren't chosen automatically; write out the model's tp_plan, with match: hf
 plan: auto
 
 //--- parent.yaml

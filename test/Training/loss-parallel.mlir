@@ -76,7 +76,7 @@ parallelize:
 
 //--- target.yaml
 mesh: {tp: 2}
-# CHECK: target.yaml:[[#@LINE+2]]:1: error: loss_parallel needs a target that is whole over 'tp', but it comes as Shard(0)
+# CHECK: target.yaml:[[#@LINE+2]]:1: error: loss_parallel needs a target that is replicated over 'tp', but it comes as Shard(0)
 # CHECK: target.yaml:[[#@LINE+2]]:{{.*}}: note: by desired_input_layouts here
 loss_parallel: true
 plan: {"": {style: PrepareModuleInput, input_layouts: [Shard(1), Replicate], desired_input_layouts: [Shard(1), Shard(0)]}}

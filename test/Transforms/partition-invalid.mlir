@@ -57,7 +57,7 @@ func.func @assign_elsewhere() {
 tp.mesh @mesh(tp = 2)
 func.func @assign_nothing() {
   %v = nn.parameter "v" {tp.sharding = #tp.sharding<@mesh, [{}]>} : tensor<8xf32>
-  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' before}}
+  // expected-error@+1 {{assigns "w", but no 'nn.parameter' of this FQN precedes it}}
   nn.assign "w", %v : tensor<8xf32>
   return
 }

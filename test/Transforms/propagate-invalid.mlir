@@ -69,7 +69,7 @@ func.func @element_type(%x: tensor<8xcomplex<f32>>) {
 
 tp.mesh @mesh(tp = 2)
 func.func @assign_nothing(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
-  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' before}}
+  // expected-error@+1 {{assigns "w", but no 'nn.parameter' of this FQN precedes it}}
   nn.assign "w", %x : tensor<8xf32>
   return
 }

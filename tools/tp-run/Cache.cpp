@@ -201,7 +201,7 @@ static fs::path openCacheDirectory() {
   if (problem.empty() && ::access(resolved.c_str(), W_OK) == 0)
     return resolved;
   if (!problem.empty())
-    report("note", "what is compiled isn't kept in '" + directory.string() +
+    report("note", "compiled programs aren't cached in '" + directory.string() +
                        "': " + problem);
   return {};
 }
@@ -254,7 +254,8 @@ static std::shared_ptr<const Artifact> loadFresh(const fs::path &path) {
   std::shared_ptr<const Artifact> artifact = Artifact::load(path.string());
   if (!artifact->isOwn())
     throw inputError("'" + path.string() +
-                     "' isn't what was compiled: another user can write it");
+                     "' may have been replaced since it was compiled: another "
+                     "user can write it");
   return artifact;
 }
 
@@ -348,7 +349,7 @@ compileAside(const fs::path &compiler, const std::string &path,
 /// because of a full disk, is only reported.
 static void keepInCache(const fs::path &fresh, const fs::path &place) {
   auto note = [&](const std::string &problem) {
-    report("note", "what is compiled isn't kept in '" +
+    report("note", "compiled programs aren't cached in '" +
                        place.parent_path().string() + "': " + problem);
   };
   try {

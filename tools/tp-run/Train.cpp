@@ -25,12 +25,11 @@ using namespace tprt;
 
 void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
   constexpr const char *group = "Training";
-  CLI::Option *steps =
-      app.add_option("--steps", arguments.steps,
-                     "train: run the program until this many steps are done, "
-                     "those before a checkpoint included")
-          ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
-          ->type_name("N");
+  CLI::Option *steps = app.add_option("--steps", arguments.steps,
+                                      "train until this many steps are done, "
+                                      "including those before the checkpoint")
+                           ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
+                           ->type_name("N");
   CLI::Option *data =
       app.add_option("--data", arguments.data,
                      "examples for an input, a .npy array with one row for "
@@ -46,19 +45,20 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
           ->needs(data);
   CLI::Option *tokenInputs =
       app.add_option("--token-inputs", arguments.tokenInputs,
-                     "the inputs that get a window of tokens, and the one a "
-                     "token further")
+                     "the input that takes a window of tokens, and the one "
+                     "that takes the window shifted by one token")
           ->delimiter(',')
           ->expected(2)
           ->type_name("NAME,NAME")
           ->default_str("ids,target")
           ->needs(tokenType);
-  CLI::Option *seed = app.add_option("--shuffle-seed", arguments.seed,
-                                     "seed of the order of examples, which is "
-                                     "another one in each epoch")
-                          ->check(isExactNumber)
-                          ->type_name("S")
-                          ->capture_default_str();
+  CLI::Option *seed =
+      app.add_option(
+             "--shuffle-seed", arguments.seed,
+             "seed of the order of examples, which differs from epoch to epoch")
+          ->check(isExactNumber)
+          ->type_name("S")
+          ->capture_default_str();
   CLI::Option *noShuffle =
       app.add_flag("--no-shuffle", arguments.noShuffle,
                    "take examples in the order of the files")
@@ -69,7 +69,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
           ->type_name("D");
   CLI::Option *every =
       app.add_option("--checkpoint-every", arguments.checkpointEvery,
-                     "write a checkpoint every K steps too")
+                     "also write a checkpoint every K steps")
           ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
           ->type_name("K")
           ->needs(directory);
@@ -88,7 +88,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
   CLI::Option *resetData =
       app.add_flag("--reset-data", arguments.resetData,
                    "continue from a checkpoint that was trained on other data, "
-                   "with these from their beginning");
+                   "and start the given data from its beginning");
   CLI::Option *metrics = app.add_option("--metrics", arguments.metrics,
                                         "write a line of JSON for each step")
                              ->type_name("PATH");
@@ -187,7 +187,7 @@ static TensorMap readConstants(const Options &options, const Dataset &data,
 static std::optional<Checkpoint> findLast(const CheckpointList &list,
                                           const std::string &directory) {
   auto warn = [](const std::string &problem) {
-    report("warning", problem + "; this checkpoint is passed over");
+    report("warning", problem + "; this checkpoint is skipped");
   };
   for (const auto &[path, problem] : list.broken)
     warn(problem);
@@ -199,8 +199,8 @@ static std::optional<Checkpoint> findLast(const CheckpointList &list,
     warn(problems.front());
   }
   if (!list.broken.empty() || !list.complete.empty())
-    throw inputError("none of the checkpoints in '" + directory +
-                     "' is whole: give another directory to begin anew");
+    throw inputError("no checkpoint in '" + directory +
+                     "' is usable; give another directory to start over");
   return std::nullopt;
 }
 
@@ -247,8 +247,7 @@ static void checkOutsideCheckpoints(const std::string &path,
   std::string first = inside.empty() ? "" : inside.begin()->string();
   if (first == "." || first == "lock" || first.starts_with("step-"))
     throw inputError("'" + path +
-                     "' is a name of tp-run's own in the directory "
-                     "of checkpoints, '" +
+                     "' is reserved for tp-run in the checkpoint directory '" +
                      directory + "'; give another path");
 }
 
@@ -419,7 +418,8 @@ static ExitCode trainRank(const Options &options,
       checkSameData(*from, data, trainingOptions.seed);
     } catch (const Error &error) {
       throw inputError(std::string(error.what()) +
-                       ": give the same, or --reset-data to begin these");
+                       "; give the same data, or start the given data from its "
+                       "beginning with --reset-data");
     }
     position = from->data.position;
   }

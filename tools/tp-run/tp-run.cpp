@@ -365,13 +365,14 @@ static void declareOptions(CLI::App &app, Options &options) {
                "let products of f32 round their operands to TF32")
       ->group(cuda);
   app.add_flag("--no-graphs", options.noGraphs,
-               "enqueue each run anew, instead of capturing the second one and "
+               "enqueue each run, instead of capturing the second one and "
                "replaying it from then on")
       ->group(cuda);
-  app.add_option("--attention", options.attention,
-                 "who computes attention: 'auto', cuDNN where it is there and "
-                 "has the case, else the runtime's own kernels, as the run "
-                 "says; 'cudnn' or 'own', that one, or it is an error")
+  app.add_option(
+         "--attention", options.attention,
+         "implementation of attention: 'auto', cuDNN if it is available and "
+         "supports the case, otherwise the runtime's own kernels (the run "
+         "reports the choice); 'cudnn' or 'own', this one, or an error")
       ->check(CLI::IsMember({"auto", "cudnn", "own"}))
       ->capture_default_str()
       ->group(cuda);
@@ -393,8 +394,9 @@ static void declareOptions(CLI::App &app, Options &options) {
                  "measure this machine, and write a description for 'machine=' "
                  "of tp-opt; takes about a minute and no program")
       ->type_name("PATH");
-  app.add_flag("--no-cache", options.noCache,
-               "compile IR anew, and don't keep the result");
+  app.add_flag(
+      "--no-cache", options.noCache,
+      "compile the IR even if it is in the cache, and don't cache the result");
   declareTrainingOptions(app, options.training);
 }
 

@@ -19,13 +19,13 @@ public:
     // A slice along a split dimension is left to the check of packed weights.
     if (!isa<nn::SliceOp>(operand.getOwner()))
       add(operand, known, module,
-          "needs dimension " + Twine(dim) + " of its operand whole, which is");
+          "needs all of dimension " + Twine(dim) + " of its operand, which is");
   }
 
   void visitConflict(OpOperand &operand, const KnownLayout &known,
                      StringRef module) override {
     add(operand, known, module,
-        "has operands that are split differently, one of them");
+        "has operands that are split differently; one of them is");
   }
 
 private:
@@ -40,13 +40,13 @@ private:
     context.add({"forced-gather", known.origin->loc,
                  ("'" + operand.getOwner()->getName().getStringRef() + "' in " +
                   describeModule(module) + " " + what + " " + known.describe() +
-                  " by " + known.origin->argument)
+                  " because of " + known.origin->argument)
                      .str(),
                  "each rank receives up to " + printBytes(bytes),
                  isa<nn::CrossEntropyOp>(operand.getOwner())
                      ? "write loss_parallel: true in the plan"
                      : "ask for another output layout here, such as "
-                       "Replicate, or leave the modules in between whole"});
+                       "Replicate, or don't split the modules in between"});
   }
 
   FlowContext &context;

@@ -112,7 +112,8 @@ private:
     if (!entry || others.empty())
       return "";
     return "narrow the pattern to '" + llvm::join(others, "' and '") +
-           "', which leaves '" + llvm::join(affected, "' and '") + "' whole";
+           "', so that it doesn't match '" + llvm::join(affected, "' and '") +
+           "'";
   }
 
   FlowContext &context;

@@ -41,7 +41,7 @@ checkLosses(const FlowContext &context,
                 ", but they come as ");
       check(known.target,
             known.target.placement && known.target.placement->isReplicate(),
-            "a target that is whole" + over + ", but it comes as ");
+            "a target that is replicated" + over + ", but it comes as ");
       continue;
     }
     check(known.logits, logits && !logits->isPartial(),

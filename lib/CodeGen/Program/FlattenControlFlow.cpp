@@ -39,9 +39,9 @@ class FlattenControlFlow
         InFlightDiagnostic diagnostic = op.emitError("a call");
         if (callee)
           diagnostic << " of '" << callee << "'";
-        return diagnostic << " can't be compiled: a program is one function, "
-                             "and what is recursive, has no body, or is known "
-                             "as a value only can't be inlined";
+        return diagnostic
+               << " can't be compiled: a program is one function, and "
+                  "recursive, external and indirect calls can't be inlined";
       }
       if (!isa<scf::SCFDialect>(op.getDialect()) ||
           op.hasTrait<OpTrait::IsTerminator>())

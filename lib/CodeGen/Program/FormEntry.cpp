@@ -178,7 +178,7 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
       if (found == program.parameters.end() ||
           found->second.front().getType() != op.getValue().getType()) {
         op.emitError("assigns ")
-            << fqn << ", of which there is no 'nn.parameter' of type "
+            << fqn << ", but no 'nn.parameter' of this FQN has type "
             << op.getValue().getType();
         return WalkResult::interrupt();
       }
@@ -253,8 +253,7 @@ class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
         if (list == &Program::outputs && isPartial(boundary))
           return emitError(boundary.loc)
                  << "output '" << boundary.name
-                 << "' is Partial: a program gives whole values, replicated or "
-                    "split";
+                 << "' is Partial; an output must be replicated or split";
         if (&program == &first)
           tensors.push_back(*tensor);
         else if (tensors[i] != *tensor)

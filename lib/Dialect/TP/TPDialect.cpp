@@ -144,7 +144,7 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
   if (name == kIndexBoundAttr) {
     auto number = dyn_cast<IntegerAttr>(attr.getValue());
     if (!number || !number.getType().isInteger(64) || number.getInt() < 0)
-      return emit() << "the number of rows of the whole table, an i64, is "
+      return emit() << "the number of rows of the global table, an i64, is "
                        "expected";
     return success();
   }

@@ -197,9 +197,9 @@ StringRef plan::explainUnsupported(StringRef style) {
               "moe_identity_expert", "megamoe_router", "megamoe_experts"},
              experts)
       .Case("auto",
-            "a plan isn't chosen by itself; write out the model's tp_plan, "
-            "with match: hf, or begin with PairwiseParallel, and ask "
-            "tp-explain for edits that leave less to move")
+            "plans aren't chosen automatically; write out the model's tp_plan, "
+            "with match: hf, or begin with PairwiseParallel, and run "
+            "tp-explain, which lists edits that reduce communication")
       .Case("mla_kv_a_proj",
             "it splits the one half of a projection's output and not the "
             "other; write replicate, or packed_colwise with segments")

@@ -243,13 +243,13 @@ std::string Explainer::getVerdict(const Movement &movement, const Node &node,
                                   unsigned operand, unsigned axis) {
   auto ruled = dyn_cast_or_null<ShardingRuleOpInterface>(node.op);
   if (node.kind != Node::Compute || !ruled)
-    return "what is asked for wins";
+    return "the requested placement takes precedence";
   ShardingRule rule = ruled.getShardingRule();
   std::string name = node.op->getName().getStringRef().str();
   StringRef axisName = mesh.getAxisName(axis);
   unsigned nodeIndex = &node - graph.nodes.data();
   StringRef winner = provenance->getSplit(nodeIndex, axis);
-  std::string runs = winner.empty() ? " runs whole over " + axisName.str()
+  std::string runs = winner.empty() ? " is replicated over " + axisName.str()
                                     : " is split along " + winner.str();
   if (auto kind = movement.from.getPartialKind(axisName)) {
     bool isLinear = llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
@@ -266,8 +266,9 @@ std::string Explainer::getVerdict(const Movement &movement, const Node &node,
   if (factors.empty())
     return name + " broadcasts" + place;
   if (rule.factors[factors.front()].kind == FactorKind::Whole)
-    return name + " needs" + place + " whole";
-  return name + runs + ", not along" + place + " of this operand";
+    return name + " can't split" + place;
+  return name + runs + ", not" + (winner.empty() ? " split" : "") + " along" +
+         place + " of this operand";
 }
 
 void Explainer::addAlternatives(Movement &movement, const Node &node) {
@@ -384,7 +385,7 @@ LogicalResult Explainer::addOwnMovement(unsigned node) {
     Conflict conflict{
         mesh.getAxisName(axis).str(), provenance->getChain(source, use, axis),
         provenance->getChain(graph.nodes[node].results.front(), axis),
-        "what is asked for wins"};
+        "the requested placement takes precedence"};
     if (conflict.has.placement != conflict.needs.placement)
       (*added)->conflicts.push_back(std::move(conflict));
   }
@@ -412,8 +413,8 @@ LogicalResult Explainer::addCollectives(unsigned index) {
   movement.op = op;
   movement.isAsked = true;
   movement.fqn = ::getFqn(op).str();
-  movement.reason =
-      op->getName().getStringRef().str() + " is split along what it reduces";
+  movement.reason = op->getName().getStringRef().str() +
+                    " is split along a dimension that it reduces";
   movement.collectives = std::move(own->descriptions);
   movement.bytes = llvm::sum_of(own->bytesByRank, int64_t(0));
   movement.bytesPerRank = *llvm::max_element(own->bytesByRank);

@@ -453,9 +453,9 @@ void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
 LogicalResult Graph::addAssign(nn::AssignOp op, unsigned instance) {
   auto found = parameters.find({instance, op.getFqnAttr()});
   if (found == parameters.end())
-    return op.emitError("assigns ") << op.getFqnAttr()
-                                    << ", of which there is no 'nn.parameter' "
-                                       "before";
+    return op.emitError("assigns ")
+           << op.getFqnAttr()
+           << ", but no 'nn.parameter' of this FQN precedes it";
   unsigned index = values[found->second].node;
   Node &node = nodes[index];
   if (!node.operands.empty())

@@ -328,7 +328,7 @@ private:
     remarkRewrite(replaced.front(), "MergeReductions",
                   (Twine(replaced.size()) + " " +
                    replaced.front().getCollectiveKind() +
-                   " become one of what is linear in them")
+                   " become one, after the linear ops that use them")
                       .str());
     Operation *root = value.getDefiningOp();
     OpBuilder builder(root);

@@ -38,7 +38,7 @@ plan:
 //--- whole.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+3]]:35: warning: 'nn.layer_norm' in 'norm' needs dimension 2 of its operand whole, which is Shard(2) by sequence_dim [forced-gather]
+# CHECK: :[[#@LINE+3]]:35: warning: 'nn.layer_norm' in 'norm' needs all of dimension 2 of its operand, which is Shard(2) because of sequence_dim [forced-gather]
 # CHECK: :[[#@LINE+2]]:35: note: cost: each rank receives up to 512 bytes
 # CHECK: :[[#@LINE+1]]:35: note: fix:
   norm: {style: SequenceParallel, sequence_dim: 2}
@@ -72,7 +72,7 @@ plan:
 mesh: {tp: 2}
 plan:
   norm: {style: PrepareModuleInputOutput, input_layouts: Shard(0), desired_input_layouts: Shard(0),
-# CHECK: :[[#@LINE+2]]:10: warning: 'nn.linear' in 'wq' has operands that are split differently, one of them Shard(0) by output_layouts [forced-gather]
+# CHECK: :[[#@LINE+2]]:10: warning: 'nn.linear' in 'wq' has operands that are split differently; one of them is Shard(0) because of output_layouts [forced-gather]
 # CHECK: :[[#@LINE+1]]:10: note: cost: each rank receives up to 512 bytes
          output_layouts: Shard(0), desired_output_layouts: Shard(0)}
   wq.weight: [Shard(0)]

@@ -34,7 +34,7 @@ plan:
 mesh: {tp: 4}
 plan:
 # CHECK: :[[#@LINE+3]]:3: warning: 'layers.0.attention' reshapes a dimension of size 16 to 2 × 8; 2 can't be split evenly over mesh dimension 'tp' of size 4, as output_layouts asks [heads]
-# CHECK: :[[#@LINE+2]]:3: note: fix: narrow the pattern to 'layers.*.attention.wq', which leaves 'layers.*.attention.wk' and 'layers.*.attention.wv' whole
+# CHECK: :[[#@LINE+2]]:3: note: fix: narrow the pattern to 'layers.*.attention.wq', so that it doesn't match 'layers.*.attention.wk' and 'layers.*.attention.wv'
 # CHECK: :[[#@LINE+1]]:3: note: the same holds in 3 more places
   layers.*.attention.w[qkv]: ColwiseParallel
   layers.*.attention.wo: RowwiseParallel
@@ -78,7 +78,7 @@ mesh: {tp: 4}
 plan:
 # CHECK: :[[#@LINE+4]]:3: warning: the root module reshapes a dimension of size 8 to 1 × 8; 1 can't be split evenly over mesh dimension 'tp' of size 4, as output_layouts asks [heads]
 # CHECK: :[[#@LINE+3]]:3: note: cost: each rank receives 768 bytes{{$}}
-# CHECK: :[[#@LINE+2]]:3: note: fix: narrow the pattern to 'wq', which leaves 'wk' whole
+# CHECK: :[[#@LINE+2]]:3: note: fix: narrow the pattern to 'wq', so that it doesn't match 'wk'
 # CHECK: :[[#@LINE+1]]:3: note: the same holds in 1 more place
   w[qk]: ColwiseParallel
 

@@ -14,14 +14,14 @@ plan:
   d: {style: packed_rowwise, blocks: 2}
 
 //--- blocks.yaml
-# CHECK: warning: 'nn.mul' in the root module has operands that are split differently, one of them {{.*}} by output_layouts [forced-gather]
+# CHECK: warning: 'nn.mul' in the root module has operands that are split differently; one of them is {{.*}} because of output_layouts [forced-gather]
 mesh: {tp: 2}
 plan:
   g: {style: packed_colwise, blocks: 2}
   u: ColwiseParallel
 
 //--- others.yaml
-# CHECK: warning: 'nn.mul' in the root module has operands that are split differently, one of them {{.*}} by output_layouts [forced-gather]
+# CHECK: warning: 'nn.mul' in the root module has operands that are split differently; one of them is {{.*}} because of output_layouts [forced-gather]
 mesh: {tp: 2}
 plan:
   g: {style: packed_colwise, blocks: 2}

@@ -51,7 +51,7 @@ func.func @effect(%m: memref<8xf32>, %i: index, %v: f32, %c: i1) {
 // -----
 
 func.func @recursive(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{a call of '@recursive' can't be compiled: a program is one function, and what is recursive, has no body, or is known as a value only can't be inlined}}
+  // expected-error@+1 {{a call of '@recursive' can't be compiled: a program is one function, and recursive, external and indirect calls can't be inlined}}
   %0 = func.call @recursive(%x) : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

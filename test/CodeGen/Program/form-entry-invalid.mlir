@@ -41,7 +41,7 @@ func.func @main(%x: tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}]>, tp
 tp.mesh @mesh(tp = 2)
 func.func @main(%x: tensor<4xf32>)
     -> (tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial = {tp: sum}>, tp.global_type = tensor<4xf32>}) {
-  // expected-error @+1 {{output 'result0' is Partial: a program gives whole values, replicated or split}}
+  // expected-error @+1 {{output 'result0' is Partial; an output must be replicated or split}}
   return %x : tensor<4xf32>
 }
 
@@ -167,7 +167,7 @@ func.func @other(%x: tensor<2xf32>) -> tensor<2xf32> {
 // -----
 
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' of type 'tensor<2xf32>'}}
+  // expected-error@+1 {{assigns "w", but no 'nn.parameter' of this FQN has type 'tensor<2xf32>'}}
   nn.assign "w", %x : tensor<2xf32>
   return
 }
@@ -176,7 +176,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {
   %w = nn.parameter "w" : tensor<3xf32>
-  // expected-error@+1 {{assigns "w", of which there is no 'nn.parameter' of type 'tensor<2xf32>'}}
+  // expected-error@+1 {{assigns "w", but no 'nn.parameter' of this FQN has type 'tensor<2xf32>'}}
   nn.assign "w", %x : tensor<2xf32>
   return %w : tensor<3xf32>
 }
