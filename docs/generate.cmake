@@ -46,6 +46,7 @@ endforeach()
 set(text "\n# Interfaces\n")
 describe(text Interfaces/ShardingRuleOpInterface.td -gen-op-interface-docs)
 describe(text Interfaces/GradientOpInterface.td -gen-op-interface-docs)
+describe(text Interfaces/ModelOpInterfaces.td -gen-op-interface-docs)
 describe(text Dialect/TP/TPInterfaces.td -gen-op-interface-docs)
 finish(Interfaces.md "${text}")
 

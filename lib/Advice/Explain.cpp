@@ -8,7 +8,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tp/Advice/Lint/Lint.h"
 #include "tp/Advice/Passes.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Sharding/Cost/CostModel.h"
 #include "tp/Support/OutputFile.h"
@@ -29,7 +29,7 @@ static bool isCalled(Operation *op, StringRef name) {
   auto matches = [&](StringRef fqn) {
     return !fqn.empty() && plan::matchFqn(name, fqn);
   };
-  auto parameter = dyn_cast<nn::ParameterOp>(op);
+  auto parameter = dyn_cast<ParameterOpInterface>(op);
   return op->getName().getStringRef() == name || matches(getFqn(op)) ||
          (parameter && matches(parameter.getFqn()));
 }

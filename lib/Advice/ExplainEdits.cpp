@@ -11,9 +11,9 @@
 #include "Transforms/PlanWriter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/IRMapping.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Edit.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/SetVector.h"
@@ -95,13 +95,13 @@ static Outcome getOutcome(const Propagation &propagation,
   llvm::StringSet<> seen;
   for (const Propagation::Function &function : propagation.getFunctions()) {
     func::FuncOp op = function.op;
-    op.walk([&](nn::ParameterOp parameter) {
-      ShardingAttr sharding = function.shardings.lookup(parameter);
+    op.walk([&](ParameterOpInterface parameter) {
+      ShardingAttr sharding = function.shardings.lookup(parameter.getResult());
       if (!sharding || !seen.insert(parameter.getFqn()).second)
         return;
       // The first rank's block is the largest.
-      RankedTensorType type = getLocalType(
-          cast<RankedTensorType>(parameter.getType()), sharding, mesh, 0);
+      RankedTensorType type =
+          getLocalType(parameter.getType(), sharding, mesh, 0);
       outcome.parameterBytes += getTensorBytes(type);
     });
     if (!llvm::is_contained(roots, op))
@@ -172,7 +172,7 @@ static std::string printSharding(ShardingAttr sharding) {
 
 static std::string printPlace(Operation *op) {
   std::string name = op->getName().getStringRef().str();
-  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+  if (auto parameter = dyn_cast<ParameterOpInterface>(op))
     return "'" + parameter.getFqn().str() + "'";
   auto file = op->getLoc()->findInstanceOf<FileLineColLoc>();
   if (!file)
@@ -398,7 +398,7 @@ SmallVector<StringRef> Editor::getModules(const ExplainedMovement &movement) {
   };
   auto addOp = [&](Operation *op) {
     add(getFqn(op));
-    if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    if (auto parameter = dyn_cast<ParameterOpInterface>(op))
       add(parameter.getFqn().rsplit('.').first);
   };
   add(movement.fqn);

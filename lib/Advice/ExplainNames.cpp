@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExplainNames.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/Path.h"
@@ -23,7 +23,7 @@ std::string explain::printLocation(Location loc) {
 std::string explain::printOp(Operation *op) {
   std::string name = op->getName().getStringRef().str();
   StringRef fqn = getFqn(op);
-  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+  if (auto parameter = dyn_cast<ParameterOpInterface>(op))
     return "'" + parameter.getFqn().str() + "'";
   if (!fqn.empty())
     return name + " (" + fqn.str() + ")";
@@ -78,7 +78,8 @@ static std::string getInterfaceReason(const PlacementSource &source,
 }
 
 /// What determines the placement of a parameter over `axis`.
-static std::string getParameterReason(nn::ParameterOp parameter, unsigned axis,
+static std::string getParameterReason(ParameterOpInterface parameter,
+                                      unsigned axis,
                                       const plan::CheckedPlan &plan) {
   auto found = plan.parameters.find(parameter.getFqnAttr());
   if (found != plan.parameters.end())
@@ -108,7 +109,7 @@ NamedSource explain::nameSource(const PlacementChain &chain,
   case PlacementSource::Body:
     return {"body", printOp(source.op), "reads it in its body"};
   case PlacementSource::Attribute: {
-    auto parameter = dyn_cast<nn::ParameterOp>(source.op);
+    auto parameter = dyn_cast<ParameterOpInterface>(source.op);
     std::string by = "tp.sharding";
     if (parameter && program.plan)
       by = getParameterReason(parameter, chain.axis, *program.plan);

@@ -10,9 +10,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
 #include "tp/Advice/Passes.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
@@ -89,7 +89,7 @@ struct Report : tp::impl::ReportBase<Report> {
         collectives.push_back(getCollectiveJSON(ops));
       }
       llvm::StringSet<> seen;
-      function.walk([&](nn::ParameterOp op) {
+      function.walk([&](ParameterOpInterface op) {
         if (seen.insert(op.getFqn()).second)
           parameters.push_back(getTensorJSON(
               "fqn", op.getFqn(), &RankMemory::parameters, op.getType(),

@@ -42,11 +42,11 @@ class GroupFinder {
 public:
   GroupFinder(ModuleOp model, CheckedPlan &plan) : plan(plan) {
     model.walk([&](Operation *op) {
-      if (auto module = dyn_cast<nn::ModuleOp>(op)) {
+      if (auto module = dyn_cast<ModuleOpInterface>(op)) {
         tree.addModule(module.getFqn());
         modules.insert(module.getFqn());
         getNode(module.getFqn()).className = module.getClassName();
-      } else if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+      } else if (auto parameter = dyn_cast<ParameterOpInterface>(op)) {
         if (!parameter->hasAttr(kBufferAttr))
           addParameter(parameter);
       }
@@ -66,7 +66,7 @@ public:
         return success();
       }
     }
-    for (nn::ParameterOp parameter : parameters)
+    for (ParameterOpInterface parameter : parameters)
       setGroup(parameter, getHead(parameter.getFqn()));
     return success();
   }
@@ -80,7 +80,7 @@ private:
     return *node;
   }
 
-  void addParameter(nn::ParameterOp parameter) {
+  void addParameter(ParameterOpInterface parameter) {
     if (!names.insert(parameter.getFqn()).second)
       return;
     parameters.push_back(parameter);
@@ -98,7 +98,7 @@ private:
     return dot == StringRef::npos ? StringRef() : parameter.take_front(dot);
   }
 
-  void setGroup(nn::ParameterOp parameter, StringRef group) {
+  void setGroup(ParameterOpInterface parameter, StringRef group) {
     plan.fsdpGroups[parameter.getFqnAttr()] =
         StringAttr::get(parameter.getContext(), group);
   }
@@ -174,7 +174,7 @@ private:
   void takeBuckets() {
     StringRef group;
     int64_t bytes = 0;
-    for (nn::ParameterOp parameter : parameters) {
+    for (ParameterOpInterface parameter : parameters) {
       RankedTensorType type = parameter.getType();
       int64_t own = type.getNumElements() *
                     static_cast<int64_t>(
@@ -193,7 +193,7 @@ private:
   Node root;
   llvm::StringSet<> modules, names;
   /// In the order of their first uses.
-  SmallVector<nn::ParameterOp> parameters;
+  SmallVector<ParameterOpInterface> parameters;
   /// The modules, besides the root, that have a group.
   llvm::StringSet<> heads;
 };

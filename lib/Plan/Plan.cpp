@@ -36,10 +36,10 @@ namespace {
 struct ModelIndex {
   explicit ModelIndex(ModuleOp model) {
     model.walk([&](Operation *op) {
-      if (auto module = dyn_cast<nn::ModuleOp>(op)) {
+      if (auto module = dyn_cast<ModuleOpInterface>(op)) {
         modules[module.getFqnAttr()].push_back(module);
         tree.addModule(module.getFqn());
-      } else if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+      } else if (auto parameter = dyn_cast<ParameterOpInterface>(op)) {
         if (parameters.insert({parameter.getFqnAttr(), parameter}).second)
           tree.addParameter(parameter.getFqn());
       } else if (auto loss = dyn_cast<nn::CrossEntropyOp>(op)) {
@@ -48,8 +48,8 @@ struct ModelIndex {
     });
   }
 
-  llvm::MapVector<StringAttr, SmallVector<nn::ModuleOp, 1>> modules;
-  llvm::MapVector<StringAttr, nn::ParameterOp> parameters;
+  llvm::MapVector<StringAttr, SmallVector<ModuleOpInterface, 1>> modules;
+  llvm::MapVector<StringAttr, ParameterOpInterface> parameters;
   SmallVector<nn::CrossEntropyOp> losses;
   ModuleTree tree;
 };
@@ -97,7 +97,7 @@ private:
   /// The modules that an entry matches, or else the parameters.
   struct Matches {
     SmallVector<StringAttr> modules;
-    SmallVector<nn::ParameterOp> parameters;
+    SmallVector<ParameterOpInterface> parameters;
 
     bool empty() const { return modules.empty() && parameters.empty(); }
   };
@@ -273,7 +273,7 @@ private:
       }
     };
     for (StringAttr fqn : matches.modules) {
-      for (nn::ModuleOp module : index.modules[fqn]) {
+      for (ModuleOpInterface module : index.modules[fqn]) {
         ModuleRequests requests(module, getGroup(), style.getName());
         style.apply(arguments, requests);
         gatherErrors(requests);
@@ -283,7 +283,7 @@ private:
           fail(fqn, requests);
       }
     }
-    for (nn::ParameterOp parameter : matches.parameters) {
+    for (ParameterOpInterface parameter : matches.parameters) {
       ModuleRequests requests(nullptr, getGroup(), style.getName());
       style.applyToParameter(parameter, arguments, requests);
       if (requests.errors.empty())
@@ -315,7 +315,7 @@ private:
   LogicalResult accept(ModuleRequests &requests, const PlanEntry &entry,
                        bool isChild) {
     bool valid = true;
-    nn::ModuleOp module = requests.getModule();
+    ModuleOpInterface module = requests.getModule();
     if (isChild && module == index.modules[module.getFqnAttr()].front())
       valid &= succeeded(
           claim(module.getFqnAttr(), entry, Parameters | Inputs | Outputs));
@@ -338,9 +338,9 @@ private:
   }
 
   bool placeDirectly(const PlanEntry &entry,
-                     ArrayRef<nn::ParameterOp> parameters) {
+                     ArrayRef<ParameterOpInterface> parameters) {
     bool valid = true;
-    for (nn::ParameterOp parameter : parameters) {
+    for (ParameterOpInterface parameter : parameters) {
       for (auto [position, placement] : llvm::enumerate(entry.direct)) {
         MeshGroup group = getGroup();
         if (entry.direct.size() > 1) {
@@ -462,7 +462,7 @@ private:
                   what + " of '" + layouts.module.getFqn() + "'");
       };
       checkSteps(layouts.module.getInputs(), layouts.inputs, "an input");
-      checkSteps(layouts.module.getResults(), layouts.outputs, "an output");
+      checkSteps(layouts.module->getResults(), layouts.outputs, "an output");
     }
     return success(valid);
   }
@@ -476,7 +476,7 @@ private:
     };
     bool valid = true;
     llvm::DenseMap<std::pair<Operation *, unsigned>, Reduction> reductions;
-    auto check = [&](nn::ModuleOp module, const BoundarySteps &boundary,
+    auto check = [&](ModuleOpInterface module, const BoundarySteps &boundary,
                      unsigned offset) {
       for (auto [index, steps] : llvm::enumerate(boundary)) {
         if (steps.empty() || !steps.back().placement.isPartial())

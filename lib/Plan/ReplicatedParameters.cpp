@@ -27,7 +27,7 @@ void plan::checkReplicatedParameters(CheckedPlan &plan, ModuleOp model) {
   llvm::DenseSet<StringAttr> seen;
   std::string largest;
   int64_t count = 0, bytes = 0, largestBytes = 0;
-  model.walk([&](nn::ParameterOp parameter) {
+  model.walk([&](ParameterOpInterface parameter) {
     int64_t own = getTensorBytes(parameter.getType());
     if (parameter.getType().getRank() < 2 || own < kLargeBytes ||
         plan.parameters.contains(parameter.getFqnAttr()) ||

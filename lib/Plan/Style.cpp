@@ -287,7 +287,7 @@ std::string MeshGroup::describe() const {
 }
 
 std::string ModuleRequests::describeModule() const {
-  StringRef fqn = nn::ModuleOp(module).getFqn();
+  StringRef fqn = ModuleOpInterface(module).getFqn();
   return fqn.empty() ? "the root module" : ("'" + fqn + "'").str();
 }
 
@@ -298,7 +298,7 @@ std::string plan::printReason(FileLineColLoc loc, const Twine &what) {
       .str();
 }
 
-ModuleRequests &ModuleRequests::addChild(nn::ModuleOp child) {
+ModuleRequests &ModuleRequests::addChild(ModuleOpInterface child) {
   return *children.emplace_back(
       std::make_unique<ModuleRequests>(child, group, style));
 }
@@ -347,7 +347,7 @@ void ModuleRequests::addStep(std::vector<LayoutStep> &steps,
   steps.push_back({*resolved, reason, argument.str(), loc, declared});
 }
 
-void ModuleRequests::placeParameter(nn::ParameterOp parameter,
+void ModuleRequests::placeParameter(ParameterOpInterface parameter,
                                     Placement placement, FileLineColLoc loc) {
   if (std::optional<Placement> resolved = resolve(
           placement, parameter.getType(), "'" + parameter.getFqn() + "'", loc))
@@ -363,7 +363,7 @@ void ModuleRequests::layoutInput(unsigned index, Placement placement,
           declared);
 }
 
-static bool isTraced(nn::ModuleOp module) {
+static bool isTraced(ModuleOpInterface module) {
   return module && module->hasAttr(nn::kTracedAttr);
 }
 
@@ -403,7 +403,7 @@ void ModuleRequests::checkInputsAreKnown() {
 void ModuleRequests::layoutOutput(unsigned index, Placement placement,
                                   StringRef argument, FileLineColLoc loc,
                                   bool declared) {
-  addStep(outputs[index], placement, module.getResult(index).getType(),
+  addStep(outputs[index], placement, module->getResult(index).getType(),
           "output " + Twine(index) + " of " + describeModule(), argument, loc,
           declared);
 }

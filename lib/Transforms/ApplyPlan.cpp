@@ -26,7 +26,7 @@ public:
   WrittenPlan write(ModuleOp model) {
     const plan::CheckedPlan &checked = *plan;
     mesh = FlatSymbolRefAttr::get(insertMesh(checked.file, model));
-    model.walk([&](nn::ParameterOp parameter) {
+    model.walk([&](ParameterOpInterface parameter) {
       if (checked.parameters.contains(parameter.getFqnAttr()))
         parameter->setAttr(
             kShardingAttr,
@@ -45,7 +45,7 @@ public:
       loss.setLossParallel(true);
       loss.getInputMutable().assign(
           redistribute(builder, loss.getInput(), layout.logits, layout.group,
-                       loss->getParentOfType<nn::ModuleOp>()));
+                       loss->getParentOfType<ModuleOpInterface>()));
     }
     return written;
   }
@@ -65,7 +65,7 @@ private:
 
   Value redistribute(OpBuilder &builder, Value value,
                      const plan::LayoutStep &step, unsigned group,
-                     nn::ModuleOp module) {
+                     ModuleOpInterface module) {
     ++written.redistributions;
     const plan::AxisSet &axes = plan->groups[group].axes;
     auto op = RedistributeOp::create(
@@ -84,16 +84,16 @@ private:
   }
 
   void layOut(const plan::ModuleLayouts &layouts) {
-    nn::ModuleOp module = layouts.module;
+    ModuleOpInterface module = layouts.module;
     OpBuilder builder(module);
     for (auto [index, steps] : llvm::enumerate(layouts.inputs)) {
-      OpOperand &operand = module.getInputsMutable()[index];
+      OpOperand &operand = module->getOpOperand(index);
       for (const plan::LayoutStep &step : steps)
         operand.set(
             redistribute(builder, operand.get(), step, layouts.group, module));
     }
     for (auto [result, steps] :
-         llvm::zip(module.getResults(), layouts.outputs)) {
+         llvm::zip(module->getResults(), layouts.outputs)) {
       builder.setInsertionPointAfter(module);
       Value value = result;
       // Another entry may already have laid out the result over other mesh
@@ -116,7 +116,7 @@ private:
 
   /// The layout steps of a module's input or output over a group of mesh
   /// dimensions.
-  ArrayRef<plan::LayoutStep> getSteps(nn::ModuleOp module, unsigned group,
+  ArrayRef<plan::LayoutStep> getSteps(ModuleOpInterface module, unsigned group,
                                       bool isInput, unsigned index) const {
     for (const plan::ModuleLayouts &layouts : plan->modules) {
       if (layouts.module != module || layouts.group != group)
@@ -134,7 +134,7 @@ private:
   plan::Layout getDeclared(Value value, unsigned group) const {
     plan::Layout declared;
     for (OpOperand &use : value.getUses()) {
-      auto module = dyn_cast<nn::ModuleOp>(use.getOwner());
+      auto module = dyn_cast<ModuleOpInterface>(use.getOwner());
       if (!module)
         return std::nullopt;
       unsigned index = use.getOperandNumber();
@@ -155,7 +155,7 @@ private:
   /// doesn't come from such a module.
   plan::Layout getGiven(Value value, unsigned group) const {
     auto result = dyn_cast<OpResult>(value);
-    auto module = value.getDefiningOp<nn::ModuleOp>();
+    auto module = value.getDefiningOp<ModuleOpInterface>();
     if (!module)
       return std::nullopt;
     unsigned index = result.getResultNumber();

@@ -9,9 +9,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "DataParallel.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Style.h"
 #include "tp/Transforms/Utils.h"
 
@@ -30,7 +30,8 @@ public:
     for (auto function : model.getOps<FunctionOpInterface>())
       if (!function.isExternal())
         splitInputs(function);
-    model.walk([&](nn::ParameterOp parameter) { placeParameter(parameter); });
+    model.walk(
+        [&](ParameterOpInterface parameter) { placeParameter(parameter); });
   }
 
 private:
@@ -73,7 +74,7 @@ private:
     }
   }
 
-  void placeParameter(nn::ParameterOp parameter) {
+  void placeParameter(ParameterOpInterface parameter) {
     RankedTensorType type = parameter.getType();
     auto whole = parameter->getAttrOfType<ShardingAttr>(kShardingAttr);
     if (!whole)
@@ -99,9 +100,9 @@ private:
     parameter->setAttr(kShardingAttr, addTo(0, whole, type, axes));
     OpBuilder builder(parameter->getContext());
     builder.setInsertionPointAfter(parameter);
-    auto module = parameter->getParentOfType<nn::ModuleOp>();
+    auto module = parameter->getParentOfType<ModuleOpInterface>();
     auto gathered = RedistributeOp::create(
-        builder, parameter.getLoc(), type, parameter, whole,
+        builder, parameter.getLoc(), type, parameter.getResult(), whole,
         module ? module.getFqnAttr() : builder.getStringAttr(""),
         builder.getStringAttr(plan::printReason(first->loc, "fsdp")));
     if (reshard)

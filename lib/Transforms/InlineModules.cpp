@@ -15,7 +15,7 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
-static void inlineModule(nn::ModuleOp module) {
+static void inlineModule(ModuleOpInterface module) {
   StringAttr fqn = module.getFqnAttr();
   Block *body = module.getBodyBlock();
   for (Operation &op : body->without_terminator())
@@ -24,7 +24,7 @@ static void inlineModule(nn::ModuleOp module) {
   for (auto [argument, input] :
        llvm::zip(body->getArguments(), module.getInputs()))
     argument.replaceAllUsesWith(input);
-  module.replaceAllUsesWith(body->getTerminator()->getOperands());
+  module->replaceAllUsesWith(body->getTerminator()->getOperands());
   module->getBlock()->getOperations().splice(
       module->getIterator(), body->getOperations(), body->begin(),
       std::prev(body->end()));
@@ -32,7 +32,7 @@ static void inlineModule(nn::ModuleOp module) {
 }
 
 /// Replaces gathers of `parameter` by the first one to the same placement.
-static void shareGathers(nn::ParameterOp parameter) {
+static void shareGathers(ParameterOpInterface parameter) {
   DenseMap<Attribute, RedistributeOp> gathered;
   SmallVector<RedistributeOp> all;
   for (Operation *user : parameter->getUsers())
@@ -54,17 +54,17 @@ static void shareGathers(nn::ParameterOp parameter) {
 }
 
 void tp::shareParameters(Block &block, bool onlyFsdp) {
-  llvm::MapVector<StringAttr, nn::ParameterOp> first;
+  llvm::MapVector<StringAttr, ParameterOpInterface> first;
   for (auto parameter :
-       llvm::make_early_inc_range(block.getOps<nn::ParameterOp>())) {
+       llvm::make_early_inc_range(block.getOps<ParameterOpInterface>())) {
     if (onlyFsdp && !parameter->hasAttr(kFsdpGroupAttr))
       continue;
-    nn::ParameterOp &known = first[parameter.getFqnAttr()];
+    ParameterOpInterface &known = first[parameter.getFqnAttr()];
     if (!known) {
       known = parameter;
       continue;
     }
-    parameter.replaceAllUsesWith(known.getResult());
+    parameter.getResult().replaceAllUsesWith(known.getResult());
     parameter.erase();
   }
   for (auto &[fqn, parameter] : first)
@@ -75,7 +75,7 @@ void tp::shareParameters(Block &block, bool onlyFsdp) {
 void tp::inlineModules(Operation *root) {
   // Post-order: the innermost module names its ops first.
   root->walk<WalkOrder::PostOrder>(
-      [](nn::ModuleOp module) { inlineModule(module); });
+      [](ModuleOpInterface module) { inlineModule(module); });
   root->walk([](FunctionOpInterface function) {
     if (!function.isExternal())
       shareParameters(function.getFunctionBody().front(), /*onlyFsdp=*/true);

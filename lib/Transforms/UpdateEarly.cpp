@@ -11,8 +11,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Transforms/Passes.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -68,7 +68,7 @@ private:
   /// therefore stay.
   void findUpdates() {
     for (Operation &op : llvm::reverse(block))
-      if (isa<nn::AssignOp>(op) ||
+      if (isa<AssignOpInterface>(op) ||
           (isPure(&op) && op.getNumRegions() == 0 && !op.use_empty() &&
            llvm::all_of(op.getUsers(), [&](Operation *user) {
              return updates.contains(user);
@@ -77,7 +77,7 @@ private:
   }
 
   void findLastReads() {
-    for (auto parameter : block.getOps<nn::ParameterOp>()) {
+    for (auto parameter : block.getOps<ParameterOpInterface>()) {
       int64_t &last = lastReads[parameter.getFqnAttr()];
       last = std::max(last, getLastRead(parameter));
     }
@@ -100,7 +100,7 @@ private:
 
   /// Whether `op` depends on nothing but constants and parameters.
   bool isFree(Operation *op) const {
-    if (isa<nn::ParameterOp>(op))
+    if (isa<ParameterOpInterface>(op))
       return true;
     return isPure(op) && op->getNumRegions() == 0 &&
            llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -116,7 +116,7 @@ private:
         if (!free.contains(producer))
           place = std::max(place, places.lookup(producer));
         // Other ops must have read the parameter before it is overwritten.
-        if (auto parameter = dyn_cast<nn::ParameterOp>(producer))
+        if (auto parameter = dyn_cast<ParameterOpInterface>(producer))
           place = std::max(place, lastReads.lookup(parameter.getFqnAttr()));
       }
     if (place >= 0)

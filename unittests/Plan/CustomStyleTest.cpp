@@ -43,10 +43,10 @@ public:
 
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
-    nn::ModuleOp module = requests.getModule();
+    ModuleOpInterface module = requests.getModule();
     const Argument &dim = arguments["dim"];
     bool found = false;
-    module.walk([&](nn::ParameterOp parameter) {
+    module.walk([&](ParameterOpInterface parameter) {
       RankedTensorType type = parameter.getType();
       if (type.getRank() < 2 ||
           type.getNumElements() < arguments["at_least"].integer)
@@ -58,7 +58,7 @@ public:
     if (!found)
       requests.reportError(arguments.getEntryLoc(),
                            requests.describeModule() + " has no matrix");
-    for (unsigned i = 0; i < module.getNumResults(); ++i)
+    for (unsigned i = 0; i < module->getNumResults(); ++i)
       requests.layoutOutput(i, Placement::replicate(), "output",
                             arguments.getEntryLoc());
   }

@@ -5,6 +5,7 @@
 #define TP_PLAN_PLAN_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tp/Dialect/NN/NN.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Plan/PlanFile.h"
 #include "tp/Plan/Style.h"
@@ -14,7 +15,7 @@ namespace mlir::tp::plan {
 
 /// The layouts that one entry asks for at the boundary of one call of a module.
 struct ModuleLayouts {
-  nn::ModuleOp module;
+  ModuleOpInterface module;
   /// The FQN of `module`, which outlives its inlining.
   StringAttr fqn;
   /// Index into CheckedPlan::groups.

@@ -13,8 +13,7 @@
 #define TP_PLAN_STYLE_H
 
 #include "mlir/IR/DialectRegistry.h"
-#include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Plan/Placement.h"
 #include "tp/Plan/PlanFile.h"
@@ -159,7 +158,7 @@ std::string printReason(FileLineColLoc loc, const Twine &what);
 using BoundarySteps = std::vector<std::vector<LayoutStep>>;
 
 struct ParameterPlacement {
-  nn::ParameterOp op;
+  ParameterOpInterface op;
   Placement placement;
   FileLineColLoc loc;
 };
@@ -169,13 +168,14 @@ struct ParameterPlacement {
 /// against the tensor's shape as it is added.
 class ModuleRequests {
 public:
-  ModuleRequests(nn::ModuleOp module, const MeshGroup &group, StringRef style)
+  ModuleRequests(ModuleOpInterface module, const MeshGroup &group,
+                 StringRef style)
       : inputs(module ? module.getInputs().size() : 0),
-        outputs(module ? module.getNumResults() : 0), module(module),
+        outputs(module ? module->getNumResults() : 0), module(module),
         group(group), style(style) {}
 
   /// Null if the style is applied to parameters only.
-  nn::ModuleOp getModule() const { return module; }
+  ModuleOpInterface getModule() const { return module; }
   const MeshGroup &getGroup() const { return group; }
   StringRef getStyle() const { return style; }
   /// The module's name in errors: "'layers.0.wq'" or "the root module".
@@ -186,7 +186,7 @@ public:
     errors.emplace_back(loc, message.str());
   }
 
-  void placeParameter(nn::ParameterOp parameter, Placement placement,
+  void placeParameter(ParameterOpInterface parameter, Placement placement,
                       FileLineColLoc loc);
   /// `argument` is the name of the argument that asks for the placement, `loc`
   /// its location. A `declared` placement is one that the tensor already has.
@@ -197,7 +197,7 @@ public:
 
   /// Adds requests for a module inside this one. They are treated as if that
   /// module had an entry of its own.
-  ModuleRequests &addChild(nn::ModuleOp child);
+  ModuleRequests &addChild(ModuleOpInterface child);
 
   /// Sets the Python call of the style in torch.distributed.tensor.parallel
   /// that has the same effect on the module; empty if there is none.
@@ -226,7 +226,7 @@ private:
                const Twine &tensor, StringRef argument, FileLineColLoc loc,
                bool declared);
 
-  nn::ModuleOp module;
+  ModuleOpInterface module;
   const MeshGroup &group;
   StringRef style;
   bool isInputOrderReported = false;
@@ -262,7 +262,7 @@ public:
   }
   /// Whether `module` is of the kind that the style is for. If a regular
   /// expression matches any such modules, the entry applies only to those.
-  virtual bool accepts(nn::ModuleOp module) const { return true; }
+  virtual bool accepts(ModuleOpInterface module) const { return true; }
   /// Adds the style's requests for `requests.getModule()`, or reports in
   /// `requests` why the style can't be applied to the module.
   virtual void apply(const Arguments &arguments,
@@ -273,7 +273,7 @@ public:
   /// (`Named`). applyToParameter is then called for each parameter.
   enum class ParameterUse { None, Held, Named };
   virtual ParameterUse getParameterUse() const { return ParameterUse::None; }
-  virtual void applyToParameter(nn::ParameterOp parameter,
+  virtual void applyToParameter(ParameterOpInterface parameter,
                                 const Arguments &arguments,
                                 ModuleRequests &requests) const {}
 };

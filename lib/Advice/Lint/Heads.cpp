@@ -35,7 +35,7 @@ public:
     for (auto &[loc, places] : met) {
       llvm::SmallSetVector<StringAttr, 4> modules;
       for (const Place &place : places)
-        if (nn::ModuleOp module = place.known.originModule)
+        if (ModuleOpInterface module = place.known.originModule)
           modules.insert(module.getFqnAttr());
       std::string narrower = narrow(modules.getArrayRef());
       for (const Place &place : places)

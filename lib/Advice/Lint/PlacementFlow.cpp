@@ -35,10 +35,10 @@ public:
 
   void visit(Block &block, StringRef module) {
     for (Operation &op : block) {
-      if (auto child = dyn_cast<nn::ModuleOp>(&op))
+      if (auto child = dyn_cast<ModuleOpInterface>(&op))
         visitModule(child);
-      else if (auto parameter = dyn_cast<nn::ParameterOp>(&op))
-        known[parameter] = makeKnown(getParameter(parameter));
+      else if (auto parameter = dyn_cast<ParameterOpInterface>(&op))
+        known[parameter.getResult()] = makeKnown(getParameter(parameter));
       else if (op.getNumOperands() == 0 && op.getNumResults() == 1)
         known[op.getResult(0)] = makeKnown(Placement::replicate());
       else if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(&op))
@@ -72,14 +72,14 @@ private:
   int64_t getRanks() const { return context.getGroup().size; }
 
   KnownLayout makeKnown(Layout placement, const LayoutStep *origin = nullptr,
-                        nn::ModuleOp originModule = {}) const {
+                        ModuleOpInterface originModule = {}) const {
     KnownLayout layout{placement, origin, originModule};
     if (placement && placement->isShard() && !placement->isSegmented())
       layout.parts = {{static_cast<unsigned>(placement->dim), getRanks()}};
     return layout;
   }
 
-  Layout getParameter(nn::ParameterOp parameter) {
+  Layout getParameter(ParameterOpInterface parameter) {
     const AxisSet &axes = context.getGroup().axes;
     for (const AxisPlacement &over :
          context.plan.getPlacements(parameter.getFqnAttr())) {
@@ -95,20 +95,20 @@ private:
     return Placement::replicate();
   }
 
-  void visitModule(nn::ModuleOp module) {
+  void visitModule(ModuleOpInterface module) {
     for (unsigned i = 0; i < module.getInputs().size(); ++i)
       known[module.getBodyBlock()->getArgument(i)] =
           passBoundary(module, /*isInput=*/true, i, module.getInputs()[i]);
     visit(*module.getBodyBlock(), module.getFqn());
-    for (unsigned i = 0; i < module.getNumResults(); ++i)
-      known[module.getResult(i)] =
+    for (unsigned i = 0; i < module->getNumResults(); ++i)
+      known[module->getResult(i)] =
           passBoundary(module, /*isInput=*/false, i,
                        module.getBodyBlock()->getTerminator()->getOperand(i));
   }
 
   /// The layout that `value` gets as input or output `index` of `module`.
-  KnownLayout passBoundary(nn::ModuleOp module, bool isInput, unsigned index,
-                           Value value) {
+  KnownLayout passBoundary(ModuleOpInterface module, bool isInput,
+                           unsigned index, Value value) {
     KnownLayout layout = known.lookup(value);
     for (const ModuleLayouts *layouts : layoutsOf.lookup(module)) {
       const BoundarySteps &steps = isInput ? layouts->inputs : layouts->outputs;
@@ -238,7 +238,7 @@ private:
       const KnownLayout &layout = known.lookup(operand->get());
       if (layout.apart)
         return reportApart(layout);
-      if (!operand->get().getDefiningOp<nn::ParameterOp>() &&
+      if (!operand->get().getDefiningOp<ParameterOpInterface>() &&
           (!smallest || getTensorBytes(operand->get().getType()) <
                             getTensorBytes(smallest->get().getType())))
         smallest = operand;

@@ -41,7 +41,7 @@ struct KnownLayout {
   /// The layout step that it comes from, and the module of that step; null if
   /// it comes from a parameter.
   const LayoutStep *origin = nullptr;
-  nn::ModuleOp originModule = {};
+  ModuleOpInterface originModule = {};
   /// The dimensions that are split, major first, together over all ranks. Empty
   /// if there is no split, or one in segments.
   SmallVector<SplitPart, 1> parts = {};

@@ -72,7 +72,7 @@ public:
     llvm::MapVector<StringRef, std::string> calls;
     for (const ModuleLayouts &layouts : plan.modules)
       if (layouts.entry == &entry)
-        calls[nn::ModuleOp(layouts.module).getFqn()] =
+        calls[ModuleOpInterface(layouts.module).getFqn()] =
             layouts.python ? *layouts.python : printCall(entry);
     if (!entry.direct.empty())
       return printDirect(entry);

@@ -50,7 +50,7 @@ std::vector<ModuleDescription> plan::describe(const CheckedPlan &plan,
                              SmallVector<Layout>(numAxes)};
   };
   model.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (auto module = dyn_cast<nn::ModuleOp>(op)) {
+    if (auto module = dyn_cast<ModuleOpInterface>(op)) {
       if (!indices.insert({module.getFqnAttr(), modules.size()}).second)
         return;
       ModuleDescription &description = modules.emplace_back();
@@ -60,7 +60,7 @@ std::vector<ModuleDescription> plan::describe(const CheckedPlan &plan,
            llvm::zip(module.getArgNames(), module.getInputs()))
         description.inputs.push_back(
             makeTensor(cast<StringAttr>(name).getValue(), input.getType()));
-      for (Value result : module.getResults())
+      for (Value result : module->getResults())
         description.outputs.push_back(makeTensor("", result.getType()));
       for (const ModuleLayouts &layouts : plan.modules) {
         if (layouts.module != module)
@@ -76,10 +76,10 @@ std::vector<ModuleDescription> plan::describe(const CheckedPlan &plan,
       }
       return;
     }
-    auto parameter = dyn_cast<nn::ParameterOp>(op);
+    auto parameter = dyn_cast<ParameterOpInterface>(op);
     if (!parameter || !seenParameters.insert(parameter.getFqnAttr()).second)
       return;
-    auto holder = parameter->getParentOfType<nn::ModuleOp>();
+    auto holder = parameter->getParentOfType<ModuleOpInterface>();
     if (!holder)
       return;
     RankedTensorType type = parameter.getType();

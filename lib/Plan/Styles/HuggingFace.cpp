@@ -60,7 +60,7 @@ public:
                                       "either blocks or segments";
     return success();
   }
-  bool accepts(nn::ModuleOp module) const override {
+  bool accepts(ModuleOpInterface module) const override {
     return findWeight(module).has_value();
   }
   void apply(const Arguments &arguments,
@@ -68,7 +68,8 @@ public:
     splitWeight(getSplit(arguments), arguments.getEntryLoc(), requests);
   }
   ParameterUse getParameterUse() const override { return ParameterUse::Named; }
-  void applyToParameter(nn::ParameterOp parameter, const Arguments &arguments,
+  void applyToParameter(ParameterOpInterface parameter,
+                        const Arguments &arguments,
                         ModuleRequests &requests) const override {
     splitParameter(parameter, getSplit(arguments), arguments.getEntryLoc(),
                    requests);
@@ -113,10 +114,10 @@ public:
 
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
-    nn::ModuleOp module = requests.getModule();
+    ModuleOpInterface module = requests.getModule();
     FileLineColLoc loc = arguments.getEntryLoc();
     if (row.aspects & Parameters)
-      module.walk([&](nn::ParameterOp parameter) {
+      module.walk([&](ParameterOpInterface parameter) {
         applyToParameter(parameter, arguments, requests);
       });
     if (row.aspects & Inputs) {
@@ -132,14 +133,15 @@ public:
                            loc);
     }
     if (row.aspects & Outputs)
-      for (unsigned i = 0; i < module.getNumResults(); ++i)
+      for (unsigned i = 0; i < module->getNumResults(); ++i)
         requests.layoutOutput(i, Placement::replicate(), "output_layouts", loc);
     requests.setPython("");
   }
   ParameterUse getParameterUse() const override {
     return row.aspects == Parameters ? ParameterUse::Named : ParameterUse::None;
   }
-  void applyToParameter(nn::ParameterOp parameter, const Arguments &arguments,
+  void applyToParameter(ParameterOpInterface parameter,
+                        const Arguments &arguments,
                         ModuleRequests &requests) const override {
     requests.placeParameter(parameter, Placement::replicate(),
                             arguments.getEntryLoc());

@@ -64,7 +64,7 @@ public:
     return success(valid);
   }
 
-  bool accepts(nn::ModuleOp module) const override {
+  bool accepts(ModuleOpInterface module) const override {
     return findWeight(module).has_value();
   }
   void apply(const Arguments &arguments,
@@ -77,7 +77,8 @@ public:
   }
 
   ParameterUse getParameterUse() const override { return ParameterUse::Held; }
-  void applyToParameter(nn::ParameterOp parameter, const Arguments &arguments,
+  void applyToParameter(ParameterOpInterface parameter,
+                        const Arguments &arguments,
                         ModuleRequests &requests) const override {
     splitParameter(parameter, getSplit(arguments), arguments.getEntryLoc(),
                    requests);

@@ -37,7 +37,7 @@ using LinearChildren = llvm::MapVector<Operation *, LinearChild>;
 
 } // namespace
 
-static LinearChildren findLinearChildren(nn::ModuleOp module) {
+static LinearChildren findLinearChildren(ModuleOpInterface module) {
   LinearChildren children;
   // The Linears that each op of the module depends on most directly.
   DenseMap<Operation *, SmallPtrSet<Operation *, 2>> sources;
@@ -46,7 +46,7 @@ static LinearChildren findLinearChildren(nn::ModuleOp module) {
     for (Value operand : op.getOperands())
       if (Operation *producer = operand.getDefiningOp())
         before.insert_range(sources[producer]);
-    auto child = dyn_cast<nn::ModuleOp>(&op);
+    auto child = dyn_cast<ModuleOpInterface>(&op);
     std::optional<WeightedModule> weighted;
     if (child)
       weighted = findWeight(child);
@@ -72,9 +72,9 @@ static bool hasLinearPair(const LinearChildren &children) {
   });
 }
 
-bool plan::hasLinearPairInside(nn::ModuleOp module) {
+bool plan::hasLinearPairInside(ModuleOpInterface module) {
   return module
-      ->walk([](nn::ModuleOp inner) {
+      ->walk([](ModuleOpInterface inner) {
         return hasLinearPair(findLinearChildren(inner))
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
@@ -98,13 +98,13 @@ static void splitChildren(const LinearChildren &children,
     });
     if (!child.isColwise() && isLast)
       split.output = output;
-    splitWeight(split, loc, requests.addChild(cast<nn::ModuleOp>(op)));
+    splitWeight(split, loc, requests.addChild(cast<ModuleOpInterface>(op)));
   }
 }
 
 void plan::splitPairs(const NamedLayout &input, const NamedLayout &output,
                       FileLineColLoc loc, ModuleRequests &requests) {
-  nn::ModuleOp root = requests.getModule();
+  ModuleOpInterface root = requests.getModule();
   if (!hasLinearPairInside(root))
     return requests.reportError(
         loc, requests.getStyle() +
@@ -115,7 +115,7 @@ void plan::splitPairs(const NamedLayout &input, const NamedLayout &output,
                  "' nor a module inside of it calls; give ColwiseParallel and "
                  "RowwiseParallel to its parts instead");
   requests.setPython("");
-  root->walk<WalkOrder::PreOrder>([&](nn::ModuleOp module) {
+  root->walk<WalkOrder::PreOrder>([&](ModuleOpInterface module) {
     LinearChildren children = findLinearChildren(module);
     if (!hasLinearPair(children))
       return WalkResult::advance();

@@ -10,7 +10,7 @@ namespace mlir::tp::plan {
 
 /// Whether `module`, or a module inside it, calls two nn.Linear modules such
 /// that one depends on the other.
-bool hasLinearPairInside(nn::ModuleOp module);
+bool hasLinearPairInside(ModuleOpInterface module);
 
 /// Splits the nn.Linear modules that `requests.getModule()` calls in pairs, by
 /// columns and by rows. If it calls none, does the same in each of its

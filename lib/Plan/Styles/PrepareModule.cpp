@@ -125,7 +125,7 @@ struct ModuleInput {
 
 /// Groups the tensors of a tuple, which have its position and are called
 /// `name.0`, `name.1`, ….
-static SmallVector<ModuleInput> getInputs(nn::ModuleOp module) {
+static SmallVector<ModuleInput> getInputs(ModuleOpInterface module) {
   SmallVector<ModuleInput> inputs;
   for (auto [index, name, position] :
        llvm::enumerate(module.getArgNames().getAsRange<StringAttr>(),
@@ -186,9 +186,9 @@ constexpr StringRef kOutputArguments[] = {"output_layouts",
 /// The defaults of PyTorch 2.1, which gather an input and split an output.
 static void applyDefaults(const Arguments &arguments, bool isInput,
                           ModuleRequests &requests) {
-  nn::ModuleOp module = requests.getModule();
+  ModuleOpInterface module = requests.getModule();
   FileLineColLoc loc = arguments.getEntryLoc();
-  size_t count = isInput ? module.getInputs().size() : module.getNumResults();
+  size_t count = isInput ? module.getInputs().size() : module->getNumResults();
   StringRef what = isInput ? "input" : "output";
   if (count != 1)
     return requests.reportError(
@@ -207,7 +207,7 @@ static void applyDefaults(const Arguments &arguments, bool isInput,
 static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
   if (!hasAny(arguments, kInputArguments))
     return applyDefaults(arguments, /*isInput=*/true, requests);
-  nn::ModuleOp module = requests.getModule();
+  ModuleOpInterface module = requests.getModule();
   const Argument &declared = arguments["input_layouts"];
   const Argument &desired = arguments["desired_input_layouts"];
   const Argument &declaredKeywords = arguments["input_kwarg_layouts"];
@@ -301,18 +301,18 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
 static void applyOutputs(const Arguments &arguments, ModuleRequests &requests) {
   if (!hasAny(arguments, kOutputArguments))
     return applyDefaults(arguments, /*isInput=*/false, requests);
-  nn::ModuleOp module = requests.getModule();
+  ModuleOpInterface module = requests.getModule();
   const Argument &declared = arguments["output_layouts"];
   const Argument &desired = arguments["desired_output_layouts"];
-  if (declared.layouts.size() != module.getNumResults())
+  if (declared.layouts.size() != module->getNumResults())
     return requests.reportError(
         declared.loc,
         "output_layouts has " + Twine(declared.layouts.size()) +
             (declared.layouts.size() == 1 ? " entry" : " entries") + ", but " +
             requests.describeModule() + " has " +
-            Twine(module.getNumResults()) + " tensor output" +
-            (module.getNumResults() == 1 ? "" : "s"));
-  for (unsigned i = 0; i < module.getNumResults(); ++i)
+            Twine(module->getNumResults()) + " tensor output" +
+            (module->getNumResults() == 1 ? "" : "s"));
+  for (unsigned i = 0; i < module->getNumResults(); ++i)
     applyStep(requests, i, /*isInput=*/false, declared.layouts[i].get(0),
               "output_layouts", declared.loc, desired.layouts[i].get(0),
               "desired_output_layouts", desired.loc);

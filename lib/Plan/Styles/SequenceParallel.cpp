@@ -36,7 +36,7 @@ public:
 
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
-    nn::ModuleOp module = requests.getModule();
+    ModuleOpInterface module = requests.getModule();
     const Argument &sequenceDim = arguments["sequence_dim"];
     // In PyTorch 2.0, the style of this name is another one, for modules that
     // call pairs of nn.Linear; today's is for norms and dropout.
@@ -56,14 +56,14 @@ public:
           "SequenceParallel splits the first input of a module, and " +
               requests.describeModule() + " has no tensor input");
 
-    module.walk([&](nn::ParameterOp parameter) {
+    module.walk([&](ParameterOpInterface parameter) {
       requests.placeParameter(parameter, Placement::replicate(),
                               sequenceDim.loc);
     });
     requests.layoutInput(0, sequence, "sequence_dim", sequenceDim.loc,
                          /*declared=*/true);
     // An output of lower rank, such as a mean over the sequence, has none.
-    for (auto [index, result] : llvm::enumerate(module.getResults())) {
+    for (auto [index, result] : llvm::enumerate(module->getResults())) {
       int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
       if (sequence.dim < rank && sequence.dim >= -rank)
         requests.layoutOutput(index, sequence, "sequence_dim", sequenceDim.loc);

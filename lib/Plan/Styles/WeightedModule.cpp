@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "WeightedModule.h"
+#include "tp/Dialect/NN/NN.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -17,11 +18,11 @@ static Operation *getSource(Value value) {
   return op;
 }
 
-std::optional<WeightedModule> plan::findWeight(nn::ModuleOp module) {
+std::optional<WeightedModule> plan::findWeight(ModuleOpInterface module) {
   Operation *lookup = nullptr;
   WeightedModule found;
   for (Operation &op : *module.getBodyBlock()) {
-    if (isa<nn::ModuleOp>(op))
+    if (isa<ModuleOpInterface>(op))
       return std::nullopt;
     if (!isa<nn::LinearOp, nn::EmbeddingOp>(op))
       continue;
@@ -30,14 +31,14 @@ std::optional<WeightedModule> plan::findWeight(nn::ModuleOp module) {
     lookup = &op;
     found.isEmbedding = isa<nn::EmbeddingOp>(op);
     found.weight =
-        dyn_cast_if_present<nn::ParameterOp>(getSource(op.getOperand(1)));
+        dyn_cast_if_present<ParameterOpInterface>(getSource(op.getOperand(1)));
   }
   if (!found.weight)
     return std::nullopt;
   for (auto add : module.getBodyBlock()->getOps<nn::AddOp>()) {
     Operation *lhs = getSource(add.getLhs()), *rhs = getSource(add.getRhs());
     Operation *other = lhs == lookup ? rhs : rhs == lookup ? lhs : nullptr;
-    if (auto bias = dyn_cast_if_present<nn::ParameterOp>(other))
+    if (auto bias = dyn_cast_if_present<ParameterOpInterface>(other))
       if (bias.getType().getRank() == 1)
         found.biases.push_back(bias);
   }
@@ -60,10 +61,10 @@ std::string plan::printPython(const Placement &placement) {
 }
 
 /// "; its parts are 'net1', 'net2'", of at most eight.
-static std::string listWeighted(nn::ModuleOp module) {
+static std::string listWeighted(ModuleOpInterface module) {
   constexpr size_t kMaxNames = 8;
   llvm::SmallSetVector<StringRef, 8> names;
-  module.getBody().walk([&](nn::ModuleOp inner) {
+  module.getBody().walk([&](ModuleOpInterface inner) {
     if (findWeight(inner))
       names.insert(inner.getFqn());
   });
@@ -94,7 +95,7 @@ static std::string getPython(const WeightSplit &split,
 
 void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
                        ModuleRequests &requests) {
-  nn::ModuleOp module = requests.getModule();
+  ModuleOpInterface module = requests.getModule();
   StringRef style = requests.getStyle();
   std::optional<WeightedModule> weighted = findWeight(module);
   if (!weighted)
@@ -106,7 +107,7 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
                                          listWeighted(module));
   // A traced module may return more than its output: it also returns inner
   // values that the model uses elsewhere.
-  if (module.getInputs().empty() || module.getNumResults() == 0)
+  if (module.getInputs().empty() || module->getNumResults() == 0)
     return requests.reportError(loc, style +
                                          " needs a tensor input and output, "
                                          "which " +
@@ -116,7 +117,7 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
   bool isEmbedding = weighted->isEmbedding, colwise = split.isColwise();
   requests.placeParameter(weighted->weight,
                           split.getShard(colwise == isEmbedding), loc);
-  for (nn::ParameterOp bias : weighted->biases)
+  for (ParameterOpInterface bias : weighted->biases)
     requests.placeParameter(
         bias, colwise ? split.getShard(0) : Placement::replicate(), loc);
 
@@ -136,8 +137,9 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
       getPython(split, declared.placement, isEmbedding, output.placement));
 }
 
-void plan::splitParameter(nn::ParameterOp parameter, const WeightSplit &split,
-                          FileLineColLoc loc, ModuleRequests &requests) {
+void plan::splitParameter(ParameterOpInterface parameter,
+                          const WeightSplit &split, FileLineColLoc loc,
+                          ModuleRequests &requests) {
   bool colwise = split.isColwise();
   int64_t rank = parameter.getType().getRank();
   if (rank == 0)

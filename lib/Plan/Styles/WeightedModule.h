@@ -17,12 +17,12 @@ namespace mlir::tp::plan {
 
 struct WeightedModule {
   bool isEmbedding = false;
-  nn::ParameterOp weight;
-  SmallVector<nn::ParameterOp> biases;
+  ParameterOpInterface weight;
+  SmallVector<ParameterOpInterface> biases;
 };
 
 /// The weight of a module around one weight; nullopt for any other module.
-std::optional<WeightedModule> findWeight(nn::ModuleOp module);
+std::optional<WeightedModule> findWeight(ModuleOpInterface module);
 
 /// A layout, and the argument that asks for it.
 struct NamedLayout {
@@ -58,7 +58,7 @@ void splitWeight(const WeightSplit &split, FileLineColLoc loc,
 
 /// The same for a parameter of a module that is never called. The parameter's
 /// rank and use decide what it is: one with one dimension is a bias.
-void splitParameter(nn::ParameterOp parameter, const WeightSplit &split,
+void splitParameter(ParameterOpInterface parameter, const WeightSplit &split,
                     FileLineColLoc loc, ModuleRequests &requests);
 
 /// "Shard(0)", "Replicate()", "Partial("sum")".

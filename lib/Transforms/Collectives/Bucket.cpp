@@ -15,7 +15,7 @@
 #include "FsdpBuckets.h"
 #include "Join.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -63,8 +63,8 @@ protected:
   /// Whether `op` may stand behind a bucket that it depends on.
   virtual bool mayWait(Operation *op) {
     // An assignment may be delayed: reads of the parameter give its old value.
-    return (isPure(op) || isa<nn::AssignOp>(op)) && op->getNumRegions() == 0 &&
-           !op->hasTrait<OpTrait::IsTerminator>();
+    return (isPure(op) || isa<AssignOpInterface>(op)) &&
+           op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>();
   }
 
 private:

@@ -6,6 +6,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -118,9 +119,8 @@ bool collectives::collectOfParameters(
     return false;
   if (ops.contains(op))
     return true;
-  if (!isa<nn::ParameterOp>(op)) {
-    bool mayMove = isa<nn::RecomputeOp>(op) || isPure(op);
-    if (!mayMove || op->getNumRegions() || op->getNumOperands() == 0)
+  if (!isa<ParameterOpInterface>(op)) {
+    if (!isSpeculatable(op) || op->getNumRegions() || op->getNumOperands() == 0)
       return false;
     for (Value operand : op->getOperands())
       if (!collectOfParameters(operand, ops))

@@ -9,8 +9,8 @@
 #include "FsdpBuckets.h"
 #include "Join.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -20,17 +20,17 @@ using namespace mlir::tp::collectives;
 using Ops = llvm::SmallSetVector<Operation *, 8>;
 
 FsdpGroups::FsdpGroups(func::FuncOp program) {
-  program.walk([&](nn::ParameterOp parameter) {
+  program.walk([&](ParameterOpInterface parameter) {
     if (auto group = parameter->getAttrOfType<StringAttr>(kFsdpGroupAttr))
       groups[parameter.getFqnAttr()] = group;
   });
 }
 
 /// The parameter that `ops` read; null if they read none or several.
-static nn::ParameterOp getParameter(const Ops &ops) {
-  nn::ParameterOp found;
+static ParameterOpInterface getParameter(const Ops &ops) {
+  ParameterOpInterface found;
   for (Operation *op : ops)
-    if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+    if (auto parameter = dyn_cast<ParameterOpInterface>(op)) {
       if (found && found.getFqnAttr() != parameter.getFqnAttr())
         return {};
       found = parameter;
@@ -42,7 +42,7 @@ StringAttr FsdpGroups::ofGathered(Operation *gather) const {
   Ops ops;
   if (groups.empty() || !collectOfParameters(gather->getOperand(0), ops))
     return {};
-  nn::ParameterOp parameter = getParameter(ops);
+  ParameterOpInterface parameter = getParameter(ops);
   return parameter ? groups.lookup(parameter.getFqnAttr()) : StringAttr();
 }
 
@@ -56,7 +56,7 @@ StringAttr FsdpGroups::ofGradient(Operation *reduction) const {
   while (!worklist.empty()) {
     Operation *op = worklist.pop_back_val();
     for (Operation *user : op->getUsers()) {
-      if (auto assign = dyn_cast<nn::AssignOp>(user))
+      if (auto assign = dyn_cast<AssignOpInterface>(user))
         if (StringAttr group = groups.lookup(assign.getFqnAttr()))
           return group;
       bool mayFollow = isPure(user) || isa<AllReduceOp>(user);

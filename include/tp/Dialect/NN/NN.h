@@ -14,6 +14,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/GradientOpInterface.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 
 #include "tp/Dialect/NN/NNEnums.h.inc"

@@ -8,7 +8,7 @@ include "tp/Dialect/NN/NNBase.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def NN_ModuleOp : NN_Op<"module", [SingleBlockImplicitTerminator<"YieldOp">,
-                                   RecursiveMemoryEffects]> {
+                                   RecursiveMemoryEffects, ModuleOpInterface]> {
   let summary = "A call of a module of the model";
   let description = [{
     One call of the `nn.Module` with this FQN and class: its tensor inputs come in as block
@@ -57,7 +57,7 @@ def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Module
 }
 
 def NN_ParameterOp : NN_RuleOp<"parameter", "ShardingRule::elementwise(*this)",
-                               differentiable = 0> {
+                               [ParameterOpInterface], differentiable = 0> {
   let summary = "A parameter or buffer of the model";
   let description = [{
     The tensor that the weights file holds under `fqn`. A parameter that several modules share (tied
@@ -115,7 +115,7 @@ def NN_IotaOp : NN_RuleOp<"iota", "getIotaRule()", partitioned = 1, differentiab
   let extraClassDeclaration = "::mlir::tp::ShardingRule getIotaRule();";
 }
 
-def NN_AssignOp : NN_Op<"assign", [MemoryEffects<[MemWrite]>]> {
+def NN_AssignOp : NN_Op<"assign", [MemoryEffects<[MemWrite]>, AssignOpInterface]> {
   let summary = "The next value of a parameter";
   let description = [{
     Sets the value that the parameter `fqn` has from the next run of the program on. During a run,

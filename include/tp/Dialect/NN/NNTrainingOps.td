@@ -274,8 +274,8 @@ def NN_StopGradientOp : NN_RuleOp<"stop_gradient", "ShardingRule::elementwise(*t
   let hasFolder = 1;
 }
 
-def NN_RecomputeOp : NN_Op<"recompute", [MemoryEffects<[MemWrite]>, SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
+def NN_RecomputeOp : NN_Op<"recompute", [MemoryEffects<[MemWrite]>, AlwaysSpeculatable,
+    SameOperandsAndResultType, DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
   let summary = "A value to compute from anew";
   let description = [{
     The identity. Ops that the backward pass computes a second time to save memory (activation
