@@ -47,6 +47,7 @@ set(text "\n# Interfaces\n")
 describe(text Interfaces/ShardingRuleOpInterface.td -gen-op-interface-docs)
 describe(text Interfaces/GradientOpInterface.td -gen-op-interface-docs)
 describe(text Interfaces/ModelOpInterfaces.td -gen-op-interface-docs)
+describe(text Interfaces/ShapeOpInterfaces.td -gen-op-interface-docs)
 describe(text Dialect/TP/TPInterfaces.td -gen-op-interface-docs)
 finish(Interfaces.md "${text}")
 

@@ -9,6 +9,7 @@ void tp::registerExternalModels(DialectRegistry &registry) {
   registerArithExternalModels(registry);
   registerLinalgExternalModels(registry);
   registerMathExternalModels(registry);
+  registerShapeModels(registry);
   registerTensorExternalModels(registry);
   registerTosaExternalModels(registry);
 }

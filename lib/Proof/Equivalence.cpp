@@ -7,7 +7,7 @@
 #include "ProgramMatcher.h"
 #include "SplitBuckets.h"
 #include "mlir/Analysis/SliceAnalysis.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -68,7 +68,7 @@ static std::optional<Equivalence> proveRestored(ReferenceGraph &reference,
                                                 ArrayRef<Program> programs,
                                                 MeshOp mesh, bool keepAlike) {
   func::FuncOp first = programs.front().function;
-  auto isConcat = [](nn::ConcatOp) { return WalkResult::interrupt(); };
+  auto isConcat = [](ConcatOpInterface) { return WalkResult::interrupt(); };
   if (!first->walk(isConcat).wasInterrupted())
     return std::nullopt;
   auto module = first->getParentOfType<ModuleOp>();

@@ -4,7 +4,7 @@
 #include "JoinChunks.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OperationSupport.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -65,13 +65,13 @@ public:
     });
   }
 
-  void join(nn::ConcatOp all) {
+  void join(ConcatOpInterface all) {
     if (all.getInputs().size() < 2)
       return;
     if (all.getInputs().front().getDefiningOp<ReduceScatterOp>())
       joinScattered(all);
     else if (all->hasOneUse())
-      if (auto fold = dyn_cast<nn::ReshapeOp>(*all->user_begin()))
+      if (auto fold = dyn_cast<ReshapeOpInterface>(*all->user_begin()))
         joinGathered(all, fold);
   }
 
@@ -79,11 +79,11 @@ public:
 
 private:
   /// concat(unfold(op(all_gather(slice(x, j)), …))) is op(all_gather(x), …).
-  void joinGathered(nn::ConcatOp all, nn::ReshapeOp fold) {
-    int64_t dim = static_cast<int64_t>(all.getDim()) - 1;
+  void joinGathered(ConcatOpInterface all, ReshapeOpInterface fold) {
+    int64_t dim = all.getDim() - 1;
     SmallVector<Operation *> ops, gathers, dead = {fold, all};
     for (Value piece : all.getInputs()) {
-      auto unfold = piece.getDefiningOp<nn::ReshapeOp>();
+      auto unfold = piece.getDefiningOp<ReshapeOpInterface>();
       Operation *op = unfold ? unfold.getInput().getDefiningOp() : nullptr;
       if (!op || dim < 0 || !unfold->hasOneUse())
         return;
@@ -103,8 +103,8 @@ private:
     Value whole;
     for (auto [j, op] : llvm::enumerate(ops)) {
       auto gather = op->getOperand(*index).getDefiningOp<AllGatherOp>();
-      auto slice =
-          gather ? gather.getInput().getDefiningOp<nn::SliceOp>() : nullptr;
+      auto slice = gather ? gather.getInput().getDefiningOp<SliceOpInterface>()
+                          : nullptr;
       if (!slice || !gather->hasOneUse() ||
           !isInSameGroups(CollectiveOpInterface(leading),
                           CollectiveOpInterface(gather)) ||
@@ -152,7 +152,7 @@ private:
 
   /// concat(reduce_scatter(op(rows j of each rank's, …))) is
   /// reduce_scatter(op(…)).
-  void joinScattered(nn::ConcatOp all) {
+  void joinScattered(ConcatOpInterface all) {
     int64_t dim = all.getDim();
     SmallVector<Operation *> ops, scatters, dead = {all};
     auto leading = all.getInputs().front().getDefiningOp<ReduceScatterOp>();
@@ -225,24 +225,25 @@ private:
            b.getAxes().getSegments().empty();
   }
 
-  static bool isChunk(nn::SliceOp slice, int64_t dim, const Chunk &chunk) {
-    return static_cast<int64_t>(slice.getDim()) == dim &&
-           slice.getStep() == 1 &&
-           static_cast<int64_t>(slice.getStart()) == chunk.index * chunk.size &&
+  static bool isChunk(SliceOpInterface slice, int64_t dim, const Chunk &chunk) {
+    std::optional<DimRange> range = slice.getRange();
+    return range && range->dim == dim &&
+           range->start == chunk.index * chunk.size &&
            slice.getType().getDimSize(dim) == chunk.size;
   }
 
   /// If `piece` is `chunk` of each rank's rows of some value, that
   /// value and the dimension of its rows; otherwise null.
   static std::pair<Value, int64_t> findPieces(Value piece, const Chunk &chunk) {
-    auto fold = piece.getDefiningOp<nn::ReshapeOp>();
-    auto slice = fold ? fold.getInput().getDefiningOp<nn::SliceOp>() : nullptr;
+    auto fold = piece.getDefiningOp<ReshapeOpInterface>();
+    auto slice =
+        fold ? fold.getInput().getDefiningOp<SliceOpInterface>() : nullptr;
     auto unfold =
-        slice ? slice.getInput().getDefiningOp<nn::ReshapeOp>() : nullptr;
-    if (!unfold || slice.getDim() == 0)
+        slice ? slice.getInput().getDefiningOp<ReshapeOpInterface>() : nullptr;
+    if (!unfold || !slice.getRange())
       return {};
-    int64_t dim = static_cast<int64_t>(slice.getDim()) - 1;
-    if (dim >= getType(unfold.getInput()).getRank() ||
+    int64_t dim = slice.getRange()->dim - 1;
+    if (dim < 0 || dim >= getType(unfold.getInput()).getRank() ||
         dim >= fold.getType().getRank() || !isChunk(slice, dim + 1, chunk) ||
         getType(slice.getInput()).getDimSize(dim + 1) !=
             chunk.size * chunk.count ||
@@ -346,9 +347,9 @@ private:
 SmallVector<std::pair<unsigned, unsigned>> tp::joinChunks(func::FuncOp program,
                                                           MeshOp mesh) {
   ChunkJoiner joiner(program, mesh);
-  SmallVector<nn::ConcatOp> concats;
-  program.walk([&](nn::ConcatOp op) { concats.push_back(op); });
-  for (nn::ConcatOp all : concats)
+  SmallVector<ConcatOpInterface> concats;
+  program.walk([&](ConcatOpInterface op) { concats.push_back(op); });
+  for (ConcatOpInterface all : concats)
     joiner.join(all);
   return joiner.chunks;
 }

@@ -3,8 +3,9 @@
 
 #include "SplitBuckets.h"
 #include "mlir/IR/Builders.h"
-#include "tp/Dialect/NN/NN.h"
+#include "mlir/IR/Matchers.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -13,7 +14,7 @@ using namespace mlir::tp;
 
 /// The buffer that a collective of several values communicates; null if it is a
 /// collective of one value.
-static nn::ConcatOp getBucket(Operation *collective) {
+static ConcatOpInterface getBucket(Operation *collective) {
   auto gather = dyn_cast<AllGatherOp>(collective);
   auto scatter = dyn_cast<ReduceScatterOp>(collective);
   auto isPlain = [](auto op) {
@@ -21,21 +22,21 @@ static nn::ConcatOp getBucket(Operation *collective) {
   };
   if (!isa<AllReduceOp>(collective) && !isPlain(gather) && !isPlain(scatter))
     return {};
-  auto all = collective->getOperand(0).getDefiningOp<nn::ConcatOp>();
+  auto all = collective->getOperand(0).getDefiningOp<ConcatOpInterface>();
   // In a scatter's buffer, each row is the part of one rank.
   int64_t rank = scatter ? 2 : 1;
   bool isBuffer = all && all.getType().getRank() == rank &&
-                  static_cast<int64_t>(all.getDim()) == rank - 1 &&
+                  all.getDim() == rank - 1 &&
                   (!scatter || scatter.getType().getDimSize(0) == 1);
-  return isBuffer ? all : nn::ConcatOp();
+  return isBuffer ? all : ConcatOpInterface();
 }
 
 /// `value` without the constant that pads it along a dimension, and that
 /// dimension; `value` and nullopt if it isn't padded.
 static std::pair<Value, std::optional<int64_t>> getUnfilled(Value value) {
-  auto all = value.getDefiningOp<nn::ConcatOp>();
+  auto all = value.getDefiningOp<ConcatOpInterface>();
   if (!all || all.getInputs().size() != 2 ||
-      !all.getInputs()[1].getDefiningOp<nn::ConstantOp>())
+      !matchPattern(all.getInputs()[1], m_Constant()))
     return {value, std::nullopt};
   return {all.getInputs()[0], all.getDim()};
 }
@@ -134,7 +135,7 @@ struct Member {
 
 class Bucket {
 public:
-  Bucket(Operation *collective, nn::ConcatOp all, MeshOp mesh,
+  Bucket(Operation *collective, ConcatOpInterface all, MeshOp mesh,
          ArrayRef<int64_t> ownRanks)
       : op(collective), all(all), mesh(mesh), ownRanks(ownRanks) {
     if (auto gather = dyn_cast<AllGatherOp>(op))
@@ -184,12 +185,12 @@ private:
     bool isRows = shape.back() == length &&
                   (numRows == 1 || (shape.size() == 2 && shape[0] == numRows));
     for (Operation *user : value.getUsers()) {
-      if (auto slice = dyn_cast<nn::SliceOp>(user); slice && isRows) {
+      if (auto slice = dyn_cast<SliceOpInterface>(user); slice && isRows) {
         if (failed(followSlice(slice)))
           return failure();
         continue;
       }
-      auto reshape = dyn_cast<nn::ReshapeOp>(user);
+      auto reshape = dyn_cast<ReshapeOpInterface>(user);
       bool isOther =
           reshape && reshape.getType().getRank() != getType(value).getRank();
       if (!isOther || reshape.getType().getShape().back() != length ||
@@ -199,15 +200,15 @@ private:
     return success();
   }
 
-  LogicalResult followSlice(nn::SliceOp slice) {
+  LogicalResult followSlice(SliceOpInterface slice) {
     RankedTensorType type = slice.getType();
     int64_t dim = type.getRank() - 1, offset = 0;
-    if (static_cast<int64_t>(slice.getDim()) != dim || slice.getStep() != 1)
+    std::optional<DimRange> range = slice.getRange();
+    if (!range || range->dim != dim)
       return failure();
     for (auto [member, part] : llvm::zip_equal(members, all.getInputs())) {
       int64_t size = getType(part).getShape().back();
-      if (static_cast<int64_t>(slice.getStart()) == offset &&
-          type.getDimSize(dim) == size)
+      if (range->start == offset && type.getDimSize(dim) == size)
         return followMember(slice, part, member);
       offset += size;
     }
@@ -225,7 +226,7 @@ private:
       return getScattered(part);
     SmallVector<Candidate> candidates;
     SmallVector<Value, 2> values = {part};
-    if (auto reshape = part.getDefiningOp<nn::ReshapeOp>())
+    if (auto reshape = part.getDefiningOp<ReshapeOpInterface>())
       values.insert(values.begin(), reshape.getInput());
     for (Value value : values) {
       auto [own, dim] = getUnfilled(value);
@@ -250,7 +251,7 @@ private:
           candidates.push_back({own, getType(value), dim});
       }
       Operation *producer = value.getDefiningOp();
-      if (!isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(producer))
+      if (!isa_and_nonnull<ReshapeOpInterface, TransposeOpInterface>(producer))
         break;
       path.push_back(producer);
       value = producer->getOperand(0);
@@ -267,7 +268,7 @@ private:
       return false;
     Layout layout = Layout::split(type.getShape(), dim, ranks);
     for (Operation *step : llvm::reverse(path)) {
-      if (auto transpose = dyn_cast<nn::TransposeOp>(step))
+      if (auto transpose = dyn_cast<TransposeOpInterface>(step))
         layout.transpose(transpose.getPermutation());
       else if (failed(layout.reshape(getType(step->getResult(0)).getShape())))
         return false;
@@ -289,7 +290,8 @@ private:
   // From the result to what the value's own collective gives
   //===--------------------------------------------------------------------===//
 
-  LogicalResult followMember(nn::SliceOp slice, Value part, Member &member) {
+  LogicalResult followMember(SliceOpInterface slice, Value part,
+                             Member &member) {
     SmallVector<Candidate> candidates = getCandidates(part);
     // All slices of this part must be of the same value.
     if (member.value)
@@ -327,12 +329,12 @@ private:
     size_t numResults = member.results.size();
     auto followUser = [&](Operation *user) {
       Layout next = layout;
-      if (auto transpose = dyn_cast<nn::TransposeOp>(user)) {
+      if (auto transpose = dyn_cast<TransposeOpInterface>(user)) {
         next.transpose(transpose.getPermutation());
         return followPart(transpose, next, extents, candidate, member,
                           numReshapes);
       }
-      auto reshape = dyn_cast<nn::ReshapeOp>(user);
+      auto reshape = dyn_cast<ReshapeOpInterface>(user);
       if (!reshape || numReshapes == 2 ||
           failed(next.reshape(reshape.getType().getShape())))
         return failure();
@@ -394,9 +396,11 @@ private:
                         Member &member) {
     std::optional<int64_t> size;
     for (Operation *user : value.getUsers()) {
-      auto slice = dyn_cast<nn::SliceOp>(user);
-      if (!slice || static_cast<int64_t>(slice.getDim()) != dim ||
-          slice.getStart() != 0 || slice.getStep() != 1)
+      auto slice = dyn_cast<SliceOpInterface>(user);
+      std::optional<DimRange> range;
+      if (slice)
+        range = slice.getRange();
+      if (!range || range->dim != dim || range->start != 0)
         return failure();
       int64_t own = slice.getType().getDimSize(dim);
       if (size.value_or(own) != own)
@@ -467,7 +471,7 @@ private:
   }
 
   Operation *op;
-  nn::ConcatOp all;
+  ConcatOpInterface all;
   MeshOp mesh;
   /// The ranks that run the program.
   ArrayRef<int64_t> ownRanks;
@@ -481,10 +485,10 @@ private:
 
 } // namespace
 
-static bool areAlike(nn::ConcatOp all) {
+static bool areAlike(ConcatOpInterface all) {
   return llvm::all_equal(all.getInputs().getTypes()) &&
          llvm::none_of(all.getInputs(), [](Value part) {
-           return part.getDefiningOp<nn::ReshapeOp>();
+           return part.getDefiningOp<ReshapeOpInterface>();
          });
 }
 
@@ -495,7 +499,7 @@ SmallVector<unsigned> tp::splitBuckets(const Program &program, MeshOp mesh,
   function.walk([&](CollectiveOpInterface op) { collectives.push_back(op); });
   SmallVector<unsigned> counts;
   for (Operation *op : collectives) {
-    nn::ConcatOp all = getBucket(op);
+    ConcatOpInterface all = getBucket(op);
     counts.push_back(1);
     if (!all || (keepAlike && areAlike(all)))
       continue;

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ValueNumbering.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -111,6 +113,15 @@ ValueNumbering::Number ValueNumbering::get(Operation *op,
                                            ArrayRef<Number> operands,
                                            TypeRange types, unsigned draw) {
   Entry entry;
+  // Each dialect has its own ops for these.
+  if (isa<ReshapeOpInterface, TransposeOpInterface>(op)) {
+    Builder b(op->getContext());
+    if (auto transpose = dyn_cast<TransposeOpInterface>(op))
+      entry.name = b.getDenseI64ArrayAttr(transpose.getPermutation());
+    entry.operands.push_back(operands.front());
+    entry.types.assign(types.begin(), types.end());
+    return intern(std::move(entry), 1);
+  }
   entry.draw = draw;
   entry.name = getMeaning(op);
   entry.op = op->getName();

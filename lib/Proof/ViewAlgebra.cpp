@@ -3,8 +3,8 @@
 
 #include "ViewAlgebra.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Reductions.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -58,7 +58,7 @@ View::View(BlockAlgebra &algebra, MeshOp mesh, RankedTensorType global,
 
 bool View::isFollowed(Operation *op) {
   return BlockAlgebra::isMovement(op) ||
-         isa<nn::ReshapeOp, nn::TransposeOp>(op);
+         isa<ReshapeOpInterface, TransposeOpInterface>(op);
 }
 
 View::Groups View::getGroups(AxisListAttr axes) const {
@@ -340,10 +340,10 @@ LogicalResult View::follow(Operation *op, int64_t rank) {
   if (rankOf(op) != ownRank || global.getNumElements() == 0)
     return failure();
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](nn::ReshapeOp op) {
+      .Case([&](ReshapeOpInterface op) {
         return reshape(op.getType().getShape(), rank);
       })
-      .Case([&](nn::TransposeOp op) {
+      .Case([&](TransposeOpInterface op) {
         if (elements)
           elements->transpose(op.getPermutation());
         else

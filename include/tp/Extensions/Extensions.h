@@ -23,6 +23,9 @@ void registerArithExternalModels(DialectRegistry &registry);
 /// These need the models of `arith` and `math` for the bodies of linalg ops.
 void registerLinalgExternalModels(DialectRegistry &registry);
 void registerMathExternalModels(DialectRegistry &registry);
+/// ReshapeOpInterface and the like, for the ops of `linalg` and `tensor` that
+/// TensorBuilder builds.
+void registerShapeModels(DialectRegistry &registry);
 void registerTensorExternalModels(DialectRegistry &registry);
 void registerTosaExternalModels(DialectRegistry &registry);
 

@@ -45,6 +45,13 @@ Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return nullptr;
 }
 
+std::optional<tp::DimRange> SliceOp::getRange() {
+  if (getStep() != 1)
+    return std::nullopt;
+  return tp::DimRange{static_cast<int64_t>(getDim()),
+                      static_cast<int64_t>(getStart())};
+}
+
 //===----------------------------------------------------------------------===//
 // ModuleOp
 //===----------------------------------------------------------------------===//

@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -39,7 +39,8 @@ static Operation *getFirstUser(const Unit &unit) {
   while (!worklist.empty()) {
     Operation *op = worklist.pop_back_val();
     for (Operation *user : op->getUsers()) {
-      if (isa<nn::ReshapeOp, nn::SliceOp, nn::TransposeOp>(user) &&
+      if (isa<ReshapeOpInterface, SliceOpInterface, TransposeOpInterface>(
+              user) &&
           user->getBlock() == op->getBlock()) {
         worklist.push_back(user);
         continue;

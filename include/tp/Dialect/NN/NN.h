@@ -15,6 +15,7 @@
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/GradientOpInterface.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 
 #include "tp/Dialect/NN/NNEnums.h.inc"

@@ -7,6 +7,7 @@
 include "tp/Dialect/NN/NNDialect.td"
 include "tp/Interfaces/GradientOpInterface.td"
 include "tp/Interfaces/ModelOpInterfaces.td"
+include "tp/Interfaces/ShapeOpInterfaces.td"
 include "tp/Interfaces/ShardingRuleOpInterface.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"

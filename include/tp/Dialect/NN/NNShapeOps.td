@@ -6,7 +6,8 @@
 
 include "tp/Dialect/NN/NNBase.td"
 
-def NN_ReshapeOp : NN_RuleOp<"reshape", "ShardingRule::reshape(*this).linear({{0}})"> {
+def NN_ReshapeOp : NN_RuleOp<"reshape", "ShardingRule::reshape(*this).linear({{0}})",
+                             [ReshapeOpInterface]> {
   let summary = "The same elements in another shape";
   let description = [{
     Row-major order is kept. If a reshape splits or merges dimensions, a sharding of the major
@@ -27,7 +28,7 @@ def NN_ReshapeOp : NN_RuleOp<"reshape", "ShardingRule::reshape(*this).linear({{0
   let hasCanonicalizer = 1;
 }
 
-def NN_TransposeOp : NN_RuleOp<"transpose", "getTransposeRule()"> {
+def NN_TransposeOp : NN_RuleOp<"transpose", "getTransposeRule()", [TransposeOpInterface]> {
   let summary = "Permute dimensions";
   let description = [{
     Dimension i of the result is dimension `permutation[i]` of the input.
@@ -65,7 +66,7 @@ def NN_BroadcastOp : NN_RuleOp<"broadcast", "ShardingRule::elementwise(*this).li
   let hasFolder = 1;
 }
 
-def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", partitioned = 1> {
+def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", [SliceOpInterface], partitioned = 1> {
   let summary = "A range of one dimension";
   let description = [{
     Elements `start, start + step, …` along `dim`, as many as the result has. That dimension can't
@@ -86,10 +87,13 @@ def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", partitioned = 1> {
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
-  let extraClassDeclaration = "::mlir::tp::ShardingRule getSliceRule();";
+  let extraClassDeclaration = [{
+    ::mlir::tp::ShardingRule getSliceRule();
+    ::std::optional<::mlir::tp::DimRange> getRange();
+  }];
 }
 
-def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()"> {
+def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()", [ConcatOpInterface]> {
   let summary = "Concatenate along a dimension";
   let description = [{
     ```mlir
