@@ -3,7 +3,7 @@
 
 #include "Regroup.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Transforms/Sums.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -166,8 +166,8 @@ Value Regrouping::build(Operation *op, ArrayRef<unsigned> set,
     else if (!terms[i])
       operands.push_back(buildZero(builder, op, own));
     else if (terms[i].getType() != own)
-      operands.push_back(
-          nn::BroadcastOp::create(builder, op->getLoc(), own, terms[i]));
+      operands.push_back(TensorBuilder::get(graph.getFunction())
+                             .broadcast(builder, op->getLoc(), terms[i], own));
     else
       operands.push_back(terms[i]);
   }

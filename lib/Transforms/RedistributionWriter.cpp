@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RedistributionWriter.h"
-#include "mlir/Dialect/Utils/IndexingUtils.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
 #include "tp/Transforms/Utils.h"
 
 using namespace mlir;
@@ -52,22 +51,10 @@ Value RedistributionWriter::applyStep(const RedistributionStep &step,
   llvm_unreachable("unknown step");
 }
 
-static Value reshape(OpBuilder &builder, Location loc, Value value,
-                     ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getShape() == shape)
-    return value;
-  return nn::ReshapeOp::create(builder, loc, type.clone(shape), value);
-}
-
-static Value transpose(OpBuilder &builder, Location loc, Value value,
-                       ArrayRef<int64_t> permutation) {
-  if (llvm::equal(permutation, llvm::seq<int64_t>(permutation.size())))
-    return value;
-  auto type = cast<RankedTensorType>(value.getType());
-  return nn::TransposeOp::create(
-      builder, loc, type.clone(applyPermutation(type.getShape(), permutation)),
-      value, permutation);
+const TensorBuilder &RedistributionWriter::getTensors(Operation *op) {
+  if (!tensors)
+    tensors = &TensorBuilder::get(op);
+  return *tensors;
 }
 
 /// One all-to-all along several pairs of dimensions. A new leading dimension
@@ -99,12 +86,12 @@ Value RedistributionWriter::applyAllToAlls(const RedistributionStep &step,
     rest.push_back(size);
   }
   order.insert(order.begin(), places.begin(), places.end());
-  value = reshape(builder, loc, value, cut);
-  value = transpose(builder, loc, value, order);
+  value = getTensors(op).reshape(builder, loc, value, cut);
+  value = getTensors(op).transpose(builder, loc, value, order);
 
   SmallVector<int64_t> packed = {group, 1};
   packed.append(rest);
-  value = reshape(builder, loc, value, packed);
+  value = getTensors(op).reshape(builder, loc, value, packed);
   std::swap(packed[0], packed[1]);
   value = AllToAllOp::create(
       builder, loc, type.clone(packed), value, builder.getI64IntegerAttr(0),
@@ -125,9 +112,9 @@ Value RedistributionWriter::applyAllToAlls(const RedistributionStep &step,
     back.push_back(step.pairs.size() + dim);
   }
   sizes.append(rest);
-  value = reshape(builder, loc, value, sizes);
-  value = transpose(builder, loc, value, back);
-  return reshape(builder, loc, value, result);
+  value = getTensors(op).reshape(builder, loc, value, sizes);
+  value = getTensors(op).transpose(builder, loc, value, back);
+  return getTensors(op).reshape(builder, loc, value, result);
 }
 
 /// An entry of docs/Report.md's `redistributions`.
@@ -160,7 +147,8 @@ static DictionaryAttr getCertificate(const RedistributionPlan &plan,
 
 /// The collective of a step; reshapes and transposes may follow it.
 static CollectiveOpInterface getCollective(Value value) {
-  while (isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(value.getDefiningOp()))
+  while (isa_and_nonnull<ReshapeOpInterface, TransposeOpInterface>(
+      value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value.getDefiningOp<CollectiveOpInterface>();
 }
@@ -173,8 +161,9 @@ Value RedistributionWriter::write(const RedistributionPlan &plan,
     return getLocalType(type, sharding, mesh, rank).getShape();
   };
   if (viewed != op.getType())
-    value = reshape(builder, op.getLoc(), value,
-                    getShape(viewed, plan.steps.front().operand));
+    value =
+        getTensors(op).reshape(builder, op.getLoc(), value,
+                               getShape(viewed, plan.steps.front().operand));
   for (const RedistributionStep &step : plan.steps) {
     value = applyStep(step, value, viewed, op);
     auto collective = getCollective(value);
@@ -189,8 +178,8 @@ Value RedistributionWriter::write(const RedistributionPlan &plan,
     }
   }
   if (viewed != op.getType())
-    value = reshape(builder, op.getLoc(), value,
-                    getShape(op.getType(), op.getSharding()));
+    value = getTensors(op).reshape(builder, op.getLoc(), value,
+                                   getShape(op.getType(), op.getSharding()));
   DictionaryAttr &certificate =
       knownCertificates[{&plan, op->getAttrDictionary()}];
   if (!certificate)

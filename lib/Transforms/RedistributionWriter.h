@@ -6,6 +6,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Sharding/Redistribution/Redistribution.h"
 
 namespace mlir::tp {
@@ -32,9 +33,13 @@ private:
   Value applyAllToAlls(const RedistributionStep &step, Value value,
                        RedistributeOp op);
 
+  /// Builds the reshapes and transposes of the program that `op` belongs to.
+  const TensorBuilder &getTensors(Operation *op);
+
   MeshOp mesh;
   int64_t rank;
   OpBuilder &builder;
+  const TensorBuilder *tensors = nullptr;
   SmallVector<Attribute> certificates;
   /// By plan and attributes of the redistribution.
   DenseMap<std::pair<const RedistributionPlan *, Attribute>, DictionaryAttr>

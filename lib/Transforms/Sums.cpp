@@ -3,7 +3,7 @@
 
 #include "tp/Transforms/Sums.h"
 #include "mlir/Dialect/Traits.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/TensorBuilder.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -27,8 +27,8 @@ Value tp::buildZero(OpBuilder &builder, Operation *like,
   if (Operation *constant = like->getDialect()->materializeConstant(
           builder, zero, type, like->getLoc()))
     return constant->getResult(0);
-  return nn::ConstantOp::create(builder, like->getLoc(),
-                                cast<ElementsAttr>(zero));
+  return TensorBuilder::get(like).constant(builder, like->getLoc(),
+                                           cast<ElementsAttr>(zero));
 }
 
 Value tp::buildSum(OpBuilder &builder, Operation *like, Value a, Value b,
@@ -42,7 +42,7 @@ Value tp::buildSum(OpBuilder &builder, Operation *like, Value a, Value b,
                               ? RankedTensorType::get({}, type.getElementType())
                               : type);
     else if (!broadcasts(like) && operand.getType() != type)
-      operand = nn::BroadcastOp::create(builder, loc, type, operand);
+      operand = TensorBuilder::get(like).broadcast(builder, loc, operand, type);
   }
   Operation *sum = Operation::create(loc, like->getName(), type, operands,
                                      like->getDiscardableAttrDictionary(),
@@ -73,5 +73,6 @@ Value tp::buildTotal(OpBuilder &builder, Operation *like, Value whole,
                      Value addend, RankedTensorType type) {
   if (like->hasTrait<OpTrait::IsCommutative>() || isOnlyDifference(like))
     return buildSum(builder, like, whole, addend, type);
-  return nn::AddOp::create(builder, like->getLoc(), type, whole, addend);
+  return TensorBuilder::get(like).add(builder, like->getLoc(), whole, addend,
+                                      type);
 }

@@ -260,7 +260,8 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
     Option<"memory", "memory", "bool", /*default=*/"false",
            "Allow no block during a redistribution that is larger than both its first and its "
            "last one">];
-  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
@@ -390,7 +391,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     Statistic<"numJoined", "joined", "Collectives saved by joining">,
     Statistic<"numRematerialized", "rematerialized", "All-gathers issued again">,
   ];
-  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
@@ -470,7 +472,8 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
     Statistic<"numStarted", "started", "Collectives split into start and wait">,
     Statistic<"numDecomposed", "decomposed", "Collectives done in chunks">,
   ];
-  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def LowerStartWait : Pass<"tp-lower-start-wait"> {

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "tp/Interfaces/TensorBuilder.h"
 
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
@@ -378,45 +379,7 @@ Value mlir::tp::nnlinalg::buildCopy(ImplicitLocOpBuilder &b,
 
 Value mlir::tp::nnlinalg::buildReshape(ImplicitLocOpBuilder &b, Value value,
                                        ArrayRef<int64_t> shape) {
-  RankedTensorType type = getTensorType(value);
-  ArrayRef<int64_t> from = type.getShape();
-  if (from == shape)
-    return value;
-  if (type.getNumElements() == 0)
-    return buildEmpty(b, type.clone(shape));
-
-  // The finest shape that both sides refine has a dimension wherever the
-  // products of the leading sizes agree. Collapse to it, then expand from it.
-  SmallVector<int64_t> common;
-  SmallVector<ReassociationIndices> merged, split;
-  size_t i = 0, j = 0;
-  while (i < from.size() && j < shape.size()) {
-    merged.push_back({static_cast<int64_t>(i)});
-    split.push_back({static_cast<int64_t>(j)});
-    int64_t left = from[i++], right = shape[j++];
-    while (left != right) {
-      if (left < right) {
-        merged.back().push_back(i);
-        left *= from[i++];
-      } else {
-        split.back().push_back(j);
-        right *= shape[j++];
-      }
-    }
-    common.push_back(left);
-  }
-  // Dimensions that are left over, on one side, have size 1.
-  for (; i < from.size() && !merged.empty(); ++i)
-    merged.back().push_back(i);
-  for (; j < shape.size() && !split.empty(); ++j)
-    split.back().push_back(j);
-
-  if (from.size() != common.size())
-    value =
-        tensor::CollapseShapeOp::create(b, type.clone(common), value, merged);
-  if (shape.size() != common.size())
-    value = tensor::ExpandShapeOp::create(b, type.clone(shape), value, split);
-  return value;
+  return TensorBuilder::getUpstream().reshape(b, b.getLoc(), value, shape);
 }
 
 Value mlir::tp::nnlinalg::buildTranspose(ImplicitLocOpBuilder &b, Value value,

@@ -6,6 +6,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/TensorBuilder.h"
 
 using namespace mlir;
 using namespace mlir::nn;
@@ -27,6 +28,39 @@ struct NNInlinerInterface : public DialectInlinerInterface {
     return true;
   }
 };
+
+struct NNTensorBuilder : tp::TensorBuilderInterface {
+  using TensorBuilderInterface::TensorBuilderInterface;
+
+  Value add(OpBuilder &b, Location loc, Value lhs, Value rhs,
+            RankedTensorType type) const final {
+    return AddOp::create(b, loc, type, lhs, rhs);
+  }
+  Value constant(OpBuilder &b, Location loc, ElementsAttr value) const final {
+    return ConstantOp::create(b, loc, value);
+  }
+  Value createReshape(OpBuilder &b, Location loc, RankedTensorType type,
+                      Value value) const final {
+    return ReshapeOp::create(b, loc, type, value);
+  }
+  Value createTranspose(OpBuilder &b, Location loc, RankedTensorType type,
+                        Value value,
+                        ArrayRef<int64_t> permutation) const final {
+    return TransposeOp::create(b, loc, type, value, permutation);
+  }
+  Value createSlice(OpBuilder &b, Location loc, RankedTensorType type,
+                    Value value, int64_t dim, int64_t start) const final {
+    return SliceOp::create(b, loc, type, value, dim, start, /*step=*/1);
+  }
+  Value createConcat(OpBuilder &b, Location loc, RankedTensorType type,
+                     ArrayRef<Value> values, int64_t dim) const final {
+    return ConcatOp::create(b, loc, type, values, dim);
+  }
+  Value createBroadcast(OpBuilder &b, Location loc, RankedTensorType type,
+                        Value value) const final {
+    return nn::BroadcastOp::create(b, loc, type, value);
+  }
+};
 } // namespace
 
 void NNDialect::initialize() {
@@ -34,7 +68,7 @@ void NNDialect::initialize() {
 #define GET_OP_LIST
 #include "tp/Dialect/NN/NNOps.cpp.inc"
       >();
-  addInterfaces<NNInlinerInterface>();
+  addInterfaces<NNInlinerInterface, NNTensorBuilder>();
 }
 
 Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,

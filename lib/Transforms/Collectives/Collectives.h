@@ -48,13 +48,6 @@ std::optional<int64_t> getWholeDim(const TensorFactors &tensor,
 /// `type` with `size` elements along `dim`.
 RankedTensorType resize(RankedTensorType type, int64_t dim, int64_t size);
 
-/// Reshapes `value`; returns it unchanged if it has the shape already.
-Value buildReshape(OpBuilder &b, Location loc, Value value,
-                   ArrayRef<int64_t> shape);
-/// Slices `size` indices of `dim`, from `start` on.
-Value buildSlice(OpBuilder &b, Location loc, Value value, int64_t dim,
-                 int64_t start, int64_t size);
-
 /// Emits the remark that `op` is rewritten.
 void remarkRewrite(Operation *op, StringRef name, StringRef what);
 

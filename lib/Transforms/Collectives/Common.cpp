@@ -4,7 +4,6 @@
 #include "Collectives.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/Support/MathExtras.h"
@@ -62,21 +61,6 @@ RankedTensorType collectives::resize(RankedTensorType type, int64_t dim,
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = size;
   return type.clone(shape);
-}
-
-Value collectives::buildReshape(OpBuilder &b, Location loc, Value value,
-                                ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getShape() == shape)
-    return value;
-  return nn::ReshapeOp::create(b, loc, type.clone(shape), value);
-}
-
-Value collectives::buildSlice(OpBuilder &b, Location loc, Value value,
-                              int64_t dim, int64_t start, int64_t size) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return nn::SliceOp::create(b, loc, resize(type, dim, size), value, dim, start,
-                             /*step=*/1);
 }
 
 void collectives::inherit(CollectiveOpInterface to,

@@ -20,7 +20,7 @@
 
 #include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Sharding/SplitInference.h"
 
 using namespace mlir;
@@ -68,10 +68,11 @@ std::optional<Rows> getRows(Operation *op, ShardingRule rule,
 
 class Decomposing {
 public:
-  explicit Decomposing(int64_t chunks) : chunks(chunks) {}
+  Decomposing(func::FuncOp program, int64_t chunks)
+      : program(program), chunks(chunks), rank(getAnyRank(program)),
+        tensors(TensorBuilder::get(program)) {}
 
-  LogicalResult run(func::FuncOp program) {
-    rank = getAnyRank(program);
+  LogicalResult run() {
     for (CollectiveOpInterface op : getCollectives(program)) {
       if (isa<StartOp>(op->getParentOp()))
         continue;
@@ -124,8 +125,8 @@ private:
     // doesn't wait for it.
     SmallVector<Value> blocks, pieces;
     for (int64_t j = 0; j < chunks; ++j)
-      blocks.push_back(buildSlice(b, loc, gather.getInput(), dim,
-                                  j * (block / chunks), block / chunks));
+      blocks.push_back(tensors.slice(b, loc, gather.getInput(), dim,
+                                     j * (block / chunks), block / chunks));
     for (Value piece : blocks) {
       auto type = cast<RankedTensorType>(piece.getType());
       auto gathered = AllGatherOp::create(
@@ -142,8 +143,8 @@ private:
       pieces.push_back(unfold(b, loc, *result, rows->resultDim, ranks));
     }
     // From (ranks, rows of a piece) of each piece to (ranks, rows of a block).
-    Value all = concat(b, loc, pieces, rows->resultDim + 1);
-    all = buildReshape(
+    Value all = tensors.concat(b, loc, pieces, rows->resultDim + 1);
+    all = tensors.reshape(
         b, loc, all,
         cast<RankedTensorType>(user->getResult(0).getType()).getShape());
     user->getResult(0).replaceAllUsesWith(all);
@@ -195,7 +196,7 @@ private:
       inherit(scattered, CollectiveOpInterface(scatter));
       pieces.push_back(scattered);
     }
-    scatter.getResult().replaceAllUsesWith(concat(b, loc, pieces, dim));
+    scatter.getResult().replaceAllUsesWith(tensors.concat(b, loc, pieces, dim));
     scatter.erase();
     producer->erase();
     return success();
@@ -249,41 +250,35 @@ private:
                    int64_t ranks, int64_t j) {
     Value apart = unfold(b, loc, value, dim, ranks);
     int64_t block = cast<RankedTensorType>(apart.getType()).getDimSize(dim + 1);
-    Value pieces = buildSlice(b, loc, apart, dim + 1, j * (block / chunks),
-                              block / chunks);
+    Value pieces = tensors.slice(b, loc, apart, dim + 1, j * (block / chunks),
+                                 block / chunks);
     auto type = cast<RankedTensorType>(value.getType());
-    return buildReshape(b, loc, pieces,
-                        resize(type, dim, ranks * (block / chunks)).getShape());
+    return tensors.reshape(
+        b, loc, pieces, resize(type, dim, ranks * (block / chunks)).getShape());
   }
 
   /// Splits dimension `dim` into two; the major one has size `major`.
-  static Value unfold(OpBuilder &b, Location loc, Value value, int64_t dim,
-                      int64_t major) {
+  Value unfold(OpBuilder &b, Location loc, Value value, int64_t dim,
+               int64_t major) {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(type.getShape());
     shape[dim] /= major;
     shape.insert(shape.begin() + dim, major);
-    return buildReshape(b, loc, value, shape);
+    return tensors.reshape(b, loc, value, shape);
   }
 
-  static Value concat(OpBuilder &b, Location loc, ArrayRef<Value> pieces,
-                      int64_t dim) {
-    auto type = cast<RankedTensorType>(pieces.front().getType());
-    return nn::ConcatOp::create(
-        b, loc, resize(type, dim, pieces.size() * type.getDimSize(dim)), pieces,
-        dim);
-  }
-
+  func::FuncOp program;
   int64_t chunks;
-  int64_t rank = 0;
+  int64_t rank;
+  const TensorBuilder &tensors;
 };
 
 } // namespace
 
 FailureOr<unsigned> collectives::decompose(func::FuncOp program,
                                            int64_t chunks) {
-  Decomposing decomposing(chunks);
-  if (failed(decomposing.run(program)))
+  Decomposing decomposing(program, chunks);
+  if (failed(decomposing.run()))
     return failure();
   return decomposing.numDecomposed;
 }

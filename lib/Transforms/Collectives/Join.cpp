@@ -5,10 +5,9 @@
 // moved at once, and taken apart again. As many bytes move as before; this
 // saves the fixed time that each collective takes.
 //
-//   %2 = tp.all_reduce sum %0           %2 = nn.concat (nn.reshape %0),
-//                                                      (nn.reshape %1)
+//   %2 = tp.all_reduce sum %0           %2 = concat (reshape %0), (reshape %1)
 //   %3 = tp.all_reduce sum %1           %3 = tp.all_reduce sum %2
-//                                       %4 = nn.reshape (nn.slice %3 …), …
+//                                       %4 = reshape (slice %3 …), …
 //
 // In gathers and reduce-scatters, row r of the buffer is what rank r gives or
 // gets. Uneven blocks are padded with zeros to the size of the first one, as in
@@ -17,8 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Join.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Interfaces/TensorBuilder.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -90,7 +89,8 @@ namespace {
 class Joiner {
 public:
   explicit Joiner(ArrayRef<CollectiveOpInterface> list)
-      : members(list), b(members.back()), loc(members.back().getLoc()) {}
+      : members(list), b(members.back()), loc(members.back().getLoc()),
+        tensors(TensorBuilder::get(members.back())) {}
 
   void run() {
     CollectiveOpInterface first = members.front(), last = members.back();
@@ -116,8 +116,7 @@ private:
     SmallVector<Value> flat;
     for (CollectiveOpInterface member : members) {
       Value operand = member->getOperand(0);
-      flat.push_back(
-          buildReshape(b, loc, operand, {typeOf(operand).getNumElements()}));
+      flat.push_back(reshape(operand, {typeOf(operand).getNumElements()}));
     }
     auto reduced = AllReduceOp::create(
         b, loc, concat(flat, 0), first.getKind(), first.getMeshAttr(),
@@ -127,9 +126,8 @@ private:
     int64_t offset = 0;
     for (CollectiveOpInterface member : members) {
       RankedTensorType type = typeOf(member->getResult(0));
-      Value part =
-          buildSlice(b, loc, reduced, 0, offset, type.getNumElements());
-      parts.push_back(buildReshape(b, loc, part, type.getShape()));
+      Value part = slice(reduced, 0, offset, type.getNumElements());
+      parts.push_back(reshape(part, type.getShape()));
       offset += type.getNumElements();
     }
     return parts;
@@ -141,8 +139,7 @@ private:
     for (CollectiveOpInterface member : members) {
       Split split = *getSplit(member);
       Value block = fill(member->getOperand(0), split.dim, split.blockSize);
-      flat.push_back(
-          buildReshape(b, loc, block, {typeOf(block).getNumElements()}));
+      flat.push_back(reshape(block, {typeOf(block).getNumElements()}));
     }
     Value all = concat(flat, 0);
     int64_t ranks = getSplit(first)->ranks;
@@ -152,7 +149,7 @@ private:
         first.getMeshAttr(), first.getAxes(), StringAttr(), StringAttr(),
         IntegerAttr());
     inherit(gathered, members);
-    Value rows = buildReshape(b, loc, gathered, {ranks, size});
+    Value rows = reshape(gathered, {ranks, size});
     SmallVector<Value> parts;
     int64_t offset = 0;
     for (CollectiveOpInterface member : members) {
@@ -162,14 +159,13 @@ private:
       shape[split.dim] = split.blockSize;
       shape.insert(shape.begin(), ranks);
       int64_t own = ShapedType::getNumElements(shape) / ranks;
-      Value part =
-          buildReshape(b, loc, buildSlice(b, loc, rows, 1, offset, own), shape);
+      Value part = reshape(slice(rows, 1, offset, own), shape);
       // Move the ranks' dimension in front of the gathered one.
       part = moveDim(part, 0, split.dim);
       shape.assign(whole.getShape().begin(), whole.getShape().end());
       shape[split.dim] = ranks * split.blockSize;
-      part = buildReshape(b, loc, part, shape);
-      parts.push_back(cut(part, split.dim, whole.getDimSize(split.dim)));
+      part = reshape(part, shape);
+      parts.push_back(slice(part, split.dim, 0, whole.getDimSize(split.dim)));
       offset += own;
     }
     return parts;
@@ -186,9 +182,9 @@ private:
       SmallVector<int64_t> shape(typeOf(whole).getShape());
       shape[split.dim] = split.blockSize;
       shape.insert(shape.begin() + split.dim, ranks);
-      whole = moveDim(buildReshape(b, loc, whole, shape), split.dim, 0);
-      rows.push_back(buildReshape(
-          b, loc, whole, {ranks, typeOf(whole).getNumElements() / ranks}));
+      whole = moveDim(reshape(whole, shape), split.dim, 0);
+      rows.push_back(
+          reshape(whole, {ranks, typeOf(whole).getNumElements() / ranks}));
     }
     Value all = concat(rows, 1);
     int64_t size = typeOf(all).getDimSize(1);
@@ -197,7 +193,7 @@ private:
         b.getI64IntegerAttr(0), first.getMeshAttr(), first.getAxes(),
         StringAttr(), StringAttr(), IntegerAttr());
     inherit(scattered, members);
-    Value flat = buildReshape(b, loc, scattered, {size});
+    Value flat = reshape(scattered, {size});
     SmallVector<Value> parts;
     int64_t offset = 0;
     for (CollectiveOpInterface member : members) {
@@ -206,20 +202,23 @@ private:
       SmallVector<int64_t> shape(block.getShape());
       shape[split.dim] = split.blockSize;
       int64_t own = ShapedType::getNumElements(shape);
-      Value part =
-          buildReshape(b, loc, buildSlice(b, loc, flat, 0, offset, own), shape);
-      parts.push_back(cut(part, split.dim, block.getDimSize(split.dim)));
+      Value part = reshape(slice(flat, 0, offset, own), shape);
+      parts.push_back(slice(part, split.dim, 0, block.getDimSize(split.dim)));
       offset += own;
     }
     return parts;
   }
 
+  Value reshape(Value value, ArrayRef<int64_t> shape) {
+    return tensors.reshape(b, loc, value, shape);
+  }
+
+  Value slice(Value value, int64_t dim, int64_t start, int64_t size) {
+    return tensors.slice(b, loc, value, dim, start, size);
+  }
+
   Value concat(ArrayRef<Value> parts, int64_t dim) {
-    RankedTensorType type = typeOf(parts.front());
-    int64_t size = 0;
-    for (Value part : parts)
-      size += typeOf(part).getDimSize(dim);
-    return nn::ConcatOp::create(b, loc, resize(type, dim, size), parts, dim);
+    return tensors.concat(b, loc, parts, dim);
   }
 
   /// Pads `value` with zeros at the end of `dim`, to `size` elements.
@@ -228,35 +227,23 @@ private:
     int64_t missing = size - type.getDimSize(dim);
     if (missing == 0)
       return value;
-    RankedTensorType rest = resize(type, dim, missing);
-    Value zeros =
-        nn::ConstantOp::create(b, loc, cast<ElementsAttr>(b.getZeroAttr(rest)));
-    return concat({value, zeros}, dim);
-  }
-
-  Value cut(Value value, int64_t dim, int64_t size) {
-    if (typeOf(value).getDimSize(dim) == size)
-      return value;
-    return buildSlice(b, loc, value, dim, 0, size);
+    Attribute zeros = b.getZeroAttr(resize(type, dim, missing));
+    return concat({value, tensors.constant(b, loc, cast<ElementsAttr>(zeros))},
+                  dim);
   }
 
   Value moveDim(Value value, int64_t from, int64_t to) {
-    if (from == to)
-      return value;
-    RankedTensorType type = typeOf(value);
-    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    auto permutation =
+        llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank()));
     permutation.erase(permutation.begin() + from);
     permutation.insert(permutation.begin() + to, from);
-    SmallVector<int64_t> shape;
-    for (int64_t dim : permutation)
-      shape.push_back(type.getDimSize(dim));
-    return nn::TransposeOp::create(b, loc, type.clone(shape), value,
-                                   permutation);
+    return tensors.transpose(b, loc, value, permutation);
   }
 
   SmallVector<CollectiveOpInterface> members;
   OpBuilder b;
   Location loc;
+  const TensorBuilder &tensors;
 };
 
 } // namespace

@@ -27,8 +27,8 @@
 
 #include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Transforms/Sums.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -414,7 +414,7 @@ private:
     Operation *clone = builder.clone(*op);
     for (unsigned i : set) {
       auto own = cast<RankedTensorType>(op->getOperand(i).getType());
-      terms[i] = terms[i] ? fill(builder, terms[i], own,
+      terms[i] = terms[i] ? fill(builder, op, terms[i], own,
                                  isPartial ? nodes[op->getOperand(i)].dim : -1)
                           : buildZero(builder, op, own);
       clone->setOperand(i, terms[i]);
@@ -424,16 +424,17 @@ private:
     return clone->getResult(0);
   }
 
-  /// Broadcasts `value` to the shape of `type`, except along `dim`, which isn't
-  /// scattered yet.
-  static Value fill(OpBuilder &builder, Value value, RankedTensorType type,
-                    int64_t dim) {
+  /// Broadcasts `value`, for `op`, to the shape of `type`, except along `dim`,
+  /// which isn't scattered yet.
+  static Value fill(OpBuilder &builder, Operation *op, Value value,
+                    RankedTensorType type, int64_t dim) {
     auto own = cast<RankedTensorType>(value.getType());
     if (dim >= 0)
       type = resize(type, dim, own.getDimSize(dim));
-    return own == type
-               ? value
-               : nn::BroadcastOp::create(builder, value.getLoc(), type, value);
+    if (own == type)
+      return value;
+    return TensorBuilder::get(op).broadcast(builder, value.getLoc(), value,
+                                            type);
   }
 
   Uniformity &uniformity;
