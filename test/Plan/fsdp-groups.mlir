@@ -23,7 +23,9 @@
 // NAMED: nn.parameter "layers.0.scale" {tp.fsdp_group = "layers.0"
 // NAMED: nn.parameter "head.0.w" {tp.fsdp_group = ""
 
-// ROOT-NOT: tp.fsdp_group = "{{[^"]}}
+// ROOT: nn.parameter "embed.w" {tp.fsdp_group = ""
+// ROOT-NOT: {{tp.fsdp_group = "[^"]|tp.reshard}}
+// ROOT: nn.parameter "head.1.w" {tp.fsdp_group = ""
 // ROOT-NOT: tp.reshard
 
 // LEAVES: nn.parameter "net.0.w" {tp.fsdp_group = "net.0"

@@ -5,6 +5,9 @@
 tp.mesh @mesh(dp = 2, tp = 2)
 
 // OFF-NOT: nn.concat
+// OFF: tp.all_reduce sum %arg0 over @mesh {tp} {{.*}}fqn = "a"
+// OFF-NEXT: tp.all_reduce sum %arg1 over @mesh {tp} {{.*}}fqn = "b"
+// OFF-NOT: nn.concat
 
 // CHECK-LABEL: func.func @reductions
 // CHECK-SAME: %[[A:.*]]: tensor<4x2xf32>, %[[B:.*]]: tensor<8xf32>

@@ -2,6 +2,9 @@
 // RUN: tp-opt %s --tp-optimize-collectives | FileCheck %s
 // RUN: tp-opt %s --tp-optimize-collectives=fsdp-groups=false | FileCheck %s --check-prefix=APART
 // APART-NOT: nn.concat
+// APART: tp.all_gather {{.*}}fqn = "a.w"
+// APART: tp.all_gather {{.*}}fqn = "a.b"
+// APART-NOT: nn.concat
 
 tp.mesh @mesh(r = 2, dp = 2)
 

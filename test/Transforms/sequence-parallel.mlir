@@ -5,6 +5,8 @@
 tp.mesh @mesh(dp = 2, tp = 2)
 
 // OFF-NOT: reduce_scatter
+// OFF: tp.all_reduce sum
+// OFF-NOT: reduce_scatter
 // A residual stream: two reductions, two norms. The gathers take the place of halves of the reductions.
 // CHECK-LABEL: func.func @stream
 // CHECK-SAME: %[[X:.*]]: tensor<4x16xf32>, %[[A:.*]]: tensor<4x16xf32>

@@ -125,7 +125,7 @@ def check(case, folder):
             actual = np.load(folder / "blocks" / f"{name}.{rank}.npy")
             if actual.shape != expected[name].shape:
                 return f"rank {rank} has a block of {actual.shape} of {name}, expected {expected[name].shape}"
-            if not np.allclose(actual, expected[name], rtol=1e-4, atol=1e-4):
+            if not np.allclose(actual, expected[name], rtol=1e-5, atol=1e-5):
                 return f"rank {rank} has another block of {name}: by {np.abs(actual - expected[name]).max()}"
     return None
 

@@ -5,7 +5,7 @@
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/others.yaml -o /dev/null 2>&1 | FileCheck %t/others.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/declared.yaml -o /dev/null 2>&1 | FileCheck %t/declared.yaml
 
-# Two blocks are two equal segments.
+// Two blocks are two equal segments.
 //--- alike.yaml
 mesh: {tp: 2}
 plan:

@@ -2,6 +2,8 @@
 // RUN: tp-opt %s --tp-share-kernels=min-nanoseconds=1000000000 --split-input-file | FileCheck %s --check-prefix=SMALL
 
 // SMALL-NOT: tprt.parallel
+// SMALL: call @rows
+// SMALL-NOT: tprt.parallel
 
 // Rows of an elementwise op: all loops but the contiguous one are joined, as far
 // as it takes for enough iterations. The second call is of the same kernel; a

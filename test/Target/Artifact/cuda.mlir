@@ -7,7 +7,7 @@
 // RUN: tp-compile %s --target=cuda:sm_90,sm_80 --emit=manifest -o - | FileCheck %s --check-prefix=MANIFEST
 // RUN: tp-compile %s --emit=manifest -o - | FileCheck %s --check-prefix=CPU
 // RUN: tp-compile %s --target=cuda:sm_80,sm_90 -o mlp.tpx
-// RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:emulated -o emulated.tpx 2>&1 | FileCheck %s --check-prefix=ARTIFACT --allow-empty
+// RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:emulated -o emulated.tpx 2>&1 | count 0
 
 // Without a toolkit: PTX, unless its library is needed. And one that fails.
 // RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:sm_80,sm_90 -o ptx.tpx 2>&1 | FileCheck %s --check-prefix=ALONE
@@ -42,7 +42,8 @@
 
 // MANIFEST: "target":{"architectures":[80,90],"cpu":"{{x86-64|generic}}","device":"cuda"
 // CPU-NOT: "device"
-// ARTIFACT-NOT: {{error|warning}}
+// CPU: "target":{"cpu":
+// CPU-NOT: "device"
 // ALONE: warning: no 'bin/ptxas' in the CUDA toolkit, or no toolkit (CUDA_HOME): the artifact has PTX, which the driver compiles when it is loaded
 // LIBRARY: error: sm_80: '__nv_erff' is in 'nvvm/libdevice/libdevice.10.bc' of the CUDA toolkit, which isn't found; CUDA_HOME says where it is
 // PTXAS: error: sm_80: '{{.*}}/bin/ptxas' failed in '{{.*}}': ptxas fatal: no such thing
