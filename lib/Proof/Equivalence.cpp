@@ -164,8 +164,7 @@ Equivalence tp::checkEquivalence(func::FuncOp reference,
       equivalence.difference = check.difference;
     if (equivalence.mismatch && equivalence.mismatch->reference)
       equivalence.differenceAtOp = check.findDifference(
-          equivalence.mismatch->op, equivalence.mismatch->program,
-          equivalence.mismatch->reference);
+          equivalence.mismatch->op, equivalence.mismatch->reference);
     // If rules prove what execution refutes, a rule is wrong.
     if (isProven)
       equivalence.mismatch =

@@ -60,7 +60,7 @@ public:
   /// After a run: an element in which the result of `op`, of a rank's program,
   /// differs from that of the reference's op, under the placement with the
   /// fewest differences. nullopt if some placement has none.
-  std::optional<Difference> findDifference(Operation *op, unsigned program,
+  std::optional<Difference> findDifference(Operation *op,
                                            Operation *ofReference);
 
 private:

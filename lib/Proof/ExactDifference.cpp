@@ -89,7 +89,6 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
 }
 
 std::optional<Difference> ExactCheck::findDifference(Operation *op,
-                                                     unsigned program,
                                                      Operation *ofReference) {
   if (machines.empty() || op->getNumResults() != 1 ||
       ofReference->getNumResults() != 1 || programs.size() > 1)

@@ -97,8 +97,7 @@ Value ThreadLoops::createShared(MemRefType type) {
                                 start ? start : constant(0), ValueRange());
 }
 
-ThreadLoops::Flat ThreadLoops::flatten(const LoopPlan &plan,
-                                       const LoopPlan::Access &access,
+ThreadLoops::Flat ThreadLoops::flatten(const LoopPlan::Access &access,
                                        ArrayRef<Value> fixed,
                                        const IRMapping &mapping) {
   Location loc = kernel.getLoc();
@@ -169,8 +168,8 @@ SmallVector<Value> ThreadLoops::load(const LoopPlan::Access &access,
   return values;
 }
 
-void ThreadLoops::store(const LoopPlan::Access &access, const Flat &flat,
-                        Value address, ArrayRef<Value> values) {
+void ThreadLoops::store(const Flat &flat, Value address,
+                        ArrayRef<Value> values) {
   Location loc = kernel.getLoc();
   if (values.size() == 1) {
     memref::StoreOp::create(b, loc, values.front(), flat.buffer, address);
@@ -192,8 +191,7 @@ Value ThreadLoops::getScalarKey(Value buffer) {
   return registers.contains(root) ? root : buffer;
 }
 
-Value ThreadLoops::getValue(const LoopPlan &plan, OpOperand &operand,
-                            ArrayRef<Value> fixed, const IRMapping &mapping) {
+Value ThreadLoops::getValue(OpOperand &operand, const IRMapping &mapping) {
   auto type = dyn_cast<MemRefType>(operand.get().getType());
   if (!type)
     return mapping.lookupOrDefault(operand.get());
@@ -227,7 +225,7 @@ void ThreadLoops::separate(const LoopPlan &plan, const IRMapping &mapping) {
   for (const LoopPlan::Access &access : plan.accesses) {
     Value buffer = access.operand->get(), root = getRootBuffer(buffer);
     bool isInit = op.isDpsInit(access.operand);
-    bool isKnown = getValue(plan, *access.operand, {}, mapping) != nullptr;
+    bool isKnown = getValue(*access.operand, mapping) != nullptr;
     if (registers.contains(root))
       continue;
     if (!isInit || op.payloadUsesValueFromOperand(access.operand)) {
@@ -383,9 +381,9 @@ void ThreadLoops::writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
   int64_t lanes = plan.lanes, parts = plan.parallelSize / lanes;
   SmallVector<Flat> flats;
   for (const LoopPlan::Access &access : plan.accesses)
-    flats.push_back(getValue(plan, *access.operand, fixed, mapping)
+    flats.push_back(getValue(*access.operand, mapping)
                         ? Flat()
-                        : flatten(plan, access, fixed, mapping));
+                        : flatten(access, fixed, mapping));
   OpBuilder::InsertionGuard guard(b);
   if (team.isActive) {
     auto active = scf::IfOp::create(b, loc, team.isActive);
@@ -413,7 +411,7 @@ void ThreadLoops::writePart(
   int64_t lanes = plan.lanes;
   unsigned laneDim = plan.parallel.back().dims.back();
   auto loadOperand = [&](OpOperand &operand) {
-    if (Value value = getValue(plan, operand, fixed, mapping))
+    if (Value value = getValue(operand, mapping))
       return SmallVector<Value>(lanes, value);
     if (auto it = known.find(&operand); it != known.end())
       return it->second;
@@ -453,7 +451,7 @@ void ThreadLoops::writePart(
       values.push_back(results[lane * numInits + i]);
     const LoopPlan::Access &access = *plan.getAccess(init);
     const Flat &flat = flats[&access - plan.accesses.data()];
-    store(access, flat, getAddress(plan, access, flat, parallel, {}), values);
+    store(flat, getAddress(plan, access, flat, parallel, {}), values);
   }
 }
 
@@ -466,7 +464,7 @@ void ThreadLoops::writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
   for (const LoopPlan::Access &access : plan.accesses)
     flats.push_back(registers.contains(getRootBuffer(access.operand->get()))
                         ? Flat()
-                        : flatten(plan, access, fixed, mapping));
+                        : flatten(access, fixed, mapping));
   // Whether a buffer that is loaded here is also written here.
   bool isLoaded = false;
   auto isWritten = [&](Value root) {
@@ -475,7 +473,7 @@ void ThreadLoops::writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
     });
   };
   auto loadOperand = [&](OpOperand &operand) {
-    if (Value known = getValue(plan, operand, fixed, mapping))
+    if (Value known = getValue(operand, mapping))
       return known;
     const LoopPlan::Access &access = *plan.getAccess(operand);
     const Flat &flat = flats[&access - plan.accesses.data()];
@@ -535,7 +533,7 @@ void ThreadLoops::writeScalars(const LoopPlan &plan, ArrayRef<Value> fixed,
     }
     const LoopPlan::Access &access = *plan.getAccess(init);
     const Flat &flat = flats[&access - plan.accesses.data()];
-    store(access, flat, getAddress(plan, access, flat, {}, {}), result);
+    store(flat, getAddress(plan, access, flat, {}, {}), result);
     touches.push_back({root, true, {-1}, Value()});
   }
 }

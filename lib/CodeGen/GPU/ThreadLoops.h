@@ -144,15 +144,14 @@ private:
   std::pair<scf::ForOp, Value> enterLoop(Value first, int64_t count,
                                          int64_t step, ValueRange inits = {});
   Coordinates delinearize(Value index, ArrayRef<LoopPlan::Loop> loops);
-  Flat flatten(const LoopPlan &plan, const LoopPlan::Access &access,
-               ArrayRef<Value> fixed, const IRMapping &mapping);
+  Flat flatten(const LoopPlan::Access &access, ArrayRef<Value> fixed,
+               const IRMapping &mapping);
   Value getAddress(const LoopPlan &plan, const LoopPlan::Access &access,
                    const Flat &flat, ArrayRef<Value> parallel,
                    ArrayRef<Value> reduction);
   SmallVector<Value> load(const LoopPlan::Access &access, const Flat &flat,
                           Value address, int64_t laneStride, int64_t lanes);
-  void store(const LoopPlan::Access &access, const Flat &flat, Value address,
-             ArrayRef<Value> values);
+  void store(const Flat &flat, Value address, ArrayRef<Value> values);
   /// Writes one iteration for each lane from `firstLane` on. `arguments` are
   /// the block's arguments, by lane; the results are by lane too.
   SmallVector<Value> writeBody(const LoopPlan &plan,
@@ -188,8 +187,7 @@ private:
   Value combine(Operation *combiner, Value x, Value y);
   void separate(const LoopPlan &plan, const IRMapping &mapping);
   Value getScalarKey(Value buffer);
-  Value getValue(const LoopPlan &plan, OpOperand &operand,
-                 ArrayRef<Value> fixed, const IRMapping &mapping);
+  Value getValue(OpOperand &operand, const IRMapping &mapping);
 
   OpBuilder &b;
   gpu::GPUFuncOp kernel;

@@ -27,7 +27,7 @@ ThreadLoops::writeReduction(const LoopPlan &plan, ArrayRef<Value> inits,
   unsigned numInputs = op.getNumDpsInputs(), numInits = op.getNumDpsInits();
   SmallVector<SmallVector<Value>> inputs; // by operand and lane
   for (OpOperand *input : op.getDpsInputOperands()) {
-    if (Value known = getValue(plan, *input, fixed, mapping)) {
+    if (Value known = getValue(*input, mapping)) {
       inputs.push_back(SmallVector<Value>(lanes, known));
       continue;
     }

@@ -49,7 +49,7 @@ void ThreadLoops::writeTile(const LoopPlan &plan, Value number,
   SmallVector<Value> fixed(op.getNumLoops());
   SmallVector<Flat> flats;
   for (const LoopPlan::Access &access : plan.accesses)
-    flats.push_back(flatten(plan, access, fixed, mapping));
+    flats.push_back(flatten(access, fixed, mapping));
   Coordinates origin = delinearize(number, plan.getTiles());
   origin[tile.loop] = scale(origin[tile.loop], tile.rows);
   origin[innermost] = scale(origin[innermost], tile.columns);
