@@ -1,4 +1,5 @@
-"""Runs a script of benchmarks/ with --short: that it works is what is tested, not what it measures.
+"""Runs a script of benchmarks/ with --short: that it works and measures something is what is tested, not
+what it measures.
 
   benchmarks.py NAME BUILD OUT     NAME.py, with the tools and the libraries in BUILD; files go to OUT
   benchmarks.py --list             the names, one a line; exit code 1 where a script isn't known here, or is gone
@@ -7,6 +8,7 @@ Exit code 77 where something that the script compares with isn't installed, with
 """
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -63,7 +65,12 @@ def main():
     if "table.md" in options:
         shutil.copy(ROOT / "docs/Comparison.md", out / "table.md")
     words = options.format(build=build, out=out, peers=build / "peers/bin/python").split()
-    return subprocess.run([sys.executable, ROOT / f"benchmarks/{name}.py", *words, "--short"]).returncode
+    run = subprocess.run([sys.executable, ROOT / f"benchmarks/{name}.py", *words, "--short"], stdout=subprocess.PIPE, text=True)
+    print(run.stdout)
+    if run.returncode == 0 and not re.search(r"\d", run.stdout) and not any(out.iterdir()):
+        print(f"error: {name}.py prints no number and writes no file", file=sys.stderr)
+        return 1
+    return run.returncode
 
 
 if __name__ == "__main__":
