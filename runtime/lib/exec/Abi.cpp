@@ -133,17 +133,15 @@ int32_t tprt_attention_gradient(tprt_rank *ctx,
                                 const tprt_attention_gradient_args *args,
                                 const void *query, const void *key,
                                 const void *value, const void *mask,
-                                const void *gradient, void *query_gradient,
-                                void *key_gradient, void *value_gradient) {
+                                const void *gradient, void *queryGradient,
+                                void *keyGradient, void *valueGradient) {
   return guarded(*ctx, [&] {
     if (ctx->stream)
       ctx->stream->attentionGradient(*args, query, key, value, mask, gradient,
-                                     query_gradient, key_gradient,
-                                     value_gradient);
+                                     queryGradient, keyGradient, valueGradient);
     else
-      attentionGradient(*args, query, key, value, mask, gradient,
-                        query_gradient, key_gradient, value_gradient,
-                        ctx->gemm);
+      attentionGradient(*args, query, key, value, mask, gradient, queryGradient,
+                        keyGradient, valueGradient, ctx->gemm);
   });
 }
 

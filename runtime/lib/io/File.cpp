@@ -227,7 +227,7 @@ static std::string getDirectory(const std::string &path) {
 }
 
 /// `path`, with its name shortened to leave room for a suffix.
-static std::string shorten(std::string path) {
+static std::string shorten(const std::string &path) {
   constexpr size_t maxName = 255 - sizeof(".tmp-abcdef");
   size_t begin = path.rfind('/') + 1; // 0 without a directory
   return path.substr(0, begin) + path.substr(begin, maxName);

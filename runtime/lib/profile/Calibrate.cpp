@@ -50,16 +50,16 @@ static double getMedian(std::vector<double> values) {
 /// before all threads exist. Throws if the system can't create enough threads.
 static void runTogether(int64_t count,
                         const std::function<void(int64_t)> &work) {
-  enum : int { waiting, begun, cancelled };
-  std::atomic<int> state{waiting};
+  enum : int { Waiting, Begun, Cancelled };
+  std::atomic<int> state{Waiting};
   std::mutex mutex;
   std::exception_ptr failure;
   std::vector<std::thread> threads;
   try {
     for (int64_t i = 0; i < count; ++i)
       threads.emplace_back([&, i] {
-        state.wait(waiting);
-        if (state == cancelled)
+        state.wait(Waiting);
+        if (state == Cancelled)
           return;
         try {
           work(i);
@@ -69,10 +69,10 @@ static void runTogether(int64_t count,
             failure = std::current_exception();
         }
       });
-    state = begun;
+    state = Begun;
   } catch (...) {
     failure = std::current_exception();
-    state = cancelled;
+    state = Cancelled;
   }
   state.notify_all();
   for (std::thread &thread : threads)
