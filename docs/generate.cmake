@@ -51,9 +51,8 @@ describe(text Interfaces/ShapeOpInterfaces.td -gen-op-interface-docs)
 describe(text Dialect/TP/TPInterfaces.td -gen-op-interface-docs)
 finish(Interfaces.md "${text}")
 
-set(text "\n# Passes\n\n## From a model to one rank's program\n\n\
-The pipeline `tp-parallelize` runs `tp-apply-plan` (with a plan), `tp-grad` (with a training file), `tp-propagate`, `tp-partition`,
-`tp-optimize-collectives` and `tp-report`.\n")
+set(text "\n# Passes\n\n## From a model to one rank's program\n\n")
+describe(text Pipelines/Pipelines.td -gen-pass-doc)
 describe(text Transforms/Passes.td -gen-pass-doc)
 string(APPEND text "\n## Explaining and reporting\n\n")
 describe(text Advice/Passes.td -gen-pass-doc)

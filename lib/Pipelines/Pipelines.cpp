@@ -75,18 +75,16 @@ void tp::registerPassesAndPipelines() {
   registerTPProofPasses();
   registerTPTrainingPasses();
   registerLoweringPipelines();
-  PassPipelineRegistration<ParallelizeOptions>(
-      "tp-parallelize",
-      "Turn a model into one rank's program: apply the plan, propagate, "
-      "partition, optimise the collectives, report",
-      buildParallelizePipeline);
+  PassPipelineRegistration<ParallelizeOptions>(ParallelizeOptions::kArgument,
+                                               ParallelizeOptions::kSummary,
+                                               buildParallelizePipeline);
 }
 
 SmallVector<std::string> tp::getPassOptionNames(StringRef name,
                                                 MLIRContext *context) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (name == "tp-parallelize") {
+  if (name == ParallelizeOptions::kArgument) {
     ParallelizeOptions().print(os);
   } else if (const PassInfo *info = PassInfo::lookup(name)) {
     PassManager passes(context, "builtin.module",

@@ -4,7 +4,7 @@
 #ifndef TP_ADVICE_PASSES_TD
 #define TP_ADVICE_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "tp/Transforms/Options.td"
 
 def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
   let summary = "Show what a parallelize plan means for a model";
@@ -23,16 +23,14 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
     `parallelize_module` takes it.
   }];
   let options = [
-    Option<"planPath", "plan", "std::string", "",
-           "Path of the plan file (YAML or JSON); required">,
+    RequiredPlan,
     Option<"format", "format", "::mlir::tp::PlanFormat", "::mlir::tp::PlanFormat::Text",
            "How to print: text (the default), json or python",
            [{::llvm::cl::values(
                clEnumValN(::mlir::tp::PlanFormat::Text, "text", "a table for people"),
                clEnumValN(::mlir::tp::PlanFormat::Json, "json", "the same as JSON"),
                clEnumValN(::mlir::tp::PlanFormat::Python, "python", "the plan for PyTorch"))}]>,
-    Option<"strict", "strict", "bool", "false",
-           "Make errors of what lint finds; default false: warnings">,
+    Strict,
   ];
   let dependentDialects = ["::mlir::tp::TPDialect"];
 }
@@ -66,9 +64,7 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
     that `value` gives.
   }];
   let options = [
-    Option<"planPath", "plan", "std::string", "",
-           "Path of the plan file (YAML or JSON); without one, the program has its mesh and its "
-           "placements">,
+    OptionalPlan<"planPath">,
     Option<"format", "format", "::mlir::tp::ExplanationFormat",
            "::mlir::tp::ExplanationFormat::Text",
            "How to print: text (the default) or json",
@@ -82,26 +78,12 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
            "plan), the name of an argument or op; empty: everything">,
     Option<"trials", "trials", "unsigned", "128",
            "How many edits to try at most; each is a propagation">,
-    Option<"strategy", "strategy", "::mlir::tp::PropagationStrategy",
-           "::mlir::tp::PropagationStrategy::Optimal",
-           "How placements are chosen: optimal (the default) or greedy",
-           [{::llvm::cl::values(
-               clEnumValN(::mlir::tp::PropagationStrategy::Greedy, "greedy",
-                          "op by op, then local improvement"),
-               clEnumValN(::mlir::tp::PropagationStrategy::Optimal, "optimal",
-                          "the fewest bytes over the whole program"))}]>,
-    Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
-           "As for tp-propagate: programs of at most this many ops consider every split of every "
-           "op">,
-    Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
-           "As for tp-propagate: cost of a collective besides the bytes that it moves, in bytes">,
-    Option<"searchBudget", "search-budget", "uint64_t", "500000000",
-           "As for tp-propagate: costs of moves that are examined to bound the search">,
-    Option<"oneShot", "one-shot", "bool", "true",
-           "As for tp-partition: whether one exchange may replace several collectives">,
-    Option<"memory", "memory", "bool", "false",
-           "As for tp-partition: allow no block during a redistribution that is larger than both "
-           "its first and its last one">,
+    Strategy,
+    ExhaustiveOps,
+    LatencyBytes,
+    SearchBudget,
+    OneShot,
+    Memory,
   ];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
@@ -125,14 +107,7 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
     Warns if a rank needs more memory than a device of the machine has. Fails if the machine's name
     or description is wrong, or if a table is asked for without a machine.
   }];
-  let options = [
-    Option<"file", "file", "std::string", "", "Path of the JSON file; none is written when empty">,
-    Option<"machine", "machine", "std::string", "",
-           "Name of a preset, or path of a machine's description; without one, the module's "
-           "dlti.target_system_spec, if any">,
-    Option<"table", "table", "bool", "false",
-           "Print the prediction as a table to the standard output">,
-  ];
+  let options = [ReportOption<"file">, Machine, Table];
 }
 
 def PrintShardingRules : Pass<"tp-print-sharding-rules"> {

@@ -4,7 +4,7 @@
 #ifndef TP_TRAINING_PASSES_TD
 #define TP_TRAINING_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "tp/Transforms/Options.td"
 
 def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
   let summary = "Append the loss of a training file to a model";
@@ -38,10 +38,7 @@ def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
     If the model's result is the loss itself (`loss: output`), the pass only marks it. A loss that
     doesn't fit the model's results is an error.
   }];
-  let options = [
-    Option<"train", "train", "std::string", "",
-           "Path of the training file, YAML or JSON (docs/Training.md)">,
-  ];
+  let options = [Train];
   let dependentDialects = ["::mlir::nn::NNDialect"];
 }
 
@@ -90,8 +87,7 @@ def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
     depends on a parameter through it.
   }];
   let options = [
-    Option<"train", "train", "std::string", "",
-           "Path of the training file, YAML or JSON (docs/Training.md)">,
+    Train,
     Option<"inputs", "inputs", "bool", "false",
            "Whether to differentiate with respect to float arguments as well">,
   ];

@@ -4,7 +4,7 @@
 #ifndef TP_TRANSFORMS_PASSES_TD
 #define TP_TRANSFORMS_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "tp/Transforms/Options.td"
 
 def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
   let summary = "Annotate a model with a parallelize plan";
@@ -66,12 +66,7 @@ def ApplyPlan : Pass<"tp-apply-plan", "::mlir::ModuleOp"> {
     exist, or asks for two placements of one parameter. Each problem is reported at its line and
     column of the plan. Also fails if the module already has a `tp.mesh`.
   }];
-  let options = [
-    Option<"planPath", "plan", "std::string", "",
-           "Path of the plan file (YAML or JSON); required">,
-    Option<"strict", "strict", "bool", "false",
-           "Make errors of what lint finds; default false: warnings">,
-  ];
+  let options = [RequiredPlan, Strict];
   let statistics = [
     Statistic<"numParameters", "parameters-placed", "Parameters that the plan places">,
     Statistic<"numRedistributions", "redistributions",
@@ -186,30 +181,7 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     Fails on an op without a sharding rule, on control flow between blocks, on recursion, and if a
     fixed placement can't be reached (a redistribution can't make a value Partial).
   }];
-  let options = [
-    Option<"strategy", "strategy", "::mlir::tp::PropagationStrategy",
-           "::mlir::tp::PropagationStrategy::Optimal",
-           "How placements are chosen: optimal (the default) or greedy",
-           [{::llvm::cl::values(
-               clEnumValN(::mlir::tp::PropagationStrategy::Greedy, "greedy",
-                          "op by op, then local improvement"),
-               clEnumValN(::mlir::tp::PropagationStrategy::Optimal, "optimal",
-                          "the fewest bytes over the whole program"))}]>,
-    Option<"forbidImplicit", "forbid-implicit", "bool", "false",
-           "Refuse redistributions that nothing asks for">,
-    Option<"exhaustiveOps", "exhaustive-ops", "unsigned", "256",
-           "Programs of at most this many ops consider every split of every op">,
-    Option<"latencyBytes", "latency-bytes", "int64_t", "65536",
-           "Cost of a collective besides the bytes that it moves, in bytes that a rank could have "
-           "received">,
-    Option<"searchBudget", "search-budget", "uint64_t", "500000000",
-           "Limit of the work to bound the search where its tables would be too large: costs of "
-           "moves that are examined">,
-    Option<"oneShot", "one-shot", "bool", "true",
-           "As for tp-partition, whose plans determine what redistributions cost">,
-    Option<"memory", "memory", "bool", "false",
-           "As for tp-partition, whose plans determine what redistributions cost">,
-  ];
+  let options = [Strategy, ForbidImplicit, ExhaustiveOps, LatencyBytes, SearchBudget, OneShot, Memory];
   let statistics = [
     Statistic<"numCopies", "copies", "Functions copied for calls with other placements">,
   ];
@@ -254,12 +226,7 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
     Fails if a value has no placement, an op's placements break its rule, or the program is already
     partitioned.
   }];
-  let options = [
-    Option<"oneShot", "one-shot", "bool", /*default=*/"true",
-           "Whether one exchange may replace several collectives">,
-    Option<"memory", "memory", "bool", /*default=*/"false",
-           "Allow no block during a redistribution that is larger than both its first and its "
-           "last one">];
+  let options = [OneShot, Memory];
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -370,17 +337,13 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     Fails on control flow between blocks.
   }];
   let options = [
-    Option<"sequenceParallel", "sequence-parallel", "bool", /*default=*/"false",
-           "Whether ops between an all_reduce and those that need its result whole run on blocks">,
-    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"0",
-           "Join independent collectives up to this many bytes; 0: never">,
+    SequenceParallel,
+    BucketBytes,
     Option<"bucketGathers", "bucket-gathers", "bool", /*default=*/"true",
            "Whether gathers are joined as well; if not, each stays where it is">,
     Option<"fsdpGroups", "fsdp-groups", "bool", /*default=*/"true",
            "Whether what FSDP gathers and reduces for one module's parameters is joined">,
-    Option<"memoryLimit", "memory-limit", "uint64_t", /*default=*/"0",
-           "Repeat all_gathers instead of keeping their results where more than this many bytes "
-           "are live; 0: never">,
+    MemoryLimit,
   ];
   let statistics = [
     Statistic<"numShared", "shared", "Collectives replaced by an equal earlier one">,
@@ -463,10 +426,7 @@ def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
     A collective isn't cut if the number of chunks doesn't divide its blocks. All ranks' programs
     change in the same way, or none does.
   }];
-  let options = [
-    Option<"chunks", "chunks", "int64_t", /*default=*/"1",
-           "Number of chunks into which collectives next to contractions are cut; 1: none is cut">,
-  ];
+  let options = [Chunks];
   let statistics = [
     Statistic<"numPrefetched", "prefetched", "Gathers of parameters moved up to the module before">,
     Statistic<"numStarted", "started", "Collectives split into start and wait">,
