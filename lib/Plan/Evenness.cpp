@@ -7,21 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlanChecks.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Plan/Style.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
-
-int64_t plan::getElementBytes(Type elementType) {
-  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
-}
-
-int64_t plan::getTensorBytes(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * getElementBytes(tensor.getElementType());
-}
 
 std::string plan::listDividingSizes(int64_t size, int64_t ranks) {
   int64_t below = size / ranks * ranks;

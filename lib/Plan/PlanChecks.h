@@ -22,11 +22,6 @@ inline std::string describeModule(StringRef fqn) {
 /// Shard `placement` splits on its own.
 SmallVector<int64_t> getSegments(const Placement &placement, int64_t size);
 
-/// Bytes of an element; a boolean takes one byte.
-int64_t getElementBytes(Type elementType);
-/// Bytes of the global tensor.
-int64_t getTensorBytes(Type type);
-
 /// "uneven": a Shard whose dimension doesn't divide evenly. `tensor` is the
 /// tensor's name in the message.
 std::optional<Finding> checkEvenness(const Placement &placement,

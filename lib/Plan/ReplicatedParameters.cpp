@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanChecks.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Plan/Plan.h"
 
 using namespace mlir;

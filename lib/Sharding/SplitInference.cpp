@@ -155,6 +155,8 @@ static SmallVector<AxisRefAttr> collectAxes(ArrayRef<ShardingAttr> operands,
   };
   for (ShardingAttr sharding :
        llvm::concat<const ShardingAttr>(operands, results)) {
+    if (!sharding)
+      continue;
     for (AxisListAttr list : sharding.getDims())
       llvm::for_each(list, add);
     for (PartialAttr partial : sharding.getPartial())
@@ -178,7 +180,9 @@ static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
           {axis.getPreSize(), axis.getPreSize() * axis.getSize()});
   auto cutProducts = [&](ArrayRef<ShardingAttr> shardings,
                          ArrayRef<TensorFactors> tensors) {
-    for (auto [sharding, tensor] : llvm::zip(shardings, tensors))
+    for (auto [sharding, tensor] : llvm::zip(shardings, tensors)) {
+      if (!sharding)
+        continue;
       for (auto [list, dim] : llvm::zip(sharding.getDims(), tensor))
         for (auto [place, axis] : llvm::enumerate(list)) {
           SmallVector<AxisRefAttr> parts;
@@ -188,6 +192,7 @@ static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
           for (AxisRefAttr part : parts)
             cuts[axis.getName()].insert(part.getPreSize());
         }
+    }
   };
   cutProducts(operands, rule.operands);
   cutProducts(results, rule.results);
@@ -210,11 +215,13 @@ static SmallVector<AxisRefAttr> cutAxes(const ShardingRule &rule, MeshOp mesh,
   return all;
 }
 
-/// Whether `sharding` holds `axis` exactly on the dimensions that have
-/// `factor`.
+/// Whether `sharding` is null, or holds `axis` exactly on the dimensions that
+/// have `factor`.
 static bool agrees(ShardingAttr sharding, AxisRefAttr axis,
                    const TensorFactors &tensor,
                    std::optional<unsigned> factor) {
+  if (!sharding)
+    return true;
   for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
     bool expected = factor && llvm::is_contained(tensor[dim], *factor);
     if (holds(axes, axis) != expected)
@@ -224,9 +231,10 @@ static bool agrees(ShardingAttr sharding, AxisRefAttr axis,
 }
 
 static bool isPartial(ShardingAttr sharding, AxisRefAttr axis) {
-  return llvm::any_of(sharding.getPartial(), [&](PartialAttr partial) {
-    return contains(partial.getAxis(), axis);
-  });
+  return sharding &&
+         llvm::any_of(sharding.getPartial(), [&](PartialAttr partial) {
+           return contains(partial.getAxis(), axis);
+         });
 }
 
 /// The split over `axes` that comes closest to the placements; the caller
@@ -289,6 +297,22 @@ static bool haveSameBlocks(ShardingAttr a, ShardingAttr b, Type type,
       return false;
   }
   return true;
+}
+
+std::optional<OpSplit> tp::inferSplit(const ShardingRule &rule, MeshOp mesh,
+                                      ArrayRef<ShardingAttr> operands) {
+  SmallVector<AxisRefAttr> axes = collectAxes(operands, {});
+  for (ArrayRef<AxisRefAttr> parts :
+       {axes, cutAxes(rule, mesh, axes, operands, {})}) {
+    OpSplit split = findSplit(rule, mesh, parts, operands, {});
+    if (llvm::all_of(llvm::enumerate(operands), [&](auto operand) {
+          auto [index, sharding] = operand;
+          return !sharding ||
+                 sharding == getOperandSharding(rule, split, index);
+        }))
+      return split;
+  }
+  return std::nullopt;
 }
 
 FailureOr<OpSplit> tp::inferSplit(ShardingRuleOpInterface op, MeshOp mesh,

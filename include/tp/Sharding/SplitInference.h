@@ -16,6 +16,11 @@ FailureOr<OpSplit> inferSplit(ShardingRuleOpInterface op, MeshOp mesh,
                               int64_t rank, ArrayRef<ShardingAttr> operands,
                               ArrayRef<ShardingAttr> results);
 
+/// The split that gives exactly the placements of `operands`; a null one fits
+/// every split. nullopt if there is none.
+std::optional<OpSplit> inferSplit(const ShardingRule &rule, MeshOp mesh,
+                                  ArrayRef<ShardingAttr> operands);
+
 /// The segments of `factor`, which `axis` splits, according to the placements
 /// of an op's tensors: those of a dimension without a window if there is one,
 /// else those of the windows that cover the factor, joined. Null placements are

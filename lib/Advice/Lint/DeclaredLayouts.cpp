@@ -22,9 +22,11 @@ public:
 
   void visitDeclared(Value value, const KnownLayout &known,
                      const LayoutStep &step, const Twine &tensor) override {
-    const Placement &comes = *known.placement;
-    if (comes == step.placement || context.getGroup().size == 1)
+    if (known.sharding ==
+            context.getSharding(step.placement, value.getType()) ||
+        context.getGroup().size == 1)
       return;
+    Placement comes = *known.getPlacement();
     bool gathered = comes.isShard() && step.placement.isReplicate();
     Finding finding{gathered ? "hidden-gather" : "declared-layout", step.loc,
                     "", "", ""};

@@ -35,7 +35,7 @@ private:
       return;
     Type type = operand.get().getType();
     int64_t bytes =
-        getReceivedBytes(known.placement.value_or(Placement::shard(0)),
+        getReceivedBytes(known.getPlacement().value_or(Placement::shard(0)),
                          Placement::replicate(), type, context.getGroup().size);
     context.add({"forced-gather", known.origin->loc,
                  ("'" + operand.getOwner()->getName().getStringRef() + "' in " +

@@ -22,37 +22,37 @@ checkLosses(const FlowContext &context,
     LossOperands known = operands.lookup(loss.op);
     auto check = [&](const KnownLayout &layout, bool isAllowed,
                      const Twine &need) {
-      if (!layout.placement || isAllowed || !valid)
+      Layout placement = layout.getPlacement();
+      if (!placement || isAllowed || !valid)
         return;
       valid = false;
       InFlightDiagnostic error = emitError(loss.logits.loc)
                                  << "loss_parallel needs " << need
-                                 << layout.placement->str();
+                                 << placement->str();
       if (layout.origin)
         error.attachNote(layout.origin->loc)
             << "by " << layout.origin->argument << " here";
     };
-    const Layout &logits = known.logits.placement;
+    Layout logits = known.logits.getPlacement();
+    Layout target = known.target.getPlacement();
     std::string over = " over '" + context.getGroup().name + "'";
     if (loss.group == context.groupIndex) {
       Placement split = Placement::shard(known.classDim);
       check(known.logits, logits && (logits->isReplicate() || *logits == split),
             "logits split along their classes, " + split.str() +
                 ", but they come as ");
-      check(known.target,
-            known.target.placement && known.target.placement->isReplicate(),
+      check(known.target, target && target->isReplicate(),
             "a target that is replicated" + over + ", but it comes as ");
       continue;
     }
     check(known.logits, logits && !logits->isPartial(),
           "logits that are Shard or Replicate" + over + ", but they come as ");
-    if (!logits || logits->isPartial() ||
-        known.logits.isSplit() != logits->isShard())
+    if (!logits || logits->isPartial() || logits->isSegmented())
       continue;
     Placement expected = *logits;
     if (expected.isShard() && expected.dim > known.classDim)
       --expected.dim;
-    check(known.target, known.target.placement == expected,
+    check(known.target, target == expected,
           "a target that is placed as the logits are" + over + ", " +
               expected.str() + ", but it comes as ");
   }
@@ -70,7 +70,7 @@ LogicalResult plan::lintPlan(CheckedPlan &plan, ModuleOp model) {
   bool valid = true;
   checkReplicatedParameters(plan, model);
   for (unsigned group = 0; group < plan.groups.size(); ++group) {
-    FlowContext context{plan, group};
+    FlowContext context(plan, group, model.getContext());
     std::unique_ptr<FlowCheck> checks[] = {
         createDeclaredLayoutCheck(context), createForcedGatherCheck(context),
         createHeadCheck(context), createPackedWeightCheck(context)};

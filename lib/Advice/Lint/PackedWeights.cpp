@@ -24,7 +24,7 @@ public:
 
   void visitShard(OpOperand &operand, const KnownLayout &known,
                   StringRef module) override {
-    const Placement &placement = *known.placement;
+    Placement placement = *known.getPlacement();
     if (!known.origin || context.getGroup().size == 1)
       return;
     SmallVector<int64_t> segments =

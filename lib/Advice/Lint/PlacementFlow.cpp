@@ -4,7 +4,9 @@
 #include "PlacementFlow.h"
 #include "Plan/PlanChecks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/SetVector.h"
+#include "tp/Dialect/TP/Elements.h"
+#include "tp/Sharding/SplitInference.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -13,13 +15,65 @@ using namespace mlir::tp::plan;
 
 FlowCheck::~FlowCheck() = default;
 
+SmallVector<unsigned, 1> KnownLayout::getSplitDims() const {
+  SmallVector<unsigned, 1> split;
+  if (sharding)
+    for (auto [dim, axes] : llvm::enumerate(sharding.getDims()))
+      if (!axes.empty())
+        split.push_back(dim);
+  return split;
+}
+
+Layout KnownLayout::getPlacement() const {
+  if (!sharding)
+    return std::nullopt;
+  if (sharding.isReplicated())
+    return Placement::replicate();
+  SmallVector<unsigned, 1> split = getSplitDims();
+  if (split.empty())
+    return Placement::partial(sharding.getPartial().front().getKind());
+  AxisListAttr axes = sharding.getDims()[split.front()];
+  if (split.size() > 1 || sharding.isPartial() ||
+      !axes.getAxes().front().isWhole())
+    return std::nullopt;
+  ArrayRef<int64_t> segments = axes.getSegments();
+  if (llvm::all_equal(segments))
+    return Placement::stridedShard(split.front(),
+                                   std::max<int64_t>(segments.size(), 1));
+  Placement placement = Placement::shard(split.front());
+  llvm::append_range(placement.segments, segments);
+  return placement;
+}
+
 std::string KnownLayout::describe() const {
-  if (placement)
+  if (Layout placement = getPlacement())
     return placement->str();
-  std::string dims;
-  for (const SplitPart &part : parts)
-    dims += (dims.empty() ? "" : " and ") + std::to_string(part.index);
-  return "split along dimensions " + dims;
+  return "split along dimensions " +
+         llvm::join(
+             llvm::map_range(getSplitDims(),
+                             [](unsigned dim) { return std::to_string(dim); }),
+             " and ");
+}
+
+FlowContext::FlowContext(CheckedPlan &plan, unsigned groupIndex,
+                         MLIRContext *context)
+    : plan(plan), groupIndex(groupIndex) {
+  OpBuilder builder(context);
+  StringRef name = getGroup().name;
+  mesh = MeshOp::create(builder, builder.getUnknownLoc(), "mesh",
+                        builder.getStrArrayAttr(name), {getGroup().size},
+                        DenseI64ArrayAttr());
+}
+
+ShardingAttr FlowContext::getSharding(const Placement &placement,
+                                      Type type) const {
+  MeshOp op = *mesh;
+  // The plan's checks have reported a placement that no sharding expresses.
+  FailureOr<ShardingAttr> sharding = plan::getSharding(
+      {{{0}, placement}}, {{getGroup().name, getGroup().size}},
+      FlatSymbolRefAttr::get(op.getSymNameAttr()),
+      cast<RankedTensorType>(type).getShape(), [](const Twine &) {});
+  return succeeded(sharding) ? *sharding : ShardingAttr();
 }
 
 namespace {
@@ -38,9 +92,9 @@ public:
       if (auto child = dyn_cast<ModuleOpInterface>(&op))
         visitModule(child);
       else if (auto parameter = dyn_cast<ParameterOpInterface>(&op))
-        known[parameter.getResult()] = makeKnown(getParameter(parameter));
+        known[parameter.getResult()] = {getParameter(parameter)};
       else if (op.getNumOperands() == 0 && op.getNumResults() == 1)
-        known[op.getResult(0)] = makeKnown(Placement::replicate());
+        known[op.getResult(0)] = {getReplicated(op.getResult(0))};
       else if (auto ruleOp = dyn_cast<ShardingRuleOpInterface>(&op))
         visitRuleOp(ruleOp, module);
     }
@@ -52,7 +106,9 @@ private:
   LossOperands getOperands(nn::CrossEntropyOp loss) {
     Value logits = loss.getInput();
     int64_t classDim = loss.getInput().getType().getRank() == 1 ? 0 : 1;
-    while (!known.lookup(logits).placement) {
+    // Where the sequence is split, the flattened logits are split in segments.
+    for (Layout placement; !(placement = known.lookup(logits).getPlacement()) ||
+                           placement->isSegmented();) {
       auto flatten = logits.getDefiningOp<nn::ReshapeOp>();
       if (!flatten || loss.getInput().getType().getRank() != 2 ||
           flatten.getInput().getType().getRank() < 2 ||
@@ -69,30 +125,24 @@ private:
     return cast<RankedTensorType>(tensor.getType()).getRank();
   }
 
-  int64_t getRanks() const { return context.getGroup().size; }
-
-  KnownLayout makeKnown(Layout placement, const LayoutStep *origin = nullptr,
-                        ModuleOpInterface originModule = {}) const {
-    KnownLayout layout{placement, origin, originModule};
-    if (placement && placement->isShard() && !placement->isSegmented())
-      layout.parts = {{static_cast<unsigned>(placement->dim), getRanks()}};
-    return layout;
+  ShardingAttr getReplicated(Value tensor) const {
+    return context.getSharding(Placement::replicate(), tensor.getType());
   }
 
-  Layout getParameter(ParameterOpInterface parameter) {
+  ShardingAttr getParameter(ParameterOpInterface parameter) const {
     const AxisSet &axes = context.getGroup().axes;
     for (const AxisPlacement &over :
          context.plan.getPlacements(parameter.getFqnAttr())) {
       if (over.axes == axes)
-        return over.placement;
+        return context.getSharding(over.placement, parameter.getType());
       // A placement over only some of the group's dimensions isn't one over
       // all.
       if (llvm::any_of(over.axes, [&](unsigned axis) {
             return llvm::is_contained(axes, axis);
           }))
-        return std::nullopt;
+        return {};
     }
-    return Placement::replicate();
+    return getReplicated(parameter.getResult());
   }
 
   void visitModule(ModuleOpInterface module) {
@@ -119,12 +169,14 @@ private:
                           cast<StringAttr>(module.getArgNames()[index]).str() +
                           "' of " + fqn
                     : "output " + std::to_string(index) + " of " + fqn;
-        if (step.declared && layout.placement)
+        ShardingAttr placed =
+            context.getSharding(step.placement, value.getType());
+        if (step.declared && layout.getPlacement())
           for (FlowCheck *check : checks)
             check->visitDeclared(value, layout, step, tensor);
-        if (layout.apart && layout.placement != step.placement)
+        if (layout.apart && layout.sharding != placed)
           reportApart(layout);
-        layout = makeKnown(step.placement, &step, module);
+        layout = {placed, &step, module};
       }
     }
     return layout;
@@ -140,91 +192,56 @@ private:
         return;
     }
     ShardingRule rule = op.getShardingRule();
-    // The factors that operands are split along, and one such operand.
-    SmallVector<SplitPart, 1> factors;
-    OpOperand *split = nullptr;
-    SmallVector<OpOperand *> conflicting;
-    bool allKnown = true;
-    // The factor that is split in segments, and the layout of that operand.
-    std::optional<unsigned> segmentedFactor;
-    KnownLayout first, segmented;
+    // How the op is split, the operand that this follows from, and the layout
+    // that results follow from.
+    std::optional<OpSplit> split;
+    OpOperand *first = nullptr;
+    KnownLayout from;
     std::optional<TakenApart> apart;
+    SmallVector<OpOperand *> different;
+    bool allReplicated = true;
     for (OpOperand &operand : op->getOpOperands()) {
       KnownLayout layout = known.lookup(operand.get());
-      if (!first.origin)
-        first = layout;
-      bool isWhole = layout.placement && layout.placement->isReplicate();
-      if (layout.placement && layout.placement->isShard() &&
-          layout.placement->isSegmented()) {
-        const DimFactors &dim =
-            rule.operands[operand.getOperandNumber()][layout.placement->dim];
-        bool isParallel = dim.size() == 1 && rule.factors[dim.front()].kind ==
-                                                 FactorKind::Parallel;
-        if (isParallel && !segmentedFactor) {
-          segmentedFactor = dim.front();
-          segmented = layout;
-          isWhole = true;
-        } else if (isParallel && dim.front() == *segmentedFactor) {
-          int64_t size = rule.factors[*segmentedFactor].size;
-          isWhole = getSegments(*layout.placement, size) ==
-                    getSegments(*segmented.placement, size);
-          if (!isWhole)
-            conflicting.push_back(&operand);
-        }
-      }
-      allKnown &= isWhole || layout.isSplit();
-      if (layout.placement && layout.placement->isShard())
+      if (!split && !from.origin)
+        from = layout;
+      allReplicated &= layout.sharding && layout.sharding.isReplicated();
+      if (Layout placement = layout.getPlacement();
+          placement && placement->isShard())
         for (FlowCheck *check : checks)
           check->visitShard(operand, layout, module);
-      if (!layout.isSplit())
+      if (layout.getSplitDims().empty())
         continue;
       std::optional<TakenApart> ownApart = layout.apart;
-      std::optional<SmallVector<SplitPart, 1>> own =
-          getFactors(rule, operand, layout, module, ownApart);
+      std::optional<OpSplit> own =
+          getSplit(rule, operand, layout, module, ownApart);
       if (!own)
         continue;
-      if (split && *own != factors) {
-        conflicting.push_back(&operand);
+      if (split && (own->factorAxes != split->factorAxes ||
+                    own->factorSegments != split->factorSegments))
+        different.push_back(&operand);
+      if (split)
         continue;
-      }
-      split = &operand;
-      factors = std::move(*own);
+      split = std::move(own);
+      from = layout;
+      first = &operand;
       apart = ownApart;
     }
-    // Whether one factor is split both in segments and in blocks.
-    bool isSplitTwice =
-        segmentedFactor && llvm::any_of(factors, [&](const SplitPart &part) {
-          return part.index == *segmentedFactor;
-        });
-    if (!conflicting.empty() || isSplitTwice) {
-      if (split)
-        conflicting.push_back(split);
-      reportConflict(conflicting, module);
-      return;
+    if (!different.empty()) {
+      different.push_back(first);
+      return reportConflict(different, module);
     }
-    for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
-      KnownLayout layout;
-      if (segmentedFactor) {
-        for (auto [dim, dimFactors] : llvm::enumerate(tensor))
-          if (allKnown && !split &&
-              dimFactors == DimFactors{*segmentedFactor}) {
-            layout = segmented;
-            layout.placement->dim = dim;
-          }
-      } else if (split) {
-        const KnownLayout &from = known.lookup(split->get());
-        layout = followFactors(rule, factors, tensor);
-        layout.origin = from.origin;
-        layout.originModule = from.originModule;
-        // A split of one head's columns is kept until the head is merged again.
-        if (!layout.placement || (apart && apart->majorSize == 1 &&
-                                  static_cast<int64_t>(tensor.size()) >
-                                      getRank(apart->operand->get())))
-          layout.apart = apart;
-      } else if (allKnown) {
-        layout =
-            makeKnown(Placement::replicate(), first.origin, first.originModule);
-      }
+    if (!split && allReplicated)
+      split = getReplicatedSplit(rule, *context.mesh);
+    if (!split)
+      return;
+    for (auto [index, result] : llvm::enumerate(op->getResults())) {
+      KnownLayout layout{getResultSharding(rule, *split, index), from.origin,
+                         from.originModule};
+      // A split of one head's columns is kept until the head is merged again.
+      if (!layout.getPlacement() ||
+          (apart && apart->majorSize == 1 &&
+           getRank(result) > getRank(apart->operand->get())))
+        layout.apart = apart;
       known[result] = layout;
     }
   }
@@ -233,14 +250,16 @@ private:
   /// would be moved; if the parts of a divided dimension are split, that is
   /// reported instead.
   void reportConflict(ArrayRef<OpOperand *> operands, StringRef module) {
+    auto getBytes = [](OpOperand *operand) {
+      return getTensorBytes(cast<RankedTensorType>(operand->get().getType()));
+    };
     OpOperand *smallest = nullptr;
     for (OpOperand *operand : operands) {
       const KnownLayout &layout = known.lookup(operand->get());
       if (layout.apart)
         return reportApart(layout);
       if (!operand->get().getDefiningOp<ParameterOpInterface>() &&
-          (!smallest || getTensorBytes(operand->get().getType()) <
-                            getTensorBytes(smallest->get().getType())))
+          (!smallest || getBytes(operand) < getBytes(smallest)))
         smallest = operand;
     }
     if (smallest)
@@ -253,12 +272,20 @@ private:
       check->visitTakenApart(*layout.apart, layout);
   }
 
-  /// Whether to report an op even though ranks could compute it from their
-  /// shards by only reducing its statistics. This is so for a loss, which needs
-  /// the plan's request, and for an op along a split sequence or along parts of
-  /// heads, which is probably a mistake.
-  static bool isMeantWhole(OpOperand &operand, const KnownLayout &layout) {
-    return isa<nn::CrossEntropyOp>(operand.getOwner()) ||
+  /// Whether to report an op that is split along `factor`, even though ranks
+  /// could compute it from their shards by only reducing its statistics. This
+  /// is so if no result has the factor, as in a loss, which needs the plan's
+  /// request, and for an op along a split sequence or along parts of heads,
+  /// which is probably a mistake.
+  static bool isMeantWhole(const ShardingRule &rule, unsigned factor,
+                           const KnownLayout &layout) {
+    if (rule.factors[factor].reductions == 0)
+      return false;
+    return llvm::none_of(rule.results,
+                         [&](const TensorFactors &tensor) {
+                           return llvm::is_contained(tensor,
+                                                     DimFactors{factor});
+                         }) ||
            (layout.apart && layout.apart->majorSize > 1) ||
            (layout.origin && layout.origin->argument == "sequence_dim");
   }
@@ -275,105 +302,52 @@ private:
                        llvm::make_filter_range(heads, isLarge));
   }
 
-  /// The factors that `operand` is split along; nullopt if its op can't be
-  /// split there. If there are more ranks than the size of a dimension's major
-  /// factor, they split that factor and the next ones.
-  std::optional<SmallVector<SplitPart, 1>>
-  getFactors(const ShardingRule &rule, OpOperand &operand,
-             const KnownLayout &layout, StringRef module,
-             std::optional<TakenApart> &apart) {
-    SmallVector<SplitPart, 1> result;
-    for (const SplitPart &part : layout.parts) {
-      const DimFactors &dim =
-          rule.operands[operand.getOperandNumber()][part.index];
-      int64_t ranks = part.ranks;
-      auto fail = [&] {
+  /// The split of the op that the placement of `operand` alone asks for; nullopt
+  /// if the op can't be split so. Sets `apart` if the ranks don't divide the
+  /// major part of a dimension.
+  std::optional<OpSplit> getSplit(const ShardingRule &rule, OpOperand &operand,
+                                  const KnownLayout &layout, StringRef module,
+                                  std::optional<TakenApart> &apart) {
+    unsigned number = operand.getOperandNumber();
+    SmallVector<ShardingAttr> shardings(rule.operands.size());
+    shardings[number] = layout.sharding;
+    std::optional<OpSplit> split = inferSplit(rule, *context.mesh, shardings);
+    const TensorFactors &tensor = rule.operands[number];
+    SmallVector<unsigned, 1> dims = layout.getSplitDims();
+    for (unsigned dim : dims) {
+      auto isWhole = [&](unsigned factor) {
+        FactorKind kind = rule.factors[factor].kind;
+        bool isSplit = split ? !split->factorAxes[factor].empty()
+                             : factor == tensor[dim].front();
+        return isSplit && (kind == FactorKind::Whole ||
+                           isMeantWhole(rule, factor, layout) ||
+                           (kind == FactorKind::Reduction && dims.size() > 1));
+      };
+      if (tensor[dim].empty() || llvm::any_of(tensor[dim], isWhole)) {
         if (layout.apart)
           reportApart(layout);
         else
           for (FlowCheck *check : checks)
-            check->visitWhole(operand, layout, part.index, module);
+            check->visitWhole(operand, layout, dim, module);
         return std::nullopt;
-      };
-      if (dim.empty())
-        return fail();
-      for (unsigned factor : dim) {
-        FactorKind kind = rule.factors[factor].kind;
-        if (kind == FactorKind::Whole ||
-            (rule.factors[factor].reductions > 0 &&
-             isMeantWhole(operand, layout)) ||
-            (kind == FactorKind::Reduction && layout.parts.size() > 1))
-          return fail();
-        int64_t size = rule.factors[factor].size;
-        if (dim.size() == 1 || size % ranks == 0) {
-          if (!apart && llvm::any_of(rule.results, [&](const auto &result) {
-                return isOneHead(rule.operands[operand.getOperandNumber()],
-                                 result, factor);
-              }))
-            apart = TakenApart{&operand, part.index, 1, module};
-          result.push_back({factor, ranks});
-          ranks = 1;
-          break;
-        }
-        if (!apart)
-          apart = TakenApart{&operand, part.index, size, module};
-        if (ranks % size != 0)
-          break;
-        if (size > 1)
-          result.push_back({factor, size});
-        ranks /= size;
       }
-      if (ranks == 1)
+      AxisListAttr axes = layout.sharding.getDims()[dim];
+      unsigned major = tensor[dim].front();
+      int64_t size = rule.factors[major].size;
+      if (apart || !axes.getSegments().empty())
         continue;
-      if (!apart)
-        return fail();
+      if (tensor[dim].size() > 1 &&
+          size % MeshOp(*context.mesh).getAxesSize(axes.getAxes()) != 0)
+        apart = TakenApart{&operand, dim, size, module};
+      else if (llvm::any_of(rule.results, [&](const TensorFactors &result) {
+                 return isOneHead(tensor, result, major);
+               }))
+        apart = TakenApart{&operand, dim, 1, module};
+    }
+    if (!split && apart)
       for (FlowCheck *check : checks)
         check->visitTakenApart(*apart, layout);
-      return std::nullopt;
-    }
-    return result;
-  }
-
-  /// The layout of a tensor with the factors `tensor` if its op is split along
-  /// `factors`.
-  KnownLayout followFactors(const ShardingRule &rule,
-                            ArrayRef<SplitPart> factors,
-                            ArrayRef<DimFactors> tensor) {
-    if (factors.size() == 1 &&
-        rule.factors[factors.front().index].kind == FactorKind::Reduction)
-      return makeKnown(
-          Placement::partial(rule.factors[factors.front().index].reduction));
-    KnownLayout layout;
-    for (const SplitPart &part : factors) {
-      // Splitting a factor gives blocks of its dimension if it is the major
-      // one, or if all factors before it are split completely.
-      std::optional<unsigned> found;
-      for (auto [dim, dimFactors] : llvm::enumerate(tensor)) {
-        int64_t before = 1;
-        for (unsigned factor : dimFactors) {
-          if (factor == part.index)
-            found = dim;
-          if (found)
-            break;
-          before *= rule.factors[factor].size;
-        }
-        if (!found)
-          continue;
-        bool isNext = !layout.parts.empty() && layout.parts.back().index == dim;
-        if (before != (isNext ? layout.parts.back().ranks : 1))
-          return {};
-        if (isNext)
-          layout.parts.back().ranks *= part.ranks;
-        else
-          layout.parts.push_back({static_cast<unsigned>(dim), part.ranks});
-        break;
-      }
-      if (!found)
-        return {};
-    }
-    if (layout.parts.size() == 1 && layout.parts.front().ranks == getRanks())
-      layout.placement = Placement::shard(layout.parts.front().index);
-    return layout;
+    return split;
   }
 
   FlowContext &context;
@@ -400,7 +374,7 @@ int64_t plan::getReceivedBytes(const Placement &from, const Placement &to,
                                Type type, int64_t ranks) {
   if (from == to || from.isReplicate() || ranks < 2)
     return 0;
-  int64_t bytes = getTensorBytes(type);
+  int64_t bytes = getTensorBytes(cast<RankedTensorType>(type));
   int64_t others = bytes - bytes / ranks;
   if (from.isPartial())
     return to.isReplicate() ? 2 * others : others;

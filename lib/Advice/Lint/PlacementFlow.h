@@ -11,19 +11,12 @@
 #ifndef TP_LIB_ADVICE_LINT_PLACEMENTFLOW_H
 #define TP_LIB_ADVICE_LINT_PLACEMENTFLOW_H
 
+#include "mlir/IR/OwningOpRef.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Plan/Plan.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace mlir::tp::plan {
-
-/// A dimension, or a factor, and the number of blocks that it is split into.
-struct SplitPart {
-  unsigned index;
-  int64_t ranks;
-
-  bool operator==(const SplitPart &other) const = default;
-};
 
 /// A reshape that divides a split dimension such that the ranks split more than
 /// its major part, because there are more ranks than heads. There may be one
@@ -36,20 +29,20 @@ struct TakenApart {
 
 /// What is known about a value's placement.
 struct KnownLayout {
-  /// nullopt if it isn't known, or if ranks split several dimensions.
-  Layout placement;
+  /// Over FlowContext::mesh; null if it isn't known.
+  ShardingAttr sharding;
   /// The layout step that it comes from, and the module of that step; null if
   /// it comes from a parameter.
   const LayoutStep *origin = nullptr;
   ModuleOpInterface originModule = {};
-  /// The dimensions that are split, major first, together over all ranks. Empty
-  /// if there is no split, or one in segments.
-  SmallVector<SplitPart, 1> parts = {};
   /// Only set if ranks split several dimensions, or the columns of one head.
   std::optional<TakenApart> apart = {};
 
-  /// Whether it is split in blocks.
-  bool isSplit() const { return !parts.empty(); }
+  /// As a plan writes it; nullopt if it isn't known, or if ranks split several
+  /// dimensions.
+  Layout getPlacement() const;
+  /// The dimensions that are split.
+  SmallVector<unsigned, 1> getSplitDims() const;
   /// "Shard(1)", "split along dimensions 1 and 2".
   std::string describe() const;
 };
@@ -58,8 +51,8 @@ struct KnownLayout {
 struct LossOperands {
   KnownLayout logits, target;
   /// The dimension of the classes in the tensor that `logits` describes. This
-  /// is the tensor that the logits are flattened from if only its placement is
-  /// known.
+  /// is the tensor that the logits are flattened from, unless the flattened
+  /// ones are a plain Shard, Replicate or Partial.
   int64_t classDim = 1;
 };
 
@@ -93,11 +86,17 @@ public:
 
 /// What checks need: the plan, which also takes findings, and the group.
 struct FlowContext {
-  CheckedPlan &plan;
-  unsigned groupIndex;
+  FlowContext(CheckedPlan &plan, unsigned groupIndex, MLIRContext *context);
 
   const MeshGroup &getGroup() const { return plan.groups[groupIndex]; }
   void add(Finding finding) { plan.findings.push_back(std::move(finding)); }
+  /// `placement` of a tensor of type `type` over `mesh`.
+  ShardingAttr getSharding(const Placement &placement, Type type) const;
+
+  CheckedPlan &plan;
+  unsigned groupIndex;
+  /// Has the mesh dimensions of the group as one; not part of the program.
+  OwningOpRef<MeshOp> mesh;
 };
 
 /// Follows the placements through all functions of `model`, and calls `checks`.

@@ -3,6 +3,7 @@
 
 #include "PlanDescription.h"
 #include "Plan/PlanChecks.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -7,6 +7,7 @@
 // RUN: tp-opt %S/../../Plan/Inputs/attention.mlir --tp-apply-plan=plan=%t/heads.yaml -o /dev/null 2>&1 | FileCheck %t/heads.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../../Plan/Inputs/attention.mlir --tp-apply-plan=plan=%t/conflict.yaml -o /dev/null 2>&1 | FileCheck %t/conflict.yaml --implicit-check-not=warning:
 // RUN: tp-opt %S/../../Plan/Inputs/fused.mlir --tp-apply-plan=plan=%t/segments.yaml -o /dev/null 2>&1 | FileCheck %t/segments.yaml --implicit-check-not=warning:
+// RUN: tp-opt %S/../../Plan/Inputs/fused.mlir --tp-apply-plan="plan=%t/slices.yaml strict=true" -o /dev/null 2>&1 | count 0
 // RUN: tp-opt %S/../../Plan/Inputs/fused.mlir --tp-apply-plan=plan=%t/packed.yaml -o /dev/null 2>&1 | FileCheck %t/packed.yaml --implicit-check-not=warning:
 
 //--- clean.yaml
@@ -58,6 +59,13 @@ plan:
 # CHECK: :[[#@LINE+2]]:3: warning: the root module cuts a dimension that output_layouts splits in segments of 8, 24 into pieces of 16, 16: a rank's block isn't its part of each piece [packed-weight]
 # CHECK: :[[#@LINE+1]]:3: note: fix: write {style: packed_colwise, segments: [16, 16]}
   gate_up: {style: packed_colwise, segments: [8, 24]}
+
+# A slice of one segment is split in plain blocks.
+//--- slices.yaml
+mesh: {tp: 2}
+plan:
+  gate_up: packed_colwise
+  down: RowwiseParallel
 
 //--- packed.yaml
 mesh: {tp: 2}

@@ -3,6 +3,7 @@
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/alike.yaml -o /dev/null 2>&1 | count 0
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/blocks.yaml -o /dev/null 2>&1 | FileCheck %t/blocks.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/others.yaml -o /dev/null 2>&1 | FileCheck %t/others.yaml
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/crossed.yaml -o /dev/null 2>&1 | FileCheck %t/crossed.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/declared.yaml -o /dev/null 2>&1 | FileCheck %t/declared.yaml
 
 // Two blocks are two equal segments.
@@ -26,6 +27,14 @@ mesh: {tp: 2}
 plan:
   g: {style: packed_colwise, blocks: 2}
   u: {style: packed_colwise, segments: [8, 24]}
+
+# Segments of one dimension, and blocks of another.
+//--- crossed.yaml
+# CHECK: warning: 'nn.mul' in the root module has operands that are split differently; one of them is {{.*}} because of output_layouts [forced-gather]
+mesh: {tp: 2}
+plan:
+  g: {style: packed_colwise, blocks: 2}
+  u: {style: ColwiseParallel, output_layouts: Shard(0)}
 
 # What both operands are split in is what the result comes in.
 //--- declared.yaml
