@@ -12,7 +12,6 @@ static void tell(TpSeverity severity, const char *location, const char *message,
 }
 
 static int compile(TpContext *context, char **argv) {
-  /* [compile] */
   TpModule *module = tpModuleParseFile(context, argv[1]);
   char *program = NULL, *report = NULL;
   int status = 1;
@@ -30,7 +29,6 @@ static int compile(TpContext *context, char **argv) {
   tpStringFree(report);
   tpModuleDestroy(module);
   return status;
-  /* [/compile] */
 }
 
 int main(int argc, char **argv) {

@@ -15,13 +15,10 @@ int main(int argc, char **argv) {
     return 2;
   }
 
-  // [register]
   DialectRegistry registry;
   tp::registerDialects(registry);
   MLIRContext context(registry);
-  // [/register]
 
-  // [errors]
   unsigned numErrors = 0;
   context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
@@ -32,9 +29,7 @@ int main(int argc, char **argv) {
       llvm::errs() << "  " << note.getLocation() << ": " << note << '\n';
     return success();
   });
-  // [/errors]
 
-  // [run]
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(argv[1], &context);
   if (!module)
     return 1;
@@ -47,6 +42,5 @@ int main(int argc, char **argv) {
     return 1;
   }
   module->print(llvm::outs());
-  // [/run]
   return 0;
 }
