@@ -51,7 +51,9 @@ describe(text Interfaces/ShapeOpInterfaces.td -gen-op-interface-docs)
 describe(text Dialect/TP/TPInterfaces.td -gen-op-interface-docs)
 finish(Interfaces.md "${text}")
 
-set(text "\n# Passes\n\n## From a model to one rank's program\n\n")
+# The commands of the page run on these files (examples.py).
+set(text "\n# Passes\n\n<!-- run\nsh $TP/docs/mlp/import.sh\n\
+tp-opt model.mlir --tp-parallelize=plan=plan.yaml -o ranks.mlir\n-->\n\n## From a model to one rank's program\n\n")
 describe(text Pipelines/Pipelines.td -gen-pass-doc)
 describe(text Transforms/Passes.td -gen-pass-doc)
 string(APPEND text "\n## Explaining and reporting\n\n")

@@ -15,8 +15,8 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
     dimension, and its bytes per rank. The program isn't changed. If this is the only pass, `tp-opt`
     prints the program only with `-o`:
 
-    ```
-    tp-opt model.mlir --tp-print-plan="plan=mlp.yaml"
+    ```sh
+    tp-opt model.mlir --tp-print-plan="plan=plan.yaml"
     ```
 
     `format=json` prints the same as JSON. `format=python` prints the plan as PyTorch's
@@ -50,8 +50,8 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
 
     The program isn't changed. If this is the only pass, `tp-opt` prints the program only with `-o`:
 
-    ```
-    tp-opt model.mlir --tp-explain="plan=mlp.yaml"
+    ```sh
+    tp-opt model.mlir --tp-explain="plan=plan.yaml"
     ```
 
     Emits one remark per redistribution that communicates (category `tp-explain`), which says the
@@ -100,7 +100,7 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
     collective, and, if `tp-predict-memory` ran before, the memory of each rank. `table` prints this
     to the standard output.
 
-    ```
+    ```sh
     tp-opt ranks.mlir --tp-predict-memory --tp-report="machine=h100-nvlink table" -o /dev/null
     ```
 

@@ -102,9 +102,10 @@ def PredictTraffic : Pass<"tp-predict-traffic", "::mlir::ModuleOp"> {
     remark of the category `tp-predict-traffic`, with its `Blocks`, `Threads` and `Launches`. A
     kernel without a known one-dimensional grid and block size is an error.
 
-    ```
+    ```console
     $ tp-opt ranks.mlir --tp-lower-to-kernels --tp-predict-traffic --remarks-filter=tp-predict-traffic --remark-format=emitRemark -o /dev/null
-    remark: [Analysis] kernel_0 | Category:tp-predict-traffic | Blocks=96, Launches=2, LeastBytes=1179648, …
+    ranks.mlir:7:10: remark: [Analysis] kernel_0 | … | Blocks=1, Launches=1, LeastBytes=1152, …
+    …
     ```
   }];
   let options = [
@@ -143,6 +144,7 @@ def EmulateKernels : Pass<"tp-emulate-kernels", "::mlir::ModuleOp"> {
     and calls the emulator at barriers and shuffles.
 
     ```c
+    #include <stdint.h>
     struct tp_emulated_thread { uint32_t thread, block, block_size, grid_size; void *shared; };
     void kernel_0(const struct tp_emulated_thread *self, void *const *arguments);
     extern const int32_t kernel_0_num_arguments, kernel_0_shared_bytes; // of the block, aligned to 64
