@@ -7,7 +7,7 @@
 // prints the seconds of a call, the median over CALLS, for each size.
 // all_reduce.py runs it.
 
-#include "tprt/Communicator.h"
+#include "tprt/LocalCommunicator.h"
 
 #include <algorithm>
 #include <cstdio>

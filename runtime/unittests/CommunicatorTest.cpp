@@ -1,8 +1,8 @@
 //===- CommunicatorTest.cpp - Collectives against their definitions -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Backend.h"
 #include "TestUtils.h"
+#include "TestedBackends.h"
 
 #include <cmath>
 #include <numeric>
@@ -28,10 +28,10 @@ static std::vector<int64_t> firstRanks(int64_t count) {
 
 /// Runs `body(communicator)` on a thread per rank; returns what each threw.
 template <typename Body>
-static std::vector<std::string> runRanks(const Manifest &manifest,
-                                         const CommunicatorOptions &options,
-                                         Body body) {
-  auto communicators = makeCommunicators(manifest, options);
+static std::vector<std::string>
+runRanks(const Manifest &manifest, const CommunicatorOptions &options,
+         Body body, const Backend *backend = findBackend("local")) {
+  auto communicators = makeCommunicators(*backend, manifest, options);
   std::vector<std::string> errors(communicators.size());
   std::vector<std::thread> threads;
   for (auto &communicator : communicators)
@@ -314,6 +314,7 @@ static int64_t sum(const std::vector<int64_t> &sizes) {
 }
 
 struct Parameters {
+  const Backend *backend;
   Dtype dtype;
   int64_t worldSize;
 };
@@ -326,13 +327,14 @@ protected:
   /// Runs the collectives, each into other memory and in place; then starts
   /// some at a time.
   void TearDown() override {
-    std::vector<std::string> errors =
-        runRanks(makeManifest(worldSize, collectives), {},
-                 [&](Communicator &communicator) {
-                   for (size_t id = 0; id < collectives.size(); ++id)
-                     for (bool inPlace : {false, true})
-                       check(communicator, collectives[id], id, inPlace);
-                 });
+    std::vector<std::string> errors = runRanks(
+        makeManifest(worldSize, collectives), {},
+        [&](Communicator &communicator) {
+          for (size_t id = 0; id < collectives.size(); ++id)
+            for (bool inPlace : {false, true})
+              check(communicator, collectives[id], id, inPlace);
+        },
+        GetParam().backend);
     EXPECT_EQ(errors, std::vector<std::string>(worldSize));
     for (Collective &collective : collectives)
       collective.isStarted = true;
@@ -343,7 +345,8 @@ protected:
           for (size_t id = 0; id < collectives.size(); id += numUnderWay)
             checkStarted(communicator, collectives, id,
                          std::min(id + numUnderWay, collectives.size()));
-        });
+        },
+        GetParam().backend);
     EXPECT_EQ(errors, std::vector<std::string>(worldSize));
   }
 
@@ -544,15 +547,18 @@ TEST_P(CollectiveTest, ExchangeInPlace) {
 
 static std::vector<Parameters> makeParameters() {
   std::vector<Parameters> parameters;
-  for (int32_t dtype = 0; dtype < numDtypes; ++dtype)
-    for (int64_t worldSize = 1; worldSize <= 6; ++worldSize)
-      parameters.push_back({static_cast<Dtype>(dtype), worldSize});
+  for (const Backend *backend : getBackendsHere())
+    for (int32_t dtype = 0; dtype < numDtypes; ++dtype)
+      for (int64_t worldSize = 1; worldSize <= 6; ++worldSize)
+        parameters.push_back({backend, static_cast<Dtype>(dtype), worldSize});
   return parameters;
 }
-INSTANTIATE_TEST_SUITE_P(Local, CollectiveTest,
+INSTANTIATE_TEST_SUITE_P(Backends, CollectiveTest,
                          testing::ValuesIn(makeParameters()),
                          [](const auto &info) {
-                           return std::string(toString(info.param.dtype)) +
+                           return info.param.backend->name +
+                                  ("_" +
+                                   std::string(toString(info.param.dtype))) +
                                   "_" + std::to_string(info.param.worldSize) +
                                   "ranks";
                          });

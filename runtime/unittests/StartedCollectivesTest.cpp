@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestUtils.h"
-#include "tprt/Communicator.h"
+#include "tprt/LocalCommunicator.h"
 
 #include <atomic>
 #include <map>

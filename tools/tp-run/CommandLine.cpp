@@ -108,8 +108,9 @@ std::chrono::milliseconds getTimeout(const Options &options) {
       static_cast<int64_t>(options.timeout * 1000));
 }
 
-SessionOptions getSessionOptions(const Options &options, const Job *job,
-                                 Connection *connection) {
+SessionOptions getSessionOptions(const Options &options,
+                                 const Communication &communication) {
+  const auto &[backend, job, connection] = communication;
   SessionOptions sessionOptions;
   sessionOptions.communicator.timeout = getTimeout(options);
   sessionOptions.pinRanks = !options.noPin;
@@ -122,11 +123,10 @@ SessionOptions getSessionOptions(const Options &options, const Job *job,
       .attention = options.attention == "cudnn" ? AttentionLibrary::CuDnn
                    : options.attention == "own" ? AttentionLibrary::Own
                                                 : AttentionLibrary::Auto};
-  if (job) {
+  sessionOptions.backend = backend.name;
+  sessionOptions.makeCommunicators = makeFactory(backend, connection);
+  if (job)
     sessionOptions.ranks = {job->rank};
-    sessionOptions.makeCommunicators = connection->getNccl();
-    sessionOptions.backend = "nccl";
-  }
   return sessionOptions;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TP_TOOLS_TP_RUN_COMMANDLINE_H
 #define TP_TOOLS_TP_RUN_COMMANDLINE_H
 
+#include "tprt/Backends.h"
 #include "tprt/Compare.h"
 #include "tprt/Connection.h"
 #include "tprt/File.h"
@@ -82,11 +83,17 @@ tprt::TensorMap readProgramWeights(const Options &options,
 
 std::chrono::milliseconds getTimeout(const Options &options);
 
-/// The options for ranks that are threads, or for one rank of a job, whose
-/// connection must outlive the session.
+/// How the ranks of this process communicate.
+struct Communication {
+  const tprt::Backend &backend;
+  /// That this process is a rank of, and its connection, which outlives the
+  /// session. Null if all ranks are threads of this process.
+  const tprt::Job *job = nullptr;
+  tprt::Connection *connection = nullptr;
+};
+
 tprt::SessionOptions getSessionOptions(const Options &options,
-                                       const tprt::Job *job = nullptr,
-                                       tprt::Connection *connection = nullptr);
+                                       const Communication &communication);
 
 /// Writes "tp-run: KIND: TEXT" to stderr in one piece, so that the lines of
 /// several processes don't mix.

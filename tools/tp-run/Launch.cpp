@@ -23,27 +23,50 @@
 
 using namespace tprt;
 
-std::optional<Job> findJob(const Options &options, const Manifest &manifest) {
-  // Each process would run the whole program.
-  if (options.job && !manifest.isForCuda)
-    throw inputError("-n: the program isn't for CUDA devices, so that its "
-                     "ranks are threads of one process; leave -n out");
-  if (options.communication == "local")
-    return std::nullopt;
+static bool fits(const Backend &backend, const Manifest &manifest) {
+  return manifest.isForCuda || !backend.needsDevice;
+}
+
+/// The first backend for threads or for processes that the program fits, unless
+/// something that it needs is missing and another one is there. Null: none.
+static const Backend *findFitting(const Manifest &manifest,
+                                  bool needsProcesses) {
+  const Backend *found = nullptr;
+  for (const Backend *backend : getBackends())
+    if (backend->needsProcesses == needsProcesses && fits(*backend, manifest) &&
+        (!found || !found->explainMissing().empty()))
+      found = backend;
+  return found;
+}
+
+std::pair<const Backend &, std::optional<Job>>
+chooseBackend(const Options &options, const Manifest &manifest) {
+  const Backend *named = findBackend(options.communication); // null: auto
+  if (named && !named->needsProcesses && fits(*named, manifest))
+    return {*named, std::nullopt};
   std::optional<Job> job =
       options.job ? options.job : Job::fromEnvironment(::getenv);
-  bool isOne = job && job->worldSize > 1 && manifest.isForCuda;
-  if (options.communication == "nccl" && !isOne)
-    throw inputError(
-        manifest.isForCuda
-            ? "--comm=nccl: this process isn't one of several that mpirun, "
-              "srun, torchrun or 'tp-run -n' has started"
-            : "--comm=nccl: the program isn't for CUDA devices");
-  if (isOne && job->worldSize != manifest.worldSize)
-    throw inputError("the program has " + std::to_string(manifest.worldSize) +
-                     " ranks, but there are " + std::to_string(job->worldSize) +
-                     " processes");
-  return isOne ? job : std::nullopt;
+  const Backend *backend = nullptr;
+  if (job && (!named || fits(*named, manifest)))
+    backend = named ? named : findFitting(manifest, /*needsProcesses=*/true);
+  // Each process would run the whole program.
+  if (options.job && !backend)
+    throw inputError("-n: the program isn't for CUDA devices, so that its "
+                     "ranks are threads of one process; leave -n out");
+  if (backend && job->worldSize > 1) {
+    if (job->worldSize != manifest.worldSize)
+      throw inputError("the program has " + std::to_string(manifest.worldSize) +
+                       " ranks, but there are " +
+                       std::to_string(job->worldSize) + " processes");
+    return {*backend, job};
+  }
+  if (named)
+    throw inputError("--comm=" + options.communication +
+                     (fits(*named, manifest)
+                          ? ": this process isn't one of several that mpirun, "
+                            "srun, torchrun or 'tp-run -n' has started"
+                          : ": the program isn't for CUDA devices"));
+  return {*findFitting(manifest, /*needsProcesses=*/false), std::nullopt};
 }
 
 /// A socket that listens on a free port of this host.
@@ -458,7 +481,7 @@ std::variant<int, Job> startProcesses(const Options &options) {
   // Report problems that all ranks have only once.
   Options ofRank = options;
   ofRank.job.emplace().worldSize = options.processes;
-  findJob(ofRank, options.artifact->getManifest());
+  chooseBackend(ofRank, options.artifact->getManifest());
   Launcher launcher(options);
   if (std::optional<Job> job = launcher.start())
     return *job;

@@ -8,10 +8,11 @@
 
 #include <variant>
 
-/// The job that this process is a rank of, from `tp-run -n` or from its
-/// environment and --comm. nullopt if all ranks are threads of this process.
-std::optional<tprt::Job> findJob(const Options &options,
-                                 const tprt::Manifest &manifest);
+/// The backend that --comm names or that fits the program and the environment;
+/// and the job that this process is a rank of, from `tp-run -n` or from the
+/// environment. nullopt if all ranks are threads of this process.
+std::pair<const tprt::Backend &, std::optional<tprt::Job>>
+chooseBackend(const Options &options, const tprt::Manifest &manifest);
 
 /// Restarts this program with one thread, unless it was already started that
 /// way. Call this before startProcesses, while the process has no state to
@@ -26,15 +27,21 @@ void restartWithOneThread(char **argv);
 /// within the timeout.
 std::variant<int, tprt::Job> startProcesses(const Options &options);
 
-/// Calls `body` as a rank of the job. If it throws, tells the other ranks.
+/// Calls `body` with the communication of this process's ranks. If it throws in
+/// a job, tells the other ranks.
 template <typename Body>
-auto runAsRank(const tprt::Job &job, tprt::Connection &connection, Body body) {
+auto withCommunication(const Options &options, const tprt::Manifest &manifest,
+                       Body body) {
+  auto [backend, job] = chooseBackend(options, manifest);
+  if (!job)
+    return body(Communication{backend});
+  tprt::Connection connection(*job, getTimeout(options));
   try {
-    return body();
+    return body(Communication{backend, &*job, &connection});
   } catch (const tprt::AbortedError &) { // the others know
     throw;
   } catch (const std::exception &error) {
-    connection.abort("rank " + std::to_string(job.rank) +
+    connection.abort("rank " + std::to_string(job->rank) +
                      " failed: " + error.what());
     throw;
   }

@@ -385,7 +385,8 @@ static std::optional<Checkpoint> agreeOnCheckpoint(const Options &options,
 
 static ExitCode trainRank(const Options &options,
                           const std::shared_ptr<const Artifact> &artifact,
-                          const Job *job, Connection *connection) {
+                          const Communication &communication) {
+  const auto &[backend, job, connection] = communication;
   const TrainingArguments &arguments = options.training;
   const Manifest &manifest = artifact->getManifest();
   const bool isFirst = !job || job->rank == 0; // reports and writes
@@ -423,7 +424,7 @@ static ExitCode trainRank(const Options &options,
     }
     position = from->data.position;
   }
-  SessionOptions sessionOptions = getSessionOptions(options, job, connection);
+  SessionOptions sessionOptions = getSessionOptions(options, communication);
   sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
   Session session(artifact,
                   from ? loadCheckpoint(*from, manifest)
@@ -511,11 +512,8 @@ ExitCode train(const Options &options) {
     throw UsageError("--steps: give the examples, --data NAME=PATH");
   std::shared_ptr<const Artifact> artifact = loadProgram(options);
   catchSignals(); // before this there is no step to finish
-  std::optional<Job> job = findJob(options, artifact->getManifest());
-  if (!job)
-    return trainRank(options, artifact, nullptr, nullptr);
-  Connection connection(*job, getTimeout(options));
-  return runAsRank(*job, connection, [&] {
-    return trainRank(options, artifact, &*job, &connection);
-  });
+  return withCommunication(options, artifact->getManifest(),
+                           [&](const Communication &communication) {
+                             return trainRank(options, artifact, communication);
+                           });
 }

@@ -138,11 +138,10 @@ checkRunOutputs(const Options &options, const Manifest &manifest,
   checkOutputs(paths);
 }
 
-/// The job and its connection are null if all ranks are threads of this
-/// process.
 static ExitCode runRank(const Options &options,
                         const std::shared_ptr<const Artifact> &artifact,
-                        const Job *job, Connection *connection) {
+                        const Communication &communication) {
+  const auto &[backend, job, connection] = communication;
   const Manifest &manifest = artifact->getManifest();
   std::vector<std::string> outputNames = getNames(manifest.outputs);
   auto inputPaths = parseAssignments(options.inputs, "--input", "input",
@@ -170,7 +169,7 @@ static ExitCode runRank(const Options &options,
   if (!problems.empty())
     throw inputError(problems);
   TensorMap weights = readProgramWeights(options, manifest);
-  SessionOptions sessionOptions = getSessionOptions(options, job, connection);
+  SessionOptions sessionOptions = getSessionOptions(options, communication);
   sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
   Session session(artifact, weights, sessionOptions);
   noteGemmChoices(session);
@@ -229,13 +228,10 @@ static ExitCode runRank(const Options &options,
 
 static ExitCode run(const Options &options) {
   std::shared_ptr<const Artifact> artifact = loadProgram(options);
-  std::optional<Job> job = findJob(options, artifact->getManifest());
-  if (!job)
-    return runRank(options, artifact, nullptr, nullptr);
-  Connection connection(*job, getTimeout(options));
-  return runAsRank(*job, connection, [&] {
-    return runRank(options, artifact, &*job, &connection);
-  });
+  return withCommunication(options, artifact->getManifest(),
+                           [&](const Communication &communication) {
+                             return runRank(options, artifact, communication);
+                           });
 }
 
 static ExitCode describeProgram(const Options &options) {
@@ -257,6 +253,25 @@ static ExitCode calibrateMachine(const Options &options) {
   file.write(calibrate(calibration));
   file.commit();
   return Success;
+}
+
+/// The help of --comm.
+static std::string describeBackends() {
+  std::string text = "how ranks communicate: ", inJobs;
+  for (const Backend *backend : getBackends()) {
+    text +=
+        "'" + std::string(backend->name) + "', " + backend->description + "; ";
+    if (backend->needsProcesses)
+      inJobs += (inJobs.empty() ? "" : " or ") + std::string(backend->name);
+  }
+  return text + "'auto', " + inJobs + " where the environment says so";
+}
+
+static std::vector<std::string> getCommunicationNames() {
+  std::vector<std::string> names = {"auto"};
+  for (const Backend *backend : getBackends())
+    names.push_back(backend->name);
+  return names;
 }
 
 static void declareOptions(CLI::App &app, Options &options) {
@@ -343,21 +358,17 @@ static void declareOptions(CLI::App &app, Options &options) {
   constexpr const char *cuda = "Programs for CUDA devices";
   app.add_option("-n", options.processes,
                  "start as many processes on this host, each of them one rank "
-                 "on a device of its own; they communicate by NCCL")
+                 "on a device of its own, which communicate as --comm says")
       ->check(CLI::Range(int64_t(1), int64_t(4096)))
       ->type_name("N")
       ->group(cuda);
-  app.add_option("--comm", options.communication,
-                 "how ranks communicate: 'local', all are threads of this "
-                 "process and share a device; 'nccl', each is a process that "
-                 "mpirun, srun, torchrun or -n has started; 'auto', nccl where "
-                 "the environment says so")
-      ->check(CLI::IsMember({"auto", "local", "nccl"}))
+  app.add_option("--comm", options.communication, describeBackends())
+      ->check(CLI::IsMember(getCommunicationNames()))
       ->capture_default_str()
       ->group(cuda);
   app.add_option("--device", options.device,
                  "the device to compute on, as the driver counts (default: 0; "
-                 "with NCCL: the process's number on its host)")
+                 "where ranks are processes: the process's number on its host)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N")
       ->group(cuda);
@@ -415,11 +426,13 @@ static void checkUsage(const Options &options) {
   if (options.processes > 0 &&
       (!options.calibration.empty() || options.describeOnly))
     throw UsageError("-n is for runs and trainings");
-  if (options.processes > 0 && options.communication == "local")
-    throw UsageError(std::string("-n starts processes, and with --comm=local "
-                                 "ranks are threads of one process; leave one "
-                                 "of them out") +
-                     usageHint);
+  const Backend *backend = findBackend(options.communication);
+  if (options.processes > 0 && backend && !backend->needsProcesses)
+    throw UsageError(
+        "-n starts processes, and with --comm=" + options.communication +
+        " ranks are threads of one process; leave one of them "
+        "out" +
+        usageHint);
 }
 
 static int execute(Options &options) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one interface between a running program and a backend. A backend is a
-// class derived from Communicator and a CommunicatorFactory; the session, the
-// counters and the programs don't know which backend runs. docs/Runtime.md
-// shows how to add one (MPI, NCCL).
+// class derived from Communicator and a function that makes its objects; the
+// session, the counters and the programs don't know which backend runs.
+// docs/Extending.md shows how to add one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -108,13 +108,6 @@ struct CommunicatorOptions {
 using CommunicatorFactory =
     std::function<std::vector<std::unique_ptr<Communicator>>(
         const Manifest &, const CommunicatorOptions &)>;
-
-/// The `local` backend: all ranks are threads of this process and read each
-/// other's operands in place. Reductions run in group order, so every rank gets
-/// the same bits in every run.
-TPRT_API std::vector<std::unique_ptr<Communicator>>
-makeLocalCommunicators(const Manifest &manifest,
-                       const CommunicatorOptions &options);
 
 } // namespace tprt
 

@@ -14,6 +14,8 @@
 
 namespace tprt {
 
+class Rendezvous;
+
 /// A process's connection with the others of its job.
 class TPRT_API Connection {
 public:
@@ -46,10 +48,8 @@ public:
   /// Tells the others why this rank ends.
   void abort(const std::string &reason) noexcept;
 
-  /// The `nccl` backend: this process is one rank, on a device of its own. NCCL
-  /// may add in another order than `local`, so results may differ in the last
-  /// bits. This object must outlive the communicators.
-  CommunicatorFactory getNccl();
+  /// For backends.
+  Rendezvous &getRendezvous();
 
 private:
   struct Impl;

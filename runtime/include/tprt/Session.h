@@ -11,9 +11,9 @@
 #define TPRT_SESSION_H
 
 #include "tprt/Artifact.h"
-#include "tprt/Communicator.h"
 #include "tprt/CudaOptions.h"
 #include "tprt/GemmChoice.h"
+#include "tprt/LocalCommunicator.h"
 #include "tprt/Recording.h"
 #include "tprt/Tensor.h"
 
@@ -68,6 +68,7 @@ struct SessionOptions {
   /// What computes matrix products on the host.
   GemmOptions gemm;
   CommunicatorOptions communicator;
+  /// A backend's, see makeFactory(), or the program's own.
   CommunicatorFactory makeCommunicators = makeLocalCommunicators;
   std::string backend = "local"; ///< its name, for reports
   /// The ranks that this process runs, ascending, if makeCommunicators gives it

@@ -29,6 +29,8 @@ public:
   Rendezvous(const Rendezvous &) = delete;
   Rendezvous &operator=(const Rendezvous &) = delete;
 
+  const Job &getJob() const { return job; }
+
   /// Returns each rank's contribution, of at most `limit` bytes, by rank.
   std::vector<std::string> exchange(const std::string &mine, uint64_t limit);
 

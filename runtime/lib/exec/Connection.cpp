@@ -4,7 +4,6 @@
 #include "tprt/Connection.h"
 
 #include "comm/Rendezvous.h"
-#include "comm/nccl/NcclCommunicator.h"
 #include "exec/ShardedTensors.h"
 
 #include <cstring>
@@ -13,14 +12,15 @@
 using namespace tprt;
 
 struct Connection::Impl {
-  Job job;
   Rendezvous rendezvous;
 };
 
 Connection::Connection(const Job &job, std::chrono::milliseconds timeout)
-    : impl(new Impl{job, Rendezvous(job, timeout)}) {}
+    : impl(new Impl{Rendezvous(job, timeout)}) {}
 
 Connection::~Connection() = default;
+
+Rendezvous &Connection::getRendezvous() { return impl->rendezvous; }
 
 std::vector<std::string> Connection::exchange(const std::string &mine,
                                               size_t limit) {
@@ -97,7 +97,7 @@ void Connection::withParameters(const Session &session,
                                 const UseParameters &work) {
   Rendezvous &rendezvous = impl->rendezvous;
   const Manifest &manifest = session.getManifest();
-  int64_t rank = impl->job.rank;
+  int64_t rank = rendezvous.getJob().rank;
   size_t maxName = 0;
   for (const TensorInfo &info : manifest.parameters)
     maxName = std::max(maxName, info.name.size());
@@ -122,14 +122,4 @@ void Connection::withParameters(const Session &session,
     throw;
   }
   rendezvous.broadcast("", maxName);
-}
-
-CommunicatorFactory Connection::getNccl() {
-  return [this](const Manifest &manifest, const CommunicatorOptions &options) {
-    std::vector<std::unique_ptr<Communicator>> communicators;
-    communicators.push_back(
-        cuda::makeNcclCommunicator(manifest, options, impl->job.rank,
-                                   impl->job.worldSize, impl->rendezvous));
-    return communicators;
-  };
 }

@@ -15,7 +15,7 @@
 
 #include "cpu/Gemm.h"
 #include "support/Multiversion.h"
-#include "tprt/Communicator.h"
+#include "tprt/LocalCommunicator.h"
 #include "tprt/Tensor.h"
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "comm/nccl/Nccl.h"
-#include "DeviceBackend.h"
 #include "Fake.h"
 #include "Jobs.h"
+#include "TestedBackends.h"
 #include "ToyManifest.h"
 #include "tprt/Npy.h"
 #include "tprt/Session.h"
@@ -29,6 +29,10 @@ TPRT_NCCL_MEMORY_FUNCTIONS(TPRT_DECLARE)
 TPRT_NCCL_WINDOW_FUNCTIONS(TPRT_DECLARE)
 } // namespace tprt::cuda
 
+static CommunicatorFactory makeNccl(Connection &connection) {
+  return makeFactory(*findBackend("nccl"), &connection);
+}
+
 /// Every rank says which collective it is, before anything runs.
 TEST(NcclReductions, WithoutTypeAreRefused) {
   auto getErrors = [](Reduction reduction, Dtype dtype) {
@@ -45,8 +49,8 @@ TEST(NcclReductions, WithoutTypeAreRefused) {
     runThreads(2, [&](int64_t rank) {
       Connection connection(jobs[rank], seconds(60));
       CommunicatorOptions options;
-      options.device = &getDevice(rank);
-      errors[rank] = errorOf([&] { connection.getNccl()(manifest, options); });
+      options.device = getDevice(rank);
+      errors[rank] = errorOf([&] { makeNccl(connection)(manifest, options); });
     });
     return errors[0] + "\n" + errors[1];
   };
@@ -150,7 +154,7 @@ protected:
         options.ranks = {rank};
         options.cuda.device = rank;
         options.communicator.timeout = seconds(20);
-        options.makeCommunicators = connection.getNccl();
+        options.makeCommunicators = makeNccl(connection);
         Session session(loadProgram(entry), getWeights(), options);
         body(session, rank);
       } catch (const Error &error) {
@@ -376,7 +380,7 @@ TEST_F(NcclSession, SaysInWhichCollectiveARankWaits) {
       options.ranks = {rank};
       options.cuda.device = rank;
       options.communicator.timeout = seconds(2);
-      options.makeCommunicators = connection.getNccl();
+      options.makeCommunicators = makeNccl(connection);
       Session session(loadProgram(), getWeights(), options);
       for (int64_t i = 0; i < runs + (rank == 0); ++i)
         try {
@@ -397,7 +401,7 @@ TEST_F(NcclSession, AnotherNumberOfProcesses) {
   Connection connection(jobs[0], seconds(60));
   SessionOptions options;
   options.ranks = {0};
-  options.makeCommunicators = connection.getNccl();
+  options.makeCommunicators = makeNccl(connection);
   Session session(loadProgram(), getWeights(), options);
   EXPECT_EQ(errorOf([&] { session.run(getInputs()); }),
             "the program has 2 ranks, but there are 1 processes");

@@ -1,7 +1,7 @@
-//===- HostBackend.cpp - `local` on the host ------------------------------===//
+//===- OnHost.cpp - Ranks in the host's memory ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Backend.h"
+#include "TestedBackends.h"
 
 #include <algorithm>
 
@@ -11,11 +11,9 @@ const int test::numRounds = 2000;
 
 bool test::canReduce(Reduction, Dtype) { return true; }
 
-std::vector<std::unique_ptr<Communicator>>
-test::makeCommunicators(const Manifest &manifest,
-                        const CommunicatorOptions &options) {
-  return makeLocalCommunicators(manifest, options);
-}
+bool test::canBeHere(const Backend &backend) { return !backend.needsDevice; }
+
+Device *test::getDevice(int64_t) { return nullptr; }
 
 int64_t test::runCollective(Communicator &communicator, int64_t id,
                             const std::byte *src, int64_t, std::byte *dst,

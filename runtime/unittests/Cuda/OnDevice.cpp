@@ -1,9 +1,8 @@
-//===- DeviceBackend.cpp - Collectives on copies in devices' memory -------===//
+//===- OnDevice.cpp - Collectives on copies in devices' memory ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "DeviceBackend.h"
+#include "TestedBackends.h"
 
-#include "Backend.h"
 #include "device/Device.h"
 
 using namespace tprt;
@@ -14,7 +13,7 @@ const int test::numRounds = 20;
 int64_t test::runCollective(Communicator &communicator, int64_t id,
                             const std::byte *src, int64_t srcBytes,
                             std::byte *dst, int64_t dstBytes) {
-  Device &device = getDevice(communicator.getRank());
+  Device &device = *getDevice(communicator.getRank());
   DeviceStream &stream = *device.getStream(communicator.getRank());
   stream.beginRun();
   auto copyBytes = [&](const std::byte *data, int64_t bytes) {
@@ -42,7 +41,7 @@ int64_t test::runCollective(Communicator &communicator, int64_t id,
 std::vector<int64_t> test::startCollectives(Communicator &communicator,
                                             const std::vector<Call> &calls,
                                             const std::vector<size_t> &order) {
-  Device &device = getDevice(communicator.getRank());
+  Device &device = *getDevice(communicator.getRank());
   DeviceStream &stream = *device.getStream(communicator.getRank());
   stream.beginRun();
   std::vector<std::shared_ptr<std::byte>> uploaded, operands, results;

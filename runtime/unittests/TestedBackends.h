@@ -1,21 +1,31 @@
-//===- Backend.h - The backend that CommunicatorTest tests ------*- C++ -*-===//
+//===- TestedBackends.h - What CommunicatorTest tests -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// CommunicatorTest.cpp is linked with one implementation of these functions
-// after the other.
+// CommunicatorTest.cpp is linked with one place of the ranks' memory after the
+// other: the host, a device that all share, a device for each.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_UNITTESTS_BACKEND_H
-#define TPRT_UNITTESTS_BACKEND_H
+#ifndef TPRT_UNITTESTS_TESTEDBACKENDS_H
+#define TPRT_UNITTESTS_TESTEDBACKENDS_H
 
-#include "tprt/Communicator.h"
+#include "tprt/Backends.h"
 
 namespace tprt::test {
 
+/// Whether the backend's ranks can be in this place.
+bool canBeHere(const Backend &backend);
+
+/// The backends of this machine for which that holds.
+std::vector<const Backend *> getBackendsHere();
+
+/// A rank's device; null on the host.
+Device *getDevice(int64_t rank);
+
 /// A communicator for each rank, for threads of this process.
 std::vector<std::unique_ptr<Communicator>>
-makeCommunicators(const Manifest &manifest, const CommunicatorOptions &options);
+makeCommunicators(const Backend &backend, const Manifest &manifest,
+                  const CommunicatorOptions &options);
 
 /// communicator.run() on copies of the host's buffers, which may be one.
 int64_t runCollective(Communicator &communicator, int64_t id,
@@ -38,7 +48,7 @@ std::vector<int64_t> startCollectives(Communicator &communicator,
                                       const std::vector<Call> &calls,
                                       const std::vector<size_t> &order);
 
-/// Whether the backend reduces elements of the type.
+/// Whether the backends here reduce elements of the type.
 bool canReduce(Reduction reduction, Dtype dtype);
 
 /// How often a test tries what only goes wrong now and then.
@@ -46,4 +56,4 @@ extern const int numRounds;
 
 } // namespace tprt::test
 
-#endif // TPRT_UNITTESTS_BACKEND_H
+#endif // TPRT_UNITTESTS_TESTEDBACKENDS_H

@@ -1,8 +1,8 @@
 //===- LocalWorld.h - What ranks of one process share -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TPRT_LIB_COMM_LOCALWORLD_H
-#define TPRT_LIB_COMM_LOCALWORLD_H
+#ifndef TPRT_LIB_COMM_LOCAL_LOCALWORLD_H
+#define TPRT_LIB_COMM_LOCAL_LOCALWORLD_H
 
 #include "device/Stream.h"
 #include "support/Barrier.h"
@@ -177,4 +177,4 @@ private:
 
 } // namespace tprt
 
-#endif // TPRT_LIB_COMM_LOCALWORLD_H
+#endif // TPRT_LIB_COMM_LOCAL_LOCALWORLD_H

@@ -1,7 +1,7 @@
 //===- LocalWorld.cpp - What ranks of one process share -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "comm/LocalWorld.h"
+#include "comm/local/LocalWorld.h"
 
 #include "support/Cores.h"
 #include "support/Patience.h"

@@ -17,7 +17,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "comm/LocalWorld.h"
+#include "tprt/LocalCommunicator.h"
+
+#include "comm/local/LocalWorld.h"
 #include "device/Device.h"
 
 #include <algorithm>
