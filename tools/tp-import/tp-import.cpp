@@ -4,9 +4,10 @@
 #include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/AsmState.h"
-#include "tp/Import/TorchScript.h"
+#include "tp/Import/Importer.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
@@ -35,18 +36,6 @@ static cl::opt<std::string>
                          "only the IR is written"),
                 cl::cat(category));
 
-static cl::opt<bool>
-    evalMode("eval",
-             cl::desc("Import a scripted model in evaluation mode, without "
-                      "dropout, also one that was saved in training mode"),
-             cl::cat(category));
-
-static cl::opt<std::string> signaturePath(
-    "signature", cl::value_desc("model.signature.json"),
-    cl::desc("The order and names of the arguments of modules that "
-             "tp_trace.py traced, which it writes"),
-    cl::cat(category));
-
 static constexpr int kBadInput = 1, kBadUsage = 2;
 
 static int fail(llvm::Error error, int code) {
@@ -55,20 +44,14 @@ static int fail(llvm::Error error, int code) {
   return code;
 }
 
-/// Handles --list-ops, which needs no model, before the command line reports a
-/// missing one.
-[[noreturn]] static void leaveWithOps() {
-  tp::printOps(llvm::outs());
+/// For --list-ops, which needs no model.
+[[noreturn]] static void
+leaveWithOps(llvm::ArrayRef<std::unique_ptr<tp::Importer>> importers) {
+  for (const auto &importer : importers)
+    importer->printOps(llvm::outs());
   llvm::Error error = tp::closeStandardOutput();
   std::exit(error ? fail(std::move(error), kBadInput) : 0);
 }
-
-static cl::opt<bool>
-    listOps("list-ops",
-            cl::desc("Print the PyTorch ops that can be imported, and what "
-                     "each of their arguments may be"),
-            cl::callback([](const bool &) { leaveWithOps(); }),
-            cl::cat(category));
 
 /// Writes either both files or none.
 static llvm::Error writeModel(const tp::ImportedModel &model) {
@@ -97,6 +80,15 @@ int main(int argc, char **argv) {
   registerAsmPrinterCLOptions();
   cl::HideUnrelatedOptions(category);
   setVersion("tp-import");
+  std::vector<std::unique_ptr<tp::Importer>> importers =
+      tp::createImporters(category);
+  // Called before the command line reports a missing model.
+  cl::opt<bool> listOps(
+      "list-ops",
+      cl::desc("Print the PyTorch ops that can be imported, and what "
+               "each of their arguments may be"),
+      cl::callback([&](const bool &) { leaveWithOps(importers); }),
+      cl::cat(category));
   cl::extrahelp help(
       "\nEXAMPLES:\n"
       "  tp-import model.pt --input ids=2x64xi64 --input mask=2x64xi64 \\\n"
@@ -108,10 +100,17 @@ int main(int argc, char **argv) {
       "  0  the model is imported\n"
       "  1  the model or an input doesn't fit; nothing is written\n"
       "  2  wrong usage\n");
+  std::string formats =
+      llvm::join(llvm::map_range(importers,
+                                 [](const auto &importer) {
+                                   return importer->getFormat();
+                                 }),
+                 " or ");
   if (!cl::ParseCommandLineOptions(
           argc, argv,
-          "Imports a TorchScript model: its code as MLIR (nn dialect, static "
-          "shapes),\nits weights as a safetensors file.\n",
+          "Imports a " + formats +
+              " model: its code as MLIR (nn dialect, static "
+              "shapes),\nits weights as a safetensors file.\n",
           &llvm::errs()))
     return kBadUsage;
 
@@ -127,15 +126,8 @@ int main(int argc, char **argv) {
       return fail(input.takeError(), kBadUsage);
     inputs.push_back(std::move(*input));
   }
-  tp::ForwardSignatures signatures;
-  if (!signaturePath.empty()) {
-    auto read = tp::readForwardSignatures(signaturePath);
-    if (!read)
-      return fail(read.takeError(), kBadInput);
-    signatures = std::move(*read);
-  }
-  auto model = tp::importTorchScript(&context, modelPath, inputs, llvm::errs(),
-                                     evalMode, signatures);
+  auto model = tp::chooseImporter(importers, modelPath)
+                   .run(&context, modelPath, inputs, llvm::errs());
   if (!model)
     return fail(model.takeError(), kBadInput);
   if (llvm::Error error = writeModel(*model))

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
-#include "tp/Import/TorchScript.h"
+#include "TorchModule.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -43,7 +43,7 @@ StringRef mlir::tp::explainNoEffect(StringRef name) {
       .Default("");
 }
 
-void mlir::tp::printOps(raw_ostream &os) {
+void mlir::tp::printAtenOps(raw_ostream &os) {
   AtenTable table = makeAtenTable();
   std::vector<StringRef> names(table.keys().begin(), table.keys().end());
   llvm::sort(names);

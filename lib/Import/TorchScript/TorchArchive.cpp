@@ -94,6 +94,13 @@ static std::string describeZip(llvm::StringRef path, uint64_t fileSize) {
   }
 }
 
+bool mlir::tp::isTorchArchive(llvm::StringRef path) {
+  llvm::sys::fs::file_status status;
+  return !llvm::sys::fs::status(path, status) &&
+         llvm::sys::fs::is_regular_file(status) &&
+         describeZip(path, status.getSize()).empty();
+}
+
 llvm::Expected<torch::jit::Module>
 mlir::tp::loadTorchArchive(llvm::StringRef path, bool eval) {
   auto error = [&](const llvm::Twine &why) {

@@ -9,6 +9,9 @@
 
 namespace mlir::tp {
 
+/// Whether the file is a TorchScript archive that can be unpacked.
+bool isTorchArchive(llvm::StringRef path);
+
 /// Loads the archive to the CPU, in the mode in which it was saved, or in
 /// evaluation mode if `eval`. If the file is something else, the error says
 /// what it looks like.

@@ -4,18 +4,23 @@
 #ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHMODULE_H
 #define TP_LIB_IMPORT_TORCHSCRIPT_TORCHMODULE_H
 
-#include "tp/Import/TorchScript.h"
+#include "tp/Import/ForwardSignature.h"
+#include "tp/Import/Importer.h"
 #include <torch/csrc/jit/api/module.h>
 
 namespace mlir::tp {
 
-/// Like importTorchScript, for a module in memory; messages call it `path`. It
-/// may throw LibTorch's exceptions, for example if memory runs out.
+/// Imports a module that is loaded from `path`, or that messages call so.
+/// `signatures` describe modules that were traced. Throws LibTorch's
+/// exceptions, for example if memory runs out.
 llvm::Expected<ImportedModel>
 importTorchModule(MLIRContext *context, const torch::jit::Module &root,
                   llvm::StringRef path, llvm::ArrayRef<InputSpec> inputs,
                   llvm::raw_ostream &notes,
                   const ForwardSignatures &signatures);
+
+/// Prints the ops that can be imported, see Importer::printOps().
+void printAtenOps(llvm::raw_ostream &os);
 
 } // namespace mlir::tp
 
