@@ -16,6 +16,7 @@
 
 namespace tprt {
 
+/// Each has a line in the table of Collective.cpp, which says what it does.
 enum class CollectiveKind {
   AllGather,
   ReduceScatter,
@@ -25,6 +26,7 @@ enum class CollectiveKind {
   Broadcast,
   Exchange
 };
+constexpr CollectiveKind lastCollectiveKind = CollectiveKind::Exchange;
 enum class Reduction { Sum, Avg, Max, Min, Product };
 
 TPRT_API std::string_view toString(CollectiveKind kind);
@@ -59,17 +61,39 @@ struct Collective {
   std::string fqn;
   std::string reason;
 
-  bool isReduction() const {
-    return kind == CollectiveKind::AllReduce ||
-           kind == CollectiveKind::ReduceScatter;
-  }
+  /// Whether the members' operands are reduced.
+  TPRT_API bool isReduction() const;
   /// The dimension along which results are cut out of operands.
   TPRT_API std::optional<int64_t> getCutDim() const;
   /// The dimension along which operands are put together.
   TPRT_API std::optional<int64_t> getJoinedDim() const;
+  /// The position of the only operand that the result at `position` is made of;
+  /// nullopt if it is made of several.
+  TPRT_API std::optional<int64_t> getSource(int64_t position) const;
   /// The group of `rank`; null when it is in none.
   TPRT_API const std::vector<int64_t> *getGroup(int64_t rank) const;
 };
+
+/// A dimension that a kind names, and its name in the manifest.
+struct DimField {
+  const char *name;
+  int64_t Collective::*member;
+};
+
+/// What a kind of collective does.
+struct CollectiveRule {
+  /// The operands that a result is made of: those of all members, that of
+  /// Collective::root, that at Collective::source, or the boxes in
+  /// Collective::transfers.
+  enum Origin { Members, Root, Source, Boxes };
+
+  std::string_view name; ///< in manifests and reports
+  bool isReduction = false;
+  std::optional<DimField> cut = {};    ///< see Collective::getCutDim()
+  std::optional<DimField> joined = {}; ///< see Collective::getJoinedDim()
+  Origin origin = Members;
+};
+TPRT_API const CollectiveRule &getRule(CollectiveKind kind);
 
 /// The boxes that make up the result of `rank`, a member of a group, in group
 /// order. They include boxes of its own operand and cover each element once.

@@ -201,14 +201,15 @@ static Collective makeCollective(CollectiveKind kind, int64_t numRanks,
   collective.dtype = Dtype::F32;
   int64_t block = elements / numRanks;
   Shape operand = {elements}, result = {elements};
-  if (kind == CollectiveKind::AllGather)
-    operand = {block};
-  if (kind == CollectiveKind::ReduceScatter)
-    result = {block};
-  if (kind == CollectiveKind::AllToAll) {
+  const CollectiveRule &rule = getRule(kind);
+  if (rule.cut && rule.joined) {
     operand = {numRanks, block};
     result = {1, elements};
-    collective.concatDim = 1;
+    collective.*rule.joined->member = 1;
+  } else if (rule.joined) {
+    operand = {block};
+  } else if (rule.cut) {
+    result = {block};
   }
   collective.operandShapes.assign(numRanks, operand);
   collective.resultShapes.assign(numRanks, result);
@@ -303,11 +304,12 @@ static std::vector<Sample> measureCollectives(const Manifest &manifest,
 
 static json calibrateCollectives(const CalibrationOptions &options) {
   json list = json::array();
-  const CollectiveKind kinds[] = {
-      CollectiveKind::AllGather,    CollectiveKind::AllReduce,
-      CollectiveKind::AllToAll,     CollectiveKind::Broadcast,
-      CollectiveKind::Exchange,     CollectiveKind::Permute,
-      CollectiveKind::ReduceScatter};
+  std::vector<CollectiveKind> kinds;
+  for (int kind = 0; kind <= static_cast<int>(lastCollectiveKind); ++kind)
+    kinds.push_back(static_cast<CollectiveKind>(kind));
+  std::sort(kinds.begin(), kinds.end(), [](CollectiveKind a, CollectiveKind b) {
+    return toString(a) < toString(b);
+  });
   for (int64_t numRanks : options.ranks) {
     const int64_t sizes[] = {256, 4096, 32768, 262144, 1048576}; // elements
     Manifest manifest;
@@ -325,8 +327,8 @@ static json calibrateCollectives(const CalibrationOptions &options) {
     for (CollectiveKind kind : kinds) {
       std::vector<Sample> ofKind(sample, sample + std::size(sizes));
       sample += std::size(sizes);
-      // The root of a broadcast receives nothing.
-      if (kind == CollectiveKind::Broadcast)
+      // Rank 0, which counts, is the root, and receives nothing.
+      if (getRule(kind).origin == CollectiveRule::Root)
         for (size_t i = 0; i < ofKind.size(); ++i)
           ofKind[i].bytes = sizes[i] / numRanks * numRanks * sizeof(float);
       Fit fitted = fit(ofKind);

@@ -57,7 +57,7 @@ Machine Machine::read(const std::string &path) {
       throw inputError("node.devices: found " + node.at("devices").dump());
     machine.numCores = static_cast<int64_t>(numCores);
     for (const json &entry : root.at("links").at(0).at("collectives"))
-      for (int i = 0; i <= static_cast<int>(CollectiveKind::Exchange); ++i)
+      for (int i = 0; i <= static_cast<int>(lastCollectiveKind); ++i)
         if (auto kind = static_cast<CollectiveKind>(i);
             entry.at("kind") == toString(kind))
           machine.collectives.push_back(

@@ -7,14 +7,30 @@
 
 using namespace tprt;
 
-static constexpr std::string_view kindNames[] = {
-    "all_gather", "reduce_scatter", "all_reduce", "all_to_all",
-    "permute",    "broadcast",      "exchange"};
+static constexpr DimField dim = {"dim", &Collective::dim};
+static constexpr DimField splitDim = {"split_dim", &Collective::splitDim};
+static constexpr DimField concatDim = {"concat_dim", &Collective::concatDim};
+
+/// By kind.
+static constexpr CollectiveRule rules[] = {
+    {.name = "all_gather", .joined = dim},
+    {.name = "reduce_scatter", .isReduction = true, .cut = dim},
+    {.name = "all_reduce", .isReduction = true},
+    {.name = "all_to_all", .cut = splitDim, .joined = concatDim},
+    {.name = "permute", .origin = CollectiveRule::Source},
+    {.name = "broadcast", .origin = CollectiveRule::Root},
+    {.name = "exchange", .origin = CollectiveRule::Boxes}};
+static_assert(std::size(rules) == static_cast<size_t>(lastCollectiveKind) + 1);
+
 static constexpr std::string_view reductionNames[] = {"sum", "avg", "max",
                                                       "min", "product"};
 
+const CollectiveRule &tprt::getRule(CollectiveKind kind) {
+  return rules[static_cast<size_t>(kind)];
+}
+
 std::string_view tprt::toString(CollectiveKind kind) {
-  return kindNames[static_cast<size_t>(kind)];
+  return getRule(kind).name;
 }
 std::string_view tprt::toString(Reduction reduction) {
   return reductionNames[static_cast<size_t>(reduction)];
@@ -28,19 +44,33 @@ std::string tprt::describe(const Collective &collective, int64_t id) {
   return text + ")";
 }
 
+bool Collective::isReduction() const { return getRule(kind).isReduction; }
+
+static std::optional<int64_t> getDim(const Collective &collective,
+                                     const std::optional<DimField> &field) {
+  if (!field)
+    return std::nullopt;
+  return collective.*field->member;
+}
+
 std::optional<int64_t> Collective::getCutDim() const {
-  if (kind == CollectiveKind::ReduceScatter)
-    return dim;
-  if (kind == CollectiveKind::AllToAll)
-    return splitDim;
-  return std::nullopt;
+  return getDim(*this, getRule(kind).cut);
 }
 
 std::optional<int64_t> Collective::getJoinedDim() const {
-  if (kind == CollectiveKind::AllGather)
-    return dim;
-  if (kind == CollectiveKind::AllToAll)
-    return concatDim;
+  return getDim(*this, getRule(kind).joined);
+}
+
+std::optional<int64_t> Collective::getSource(int64_t position) const {
+  switch (getRule(kind).origin) {
+  case CollectiveRule::Root:
+    return root;
+  case CollectiveRule::Source:
+    return source[position];
+  case CollectiveRule::Members:
+  case CollectiveRule::Boxes:
+    break;
+  }
   return std::nullopt;
 }
 
@@ -53,17 +83,16 @@ const std::vector<int64_t> *Collective::getGroup(int64_t rank) const {
 
 std::vector<Transfer> tprt::getTransfers(const Collective &collective,
                                          int64_t rank) {
-  if (collective.kind == CollectiveKind::Exchange)
+  if (getRule(collective.kind).origin == CollectiveRule::Boxes)
     return collective.transfers[rank];
   const std::vector<int64_t> &group = *collective.getGroup(rank);
   auto self = std::find(group.begin(), group.end(), rank);
   const Shape &result = collective.resultShapes[rank];
   Shape zero(result.size(), 0);
-  if (collective.kind == CollectiveKind::Permute)
-    return {
-        {group[collective.source[self - group.begin()]], zero, zero, result}};
-  if (collective.kind == CollectiveKind::Broadcast)
-    return {{group[collective.root], zero, zero, result}};
+  std::vector<int64_t> members = group;
+  if (std::optional<int64_t> source =
+          collective.getSource(self - group.begin()))
+    members = {group[*source]};
 
   // This rank's block of each operand follows those of the earlier members.
   Shape src = zero, dst = zero, size = result;
@@ -71,7 +100,7 @@ std::vector<Transfer> tprt::getTransfers(const Collective &collective,
     for (auto member = group.begin(); member != self; ++member)
       src[*cut] += collective.resultShapes[*member][*cut];
   std::vector<Transfer> transfers;
-  for (int64_t member : group) {
+  for (int64_t member : members) {
     std::optional<int64_t> joined = collective.getJoinedDim();
     if (joined)
       size[*joined] = collective.operandShapes[member][*joined];
@@ -84,7 +113,7 @@ std::vector<Transfer> tprt::getTransfers(const Collective &collective,
 
 int64_t tprt::getReceivedBytes(const Collective &collective, int64_t rank) {
   int64_t elements = 0;
-  if (collective.kind == CollectiveKind::AllReduce) {
+  if (collective.isReduction() && !collective.getCutDim()) {
     // A reduce-scatter over flat chunks, then an all-gather.
     const std::vector<int64_t> &group = *collective.getGroup(rank);
     int64_t n = group.size();

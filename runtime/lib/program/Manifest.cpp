@@ -337,12 +337,10 @@ static void checkGroupShapes(const Node &node, const Collective &collective,
 static void checkWholeShapes(const Node &node, const Collective &collective,
                              const std::vector<int64_t> &group) {
   for (size_t position = 0; position < group.size(); ++position) {
-    int64_t from = collective.kind == CollectiveKind::Permute
-                       ? collective.source[position]
-                       : collective.root;
+    int64_t from = group[*collective.getSource(position)];
     checkShape(node["result_shapes"], group[position],
                collective.resultShapes[group[position]],
-               collective.operandShapes[group[from]], collective, group);
+               collective.operandShapes[from], collective, group);
   }
 }
 
@@ -408,7 +406,7 @@ static void parseTransfers(const Node &list, Collective &collective) {
 
 static Collective parseCollective(const Node &node, int64_t worldSize) {
   Collective collective;
-  collective.kind = node["kind"].getEnum(CollectiveKind::Exchange);
+  collective.kind = node["kind"].getEnum(lastCollectiveKind);
   collective.dtype = node["dtype"].getDtype();
   collective.operandShapes = node["operand_shapes"].getShapes(worldSize);
   collective.resultShapes = node["result_shapes"].getShapes(worldSize);
@@ -420,32 +418,30 @@ static Collective parseCollective(const Node &node, int64_t worldSize) {
                                " dimensions, the operands have " +
                                std::to_string(rank));
 
-  switch (collective.kind) {
-  case CollectiveKind::AllGather:
-  case CollectiveKind::ReduceScatter:
-    collective.dim = node["dim"].getInt(0, rank - 1);
-    break;
-  case CollectiveKind::AllToAll:
-    collective.splitDim = node["split_dim"].getInt(0, rank - 1);
-    collective.concatDim = node["concat_dim"].getInt(0, rank - 1);
-    if (collective.splitDim == collective.concatDim)
-      node["concat_dim"].fail("found " + std::to_string(collective.concatDim) +
-                              ", expected another dimension than split_dim");
-    break;
-  case CollectiveKind::Permute:
+  const CollectiveRule &rule = getRule(collective.kind);
+  for (const std::optional<DimField> &dim : {rule.cut, rule.joined})
+    if (dim)
+      collective.*dim->member = node[dim->name].getInt(0, rank - 1);
+  if (rule.cut && rule.joined &&
+      collective.getCutDim() == collective.getJoinedDim())
+    node[rule.joined->name].fail(
+        "found " + std::to_string(*collective.getJoinedDim()) +
+        ", expected another dimension than " + rule.cut->name);
+  switch (rule.origin) {
+  case CollectiveRule::Source:
     collective.source = node["source"].getInts(0, groupSize - 1);
     if (static_cast<int64_t>(collective.source.size()) != groupSize)
       node["source"].fail("has " + std::to_string(collective.source.size()) +
                           " entries, expected the group's size " +
                           std::to_string(groupSize));
     break;
-  case CollectiveKind::Broadcast:
+  case CollectiveRule::Root:
     collective.root = node["root"].getInt(0, groupSize - 1);
     break;
-  case CollectiveKind::Exchange:
+  case CollectiveRule::Boxes:
     parseTransfers(node["transfers"], collective);
     break;
-  case CollectiveKind::AllReduce:
+  case CollectiveRule::Members:
     break;
   }
   if (collective.isReduction()) {
@@ -457,10 +453,11 @@ static Collective parseCollective(const Node &node, int64_t worldSize) {
                              std::string(toString(collective.reduction)) + "'");
   }
   for (const std::vector<int64_t> &group : collective.groups) {
-    if (collective.kind == CollectiveKind::Permute ||
-        collective.kind == CollectiveKind::Broadcast)
+    if (rule.origin == CollectiveRule::Boxes) // checked already
+      continue;
+    if (collective.getSource(0) && !rule.cut)
       checkWholeShapes(node, collective, group);
-    else if (collective.kind != CollectiveKind::Exchange)
+    else
       checkGroupShapes(node, collective, group);
   }
 
