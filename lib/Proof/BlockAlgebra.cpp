@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "BlockAlgebra.h"
+#include "tp/Dialect/TP/Dataflow.h"
 #include "tp/Dialect/TP/Reductions.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -194,11 +194,12 @@ struct BlockAlgebra::Move {
   void slice(int64_t dim) {
     for (int64_t rank = 0; rank < getNumRanks(); ++rank)
       result[dim][rank] =
-          select(held[dim][rank],
-                 getDimBlock(getSize(held[dim][rank]), axes, mesh, rank));
+          select(result[dim][rank],
+                 getDimBlock(getSize(result[dim][rank]), axes, mesh, rank));
   }
   LogicalResult reduce(ReductionKind kind);
-  LogicalResult permute(function_ref<size_t(size_t)> getSource);
+  void permute(const Dataflow &flow);
+  LogicalResult follow(const Dataflow &flow);
   LogicalResult exchange(ExchangeOp op);
 
   /// Whether `axes` give each rank the part of dimension `dim` that it holds.
@@ -253,15 +254,37 @@ LogicalResult BlockAlgebra::Move::reduce(ReductionKind kind) {
   return success();
 }
 
-LogicalResult
-BlockAlgebra::Move::permute(function_ref<size_t(size_t)> getSource) {
+void BlockAlgebra::Move::permute(const Dataflow &flow) {
   for (int64_t rank = 0; rank < getNumRanks(); ++rank) {
     ArrayRef<int64_t> group = groups[rank];
     size_t mine = std::distance(group.begin(), llvm::find(group, rank));
-    int64_t source = group[getSource(mine)];
+    int64_t source = group[*flow.getSource(mine)];
     for (int64_t dim = 0; dim < global.getRank(); ++dim)
       result[dim][rank] = held[dim][source];
   }
+}
+
+LogicalResult BlockAlgebra::Move::follow(const Dataflow &flow) {
+  if (!flow.reduction && failed(checkNotPartial()))
+    return failure();
+  SmallVector<int64_t> joined;
+  if (flow.joined)
+    joined.push_back(*flow.joined);
+  if ((flow.cut && failed(checkDim(*flow.cut))) ||
+      (flow.joined && failed(checkDim(*flow.joined))))
+    return failure();
+  if (flow.getSource(0))
+    permute(flow);
+  else if (failed(checkAlikeBut(joined)))
+    return failure();
+  if (flow.cut && flow.cut == flow.joined)
+    return fail("it splits and concatenates one dimension");
+  if (flow.reduction && failed(reduce(*flow.reduction)))
+    return failure();
+  if (flow.cut)
+    slice(*flow.cut);
+  if (flow.joined)
+    concat(*flow.joined, held[*flow.joined]);
   return success();
 }
 
@@ -457,81 +480,31 @@ BlockAlgebra::findPlacement(RankedTensorType global, ShardingAttr from,
 }
 
 bool BlockAlgebra::isMovement(Operation *op) {
-  return isa<LocalSliceOp, AllGatherOp, AllReduceOp, ReduceScatterOp,
-             AllToAllOp, PermuteOp, ExchangeOp, BroadcastOp>(op);
+  return isa<LocalSliceOp, CollectiveOpInterface>(op);
 }
 
 FailureOr<ShardingAttr> BlockAlgebra::apply(Operation *op,
                                             RankedTensorType global,
                                             ShardingAttr from,
                                             std::string &reason) {
-  auto start = [&](auto op) {
-    return Move(*this, global, from, op.getAxes(), reason);
-  };
-  using Result = FailureOr<ShardingAttr>;
-  return TypeSwitch<Operation *, Result>(op)
-      .Case([&](LocalSliceOp op) -> Result {
-        Move move = start(op);
-        if (failed(move.checkNotPartial()) ||
-            failed(move.checkDim(op.getDim())))
-          return failure();
-        move.slice(op.getDim());
-        return move.finish();
-      })
-      .Case([&](AllGatherOp op) -> Result {
-        Move move = start(op);
-        int64_t dim = op.getDim();
-        if (failed(move.checkNotPartial()) || failed(move.checkDim(dim)) ||
-            failed(move.checkAlikeBut(dim)))
-          return failure();
-        move.concat(dim, move.held[dim]);
-        return move.finish();
-      })
-      .Case([&](AllReduceOp op) -> Result {
-        Move move = start(op);
-        if (failed(move.checkAlikeBut({})) || failed(move.reduce(op.getKind())))
-          return failure();
-        return move.finish();
-      })
-      .Case([&](ReduceScatterOp op) -> Result {
-        Move move = start(op);
-        if (failed(move.checkDim(op.getDim())) ||
-            failed(move.checkAlikeBut({})) || failed(move.reduce(op.getKind())))
-          return failure();
-        move.slice(op.getDim());
-        return move.finish();
-      })
-      .Case([&](AllToAllOp op) -> Result {
-        Move move = start(op);
-        int64_t split = op.getSplitDim(), concat = op.getConcatDim();
-        if (failed(move.checkNotPartial()) || failed(move.checkDim(split)) ||
-            failed(move.checkDim(concat)) || failed(move.checkAlikeBut(concat)))
-          return failure();
-        if (split == concat)
-          return (void)move.fail("it splits and concatenates one dimension"),
-                 failure();
-        move.slice(split);
-        move.concat(concat, move.held[concat]);
-        return move.finish();
-      })
-      .Case([&](PermuteOp op) -> Result {
-        Move move = start(op);
-        if (failed(move.checkNotPartial()) ||
-            failed(move.permute([&](size_t i) { return op.getSource()[i]; })))
-          return failure();
-        return move.finish();
-      })
-      .Case([&](BroadcastOp op) -> Result {
-        Move move = start(op);
-        if (failed(move.checkNotPartial()) ||
-            failed(move.permute([&](size_t) { return op.getRoot(); })))
-          return failure();
-        return move.finish();
-      })
-      .Case([&](ExchangeOp op) -> Result {
-        Move move = start(op);
-        if (failed(move.checkNotPartial()) || failed(move.exchange(op)))
-          return failure();
-        return move.finish();
-      });
+  auto slice = dyn_cast<LocalSliceOp>(op);
+  AxisListAttr axes =
+      slice ? slice.getAxes() : cast<CollectiveOpInterface>(op).getAxes();
+  Move move(*this, global, from, axes, reason);
+  if (slice) {
+    if (failed(move.checkNotPartial()) || failed(move.checkDim(slice.getDim())))
+      return failure();
+    move.slice(slice.getDim());
+    return move.finish();
+  }
+  std::optional<Dataflow> flow = getDataflow(op);
+  if (!flow) {
+    if (failed(move.checkNotPartial()) ||
+        failed(move.exchange(cast<ExchangeOp>(op))))
+      return failure();
+    return move.finish();
+  }
+  if (failed(move.follow(*flow)))
+    return failure();
+  return move.finish();
 }

@@ -8,7 +8,7 @@
 
 #include "Executor.h"
 #include "ValueNumbering.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "tp/Dialect/TP/Dataflow.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -114,33 +114,28 @@ exact::evaluateCollective(Session &session, ArrayRef<Operation *> ops,
             return failure();
       return concat(parts, dim);
     };
-    using Result = FailureOr<Datum>;
-    Result result =
-        TypeSwitch<Operation *, Result>(op)
-            .Case([&](AllGatherOp op) { return join(parts, op.getDim()); })
-            .Case([&](AllReduceOp op) -> Result {
-              Datum sum = reduceParts(session, parts, op.getKind(), element);
-              return sum.tensor ? Result(sum) : Result(failure());
-            })
-            .Case([&](ReduceScatterOp op) -> Result {
-              Datum sum = reduceParts(session, parts, op.getKind(), element);
-              return sum.tensor ? Result(slice(sum, op.getDim()))
-                                : Result(failure());
-            })
-            .Case([&](AllToAllOp op) {
-              for (Datum &part : parts)
-                part = slice(part, op.getSplitDim());
-              return join(parts, op.getConcatDim());
-            })
-            .Case([&](PermuteOp op) -> Result {
-              size_t mine = llvm::find(group, rank) - group.begin();
-              return parts[op.getSource()[mine]];
-            })
-            .Case([&](BroadcastOp op) -> Result { return parts[op.getRoot()]; })
-            .Case([&](ExchangeOp op) {
-              return exchange(op, rank, operands, mesh);
-            })
-            .Default([&](Operation *) { return failure(); });
+    auto compute = [&, op = op, rank = rank]() -> FailureOr<Datum> {
+      if (auto exchangeOp = dyn_cast<ExchangeOp>(op))
+        return exchange(exchangeOp, rank, operands, mesh);
+      std::optional<Dataflow> flow = getDataflow(op);
+      if (!flow)
+        return failure();
+      size_t mine = llvm::find(group, rank) - group.begin();
+      if (std::optional<int64_t> source = flow->getSource(mine))
+        parts = {parts[*source]};
+      if (flow->reduction) {
+        parts = {reduceParts(session, parts, *flow->reduction, element)};
+        if (!parts.front().tensor)
+          return failure();
+      }
+      if (flow->cut)
+        for (Datum &part : parts)
+          part = slice(part, *flow->cut);
+      if (flow->joined)
+        return join(parts, *flow->joined);
+      return parts.front();
+    };
+    FailureOr<Datum> result = compute();
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     if (failed(result) || ArrayRef(result->tensor->shape) != type.getShape())
       return session.fail(op, "on rank " + Twine(rank) +

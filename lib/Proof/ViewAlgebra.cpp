@@ -331,6 +331,23 @@ LogicalResult View::apply(Operation *op, int64_t rank) {
   return success(elements && succeeded(follow(op, rank)));
 }
 
+LogicalResult View::follow(const Dataflow &flow, AxisListAttr axes) {
+  Groups groups = getGroups(axes);
+  if ((!flow.reduction && failed(checkNotPartial(axes))) ||
+      (flow.cut && flow.cut == flow.joined))
+    return failure();
+  if (flow.getSource(0) &&
+      failed(permute(groups, [&](size_t i) { return *flow.getSource(i); })))
+    return failure();
+  if (flow.reduction && failed(reduce(axes, *flow.reduction)))
+    return failure();
+  // The members agree along the dimension that is cut, so it can be cut after
+  // the others are joined.
+  if (flow.joined && failed(gather(*flow.joined, groups)))
+    return failure();
+  return flow.cut ? slice(*flow.cut, axes) : success();
+}
+
 LogicalResult View::follow(Operation *op, int64_t rank) {
   auto rankOf = [](Operation *op) {
     return cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
@@ -355,37 +372,11 @@ LogicalResult View::follow(Operation *op, int64_t rank) {
                        isDim(op.getDim()) &&
                        succeeded(slice(op.getDim(), op.getAxes())));
       })
-      .Case([&](AllGatherOp op) {
-        return success(succeeded(checkNotPartial(op.getAxes())) &&
-                       isDim(op.getDim()) &&
-                       succeeded(gather(op.getDim(), getGroups(op.getAxes()))));
-      })
-      .Case([&](AllReduceOp op) { return reduce(op.getAxes(), op.getKind()); })
-      .Case([&](ReduceScatterOp op) {
-        return success(isDim(op.getDim()) &&
-                       succeeded(reduce(op.getAxes(), op.getKind())) &&
-                       succeeded(slice(op.getDim(), op.getAxes())));
-      })
-      .Case([&](AllToAllOp op) {
-        // The members agree along the dimension that is sliced, so it can be
-        // sliced after the gather.
-        int64_t split = op.getSplitDim(), concat = op.getConcatDim();
-        return success(succeeded(checkNotPartial(op.getAxes())) &&
-                       isDim(split) && isDim(concat) && split != concat &&
-                       succeeded(gather(concat, getGroups(op.getAxes()))) &&
-                       succeeded(slice(split, op.getAxes())));
-      })
-      .Case([&](PermuteOp op) {
-        return success(
-            succeeded(checkNotPartial(op.getAxes())) &&
-            succeeded(permute(getGroups(op.getAxes()),
-                              [&](size_t i) { return op.getSource()[i]; })));
-      })
-      .Case([&](BroadcastOp op) {
-        return success(succeeded(checkNotPartial(op.getAxes())) &&
-                       succeeded(permute(getGroups(op.getAxes()), [&](size_t) {
-                         return op.getRoot();
-                       })));
+      .Case([&](CollectiveOpInterface op) {
+        std::optional<Dataflow> flow = getDataflow(op);
+        return success(flow && (!flow->cut || isDim(*flow->cut)) &&
+                       (!flow->joined || isDim(*flow->joined)) &&
+                       succeeded(follow(*flow, op.getAxes())));
       })
       .Default(failure());
 }

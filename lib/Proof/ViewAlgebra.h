@@ -23,6 +23,7 @@
 
 #include "BlockAlgebra.h"
 #include "ElementTracking.h"
+#include "tp/Dialect/TP/Dataflow.h"
 
 namespace mlir::tp {
 
@@ -63,6 +64,7 @@ private:
 
   int64_t getNumRanks() const { return mesh.getNumRanks(); }
   LogicalResult follow(Operation *op, int64_t rank);
+  LogicalResult follow(const Dataflow &flow, AxisListAttr axes);
   std::optional<Elements> getElements() const;
   void split(unsigned factor, int64_t major);
   LogicalResult merge(ArrayRef<unsigned> several);

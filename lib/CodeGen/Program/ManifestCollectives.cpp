@@ -9,7 +9,7 @@
 
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "tp/Dialect/TP/Dataflow.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -38,39 +38,6 @@ private:
   static ArrayRef<int64_t> getShape(Value value) {
     return cast<RankedTensorType>(value.getType()).getShape();
   }
-};
-
-/// What a collective does, apart from its group: docs/Artifact.md's fields.
-struct Fields {
-  explicit Fields(CollectiveOpInterface op) {
-    llvm::TypeSwitch<Operation *>(op.getOperation())
-        .Case([&](AllGatherOp gather) { joined = dim = gather.getDim(); })
-        .Case([&](ReduceScatterOp scatter) {
-          cut = dim = scatter.getDim();
-          reduction = stringifyReductionKind(scatter.getKind());
-        })
-        .Case([&](AllReduceOp reduce) {
-          reduction = stringifyReductionKind(reduce.getKind());
-        })
-        .Case([&](AllToAllOp swap) {
-          cut = splitDim = swap.getSplitDim();
-          joined = concatDim = swap.getConcatDim();
-        })
-        .Case([&](PermuteOp permute) { source = permute.getSource(); })
-        .Case([&](BroadcastOp broadcast) { root = broadcast.getRoot(); });
-    isBroadcast = isa<BroadcastOp>(op.getOperation());
-  }
-
-  /// Whether each member gets the whole operand of one member, or its own.
-  bool movesWhole() const { return isBroadcast || !source.empty(); }
-
-  bool isBroadcast;
-  int64_t dim = 0, splitDim = 0, concatDim = 0, root = 0;
-  ArrayRef<int64_t> source;
-  StringRef reduction = "sum";
-  /// The dimension along which operands are joined, and that along which
-  /// results are cut.
-  std::optional<int64_t> joined, cut;
 };
 
 /// "[0, 2]"
@@ -153,7 +120,7 @@ LogicalResult checkShape(Collective &collective, StringRef what, int64_t rank,
 /// Checks that the members' operands have one shape, except along the dimension
 /// in which they are joined, and their results, except along the one that is
 /// cut.
-LogicalResult checkGroup(Collective &collective, const Fields &fields,
+LogicalResult checkGroup(Collective &collective, const Dataflow &flow,
                          ArrayRef<int64_t> group) {
   SmallVector<int64_t> operand(collective.getOperandShape(group.front()));
   for (int64_t rank : group)
@@ -164,15 +131,13 @@ LogicalResult checkGroup(Collective &collective, const Fields &fields,
              << collective.getResultShape(rank).size() << " dimensions on rank "
              << rank << ", expected " << operand.size() << " among ranks "
              << toText(group);
-  if (fields.movesWhole()) {
-    for (auto [position, rank] : llvm::enumerate(group)) {
-      int64_t from =
-          fields.source.empty() ? fields.root : fields.source[position];
-      if (failed(checkShape(collective, "a result", rank, group,
-                            collective.getResultShape(rank),
-                            collective.getOperandShape(group[from]))))
+  if (flow.getSource(0) && !flow.cut) {
+    for (auto [position, rank] : llvm::enumerate(group))
+      if (failed(checkShape(
+              collective, "a result", rank, group,
+              collective.getResultShape(rank),
+              collective.getOperandShape(group[*flow.getSource(position)]))))
         return failure();
-    }
     return success();
   }
 
@@ -183,31 +148,30 @@ LogicalResult checkGroup(Collective &collective, const Fields &fields,
       size += (collective.*getShape)(rank)[dim];
     return size;
   };
-  if (fields.joined)
-    result[*fields.joined] = sum(&Collective::getOperandShape, *fields.joined);
+  if (flow.joined)
+    result[*flow.joined] = sum(&Collective::getOperandShape, *flow.joined);
   for (int64_t rank : group) {
     ArrayRef<int64_t> foundOperand = collective.getOperandShape(rank);
     ArrayRef<int64_t> foundResult = collective.getResultShape(rank);
-    if (fields.joined)
-      operand[*fields.joined] = foundOperand[*fields.joined];
-    if (fields.cut)
-      result[*fields.cut] = foundResult[*fields.cut];
+    if (flow.joined)
+      operand[*flow.joined] = foundOperand[*flow.joined];
+    if (flow.cut)
+      result[*flow.cut] = foundResult[*flow.cut];
     if (failed(checkShape(collective, "an operand", rank, group, foundOperand,
                           operand)) ||
         failed(checkShape(collective, "a result", rank, group, foundResult,
                           result)))
       return failure();
   }
-  if (!fields.cut)
+  if (!flow.cut)
     return success();
-  int64_t size = sum(&Collective::getResultShape, *fields.cut);
-  if (size == operand[*fields.cut])
+  int64_t size = sum(&Collective::getResultShape, *flow.cut);
+  if (size == operand[*flow.cut])
     return success();
   return collective.ops[group.front()].emitError("'")
-         << collective.getFirst()->getName() << "' cuts "
-         << operand[*fields.cut] << " indices of dimension " << *fields.cut
-         << " into blocks of " << size << " in all, among ranks "
-         << toText(group);
+         << collective.getFirst()->getName() << "' cuts " << operand[*flow.cut]
+         << " indices of dimension " << *flow.cut << " into blocks of " << size
+         << " in all, among ranks " << toText(group);
 }
 
 /// Checks that operand and result have the shapes of the blocks of their
@@ -237,13 +201,13 @@ public:
   /// docs/Artifact.md's COLLECTIVE.
   FailureOr<Attribute> describe(Collective &collective) {
     CollectiveOpInterface op = collective.getFirst();
-    Fields fields(op);
+    std::optional<Dataflow> flow = getDataflow(op);
     SmallVector<Attribute> groups, axes, operandShapes, resultShapes, transfers;
     auto exchange = dyn_cast<ExchangeOp>(op.getOperation());
     if (exchange && failed(checkExchange(collective, mesh)))
       return failure();
     for (ArrayRef<int64_t> group : mesh.getGroups(op.getAxes().getAxes())) {
-      if (!exchange && failed(checkGroup(collective, fields, group)))
+      if (flow && failed(checkGroup(collective, *flow, group)))
         return failure();
       groups.push_back(b.getDenseI64ArrayAttr(group));
     }
@@ -269,17 +233,25 @@ public:
     llvm::raw_string_ostream(dtype)
         << (element.isIndex() ? b.getI64Type() : element);
 
+    // Fields that the kind doesn't have are there too.
+    auto own = [&](StringRef name, Attribute otherwise) {
+      Attribute attr = op->getAttr(name);
+      return named(name, attr ? attr : otherwise);
+    };
+    Attribute zero = b.getI64IntegerAttr(0);
+    ReductionKind reduction =
+        flow && flow->reduction ? *flow->reduction : ReductionKind::Sum;
     SmallVector<NamedAttribute> entries = {
         named("kind", b.getStringAttr(op.getCollectiveKind())),
-        named("reduction", b.getStringAttr(fields.reduction)),
+        named("reduction", b.getStringAttr(stringifyReductionKind(reduction))),
         named("dtype", b.getStringAttr(dtype)),
         named("operand_shapes", b.getArrayAttr(operandShapes)),
         named("result_shapes", b.getArrayAttr(resultShapes)),
-        named("dim", b.getI64IntegerAttr(fields.dim)),
-        named("split_dim", b.getI64IntegerAttr(fields.splitDim)),
-        named("concat_dim", b.getI64IntegerAttr(fields.concatDim)),
-        named("root", b.getI64IntegerAttr(fields.root)),
-        named("source", b.getDenseI64ArrayAttr(fields.source)),
+        own("dim", zero),
+        own("split_dim", zero),
+        own("concat_dim", zero),
+        own("root", zero),
+        own("source", b.getDenseI64ArrayAttr({})),
         named("groups", b.getArrayAttr(groups)),
         named("axes", b.getArrayAttr(axes)),
         named("bytes_by_rank", b.getDenseI64ArrayAttr(bytes)),

@@ -9,6 +9,7 @@
 #include "tp/Sharding/Cost/MachineModel.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
+#include "tp/Dialect/TP/Dataflow.h"
 #include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/YamlReader.h"
@@ -21,10 +22,6 @@ using namespace mlir::tp;
 /// Entries of a dlti.target_system_spec.
 static constexpr StringLiteral kDeviceKey = "device";
 static constexpr StringLiteral kLinkPrefix = "link.";
-
-static constexpr StringLiteral kCollectiveKinds[] = {
-    "all_gather", "all_reduce", "all_to_all",    "broadcast",
-    "exchange",   "permute",    "reduce_scatter"};
 
 double Machine::getFlops(Type element) const {
   if (element.isF64())
@@ -243,15 +240,12 @@ private:
                                  {"kind", "ranks", "latency", "bandwidth"});
       if (const YamlValue *kind = get(fields, "kind", item, "collective")) {
         readText(*kind, "kind", measured.kind);
-        if (!llvm::is_contained(kCollectiveKinds, measured.kind))
-          report(
-              kind->loc,
-              "unknown collective '" + measured.kind + "'" +
-                  suggestOr(
-                      measured.kind,
-                      SmallVector<StringRef>(llvm::ArrayRef(kCollectiveKinds)),
-                      "; kinds are " +
-                          llvm::join(llvm::ArrayRef(kCollectiveKinds), ", ")));
+        if (SmallVector<StringRef> kinds = getCollectiveKinds();
+            !llvm::is_contained(kinds, measured.kind))
+          report(kind->loc,
+                 "unknown collective '" + measured.kind + "'" +
+                     suggestOr(measured.kind, kinds,
+                               "; kinds are " + llvm::join(kinds, ", ")));
       }
       if (const YamlValue *ranks = get(fields, "ranks", item, "collective"))
         readCount(*ranks, "ranks", measured.ranks);

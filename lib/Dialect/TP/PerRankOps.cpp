@@ -1,0 +1,389 @@
+//===- PerRankOps.cpp - collectives, slices -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Dataflow.h"
+#include "tp/Dialect/TP/Elements.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+/// The number of ranks that the axes span, or failure with a diagnostic. Only
+/// axes that cut dimension `dim` of a tensor of type `whole` may have segments.
+static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
+                                      AxisListAttr axes,
+                                      RankedTensorType whole = {},
+                                      int64_t dim = 0) {
+  MeshOp mesh = lookupMesh(op, meshRef);
+  if (!mesh)
+    return op->emitOpError()
+           << "no tp.mesh called '" << meshRef.getValue() << "'";
+  if (axes.empty())
+    return op->emitOpError("needs at least one mesh dimension");
+  if (!whole && !axes.getSegments().empty())
+    return op->emitOpError(
+        "can't have segments; only 'tp.local_slice' supports them");
+  if (!whole)
+    whole = RankedTensorType::get({1}, IntegerType::get(op->getContext(), 1));
+  // A sharding that nests all axes on one dimension has the same constraints.
+  SmallVector<AxisListAttr> dims(whole.getRank(),
+                                 AxisListAttr::get(op->getContext(), {}));
+  dims[dim] = axes;
+  auto sharding = ShardingAttr::get(op->getContext(), meshRef, dims, {});
+  if (failed(verifySharding(sharding, whole, op,
+                            [&]() { return op->emitOpError(); })))
+    return failure();
+  return mesh.getAxesSize(axes.getAxes());
+}
+
+/// Whether `axes` can give a rank a block of `block` of the dimension's `whole`
+/// elements.
+static bool isBlockSize(MeshOp mesh, AxisListAttr axes, int64_t whole,
+                        int64_t block) {
+  for (int64_t rank : mesh.getGroupOf(mesh.getRank(0), axes.getAxes())) {
+    int64_t size = 0;
+    for (Interval interval : getDimBlock(whole, axes, mesh, rank))
+      size += interval.size;
+    if (size == block)
+      return true;
+  }
+  return false;
+}
+
+/// Verifies that dimension `dim` of `block` is a block of that of `whole`, and
+/// that all other dimensions are equal. If `segmented`, `axes` may have
+/// segments.
+static LogicalResult verifyBlock(Operation *op, FlatSymbolRefAttr meshRef,
+                                 AxisListAttr axes, int64_t dim,
+                                 RankedTensorType whole, RankedTensorType block,
+                                 bool segmented = false) {
+  auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+  if (dim < 0 || dim >= operand.getRank())
+    return op->emitOpError()
+           << "dimension " << dim << " is out of range for " << operand;
+  if (failed(segmented ? verifyGroup(op, meshRef, axes, whole, dim)
+                       : verifyGroup(op, meshRef, axes)))
+    return failure();
+  MeshOp mesh = lookupMesh(op, meshRef);
+  bool fits = whole.getRank() == block.getRank() &&
+              whole.getElementType() == block.getElementType();
+  for (int64_t d = 0; fits && d < whole.getRank(); ++d)
+    fits = d == dim ? isBlockSize(mesh, axes, whole.getDimSize(d),
+                                  block.getDimSize(d))
+                    : whole.getDimSize(d) == block.getDimSize(d);
+  if (!fits)
+    return op->emitOpError()
+           << "no rank's block of " << whole << ", split along dimension "
+           << dim << " by a group of " << mesh.getAxesSize(axes.getAxes())
+           << ", is " << block;
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(), getType(),
+                     getInput().getType());
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(),
+                     getInput().getType(), getType());
+}
+
+LogicalResult LocalSliceOp::verify() {
+  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(),
+                     getInput().getType(), getType(), /*segmented=*/true);
+}
+
+LogicalResult AllReduceOp::verify() {
+  return verifyGroup(*this, getMeshAttr(), getAxes());
+}
+
+LogicalResult ShardOffsetOp::verify() {
+  return verifyGroup(*this, getMeshAttr(), getAxes());
+}
+
+LogicalResult AllToAllOp::verify() {
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes())))
+    return failure();
+  auto from = getInput().getType();
+  auto to = getType();
+  int64_t rank = from.getRank();
+  int64_t split = getSplitDim(), concat = getConcatDim();
+  if (split < 0 || split >= rank || concat < 0 || concat >= rank)
+    return emitOpError() << "dimensions " << split << " and " << concat
+                         << " must both be dimensions of " << from;
+  if (split == concat)
+    return emitOpError("split and concat must be different dimensions");
+  // The shape that the group's blocks make up together.
+  SmallVector<int64_t> whole(from.getShape());
+  whole[concat] = to.getRank() == rank ? to.getDimSize(concat) : -1;
+  if (failed(verifyBlock(*this, getMeshAttr(), getAxes(), concat,
+                         from.clone(whole), from)))
+    return failure();
+  return verifyBlock(*this, getMeshAttr(), getAxes(), split, from.clone(whole),
+                     to);
+}
+
+LogicalResult ExchangeOp::verify() {
+  auto global =
+      RankedTensorType::get(getShape(), getInput().getType().getElementType());
+  auto emit = [&]() { return emitOpError(); };
+  if (failed(verifySharding(getFrom(), global, *this, emit)) ||
+      failed(verifySharding(getTo(), global, *this, emit)))
+    return failure();
+  if (getFrom().getMesh() != getMeshAttr() ||
+      getTo().getMesh() != getMeshAttr())
+    return emitOpError("both shardings must be over the op's mesh");
+  if (getFrom().getPartial() != getTo().getPartial())
+    return emitOpError("an exchange reduces nothing: both shardings must have "
+                       "the same Partial");
+  if (getAxes().getAxes() != ArrayRef(getSplittingAxes(getFrom())))
+    return emitOpError("the group must be spanned by the axes of 'from'");
+  MeshOp mesh = lookupMesh(*this, getMeshAttr());
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+    if (getLocalType(global, getFrom(), mesh, rank) == getInput().getType() &&
+        getLocalType(global, getTo(), mesh, rank) == getType())
+      return success();
+  return emitOpError() << "no rank's blocks of " << global << " are "
+                       << getInput().getType() << " and " << getType();
+}
+
+/// The ranks that run the function that `op` is in.
+static SmallVector<int64_t> getRanks(Operation *op, MeshOp mesh) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  auto listed = function
+                    ? function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr)
+                    : DenseI64ArrayAttr();
+  auto ranks = llvm::to_vector(llvm::seq<int64_t>(0, mesh.getNumRanks()));
+  if (listed)
+    llvm::erase_if(ranks, [&](int64_t rank) {
+      return !llvm::is_contained(listed.asArrayRef(), rank);
+    });
+  return ranks;
+}
+
+LogicalResult PermuteOp::verify() {
+  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
+  if (failed(n))
+    return failure();
+  if (static_cast<int64_t>(getSource().size()) != *n)
+    return emitOpError() << "has " << getSource().size()
+                         << " sources, the group has " << *n << " ranks";
+  for (int64_t source : getSource())
+    if (source < 0 || source >= *n)
+      return emitOpError() << "source " << source
+                           << " is out of range; the group has " << *n
+                           << " ranks";
+  RankedTensorType from = getInput().getType(), to = getType();
+  if (from.getRank() != to.getRank() ||
+      from.getElementType() != to.getElementType())
+    return emitOpError() << "moves blocks as they are: the result must have "
+                         << from.getRank() << " dimensions of "
+                         << from.getElementType() << ", found " << to;
+  if (from == to)
+    return success();
+  MeshOp mesh = lookupMesh(*this, getMeshAttr());
+  SmallVector<int64_t> ranks = getRanks(*this, mesh);
+  for (int64_t rank : ranks) {
+    SmallVector<int64_t> group = mesh.getGroupOf(rank, getAxes().getAxes());
+    int64_t source =
+        group[getSource()[mesh.getIndexAlong(rank, getAxes().getAxes())]];
+    if (llvm::is_contained(ranks, source))
+      return emitOpError() << "gives rank " << rank << " the block of rank "
+                           << source
+                           << ", which runs the same program: a result of "
+                           << from << " is needed, found " << to;
+  }
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
+  if (failed(n))
+    return failure();
+  if (static_cast<int64_t>(getRoot()) >= *n)
+    return emitOpError() << "root " << getRoot()
+                         << " is out of range; the group has " << *n
+                         << " ranks";
+  return success();
+}
+
+CollectiveOpInterface StartOp::getCollective() {
+  return cast<CollectiveOpInterface>(getBody().front().front());
+}
+
+LogicalResult StartOp::verifyRegions() {
+  Block &block = getBody().front();
+  if (!llvm::hasNItems(block, 2) ||
+      !isa<CollectiveOpInterface>(block.front()) ||
+      !isa<YieldOp>(block.back()) ||
+      cast<YieldOp>(block.back()).getValue().getDefiningOp() != &block.front())
+    return emitOpError("needs a body of one collective and a 'tp.yield' of its "
+                       "result");
+  Type type = cast<YieldOp>(block.back()).getValue().getType();
+  if (getType().getTensor() != type)
+    return emitOpError() << "is pending for " << getType().getTensor()
+                         << ", the collective gives " << type;
+  if (!getResult().hasOneUse() ||
+      !isa<WaitOp>(*getResult().getUsers().begin()) ||
+      (*getResult().getUsers().begin())->getBlock() != (*this)->getBlock())
+    return emitOpError("needs one 'tp.wait', in the same block");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Dataflow
+//===----------------------------------------------------------------------===//
+
+std::optional<Dataflow> tp::getDataflow(Operation *op) {
+  using Result = std::optional<Dataflow>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([](AllGatherOp op) -> Result {
+        return Dataflow{.joined = op.getDim()};
+      })
+      .Case([](ReduceScatterOp op) -> Result {
+        return Dataflow{.reduction = op.getKind(), .cut = op.getDim()};
+      })
+      .Case([](AllReduceOp op) -> Result {
+        return Dataflow{.reduction = op.getKind()};
+      })
+      .Case([](AllToAllOp op) -> Result {
+        return Dataflow{.cut = op.getSplitDim(), .joined = op.getConcatDim()};
+      })
+      .Case([](PermuteOp op) -> Result {
+        return Dataflow{.sources = op.getSource()};
+      })
+      .Case([](BroadcastOp op) -> Result {
+        return Dataflow{.root = op.getRoot()};
+      })
+      .Default(std::nullopt);
+}
+
+template <typename... Ops>
+static SmallVector<StringRef> listCollectives() {
+  SmallVector<StringRef> kinds;
+  auto add = [&](StringRef name, bool isCollective) {
+    if (isCollective)
+      kinds.push_back(name.split('.').second);
+  };
+  (add(Ops::getOperationName(),
+       Ops::template hasTrait<CollectiveOpInterface::Trait>()),
+   ...);
+  llvm::sort(kinds);
+  return kinds;
+}
+
+SmallVector<StringRef> tp::getCollectiveKinds() {
+  return listCollectives<
+#define GET_OP_LIST
+#include "tp/Dialect/TP/TPOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+static int64_t getNumBytes(Value value) {
+  return getTensorBytes(cast<RankedTensorType>(value.getType()));
+}
+
+int64_t AllGatherOp::getReceivedBytes(int64_t, MeshOp &) {
+  return getNumBytes(getResult()) - getNumBytes(getInput());
+}
+
+int64_t ReduceScatterOp::getReceivedBytes(int64_t, MeshOp &mesh) {
+  return (mesh.getAxesSize(getAxes().getAxes()) - 1) * getNumBytes(getResult());
+}
+
+int64_t AllReduceOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  int64_t n = mesh.getAxesSize(getAxes().getAxes());
+  int64_t elements = getType().getNumElements();
+  int64_t width = getElementBytes(getType().getElementType());
+  int64_t own =
+      getChunk({0, elements}, n, mesh.getIndexAlong(rank, getAxes().getAxes()))
+          .size;
+  return width * (own * (n - 1) + elements - own);
+}
+
+/// Everything except the part of the rank's own block that stays.
+int64_t AllToAllOp::getReceivedBytes(int64_t, MeshOp &) {
+  int64_t split = getInput().getType().getDimSize(getSplitDim());
+  int64_t kept = split == 0 ? 0
+                            : getNumBytes(getInput()) / split *
+                                  getType().getDimSize(getSplitDim());
+  return getNumBytes(getResult()) - kept;
+}
+
+int64_t PermuteOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  int64_t index = mesh.getIndexAlong(rank, getAxes().getAxes());
+  return getSource()[index] == index ? 0 : getNumBytes(getResult());
+}
+
+int64_t ExchangeOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  int64_t elements = 0;
+  for (const Transfer &transfer :
+       getTransfers(getShape(), getFrom(), getTo(), mesh, rank))
+    if (transfer.source != rank)
+      elements += llvm::product_of(transfer.size);
+  return elements * getElementBytes(getType().getElementType());
+}
+
+int64_t BroadcastOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  bool isRoot = mesh.getIndexAlong(rank, getAxes().getAxes()) ==
+                static_cast<int64_t>(getRoot());
+  return isRoot ? 0 : getNumBytes(getInput());
+}
+
+SmallVector<int64_t> tp::getOtherMembers(AxisListAttr axes, int64_t rank,
+                                         MeshOp &mesh) {
+  SmallVector<int64_t> others = mesh.getGroupOf(rank, axes.getAxes());
+  llvm::erase(others, rank);
+  return others;
+}
+
+SmallVector<int64_t> PermuteOp::getSources(int64_t rank, MeshOp &mesh) {
+  SmallVector<int64_t> group = mesh.getGroupOf(rank, getAxes().getAxes());
+  int64_t source =
+      group[getSource()[mesh.getIndexAlong(rank, getAxes().getAxes())]];
+  if (source == rank)
+    return {};
+  return {source};
+}
+
+SmallVector<int64_t> ExchangeOp::getSources(int64_t rank, MeshOp &mesh) {
+  SmallVector<int64_t> sources;
+  for (const Transfer &transfer :
+       getTransfers(getShape(), getFrom(), getTo(), mesh, rank))
+    if (transfer.source != rank &&
+        !llvm::is_contained(sources, transfer.source))
+      sources.push_back(transfer.source);
+  return sources;
+}
+
+SmallVector<int64_t> BroadcastOp::getSources(int64_t rank, MeshOp &mesh) {
+  int64_t root = mesh.getGroupOf(rank, getAxes().getAxes())[getRoot()];
+  if (root == rank)
+    return {};
+  return {root};
+}
+
+SmallVector<int64_t> tp::getReceivedBytesByRank(CollectiveOpInterface op,
+                                                MeshOp mesh) {
+  SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
+  for (int64_t rank : getRanks(op, mesh))
+    bytes[rank] = op.getReceivedBytes(rank, mesh);
+  return bytes;
+}
+
+void tp::setCollectiveBytes(CollectiveOpInterface op, MeshOp mesh) {
+  SmallVector<int64_t> bytes = getReceivedBytesByRank(op, mesh);
+  op->setAttr("bytes", IntegerAttr::get(IntegerType::get(op.getContext(), 64),
+                                        *llvm::max_element(bytes)));
+}
