@@ -105,7 +105,7 @@ private:
     if (failed(propagation.run(*roots)))
       return failure();
     FailureOr<Explanation> explanation =
-        Explanation::explain(propagation, *mesh, *roots);
+        Explanation::explain(propagation, *mesh);
     if (failed(explanation))
       return failure();
     explain::Program program{*mesh, propagation.getFunctions(),

@@ -139,7 +139,7 @@ static std::optional<Outcome> evaluate(ModuleOp model,
   if (failed(propagation.run(*roots)))
     return std::nullopt;
   FailureOr<Explanation> explanation =
-      Explanation::explain(propagation, *mesh, *roots, /*withChains=*/false);
+      Explanation::explain(propagation, *mesh, /*withChains=*/false);
   if (failed(explanation))
     return std::nullopt;
   return getOutcome(propagation, *explanation, *mesh, *roots);
@@ -484,8 +484,8 @@ void explain::tryEdits(Program &program, const Propagation &propagation,
   if (failed(roots))
     return;
   // All movements, including those that aren't shown.
-  FailureOr<Explanation> all = Explanation::explain(
-      propagation, program.mesh, *roots, /*withChains=*/false);
+  FailureOr<Explanation> all =
+      Explanation::explain(propagation, program.mesh, /*withChains=*/false);
   if (failed(all))
     return;
   Outcome base = getOutcome(propagation, *all, program.mesh, *roots);

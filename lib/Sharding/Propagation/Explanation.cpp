@@ -20,17 +20,16 @@ public:
   Explainer(const Propagation &propagation, MeshOp mesh, Explanation &result)
       : propagation(propagation), functions(propagation.getFunctions()),
         mesh(mesh), meshRef(FlatSymbolRefAttr::get(mesh.getSymNameAttr())),
-        space(mesh, propagation.getOptions().redistributions),
-        graph(mesh, space), result(result) {}
+        graph(propagation.getGraph()), result(result) {}
 
-  LogicalResult run(ArrayRef<func::FuncOp> roots, bool withChains);
+  LogicalResult run(bool withChains);
 
 private:
   using Function = Propagation::Function;
   using Movement = ExplainedMovement;
   using Conflict = ExplainedMovement::Conflict;
 
-  void mapInstances(unsigned instance, unsigned function);
+  void mapInstances();
   ShardingAttr getHave(const FlowValue &value) const;
   ShardingAttr getNeed(const FlowValue &value, const Use &use) const;
   void addValues();
@@ -55,8 +54,7 @@ private:
   ArrayRef<Function> functions;
   MeshOp mesh;
   FlatSymbolRefAttr meshRef;
-  StrategySpace space;
-  Graph graph;
+  const Graph &graph;
   Explanation &result;
   std::unique_ptr<Provenance> provenance;
   /// By instance: the function that it became, and whether it is the first
@@ -75,10 +73,25 @@ private:
 // Placements
 //===----------------------------------------------------------------------===//
 
-void Explainer::mapInstances(unsigned instance, unsigned function) {
-  functionOf[instance] = function;
-  for (auto [call, callee] : graph.instances[instance].callees)
-    mapInstances(callee, functions[function].callees.lookup(call));
+void Explainer::mapInstances() {
+  // Callers come before their callees. A root isn't called, so it is one
+  // function.
+  constexpr unsigned kUnknown = ~0u;
+  functionOf.assign(graph.instances.size(), kUnknown);
+  for (auto [instance, function] :
+       llvm::zip_equal(graph.instances, functionOf)) {
+    if (function == kUnknown)
+      function = llvm::find_if(functions,
+                               [&](const Function &other) {
+                                 return other.op == instance.function;
+                               }) -
+                 functions.begin();
+    for (auto [call, callee] : instance.callees)
+      functionOf[callee] = functions[function].callees.lookup(call);
+  }
+  llvm::SmallDenseSet<unsigned> seen;
+  for (unsigned function : functionOf)
+    isFirst.push_back(seen.insert(function).second);
 }
 
 ShardingAttr Explainer::getHave(const FlowValue &value) const {
@@ -156,8 +169,8 @@ static StringRef getFqn(Operation *op) {
 FailureOr<ExplainedMovement *>
 Explainer::add(Movement movement, const FlowValue &value, const void *what) {
   FailureOr<const RedistributionPlan *> plan =
-      space.getPlanner().plan(movement.from, movement.to, movement.type,
-                              [&]() { return movement.op->emitError(); });
+      propagation.getPlanner().plan(movement.from, movement.to, movement.type,
+                                    [&]() { return movement.op->emitError(); });
   if (failed(plan))
     return failure();
   if ((*plan)->getNumCollectives() == 0)
@@ -437,21 +450,8 @@ LogicalResult Explainer::addCollectives(unsigned index) {
 // Explanation
 //===----------------------------------------------------------------------===//
 
-LogicalResult Explainer::run(ArrayRef<func::FuncOp> roots, bool withChains) {
-  SmallVector<unsigned> starts;
-  for (func::FuncOp root : roots) {
-    starts.push_back(graph.instances.size());
-    if (failed(graph.addRoot(root)))
-      return failure();
-  }
-  functionOf.assign(graph.instances.size(), 0);
-  for (auto [root, start] : llvm::zip_equal(roots, starts))
-    mapInstances(start, llvm::find_if(functions, [&](const Function &function) {
-                          return function.op == root;
-                        }) - functions.begin());
-  llvm::SmallDenseSet<unsigned> seen;
-  for (unsigned function : functionOf)
-    isFirst.push_back(seen.insert(function).second);
+LogicalResult Explainer::run(bool withChains) {
+  mapInstances();
   if (withChains) {
     provenance = std::make_unique<Provenance>(
         mesh, graph, [&](const FlowValue &value) { return getHave(value); },
@@ -479,11 +479,9 @@ LogicalResult Explainer::run(ArrayRef<func::FuncOp> roots, bool withChains) {
 }
 
 FailureOr<Explanation> Explanation::explain(const Propagation &propagation,
-                                            MeshOp mesh,
-                                            ArrayRef<func::FuncOp> roots,
-                                            bool withChains) {
+                                            MeshOp mesh, bool withChains) {
   Explanation explanation;
-  if (failed(Explainer(propagation, mesh, explanation).run(roots, withChains)))
+  if (failed(Explainer(propagation, mesh, explanation).run(withChains)))
     return failure();
   return explanation;
 }

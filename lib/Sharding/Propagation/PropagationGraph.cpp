@@ -115,17 +115,13 @@ static LogicalResult checkTypes(Operation *op, TypeRange types,
   return success();
 }
 
-LogicalResult Graph::addRoot(func::FuncOp function,
-                             const Repetition *repetition) {
+LogicalResult Graph::addRoot(func::FuncOp function) {
   unsigned instance = instances.size();
   instances.emplace_back().function = function;
   if (failed(checkTypes(function, function.getArgumentTypes(), "argument")))
     return failure();
   if (function.getBody().hasOneBlock()) {
-    size_t numOps =
-        repetition ? repetition->ops.size() -
-                         (repetition->count - 2 * kMargin) * repetition->period
-                   : function.getBody().front().getOperations().size();
+    size_t numOps = function.getBody().front().getOperations().size();
     instances.back().values.reserve(numOps);
     nodes.reserve(nodes.size() + numOps);
     values.reserve(values.size() + numOps);
@@ -149,7 +145,7 @@ LogicalResult Graph::addRoot(func::FuncOp function,
                                /*mayBePartial=*/false);
     addResult(node, argument, instance, 1);
   }
-  if (failed(addFunction(function, instance, 1, repetition)))
+  if (failed(addFunction(function, instance, 1)))
     return failure();
   Operation *end = function.getBody().front().getTerminator();
   for (OpOperand &operand : end->getOpOperands()) {
@@ -171,14 +167,12 @@ LogicalResult Graph::addRoot(func::FuncOp function,
 }
 
 LogicalResult Graph::addFunction(func::FuncOp function, unsigned instance,
-                                 int64_t weight, const Repetition *repetition) {
+                                 int64_t weight) {
   if (!function.getBody().hasOneBlock())
     return function.emitError(
         "only functions of one block can be parallelised");
   active.insert(function);
-  LogicalResult added =
-      repetition ? addParts(*repetition, instance)
-                 : addBlock(function.getBody().front(), instance, weight);
+  LogicalResult added = addBlock(function.getBody().front(), instance, weight);
   active.remove(function);
   return added;
 }
@@ -541,48 +535,4 @@ LogicalResult Graph::addBlock(Block &block, unsigned instance, int64_t weight) {
     if (failed(addOp(&op, instance, weight)))
       return failure();
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Parts that repeat
-//===----------------------------------------------------------------------===//
-
-LogicalResult Graph::addOps(ArrayRef<Operation *> ops, unsigned instance) {
-  for (Operation *op : ops)
-    if (failed(addOp(op, instance, /*weight=*/1)))
-      return failure();
-  return success();
-}
-
-LogicalResult Graph::addParts(const Repetition &repetition, unsigned instance) {
-  ArrayRef<Operation *> ops = repetition.ops;
-  size_t period = repetition.period, count = repetition.count,
-         end = repetition.begin + count * period;
-  if (failed(addOps(ops.take_front(repetition.begin), instance)))
-    return failure();
-  auto &valueOf = instances[instance].values;
-  for (size_t kept = 0; kept < 2 * kMargin; ++kept) {
-    size_t part = kept < kMargin ? kept : count - 2 * kMargin + kept;
-    if (kept == kMargin) {
-      // The values that this part takes from the part before it, which is
-      // missing, come from the last part before the missing ones.
-      for (size_t place = 0; place < period; ++place)
-        for (auto [result, there] : llvm::zip_equal(
-                 repetition.getOp(part - 1, place)->getResults(),
-                 repetition.getOp(kMargin - 1, place)->getResults()))
-          if (auto it = valueOf.find(there); it != valueOf.end()) {
-            unsigned value = it->second;
-            valueOf[result] = value;
-          }
-    }
-    unsigned numOpsBefore = numOps;
-    partNodes.push_back(nodes.size());
-    if (failed(addOps(ops.slice(repetition.begin + part * period, period),
-                      instance)))
-      return failure();
-    if (kept == kMargin)
-      numOps += (numOps - numOpsBefore) * (count - 2 * kMargin);
-  }
-  partNodes.push_back(nodes.size());
-  return addOps(ops.drop_front(end), instance);
 }

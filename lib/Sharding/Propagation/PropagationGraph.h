@@ -10,7 +10,6 @@
 #ifndef TP_LIB_SHARDING_PROPAGATION_PROPAGATIONGRAPH_H
 #define TP_LIB_SHARDING_PROPAGATION_PROPAGATIONGRAPH_H
 
-#include "Repetition.h"
 #include "StrategySpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -97,12 +96,8 @@ public:
         space(space) {}
 
   /// Adds a root function and all functions that it calls; emits an error for
-  /// code that can't be parallelised. If `repetition` isn't null, adds only the
-  /// first and last kMargin of the block's repeated parts, as if they followed
-  /// each other.
-  LogicalResult addRoot(func::FuncOp function,
-                        const Repetition *repetition = nullptr);
-  static constexpr unsigned kMargin = 2;
+  /// code that can't be parallelised.
+  LogicalResult addRoot(func::FuncOp function);
 
   /// Finds the ops that depend on the batch. Call it after all functions are
   /// added; from then on, getDomain keeps only strategies that split these ops
@@ -126,17 +121,11 @@ public:
   std::vector<FlowValue> values;
   std::vector<Instance> instances;
   unsigned numOps = 0;
-  /// The first node of each part in the graph, and the node after the last
-  /// part.
-  SmallVector<unsigned> partNodes;
 
 private:
   LogicalResult addFunction(func::FuncOp function, unsigned instance,
-                            int64_t weight,
-                            const Repetition *repetition = nullptr);
+                            int64_t weight);
   LogicalResult addBlock(Block &block, unsigned instance, int64_t weight);
-  LogicalResult addOps(ArrayRef<Operation *> ops, unsigned instance);
-  LogicalResult addParts(const Repetition &repetition, unsigned instance);
   LogicalResult addOp(Operation *op, unsigned instance, int64_t weight);
   LogicalResult addRegionOp(RegionBranchOpInterface op, unsigned instance,
                             int64_t weight);

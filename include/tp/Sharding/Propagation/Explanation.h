@@ -126,12 +126,10 @@ struct ExplainedMovement {
 
 class Explanation {
 public:
-  /// Explains what `propagation`, which has been run on `roots`, decided.
-  /// Fails, with an error, if a decision can't be traced.
+  /// Explains what `propagation` decided for a program, which is still
+  /// unchanged. Fails, with an error, if a decision can't be traced.
   static FailureOr<Explanation> explain(const Propagation &propagation,
-                                        MeshOp mesh,
-                                        ArrayRef<func::FuncOp> roots,
-                                        bool withChains = true);
+                                        MeshOp mesh, bool withChains = true);
 
   /// In program order.
   std::vector<ExplainedValue> values;

@@ -22,6 +22,10 @@
 
 namespace mlir::tp {
 
+namespace propagation {
+class Graph;
+} // namespace propagation
+
 enum class PropagationStrategy {
   /// One op after the other in program order, then local improvement.
   Greedy,
@@ -84,7 +88,9 @@ public:
 
   const PropagationOptions &getOptions() const;
   /// The planner, with the plans of the chosen moves.
-  RedistributionPlanner &getPlanner();
+  RedistributionPlanner &getPlanner() const;
+  /// The graph of the program that was analysed.
+  const propagation::Graph &getGraph() const;
   /// The roots first; calls with equal placements share one function.
   ArrayRef<Function> getFunctions() const;
   /// Like getFunctions, but moves the functions out.

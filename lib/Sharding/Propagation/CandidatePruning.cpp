@@ -1,7 +1,8 @@
-//===- PropagationBound.cpp - Candidates that no cheapest choice has ------===//
+//===- CandidatePruning.cpp - Candidates that no cheapest choice has ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "PropagationImpl.h"
+#include "Candidates.h"
+#include "CostProblem.h"
 #include "tp/Sharding/Propagation/FlowBound.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -14,8 +15,36 @@ using Cost = FlowBound::Cost;
 /// The weight of a byte of parameters, if parameters have to move.
 constexpr Cost kParameterWeight = 64;
 
-Cost Propagation::Impl::getScalar(CommunicationCost cost,
-                                  Counted counted) const {
+namespace {
+
+/// What is counted: the communication, with no parameters allowed to move; the
+/// bytes of parameters that move; or both together.
+enum class Counted { Volume, Parameters, Both };
+
+class Bounding {
+public:
+  Bounding(const Graph &graph, StrategySpace &space, MoveCosts &costs,
+           CostProblem &problem)
+      : graph(graph), space(space), costs(costs), problem(problem),
+        domains(problem.getDomains()) {}
+
+  /// Bounds the sum of the counted costs; null if sums might be rounded.
+  std::unique_ptr<FlowBound> run(Counted counted);
+
+private:
+  void addFlow(const FlowValue &value, Counted counted, FlowBound &bound,
+               std::vector<std::optional<unsigned>> &moves);
+
+  const Graph &graph;
+  StrategySpace &space;
+  MoveCosts &costs;
+  CostProblem &problem;
+  const Domains &domains;
+};
+
+} // namespace
+
+static Cost getScalar(CommunicationCost cost, Counted counted) {
   if (cost.isInfinite() ||
       (counted == Counted::Volume && cost.parameterBytes > 0))
     return FlowBound::kInfinite;
@@ -31,16 +60,14 @@ Cost Propagation::Impl::getScalar(CommunicationCost cost,
   llvm_unreachable("all are there");
 }
 
-void Propagation::Impl::addFlow(const FlowValue &value, Counted counted,
-                                FlowBound &bound,
-                                std::vector<std::optional<unsigned>> &moves) {
-  const FlowKind &kind = getFlowKind(value);
+void Bounding::addFlow(const FlowValue &value, Counted counted,
+                       FlowBound &bound,
+                       std::vector<std::optional<unsigned>> &moves) {
+  const FlowKind &kind = problem.getFlowKind(value);
   if (kind.uses.empty())
     return;
   llvm::SmallMapVector<ShardingAttr, unsigned, 16> had, wanted;
-  auto getPort = [&](unsigned node, ArrayRef<unsigned> columns, unsigned tensor,
-                     auto &places) {
-    unsigned column = getColumn(columns, tensor);
+  auto getPort = [&](unsigned node, unsigned column, auto &places) {
     auto numbers = llvm::map_to_vector(
         space.getDistinct(column), [&](ShardingAttr placement) {
           return places.try_emplace(placement, places.size()).first->second;
@@ -50,65 +77,60 @@ void Propagation::Impl::addFlow(const FlowValue &value, Counted counted,
       port.places.push_back(numbers[index]);
     return port;
   };
-  auto definition =
-      getPort(value.node, domains[value.node]->results, value.result, had);
+  auto definition = getPort(value.node, getColumn(domains, value), had);
   std::vector<FlowBound::Port> uses;
   for (unsigned index : kind.uses) {
     const Use &use = value.uses[index];
-    uses.push_back(
-        getPort(use.node, domains[use.node]->operands, use.operand, wanted));
+    uses.push_back(getPort(use.node, getColumn(domains, use), wanted));
   }
   if (kind.number >= moves.size())
     moves.resize(kind.number + 1);
   std::optional<unsigned> &known = moves[kind.number];
   if (!known) {
-    std::vector<Cost> costs;
+    std::vector<Cost> scalars;
     for (auto &[from, index] : had)
       for (auto &[to, other] : wanted)
-        costs.push_back(getScalar(getCost(value, from, to), counted));
-    known = bound.addMoves(had.size(), wanted.size(), costs);
+        scalars.push_back(getScalar(costs.get(value, from, to), counted));
+    known = bound.addMoves(had.size(), wanted.size(), scalars);
   }
   bound.addValue(*known, std::move(definition), std::move(uses));
 }
 
-/// Bounds the sum of the counted costs; null if sums might be rounded.
-std::unique_ptr<FlowBound> Propagation::Impl::makeBound(Counted counted) {
+std::unique_ptr<FlowBound> Bounding::run(Counted counted) {
   auto bound = std::make_unique<FlowBound>();
   for (const Domain *domain : domains) {
-    std::vector<Cost> costs;
-    for (const Strategy &strategy : domain->strategies) {
-      CommunicationCost cost = strategy.cost;
-      addVolume(cost);
-      costs.push_back(getScalar(cost, counted));
-    }
-    bound->addVariable(std::move(costs));
+    std::vector<Cost> own;
+    for (const Strategy &strategy : domain->strategies)
+      own.push_back(getScalar(costs.getOwn(strategy), counted));
+    bound->addVariable(std::move(own));
   }
   std::vector<std::optional<unsigned>> moves;
-  for (const FlowValue &value : graph->values)
+  for (const FlowValue &value : graph.values)
     addFlow(value, counted, *bound, moves);
   if (!bound->isExact())
     return nullptr;
-  bound->run(budget);
-  spend(bound->getNumEntries());
+  bound->run(costs.getBudget());
+  costs.spend(bound->getNumEntries());
   return bound;
 }
 
-/// Keeps only the candidates that a cheapest choice may have. If parameters
-/// needn't move, no cheapest choice moves any. Otherwise all cheapest choices
-/// move as few bytes of parameters as possible. Once that number is known
-/// exactly, it is a constant that can be counted with the rest.
-Propagation::Impl::Pruned Propagation::Impl::prune() {
-  Pruned pruned;
+/// If parameters needn't move, no cheapest choice moves any. Otherwise all
+/// cheapest choices move as few bytes of parameters as possible. Once that
+/// number is known exactly, it is a constant that can be counted with the rest.
+Pruned propagation::prune(const Graph &graph, StrategySpace &space,
+                          MoveCosts &costs, CostProblem &problem) {
+  Pruned pruned{problem.getDomains(), {}, {}};
+  Bounding bounding(graph, space, costs, problem);
   Cost parameterBytes = 0, counted = 0;
-  auto bound = makeBound(Counted::Volume);
+  auto bound = bounding.run(Counted::Volume);
   if (bound && bound->getCost() == FlowBound::kInfinite) {
-    auto parameters = makeBound(Counted::Parameters);
+    auto parameters = bounding.run(Counted::Parameters);
     if (!parameters || parameters->getCost() == FlowBound::kInfinite ||
         parameters->getLowerBound() < parameters->getCost())
       return pruned;
     parameterBytes = parameters->getCost();
     counted = kParameterWeight * parameterBytes;
-    bound = makeBound(Counted::Both);
+    bound = bounding.run(Counted::Both);
     if (!bound || bound->getCost() == FlowBound::kInfinite ||
         parameters->evaluate(bound->getValues()) > parameterBytes)
       return pruned;
@@ -119,8 +141,8 @@ Propagation::Impl::Pruned Propagation::Impl::prune() {
   pruned.lowerBound.volume =
       std::max<int64_t>(bound->getLowerBound() - counted, 0);
   for (auto [index, value] : llvm::enumerate(bound->getValues()))
-    pruned.choice.push_back(&domains[index]->strategies[value]);
-  for (auto [index, domain] : llvm::enumerate(domains)) {
+    pruned.choice.push_back(&pruned.domains[index]->strategies[value]);
+  for (auto [index, domain] : llvm::enumerate(pruned.domains)) {
     llvm::BitVector kept = bound->getKept(index);
     if (!kept.all())
       domain = space.getPart(domain, kept);

@@ -1,0 +1,67 @@
+//===- Choice.h - One candidate for each node -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_SHARDING_PROPAGATION_CHOICE_H
+#define TP_LIB_SHARDING_PROPAGATION_CHOICE_H
+
+#include "PropagationGraph.h"
+
+namespace mlir::tp::propagation {
+
+/// The candidates of each node.
+using Domains = std::vector<const Domain *>;
+
+/// The element of `list` for a node's tensor: a node that passes values on has
+/// one for all of them.
+template <typename T>
+T getForTensor(ArrayRef<T> list, unsigned tensor) {
+  return list[std::min<size_t>(tensor, list.size() - 1)];
+}
+
+/// The columns of what gives a value, and of what a use needs.
+inline unsigned getColumn(const Domains &domains, const FlowValue &value) {
+  return getForTensor<unsigned>(domains[value.node]->results, value.result);
+}
+inline unsigned getColumn(const Domains &domains, const Use &use) {
+  return getForTensor<unsigned>(domains[use.node]->operands, use.operand);
+}
+
+struct Choice {
+  Domains domains;
+  /// By node, the candidate's index in the node's domain.
+  std::vector<unsigned> indices;
+  /// The cost, and a lower bound for every choice from the same candidates.
+  CommunicationCost cost, lowerBound;
+
+  const Strategy &get(unsigned node) const {
+    return domains[node]->strategies[indices[node]];
+  }
+  ShardingAttr getHave(const FlowValue &value) const {
+    return getForTensor<ShardingAttr>(get(value.node).results, value.result);
+  }
+  ShardingAttr getNeed(const Use &use) const {
+    return getForTensor<ShardingAttr>(get(use.node).operands, use.operand);
+  }
+  /// Visits the uses that need another placement than their value has.
+  void forEachMove(const Graph &graph,
+                   function_ref<void(const FlowValue &value, const Use &use,
+                                     ShardingAttr have, ShardingAttr need)>
+                       visit) const {
+    for (const FlowValue &value : graph.values) {
+      ShardingAttr have = getHave(value);
+      for (const Use &use : value.uses)
+        if (ShardingAttr need = getNeed(use); have != need)
+          visit(value, use, have, need);
+    }
+  }
+};
+
+/// What a search decided: all candidates, and the choice among them.
+struct Decision {
+  Domains candidates;
+  Choice choice;
+};
+
+} // namespace mlir::tp::propagation
+
+#endif // TP_LIB_SHARDING_PROPAGATION_CHOICE_H
