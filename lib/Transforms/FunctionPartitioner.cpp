@@ -148,7 +148,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, value] : llvm::zip(op->getResults(), *results))
     local.map(result, value);
   finishMade(op, begin, end);
-  if (isa<nn::ParameterOp>(op))
+  if (isa<ParameterOpInterface>(op))
     results->front().getDefiningOp()->setDiscardableAttrs(
         forms.getAttrs(op, *form));
   return success();
@@ -207,10 +207,10 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
 }
 
 /// The value is this rank's block of the parameter.
-LogicalResult FunctionPartitioner::partitionAssign(nn::AssignOp op) {
+LogicalResult FunctionPartitioner::partitionAssign(AssignOpInterface op) {
   if (parameters.empty())
-    for (auto parameter : function.getOps<nn::ParameterOp>())
-      parameters[parameter.getFqnAttr()] = parameter;
+    for (auto parameter : function.getOps<ParameterOpInterface>())
+      parameters[parameter.getFqnAttr()] = parameter.getResult();
   FailureOr<ShardingAttr> sharding = getSharding(op.getValue(), op);
   if (failed(sharding))
     return failure();
@@ -225,11 +225,7 @@ LogicalResult FunctionPartitioner::partitionAssign(nn::AssignOp op) {
            << printPlacements(*sharding, mesh) << ", but the parameter is "
            << printPlacements(wanted, mesh)
            << "; tp-propagate redistributes it";
-  auto made =
-      nn::AssignOp::create(builder, op.getLoc(), op.getFqnAttr(),
-                           getLocalValue(op.getValue()), op.getInitAttr());
-  if (auto fqn = op->getAttr(kFqnAttr))
-    made->setAttr(kFqnAttr, fqn);
+  op.cloneFor(builder, getLocalValue(op.getValue()));
   return success();
 }
 
@@ -255,7 +251,7 @@ LogicalResult FunctionPartitioner::partition(Operation *op) {
   }
   if (auto redistribute = dyn_cast<RedistributeOp>(op))
     return partitionRedistribute(redistribute);
-  if (auto assign = dyn_cast<nn::AssignOp>(op))
+  if (auto assign = dyn_cast<AssignOpInterface>(op))
     return partitionAssign(assign);
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   if (op->getNumRegions() == 0 &&

@@ -11,8 +11,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Sharding/Redistribution/Redistribution.h"
 
 namespace mlir::tp {
@@ -48,7 +48,7 @@ private:
   LogicalResult partitionRegionOp(RegionBranchOpInterface op);
   LogicalResult partitionCall(CallOpInterface op);
   LogicalResult partitionRedistribute(RedistributeOp op);
-  LogicalResult partitionAssign(nn::AssignOp op);
+  LogicalResult partitionAssign(AssignOpInterface op);
   void setRegionArguments(RegionBranchOpInterface op, Region &region);
   /// A copy of `op` on local operands, with the results' placements and empty
   /// regions.

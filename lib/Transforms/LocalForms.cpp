@@ -3,8 +3,8 @@
 
 #include "LocalForms.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Sharding/SplitInference.h"
 #include "tp/Transforms/Utils.h"
 
@@ -65,7 +65,7 @@ DictionaryAttr LocalForms::getAttrs(Operation *op, const LocalForm &form) {
   NamedAttrList list(global);
   list.erase(kShardingAttr);
   list.erase(kShardingsAttr);
-  if (isa<nn::ParameterOp>(op)) {
+  if (isa<ParameterOpInterface>(op)) {
     list.set(kShardingAttr, form.results.front());
     list.set(kGlobalTypeAttr, TypeAttr::get(op->getResult(0).getType()));
   }

@@ -91,7 +91,7 @@ void Graph::followBatch() {
 bool Graph::followBatchThrough(size_t index) {
   const Node &node = nodes[index];
   // The operand of a parameter is its value in the next run.
-  if (isa_and_nonnull<nn::ParameterOp>(node.op))
+  if (isa_and_nonnull<ParameterOpInterface>(node.op))
     return false;
   bool changed = false;
   auto add = [&](unsigned value, const Batches &batches) {

@@ -3,7 +3,7 @@
 
 #include "tp/Sharding/Propagation/OpClasses.h"
 #include "mlir/IR/OperationSupport.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Support/ListInterner.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::tp;
 
 /// The name distinguishes parameters, but it doesn't affect how they are split.
-static bool isNamed(Operation *op) { return isa<nn::ParameterOp>(op); }
+static bool isNamed(Operation *op) { return isa<ParameterOpInterface>(op); }
 
 unsigned OpClasses::Alike::getHashValue(Operation *op) {
   WordList words = {toWord(op->getName().getAsOpaquePointer())};

@@ -5,7 +5,7 @@
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -382,13 +382,13 @@ LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
 void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
                          int64_t weight) {
   SmallVector<ShardingAttr> fixed = getFixed(op);
-  auto parameter = dyn_cast<nn::ParameterOp>(op);
+  auto parameter = dyn_cast<ParameterOpInterface>(op);
   if (parameter) {
     // A parameter that several modules share has one placement.
     auto [it, inserted] = parameters.try_emplace(
         {instance, parameter.getFqnAttr()}, values.size());
     if (!inserted) {
-      instances[instance].values[parameter] = it->second;
+      instances[instance].values[parameter.getResult()] = it->second;
       FlowValue &value = values[it->second];
       Node &node = nodes[value.node];
       if (!fixed.empty() && node.kind == Node::Compute) {
@@ -444,7 +444,7 @@ void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
 }
 
 /// The parameter passes on the assigned value, as a loop does a carried value.
-LogicalResult Graph::addAssign(nn::AssignOp op, unsigned instance) {
+LogicalResult Graph::addAssign(AssignOpInterface op, unsigned instance) {
   auto found = parameters.find({instance, op.getFqnAttr()});
   if (found == parameters.end())
     return op.emitError("assigns ")
@@ -514,7 +514,7 @@ LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
     addComputeOp(op, space.getRule(ruleOp), instance, weight);
     return success();
   }
-  if (auto assign = dyn_cast<nn::AssignOp>(op))
+  if (auto assign = dyn_cast<AssignOpInterface>(op))
     return addAssign(assign, instance);
   if (auto regions = dyn_cast<RegionBranchOpInterface>(op))
     return addRegionOp(regions, instance, weight);

@@ -14,7 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::tp::propagation {
@@ -134,7 +134,7 @@ private:
   LogicalResult addLocalView(Operation *op, unsigned instance, int64_t weight);
   void addComputeOp(Operation *op, unsigned rule, unsigned instance,
                     int64_t weight);
-  LogicalResult addAssign(nn::AssignOp op, unsigned instance);
+  LogicalResult addAssign(AssignOpInterface op, unsigned instance);
 
   unsigned addNode(Node node);
   unsigned addResult(unsigned node, Value value, unsigned instance,

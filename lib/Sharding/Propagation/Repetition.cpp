@@ -3,8 +3,8 @@
 
 #include "Repetition.h"
 #include "mlir/Interfaces/CallInterfaces.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Sharding/Propagation/OpClasses.h"
 #include "llvm/ADT/Hashing.h"
 #include <map>
@@ -161,14 +161,14 @@ bool Finder::isClosed() const {
             *firstKept = found.ops[skippedEnd];
   DenseSet<Attribute> parameters;
   for (size_t i = skippedBegin; i < skippedEnd; ++i)
-    if (auto parameter = dyn_cast<nn::ParameterOp>(found.ops[i]))
+    if (auto parameter = dyn_cast<ParameterOpInterface>(found.ops[i]))
       if (!parameters.insert(parameter.getFqnAttr()).second)
         return false;
   auto visit = [&](Operation *op) {
     // These affect more than their operands.
-    if (isa<nn::AssignOp, ToLocalOp, CallOpInterface>(op))
+    if (isa<AssignOpInterface, ToLocalOp, CallOpInterface>(op))
       return WalkResult::interrupt();
-    if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    if (auto parameter = dyn_cast<ParameterOpInterface>(op))
       if (parameters.contains(parameter.getFqnAttr()))
         return WalkResult::interrupt();
     for (Value operand : op->getOperands()) {
@@ -189,7 +189,7 @@ bool Finder::isClosed() const {
     if (found.ops[i]->walk(visit).wasInterrupted())
       return false;
   for (size_t i = skippedEnd; i < end; ++i)
-    if (auto parameter = dyn_cast<nn::ParameterOp>(found.ops[i]))
+    if (auto parameter = dyn_cast<ParameterOpInterface>(found.ops[i]))
       if (parameters.contains(parameter.getFqnAttr()))
         return false;
   return !visit(block.getTerminator()).wasInterrupted();
