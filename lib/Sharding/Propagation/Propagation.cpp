@@ -72,9 +72,13 @@ SmallVector<unsigned> Propagation::Impl::mergeInstances() {
   DenseMap<Operation *, unsigned> numInstancesOf;
   for (const Instance &instance : graph.instances)
     ++numInstancesOf[instance.function];
+  auto isCompared =
+      llvm::map_to_vector(graph.instances, [&](const Instance &instance) {
+        return numInstancesOf[instance.function] > 1;
+      });
   SmallVector<SmallVector<const void *>> looks(numInstances);
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
-    if (numInstancesOf[graph.instances[node.instance].function] == 1)
+    if (!isCompared[node.instance])
       continue;
     const Strategy &strategy = decision.choice.get(index);
     for (ShardingAttr sharding :

@@ -121,10 +121,11 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
   if (failed(checkTypes(function, function.getArgumentTypes(), "argument")))
     return failure();
   if (function.getBody().hasOneBlock()) {
-    size_t numOps = function.getBody().front().getOperations().size();
-    instances.back().values.reserve(numOps);
-    nodes.reserve(nodes.size() + numOps);
-    values.reserve(values.size() + numOps);
+    size_t size = function.getBody().front().getOperations().size() +
+                  function.getNumArguments() + function.getNumResults();
+    instances.back().values.reserve(size);
+    nodes.reserve(nodes.size() + size);
+    values.reserve(values.size() + size);
   }
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();

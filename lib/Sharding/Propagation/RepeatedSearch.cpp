@@ -1,4 +1,4 @@
-//===- RepeatedSearch.cpp - The search among equal layers ---------------------===//
+//===- RepeatedSearch.cpp - The search among equal layers -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RepeatedSearch.h"
@@ -192,6 +192,7 @@ propagation::searchRepeated(const Graph &graph, StrategySpace &space,
   const RepeatedNodes repeated = folded->getRepeated();
   RepeatedDecision decision;
   decision.numMerged = folded->numRemoved;
+  decision.candidates.reserve(graph.nodes.size());
   folded->unfold([&](unsigned node, std::optional<size_t>) {
     decision.candidates.push_back(candidates[node]);
   });
@@ -211,6 +212,7 @@ propagation::searchRepeated(const Graph &graph, StrategySpace &space,
       return std::nullopt;
     Choice &choice = decision.choice;
     choice.indices.clear();
+    choice.indices.reserve(graph.nodes.size());
     folded->unfold([&](unsigned node, std::optional<size_t> part) {
       unsigned variable = problem.getVariable(node);
       choice.indices.push_back(
