@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For random programs, the placements that the propagation chooses are compared
-// with an exhaustive search: op by op, every way to run each op, and every set
-// of placements that the values still in use may have been brought to. What the
-// choice costs is counted from the IR that it becomes.
+// with an exhaustive search. What the choice costs is counted from the IR that
+// it becomes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tp/Sharding/Propagation/Propagation.h"
+#include "ExhaustivePropagation.h"
 #include "RandomGraph.h"
-#include "Sharding/Propagation/PropagationGraph.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
@@ -26,7 +25,7 @@
 
 using namespace mlir;
 using namespace mlir::tp;
-using namespace mlir::tp::propagation;
+using namespace mlir::tp::test;
 
 namespace {
 
@@ -42,274 +41,6 @@ std::string print(const CommunicationCost &cost) {
 CommunicationCost withoutWork(CommunicationCost cost) {
   cost.work = 0;
   return cost;
-}
-
-/// The communication that moving a value costs.
-CommunicationCost getMoveCost(ShardingAttr from, ShardingAttr to,
-                              RankedTensorType type, bool isParameter,
-                              RedistributionPlanner &planner, MeshOp mesh) {
-  CommunicationCost cost = planner.getCost(from, to, type);
-  if (cost.isInfinite())
-    return cost;
-  cost.volume =
-      cost.bytes + kLatencyBytes * mesh.getNumRanks() * cost.collectives;
-  cost.work = 0;
-  if (isParameter)
-    cost.parameterBytes = cost.bytes;
-  return cost;
-}
-
-/// The communication of an op's own.
-CommunicationCost getOwnCost(const ShardingRule &rule, const OpSplit &split,
-                             int64_t width) {
-  MeshOp mesh = split.mesh;
-  auto getLocal = [&](unsigned factor) {
-    int64_t ranks = mesh.getAxesSize(split.factorAxes[factor]);
-    return (rule.factors[factor].size + ranks - 1) / ranks;
-  };
-  CommunicationCost cost;
-  for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
-    int64_t ranks = mesh.getAxesSize(split.factorAxes[factor]);
-    if (rule.factors[factor].kind != FactorKind::Collective || ranks == 1)
-      continue;
-    int64_t elements = 1;
-    for (const DimFactors &dim : rule.operands.front())
-      for (unsigned other : dim)
-        elements *= other == factor ? 1 : getLocal(other);
-    int64_t reductions = rule.factors[factor].reductions;
-    cost.collectives += reductions;
-    cost.bytes += 2 * (ranks - 1) * elements * width * reductions *
-                  (mesh.getNumRanks() / ranks);
-  }
-  cost.volume =
-      cost.bytes + kLatencyBytes * mesh.getNumRanks() * cost.collectives;
-  return cost;
-}
-
-int64_t getWidth(Operation *op) {
-  Type type = op->getNumOperands() ? op->getOperand(0).getType()
-                                   : op->getResult(0).getType();
-  return cast<RankedTensorType>(type).getElementTypeBitWidth() / 8;
-}
-
-//===----------------------------------------------------------------------===//
-// Search
-//===----------------------------------------------------------------------===//
-
-/// All ways to run the nodes of a program, and the cheapest of them together.
-class Search {
-public:
-  Search(MeshOp mesh, RedistributionOptions redistributions)
-      : mesh(mesh), space(mesh, redistributions), graph(mesh, space) {}
-
-  LogicalResult read(func::FuncOp function);
-
-  enum class Outcome { NothingCheaper, Cheaper, TooLarge };
-  /// Whether anything costs less than `limit`.
-  Outcome run(const CommunicationCost &limit);
-
-  CommunicationCost cheaper;
-
-private:
-  struct Way {
-    SmallVector<ShardingAttr> operands, results;
-    CommunicationCost cost;
-    /// The numbers of the placements.
-    SmallVector<unsigned> needs = {}, gives = {};
-  };
-  /// Every split of every mesh dimension.
-  void addAllSplits(const Node &node, std::vector<Way> &ways);
-  /// An order in which values are in use for a short while only.
-  SmallVector<unsigned> getOrder() const;
-  const CommunicationCost &getMove(unsigned value, unsigned from, unsigned to);
-
-  MeshOp mesh;
-  StrategySpace space;
-  Graph graph;
-  std::vector<std::vector<Way>> ways;
-  SmallVector<AxisRefAttr> axes;
-  SetVector<ShardingAttr> placements;
-  DenseMap<std::tuple<unsigned, unsigned, unsigned>, CommunicationCost> moves;
-};
-
-LogicalResult Search::read(func::FuncOp function) {
-  if (failed(graph.addRoot(function)))
-    return failure();
-  graph.spread(0);
-  for (size_t i = 0; i < mesh.getNumAxes(); ++i)
-    axes.push_back(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
-  for (const Node &node : graph.nodes) {
-    auto &own = ways.emplace_back();
-    for (const Strategy &strategy :
-         graph.getDomain(node, /*isExhaustive=*/true, 0, nullptr)->strategies) {
-      CommunicationCost cost = withoutWork(strategy.cost);
-      cost.volume =
-          cost.bytes + kLatencyBytes * mesh.getNumRanks() * cost.collectives;
-      own.push_back({llvm::to_vector_of<ShardingAttr>(strategy.operands),
-                     llvm::to_vector_of<ShardingAttr>(strategy.results), cost});
-    }
-    if (node.kind == Node::Compute && node.op)
-      addAllSplits(node, own);
-    auto getNumbers = [&](ArrayRef<ShardingAttr> of, size_t count) {
-      SmallVector<unsigned> numbers;
-      for (size_t i = 0; i < count; ++i) {
-        // What passes values on has one placement for all.
-        ShardingAttr sharding = of[std::min(i, of.size() - 1)];
-        placements.insert(sharding);
-        numbers.push_back(llvm::find(placements, sharding) -
-                          placements.begin());
-      }
-      return numbers;
-    };
-    for (Way &way : own) {
-      way.needs = getNumbers(way.operands, node.operands.size());
-      way.gives = getNumbers(way.results, node.results.size());
-    }
-  }
-  return success();
-}
-
-void Search::addAllSplits(const Node &node, std::vector<Way> &ways) {
-  const ShardingRule &rule = space.getRule(node.rule);
-  std::vector<OpSplit> splits = {getReplicatedSplit(rule, mesh)};
-  for (AxisRefAttr axis : axes)
-    for (size_t i = 0, e = splits.size(); i < e; ++i) {
-      for (unsigned set = 0; set + rule.numOnce < rule.linearSets.size();
-           ++set) {
-        OpSplit split = splits[i];
-        split.linearAxes.push_back({set, axis});
-        splits.push_back(std::move(split));
-      }
-      for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
-        OpSplit split = splits[i];
-        if (!canSplit(rule, split, factor, axis))
-          continue;
-        auto &list = split.factorAxes[factor];
-        for (size_t j = 0; j <= list.size(); ++j) {
-          OpSplit nested = split;
-          auto &own = nested.factorAxes[factor];
-          own.insert(own.end() - j, axis);
-          splits.push_back(std::move(nested));
-        }
-      }
-    }
-  for (const OpSplit &split : splits) {
-    Way way;
-    for (unsigned i = 0; i < rule.operands.size(); ++i)
-      way.operands.push_back(getOperandSharding(rule, split, i));
-    for (unsigned i = 0; i < rule.results.size(); ++i)
-      way.results.push_back(getResultSharding(rule, split, i));
-    if (llvm::is_contained(way.operands, ShardingAttr()) ||
-        llvm::is_contained(way.results, ShardingAttr()))
-      continue;
-    way.cost = getOwnCost(rule, split, getWidth(node.op));
-    // Ways that are alike may differ in how the op is split.
-    if (llvm::none_of(ways, [&](const Way &other) {
-          return other.operands == way.operands && other.results == way.results;
-        }))
-      ways.push_back(std::move(way));
-  }
-}
-
-SmallVector<unsigned> Search::getOrder() const {
-  SmallVector<unsigned> order;
-  std::vector<char> isDone(graph.nodes.size(), false);
-  auto add = [&](unsigned node) {
-    if (!isDone[node])
-      order.push_back(node);
-    isDone[node] = true;
-  };
-  for (unsigned index = 0; index < graph.nodes.size(); ++index) {
-    const Node &node = graph.nodes[index];
-    // Sources come before their first use, ends behind what they take.
-    if (node.operands.empty())
-      continue;
-    for (unsigned value : node.operands)
-      add(graph.values[value].node);
-    add(index);
-    for (unsigned value : node.results)
-      for (const Use &use : graph.values[value].uses)
-        if (graph.nodes[use.node].results.empty())
-          add(use.node);
-  }
-  return order;
-}
-
-const CommunicationCost &Search::getMove(unsigned value, unsigned from,
-                                         unsigned to) {
-  auto [it, inserted] = moves.try_emplace({value, from, to});
-  if (inserted)
-    it->second =
-        getMoveCost(placements[from], placements[to], graph.values[value].type,
-                    graph.values[value].isParameter, space.getPlanner(), mesh);
-  return it->second;
-}
-
-Search::Outcome Search::run(const CommunicationCost &limit) {
-  constexpr size_t kMaxStates = 50'000;
-  SmallVector<unsigned> order = getOrder();
-  std::vector<unsigned> lastUse(graph.values.size(), 0);
-  for (auto [place, node] : llvm::enumerate(order))
-    for (unsigned value : graph.nodes[node].operands)
-      lastUse[value] = place;
-  // A state has, for each value in use, the placement that it was given, then
-  // those that it was brought to at a cost, then kEnd.
-  constexpr unsigned kEnd = ~0u;
-  using State = std::vector<unsigned>;
-  SmallVector<unsigned> live;
-  std::map<State, CommunicationCost> states = {{{}, {}}};
-  for (auto [place, index] : llvm::enumerate(order)) {
-    const Node &node = graph.nodes[index];
-    SmallVector<unsigned> liveAfter;
-    for (unsigned value : llvm::concat<const unsigned>(live, node.results))
-      if (lastUse[value] > place)
-        liveAfter.push_back(value);
-    std::map<State, CommunicationCost> next;
-    std::map<unsigned, std::vector<unsigned>> have;
-    for (const auto &[state, before] : states)
-      for (const Way &way : ways[index]) {
-        have.clear();
-        size_t at = 0;
-        for (unsigned value : live) {
-          auto &list = have[value];
-          for (; state[at] != kEnd; ++at)
-            list.push_back(state[at]);
-          ++at;
-        }
-        CommunicationCost cost = before + way.cost;
-        for (auto [value, want] : llvm::zip_equal(node.operands, way.needs)) {
-          auto &list = have[value];
-          if (llvm::is_contained(list, want))
-            continue;
-          const CommunicationCost &move = getMove(value, list[0], want);
-          if (move == CommunicationCost())
-            continue;
-          cost += move;
-          list.insert(std::upper_bound(list.begin() + 1, list.end(), want),
-                      want);
-        }
-        if (!(cost < limit))
-          continue;
-        for (auto [value, gives] : llvm::zip_equal(node.results, way.gives))
-          have[value] = {gives};
-        State after;
-        for (unsigned value : liveAfter) {
-          llvm::append_range(after, have[value]);
-          after.push_back(kEnd);
-        }
-        auto [it, inserted] = next.try_emplace(std::move(after), cost);
-        if (!inserted)
-          it->second = std::min(it->second, cost);
-      }
-    if (next.size() > kMaxStates)
-      return Outcome::TooLarge;
-    states = std::move(next);
-    live = std::move(liveAfter);
-  }
-  if (states.empty())
-    return Outcome::NothingCheaper;
-  cheaper = states.begin()->second;
-  return Outcome::Cheaper;
 }
 
 //===----------------------------------------------------------------------===//
@@ -358,6 +89,7 @@ PropagationTest::countCost(ModuleOp module,
                            RedistributionOptions redistributions) {
   MeshOp mesh = getMesh(module);
   RedistributionPlanner planner(mesh, redistributions);
+  CostOptions costs{mesh, planner, kLatencyBytes};
   func::FuncOp function = getMain(module);
   DenseMap<Value, ShardingAttr> placed;
   for (BlockArgument argument : function.getArguments())
@@ -366,9 +98,9 @@ PropagationTest::countCost(ModuleOp module,
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (auto move = dyn_cast<RedistributeOp>(op)) {
       placed[move.getResult()] = move.getSharding();
-      sum += getMoveCost(placed.lookup(move.getInput()), move.getSharding(),
-                         cast<RankedTensorType>(move.getType()),
-                         /*isParameter=*/false, planner, mesh);
+      sum += costs.getMove(placed.lookup(move.getInput()), move.getSharding(),
+                           cast<RankedTensorType>(move.getType()),
+                           /*isParameter=*/false);
       continue;
     }
     auto shardings = getResultShardings(&op);
@@ -381,7 +113,7 @@ PropagationTest::countCost(ModuleOp module,
     auto split = inferSplit(rule, mesh, 0, operands, shardings);
     if (failed(split))
       return failure();
-    sum += getOwnCost(rule.getShardingRule(), *split, getWidth(&op));
+    sum += costs.getOwn(rule, *split);
   }
   return sum;
 }
@@ -411,8 +143,8 @@ class RandomPropagation : public PropagationTest,
 INSTANTIATE_TEST_SUITE_P(Shards, RandomPropagation, testing::Range(0u, 4u));
 
 TEST_P(RandomPropagation, IsOptimal) {
-  unsigned numTooLarge = 0, numInexact = 0, numCheaper = 0, numWithCost = 0,
-           numWorseGreedy = 0;
+  unsigned numTooLarge = 0, numInexact = 0, numCheaper = 0, numEqual = 0,
+           numWithCost = 0, numWorseGreedy = 0;
   unsigned count = getCount(120);
   for (unsigned i = 0; i < count + numTooLarge; ++i) {
     unsigned seed = GetParam() + 4 * i;
@@ -436,18 +168,22 @@ TEST_P(RandomPropagation, IsOptimal) {
     bool isExact = cost == optimal->getLowerBound();
     numInexact += !isExact;
 
-    Search search(mesh, options.redistributions);
-    ASSERT_TRUE(succeeded(search.read(getMain(*module))));
-    switch (search.run(withoutWork(cost))) {
-    case Search::Outcome::TooLarge:
+    RedistributionPlanner planner(mesh, options.redistributions);
+    ExhaustivePropagation all(getMain(*module), {mesh, planner, kLatencyBytes});
+    switch (all.run(withoutWork(cost))) {
+    case ExhaustivePropagation::Outcome::TooLarge:
       ++numTooLarge;
       break;
-    case Search::Outcome::Cheaper:
+    case ExhaustivePropagation::Outcome::Found:
+      numEqual += all.least == withoutWork(cost);
+      if (!(all.least < withoutWork(cost)))
+        break;
       ++numCheaper;
       EXPECT_FALSE(isExact) << "optimal is " << ::print(cost)
-                            << ", and there is " << ::print(search.cheaper);
+                            << ", and there is " << ::print(all.least);
       break;
-    case Search::Outcome::NothingCheaper:
+    case ExhaustivePropagation::Outcome::None:
+      // The choice splits something in segments or over parts.
       break;
     }
     numWithCost += cost.bytes > 0;
@@ -505,8 +241,10 @@ TEST_P(RandomPropagation, IsOptimal) {
   }
   RecordProperty("bounded", numInexact);
   RecordProperty("cheaper", numCheaper);
+  RecordProperty("equal", numEqual);
   EXPECT_LE(numInexact, count / 20);
   // Few programs are too large to search, and most have something to choose.
+  EXPECT_GE(numEqual, count * 3 / 4);
   EXPECT_LE(numTooLarge, count / 10);
   EXPECT_GT(numWithCost, count / 3);
   EXPECT_GT(numWorseGreedy, 0u);
