@@ -146,7 +146,10 @@ private:
     if (failed(passes.run(*ranks)))
       return failure();
     MeshOp mesh = *ranks->getOps<MeshOp>().begin();
-    for (ArrayRef<func::FuncOp> programs : getPrograms(*ranks))
+    auto functions = getPrograms(*ranks);
+    if (failed(functions))
+      return failure();
+    for (ArrayRef<func::FuncOp> programs : *functions)
       for (auto [index, function] : llvm::enumerate(programs))
         walkExecuted(function, [&](Operation *op) {
           auto collective = dyn_cast<CollectiveOpInterface>(op);

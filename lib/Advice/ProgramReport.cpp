@@ -59,7 +59,10 @@ struct Report : tp::impl::ReportBase<Report> {
     llvm::json::Object report{{"schema", 1}};
     report["mesh"] = getMeshJSON();
     llvm::json::Array collectives, redistributions, parameters, inputs, outputs;
-    for (ArrayRef<func::FuncOp> programs : getPrograms(module)) {
+    auto functions = getPrograms(module);
+    if (failed(functions))
+      return signalPassFailure();
+    for (ArrayRef<func::FuncOp> programs : *functions) {
       // The programs of one function have the same collectives, in the same
       // order.
       SmallVector<SmallVector<CollectiveOpInterface>> issued;
@@ -155,13 +158,15 @@ struct Report : tp::impl::ReportBase<Report> {
       return success();
     }
     auto functions = getPrograms(module);
-    if (functions.empty())
+    if (failed(functions))
+      return failure();
+    if (functions->empty())
       return success();
-    auto *entry = llvm::find_if(functions, [](auto &programs) {
+    auto *entry = llvm::find_if(*functions, [](auto &programs) {
       return programs.front().getName() == "main";
     });
     ArrayRef<func::FuncOp> programs =
-        entry == functions.end() ? functions.front() : *entry;
+        entry == functions->end() ? functions->front() : *entry;
     PredictionReport predicted{
         **found, predict(programs, mesh, **found), getMemory(module), {}};
     predicted.receivedBytes.assign(mesh.getNumRanks(), 0);

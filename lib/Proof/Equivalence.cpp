@@ -8,37 +8,25 @@
 #include "SplitBuckets.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "tp/Interfaces/ShapeOpInterfaces.h"
+#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 
 FailureOr<SmallVector<Program>> tp::getRanks(ArrayRef<func::FuncOp> functions,
                                              MeshOp mesh) {
+  FailureOr<SmallVector<func::FuncOp>> byRank =
+      getProgramsByRank(functions, mesh);
+  if (failed(byRank))
+    return failure();
   SmallVector<Program> programs;
-  std::vector<func::FuncOp> byRank(mesh.getNumRanks());
   for (func::FuncOp function : functions) {
-    auto ranks = function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
-    programs.push_back({function, {}});
-    if (!ranks)
-      programs.back().ranks = llvm::to_vector(llvm::seq(mesh.getNumRanks()));
-    else
-      llvm::append_range(programs.back().ranks, ranks.asArrayRef());
-    if (programs.back().ranks.empty())
-      return function.emitError("no rank runs this program");
-    for (int64_t rank : programs.back().ranks) {
-      if (rank < 0 || rank >= mesh.getNumRanks())
-        return function.emitError()
-               << "rank " << rank << " isn't one of the mesh, which has "
-               << mesh.getNumRanks();
-      if (byRank[rank])
-        return function.emitError() << "rank " << rank << " runs two programs";
-      byRank[rank] = function;
-    }
+    Program &program = programs.emplace_back();
+    program.function = function;
+    for (auto [rank, runs] : llvm::enumerate(*byRank))
+      if (runs == function)
+        program.ranks.push_back(rank);
   }
-  for (auto [rank, function] : llvm::enumerate(byRank))
-    if (!function)
-      return functions.front()->emitError()
-             << "rank " << rank << " runs none of the programs";
   return programs;
 }
 

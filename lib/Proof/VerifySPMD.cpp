@@ -94,12 +94,12 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   void runOnOperation() override {
     // Treat an asynchronous collective as done at its start: its operand can't
     // change later.
-    OwningOpRef<ModuleOp> programs(getOperation().clone());
+    OwningOpRef<ModuleOp> copy(getOperation().clone());
     PassManager pm(&getContext());
     pm.addPass(createLowerStartWait());
-    if (failed(pm.run(*programs)))
+    if (failed(pm.run(*copy)))
       return signalPassFailure();
-    ModuleOp module = *programs;
+    ModuleOp module = *copy;
     FailureOr<MeshOp> mesh = getMesh(module);
     if (failed(mesh))
       return signalPassFailure();
@@ -107,6 +107,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       module.emitError("no tp.mesh: declare the mesh that the programs run on");
       return signalPassFailure();
     }
+    auto functions = getPrograms(module);
+    if (failed(functions))
+      return signalPassFailure();
     if (reference.empty()) {
       module.emitError("no reference to prove the programs against; "
                        "'reference' is the path of the model");
@@ -132,7 +135,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (marked)
       forms.push_back(std::move(marked));
     for (auto &form : forms) {
-      if (!train.empty() && failed(buildTrainingStep(*form, *mesh)))
+      if (!train.empty() && failed(buildTrainingStep(*form, *mesh, *functions)))
         return signalPassFailure();
       inlineModules(*form);
       // Stopped gradients don't affect a program's values.
@@ -140,8 +143,8 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     }
     removeStopGradients(module);
     bool proven = succeeded(checkComplete(module, *forms.front()));
-    for (ArrayRef<func::FuncOp> functions : getPrograms(module))
-      proven &= succeeded(verify(functions, *mesh, forms));
+    for (ArrayRef<func::FuncOp> programs : *functions)
+      proven &= succeeded(verify(programs, *mesh, forms));
     if (failed(writeReport()) || !proven)
       signalPassFailure();
     markAllAnalysesPreserved();
@@ -150,12 +153,14 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
   /// Turns `model` into its training step. With 'accumulate', the batch that an
   /// example belongs to depends on the rank that has it. So the step is built
   /// for arguments with the programs' placements.
-  LogicalResult buildTrainingStep(ModuleOp model, MeshOp mesh) {
+  LogicalResult
+  buildTrainingStep(ModuleOp model, MeshOp mesh,
+                    ArrayRef<SmallVector<func::FuncOp>> functions) {
     MeshOp added;
     if (!model.lookupSymbol(mesh.getSymName()))
       added = cast<MeshOp>(
           OpBuilder::atBlockBegin(model.getBody()).clone(*mesh.getOperation()));
-    for (ArrayRef<func::FuncOp> programs : getPrograms(getOperation())) {
+    for (ArrayRef<func::FuncOp> programs : functions) {
       func::FuncOp first = programs.front();
       if (auto function = model.lookupSymbol<func::FuncOp>(first.getSymName()))
         placeArguments(function, first);

@@ -10,6 +10,7 @@
 #include "FunctionPartitioner.h"
 #include "RankGrouper.h"
 #include "mlir/IR/SymbolTable.h"
+#include "tp/Dialect/TP/Programs.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -94,6 +95,8 @@ struct Partition : tp::impl::PartitionBase<Partition> {
         if (programs.size() > 1)
           copy->setAttr(kRanksAttr,
                         DenseI64ArrayAttr::get(&getContext(), ranks));
+        if (copy != function)
+          copy->setAttr(kCopyOfAttr, FlatSymbolRefAttr::get(function));
         if (failed(
                 FunctionPartitioner(copy, mesh, ranks.front(), planner, callees)
                     .run()))

@@ -3,8 +3,10 @@
 
 #include "tp/Transforms/Utils.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/CallInterfaces.h"
-#include "llvm/ADT/SmallSet.h"
+#include "tp/Dialect/TP/Programs.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -74,27 +76,72 @@ FailureOr<SmallVector<func::FuncOp>> tp::getRoots(ModuleOp module) {
   return roots;
 }
 
-SmallVector<SmallVector<func::FuncOp>> tp::getPrograms(ModuleOp module) {
-  SmallVector<SmallVector<func::FuncOp>> functions;
-  llvm::SmallDenseSet<int64_t> seen;
-  bool open = false;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isExternal())
-      continue;
-    auto ranks = function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
-    bool repeats = ranks && llvm::any_of(ranks.asArrayRef(), [&](int64_t rank) {
-                     return seen.contains(rank);
-                   });
-    if (!ranks || !open || repeats) {
-      functions.emplace_back();
-      seen.clear();
+static DenseI64ArrayAttr getRanksAttr(func::FuncOp program) {
+  return program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
+}
+
+FailureOr<SmallVector<func::FuncOp>>
+tp::getProgramsByRank(ArrayRef<func::FuncOp> programs, MeshOp mesh) {
+  int64_t numRanks = mesh.getNumRanks();
+  SmallVector<func::FuncOp> byRank(numRanks);
+  for (func::FuncOp program : programs) {
+    auto ranks = llvm::to_vector(llvm::seq(numRanks));
+    if (auto attr = getRanksAttr(program))
+      ranks = llvm::to_vector(attr.asArrayRef());
+    if (ranks.empty())
+      return program.emitError("no rank runs this program");
+    for (int64_t rank : ranks) {
+      if (rank < 0 || rank >= numRanks)
+        return program.emitError()
+               << "rank " << rank << " isn't one of the mesh, which has "
+               << numRanks;
+      if (byRank[rank])
+        return program.emitError() << "rank " << rank << " runs two programs";
+      byRank[rank] = program;
     }
-    open = bool(ranks);
-    if (ranks)
-      seen.insert(ranks.asArrayRef().begin(), ranks.asArrayRef().end());
-    functions.back().push_back(function);
   }
-  return functions;
+  for (auto [rank, program] : llvm::enumerate(byRank))
+    if (!program)
+      return func::FuncOp(programs.front()).emitError()
+             << "rank " << rank << " runs none of the programs";
+  return byRank;
+}
+
+FailureOr<SmallVector<SmallVector<func::FuncOp>>>
+tp::getPrograms(ModuleOp module) {
+  FailureOr<MeshOp> mesh = getMesh(module);
+  if (failed(mesh))
+    return failure();
+  auto getSource = [](func::FuncOp program) {
+    return program->getAttrOfType<FlatSymbolRefAttr>(kCopyOfAttr);
+  };
+  SymbolTable symbols(module);
+  llvm::MapVector<Operation *, SmallVector<func::FuncOp>> programs;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal() && !getSource(function))
+      programs[function].push_back(function);
+  for (auto copy : module.getOps<func::FuncOp>())
+    if (FlatSymbolRefAttr source = getSource(copy)) {
+      auto it = programs.find(symbols.lookup(source.getValue()));
+      if (it == programs.end())
+        return copy.emitError("is a copy of ")
+               << source << ", which isn't a function with a body, or is a "
+               << "copy itself";
+      it->second.push_back(copy);
+    }
+  SmallVector<SmallVector<func::FuncOp>> groups;
+  for (auto &[function, group] : programs) {
+    bool isOne = group.size() == 1 && !getRanksAttr(group.front());
+    if (!isOne && !*mesh)
+      return group.front().emitError("has 'tp.ranks', but there is no tp.mesh");
+    if (!isOne && failed(getProgramsByRank(group, *mesh)))
+      return failure();
+    llvm::sort(MutableArrayRef(group).drop_front(), [](auto a, auto b) {
+      return getRanksAttr(a)[0] < getRanksAttr(b)[0];
+    });
+    groups.push_back(std::move(group));
+  }
+  return groups;
 }
 
 StringRef tp::getFqn(Operation *op) {

@@ -88,7 +88,7 @@ func.func @f(%x: tensor<3x4xf32> {tp.global_type = tensor<10x4xf32>, tp.sharding
   %1 = tp.all_gather %0 dim 0 over @mesh {tp} : tensor<3x4xf32> -> tensor<10x4xf32>
   return %1 : tensor<10x4xf32>
 }
-func.func @f_0(%x: tensor<1x4xf32> {tp.global_type = tensor<10x4xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> tensor<10x4xf32> attributes {tp.ranks = array<i64: 3>} {
+func.func @f_0(%x: tensor<1x4xf32> {tp.global_type = tensor<10x4xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> tensor<10x4xf32> attributes {tp.copy_of = @f, tp.ranks = array<i64: 3>} {
   %0 = nn.exp %x {tp.fqn = "a"} : tensor<1x4xf32>
   %1 = tp.all_gather %0 dim 0 over @mesh {tp} : tensor<1x4xf32> -> tensor<10x4xf32>
   return %1 : tensor<10x4xf32>

@@ -17,7 +17,7 @@ func.func @shared(%x: tensor<3xf32>) -> (tensor<5xf32>, tensor<5xf32>) attribute
 // CHECK-COUNT-1: tp.all_gather
 // CHECK-NOT: tp.all_gather
 // CHECK: return
-func.func @shared_0(%x: tensor<2xf32>) -> (tensor<5xf32>, tensor<5xf32>) attributes {tp.ranks = array<i64: 1>} {
+func.func @shared_0(%x: tensor<2xf32>) -> (tensor<5xf32>, tensor<5xf32>) attributes {tp.copy_of = @shared, tp.ranks = array<i64: 1>} {
   %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<5xf32>
   %1 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<5xf32>
   return %0, %1 : tensor<5xf32>, tensor<5xf32>
@@ -34,7 +34,7 @@ func.func @others(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<5xf32>, tenso
 }
 // CHECK-LABEL: func.func @others_0
 // CHECK-COUNT-3: tp.all_gather
-func.func @others_0(%x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) attributes {tp.ranks = array<i64: 1>} {
+func.func @others_0(%x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) attributes {tp.copy_of = @others, tp.ranks = array<i64: 1>} {
   %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<5xf32>
   %1 = tp.all_gather %y dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<5xf32>
   %2 = tp.all_gather %y dim 0 over @mesh {tp} : tensor<2xf32> -> tensor<5xf32>
@@ -50,7 +50,7 @@ func.func @bucket(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> (tensor<3x4xf32>,
   %2 = tp.all_reduce sum %y over @mesh {tp} : tensor<3x4xf32>
   return %1, %2 : tensor<3x4xf32>, tensor<3x4xf32>
 }
-func.func @bucket_0(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) attributes {tp.ranks = array<i64: 1>} {
+func.func @bucket_0(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) attributes {tp.copy_of = @bucket, tp.ranks = array<i64: 1>} {
   %0 = tp.permute %x from [0, 1] over @mesh {tp} : tensor<2x4xf32> -> tensor<2x4xf32>
   %1 = tp.all_reduce sum %0 over @mesh {tp} : tensor<2x4xf32>
   %2 = tp.all_reduce sum %y over @mesh {tp} : tensor<2x4xf32>
@@ -69,7 +69,7 @@ func.func @permutes(%x: tensor<3xf32>) -> tensor<3xf32> attributes {tp.ranks = a
 // CHECK-LABEL: func.func @permutes_0
 // CHECK-SAME: %[[X:.*]]: tensor<2xf32>
 // CHECK-NEXT: return %[[X]]
-func.func @permutes_0(%x: tensor<2xf32>) -> tensor<2xf32> attributes {tp.ranks = array<i64: 1>} {
+func.func @permutes_0(%x: tensor<2xf32>) -> tensor<2xf32> attributes {tp.copy_of = @permutes, tp.ranks = array<i64: 1>} {
   %0 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<2xf32> -> tensor<3xf32>
   %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<3xf32> -> tensor<2xf32>
   return %1 : tensor<2xf32>

@@ -108,7 +108,7 @@ func.func @uneven() -> (tensor<3x3xf32>, tensor<1xf32>) attributes {tp.ranks = a
 // CHECK-LABEL: func.func @uneven_rest
 // CHECK: nn.concat %{{.*}} dim 0 : (tensor<1x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
 // CHECK: tp.all_gather {{.*}} : tensor<7xf32> -> tensor<14xf32>
-func.func @uneven_rest() -> (tensor<3x3xf32>, tensor<1xf32>) attributes {tp.ranks = array<i64: 1, 3>} {
+func.func @uneven_rest() -> (tensor<3x3xf32>, tensor<1xf32>) attributes {tp.copy_of = @uneven, tp.ranks = array<i64: 1, 3>} {
   %w = nn.parameter "a.w" {tp.fsdp_group = ""} : tensor<1x3xf32>
   %0 = tp.all_gather %w dim 0 over @mesh {dp} {fqn = "a.w"} : tensor<1x3xf32> -> tensor<3x3xf32>
   %b = nn.parameter "a.b" {tp.fsdp_group = ""} : tensor<0xf32>

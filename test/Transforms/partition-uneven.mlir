@@ -11,7 +11,7 @@ tp.mesh @mesh(tp = 4)
 // CHECK: tp.all_gather %{{.*}} dim 0 over @mesh {tp} {bytes = 112 : i64{{.*}} : tensor<3x4xf32> -> tensor<10x4xf32>
 // CHECK-LABEL: func.func @rows_0(
 // CHECK-SAME: tensor<1x4xf32> {tp.global_type = tensor<10x4xf32>
-// CHECK-SAME: tp.ranks = array<i64: 3>
+// CHECK-SAME: tp.copy_of = @rows, tp.ranks = array<i64: 3>
 // CHECK: nn.relu %{{.*}} : tensor<1x4xf32>
 // CHECK: tp.all_gather %{{.*}} dim 0 over @mesh {tp} {bytes = 144 : i64{{.*}} : tensor<1x4xf32> -> tensor<10x4xf32>
 func.func @rows(%x: tensor<10x4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) -> tensor<10x4xf32> {
@@ -24,7 +24,7 @@ func.func @rows(%x: tensor<10x4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {
 // CHECK-SAME: tp.ranks = array<i64: 0, 1>
 // CHECK: tp.shard_offset of 5 over @mesh {tp}
 // CHECK: nn.embedding %{{.*}} : (tensor<3xi64>, tensor<2x4xf32>)
-// CHECK-LABEL: func.func @table_{{.*}}tp.ranks = array<i64: 2>
+// CHECK-LABEL: func.func @table_{{.*}}tp.copy_of = @table, tp.ranks = array<i64: 2>
 // CHECK-LABEL: func.func @table_{{.*}}tp.ranks = array<i64: 3>
 // CHECK-NOT: nn.embedding
 // CHECK: nn.constant dense<0.000000e+00> : tensor<3x4xf32>

@@ -5,7 +5,7 @@
 tp.mesh @mesh(tp = 4)
 
 // CHECK: func.func private @layer(%arg0: tensor<3x8xf32>{{.*}}tp.ranks = array<i64: 0, 1, 2>
-// CHECK: func.func private @layer_0(%arg0: tensor<1x8xf32>{{.*}}tp.ranks = array<i64: 3>
+// CHECK: func.func private @layer_0(%arg0: tensor<1x8xf32>{{.*}}tp.copy_of = @layer, tp.ranks = array<i64: 3>
 // RANK-NOT: @layer
 func.func @layer(%x: tensor<10x8xf32>) -> tensor<10x8xf32> {
   %y = nn.relu %x : tensor<10x8xf32>

@@ -127,7 +127,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array
   %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array<i64: 1>} {
+func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} {
   // expected-error @+1 {{'tp.all_reduce' has kind 2 : i32 in '@main_0' and 0 : i32 in '@main'; the ranks would wait for each other forever}}
   %0 = tp.all_reduce max %x over @mesh {tp} : tensor<4xf32>
   return %0 : tensor<4xf32>
@@ -142,7 +142,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array
   %1 = tp.permute %0 from [1, 0] over @mesh {tp} : tensor<4xf32> -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
-func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array<i64: 1>} {
+func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} {
   // expected-error @+1 {{'tp.permute' of '@main_0' meets 'tp.all_reduce' of '@main'}}
   %1 = tp.permute %x from [1, 0] over @mesh {tp} : tensor<4xf32> -> tensor<4xf32>
   %0 = tp.all_reduce sum %1 over @mesh {tp} : tensor<4xf32>
@@ -157,7 +157,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array
   %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array<i64: 1>} {
+func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} {
   %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<4xf32>
   // expected-error @+1 {{'tp.all_reduce' of '@main_0' meets nothing in '@main'}}
   %1 = tp.all_reduce sum %0 over @mesh {tp} : tensor<4xf32>
@@ -179,7 +179,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array
   }
   return %r : tensor<4xf32>
 }
-func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.ranks = array<i64: 1>} {
+func.func @main_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   // expected-note @+1 {{and by this here}}

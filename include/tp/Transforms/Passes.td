@@ -212,12 +212,14 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
     ```
 
     If sizes don't divide evenly, ranks whose blocks have different shapes run different programs.
-    The function is followed by a copy for each further program; the function and its copies name
-    the ranks that run them in `tp.ranks`. All programs have the same collectives in the same order.
+    There is a copy of the function for each further program, which names the function in
+    `tp.copy_of`. The function and its copies list the ranks that run them in `tp.ranks`. All programs
+    have the same collectives in the same order.
 
     ```mlir
+    // 10 rows over 4 ranks
     func.func @forward(%x: tensor<3x8xf32> …) attributes {tp.ranks = array<i64: 0, 1, 2>}
-    func.func @forward_0(%x: tensor<1x8xf32> …) attributes {tp.ranks = array<i64: 3>}     // 10 rows over 4 ranks
+    func.func @forward_0(%x: tensor<1x8xf32> …) attributes {tp.copy_of = @forward, tp.ranks = array<i64: 3>}
     ```
 
     The function's attribute `tp.redistributions` records, for `tp-report`, the cost of each

@@ -37,10 +37,16 @@ FailureOr<MeshOp> getMesh(ModuleOp module);
 /// error if there are functions, but each is called.
 FailureOr<SmallVector<func::FuncOp>> getRoots(ModuleOp module);
 
-/// The functions with a body, grouped by the function that they were
-/// partitioned from. A group is either one function that all ranks run, or
-/// several functions that each run on their `tp.ranks`.
-SmallVector<SmallVector<func::FuncOp>> getPrograms(ModuleOp module);
+/// The function among `programs`, the programs of one function, that each rank
+/// of `mesh` runs. Fails with an error unless each rank runs exactly one.
+FailureOr<SmallVector<func::FuncOp>>
+getProgramsByRank(ArrayRef<func::FuncOp> programs, MeshOp mesh);
+
+/// The programs of each function with a body (Programs.h): the function, then
+/// its copies by their first rank. Fails with an error if `tp.copy_of` names no
+/// function with copies, or if not every rank runs exactly one of a function's
+/// programs.
+FailureOr<SmallVector<SmallVector<func::FuncOp>>> getPrograms(ModuleOp module);
 
 /// The FQN of the module that an op comes from; "" if it isn't known.
 StringRef getFqn(Operation *op);

@@ -16,6 +16,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/TP.h"
 
 namespace mlir::tp {
@@ -199,8 +200,10 @@ class ConvertProgramToLLVM
         function.removeArgAttr(i, kNameAttr);
       }
     }
-    for (func::FuncOp program : programs)
+    for (func::FuncOp program : programs) {
       program->removeAttr(kRanksAttr);
+      program->removeAttr(kCopyOfAttr);
+    }
   }
 };
 

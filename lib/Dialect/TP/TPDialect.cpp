@@ -7,6 +7,7 @@
 #include "mlir/Transforms/InliningUtils.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -108,6 +109,13 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                        "expected";
     return success();
   }
+  if (name == kCopyOfAttr) {
+    if (!isa<FunctionOpInterface>(op) ||
+        !isa<FlatSymbolRefAttr>(attr.getValue()) || !op->hasAttr(kRanksAttr))
+      return emit() << "the symbol of a function, on a function with "
+                       "'tp.ranks', is expected";
+    return success();
+  }
   if (name == kRedistributionsAttr) {
     if (!isa<FunctionOpInterface>(op) || !isa<ArrayAttr>(attr.getValue()))
       return emit() << "a list of redistributions on a function is expected";
@@ -150,7 +158,7 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
   }
   return emit()
          << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
-            "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', "
+            "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', 'tp.copy_of', "
             "'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', "
             "'tp.fsdp_group', 'tp.pass', 'tp.buffer' and 'tp.index_bound'";
 }

@@ -37,7 +37,10 @@ struct OptimizeCollectives
   }
 
   void runOnOperation() override {
-    functions = getPrograms(getOperation());
+    auto found = getPrograms(getOperation());
+    if (failed(found))
+      return signalPassFailure();
+    functions = std::move(*found);
     for (ArrayRef<func::FuncOp> programs : functions)
       for (func::FuncOp program : programs)
         if (!program.getBody().hasOneBlock()) {

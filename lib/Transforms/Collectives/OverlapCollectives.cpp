@@ -33,7 +33,10 @@ struct OverlapCollectives
       numStarted += startEarly(program);
       return success();
     };
-    for (ArrayRef<func::FuncOp> programs : getPrograms(getOperation()))
+    auto functions = getPrograms(getOperation());
+    if (failed(functions))
+      return signalPassFailure();
+    for (ArrayRef<func::FuncOp> programs : *functions)
       if (failed(rewriteInStep(programs, rewrite)))
         return signalPassFailure();
   }

@@ -297,8 +297,11 @@ struct VerifyCollectives : tp::impl::VerifyCollectivesBase<VerifyCollectives> {
     if (failed(mesh))
       return signalPassFailure();
     if (*mesh) {
+      auto functions = getPrograms(getOperation());
+      if (failed(functions))
+        return signalPassFailure();
       CollectivesVerifier verifier(getOperation(), *mesh);
-      for (ArrayRef<func::FuncOp> programs : getPrograms(getOperation())) {
+      for (ArrayRef<func::FuncOp> programs : *functions) {
         if (failed(verifier.verify(programs)))
           return signalPassFailure();
         numProven += getCollectives(programs.front()).size();

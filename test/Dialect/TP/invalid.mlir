@@ -388,3 +388,15 @@ func.func @gathered_segments(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
   %0 = tp.all_gather %x dim 1 over @mesh {tp | 4, 4} : tensor<4x4xf32> -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{the symbol of a function, on a function with 'tp.ranks', is expected}}
+func.func @copy_without_ranks() attributes {tp.copy_of = @main} { return }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{the symbol of a function, on a function with 'tp.ranks', is expected}}
+func.func @copy_of_text() attributes {tp.copy_of = "main", tp.ranks = array<i64: 0>} { return }

@@ -1,0 +1,22 @@
+//===- Programs.h - Functions for some of the ranks -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// If ranks have blocks of different shapes, a function becomes several
+// programs: the function itself and copies of it, each with the ranks that run
+// it in `tp.ranks`. A copy names the function in `tp.copy_of`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_TP_PROGRAMS_H
+#define TP_DIALECT_TP_PROGRAMS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir::tp {
+
+/// On a copy of a function: the function's symbol.
+constexpr llvm::StringLiteral kCopyOfAttr = "tp.copy_of";
+
+} // namespace mlir::tp
+
+#endif // TP_DIALECT_TP_PROGRAMS_H

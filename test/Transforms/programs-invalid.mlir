@@ -1,0 +1,44 @@
+// RUN: tp-opt %s --tp-verify-collectives --split-input-file --verify-diagnostics
+
+tp.mesh @mesh(tp = 2)
+func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
+// expected-error @+1 {{is a copy of @other, which isn't a function with a body, or is a copy itself}}
+func.func @main_0() attributes {tp.copy_of = @other, tp.ranks = array<i64: 1>} { return }
+
+// -----
+
+tp.mesh @mesh(tp = 3)
+func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
+func.func @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} { return }
+// expected-error @+1 {{is a copy of @main_0, which isn't a function with a body, or is a copy itself}}
+func.func @main_1() attributes {tp.copy_of = @main_0, tp.ranks = array<i64: 2>} { return }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @main() attributes {tp.ranks = array<i64: 0, 1>} { return }
+// expected-error @+1 {{rank 1 runs two programs}}
+func.func @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} { return }
+
+// -----
+
+// Without 'tp.ranks', all ranks run it.
+tp.mesh @mesh(tp = 2)
+func.func @main() { return }
+// expected-error @+1 {{rank 1 runs two programs}}
+func.func @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} { return }
+
+// -----
+
+// Programs that don't name each other are programs of two functions.
+tp.mesh @mesh(tp = 2)
+// expected-error @+1 {{rank 1 runs none of the programs}}
+func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
+func.func @main_0() attributes {tp.ranks = array<i64: 1>} { return }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
+// expected-error @+1 {{rank 2 isn't one of the mesh, which has 2}}
+func.func @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 2>} { return }
