@@ -7,6 +7,7 @@ allows those in it. A folder uses itself and what is in it.
 usage: layers.py
 """
 
+import os
 import pathlib
 import re
 import sys
@@ -117,6 +118,15 @@ class Project:
             self.problems.append(f"{place}: '{folder}' may not link '{other}'")
 
 
+class Compiler(Project):
+    """A file of the runtime is its own row, named as it is included, so that the compiler uses only those that have one."""
+
+    def get_folder(self, path):
+        if ROOT / "runtime" in path.parents:
+            return os.path.relpath(path, ROOT / "runtime/include")
+        return super().get_folder(path)
+
+
 class Runtime(Project):
     """A public header belongs to the folder of the source file of its name, or to the row that says that it holds it."""
 
@@ -136,7 +146,8 @@ def find_libraries():
 
 
 def main():
-    compiler = Project("### The compiler", ["lib", "include/tp"], [("tp/", ROOT / "include"), ("", ROOT / "lib")], find_libraries())
+    compiler = Compiler("### The compiler", ["lib", "include/tp"],
+                        [("tp/", ROOT / "include"), ("tprt/", ROOT / "runtime/include"), ("", ROOT / "lib")], find_libraries())
     runtime = Runtime("### The runtime", ["runtime/lib", "runtime/include/tprt"],
                       [("tprt/", ROOT / "runtime/include"), ("", ROOT / "runtime/lib")], {})
     problems = compiler.run() + runtime.run()

@@ -11,6 +11,7 @@
 #include "mlir/Parser/Parser.h"
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/Target/Artifact/ArtifactWriter.h"
+#include "tprt/abi.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/JSON.h"
 #include "gtest/gtest.h"
@@ -27,30 +28,10 @@ using namespace mlir::tp;
 // The emulator
 //===----------------------------------------------------------------------===//
 
-// As in --tp-emulate-kernels and runtime/include/tprt/abi.h.
+// As in --tp-emulate-kernels.
 struct tp_emulated_thread {
   uint32_t thread, block, block_size, grid_size;
   void *shared;
-};
-struct tprt_launch_args {
-  uint32_t grid[3], block[3], shared_bytes;
-};
-struct tprt_device_error {
-  int32_t site, pad;
-  int64_t index, bound;
-};
-struct tprt_device_image {
-  int32_t arch, is_ptx;
-  const void *data;
-  uint64_t size;
-};
-struct tprt_device_code {
-  int32_t num_images;
-  const tprt_device_image *images;
-  int32_t num_kernels;
-  const char *const *kernels;
-  int32_t num_sites;
-  const char *const *sites;
 };
 
 namespace {
@@ -128,7 +109,7 @@ uint32_t tp_emulated_shuffle_xor(const tp_emulated_thread *self, uint32_t value,
   tp_emulated_barrier(self);
   return other;
 }
-int32_t tprt_launch(void *, int32_t number, const tprt_launch_args *args,
+int32_t tprt_launch(tprt_rank *, int32_t number, const tprt_launch_args *args,
                     void *const *arguments) {
   std::string name = device.code->kernels[number];
   device.kernel =
@@ -148,26 +129,25 @@ int32_t tprt_launch(void *, int32_t number, const tprt_launch_args *args,
   }
   return 0;
 }
-int32_t tprt_fill(void *, void *dst, uint64_t pattern, int32_t width,
+int32_t tprt_fill(tprt_rank *, void *dst, uint64_t pattern, int32_t width,
                   int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     memcpy(static_cast<char *>(dst) + i * width, &pattern, width);
   return 0;
 }
-void *tprt_error_record(void *) { return &device.error; }
-void tprt_mark(void *, int32_t) {}
+void *tprt_error_record(tprt_rank *) { return &device.error; }
+void tprt_mark(tprt_rank *, int32_t) {}
 /// Two parts, the last one first: their order doesn't matter.
-int32_t tprt_parallel(void *,
-                      void (*kernel)(const uint64_t *, int64_t, int64_t),
+int32_t tprt_parallel(tprt_rank *, tprt_range_function kernel,
                       const uint64_t *arguments, int64_t count, int64_t) {
   kernel(arguments, count / 2, count);
   kernel(arguments, 0, count / 2);
   return 0;
 }
-int32_t tprt_index_error(void *, const char *what, int64_t index,
+int32_t tprt_index_error(tprt_rank *, const char *what, int64_t index,
                          int64_t bound) {
   device.error = {0, 0, index, bound};
-  return 1;
+  return TPRT_INDEX_OUT_OF_RANGE;
 }
 }
 
@@ -231,14 +211,15 @@ public:
     options.target = target.str();
     llvm::Error error = compileToArtifact(*module, options, os);
     EXPECT_FALSE(!!error) << llvm::toString(std::move(error));
-    auto read = [&](size_t at) {
-      return llvm::support::endian::read64le(artifact.data() + at);
-    };
-    StringRef manifestText = StringRef(artifact).substr(40, read(16));
-    manifest = *llvm::cantFail(llvm::json::parse(manifestText)).getAsObject();
-    program = load(StringRef(artifact).substr(40 + read(16), read(24)));
+    tprt_artifact_header header;
+    memcpy(&header, artifact.data(), sizeof(header));
+    StringRef body = StringRef(artifact).substr(sizeof(header));
+    manifest =
+        *llvm::cantFail(llvm::json::parse(body.substr(0, header.manifest_size)))
+             .getAsObject();
+    program = load(body.substr(header.manifest_size, header.object_size));
     if (auto *code = static_cast<const tprt_device_code *>(
-            dlsym(program, "tprt_device_code"))) {
+            dlsym(program, TPRT_DEVICE_CODE_SYMBOL))) {
       EXPECT_EQ(code->num_images, 1);
       EXPECT_EQ(code->images[0].arch, 0);
       device.code = code;
@@ -262,11 +243,10 @@ public:
         pointers.push_back(tensor.get());
       return pointers;
     };
-    using Entry = int32_t (*)(void *, int64_t, void *const *, void *const *,
-                              void *const *, void *);
     device.error = {-1, 0, 0, 0};
     device.numLaunches = 0;
-    auto entry = reinterpret_cast<Entry>(dlsym(program, "tpx_main"));
+    auto entry =
+        reinterpret_cast<tpx_main_fn>(dlsym(program, TPRT_ENTRY_SYMBOL));
     entry(nullptr, 0, getPointers(inputs).data(),
           getPointers(parameters).data(), getPointers(outputs).data(),
           arena.get());

@@ -1,6 +1,7 @@
 //===- ProgramToLLVM.cpp - the LLVM dialect and the exported entry --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "RuntimeABI.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -38,8 +39,8 @@ struct Program {
   bool hasArena;
 };
 
-/// int32_t tpx_main(ctx, rank, inputs, parameters, outputs, arena): calls the
-/// rank's program with the buffers' addresses, read out of the tables.
+/// The program's tpx_main_fn(ctx, rank, inputs, parameters, outputs, arena):
+/// calls the rank's program with the buffers' addresses, read out of the tables.
 class EntryBuilder {
 public:
   EntryBuilder(ModuleOp module)
@@ -48,9 +49,8 @@ public:
 
   void build(ArrayRef<Program> programs) {
     Location loc = module.getLoc();
-    auto type = LLVM::LLVMFunctionType::get(
-        b.getI32Type(), {ptr, b.getI64Type(), ptr, ptr, ptr, ptr});
-    entry = LLVM::LLVMFuncOp::create(b, loc, "tpx_main", type);
+    entry = LLVM::LLVMFuncOp::create(b, loc, TPRT_ENTRY_SYMBOL,
+                                     getRuntimeType(b, tpx_main_fn()));
     Block *start = entry.addEntryBlock(b);
     SmallVector<Block *> calls, cases;
     SmallVector<APInt> values;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Buffers.h"
+#include "RuntimeABI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,15 +24,6 @@ using namespace mlir;
 using namespace mlir::tp;
 
 namespace {
-
-/// tprt_dtype of runtime/include/tprt/abi.h.
-int32_t getDtypeNumber(Type type) {
-  if (type.isF32())
-    return 0;
-  if (type.isF64())
-    return 1;
-  return type.isF16() ? 2 : 3;
-}
 
 class ConvertTPRTToCalls
     : public tp::impl::ConvertTPRTToCallsBase<ConvertTPRTToCalls> {
@@ -78,8 +70,8 @@ class ConvertTPRTToCalls
         continue;
       }
       if (auto record = dyn_cast<tprt::ErrorRecordOp>(op)) {
-        auto address = call(b, op->getLoc(), "tprt_error_record", ptr, context);
-        record.replaceAllUsesWith(address.getResult(0));
+        record.replaceAllUsesWith(
+            call(b, op->getLoc(), TPRT_FUNCTION(tprt_error_record), {context}));
         op->erase();
         continue;
       }
@@ -106,7 +98,7 @@ class ConvertTPRTToCalls
         status = lower(b, cast<tprt::CheckIndexOp>(op));
       op->erase();
       status = carryOut(b, status);
-      returnUnlessZero(b, status, exit);
+      returnUnlessOk(b, status, exit);
     }
     finish(b, program, exit);
   }
@@ -115,23 +107,26 @@ class ConvertTPRTToCalls
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
   }
 
-  func::CallOp call(OpBuilder &b, Location loc, StringRef callee,
-                    TypeRange results, ValueRange arguments) {
+  /// Calls a function of abi.h. Returns its result, null if it has none.
+  template <typename Result, typename... Parameters, size_t n>
+  Value call(OpBuilder &b, Location loc,
+             RuntimeFunction<Result(Parameters...)> callee,
+             const Value (&arguments)[n]) {
+    static_assert(n == sizeof...(Parameters));
     ModuleOp module = getOperation();
-    auto function = module.lookupSymbol<func::FuncOp>(callee);
+    auto function = module.lookupSymbol<func::FuncOp>(callee.name);
     if (!function) {
+      SmallVector<Type> results;
+      if (!std::is_void_v<Result>)
+        results.push_back(getRuntimeType<Result>(b));
       OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
       function = func::FuncOp::create(
-          atEnd, loc, callee, b.getFunctionType(arguments.getTypes(), results));
+          atEnd, loc, callee.name,
+          b.getFunctionType({getRuntimeType<Parameters>(b)...}, results));
       function.setPrivate();
     }
-    return func::CallOp::create(b, loc, function, arguments);
-  }
-
-  /// The status that a function returns.
-  Value call(OpBuilder &b, Location loc, StringRef callee,
-             ValueRange arguments) {
-    return call(b, loc, callee, i32, arguments).getResult(0);
+    auto call = func::CallOp::create(b, loc, function, arguments);
+    return std::is_void_v<Result> ? Value() : call.getResult(0);
   }
 
   /// The address of a constant, shared by all that are equal.
@@ -156,12 +151,12 @@ class ConvertTPRTToCalls
 
   void lower(OpBuilder &b, tprt::MarkOp op) {
     Location loc = op.getLoc();
-    call(b, loc, "tprt_mark", TypeRange(),
+    call(b, loc, TPRT_FUNCTION(tprt_mark),
          {context, constant(b, loc, i32, op.getIndex())});
   }
 
-  template <typename OpT>
-  Value callOnBuffers(OpBuilder &b, OpT op, StringRef callee) {
+  template <typename OpT, typename Type>
+  Value callOnBuffers(OpBuilder &b, OpT op, RuntimeFunction<Type> callee) {
     Location loc = op.getLoc();
     Value output = getPointer(b, op.getOutput());
     Value input = op.getInput() ? getPointer(b, op.getInput()) : output;
@@ -170,16 +165,16 @@ class ConvertTPRTToCalls
   }
 
   Value lower(OpBuilder &b, tprt::CollectiveOp op) {
-    return callOnBuffers(b, op, "tprt_collective");
+    return callOnBuffers(b, op, TPRT_FUNCTION(tprt_collective));
   }
 
   Value lower(OpBuilder &b, tprt::CollectiveStartOp op) {
-    return callOnBuffers(b, op, "tprt_collective_start");
+    return callOnBuffers(b, op, TPRT_FUNCTION(tprt_collective_start));
   }
 
   Value lower(OpBuilder &b, tprt::CollectiveWaitOp op) {
     Location loc = op.getLoc();
-    return call(b, loc, "tprt_collective_wait",
+    return call(b, loc, TPRT_FUNCTION(tprt_collective_wait),
                 {context, constant(b, loc, i32, op.getId())});
   }
 
@@ -191,7 +186,7 @@ class ConvertTPRTToCalls
       value = arith::BitcastOp::create(b, loc, b.getIntegerType(width), value);
     if (width < 64)
       value = arith::ExtUIOp::create(b, loc, i64, value);
-    return call(b, loc, "tprt_fill",
+    return call(b, loc, TPRT_FUNCTION(tprt_fill),
                 {context, getPointer(b, op.getOutput()), value,
                  constant(b, loc, i32, llvm::divideCeil(width, 8)),
                  constant(b, loc, i64, 1)});
@@ -235,7 +230,7 @@ class ConvertTPRTToCalls
     storeArguments(b, loc, op.getArguments());
     Value function = LLVM::AddressOfOp::create(
         b, loc, ptr, getRangeFunction(b, loc, op.getKernel()));
-    return call(b, loc, "tprt_parallel",
+    return call(b, loc, TPRT_FUNCTION(tprt_parallel),
                 {context, function, argumentValues,
                  constant(b, loc, i64, op.getCount()),
                  constant(b, loc, i64, op.getNanoseconds())});
@@ -250,9 +245,7 @@ class ConvertTPRTToCalls
     if (!function) {
       OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
       function = LLVM::LLVMFuncOp::create(
-          atEnd, loc, name,
-          LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                      {ptr, i64, i64}));
+          atEnd, loc, name, getRuntimeType(b, tprt_range_function()));
       function->setAttr(kRangeOfAttr,
                         FlatSymbolRefAttr::get(b.getContext(), kernel));
     }
@@ -262,16 +255,19 @@ class ConvertTPRTToCalls
   Value lower(OpBuilder &b, gpu::LaunchFuncOp op) {
     Location loc = op.getLoc();
     storeArguments(b, loc, op.getKernelOperands());
-    // tprt_launch_args: grid, block, dynamic shared memory.
-    SmallVector<int32_t> args;
-    for (Value size :
-         {op.getGridSizeX(), op.getGridSizeY(), op.getGridSizeZ(),
-          op.getBlockSizeX(), op.getBlockSizeY(), op.getBlockSizeZ()})
-      args.push_back(*getConstantIntValue(size));
-    args.push_back(0);
+    auto getSize = [](Value size) {
+      return static_cast<uint32_t>(*getConstantIntValue(size));
+    };
+    tprt_launch_args args = {
+        .grid = {getSize(op.getGridSizeX()), getSize(op.getGridSizeY()),
+                 getSize(op.getGridSizeZ())},
+        .block = {getSize(op.getBlockSizeX()), getSize(op.getBlockSizeY()),
+                  getSize(op.getBlockSizeZ())},
+        .shared_bytes = 0};
+    SmallVector<int32_t> fields = getIntegers<int32_t>(args);
     Value address = getConstantAddress(
-        b, loc, "launch_args_", LLVM::LLVMArrayType::get(i32, args.size()),
-        b.getI32TensorAttr(args));
+        b, loc, "launch_args_", LLVM::LLVMArrayType::get(i32, fields.size()),
+        b.getI32TensorAttr(fields));
     auto kernels =
         getOperation().lookupSymbol<gpu::GPUModuleOp>(op.getKernelModuleName());
     int32_t number = 0;
@@ -281,13 +277,19 @@ class ConvertTPRTToCalls
       ++number;
     }
     return call(
-        b, loc, "tprt_launch",
+        b, loc, TPRT_FUNCTION(tprt_launch),
         {context, constant(b, loc, i32, number), address, argumentTable});
   }
 
-  /// The address of a structure of two i32 and then i64s.
-  Value getArguments(OpBuilder &b, Location loc, StringRef prefix,
-                     ArrayRef<int32_t> head, ArrayRef<int64_t> fields) {
+  /// The address of a constant structure: two i32 and then numbers of 64 bits.
+  template <typename Args>
+  Value getAddress(OpBuilder &b, Location loc, StringRef prefix,
+                   const Args &args) {
+    static_assert(alignof(Args) == sizeof(int64_t));
+    SmallVector<int32_t> head = getIntegers<int32_t>(args);
+    head.truncate(2);
+    SmallVector<int64_t> fields =
+        getIntegers<int64_t>(args, head.size() * sizeof(int32_t));
     auto headType = LLVM::LLVMArrayType::get(i32, head.size());
     auto fieldsType = LLVM::LLVMArrayType::get(i64, fields.size());
     auto type = LLVM::LLVMStructType::getLiteral(b.getContext(),
@@ -312,80 +314,13 @@ class ConvertTPRTToCalls
 
   Value lower(OpBuilder &b, tprt::GemmOp op) {
     Location loc = op.getLoc();
-    SmallVector<int64_t> fields;
-    llvm::append_range(fields, op.getBatch());
-    llvm::append_range(fields, op.getSizes());
-    llvm::append_range(fields, op.getAStrides());
-    llvm::append_range(fields, op.getBStrides());
-    llvm::append_range(fields, op.getCStrides());
-    fields.push_back(
-        op.getActivation() ? static_cast<int64_t>(*op.getActivation()) : 0);
-    const int64_t none[] = {0, 0, 0};
-    llvm::append_range(fields, op.getAddendStrides().value_or(none));
-    llvm::append_range(fields, op.getFactorStrides().value_or(none));
-    Type element = cast<MemRefType>(op.getC().getType()).getElementType();
-    int32_t head[] = {getDtypeNumber(element), op.getAccumulate() ? 1 : 0};
-
-    Value args = getArguments(b, loc, "gemm_args_", head, fields);
-    return call(b, loc, "tprt_gemm",
-                {context, args, getPointer(b, op.getA()),
-                 getPointer(b, op.getB()), getPointer(b, op.getC()),
-                 getPointerOrNull(b, loc, op.getBias()),
-                 getPointerOrNull(b, loc, op.getAddend()),
-                 getPointerOrNull(b, loc, op.getFactor())});
-  }
-
-  /// Builds tprt_attention_args. `output` is the result of attention or the
-  /// gradient of it; the strides of `more` come last.
-  template <typename OpT>
-  Value getAttentionArguments(OpBuilder &b, OpT op, OpOperand &output,
-                              MutableArrayRef<OpOperand> more = {}) {
-    constexpr int64_t numBatches = 8; // TPRT_ATTENTION_BATCHES
-    SmallVector<int64_t> sizes = op.getLoopSizes();
-    int64_t given = sizes.size() - 4;
-    // Batches are aligned at the right.
-    SmallVector<int64_t> fields = {
-        llvm::bit_cast<int64_t>(op.getScale().convertToDouble()),
-        op.getCausal()};
-    llvm::append_range(fields, ArrayRef(sizes).take_back(4));
-    fields.append(numBatches - given, 1);
-    llvm::append_range(fields, ArrayRef(sizes).drop_back(4));
-    /// Batch strides, then those of `row` and `column` of the last four loops.
-    auto addStrides = [&](OpOperand &operand, int64_t row, int64_t column) {
-      SmallVector<int64_t> byLoop(sizes.size(), 0), strides;
-      int64_t offset;
-      auto type = cast<MemRefType>(operand.get().getType());
-      (void)type.getStridesAndOffset(strides, offset);
-      AffineMap map = op.getMap(operand.getOperandNumber());
-      // A buffer without elements may have dynamic strides.
-      for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults()))
-        if (auto dim = dyn_cast<AffineDimExpr>(expr))
-          byLoop[dim.getPosition()] = type.getNumElements() ? stride : 0;
-      fields.append(numBatches - given, 0);
-      llvm::append_range(fields, ArrayRef(byLoop).drop_back(4));
-      fields.append({byLoop[given + row], byLoop[given + column]});
-    };
-    enum { Row, Column, Depth, Width };
-    addStrides(op.getQueryMutable(), Row, Depth);
-    addStrides(op.getKeyMutable(), Column, Depth);
-    addStrides(op.getValueMutable(), Column, Width);
-    Type element = cast<MemRefType>(op.getQuery().getType()).getElementType();
-    int32_t maskKind = 0; // tprt_mask
-    if (Value mask = op.getMask()) {
-      addStrides(*op.getMaskMutable().begin(), Row, Column);
-      maskKind =
-          cast<MemRefType>(mask.getType()).getElementType() == element ? 1 : 2;
-    } else {
-      fields.append(numBatches + 2, 0);
-    }
-    addStrides(output, Row, Width);
-    if (!more.empty()) {
-      addStrides(more[0], Row, Depth);
-      addStrides(more[1], Column, Depth);
-      addStrides(more[2], Column, Width);
-    }
-    int32_t head[] = {getDtypeNumber(element), maskKind};
-    return getArguments(b, op.getLoc(), "attention_args_", head, fields);
+    return call(
+        b, loc, TPRT_FUNCTION(tprt_gemm),
+        {context, getAddress(b, loc, "gemm_args_", getRuntimeArguments(op)),
+         getPointer(b, op.getA()), getPointer(b, op.getB()),
+         getPointer(b, op.getC()), getPointerOrNull(b, loc, op.getBias()),
+         getPointerOrNull(b, loc, op.getAddend()),
+         getPointerOrNull(b, loc, op.getFactor())});
   }
 
   Value getPointerOrNull(OpBuilder &b, Location loc, Value buffer) {
@@ -395,8 +330,9 @@ class ConvertTPRTToCalls
 
   Value lower(OpBuilder &b, tprt::AttentionOp op) {
     Location loc = op.getLoc();
-    return call(b, loc, "tprt_attention",
-                {context, getAttentionArguments(b, op, op.getOutputMutable()),
+    return call(b, loc, TPRT_FUNCTION(tprt_attention),
+                {context,
+                 getAddress(b, loc, "attention_args_", getRuntimeArguments(op)),
                  getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
                  getPointer(b, op.getValue()),
                  getPointerOrNull(b, loc, op.getMask()),
@@ -405,16 +341,15 @@ class ConvertTPRTToCalls
 
   Value lower(OpBuilder &b, tprt::AttentionGradientOp op) {
     Location loc = op.getLoc();
-    Value arguments = getAttentionArguments(b, op, op.getGradientMutable(),
-                                            op->getOpOperands().take_back(3));
-    return call(b, loc, "tprt_attention_gradient",
-                {context, arguments, getPointer(b, op.getQuery()),
-                 getPointer(b, op.getKey()), getPointer(b, op.getValue()),
-                 getPointerOrNull(b, loc, op.getMask()),
-                 getPointer(b, op.getGradient()),
-                 getPointer(b, op.getQueryGradient()),
-                 getPointer(b, op.getKeyGradient()),
-                 getPointer(b, op.getValueGradient())});
+    return call(
+        b, loc, TPRT_FUNCTION(tprt_attention_gradient),
+        {context,
+         getAddress(b, loc, "attention_args_", getRuntimeArguments(op)),
+         getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
+         getPointer(b, op.getValue()), getPointerOrNull(b, loc, op.getMask()),
+         getPointer(b, op.getGradient()), getPointer(b, op.getQueryGradient()),
+         getPointer(b, op.getKeyGradient()),
+         getPointer(b, op.getValueGradient())});
   }
 
   /// Looks for the first index out of range, then reports it. Loops can't end
@@ -475,30 +410,31 @@ class ConvertTPRTToCalls
         getConstantAddress(then, loc, "what_",
                            LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
                            b.getStringAttr(text));
-    Value status =
-        call(then, loc, "tprt_index_error", {context, what, after[0], bound});
+    Value status = call(then, loc, TPRT_FUNCTION(tprt_index_error),
+                        {context, what, after[0], bound});
     scf::YieldOp::create(then, loc, status);
     OpBuilder otherwise = report.getElseBodyBuilder();
-    scf::YieldOp::create(otherwise, loc, constant(otherwise, loc, i32, 0));
+    scf::YieldOp::create(otherwise, loc,
+                         constant(otherwise, loc, i32, TPRT_OK));
     return report.getResult(0);
   }
 
   /// Passes the status of a call out of the loops around it: the first status
-  /// that isn't 0 becomes a result of the loops.
+  /// that isn't TPRT_OK becomes a result of the loops.
   Value carryOut(OpBuilder &b, Value status) {
     b.setInsertionPointAfter(status.getDefiningOp());
     while (auto loop =
                dyn_cast<scf::ForOp>(status.getDefiningOp()->getParentOp())) {
       OpBuilder outside(loop);
-      Value zero = constant(outside, loop.getLoc(), i32, 0);
+      Value ok = constant(outside, loop.getLoc(), i32, TPRT_OK);
       IRRewriter rewriter(b.getContext());
       auto newLoop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-          rewriter, zero, /*replaceInitOperandUsesInLoop=*/false,
+          rewriter, ok, /*replaceInitOperandUsesInLoop=*/false,
           [&](OpBuilder &yieldBuilder, Location loc,
               ArrayRef<BlockArgument> args) {
             Value isFirst = arith::CmpIOp::create(
                 yieldBuilder, loc, arith::CmpIPredicate::eq, args.front(),
-                constant(yieldBuilder, loc, i32, 0));
+                constant(yieldBuilder, loc, i32, TPRT_OK));
             return SmallVector<Value>{arith::SelectOp::create(
                 yieldBuilder, loc, isFirst, status, args.front())};
           }));
@@ -508,12 +444,12 @@ class ConvertTPRTToCalls
     return status;
   }
 
-  void returnUnlessZero(OpBuilder &b, Value status, Block *exit) {
+  void returnUnlessOk(OpBuilder &b, Value status, Block *exit) {
     Location loc = status.getLoc();
     Block *block = b.getInsertionBlock();
-    Value zero = constant(b, loc, i32, 0);
     Value failed =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, status, zero);
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, status,
+                              constant(b, loc, i32, TPRT_OK));
     Block *next = block->splitBlock(b.getInsertionPoint());
     b.setInsertionPointToEnd(block);
     cf::CondBranchOp::create(b, loc, failed, exit, ValueRange{status}, next,
@@ -527,7 +463,7 @@ class ConvertTPRTToCalls
     for (func::ReturnOp op : returns) {
       b.setInsertionPoint(op);
       cf::BranchOp::create(b, op.getLoc(), exit,
-                           constant(b, op.getLoc(), i32, 0));
+                           constant(b, op.getLoc(), i32, TPRT_OK));
       op.erase();
     }
     b.setInsertionPointToEnd(exit);

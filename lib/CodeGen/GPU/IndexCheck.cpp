@@ -4,6 +4,8 @@
 #include "GPUKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "tprt/abi.h"
+#include <cstddef>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -60,20 +62,21 @@ GPUKernel tp::createIndexCheck(gpu::GPUModuleOp module, StringRef name,
                                 ignored));
     }
     inside(isBad);
-    // tprt_device_error: site, padding, index, bound.
+    static_assert(offsetof(tprt_device_error, site) == 0);
     Value none = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(-1));
     Value exchanged = LLVM::AtomicCmpXchgOp::create(
         b, loc, arguments[1], none, arguments[2],
         LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic);
     inside(
         LLVM::ExtractValueOp::create(b, loc, exchanged, ArrayRef<int64_t>{1}));
-    auto put = [&](int32_t field, Value value) {
-      Value address = LLVM::GEPOp::create(b, loc, ptr, i64, arguments[1],
-                                          LLVM::GEPArg(field));
+    auto put = [&](size_t bytes, Value value) {
+      Value address =
+          LLVM::GEPOp::create(b, loc, ptr, i64, arguments[1],
+                              LLVM::GEPArg(bytes / sizeof(int64_t)));
       LLVM::StoreOp::create(b, loc, value, address);
     };
-    put(1, index);
-    put(2, arguments[3]);
+    put(offsetof(tprt_device_error, index), index);
+    put(offsetof(tprt_device_error, bound), arguments[3]);
   }
   kernel.finish(b);
   return kernel;

@@ -5,15 +5,13 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "tprt/abi.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <array>
 
 using namespace mlir;
 using namespace mlir::tprt;
-
-/// TPRT_ATTENTION_BATCHES of runtime/include/tprt/abi.h.
-static constexpr unsigned kMaxBatches = 8;
 
 namespace {
 enum Loop { Row, Column, Depth, Width };
@@ -103,9 +101,9 @@ static LogicalResult verifyRoles(OpT op) {
     return op.emitOpError("has ") << op.getMaps().size() << " maps for "
                                   << op->getNumOperands() << " operands";
   unsigned numLoops = op.getMap(0).getNumDims();
-  if (numLoops < 4 || numLoops > kMaxBatches + 4)
-    return op.emitOpError("has ")
-           << numLoops << " loops; expected 4 to " << kMaxBatches + 4;
+  if (numLoops < 4 || numLoops > TPRT_ATTENTION_BATCHES + 4)
+    return op.emitOpError("has ") << numLoops << " loops; expected 4 to "
+                                  << TPRT_ATTENTION_BATCHES + 4;
   unsigned numBatches = numLoops - 4;
   SmallVector<int64_t> sizes(numLoops, -1);
   for (auto [number, role] : llvm::enumerate(getRoles(op))) {

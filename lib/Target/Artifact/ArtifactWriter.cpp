@@ -7,16 +7,13 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tprt/abi.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/CRC.h"
-#include "llvm/Support/EndianStream.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
 using namespace mlir::tp;
-
-/// Version of docs/Artifact.md.
-static constexpr uint32_t kAbiVersion = 5;
 
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
@@ -24,7 +21,7 @@ static llvm::Error makeError(const llvm::Twine &message) {
 
 /// The name of the function that the code for CPU `i` of the list exports.
 static std::string getEntryName(size_t i) {
-  return i == 0 ? "tpx_main" : "tpx_main_" + std::to_string(i);
+  return i == 0 ? TPRT_ENTRY_SYMBOL : TPRT_ENTRY_SYMBOL "_" + std::to_string(i);
 }
 
 /// A CPU whose code runs on all CPUs of the host's architecture.
@@ -46,7 +43,7 @@ static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
 static std::string writeManifest(DictionaryAttr attr, Machines machines,
                                  ArrayRef<int32_t> architectures) {
   llvm::json::Object manifest = *toJSON(attr).getAsObject();
-  manifest["schema"] = 4;
+  manifest["schema"] = TPRT_MANIFEST_SCHEMA;
   manifest["producer"] = "tp-mlir " TP_VERSION;
   manifest["entry"] = getEntryName(0);
   llvm::json::Object target = describeTarget(*machines.front());
@@ -73,14 +70,15 @@ static void writeContainer(llvm::StringRef manifest, llvm::StringRef object,
                            llvm::raw_ostream &output) {
   uint32_t checksum = llvm::crc32(0, llvm::arrayRefFromStringRef(manifest));
   checksum = llvm::crc32(checksum, llvm::arrayRefFromStringRef(object));
-  output << llvm::StringRef("TPMLIRX\0", 8);
-  llvm::support::endian::Writer writer(output, llvm::endianness::little);
-  writer.write<uint32_t>(kAbiVersion);
-  writer.write<uint32_t>(0);
-  writer.write<uint64_t>(manifest.size());
-  writer.write<uint64_t>(object.size());
-  writer.write<uint32_t>(checksum);
-  writer.write<uint32_t>(0);
+  static_assert(llvm::endianness::native == llvm::endianness::little);
+  tprt_artifact_header header = {.magic = TPRT_ARTIFACT_MAGIC,
+                                 .abi = TPRT_ABI_VERSION,
+                                 .reserved0 = 0,
+                                 .manifest_size = manifest.size(),
+                                 .object_size = object.size(),
+                                 .crc = checksum,
+                                 .reserved1 = 0};
+  output.write(reinterpret_cast<const char *>(&header), sizeof(header));
   output << manifest << object;
 }
 

@@ -9,6 +9,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/Support/TemporaryDirectory.h"
+#include "tprt/abi.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
@@ -17,6 +18,7 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/SourceMgr.h"
+#include <cstddef>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -306,7 +308,17 @@ void tp::addDeviceCode(llvm::Module &module, ArrayRef<DeviceImage> images,
       texts.push_back(defineText(name, /*addNull=*/true));
     return defineList(ptr, texts);
   };
-  // tprt_device_image and tprt_device_code of runtime/include/tprt/abi.h.
+  // The structures below are these of abi.h, member by member.
+  using Image = tprt_device_image;
+  static_assert(offsetof(Image, arch) == 0 && offsetof(Image, is_ptx) == 4 &&
+                offsetof(Image, data) == 8 && offsetof(Image, size) == 16 &&
+                sizeof(Image) == 24);
+  using Code = tprt_device_code;
+  static_assert(
+      offsetof(Code, num_images) == 0 && offsetof(Code, images) == 8 &&
+      offsetof(Code, num_kernels) == 16 && offsetof(Code, kernels) == 24 &&
+      offsetof(Code, num_sites) == 32 && offsetof(Code, sites) == 40 &&
+      sizeof(Code) == 48);
   auto *imageType = llvm::StructType::get(context, {i32, i32, ptr, i64});
   SmallVector<llvm::Constant *> list;
   for (const DeviceImage &image : images)
@@ -320,5 +332,5 @@ void tp::addDeviceCode(llvm::Module &module, ArrayRef<DeviceImage> images,
        b.getInt32(sites.size()), defineNames(sites)});
   new llvm::GlobalVariable(module, code->getType(), /*isConstant=*/true,
                            llvm::GlobalValue::ExternalLinkage, code,
-                           "tprt_device_code");
+                           TPRT_DEVICE_CODE_SYMBOL);
 }

@@ -1,9 +1,10 @@
 //===- abi.h - C ABI between generated programs and the runtime ---*- C -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions that an artifact's shared object imports from libtprt, and the
-// one function that it exports. A program for CUDA devices also exports its
-// device code. docs/Artifact.md is the contract. Any change here requires a new
+// The functions that an artifact's shared object imports from libtprt, the
+// functions and the data that it exports, and the file's header. Compiler and
+// runtime both include this file, so it uses neither's other headers.
+// docs/Artifact.md is the contract. Any change here requires a new
 // TPRT_ABI_VERSION.
 //
 // In a program for CUDA devices all pointers to data are pointers to the memory
@@ -20,6 +21,14 @@
 
 #define TPRT_ABI_VERSION 5
 
+/// The value of "schema" in a manifest.
+#define TPRT_MANIFEST_SCHEMA 4
+
+/// The symbols that an artifact exports: a tpx_main_fn, and in a program for
+/// CUDA devices a tprt_device_code.
+#define TPRT_ENTRY_SYMBOL "tpx_main"
+#define TPRT_DEVICE_CODE_SYMBOL "tprt_device_code"
+
 #if defined(__GNUC__)
 #define TPRT_API __attribute__((visibility("default")))
 #else
@@ -29,6 +38,18 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/// The first bytes of an artifact, little-endian. The manifest and the shared
+/// object follow.
+#define TPRT_ARTIFACT_MAGIC "TPMLIRX"
+typedef struct tprt_artifact_header {
+  char magic[8]; ///< TPRT_ARTIFACT_MAGIC and its NUL
+  uint32_t abi;  ///< TPRT_ABI_VERSION
+  uint32_t reserved0;
+  uint64_t manifest_size, object_size; ///< in bytes
+  uint32_t crc; ///< CRC-32 of the manifest followed by the shared object
+  uint32_t reserved1;
+} tprt_artifact_header;
 
 /// State of one rank: its communicator, its counters, its error. Owned by the
 /// runtime, opaque to the program.
@@ -70,9 +91,10 @@ enum tprt_activation {
 
 /// A batched matrix product. All sizes and strides count elements. A is m x k,
 /// B is k x n, C is m x n; one of (a_row, a_col) is 1, one of (b_row, b_col) is
-/// 1, and C's column stride is 1. A batch stride of 0 broadcasts A or B. The
-/// addend and the factor are matrices like C with their own strides, which are
-/// ignored if the matrix is absent.
+/// 1, and C's column stride is 1. The stride of a dimension of size 1 is
+/// ignored. A batch stride of 0 broadcasts A or B. The addend and the factor
+/// are matrices like C with their own strides, which are ignored if the matrix
+/// is absent.
 typedef struct tprt_gemm_args {
   int32_t dtype;      ///< TPRT_F32 .. TPRT_BF16, of A, B, C and bias
   int32_t accumulate; ///< non-zero: add to C's values
@@ -146,9 +168,9 @@ typedef struct tprt_device_image {
   uint64_t size;    ///< in bytes, PTX's NUL included
 } tprt_device_image;
 
-/// What an artifact for CUDA devices exports as `tprt_device_code`. Every image
-/// contains all kernels. The runtime takes the cubin of the device's
-/// architecture, else the newest PTX that isn't newer than the device.
+/// What an artifact for CUDA devices exports. Every image contains all kernels.
+/// The runtime takes the cubin of the device's architecture, else the newest
+/// PTX that isn't newer than the device.
 typedef struct tprt_device_code {
   int32_t num_images;
   const tprt_device_image *images;
@@ -248,13 +270,13 @@ TPRT_API void tprt_mark(tprt_rank *ctx, int32_t op);
 TPRT_API int32_t tprt_index_error(tprt_rank *ctx, const char *what,
                                   int64_t index, int64_t bound);
 
-/// The entry point that an artifact exports as `tpx_main`: straight-line code
-/// that allocates nothing. The pointers follow the manifest's order, each to
-/// this rank's dense row-major local block, aligned to 64 bytes. Inputs are
-/// never written. The only parameters that are written are those that the
-/// manifest marks as updated: their blocks belong to this rank alone, and hold
-/// the new value when the program returns. `arena` points to `arena_bytes`
-/// bytes, aligned to 64, contents undefined.
+/// The entry point that an artifact exports: straight-line code that allocates
+/// nothing. The pointers follow the manifest's order, each to this rank's dense
+/// row-major local block, aligned to 64 bytes. Inputs are never written. The
+/// only parameters that are written are those that the manifest marks as
+/// updated: their blocks belong to this rank alone, and hold the new value when
+/// the program returns. `arena` points to `arena_bytes` bytes, aligned to 64,
+/// contents undefined.
 typedef int32_t (*tpx_main_fn)(tprt_rank *ctx, int64_t rank,
                                const void *const *inputs,
                                void *const *parameters, void *const *outputs,

@@ -18,23 +18,9 @@
 
 using namespace tprt;
 
-static constexpr std::string_view magic("TPMLIRX\0", 8);
-static constexpr size_t headerSize = 40;
-
-namespace {
-/// The container's fixed header after the magic, little-endian like the
-/// machine.
-struct Header {
-  uint32_t abi = TPRT_ABI_VERSION;
-  uint32_t reserved0 = 0;
-  uint64_t manifestSize = 0;
-  uint64_t objectSize = 0;
-  uint32_t crc = 0;
-  uint32_t reserved1 = 0;
-};
-static_assert(sizeof(Header) + 8 == headerSize);
+static constexpr std::string_view magic(TPRT_ARTIFACT_MAGIC,
+                                        sizeof(TPRT_ARTIFACT_MAGIC));
 static_assert(std::endian::native == std::endian::little);
-} // namespace
 
 static uint32_t checksum(std::string_view bytes, uint32_t crc = 0) {
   return crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()),
@@ -62,11 +48,11 @@ ArtifactParts tprt::checkContainer(std::string_view bytes,
                "one of a traced model");
   if (!bytes.starts_with(magic))
     throw fail("is not an artifact of tp-compile");
-  if (bytes.size() < headerSize)
+  tprt_artifact_header header;
+  if (bytes.size() < sizeof(header))
     throw fail("is truncated: " + std::to_string(bytes.size()) +
-               " bytes, expected at least " + std::to_string(headerSize));
-  Header header;
-  std::memcpy(&header, bytes.data() + magic.size(), sizeof(header));
+               " bytes, expected at least " + std::to_string(sizeof(header)));
+  std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.abi != TPRT_ABI_VERSION)
     throw fail("has artifact version " + std::to_string(header.abi) +
                ", this runtime reads version " +
@@ -74,27 +60,30 @@ ArtifactParts tprt::checkContainer(std::string_view bytes,
                ": compile it again with this release's tp-compile");
   if (header.reserved0 != 0 || header.reserved1 != 0)
     throw fail("is corrupt: reserved fields are not zero");
-  std::string_view body = bytes.substr(headerSize);
-  if (header.manifestSize > body.size() ||
-      header.objectSize != body.size() - header.manifestSize)
+  std::string_view body = bytes.substr(sizeof(header));
+  if (header.manifest_size > body.size() ||
+      header.object_size != body.size() - header.manifest_size)
     throw fail("is truncated or corrupt: " + std::to_string(body.size()) +
                " bytes behind the header, expected a manifest of " +
-               std::to_string(header.manifestSize) +
-               " and a shared object of " + std::to_string(header.objectSize));
+               std::to_string(header.manifest_size) +
+               " and a shared object of " + std::to_string(header.object_size));
   if (checksum(body) != header.crc)
     throw fail("is corrupt: its checksum doesn't match");
-  return {body.substr(0, header.manifestSize),
-          body.substr(header.manifestSize)};
+  return {body.substr(0, header.manifest_size),
+          body.substr(header.manifest_size)};
 }
 
 std::string tprt::makeContainer(std::string_view manifest,
                                 std::string_view sharedObject) {
-  Header header;
-  header.manifestSize = manifest.size();
-  header.objectSize = sharedObject.size();
-  header.crc = checksum(sharedObject, checksum(manifest));
-  std::string bytes(magic);
-  bytes.append(reinterpret_cast<const char *>(&header), sizeof(header));
+  tprt_artifact_header header = {.magic = TPRT_ARTIFACT_MAGIC,
+                                 .abi = TPRT_ABI_VERSION,
+                                 .reserved0 = 0,
+                                 .manifest_size = manifest.size(),
+                                 .object_size = sharedObject.size(),
+                                 .crc =
+                                     checksum(sharedObject, checksum(manifest)),
+                                 .reserved1 = 0};
+  std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
   bytes.append(manifest);
   return bytes.append(sharedObject);
 }
@@ -182,11 +171,11 @@ void Artifact::open() {
   if (!manifest.isForCuda)
     return;
   deviceCode = static_cast<const tprt_device_code *>(
-      ::dlsym(handle, "tprt_device_code"));
+      ::dlsym(handle, TPRT_DEVICE_CODE_SYMBOL));
   if (!deviceCode)
     throw inputError("'" + path +
                      "': its manifest says that it is for CUDA devices, but "
-                     "its code has no 'tprt_device_code'");
+                     "its code has no '" TPRT_DEVICE_CODE_SYMBOL "'");
 }
 
 Artifact::~Artifact() {

@@ -12,7 +12,6 @@
 using namespace tprt;
 using nlohmann::json;
 
-static constexpr int64_t supportedSchema = 4;
 static constexpr int64_t maxWorldSize = 4096;
 
 namespace {
@@ -525,9 +524,9 @@ Manifest Manifest::parse(std::string_view text) {
   }
   Node root(document, "");
   int64_t schema = root["schema"].getInt(0, INT64_MAX);
-  if (schema != supportedSchema)
+  if (schema != TPRT_MANIFEST_SCHEMA)
     throw inputError("manifest: schema " + std::to_string(schema) +
-                     ", expected " + std::to_string(supportedSchema));
+                     ", expected " + std::to_string(TPRT_MANIFEST_SCHEMA));
 
   Manifest manifest;
   manifest.producer = root["producer"].getString();

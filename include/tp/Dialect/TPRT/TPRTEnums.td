@@ -6,7 +6,6 @@
 
 include "mlir/IR/EnumAttr.td"
 
-/// tprt_activation of runtime/include/tprt/abi.h.
 def TPRT_Activation : I64EnumAttr<"Activation", "what a product may end with, element by element", [
     I64EnumAttrCase<"Relu", 1, "relu">,
     I64EnumAttrCase<"Gelu", 2, "gelu">,
