@@ -10,6 +10,7 @@
 #define TPRT_FAKE_CUDAONHOST_H
 
 #include "Emulator.h"
+#include "Kernels.h"
 
 #include "tprt/Dtype.h"
 
@@ -41,10 +42,26 @@ void enterKernel(const tp_emulated_thread *self, void *const *arguments) {
   kernel(*static_cast<const Arguments *>(arguments[0]));
 }
 
+/// The kernel as a function of the driver's. It runs if `check` finds that its
+/// operands are allocated.
+template <typename Arguments, void (*kernel)(const Arguments)>
+cuda::CUfunc_st makeKernel(const std::string &name,
+                           bool (*check)(const Arguments &)) {
+  return {name, 0, sizeof(Arguments), 0,
+          [=](uint32_t grid, uint32_t block, void *const *arguments) {
+            if (check(*static_cast<const Arguments *>(arguments[0])))
+              runEmulated(enterKernel<Arguments, kernel>, grid, block,
+                          /*sharedBytes=*/0, arguments);
+          }};
+}
+
 } // namespace tprt::fake
 
 #define threadIdx (tprt::fake::EmulatedIndex{tprt::fake::getThread()->thread})
 #define blockIdx (tprt::fake::EmulatedIndex{tprt::fake::getThread()->block})
+#define blockDim                                                               \
+  (tprt::fake::EmulatedIndex{tprt::fake::getThread()->block_size})
+#define gridDim (tprt::fake::EmulatedIndex{tprt::fake::getThread()->grid_size})
 
 inline void __syncthreads() {
   const tp_emulated_thread *self = tprt::fake::getThread();

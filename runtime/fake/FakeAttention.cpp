@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaOnHost.h"
-#include "Kernels.h"
 
 #include "cuda/AttentionGradientKernels.cu"
 #include "cuda/AttentionKernels.cu"
@@ -83,33 +82,19 @@ static bool check(const HiddenArguments &a) {
                      a.batches * a.heads * a.rows * sizeof(float));
 }
 
-template <typename Arguments, void (*kernel)(const Arguments)>
-static CUfunc_st makeKernel(const std::string &name) {
-  return {name, 0, sizeof(Arguments), 0,
-          [](uint32_t grid, uint32_t block, void *const *arguments) {
-            if (check(*static_cast<const Arguments *>(arguments[0])))
-              runEmulated(enterKernel<Arguments, kernel>, grid, block,
-                          /*sharedBytes=*/0, arguments);
-          }};
-}
-
-CUfunc_st fake::makeAttention(const std::string &name) {
-#define KERNELS_OF(DTYPE)                                                      \
-  if (name == "tprt_attention_" #DTYPE)                                        \
-    return makeKernel<Arguments, tprt_attention_##DTYPE>(name);                \
-  if (name == "tprt_attention_query_gradient_" #DTYPE)                         \
-    return makeKernel<GradientArguments,                                       \
-                      tprt_attention_query_gradient_##DTYPE>(name);            \
-  if (name == "tprt_attention_key_gradient_" #DTYPE)                           \
-    return makeKernel<GradientArguments, tprt_attention_key_gradient_##DTYPE>( \
-        name);
-  if (name == "tprt_attention_hidden_rows_f16")
-    return makeKernel<HiddenArguments, tprt_attention_hidden_rows_f16>(name);
-  if (name == "tprt_attention_hidden_rows_bf16")
-    return makeKernel<HiddenArguments, tprt_attention_hidden_rows_bf16>(name);
-  KERNELS_OF(f32)
-  KERNELS_OF(f64)
-  KERNELS_OF(f16)
-  KERNELS_OF(bf16)
-  throw std::runtime_error("no such kernel: " + name);
+std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
+#define FIND(TYPE, KERNEL)                                                     \
+  if (name == #KERNEL)                                                         \
+    return makeKernel<TYPE, KERNEL>(name, check);
+#define FIND_ALL(DTYPE)                                                        \
+  FIND(Arguments, tprt_attention_##DTYPE)                                      \
+  FIND(GradientArguments, tprt_attention_query_gradient_##DTYPE)               \
+  FIND(GradientArguments, tprt_attention_key_gradient_##DTYPE)
+  FIND_ALL(f32)
+  FIND_ALL(f64)
+  FIND_ALL(f16)
+  FIND_ALL(bf16)
+  FIND(HiddenArguments, tprt_attention_hidden_rows_f16)
+  FIND(HiddenArguments, tprt_attention_hidden_rows_bf16)
+  return std::nullopt;
 }

@@ -6,6 +6,8 @@
 
 #include "Work.h"
 
+#include <optional>
+
 namespace tprt::cuda {
 
 struct CUfunc_st {
@@ -21,17 +23,10 @@ struct CUfunc_st {
 
 namespace tprt::fake {
 
-/// A kernel of the runtime's own: tprt_reduce_REDUCTION_DTYPE,
-/// tprt_attention_DTYPE, tprt_attention_query_gradient_DTYPE,
-/// tprt_attention_key_gradient_DTYPE or tprt_attention_hidden_rows_DTYPE.
-cuda::CUfunc_st makeOwn(const std::string &name);
-/// The attention kernels among them.
-cuda::CUfunc_st makeAttention(const std::string &name);
-
-/// Finds the kernel `name` of an emulated image, loaded as `handle`. Returns
-/// false if there is none.
-bool findEmulated(void *handle, const std::string &name,
-                  cuda::CUfunc_st &function);
+/// A kernel of ReduceKernels.cu; nullopt if it has none of that name.
+std::optional<cuda::CUfunc_st> findReduction(const std::string &name);
+/// A kernel of AttentionKernels.cu or AttentionGradientKernels.cu.
+std::optional<cuda::CUfunc_st> findAttention(const std::string &name);
 
 } // namespace tprt::fake
 

@@ -3,16 +3,21 @@
 //
 // The source of ReduceKernels.ptx. The PTX is what gets built in, so that
 // building the runtime needs no CUDA toolkit. `cmake --build … --target
-// tprt-ptx` regenerates it; a test compares the two if nvcc is installed.
+// tprt-ptx` regenerates it; a test compares the two if nvcc is installed. The
+// fake device compiles this file for the host.
 //
 //===----------------------------------------------------------------------===//
 
+#ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#else
+#include "CudaOnHost.h" // of the fake device
+#endif
 #include <stdint.h>
 
 // In an unnamed namespace, names would depend on the path of this file.
-namespace tprt_kernels {
+namespace tprt_reductions {
 
 enum Reduction { Sum, Avg, Max, Min, Product };
 
@@ -94,32 +99,34 @@ __device__ void reduce(const Arguments &arguments) {
   }
 }
 
-} // namespace tprt_kernels
+} // namespace tprt_reductions
 
-using namespace tprt_kernels;
+using namespace tprt_reductions;
 
-#define KERNEL(REDUCTION, NAME, T, DTYPE)                                      \
+// All kernels: KERNEL(the reduction, its name, the element type, its name).
+#define TPRT_NUMERIC_REDUCTIONS(KERNEL, T, DTYPE)                              \
+  KERNEL(Sum, sum, T, DTYPE)                                                   \
+  KERNEL(Avg, avg, T, DTYPE)                                                   \
+  TPRT_ORDERED_REDUCTIONS(KERNEL, T, DTYPE)
+#define TPRT_ORDERED_REDUCTIONS(KERNEL, T, DTYPE)                              \
+  KERNEL(Max, max, T, DTYPE)                                                   \
+  KERNEL(Min, min, T, DTYPE)                                                   \
+  KERNEL(Product, product, T, DTYPE)
+#define TPRT_REDUCTIONS(KERNEL)                                                \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, float, f32)                                  \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, double, f64)                                 \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, __half, f16)                                 \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, __nv_bfloat16, bf16)                         \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, int64_t, i64)                                \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, int32_t, i32)                                \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, int16_t, i16)                                \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, int8_t, i8)                                  \
+  TPRT_NUMERIC_REDUCTIONS(KERNEL, uint8_t, ui8)                                \
+  TPRT_ORDERED_REDUCTIONS(KERNEL, uint8_t, i1) /* no sum, no average */
+
+#define TPRT_DEFINE_KERNEL(REDUCTION, NAME, T, DTYPE)                          \
   extern "C" __global__ void __launch_bounds__(256)                            \
       tprt_reduce_##NAME##_##DTYPE(const __grid_constant__ Arguments a) {      \
     reduce<REDUCTION, T>(a);                                                   \
   }
-#define KERNELS(T, DTYPE)                                                      \
-  KERNEL(Sum, sum, T, DTYPE)                                                   \
-  KERNEL(Avg, avg, T, DTYPE)                                                   \
-  KERNEL(Max, max, T, DTYPE)                                                   \
-  KERNEL(Min, min, T, DTYPE)                                                   \
-  KERNEL(Product, product, T, DTYPE)
-
-KERNELS(float, f32)
-KERNELS(double, f64)
-KERNELS(__half, f16)
-KERNELS(__nv_bfloat16, bf16)
-KERNELS(int64_t, i64)
-KERNELS(int32_t, i32)
-KERNELS(int16_t, i16)
-KERNELS(int8_t, i8)
-KERNELS(uint8_t, ui8)
-// i1 has neither sum nor average.
-KERNEL(Max, max, uint8_t, i1)
-KERNEL(Min, min, uint8_t, i1)
-KERNEL(Product, product, uint8_t, i1)
+TPRT_REDUCTIONS(TPRT_DEFINE_KERNEL)

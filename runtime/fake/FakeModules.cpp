@@ -1,0 +1,165 @@
+//===- FakeModules.cpp - libcuda's modules and kernels without a device ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Emulator.h"
+#include "Kernels.h"
+#include "State.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace tprt;
+using namespace tprt::cuda;
+using namespace tprt::fake;
+
+namespace tprt::cuda {
+struct CUmod_st {
+  void *handle = nullptr; ///< of an emulated image
+  int descriptor = -1;
+  std::string ptx;
+  std::map<std::string, CUfunc_st> functions;
+};
+} // namespace tprt::cuda
+
+/// The size of the ELF object at `data`, from its header.
+static size_t getObjectSize(const void *data) {
+  auto *header = static_cast<const Elf64_Ehdr *>(data);
+  return header->e_shoff + size_t(header->e_shnum) * header->e_shentsize;
+}
+
+EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
+                          int32_t *, void **) {
+  Lock lock(getMutex());
+  bool isObject = std::memcmp(data, ELFMAG, SELFMAG) == 0;
+  if (CUresult result =
+          enter("cuModuleLoadDataEx", isObject ? "object" : "ptx"))
+    return result;
+  auto loaded = std::make_unique<CUmod_st>();
+  if (!isObject) {
+    loaded->ptx = static_cast<const char *>(data);
+    if (loaded->ptx.find(".entry tprt_") == std::string::npos)
+      return INVALID_PTX; // the fake can't run it
+    *module = loaded.release();
+    addLive(*module);
+    return CUDA_SUCCESS;
+  }
+  // Lets the images' references to the emulator resolve to this library.
+  Dl_info info = {};
+  if (::dladdr(reinterpret_cast<void *>(&tp_emulated_barrier), &info))
+    ::dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  loaded->descriptor = ::memfd_create("image", MFD_CLOEXEC);
+  size_t size = getObjectSize(data);
+  if (::write(loaded->descriptor, data, size) != static_cast<ssize_t>(size))
+    return NO_BINARY;
+  loaded->handle =
+      ::dlopen(("/proc/self/fd/" + std::to_string(loaded->descriptor)).c_str(),
+               RTLD_NOW | RTLD_LOCAL);
+  if (!loaded->handle) {
+    std::fprintf(stderr, "fake device: %s\n", ::dlerror());
+    return NO_BINARY;
+  }
+  *module = loaded.release();
+  addLive(*module);
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuModuleUnload(CUmodule module) {
+  Lock lock(getMutex());
+  removeLive(module);
+  if (module->handle)
+    ::dlclose(module->handle);
+  if (module->descriptor >= 0)
+    ::close(module->descriptor);
+  delete module;
+  return CUDA_SUCCESS;
+}
+
+/// Finds the kernel `name` of an emulated image, loaded as `handle`.
+static std::optional<CUfunc_st> findEmulated(void *handle,
+                                             const std::string &name) {
+  auto kernel =
+      reinterpret_cast<tp_emulated_kernel>(::dlsym(handle, name.c_str()));
+  auto *sharedBytes = static_cast<const int32_t *>(
+      ::dlsym(handle, (name + "_shared_bytes").c_str()));
+  auto *numArguments = static_cast<const int32_t *>(
+      ::dlsym(handle, (name + "_num_arguments").c_str()));
+  if (!kernel || !sharedBytes || !numArguments)
+    return std::nullopt;
+  auto shared = static_cast<uint32_t>(*sharedBytes);
+  return CUfunc_st{name, static_cast<size_t>(*numArguments), 0, shared,
+                   [=](uint32_t grid, uint32_t block, void *const *arguments) {
+                     runEmulated(kernel, grid, block, shared, arguments);
+                   }};
+}
+
+static std::optional<CUfunc_st> find(const CUmod_st &module,
+                                     const std::string &name) {
+  if (module.handle)
+    return findEmulated(module.handle, name);
+  if (module.ptx.find(".entry " + name + "(") == std::string::npos)
+    return std::nullopt;
+  std::optional<CUfunc_st> kernel = findReduction(name);
+  return kernel ? kernel : findAttention(name);
+}
+
+EXPORT cuModuleGetFunction(CUfunction *function, CUmodule module,
+                           const char *name) {
+  Lock lock(getMutex());
+  auto found = module->functions.find(name);
+  if (found == module->functions.end()) {
+    std::optional<CUfunc_st> made = find(*module, name);
+    if (!made)
+      return NOT_FOUND;
+    found = module->functions.emplace(name, std::move(*made)).first;
+  }
+  *function = &found->second;
+  return CUDA_SUCCESS;
+}
+
+EXPORT cuFuncSetAttribute(CUfunction function, int32_t attribute, int value) {
+  Lock lock(getMutex());
+  return enter("cuFuncSetAttribute", function->name + " " +
+                                         std::to_string(attribute) + " " +
+                                         std::to_string(value));
+}
+
+EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
+                      unsigned gridZ, unsigned blockX, unsigned blockY,
+                      unsigned blockZ, unsigned sharedBytes, CUstream stream,
+                      void **parameters, void **) {
+  Lock lock(getMutex());
+  if (CUresult result =
+          enter("cuLaunchKernel",
+                function->name + " grid " + std::to_string(gridX) + " block " +
+                    std::to_string(blockX) + " " + describe(stream)))
+    return result;
+  size_t threads = size_t(blockX) * blockY * blockZ;
+  if (threads == 0 || threads > 1024 || gridX == 0 || gridY != 1 ||
+      gridZ != 1 || blockY != 1 || blockZ != 1 || sharedBytes > (227 << 10))
+    return INVALID_VALUE;
+  // The values are copied now, because the kernel runs later.
+  std::vector<std::vector<char>> values;
+  size_t count = std::max<size_t>(function->numArguments, 1);
+  size_t bytes = function->numArguments ? 8 : function->argumentBytes;
+  for (size_t i = 0; i < count; ++i)
+    values.emplace_back(static_cast<char *>(parameters[i]),
+                        static_cast<char *>(parameters[i]) + bytes);
+  enqueue(stream, [=, values = std::move(values)]() mutable {
+    if (getDevice().kernelsHang)
+      return false;
+    if (getDevice().kernelsFail) {
+      setFailed(ILLEGAL_ADDRESS);
+      return true;
+    }
+    std::vector<void *> arguments;
+    for (std::vector<char> &value : values)
+      arguments.push_back(value.data());
+    function->run(gridX, blockX, arguments.data());
+    return true;
+  });
+  return CUDA_SUCCESS;
+}
