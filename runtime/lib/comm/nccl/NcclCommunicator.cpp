@@ -1,10 +1,7 @@
 //===- NcclCommunicator.cpp - Ranks on devices of their own ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// If the parts are dense on both sides and of equal size, NCCL's own collective
-// is used. Everything else is done by boxes: each rank packs the parts of its
-// operand that others need, sends and receives, and copies the received parts
-// to their positions in the result.
+// Enqueues what the plans of NcclPlan.h say.
 //
 // NCCL's calls are on one stream, in the order of the program. This is the
 // stream that computes, unless the program starts collectives and waits for
@@ -15,6 +12,7 @@
 #include "comm/nccl/NcclCommunicator.h"
 
 #include "comm/nccl/NcclMemory.h"
+#include "comm/nccl/NcclPlan.h"
 #include "cuda/CudaStream.h"
 
 #include <numeric>
@@ -24,26 +22,6 @@ using namespace tprt;
 using namespace tprt::cuda;
 
 namespace {
-
-/// A box that a rank sends or receives, and its position in the staging buffer.
-struct Part {
-  int64_t peer;        ///< position in the group
-  StridedCopy strided; ///< operand to staging, or staging to result
-  int64_t offset, bytes;
-};
-
-/// This rank's part in a collective.
-struct Plan {
-  ncclComm_t comm = nullptr; ///< null: not at all
-  int64_t position = 0, groupSize = 0;
-  int64_t operandElements = 0, resultElements = 0;
-  bool isDense = false; ///< NCCL's own collective is used
-  bool isEven = false;  ///< the members' parts are of equal size
-  bool sendsBoxes = false;
-  std::vector<Part> sent, received;
-  int64_t sentBytes = 0, receivedBytes = 0;
-  int64_t countedBytes = 0;
-};
 
 class NcclCommunicator final : public Communicator {
 public:
@@ -69,17 +47,14 @@ private:
   void connect(std::chrono::milliseconds timeout);
   std::string describeStopped() const;
   bool sharesOffsets(const std::byte *arena, int64_t bytes);
-  void makePlan(int64_t id);
-  void addParts(const Collective &collective, const std::vector<int64_t> &group,
-                Plan &plan);
   void enqueue(int64_t id, const std::byte *src, std::byte *dst);
-  void exchange(const Plan &plan, int64_t width, const std::byte *src,
+  void exchange(const NcclPlan &plan, int64_t width, const std::byte *src,
                 std::byte *dst);
-  void allGather(const Collective &c, const Plan &plan, const std::byte *src,
-                 std::byte *dst);
-  void reduceScatter(const Collective &c, const Plan &plan,
+  void allGather(const Collective &c, const NcclPlan &plan,
+                 const std::byte *src, std::byte *dst);
+  void reduceScatter(const Collective &c, const NcclPlan &plan,
                      const std::byte *src, std::byte *dst);
-  void copyParts(const std::vector<Part> &parts, int64_t width,
+  void copyBoxes(const std::vector<Box> &boxes, int64_t width,
                  const std::byte *src, std::byte *dst, bool isSent);
 
   const Nccl &nccl = Nccl::get();
@@ -95,7 +70,7 @@ private:
   ncclComm_t world = nullptr;
   /// One for each distinct list of groups, split from the world's.
   std::map<std::vector<std::vector<int64_t>>, ncclComm_t> comms;
-  std::vector<Plan> plans; ///< by collective
+  std::vector<NcclPlan> plans; ///< by collective
   /// The addresses of the first run's operands and results, until it has ended.
   std::vector<const std::byte *> addresses;
   bool isWarm = false;
@@ -108,58 +83,6 @@ private:
 
 #define TPRT_NCCL(function, comm, ...)                                         \
   nccl.check(nccl.function(__VA_ARGS__), #function, comm)
-
-/// NCCL's type for a reduction's elements; nullopt if it has none.
-static std::optional<ncclDataType_t> toNccl(Dtype dtype) {
-  switch (dtype) {
-  case Dtype::F32:
-    return ncclFloat32;
-  case Dtype::F64:
-    return ncclFloat64;
-  case Dtype::F16:
-    return ncclFloat16;
-  case Dtype::BF16:
-    return ncclBfloat16;
-  case Dtype::I64:
-    return ncclInt64;
-  case Dtype::I32:
-    return ncclInt32;
-  case Dtype::I8:
-    return ncclInt8;
-  case Dtype::I1:
-  case Dtype::UI8:
-    return ncclUint8;
-  case Dtype::I16:
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-/// An average of bytes would lose the upper bits of the sum.
-static void checkReduction(const Collective &c, int64_t id) {
-  bool loses = c.reduction == Reduction::Avg && byteWidth(c.dtype) == 1;
-  if (c.isReduction() && (!toNccl(c.dtype) || loses))
-    throw executionError(describe(c, id) + ": NCCL doesn't reduce " +
-                         std::string(toString(c.dtype)) + " by " +
-                         std::string(toString(c.reduction)) +
-                         ": convert the operand to i32");
-}
-
-static ncclRedOp_t toNccl(Reduction reduction) {
-  switch (reduction) {
-  case Reduction::Sum:
-    return ncclSum;
-  case Reduction::Avg:
-    return ncclAvg;
-  case Reduction::Max:
-    return ncclMax;
-  case Reduction::Min:
-    return ncclMin;
-  case Reduction::Product:
-    return ncclProd;
-  }
-  return ncclSum;
-}
 
 NcclCommunicator::NcclCommunicator(const Manifest &manifest,
                                    CudaStream &compute, int64_t rank,
@@ -188,8 +111,10 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
   plans.resize(manifest.collectives.size());
   try {
     // In the same order everywhere: splitting is collective itself.
-    for (size_t i = 0; i < plans.size(); ++i)
-      makePlan(i);
+    for (size_t i = 0; i < plans.size(); ++i) {
+      plans[i] = makeNcclPlan(manifest.collectives[i], i, rank);
+      plans[i].comm = getComm(manifest.collectives[i].groups);
+    }
     connect(timeout);
   } catch (const AbortedError &) { // the others know
     throw;
@@ -239,15 +164,15 @@ NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
 /// while it is captured.
 void NcclCommunicator::connect(std::chrono::milliseconds timeout) {
   std::map<ncclComm_t, std::set<int64_t>> sentTo, receivedFrom;
-  for (const Plan &plan : plans) {
+  for (const NcclPlan &plan : plans) {
     if (!plan.sendsBoxes)
       continue;
-    for (const Part &part : plan.sent)
-      if (part.peer != plan.position)
-        sentTo[plan.comm].insert(part.peer);
-    for (const Part &part : plan.received)
-      if (part.peer != plan.position)
-        receivedFrom[plan.comm].insert(part.peer);
+    for (const Box &box : plan.sent)
+      if (box.peer != plan.position)
+        sentTo[plan.comm].insert(box.peer);
+    for (const Box &box : plan.received)
+      if (box.peer != plan.position)
+        receivedFrom[plan.comm].insert(box.peer);
   }
   std::byte *scratch = stream.getStaging(2 * sizeof(float));
   std::byte *received = scratch + sizeof(float);
@@ -276,124 +201,49 @@ void NcclCommunicator::connect(std::chrono::milliseconds timeout) {
   });
 }
 
-/// The boxes that this rank exchanges with each member, including itself.
-void NcclCommunicator::addParts(const Collective &collective,
-                                const std::vector<int64_t> &group, Plan &plan) {
-  int64_t width = byteWidth(collective.dtype);
-  Shape zero(collective.operandShapes[rank].size(), 0);
-  for (size_t p = 0; p < group.size(); ++p) {
-    for (const Transfer &transfer : getTransfers(collective, group[p])) {
-      int64_t bytes = numElements(transfer.size) * width;
-      if (transfer.from != rank || bytes == 0)
-        continue;
-      StridedCopy strided(transfer.size,
-                          {collective.operandShapes[rank], transfer.src},
-                          {transfer.size, zero});
-      plan.sent.push_back(
-          {static_cast<int64_t>(p), strided, plan.sentBytes, bytes});
-      plan.sentBytes += bytes;
-    }
-    for (const Transfer &transfer : getTransfers(collective, rank)) {
-      int64_t bytes = numElements(transfer.size) * width;
-      if (transfer.from != group[p] || bytes == 0)
-        continue;
-      StridedCopy strided(transfer.size, {transfer.size, zero},
-                          {collective.resultShapes[rank], transfer.dst});
-      plan.received.push_back(
-          {static_cast<int64_t>(p), strided, plan.receivedBytes, bytes});
-      plan.receivedBytes += bytes;
-    }
-  }
-}
-
-/// Whether blocks along `dim` follow each other in memory.
-static bool isOutermost(const Shape &shape, int64_t dim) {
-  for (int64_t d = 0; d < dim; ++d)
-    if (shape[d] != 1)
-      return false;
-  return true;
-}
-
-void NcclCommunicator::makePlan(int64_t id) {
-  const Collective &c = manifest.collectives[id];
-  Plan &plan = plans[id];
-  checkReduction(c, id);
-  plan.comm = getComm(c.groups);
-  const std::vector<int64_t> *group = c.getGroup(rank);
-  if (!group)
-    return;
-  plan.groupSize = group->size();
-  plan.position =
-      std::find(group->begin(), group->end(), rank) - group->begin();
-  plan.operandElements = numElements(c.operandShapes[rank]);
-  plan.resultElements = numElements(c.resultShapes[rank]);
-  plan.countedBytes = getReceivedBytes(c, rank);
-  const std::vector<Shape> &parts = c.kind == CollectiveKind::ReduceScatter
-                                        ? c.resultShapes
-                                        : c.operandShapes;
-  plan.isEven = std::all_of(group->begin(), group->end(), [&](int64_t member) {
-    return parts[member] == parts[rank];
-  });
-  switch (c.kind) {
-  case CollectiveKind::AllReduce:
-  case CollectiveKind::Broadcast:
-    plan.isDense = true;
-    return;
-  case CollectiveKind::AllGather:
-  case CollectiveKind::ReduceScatter:
-    plan.isDense = plan.isEven && isOutermost(parts[rank], c.dim);
-    plan.sendsBoxes = c.kind == CollectiveKind::AllGather && !plan.isEven;
-    break;
-  default:
-    plan.sendsBoxes = true;
-  }
-  addParts(c, *group, plan);
-}
-
-/// Copies parts between operand or result and staging.
-void NcclCommunicator::copyParts(const std::vector<Part> &parts, int64_t width,
+/// Copies boxes between operand or result and staging.
+void NcclCommunicator::copyBoxes(const std::vector<Box> &boxes, int64_t width,
                                  const std::byte *src, std::byte *dst,
                                  bool isSent) {
-  for (const Part &part : parts)
-    stream.copy(part.strided, width, isSent ? src : src + part.offset,
-                isSent ? dst + part.offset : dst);
+  for (const Box &box : boxes)
+    stream.copy(box.strided, width, isSent ? src : src + box.offset,
+                isSent ? dst + box.offset : dst);
 }
 
 /// Runs a collective by boxes. The whole operand is read before the result is
 /// written.
-void NcclCommunicator::exchange(const Plan &plan, int64_t width,
+void NcclCommunicator::exchange(const NcclPlan &plan, int64_t width,
                                 const std::byte *src, std::byte *dst) {
   std::byte *sent = stream.getStaging(plan.sentBytes + plan.receivedBytes);
   std::byte *received = sent + plan.sentBytes;
-  copyParts(plan.sent, width, src, sent, /*isSent=*/true);
+  copyBoxes(plan.sent, width, src, sent, /*isSent=*/true);
   // The boxes that this rank sends to itself are the same on both sides, in the
   // same order.
-  std::vector<const Part *> own;
+  std::vector<const Box *> own;
   TPRT_NCCL(ncclGroupStart, plan.comm);
-  for (const Part &part : plan.sent) {
-    if (part.peer == plan.position)
-      own.push_back(&part);
+  for (const Box &box : plan.sent) {
+    if (box.peer == plan.position)
+      own.push_back(&box);
     else
-      TPRT_NCCL(ncclSend, plan.comm, sent + part.offset, part.bytes, ncclUint8,
-                static_cast<int>(part.peer), plan.comm, stream.get());
+      TPRT_NCCL(ncclSend, plan.comm, sent + box.offset, box.bytes, ncclUint8,
+                static_cast<int>(box.peer), plan.comm, stream.get());
   }
   auto next = own.begin();
-  std::vector<std::pair<const Part *, const Part *>> kept;
-  for (const Part &part : plan.received) {
-    if (part.peer == plan.position)
-      kept.emplace_back(&part, *next++);
+  std::vector<std::pair<const Box *, const Box *>> kept;
+  for (const Box &box : plan.received) {
+    if (box.peer == plan.position)
+      kept.emplace_back(&box, *next++);
     else
-      TPRT_NCCL(ncclRecv, plan.comm, received + part.offset, part.bytes,
-                ncclUint8, static_cast<int>(part.peer), plan.comm,
-                stream.get());
+      TPRT_NCCL(ncclRecv, plan.comm, received + box.offset, box.bytes,
+                ncclUint8, static_cast<int>(box.peer), plan.comm, stream.get());
   }
   TPRT_NCCL(ncclGroupEnd, plan.comm);
   for (auto [to, from] : kept)
     stream.copy(received + to->offset, sent + from->offset, to->bytes);
-  copyParts(plan.received, width, received, dst, /*isSent=*/false);
+  copyBoxes(plan.received, width, received, dst, /*isSent=*/false);
 }
 
-void NcclCommunicator::allGather(const Collective &c, const Plan &plan,
+void NcclCommunicator::allGather(const Collective &c, const NcclPlan &plan,
                                  const std::byte *src, std::byte *dst) {
   int64_t width = byteWidth(c.dtype);
   if (!plan.isEven)
@@ -403,16 +253,16 @@ void NcclCommunicator::allGather(const Collective &c, const Plan &plan,
   TPRT_NCCL(ncclAllGather, plan.comm, src, gathered,
             plan.operandElements * width, ncclUint8, plan.comm, stream.get());
   if (!plan.isDense)
-    copyParts(plan.received, width, gathered, dst, /*isSent=*/false);
+    copyBoxes(plan.received, width, gathered, dst, /*isSent=*/false);
 }
 
-void NcclCommunicator::reduceScatter(const Collective &c, const Plan &plan,
+void NcclCommunicator::reduceScatter(const Collective &c, const NcclPlan &plan,
                                      const std::byte *src, std::byte *dst) {
   int64_t width = byteWidth(c.dtype);
   const std::byte *blocks = src;
   if (!plan.isDense) {
     std::byte *staging = stream.getStaging(plan.sentBytes);
-    copyParts(plan.sent, width, src, staging, /*isSent=*/true);
+    copyBoxes(plan.sent, width, src, staging, /*isSent=*/true);
     blocks = staging;
   }
   if (plan.isEven) {
@@ -421,17 +271,17 @@ void NcclCommunicator::reduceScatter(const Collective &c, const Plan &plan,
     return;
   }
   TPRT_NCCL(ncclGroupStart, plan.comm);
-  for (const Part &part : plan.sent)
-    TPRT_NCCL(ncclReduce, plan.comm, blocks + part.offset, dst,
-              part.bytes / width, *toNccl(c.dtype), toNccl(c.reduction),
-              static_cast<int>(part.peer), plan.comm, stream.get());
+  for (const Box &box : plan.sent)
+    TPRT_NCCL(ncclReduce, plan.comm, blocks + box.offset, dst,
+              box.bytes / width, *toNccl(c.dtype), toNccl(c.reduction),
+              static_cast<int>(box.peer), plan.comm, stream.get());
   TPRT_NCCL(ncclGroupEnd, plan.comm);
 }
 
 void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
                                std::byte *dst) {
   const Collective &c = manifest.collectives[id];
-  const Plan &plan = plans[id];
+  const NcclPlan &plan = plans[id];
   if (!plan.comm)
     throw executionError("rank " + std::to_string(rank) +
                          " is in no group of " + describe(c, id));

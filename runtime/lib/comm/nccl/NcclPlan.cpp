@@ -1,0 +1,132 @@
+//===- NcclPlan.cpp - How a rank runs a collective by NCCL ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "comm/nccl/NcclPlan.h"
+
+#include <algorithm>
+
+using namespace tprt;
+using namespace tprt::cuda;
+
+std::optional<ncclDataType_t> cuda::toNccl(Dtype dtype) {
+  switch (dtype) {
+  case Dtype::F32:
+    return ncclFloat32;
+  case Dtype::F64:
+    return ncclFloat64;
+  case Dtype::F16:
+    return ncclFloat16;
+  case Dtype::BF16:
+    return ncclBfloat16;
+  case Dtype::I64:
+    return ncclInt64;
+  case Dtype::I32:
+    return ncclInt32;
+  case Dtype::I8:
+    return ncclInt8;
+  case Dtype::I1:
+  case Dtype::UI8:
+    return ncclUint8;
+  case Dtype::I16:
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// An average of bytes would lose the upper bits of the sum.
+static void checkReduction(const Collective &c, int64_t id) {
+  bool loses = c.reduction == Reduction::Avg && byteWidth(c.dtype) == 1;
+  if (c.isReduction() && (!toNccl(c.dtype) || loses))
+    throw executionError(describe(c, id) + ": NCCL doesn't reduce " +
+                         std::string(toString(c.dtype)) + " by " +
+                         std::string(toString(c.reduction)) +
+                         ": convert the operand to i32");
+}
+
+ncclRedOp_t cuda::toNccl(Reduction reduction) {
+  switch (reduction) {
+  case Reduction::Sum:
+    return ncclSum;
+  case Reduction::Avg:
+    return ncclAvg;
+  case Reduction::Max:
+    return ncclMax;
+  case Reduction::Min:
+    return ncclMin;
+  case Reduction::Product:
+    return ncclProd;
+  }
+  return ncclSum;
+}
+
+/// The boxes that this rank exchanges with each member, including itself.
+static void addBoxes(const Collective &collective, int64_t rank,
+                     const std::vector<int64_t> &group, NcclPlan &plan) {
+  int64_t width = byteWidth(collective.dtype);
+  Shape zero(collective.operandShapes[rank].size(), 0);
+  for (size_t p = 0; p < group.size(); ++p) {
+    for (const Transfer &transfer : getTransfers(collective, group[p])) {
+      int64_t bytes = numElements(transfer.size) * width;
+      if (transfer.from != rank || bytes == 0)
+        continue;
+      StridedCopy strided(transfer.size,
+                          {collective.operandShapes[rank], transfer.src},
+                          {transfer.size, zero});
+      plan.sent.push_back(
+          {static_cast<int64_t>(p), strided, plan.sentBytes, bytes});
+      plan.sentBytes += bytes;
+    }
+    for (const Transfer &transfer : getTransfers(collective, rank)) {
+      int64_t bytes = numElements(transfer.size) * width;
+      if (transfer.from != group[p] || bytes == 0)
+        continue;
+      StridedCopy strided(transfer.size, {transfer.size, zero},
+                          {collective.resultShapes[rank], transfer.dst});
+      plan.received.push_back(
+          {static_cast<int64_t>(p), strided, plan.receivedBytes, bytes});
+      plan.receivedBytes += bytes;
+    }
+  }
+}
+
+/// Whether blocks along `dim` follow each other in memory.
+static bool isOutermost(const Shape &shape, int64_t dim) {
+  for (int64_t d = 0; d < dim; ++d)
+    if (shape[d] != 1)
+      return false;
+  return true;
+}
+
+NcclPlan cuda::makeNcclPlan(const Collective &c, int64_t id, int64_t rank) {
+  checkReduction(c, id);
+  NcclPlan plan;
+  const std::vector<int64_t> *group = c.getGroup(rank);
+  if (!group)
+    return plan;
+  plan.position =
+      std::find(group->begin(), group->end(), rank) - group->begin();
+  plan.operandElements = numElements(c.operandShapes[rank]);
+  plan.resultElements = numElements(c.resultShapes[rank]);
+  plan.countedBytes = getReceivedBytes(c, rank);
+  const std::vector<Shape> &blocks = c.kind == CollectiveKind::ReduceScatter
+                                         ? c.resultShapes
+                                         : c.operandShapes;
+  plan.isEven = std::all_of(group->begin(), group->end(), [&](int64_t member) {
+    return blocks[member] == blocks[rank];
+  });
+  switch (c.kind) {
+  case CollectiveKind::AllReduce:
+  case CollectiveKind::Broadcast:
+    plan.isDense = true;
+    return plan;
+  case CollectiveKind::AllGather:
+  case CollectiveKind::ReduceScatter:
+    plan.isDense = plan.isEven && isOutermost(blocks[rank], c.dim);
+    plan.sendsBoxes = c.kind == CollectiveKind::AllGather && !plan.isEven;
+    break;
+  default:
+    plan.sendsBoxes = true;
+  }
+  addBoxes(c, rank, *group, plan);
+  return plan;
+}

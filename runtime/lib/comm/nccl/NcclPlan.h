@@ -1,0 +1,60 @@
+//===- NcclPlan.h - How a rank runs a collective by NCCL --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// - An all-reduce and a broadcast are NCCL's own.
+// - An all-gather of blocks of one shape is NCCL's own. If the blocks aren't
+//   contiguous in the result, it goes to staging memory, from which the blocks
+//   are copied.
+// - A reduce-scatter to blocks of one shape is NCCL's own, after the blocks are
+//   packed if they aren't contiguous in the operand. For blocks of different
+//   shapes, each is packed, and reduced by a call of its own.
+// - All else (an all-gather of blocks of different shapes, an all-to-all, a
+//   permute, an exchange) is sends and receives of boxes: each rank packs the
+//   boxes of its operand that others need, sends and receives, and copies what
+//   it has received to its place in the result.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_LIB_COMM_NCCL_NCCLPLAN_H
+#define TPRT_LIB_COMM_NCCL_NCCLPLAN_H
+
+#include "comm/nccl/Nccl.h"
+#include "support/StridedCopy.h"
+#include "tprt/Collective.h"
+
+#include <optional>
+
+namespace tprt::cuda {
+
+/// A box that a rank sends or receives, and its position in staging memory.
+struct Box {
+  int64_t peer;        ///< position in the group
+  StridedCopy strided; ///< operand to staging, or staging to result
+  int64_t offset, bytes;
+};
+
+/// How one rank runs one collective.
+struct NcclPlan {
+  ncclComm_t comm = nullptr; ///< of the rank's group; null: it is in none
+  int64_t position = 0;      ///< in the group
+  int64_t operandElements = 0, resultElements = 0;
+  bool isDense = false; ///< NCCL's own collective needs no staging
+  bool isEven = false;  ///< the members' blocks have one shape
+  bool sendsBoxes = false;
+  std::vector<Box> sent, received;
+  int64_t sentBytes = 0, receivedBytes = 0;
+  int64_t countedBytes =
+      0; ///< received from others, as docs/Artifact.md counts
+};
+
+/// The plan of rank `rank` for collective `id`, without a communicator. Throws
+/// an execution error if NCCL doesn't have the reduction.
+NcclPlan makeNcclPlan(const Collective &collective, int64_t id, int64_t rank);
+
+/// NCCL's type for a reduction's elements; nullopt if it has none.
+std::optional<ncclDataType_t> toNccl(Dtype dtype);
+ncclRedOp_t toNccl(Reduction reduction);
+
+} // namespace tprt::cuda
+
+#endif // TPRT_LIB_COMM_NCCL_NCCLPLAN_H
