@@ -90,7 +90,7 @@ static constexpr const char *otherTriple = "x86_64-pc-linux-gnu";
 
 static std::string loadError(const std::string &manifest,
                              const std::string &object) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write("m.tpx", makeContainer(manifest, object));
   return errorOf([&] { Artifact::load(path)->loadCode(); });
 }
@@ -98,7 +98,7 @@ static std::string loadError(const std::string &manifest,
 /// What an object says should run when it is loaded runs neither for a look at
 /// the program nor where something else is wrong.
 TEST(Artifact, CodeWaitsForItsCall) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write(
       "m.tpx", makeContainer(makeManifest(hostTriple, "", "tpx_main"),
                              readFile(TOY_PROGRAM)));
@@ -128,7 +128,7 @@ TEST(Artifact, ChoosesCodeForTheCPU) {
   std::string good = R"({"entry": "tpx_main", "features": []})";
   std::string unknown = R"({"entry": "unknown", "features": []})";
   auto load = [&](const std::string &manifest) {
-    TemporaryDirectory directory;
+    TestDirectory directory;
     auto artifact = Artifact::load(
         directory.write("m.tpx", makeContainer(manifest, object)));
     artifact->loadCode();
@@ -160,7 +160,7 @@ TEST(Artifact, LoadErrors) {
 }
 
 TEST(Artifact, TwoLiveTogether) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string object = readFile(TOY_PROGRAM);
   auto load = [&](const std::string &entry) {
     auto artifact = Artifact::load(directory.write(
@@ -175,7 +175,7 @@ TEST(Artifact, TwoLiveTogether) {
 }
 
 TEST(Artifact, IsArtifact) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   EXPECT_TRUE(isArtifact(directory.write("a", makeContainer("", ""))));
   EXPECT_FALSE(isArtifact(directory.write("b", "module {}")));
   EXPECT_FALSE(isArtifact(directory.write("c", "TPML")));

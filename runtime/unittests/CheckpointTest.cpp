@@ -26,7 +26,7 @@ protected:
     return CheckpointDirectory(path).write(session, step, state);
   }
 
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory / "run";
   DataState state{.numExamples = 20, .position = 24, .seed = 7};
   Session session;

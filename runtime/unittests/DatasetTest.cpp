@@ -94,7 +94,7 @@ protected:
     return directory.write(name, bytes);
   }
 
-  TemporaryDirectory directory;
+  TestDirectory directory;
 };
 
 } // namespace

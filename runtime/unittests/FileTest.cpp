@@ -31,7 +31,7 @@ mode_t getMode(const std::string &path) {
 }
 
 TEST(File, ReplacesInCommit) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory / "f";
   write(path, "old");
   ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
@@ -48,7 +48,7 @@ TEST(File, ReplacesInCommit) {
 }
 
 TEST(File, LeavesNothingWhenKilled) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory / "f";
   int nameless = ::open((directory / ".").c_str(), O_WRONLY | O_TMPFILE, 0600);
   if (nameless < 0)
@@ -68,7 +68,7 @@ TEST(File, LeavesNothingWhenKilled) {
 }
 
 TEST(File, RefusesAtOnceWhatCannotBeNamed) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   write(directory / "f", "");
   for (const std::string &path : {directory / std::string(256, 'n'),
                                   directory / "f/g", directory / "none/g"})
@@ -77,7 +77,7 @@ TEST(File, RefusesAtOnceWhatCannotBeNamed) {
 }
 
 TEST(File, FollowsLinks) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::filesystem::create_directory(directory / "sub");
   write(directory / "sub/f", "old");
   std::filesystem::create_symlink("sub/f", directory / "link");
@@ -91,7 +91,7 @@ TEST(File, FollowsLinks) {
 }
 
 TEST(File, WritesThroughToWhatIsNoFile) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string fifo = directory / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   auto reader = std::async(std::launch::async, [&] { return readFile(fifo); });
@@ -106,7 +106,7 @@ TEST(File, WritesThroughToWhatIsNoFile) {
 }
 
 TEST(File, EndsTheWaitForAReader) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string fifo = directory / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   static volatile std::sig_atomic_t isWanted = 1; // a signal that came before
@@ -124,7 +124,7 @@ TEST(File, EndsTheWaitForAReader) {
 }
 
 TEST(File, SaysWhyNothingCanBeWritten) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string folder = directory / "";
   EXPECT_TRUE(contains(errorOf([&] { OutputFile file(folder); }),
                        "cannot write '" + folder + "': Is a directory"));
@@ -135,7 +135,7 @@ TEST(File, SaysWhyNothingCanBeWritten) {
 }
 
 TEST(File, ChecksOutputs) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::filesystem::create_symlink("f", directory / "link");
   std::filesystem::create_directory(directory / "sub");
   auto check = [&](const std::string &one, const std::string &other) {
@@ -159,7 +159,7 @@ TEST(File, ChecksOutputs) {
 
 TEST(File, RemovesNewDirectoriesThatStayEmpty) {
   namespace fs = std::filesystem;
-  TemporaryDirectory directory;
+  TestDirectory directory;
   {
     NewDirectory made(directory / "a/b/");
     EXPECT_TRUE(fs::is_directory(directory / "a/b"));
@@ -182,7 +182,7 @@ TEST(File, RemovesNewDirectoriesThatStayEmpty) {
 
 TEST(FileDeathTest, SaysWhichFileWasCut) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory / "f";
   write(path, std::string(1 << 16, 'x'));
   auto readCut = [&] {
@@ -199,7 +199,7 @@ TEST(FileDeathTest, SaysWhichFileWasCut) {
 }
 
 TEST(File, FifosAreNoInputs) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string fifo = directory / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_TRUE(contains(errorOf([&] { MappedFile::open(fifo); }),

@@ -56,7 +56,7 @@ protected:
     return chooseGemms(manifest, options, 1, mayMeasure);
   }
 
-  TemporaryDirectory directory;
+  TestDirectory directory;
   Manifest manifest;
   GemmOptions options;
 };

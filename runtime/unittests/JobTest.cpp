@@ -119,7 +119,7 @@ static Variables withRank(Variables variables) {
 }
 
 TEST(JobToken, FromVariableOrFile) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write("token", secret + "\n");
   EXPECT_EQ(getJob(withRank({}))->token, "");
   EXPECT_EQ(getJob(withRank({{"TP_TOKEN", secret}}))->token, secret);
@@ -128,7 +128,7 @@ TEST(JobToken, FromVariableOrFile) {
 }
 
 TEST(JobToken, BadOnesAreRefused) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write("token", secret);
   auto getError = [](const Variables &variables) {
     std::string error = errorOf([&] { getJob(withRank(variables)); });

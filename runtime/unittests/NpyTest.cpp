@@ -20,7 +20,7 @@ static constexpr const char *validHeader =
     "{'descr': '<i4', 'fortran_order': False, 'shape': (2, ), }\n";
 
 TEST(Npy, RoundTripsEveryType) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   for (int32_t i = 0; i < numDtypes; ++i) {
     Dtype dtype = static_cast<Dtype>(i);
     for (Shape shape : {Shape{}, Shape{3}, Shape{2, 0}, Shape{2, 3, 4}}) {
@@ -45,7 +45,7 @@ TEST(Npy, RoundTripsEveryType) {
 }
 
 TEST(Npy, ReadsWhatNumPyWrites) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write(
       "a.npy", makeNpy("{'descr': '<i4', 'fortran_order': False, "
                        "'shape': (2,), }   \n",
@@ -54,7 +54,7 @@ TEST(Npy, ReadsWhatNumPyWrites) {
 }
 
 TEST(Npy, FortranOrderOfAVectorIsFine) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write(
       "a.npy", makeNpy("{'descr':'|b1','fortran_order':True,'shape':(1,2)}\n",
                        std::string_view("\1\0", 2)));
@@ -70,7 +70,7 @@ struct Malformed {
 class NpyMalformed : public testing::TestWithParam<Malformed> {};
 
 TEST_P(NpyMalformed, IsRejected) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write("a.npy", GetParam().bytes);
   std::string error = errorOf([&] { readNpy(path); });
   EXPECT_TRUE(contains(error, GetParam().error));
@@ -145,7 +145,7 @@ TEST(Npy, UnwritablePathLeavesNothing) {
 }
 
 TEST(Npy, UncommittedFileLeavesNothing) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   {
     OutputFile file(directory / "a.npy");
     file.write("text");

@@ -80,7 +80,7 @@ static const char *const machineText = R"({
     {"kind": "all_reduce", "ranks": 8, "latency": 9e-6, "bandwidth": 8e6}]}]})";
 
 TEST(Machine, LimitsOfComputationAndCollectives) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   Machine machine = Machine::read(directory.write("m.json", machineText));
   // Products: each of two ranks has a core.
   EXPECT_DOUBLE_EQ(machine.getComputeLimit(4e9, 0, Dtype::F32, 2), 1);
@@ -105,7 +105,7 @@ TEST(Machine, LimitsOfComputationAndCollectives) {
 }
 
 TEST(Machine, SaysWhatIsWrong) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   auto errorWith = [&](const char *path, const char *value) {
     json machine = json::parse(machineText);
     machine[json::json_pointer(path)] = json::parse(value);

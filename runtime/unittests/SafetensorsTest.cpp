@@ -15,7 +15,7 @@ static std::string makeFile(const std::string &header, std::string_view data) {
 }
 
 TEST(Safetensors, ReadsTensorsAndSkipsMetadata) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write(
       "w.safetensors",
       makeFile(R"({"__metadata__": {"format": "pt"},
@@ -38,7 +38,7 @@ TEST(Safetensors, ReadsTensorsAndSkipsMetadata) {
 }
 
 TEST(Safetensors, TensorsKeepTheFileMapped) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   Tensor tensor;
   {
     std::string path = directory.write(
@@ -52,7 +52,7 @@ TEST(Safetensors, TensorsKeepTheFileMapped) {
 }
 
 TEST(Safetensors, ALoopMayRunOverTheEntriesOfATemporary) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write(
       "w",
       makeFile(
@@ -73,7 +73,7 @@ struct MalformedFile {
 class SafetensorsMalformed : public testing::TestWithParam<MalformedFile> {};
 
 TEST_P(SafetensorsMalformed, IsRejected) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write("w.safetensors", GetParam().bytes);
   std::string error = errorOf([&] { Safetensors::open(path); });
   EXPECT_TRUE(contains(error, GetParam().error));

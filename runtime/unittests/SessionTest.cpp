@@ -15,7 +15,7 @@ using nlohmann::json;
 
 static std::shared_ptr<const Artifact>
 loadToy(const std::string &entry = "tpx_main") {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   return Artifact::load(
       directory.write("toy.tpx", makeContainer(makeToyManifest(entry).dump(),
                                                readFile(TOY_PROGRAM))));
@@ -103,7 +103,7 @@ static std::shared_ptr<const Artifact> loadStarting(const std::string &entry) {
   collectives[2]["kind"] = "broadcast";
   collectives[2]["root"] = 0;
   collectives[2]["bytes_by_rank"] = {0, 24};
-  TemporaryDirectory directory;
+  TestDirectory directory;
   return Artifact::load(directory.write(
       "toy.tpx", makeContainer(manifest.dump(), readFile(TOY_PROGRAM))));
 }

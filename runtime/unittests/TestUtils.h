@@ -17,15 +17,15 @@
 namespace tprt::test {
 
 /// A directory for one test's files.
-class TemporaryDirectory {
+class TestDirectory {
 public:
-  TemporaryDirectory()
+  TestDirectory()
       : path((std::filesystem::temp_directory_path() / "tprt-test-XXXXXX")
                  .string()) {
     if (!::mkdtemp(path.data()))
       throw std::runtime_error("mkdtemp failed");
   }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path); }
+  ~TestDirectory() { std::filesystem::remove_all(path); }
 
   std::string operator/(const std::string &name) const {
     return path + "/" + name;

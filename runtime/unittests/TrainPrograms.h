@@ -29,7 +29,7 @@ inline nlohmann::json readTrainManifest(const std::string &name) {
 
 inline std::shared_ptr<const Artifact>
 loadTrainManifest(const nlohmann::json &manifest) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   return Artifact::load(directory.write(
       "train.tpx", makeContainer(manifest.dump(), readFile(TRAIN_PROGRAM))));
 }

@@ -39,7 +39,7 @@ protected:
     return state;
   }
 
-  TemporaryDirectory directory;
+  TestDirectory directory;
 };
 
 } // namespace
@@ -204,7 +204,7 @@ static StepReport makeReport(int64_t step, double loss) {
 }
 
 TEST(Metrics, OneLineForEachStep) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   MetricsFile file(directory / "m.jsonl", 0);
   StepReport report = makeReport(1, 2.5);
   report.learningRate = 0.25;
@@ -221,7 +221,7 @@ TEST(Metrics, OneLineForEachStep) {
 }
 
 TEST(Metrics, ContinuesAfterAStep) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory / "m.jsonl";
   {
     MetricsFile file(path, 0);
@@ -248,7 +248,7 @@ TEST(Metrics, ContinuesAfterAStep) {
 }
 
 TEST(Metrics, AnotherFileIsLeftAlone) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write("notes", "{\"step\": 1}\nbuy milk\n");
   EXPECT_TRUE(
       contains(errorOf([&] { MetricsFile(path, 3); }),

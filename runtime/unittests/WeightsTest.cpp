@@ -39,7 +39,7 @@ getNames(const std::vector<std::vector<TensorSource>> &files) {
 using Names = std::vector<std::vector<std::string>>;
 
 TEST(Weights, OneFile) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   WrittenFile written =
       writeSafetensors(directory / "", "w.safetensors", makeSources());
   EXPECT_EQ(written, checksumFile(directory / "", "w.safetensors"));
@@ -75,7 +75,7 @@ TEST(Weights, FilesOfAtMost) {
 }
 
 TEST(Weights, ShardedLikeHuggingFaces) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::vector<WrittenFile> written = writeShardedSafetensors(
       directory / "", "model", distributeOverFiles(makeSources(), 3), 2);
   ASSERT_EQ(written.size(), 4u);
@@ -94,7 +94,7 @@ TEST(Weights, ShardedLikeHuggingFaces) {
 }
 
 TEST(Weights, EveryType) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::vector<TensorSource> sources;
   for (int32_t i = 0; i < numDtypes; ++i) {
     auto dtype = static_cast<Dtype>(i);
@@ -117,7 +117,7 @@ TEST(Weights, EveryType) {
 
 /// What the runtime doesn't compute with passes through.
 TEST(Weights, KeepsUnknownTypes) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   auto bytes = allocateAligned(3);
   std::memcpy(bytes.get(), "xyz", 3);
   writeSafetensors(directory / "", "w.safetensors",
@@ -132,7 +132,7 @@ TEST(Weights, KeepsUnknownTypes) {
 }
 
 TEST(Weights, Errors) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   auto errorWith = [&](const char *index) {
     directory.write("model.safetensors.index.json", index);
     return errorOf([&] { readWeights(directory / ""); });
@@ -155,7 +155,7 @@ TEST(Weights, Errors) {
 
 /// What somebody else wrote must not have files read that are none of its own.
 TEST(Weights, AnIndexStaysInItsDirectory) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::filesystem::create_directory(directory / "sub");
   writeSafetensors(directory / "", "m", makeSources());
   std::string name = makeSources().front().name;
@@ -181,7 +181,7 @@ TEST(Weights, AnIndexStaysInItsDirectory) {
 }
 
 TEST(Weights, AFailingTensorLeavesNoFile) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::vector<std::vector<TensorSource>> files = {{makeFloats("a", {1})},
                                                   {makeFloats("b", {1})}};
   files[1][0].read = []() -> std::shared_ptr<const std::byte> {

@@ -20,7 +20,7 @@ static json makeManifest(const std::string &entry) {
 
 static std::shared_ptr<const Artifact>
 loadProgram(const std::string &entry = "tpx_main") {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   return Artifact::load(
       directory.write("toy.tpx", makeContainer(makeManifest(entry).dump(),
                                                readFile(CUDA_PROGRAM))));
@@ -135,7 +135,7 @@ static std::shared_ptr<const Artifact> loadStarting() {
   json manifest = makeManifest("started");
   for (json &collective : manifest["collectives"])
     collective["started"] = true;
-  TemporaryDirectory directory;
+  TestDirectory directory;
   return Artifact::load(directory.write(
       "toy.tpx", makeContainer(manifest.dump(), readFile(CUDA_PROGRAM))));
 }
@@ -282,7 +282,7 @@ TEST_F(CudaSessionTest, ParametersComeBack) {
 }
 
 TEST_F(CudaSessionTest, ManifestAndCodeMustAgree) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   json manifest = makeManifest("tpx_main");
   manifest["target"]["device"] = "tpu";
   EXPECT_TRUE(contains(

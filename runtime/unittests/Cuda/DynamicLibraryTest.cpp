@@ -20,7 +20,7 @@ TEST(Library, MissingOne) {
 }
 
 TEST(Library, BrokenOne) {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string path = directory.write("libbroken.so", "not an object");
   EXPECT_TRUE(contains(
       errorOf([&] { Library({"the CUDA driver", {path}, {12, 0}}); }),

@@ -118,7 +118,7 @@ static std::string makeProgram(const std::string &entry) {
 
 static std::shared_ptr<const Artifact>
 loadProgram(const std::string &entry = "tpx_main") {
-  TemporaryDirectory directory;
+  TestDirectory directory;
   return Artifact::load(directory.write("toy.tpx", makeProgram(entry)));
 }
 
@@ -420,7 +420,7 @@ protected:
     for (const auto &[name, tensor] : getWeights())
       sources.push_back(makeSource(name, tensor.dtype, tensor.shape,
                                    [tensor] { return tensor; }));
-    TemporaryDirectory &folder = directory;
+    TestDirectory &folder = directory;
     writeSafetensors(std::filesystem::path(folder / "x").parent_path().string(),
                      "weights.safetensors", std::move(sources));
     write("x", getInputs().at("x"));
@@ -445,7 +445,7 @@ protected:
     return WEXITSTATUS(status);
   }
 
-  TemporaryDirectory directory;
+  TestDirectory directory;
   std::string output;
 };
 
