@@ -35,6 +35,16 @@ inline std::vector<Job> makeJobs(int64_t worldSize) {
   return jobs;
 }
 
+inline const std::string secret = "a secret of more than 32 characters";
+
+/// The jobs of all ranks, with a token.
+inline std::vector<Job> makeSecretJobs(int64_t worldSize) {
+  std::vector<Job> jobs = makeJobs(worldSize);
+  for (Job &job : jobs)
+    job.token = secret;
+  return jobs;
+}
+
 /// Calls body(rank) in a thread for each.
 template <typename Body>
 void runThreads(int64_t count, Body body) {

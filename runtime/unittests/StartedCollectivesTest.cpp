@@ -1,7 +1,7 @@
 //===- StartedCollectivesTest.cpp - Collectives beside computation --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of `local`, on the host. CommunicatorTest.cpp has what each collective gives.
+// Of `local`, on the host. CollectiveTest.cpp has what each collective gives.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,9 @@
-//===- TestedBackends.h - What CommunicatorTest tests -----------*- C++ -*-===//
+//===- TestedBackends.h - The backends that are tested ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// CommunicatorTest.cpp is linked with one place of the ranks' memory after the
-// other: the host, a device that all share, a device for each.
+// CollectiveTest.cpp and CommunicatorTest.cpp are linked with one place of the
+// ranks' memory after the other: the host, a device that all share, a device
+// for each.
 //
 //===----------------------------------------------------------------------===//
 
