@@ -105,7 +105,7 @@ protected:
   using T = Wide<S>;
 
   /// Memory of `size` elements, whose address is stored in `at`.
-  struct Part {
+  struct Buffer {
     T **at;
     int64_t size;
   };
@@ -114,8 +114,8 @@ protected:
       : args(args), height(std::min(args.rows, queryRows)),
         paddedColumns(pad(args.columns)) {}
 
-  void allocate(std::initializer_list<Part> more, GemmState &state) {
-    const std::initializer_list<Part> own = {
+  void allocate(std::initializer_list<Buffer> more, GemmState &state) {
+    const std::initializer_list<Buffer> own = {
         {&keys, getPackedSize<T>(args.depth, args.columns)},
         {&scores, height * paddedColumns},
         {&maskRow, paddedColumns},
@@ -123,22 +123,22 @@ protected:
         {&converted, std::is_same_v<S, T>
                          ? 0
                          : args.columns * std::max(args.depth, args.width)}};
-    // Parts begin at multiples of 64 bytes, which makes the tiles' loads
+    // Buffers begin at multiples of 64 bytes, which makes the tiles' loads
     // faster.
-    auto getSize = [](const Part &part) {
+    auto getSize = [](const Buffer &buffer) {
       constexpr int64_t unit = 64 / sizeof(T);
-      return (part.size + unit - 1) / unit * unit;
+      return (buffer.size + unit - 1) / unit * unit;
     };
     int64_t total = 0;
-    for (auto parts : {own, more})
-      for (const Part &part : parts)
-        total += getSize(part);
+    for (auto buffers : {own, more})
+      for (const Buffer &buffer : buffers)
+        total += getSize(buffer);
     T *at = reinterpret_cast<T *>(
         state.getFloats(total * sizeof(T) / sizeof(float)));
-    for (auto parts : {own, more})
-      for (const Part &part : parts) {
-        *part.at = at;
-        at += getSize(part);
+    for (auto buffers : {own, more})
+      for (const Buffer &buffer : buffers) {
+        *buffer.at = at;
+        at += getSize(buffer);
       }
   }
 

@@ -4,8 +4,8 @@
 #include "tprt/Session.h"
 
 #include "cuda/CudaDevice.h"
+#include "exec/RankThreads.h"
 #include "exec/ShardedTensors.h"
-#include "exec/Team.h"
 #include "support/Cores.h"
 #include "support/Patience.h"
 
@@ -112,7 +112,7 @@ struct Session::Impl {
   std::vector<int64_t> ranks = {}; ///< of this process
   ShardedTensors inputs = {}, parameters = {};
   std::vector<RankMemory> memory = {};
-  std::unique_ptr<Team> team = {}; ///< made by the first run
+  std::unique_ptr<RankThreads> threads = {}; ///< made by the first run
   /// On a device: whether everything that a run needs is loaded, allocated and
   /// connected; and a captured run of all ranks of this process.
   bool isWarm = false;
@@ -150,16 +150,16 @@ void Session::Impl::allocate() {
 }
 
 void Session::Impl::makeTeam() {
-  team = std::make_unique<Team>(getManifest(), options, *device);
-  std::vector<int64_t> hosted = team->getRanks();
+  threads = std::make_unique<RankThreads>(getManifest(), options, *device);
+  std::vector<int64_t> hosted = threads->getRanks();
   std::sort(hosted.begin(), hosted.end());
   if (hosted != ranks) {
-    team.reset();
+    threads.reset();
     throw executionError("the backend runs other ranks in this process than "
                          "SessionOptions::ranks says");
   }
   for (const std::unique_ptr<Communicator> &communicator :
-       team->getCommunicators()) {
+       threads->getCommunicators()) {
     std::shared_ptr<std::byte> &arena = memory[communicator->getRank()].arena;
     int64_t bytes = getManifest().arenaBytes;
     if (!arena)
@@ -178,7 +178,7 @@ static int countThreadsOfRank(const Manifest &manifest) {
 
 /// Tells the ranks which of their shards keep their values from now on.
 void Session::Impl::nameConstants() {
-  team->run([&](tprt_rank &rank) {
+  threads->run([&](tprt_rank &rank) {
     if (rank.stream)
       return;
     int64_t id = rank.communicator.getRank();
@@ -312,7 +312,7 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
                             RunResult &result) {
   using Clock = std::chrono::steady_clock;
   int64_t id = rank.communicator.getRank();
-  bool keepsTime = id == team->getRanks().front();
+  bool keepsTime = id == threads->getRanks().front();
   Recording *recording = options.recording;
   for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
     // A rank alone in its process replays without asking the others: its
@@ -459,16 +459,16 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
 
   RunResult result;
   result.counts.resize(manifest.worldSize);
-  if (!impl->team)
+  if (!impl->threads)
     impl->makeTeam();
   impl->packedWeightBytes = 0;
   if (options.recording)
     options.recording->ranks.resize(manifest.worldSize);
   try {
-    impl->team->run(
+    impl->threads->run(
         [&](tprt_rank &rank) { impl->runRank(rank, options, result); });
   } catch (const Error &) {
-    impl->team.reset();
+    impl->threads.reset();
     impl->captured.reset();
     impl->isWarm = false;
     impl->device->dropStreams();
@@ -477,7 +477,7 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   if (options.recording)
     options.recording->numRuns += options.repeat;
   impl->communication =
-      impl->team->getCommunicators().front()->getDescription();
+      impl->threads->getCommunicators().front()->getDescription();
   impl->gatherOutputs(result);
   if (options.keepBlocks)
     impl->keepBlocks(result);
@@ -512,7 +512,7 @@ void Session::setParameters(const TensorMap &values) {
     throw inputError(problems);
   for (const auto &[name, value] : values)
     impl->parameters.set(getIndex(parameters, name), value);
-  if (impl->team)
+  if (impl->threads)
     impl->nameConstants();
 }
 

@@ -19,16 +19,16 @@ static constexpr int64_t maxThreads = 1 << 12;
 
 namespace {
 
-/// Work that several threads share.
-struct Job {
+/// A loop whose iterations several threads share.
+struct ParallelLoop {
   const std::function<void(int64_t)> &work;
   int64_t count;
   std::atomic<int64_t> next{0};
   std::mutex mutex{};
   std::exception_ptr failure = nullptr;
 
-  /// Does the remaining work, together with the other threads.
-  void serve() {
+  /// Runs the remaining iterations, together with the other threads.
+  void run() {
     for (int64_t i; (i = next++) < count;)
       try {
         work(i);
@@ -41,34 +41,34 @@ struct Job {
   }
 };
 
-/// Threads that help the one that created them. They are kept between jobs: an
-/// idle one spins for some microseconds, because a program's next kernel may
-/// need it, and then sleeps. If one wakes up too late, run() doesn't wait for
-/// it.
-class Helpers {
+/// Threads that share loops of the one that created them. They are kept between
+/// loops: an idle one spins for some microseconds, because a program's next
+/// kernel may need it, and then sleeps. If one wakes up too late, run() doesn't
+/// wait for it.
+class ThreadPool {
 public:
-  ~Helpers() {
+  ~ThreadPool() {
     isOver = true;
     announce();
     for (std::thread &thread : threads)
       thread.join();
   }
 
-  /// Serves `job` together with at most `numHelpers` others.
-  void run(Job &job, int64_t numHelpers) {
-    while (static_cast<int64_t>(threads.size()) < numHelpers && mayGrow)
+  /// Runs `loop` together with at most `numWorkers` threads of the pool.
+  void run(ParallelLoop &loop, int64_t numWorkers) {
+    while (static_cast<int64_t>(threads.size()) < numWorkers && mayGrow)
       try {
-        threads.emplace_back([this] { loop(); });
+        threads.emplace_back([this] { serve(); });
       } catch (const std::system_error &) {
         mayGrow = false; // the existing threads do the work
       }
-    current = &job;
-    places = numHelpers * onePlace;
+    current = &loop;
+    places = numWorkers * onePlace;
     announce();
     isBusy = true;
-    job.serve();
+    loop.run();
     isBusy = false;
-    // Remove the free places, and wait until the last helper has left.
+    // Remove the free places, and wait until the last worker has left.
     for (uint32_t inside = places &= onePlace - 1; inside != 0;
          inside = places) {
       for (int i = 0; i < numSpins && places == inside; ++i)
@@ -77,7 +77,7 @@ public:
     }
   }
 
-  /// Whether this is called from within a job.
+  /// Whether this is called from within a loop.
   bool isInUse() const { return isBusy; }
 
 private:
@@ -106,7 +106,7 @@ private:
     return false;
   }
 
-  void loop() {
+  void serve() {
     for (uint32_t seen = 0; !isOver;) {
       for (int i = 0; i < numSpins && round == seen; ++i)
         relax();
@@ -114,18 +114,18 @@ private:
       seen = round;
       if (!enter())
         continue;
-      current.load()->serve();
+      current.load()->run();
       if (--places == 0)
         places.notify_one();
     }
   }
 
   std::vector<std::thread> threads;
-  std::atomic<Job *> current{nullptr};
-  /// Upper half: the number of helpers that may still enter. Lower half: the
-  /// number of helpers that are working.
+  std::atomic<ParallelLoop *> current{nullptr};
+  /// Upper half: the number of workers that may still enter. Lower half: the
+  /// number of workers that are working.
   std::atomic<uint32_t> places{0};
-  std::atomic<uint32_t> round{0}; ///< counts jobs
+  std::atomic<uint32_t> round{0}; ///< counts loops
   std::atomic<bool> isOver{false};
   bool isBusy = false;
   bool mayGrow = true; ///< the system hasn't refused a thread yet
@@ -135,13 +135,13 @@ private:
 
 void tprt::parallelFor(int64_t count, int64_t numThreads,
                        const std::function<void(int64_t)> &work) {
-  thread_local Helpers helpers;
-  Job job{work, count};
-  int64_t numHelpers = std::min({numThreads, count, maxThreads}) - 1;
-  if (numHelpers > 0 && !helpers.isInUse())
-    helpers.run(job, numHelpers);
+  thread_local ThreadPool pool;
+  ParallelLoop loop{work, count};
+  int64_t numWorkers = std::min({numThreads, count, maxThreads}) - 1;
+  if (numWorkers > 0 && !pool.isInUse())
+    pool.run(loop, numWorkers);
   else
-    job.serve();
-  if (job.failure)
-    std::rethrow_exception(job.failure);
+    loop.run();
+  if (loop.failure)
+    std::rethrow_exception(loop.failure);
 }

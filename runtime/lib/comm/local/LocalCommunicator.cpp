@@ -8,7 +8,7 @@
 //
 // Starting a collective only publishes the addresses. Once all ranks have
 // started it, the first rank that waits for it does the work, for the others
-// too, which may go on computing. See Flight.
+// too, which may go on computing. See InFlightCollective.
 //
 // On a device the same happens later, in the order of the ranks' streams: where
 // threads meet, each has announced an event, and its stream waits for the
@@ -33,17 +33,17 @@ namespace {
 struct Participant {
   Stream &stream;
   const Collective &collective;
-  const Part &part;
-  const std::vector<Shown> &shown; ///< by position
+  const LocalPlan &plan;
+  const std::vector<Published> &published; ///< by position
   int64_t elementBytes;
   int64_t received = 0; ///< bytes from other ranks
 
   void count(int64_t from, int64_t bytes) {
-    if (from != part.position)
+    if (from != plan.position)
       received += bytes;
   }
 
-  /// Does all the work, once everyone has shown operand and result.
+  /// Does all the work, once everyone has published operand and result.
   void run(std::byte *dst);
   void copy(std::byte *dst);
   void reduceScatter(std::byte *dst);
@@ -53,9 +53,9 @@ struct Participant {
 } // namespace
 
 void Participant::copy(std::byte *dst) {
-  for (const Read &read : part.reads) {
-    const std::byte *src = shown[read.from].src;
-    if (read.from == part.position && src == dst)
+  for (const Read &read : plan.reads) {
+    const std::byte *src = published[read.from].src;
+    if (read.from == plan.position && src == dst)
       continue; // already in place, and nothing overwrites it
     stream.copy(read.strided, elementBytes, src, dst);
     count(read.from, read.strided.getNumElements() * elementBytes);
@@ -63,44 +63,44 @@ void Participant::copy(std::byte *dst) {
 }
 
 void Participant::reduceScatter(std::byte *dst) {
-  if (part.reads.empty())
+  if (plan.reads.empty())
     return;
   // The members' operands have the same shape, so one StridedCopy describes all
   // reads.
-  std::vector<const std::byte *> operands(part.reads.size());
-  part.reads.front().strided.forEachRun(
+  std::vector<const std::byte *> operands(plan.reads.size());
+  plan.reads.front().strided.forEachRun(
       [&](int64_t src, int64_t result, int64_t size) {
         for (size_t i = 0; i < operands.size(); ++i)
-          operands[i] = shown[part.reads[i].from].src + src * elementBytes;
+          operands[i] = published[plan.reads[i].from].src + src * elementBytes;
         stream.reduce(collective.reduction, collective.dtype, operands,
                       {dst + result * elementBytes}, size);
       });
-  for (const Read &read : part.reads)
+  for (const Read &read : plan.reads)
     count(read.from, read.strided.getNumElements() * elementBytes);
 }
 
 void Participant::allReduce() {
-  int64_t total = part.resultBytes / elementBytes;
-  int64_t n = shown.size();
+  int64_t total = plan.resultBytes / elementBytes;
+  int64_t n = published.size();
   int64_t chunk = (total + n - 1) / n;
   auto getBegin = [&](int64_t p) { return std::min(p * chunk, total); };
   auto getSize = [&](int64_t p) { return getBegin(p + 1) - getBegin(p); };
 
   // Nobody else touches this rank's chunk of any operand or result, so results
   // may lie where operands do.
-  int64_t begin = getBegin(part.position) * elementBytes;
+  int64_t begin = getBegin(plan.position) * elementBytes;
   std::vector<const std::byte *> operands(n);
   std::vector<std::byte *> results(n);
   for (int64_t p = 0; p < n; ++p) {
-    operands[p] = shown[p].src + begin;
-    results[p] = shown[p].dst + begin;
-    count(p, getSize(part.position) * elementBytes);
+    operands[p] = published[p].src + begin;
+    results[p] = published[p].dst + begin;
+    count(p, getSize(plan.position) * elementBytes);
     count(p, getSize(p) * elementBytes); // written here by rank p
   }
   // Its own last: that stays in this core's cache.
-  std::swap(results[part.position], results.back());
+  std::swap(results[plan.position], results.back());
   stream.reduce(collective.reduction, collective.dtype, operands, results,
-                getSize(part.position));
+                getSize(plan.position));
 }
 
 void Participant::run(std::byte *dst) {
@@ -108,7 +108,7 @@ void Participant::run(std::byte *dst) {
     allReduce();
   else if (collective.kind == CollectiveKind::ReduceScatter)
     reduceScatter(dst);
-  else if (shown[part.position].src != dst || !part.isInPlace)
+  else if (published[plan.position].src != dst || !plan.isInPlace)
     copy(dst);
 }
 
@@ -136,9 +136,9 @@ public:
   }
 
 private:
-  const Part &getPart(int64_t id) const;
+  const LocalPlan &getPlan(int64_t id) const;
   void meet(const LocalWorld::Awaited &self, bool isSecond);
-  void runParts(Flight &flight, const LocalWorld::Awaited &self);
+  void runTasks(InFlightCollective &started, const LocalWorld::Awaited &self);
 
   std::shared_ptr<LocalWorld> world;
   int64_t rank;
@@ -158,13 +158,13 @@ void LocalCommunicator::barrier() {
   state.activity = LocalWorld::computing;
 }
 
-const Part &LocalCommunicator::getPart(int64_t id) const {
-  const Part &part = world->getPart(id, rank);
-  if (!part.group)
+const LocalPlan &LocalCommunicator::getPlan(int64_t id) const {
+  const LocalPlan &plan = world->getPlan(id, rank);
+  if (!plan.group)
     throw executionError("rank " + std::to_string(rank) +
                          " is in no group of " +
                          describe(world->getManifest().collectives[id], id));
-  return part;
+  return plan;
 }
 
 /// Work that is enqueued after this runs after all work that the members have
@@ -185,36 +185,36 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
                                std::byte *dst) {
   world->checkAborted();
   const Collective &collective = world->getManifest().collectives[id];
-  const Part &part = getPart(id);
-  if (part.flight) { // others may start it
-    if (src == dst && part.overwrites) {
-      std::byte *staged = stream.getStaging(part.resultBytes);
-      stream.copy(staged, src, part.resultBytes);
+  const LocalPlan &plan = getPlan(id);
+  if (plan.started) { // others may start it
+    if (src == dst && plan.overwrites) {
+      std::byte *staged = stream.getStaging(plan.resultBytes);
+      stream.copy(staged, src, plan.resultBytes);
       src = staged;
     }
     start(id, src, dst);
     return wait(id);
   }
-  Group &group = *part.group;
+  Group &group = *plan.group;
   LocalWorld::State &state = world->getState(rank);
   state.activity.store(id, std::memory_order_relaxed);
-  group.shown[part.position] = {src, dst, id};
-  LocalWorld::Awaited self{group, part.position, id,
-                           group.issued[part.position].add(id)};
+  group.published[plan.position] = {src, dst, id};
+  LocalWorld::Awaited self{group, plan.position, id,
+                           group.issued[plan.position].add(id)};
   meet(self, /*isSecond=*/false);
   // All members must be in the same collective; a program that orders them
   // differently has a bug.
-  for (size_t p = 0; p < group.shown.size(); ++p)
-    if (group.shown[p].id != id)
-      world->refuse(self, p, group.shown[p].id);
+  for (size_t p = 0; p < group.published.size(); ++p)
+    if (group.published[p].id != id)
+      world->refuse(self, p, group.published[p].id);
 
-  Participant participant{stream, collective, part, group.shown,
+  Participant participant{stream, collective, plan, group.published,
                           byteWidth(collective.dtype)};
-  if (src == dst && part.overwrites) {
-    std::byte *staged = stream.getStaging(part.resultBytes);
+  if (src == dst && plan.overwrites) {
+    std::byte *staged = stream.getStaging(plan.resultBytes);
     participant.run(staged);
     meet(self, /*isSecond=*/true);
-    stream.copy(dst, staged, part.resultBytes);
+    stream.copy(dst, staged, plan.resultBytes);
   } else {
     participant.run(dst);
     meet(self, /*isSecond=*/true);
@@ -227,62 +227,63 @@ int64_t LocalCommunicator::run(int64_t id, const std::byte *src,
 void LocalCommunicator::start(int64_t id, const std::byte *src,
                               std::byte *dst) {
   world->checkAborted();
-  const Part &part = getPart(id);
-  Flight &flight = *part.flight;
-  Flight::Member &self = flight.members[part.position];
+  const LocalPlan &plan = getPlan(id);
+  InFlightCollective &started = *plan.started;
+  InFlightCollective::Member &self = started.members[plan.position];
   ++self.round;
   self.ready = stream.announce();
-  Issued &issued = flight.group.issued[part.position];
-  flight.shown[part.position] = {src, dst, issued.count.load()};
+  Issued &issued = started.group.issued[plan.position];
+  started.published[plan.position] = {src, dst, issued.count.load()};
   self.numStarts.store(self.round);
-  flight.starts.arrive();
+  started.starts.arrive();
   issued.add(id);
 }
 
-/// Does the parts that no rank has begun. Once all parts are done, members may
-/// change what they show, so a rank that claims no part mustn't read it.
-void LocalCommunicator::runParts(Flight &flight,
+/// Does the tasks that no rank has begun. Once all tasks are done, members may
+/// change what they have published, so a rank that claims no task mustn't read
+/// it.
+void LocalCommunicator::runTasks(InFlightCollective &started,
                                  const LocalWorld::Awaited &self) {
   int64_t id = self.id, position = self.position;
   const Collective &collective = world->getManifest().collectives[id];
-  const std::vector<int64_t> &ranks = flight.group.ranks;
-  int64_t n = ranks.size(), round = flight.members[position].round;
+  const std::vector<int64_t> &ranks = started.group.ranks;
+  int64_t n = ranks.size(), round = started.members[position].round;
   bool isOrdered = false;
   for (int64_t i = 0; i < n; ++i) {
     int64_t p = (position + i) % n;
-    if (!flight.claim(p, round))
+    if (!started.claim(p, round))
       continue;
     if (!std::exchange(isOrdered, true))
       for (int64_t other = 0; other < n; ++other) {
-        if (flight.shown[other].id != self.number)
-          world->refuse(self, other, flight.group.issued[other].last.load());
-        communication.waitFor(flight.members[other].ready);
+        if (started.published[other].id != self.number)
+          world->refuse(self, other, started.group.issued[other].last.load());
+        communication.waitFor(started.members[other].ready);
       }
     Participant participant{communication, collective,
-                            world->getPart(id, ranks[p]), flight.shown,
+                            world->getPlan(id, ranks[p]), started.published,
                             byteWidth(collective.dtype)};
-    participant.run(flight.shown[p].dst);
-    Flight::Member &member = flight.members[p];
+    participant.run(started.published[p].dst);
+    InFlightCollective::Member &member = started.members[p];
     member.received = participant.received;
     member.isDone = communication.announce();
-    flight.parts.arrive();
+    started.tasks.arrive();
   }
 }
 
 int64_t LocalCommunicator::wait(int64_t id) {
   world->checkAborted();
-  const Part &part = getPart(id);
-  Flight &flight = *part.flight;
-  const Flight::Member &member = flight.members[part.position];
-  uint64_t target = member.round * flight.members.size();
+  const LocalPlan &plan = getPlan(id);
+  InFlightCollective &started = *plan.started;
+  const InFlightCollective::Member &member = started.members[plan.position];
+  uint64_t target = member.round * started.members.size();
   LocalWorld::State &state = world->getState(rank);
   state.activity.store(id, std::memory_order_relaxed);
-  LocalWorld::Awaited self{flight.group, part.position, id,
-                           flight.shown[part.position].id, &flight};
-  world->await(flight.starts, target, self);
-  runParts(flight, self);
-  world->await(flight.parts, target, self);
-  for (const Flight::Member &other : flight.members)
+  LocalWorld::Awaited self{started.group, plan.position, id,
+                           started.published[plan.position].id, &started};
+  world->await(started.starts, target, self);
+  runTasks(started, self);
+  world->await(started.tasks, target, self);
+  for (const InFlightCollective::Member &other : started.members)
     communication.waitFor(other.isDone);
   stream.waitFor(communication.announce());
   state.lastDone.store(id, std::memory_order_relaxed);

@@ -30,20 +30,21 @@ LocalWorld::LocalWorld(const Manifest &manifest,
     everyone[rank] = rank;
   groups.emplace_back(everyone, spins); // shared with no collective
 
-  parts.resize(manifest.collectives.size() * manifest.worldSize);
+  plans.resize(manifest.collectives.size() * manifest.worldSize);
   for (size_t id = 0; id < manifest.collectives.size(); ++id) {
     const Collective &collective = manifest.collectives[id];
-    Part *ofRank = &parts[id * manifest.worldSize];
+    LocalPlan *ofRank = &plans[id * manifest.worldSize];
     for (const std::vector<int64_t> &ranks : collective.groups) {
       Group *group = getOrMakeGroup(ranks);
-      Flight *flight =
-          collective.isStarted ? &flights.emplace_back(*group, spins) : nullptr;
+      InFlightCollective *started = collective.isStarted
+                                        ? &inFlight.emplace_back(*group, spins)
+                                        : nullptr;
       for (size_t position = 0; position < ranks.size(); ++position) {
-        Part &part = ofRank[ranks[position]];
-        part.group = group;
-        part.flight = flight;
-        part.position = position;
-        part.resultBytes =
+        LocalPlan &plan = ofRank[ranks[position]];
+        plan.group = group;
+        plan.started = started;
+        plan.position = position;
+        plan.resultBytes =
             numElements(collective.resultShapes[ranks[position]]) *
             byteWidth(collective.dtype);
       }
@@ -53,7 +54,7 @@ LocalWorld::LocalWorld(const Manifest &manifest,
   }
 }
 
-void LocalWorld::makeReads(const Collective &collective, Part *ofRank) {
+void LocalWorld::makeReads(const Collective &collective, LocalPlan *ofRank) {
   std::vector<bool> isRead(manifest.worldSize); // for another rank or position
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
     if (!ofRank[rank].group)
@@ -93,9 +94,9 @@ void LocalWorld::abort(const std::string &reason) {
   }
   for (Group &group : groups)
     group.barrier.wakeAll();
-  for (Flight &flight : flights) {
-    flight.starts.wakeAll();
-    flight.parts.wakeAll();
+  for (InFlightCollective &started : inFlight) {
+    started.starts.wakeAll();
+    started.tasks.wakeAll();
   }
 }
 
@@ -148,9 +149,9 @@ bool LocalWorld::hasIssuedAnother(const Awaited &awaited, int64_t position) {
   if (count <= awaited.number)
     return false;
   // A rank increments numStarts before it counts the collective as issued.
-  if (const Flight *flight = awaited.flight)
-    return flight->members[position].numStarts.load() <
-           flight->members[awaited.position].round;
+  if (const InFlightCollective *started = awaited.started)
+    return started->members[position].numStarts.load() <
+           started->members[awaited.position].round;
   // A rank that runs this collective can't go on to the next one before it is
   // over.
   return count > awaited.number + 1 || issued.last.load() != awaited.id;

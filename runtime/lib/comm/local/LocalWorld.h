@@ -15,9 +15,9 @@
 
 namespace tprt {
 
-/// The part of a collective's state that one rank shows to the others. On its
-/// own cache line.
-struct alignas(64) Shown {
+/// What one rank publishes of a collective to the others. On its own cache
+/// line.
+struct alignas(64) Published {
   const std::byte *src = nullptr;
   std::byte *dst = nullptr;
   /// A number that the members must agree on: the collective, or for one that
@@ -43,7 +43,7 @@ struct alignas(64) Issued {
 /// Ranks that communicate with each other. All vectors are indexed by position.
 struct Group {
   Group(const std::vector<int64_t> &ranks, uint32_t spins)
-      : ranks(ranks), barrier(ranks.size(), spins), shown(ranks.size()),
+      : ranks(ranks), barrier(ranks.size(), spins), published(ranks.size()),
         issued(ranks.size()) {
     for (std::vector<Event *> &announced : events)
       announced.resize(ranks.size());
@@ -51,7 +51,7 @@ struct Group {
 
   std::vector<int64_t> ranks;
   Barrier barrier;
-  std::vector<Shown> shown;
+  std::vector<Published> published;
   std::vector<Issued> issued;
   /// The events that the members' streams have announced. A member may announce
   /// its next event while others still read the last ones, but no more than one
@@ -61,37 +61,37 @@ struct Group {
 
 /// A collective that ranks start and wait for later, in one group. Several may
 /// be in flight, so each has its own state. Its members meet when all have
-/// started it, and again when all parts are done. A part is the work that makes
+/// started it, and again when all tasks are done. A task is the work that makes
 /// one member's result, or in an all-reduce, one member's chunk of all results.
-/// A waiting rank does the parts that no rank has begun, its own first.
+/// A waiting rank does the tasks that no rank has begun, its own first.
 /// Therefore, once all have started, it never waits for a rank that is still
 /// computing.
-struct Flight {
+struct InFlightCollective {
   struct alignas(64) Member {
     int64_t round = 0;       ///< how often it has started this
     Event *ready = nullptr;  ///< its operand is complete, its result is free
-    Event *isDone = nullptr; ///< its part is done
-    int64_t received = 0;    ///< by its part
+    Event *isDone = nullptr; ///< its task is done
+    int64_t received = 0;    ///< by its task
     /// The number of times that it has started this, and that some rank has
-    /// begun its part; read by other ranks.
+    /// begun its task; read by other ranks.
     std::atomic<int64_t> numStarts{0};
     std::atomic<int64_t> numBegun{0};
   };
 
-  Flight(Group &group, uint32_t spins)
+  InFlightCollective(Group &group, uint32_t spins)
       : group(group), starts(group.ranks.size(), spins),
-        parts(group.ranks.size(), spins), shown(group.ranks.size()),
+        tasks(group.ranks.size(), spins), published(group.ranks.size()),
         members(group.ranks.size()) {}
 
-  /// Returns whether the caller must do a member's part in this round.
+  /// Returns whether the caller must do a member's task in this round.
   bool claim(int64_t position, int64_t round) {
     int64_t before = round - 1;
     return members[position].numBegun.compare_exchange_strong(before, round);
   }
 
   Group &group;
-  Barrier starts, parts;
-  std::vector<Shown> shown;
+  Barrier starts, tasks;
+  std::vector<Published> published;
   std::vector<Member> members;
 };
 
@@ -101,11 +101,12 @@ struct Read {
   StridedCopy strided; ///< operand to result
 };
 
-/// One rank's part in one collective.
-struct Part {
-  Group *group = nullptr;   ///< null: not at all
-  Flight *flight = nullptr; ///< null: no rank starts it and waits later
-  int64_t position = 0;     ///< in the group
+/// How one rank runs one collective.
+struct LocalPlan {
+  Group *group = nullptr; ///< null: the rank is in none
+  /// Null if no rank starts the collective and waits later.
+  InFlightCollective *started = nullptr;
+  int64_t position = 0; ///< in the group
   std::vector<Read> reads;
   int64_t resultBytes = 0;
   /// In place, everything that is read is already where it belongs.
@@ -131,10 +132,10 @@ public:
 
   const Manifest &getManifest() const { return manifest; }
   /// Whether any collective is started and waited for later.
-  bool startsAny() const { return !flights.empty(); }
+  bool startsAny() const { return !inFlight.empty(); }
   State &getState(int64_t rank) { return states[rank]; }
-  const Part &getPart(int64_t id, int64_t rank) const {
-    return parts[id * manifest.worldSize + rank];
+  const LocalPlan &getPlan(int64_t id, int64_t rank) const {
+    return plans[id * manifest.worldSize + rank];
   }
 
   /// The event that a rank waits for.
@@ -143,7 +144,7 @@ public:
     int64_t position;
     int64_t id = -1;    ///< the collective; -1: the run's start or end
     int64_t number = 0; ///< its index among the group's
-    const Flight *flight = nullptr; ///< of one that was started
+    const InFlightCollective *started = nullptr; ///< of one that was started
   };
   /// Waits until the barrier's round of this target is complete. Throws
   /// AbortedError.
@@ -158,7 +159,7 @@ public:
   void refuse(const Awaited &self, int64_t other, int64_t otherId);
 
 private:
-  void makeReads(const Collective &collective, Part *parts);
+  void makeReads(const Collective &collective, LocalPlan *plans);
   std::string describeRanks();
   bool isGone(const Awaited &awaited, int64_t position);
   bool hasIssuedAnother(const Awaited &awaited, int64_t position);
@@ -167,8 +168,8 @@ private:
   const std::chrono::milliseconds timeout;
   std::deque<State> states;
   std::deque<Group> groups; // the first one has all ranks, for barrier()
-  std::deque<Flight> flights;
-  std::vector<Part> parts; // [id][rank]
+  std::deque<InFlightCollective> inFlight;
+  std::vector<LocalPlan> plans; // [id][rank]
 
   std::atomic<bool> isAborted{false};
   std::mutex reasonMutex;

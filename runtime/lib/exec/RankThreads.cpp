@@ -1,7 +1,7 @@
-//===- Team.cpp - The threads of a process's ranks ------------------------===//
+//===- RankThreads.cpp - The threads of a process's ranks -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "exec/Team.h"
+#include "exec/RankThreads.h"
 
 #include "support/Cores.h"
 
@@ -10,8 +10,8 @@
 
 using namespace tprt;
 
-Team::Team(const Manifest &manifest, const SessionOptions &options,
-           Device &device)
+RankThreads::RankThreads(const Manifest &manifest,
+                         const SessionOptions &options, Device &device)
     : manifest(manifest), device(device) {
   CommunicatorOptions communicatorOptions = options.communicator;
   communicatorOptions.device = &device;
@@ -34,9 +34,9 @@ Team::Team(const Manifest &manifest, const SessionOptions &options,
   }
 }
 
-Team::~Team() { stop(); }
+RankThreads::~RankThreads() { stop(); }
 
-void Team::stop() {
+void RankThreads::stop() {
   {
     std::lock_guard<std::mutex> lock(mutex);
     isOver = true;
@@ -46,7 +46,7 @@ void Team::stop() {
     thread.join();
 }
 
-void Team::run(const Work &work) {
+void RankThreads::run(const Work &work) {
   std::unique_lock<std::mutex> lock(mutex);
   current = &work;
   numBusy = ranks.size();
@@ -59,7 +59,8 @@ void Team::run(const Work &work) {
 }
 
 /// The main function of a rank's thread.
-void Team::serve(Communicator &communicator, const std::vector<int> &cores) {
+void RankThreads::serve(Communicator &communicator,
+                        const std::vector<int> &cores) {
   std::optional<tprt_rank> rank;
   std::string problem;
   try {
@@ -92,7 +93,7 @@ void Team::serve(Communicator &communicator, const std::vector<int> &cores) {
   communicator.finish();
 }
 
-void Team::noteFailure(const std::string &message) {
+void RankThreads::noteFailure(const std::string &message) {
   std::lock_guard<std::mutex> lock(mutex);
   if (failure.empty())
     failure = message;
@@ -109,7 +110,7 @@ static std::string describeFailure(const tprt_rank &rank) {
   return text;
 }
 
-void Team::call(tprt_rank &rank, const Work &work) {
+void RankThreads::call(tprt_rank &rank, const Work &work) {
   try {
     work(rank);
   } catch (const AbortedError &error) {

@@ -1,8 +1,8 @@
-//===- Team.h - The threads of a process's ranks ----------------*- C++ -*-===//
+//===- RankThreads.h - The threads of a process's ranks ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TPRT_LIB_EXEC_TEAM_H
-#define TPRT_LIB_EXEC_TEAM_H
+#ifndef TPRT_LIB_EXEC_RANKTHREADS_H
+#define TPRT_LIB_EXEC_RANKTHREADS_H
 
 #include "device/Device.h"
 #include "exec/Rank.h"
@@ -16,18 +16,19 @@ namespace tprt {
 /// The ranks that this process hosts, each with its communicator and a thread.
 /// Threads sleep between calls of run(), so that a training step only has to
 /// wake them up, not to create threads and communicators.
-class Team {
+class RankThreads {
 public:
-  Team(const Manifest &manifest, const SessionOptions &options, Device &device);
-  ~Team();
-  Team(const Team &) = delete;
-  Team &operator=(const Team &) = delete;
+  RankThreads(const Manifest &manifest, const SessionOptions &options,
+              Device &device);
+  ~RankThreads();
+  RankThreads(const RankThreads &) = delete;
+  RankThreads &operator=(const RankThreads &) = delete;
 
   using Work = std::function<void(tprt_rank &)>;
 
   /// Calls `work` for every rank, in its thread, and returns when all calls
   /// have. If one throws, the others leave their collectives and this throws an
-  /// execution error. The team can't run again after that.
+  /// execution error. It can't run again after that.
   void run(const Work &work);
 
   const std::vector<int64_t> &getRanks() const { return ranks; }
@@ -61,4 +62,4 @@ private:
 
 } // namespace tprt
 
-#endif // TPRT_LIB_EXEC_TEAM_H
+#endif // TPRT_LIB_EXEC_RANKTHREADS_H
