@@ -393,7 +393,7 @@ private:
       end = part.start + part.size;
     }
     fill(type.getDimSize(dim));
-    return nn::ConcatOp::create(b, type, pieces, b.getI64IntegerAttr(dim));
+    return nn::ConcatOp::create(b, pieces, dim);
   }
 
   void eraseReplaced() {

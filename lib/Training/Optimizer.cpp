@@ -73,8 +73,7 @@ private:
       double length = static_cast<double>(schedule.totalSteps) - warmup;
       // After the last step it stays at the minimum.
       Value progress = nn::MinimumOp::create(
-          b, time.getType(), mul(b, add(b, time, -warmup), 1 / length),
-          scalar(1));
+          b, mul(b, add(b, time, -warmup), 1 / length), scalar(1));
       Value cosine = unary<nn::CosOp>(b, mul(b, progress, std::numbers::pi));
       Value share = mul(b, add(b, cosine, 1.0), 0.5);
       rate =
@@ -128,8 +127,7 @@ private:
 
   /// 1 - beta^t, t counted from 1.
   Value getCorrection(double beta, Type element) {
-    Value power =
-        nn::PowOp::create(b, time.getType(), scalar(beta), add(b, time, 1.0));
+    Value power = nn::PowOp::create(b, scalar(beta), add(b, time, 1.0));
     return castTo(b, subFrom(b, 1, power), element);
   }
 

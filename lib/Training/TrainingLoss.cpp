@@ -103,9 +103,8 @@ private:
       logits = transpose(b, logits, permutation);
     }
     return Value(nn::CrossEntropyOp::create(
-        b, RankedTensorType::get({}, type.getElementType()), logits, target,
-        buildWeights(type.getElementType()), config.reduction,
-        b.getI64IntegerAttr(config.ignoreIndex),
+        b, logits, target, buildWeights(type.getElementType()),
+        config.reduction, b.getI64IntegerAttr(config.ignoreIndex),
         b.getF64FloatAttr(config.labelSmoothing), UnitAttr()));
   }
 

@@ -8,14 +8,6 @@
 using namespace mlir;
 using namespace mlir::nn;
 
-RankedTensorType expr::getBroadcastType(Value x, Value y) {
-  SmallVector<int64_t> shape;
-  [[maybe_unused]] bool isCompatible = OpTrait::util::getBroadcastedShape(
-      typeOf(x).getShape(), typeOf(y).getShape(), shape);
-  assert(isCompatible && "gradients broadcast as their ops do");
-  return RankedTensorType::get(shape, elementOf(x));
-}
-
 Value expr::filled(ImplicitLocOpBuilder &b, RankedTensorType type,
                    double value) {
   Type element = type.getElementType();
@@ -29,26 +21,19 @@ Value expr::constant(ImplicitLocOpBuilder &b, Type element, double value) {
   return filled(b, RankedTensorType::get({}, element), value);
 }
 
+Value expr::integer(ImplicitLocOpBuilder &b, Type element, int64_t value) {
+  return ConstantOp::create(
+      b, DenseElementsAttr::get(RankedTensorType::get({}, element),
+                                Attribute(b.getIntegerAttr(element, value))));
+}
+
 Value expr::constantLike(ImplicitLocOpBuilder &b, Value like, double value) {
   return constant(b, elementOf(like), value);
 }
 
 Value expr::compare(ImplicitLocOpBuilder &b, ComparePredicate predicate,
-                    Value x, Value y) {
-  return CompareOp::create(b, getBroadcastType(x, y).clone(b.getI1Type()),
-                           predicate, x, y);
-}
-
-Value expr::compare(ImplicitLocOpBuilder &b, ComparePredicate predicate,
                     Value x, double y) {
   return compare(b, predicate, x, constantLike(b, x, y));
-}
-
-Value expr::select(ImplicitLocOpBuilder &b, Value condition, Value x, Value y) {
-  SmallVector<int64_t> shape(getBroadcastType(x, y).getShape()), all;
-  OpTrait::util::getBroadcastedShape(shape, typeOf(condition).getShape(), all);
-  return WhereOp::create(b, RankedTensorType::get(all, elementOf(x)), condition,
-                         x, y);
 }
 
 Value expr::keep(ImplicitLocOpBuilder &b, Value condition, Value x) {
@@ -68,23 +53,15 @@ Type expr::getWideElement(Type element) {
 }
 
 Value expr::reshape(ImplicitLocOpBuilder &b, Value x, ArrayRef<int64_t> shape) {
-  if (typeOf(x).getShape() == shape)
+  if (shapeOf(x) == shape)
     return x;
   return ReshapeOp::create(b, typeOf(x).clone(shape), x);
 }
 
 Value expr::unsqueeze(ImplicitLocOpBuilder &b, Value x, int64_t dim) {
-  SmallVector<int64_t> shape(typeOf(x).getShape());
+  SmallVector<int64_t> shape(shapeOf(x));
   shape.insert(shape.begin() + dim, 1);
   return reshape(b, x, shape);
-}
-
-Value expr::transpose(ImplicitLocOpBuilder &b, Value x,
-                      ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> shape;
-  for (int64_t from : permutation)
-    shape.push_back(typeOf(x).getDimSize(from));
-  return TransposeOp::create(b, typeOf(x).clone(shape), x, permutation);
 }
 
 Value expr::transposeLast(ImplicitLocOpBuilder &b, Value x) {
@@ -96,31 +73,9 @@ Value expr::transposeLast(ImplicitLocOpBuilder &b, Value x) {
 
 Value expr::broadcast(ImplicitLocOpBuilder &b, Value x,
                       ArrayRef<int64_t> shape) {
-  if (typeOf(x).getShape() == shape)
+  if (shapeOf(x) == shape)
     return x;
   return BroadcastOp::create(b, typeOf(x).clone(shape), x);
-}
-
-Value expr::matmul(ImplicitLocOpBuilder &b, Value x, Value y) {
-  ArrayRef<int64_t> left = typeOf(x).getShape(), right = typeOf(y).getShape();
-  SmallVector<int64_t> shape;
-  OpTrait::util::getBroadcastedShape(left.drop_back(2), right.drop_back(2),
-                                     shape);
-  shape.push_back(left[left.size() - 2]);
-  shape.push_back(right.back());
-  return MatmulOp::create(b, typeOf(x).clone(shape), x, y);
-}
-
-Value expr::reduce(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
-                   ArrayRef<int64_t> dims, bool keepdim) {
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::enumerate(typeOf(x).getShape())) {
-    if (!llvm::is_contained(dims, static_cast<int64_t>(dim)))
-      shape.push_back(size);
-    else if (keepdim)
-      shape.push_back(1);
-  }
-  return ReduceOp::create(b, typeOf(x).clone(shape), kind, x, dims, keepdim);
 }
 
 Value expr::safeSoftmax(ImplicitLocOpBuilder &b, Value x, int64_t dim) {
@@ -129,12 +84,11 @@ Value expr::safeSoftmax(ImplicitLocOpBuilder &b, Value x, int64_t dim) {
                          -std::numeric_limits<double>::infinity());
   // Avoids a NaN, which a gradient would multiply by 0.
   x = keep(b, isSeen, x);
-  return keep(b, isSeen,
-              SoftmaxOp::create(b, x.getType(), x, b.getI64IntegerAttr(dim)));
+  return keep(b, isSeen, SoftmaxOp::create(b, x, dim));
 }
 
 Value expr::sumTo(ImplicitLocOpBuilder &b, Value x, RankedTensorType type) {
-  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  ArrayRef<int64_t> shape = shapeOf(x);
   int64_t missing = shape.size() - type.getRank();
   SmallVector<int64_t> dims;
   for (auto [dim, size] : llvm::enumerate(shape)) {
@@ -148,8 +102,8 @@ Value expr::sumTo(ImplicitLocOpBuilder &b, Value x, RankedTensorType type) {
 }
 
 Value expr::iota(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape, int64_t dim,
-                 Type element) {
+                 Type element, double start, double step) {
   return IotaOp::create(b, RankedTensorType::get(shape, element),
-                        b.getI64IntegerAttr(dim), b.getF64FloatAttr(0),
-                        b.getF64FloatAttr(1));
+                        b.getI64IntegerAttr(dim), b.getF64FloatAttr(start),
+                        b.getF64FloatAttr(step));
 }

@@ -8,12 +8,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::nn;
+using namespace mlir::nn::expr;
 
 namespace {
 
@@ -27,28 +27,17 @@ public:
       : op(op), b(op->getLoc(), builder), dims(dims),
         axes(tp::AxisListAttr::get(b.getContext(), axes)),
         mesh(FlatSymbolRefAttr::get(mesh.getSymNameAttr())) {
-    auto given = cast<RankedTensorType>(value.getType());
     // Small floats are reduced in f32.
-    Type element = given.getElementType();
-    if (element.getIntOrFloatBitWidth() < 32)
-      element = b.getF32Type();
-    type = given.clone(element);
-    SmallVector<int64_t> shape(given.getShape());
-    for (int64_t dim : dims)
-      shape[dim] = 1;
-    reduced = RankedTensorType::get(shape, element);
-    input = toElement(value, element);
+    input = castTo(b, value, getWideElement(elementOf(value)));
   }
 
   Value buildSoftmax(bool isLog) {
     Value maximum =
         reduceOverAll(ReduceKind::Max, tp::ReductionKind::Max, input);
-    Value shifted = SubOp::create(b, type, input, maximum);
-    Value exps = ExpOp::create(b, type, shifted);
+    Value shifted = sub(b, input, maximum);
+    Value exps = expr::exp(b, shifted);
     Value sum = reduceOverAll(ReduceKind::Sum, tp::ReductionKind::Sum, exps);
-    return isLog ? Value(SubOp::create(b, type, shifted,
-                                       LogOp::create(b, reduced, sum)))
-                 : Value(DivOp::create(b, type, exps, sum));
+    return isLog ? sub(b, shifted, unary<LogOp>(b, sum)) : div(b, exps, sum);
   }
 
   /// Normalises groups of `count` elements, counted globally.
@@ -56,44 +45,32 @@ public:
                   Value bias) {
     Value value = input;
     if (centre)
-      value = SubOp::create(b, type, value, mean(value, count));
-    Value squares = MulOp::create(b, type, value, value);
-    Value scale = RsqrtOp::create(
-        b, reduced,
-        AddOp::create(b, reduced, mean(squares, count), splat(eps)));
-    value = MulOp::create(b, type, value, scale);
-    Type element = type.getElementType();
+      value = sub(b, value, mean(value, count));
+    Value squares = mul(b, value, value);
+    Value scale = unary<RsqrtOp>(b, add(b, mean(squares, count), eps));
+    value = mul(b, value, scale);
     if (weight)
-      value = MulOp::create(b, type, value, toElement(weight, element));
+      value = mul(b, value, castTo(b, weight, elementOf(value)));
     if (bias)
-      value = AddOp::create(b, type, value, toElement(bias, element));
+      value = add(b, value, castTo(b, bias, elementOf(value)));
     return value;
   }
 
-  Value toElement(Value value, Type element) {
-    auto from = cast<RankedTensorType>(value.getType());
-    if (from.getElementType() == element)
-      return value;
-    return CastOp::create(b, from.clone(element), value);
+  /// The result in the op's own element type.
+  Value toResult(Value value, Type type) {
+    return castTo(b, value, cast<RankedTensorType>(type).getElementType());
   }
 
 private:
-  Value splat(double value) {
-    auto scalar = RankedTensorType::get({}, type.getElementType());
-    return ConstantOp::create(
-        b, DenseElementsAttr::get(scalar, ArrayRef<Attribute>{b.getFloatAttr(
-                                              type.getElementType(), value)}));
-  }
   Value mean(Value value, int64_t count) {
     Value sum = reduceOverAll(ReduceKind::Sum, tp::ReductionKind::Sum, value);
-    return DivOp::create(b, reduced, sum, splat(static_cast<double>(count)));
+    return div(b, sum, constantLike(b, sum, static_cast<double>(count)));
   }
   Value reduceOverAll(ReduceKind kind, tp::ReductionKind over, Value value) {
-    Value own =
-        ReduceOp::create(b, reduced, kind, value, dims, /*keepdim=*/true);
+    Value own = reduce(b, kind, value, dims, /*keepdim=*/true);
     auto fqn = op->getAttrOfType<StringAttr>(tp::kFqnAttr);
     return tp::AllReduceOp::create(
-        b, reduced, own, over, mesh, axes, fqn,
+        b, own.getType(), own, over, mesh, axes, fqn,
         b.getStringAttr(op->getName().getStringRef() +
                         " over a split dimension"),
         IntegerAttr());
@@ -104,7 +81,6 @@ private:
   SmallVector<int64_t> dims;
   tp::AxisListAttr axes;
   FlatSymbolRefAttr mesh;
-  RankedTensorType type, reduced;
   Value input;
 };
 
@@ -128,9 +104,7 @@ partitionSoftmax(OpT op, bool isLog, OpBuilder &builder, ValueRange operands,
   if (axes.empty())
     return tp::clonePartitioned(op, builder, operands, types);
   SplitNormalization part(op, builder, operands[0], dim, axes, split.mesh);
-  return SmallVector<Value>{
-      part.toElement(part.buildSoftmax(isLog),
-                     cast<RankedTensorType>(types[0]).getElementType())};
+  return SmallVector<Value>{part.toResult(part.buildSoftmax(isLog), types[0])};
 }
 
 template <typename OpT>
@@ -147,10 +121,10 @@ partitionNorm(OpT op, bool centre, Value weight, Value bias, OpBuilder &builder,
   if (axes.empty())
     return tp::clonePartitioned(op, builder, operands, types);
   SplitNormalization part(op, builder, operands[0], dims, axes, split.mesh);
-  return SmallVector<Value>{part.toElement(
-      part.buildNorm(centre, count, op.getEps().convertToDouble(), weight,
-                     bias),
-      cast<RankedTensorType>(types[0]).getElementType())};
+  return SmallVector<Value>{
+      part.toResult(part.buildNorm(centre, count, op.getEps().convertToDouble(),
+                                   weight, bias),
+                    types[0])};
 }
 
 } // namespace

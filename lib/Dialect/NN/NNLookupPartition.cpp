@@ -7,12 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::nn;
+using namespace mlir::nn::expr;
 using tp::OpSplit;
 
 namespace {
@@ -26,19 +26,8 @@ struct LocalIndex {
 };
 } // namespace
 
-static RankedTensorType getType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
-static Value integer(ImplicitLocOpBuilder &b, Type element, int64_t value) {
-  return ConstantOp::create(
-      b, DenseElementsAttr::get(
-             RankedTensorType::get({}, element),
-             ArrayRef<Attribute>{b.getIntegerAttr(element, value)}));
-}
-
 static Value zeros(ImplicitLocOpBuilder &b, Type type) {
-  return ConstantOp::create(b, cast<ElementsAttr>(b.getZeroAttr(type)));
+  return filled(b, cast<RankedTensorType>(type), 0);
 }
 
 /// This rank has `numRows` of all `size` rows, which `axes` split.
@@ -46,29 +35,23 @@ static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
                                   int64_t size, int64_t numRows,
                                   ArrayRef<tp::AxisRefAttr> axes,
                                   tp::MeshOp mesh) {
-  RankedTensorType type = getType(indices);
-  Type element = type.getElementType();
-  auto mask = type.clone(b.getI1Type());
-  auto compare = [&](ComparePredicate predicate, Value value, int64_t bound) {
-    return CompareOp::create(b, mask, predicate, value,
-                             integer(b, element, bound));
-  };
+  Type element = elementOf(indices);
   auto inRange = [&](Value value, int64_t end) -> Value {
-    return LogicalAndOp::create(b, mask,
-                                compare(ComparePredicate::GE, value, 0),
-                                compare(ComparePredicate::LT, value, end));
+    Value isNatural =
+        compare(b, ComparePredicate::GE, value, integer(b, element, 0));
+    return LogicalAndOp::create(
+        b, isNatural,
+        compare(b, ComparePredicate::LT, value, integer(b, element, end)));
   };
   Value first = tp::ShardOffsetOp::create(
       b, RankedTensorType::get({}, b.getI64Type()), b.getI64IntegerAttr(size),
       FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
       tp::AxisListAttr::get(b.getContext(), axes));
-  if (!element.isInteger(64))
-    first = CastOp::create(b, RankedTensorType::get({}, element), first);
-  Value relative = SubOp::create(b, type, indices, first);
+  Value relative = sub(b, indices, castTo(b, first, element));
   Value mine = inRange(relative, numRows);
-  Value other = WhereOp::create(b, type, inRange(indices, size),
-                                integer(b, element, 0), indices);
-  return {mine, WhereOp::create(b, type, mine, relative, other)};
+  Value other =
+      select(b, inRange(indices, size), integer(b, element, 0), indices);
+  return {mine, select(b, mine, relative, other)};
 }
 
 /// Makes a rank's lookup check indices against all `size` rows.
@@ -81,15 +64,7 @@ static OpT withBound(OpT lookup, int64_t size) {
 
 /// `mask` with a dimension of size 1 at the end, to select rows.
 static Value asColumn(ImplicitLocOpBuilder &b, Value mask) {
-  SmallVector<int64_t> shape(getType(mask).getShape());
-  shape.push_back(1);
-  return ReshapeOp::create(b, getType(mask).clone(shape), mask);
-}
-
-static Value keep(ImplicitLocOpBuilder &b, Value mask, Value value) {
-  Value zero =
-      zeros(b, RankedTensorType::get({}, getType(value).getElementType()));
-  return WhereOp::create(b, value.getType(), mask, value, zero);
+  return unsqueeze(b, mask, rankOf(mask));
 }
 
 FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
@@ -102,14 +77,14 @@ FailureOr<SmallVector<Value>> EmbeddingOp::partition(OpBuilder &builder,
     return tp::clonePartitioned(*this, builder, operands, types);
   ImplicitLocOpBuilder b(getLoc(), builder);
   Value indices = operands[0], weight = operands[1];
-  int64_t rows = ::getType(weight).getDimSize(0);
+  int64_t rows = shapeOf(weight)[0];
   if (rows == 0) // no row, no contribution
     return SmallVector<Value>{zeros(b, types[0])};
   int64_t size = getWeight().getType().getDimSize(0);
   auto [mine, index] =
       buildLocalIndex(b, indices, size, rows, axes, split.mesh);
-  Value found = withBound(
-      EmbeddingOp::create(b, types[0], index, weight, IntegerAttr()), size);
+  Value found =
+      withBound(EmbeddingOp::create(b, index, weight, IntegerAttr()), size);
   return SmallVector<Value>{keep(b, asColumn(b, mine), found)};
 }
 
@@ -122,14 +97,14 @@ FailureOr<SmallVector<Value>> GatherOp::partition(OpBuilder &builder,
   if (axes.empty())
     return tp::clonePartitioned(*this, builder, operands, types);
   ImplicitLocOpBuilder b(getLoc(), builder);
-  int64_t rows = ::getType(operands[0]).getDimSize(getDim());
+  int64_t rows = shapeOf(operands[0])[getDim()];
   if (rows == 0)
     return SmallVector<Value>{zeros(b, types[0])};
   int64_t size = getInput().getType().getDimSize(getDim());
   auto [mine, index] =
       buildLocalIndex(b, operands[1], size, rows, axes, split.mesh);
-  Value found = withBound(
-      GatherOp::create(b, types[0], operands[0], index, getDimAttr()), size);
+  Value found =
+      withBound(GatherOp::create(b, operands[0], index, getDimAttr()), size);
   return SmallVector<Value>{keep(b, mine, found)};
 }
 

@@ -9,12 +9,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::nn;
+using namespace mlir::nn::expr;
 
 namespace {
 
@@ -40,135 +40,100 @@ public:
   };
 
   Sums buildSums(Value logits, Value target, Value weight) {
-    element = getElement(logits);
-    auto local = getType(logits);
-    SmallVector<int64_t> shape(local.getShape());
+    element = elementOf(logits);
+    SmallVector<int64_t> shape(shapeOf(logits));
     numLocal = shape[classDim];
     shape[classDim] = 1;
     perTarget = RankedTensorType::get(shape, element);
-    index = ReshapeOp::create(b, perTarget.clone(getElement(target)), target);
+    index = ReshapeOp::create(b, perTarget.clone(elementOf(target)), target);
 
-    Value maximum = allReduce(tp::ReductionKind::Max,
-                              reduce(ReduceKind::Max, logits, {classDim}));
-    Value shifted = SubOp::create(b, local, logits, maximum);
-    Value sum =
-        reduce(ReduceKind::Sum, ExpOp::create(b, local, shifted), {classDim});
+    Value maximum =
+        allReduce(tp::ReductionKind::Max, reduce(b, ReduceKind::Max, logits,
+                                                 {classDim}, /*keepdim=*/true));
+    Value shifted = sub(b, logits, maximum);
+    Value sum = reduce(b, ReduceKind::Sum, expr::exp(b, shifted), {classDim},
+                       /*keepdim=*/true);
     SmallVector<Value> parts = {sum};
     if (axes.getAxes().empty()) {
       parts.push_back(pick(logits, index));
     } else {
       auto [mine, safe] = buildLookup();
-      parts.push_back(keep(mine, pick(logits, safe)));
+      parts.push_back(keep(b, mine, pick(logits, safe)));
       if (weight)
-        parts.push_back(keep(mine, pickWeight(weight, safe)));
+        parts.push_back(keep(b, mine, pickWeight(weight, safe)));
       parts = allReduceTogether(parts);
     }
-    parts[1] = SubOp::create(b, perTarget, parts[1], maximum);
+    parts[1] = sub(b, parts[1], maximum);
     return {maximum, parts};
   }
 
   Value build(Value logits, Value target, Value weight, LossReduction reduction,
               Type resultType) {
     // Small floats are summed in f32.
-    Type result = getElement(logits);
-    if (result.getIntOrFloatBitWidth() < 32) {
-      logits = cast(logits, b.getF32Type());
-      weight = weight ? cast(weight, b.getF32Type()) : weight;
+    Type result = elementOf(logits), wide = getWideElement(result);
+    if (wide != result) {
+      logits = castTo(b, logits, wide);
+      weight = weight ? castTo(b, weight, wide) : weight;
     }
     SmallVector<Value> parts = buildSums(logits, target, weight).parts;
-    Value loss = SubOp::create(b, perTarget,
-                               LogOp::create(b, perTarget, parts[0]), parts[1]);
+    Value loss = sub(b, unary<LogOp>(b, parts[0]), parts[1]);
     Value counted = isCounted();
-    Value weights = keep(counted, weight ? parts[2] : broadcast(splat(1)));
-    loss = keep(counted, MulOp::create(b, perTarget, loss, weights));
-    return cast(combine(loss, weights, reduction, resultType), result);
+    Value weights = keep(b, counted, weight ? parts[2] : repeat(1));
+    loss = keep(b, counted, mul(b, loss, weights));
+    return castTo(b, combine(loss, weights, reduction, resultType), result);
   }
 
 private:
-  static RankedTensorType getType(Value value) {
-    return mlir::cast<RankedTensorType>(value.getType());
+  /// `value` for each target.
+  Value repeat(double value) {
+    return BroadcastOp::create(b, perTarget, constant(b, element, value));
   }
-  static Type getElement(Value value) {
-    return getType(value).getElementType();
+  Value compareTo(ComparePredicate predicate, Value value, int64_t bound) {
+    return compare(b, predicate, value, integer(b, elementOf(value), bound));
   }
-
-  Value cast(Value value, Type to) {
-    if (getElement(value) == to)
-      return value;
-    return CastOp::create(b, getType(value).clone(to), value);
-  }
-  Value constant(RankedTensorType type, Attribute value) {
-    return ConstantOp::create(
-        b, DenseElementsAttr::get(type, ArrayRef<Attribute>{value}));
-  }
-  Value splat(double value) {
-    return constant(RankedTensorType::get({}, element),
-                    b.getFloatAttr(element, value));
-  }
-  Value broadcast(Value scalar) {
-    return BroadcastOp::create(b, perTarget, scalar);
-  }
-  Value integer(Type type, int64_t value) {
-    return constant(RankedTensorType::get({}, type),
-                    b.getIntegerAttr(type, value));
-  }
-  Value compare(ComparePredicate predicate, Value value, int64_t bound) {
-    return CompareOp::create(b, getType(value).clone(b.getI1Type()), predicate,
-                             value, integer(getElement(value), bound));
-  }
-  Value isCounted() { return compare(ComparePredicate::NE, index, *ignored); }
-  /// `value` where `mask` is true, else zero.
-  Value keep(Value mask, Value value) {
-    return WhereOp::create(b, perTarget, mask, value, splat(0));
-  }
-  Value reduce(ReduceKind kind, Value value, ArrayRef<int64_t> dims) {
-    return ReduceOp::create(b, perTarget, kind, value, dims, /*keepdim=*/true);
-  }
+  Value isCounted() { return compareTo(ComparePredicate::NE, index, *ignored); }
 
   /// Which targets are among this rank's classes, and for each target an index
   /// into these classes. The index is 0 if another rank has the target or if it
   /// is ignored. It is the target itself if no rank has it, so that the lookup
   /// reports it.
   std::pair<Value, Value> buildLookup() {
-    Type type = getElement(index);
-    auto mask = getType(index).clone(b.getI1Type());
-    auto all = [&](Value x, Value y) -> Value {
-      return LogicalAndOp::create(b, mask, x, y);
-    };
-    Value first = cast(
+    Type type = elementOf(index);
+    auto all = [&](Value x, Value y) { return binary<LogicalAndOp>(b, x, y); };
+    Value first = castTo(
+        b,
         tp::ShardOffsetOp::create(b, RankedTensorType::get({}, b.getI64Type()),
                                   b.getI64IntegerAttr(numClasses), mesh, axes),
         type);
-    Value relative = SubOp::create(b, getType(index), index, first);
-    Value valid = all(compare(ComparePredicate::GE, index, 0),
-                      compare(ComparePredicate::LT, index, numClasses));
-    Value mine = all(compare(ComparePredicate::GE, relative, 0),
-                     compare(ComparePredicate::LT, relative, numLocal));
-    Value wrong = LogicalNotOp::create(b, mask, valid);
+    Value relative = sub(b, index, first);
+    Value valid = all(compareTo(ComparePredicate::GE, index, 0),
+                      compareTo(ComparePredicate::LT, index, numClasses));
+    Value mine = all(compareTo(ComparePredicate::GE, relative, 0),
+                     compareTo(ComparePredicate::LT, relative, numLocal));
+    Value wrong = LogicalNotOp::create(b, valid);
     if (ignored) {
       Value counted = isCounted();
       mine = all(counted, mine);
       wrong = all(counted, wrong);
     }
-    Value other =
-        WhereOp::create(b, getType(index), wrong, index, integer(type, 0));
-    return {mine, WhereOp::create(b, getType(index), mine, relative, other)};
+    Value other = select(b, wrong, index, integer(b, type, 0));
+    return {mine, select(b, mine, relative, other)};
   }
 
   Value pick(Value logits, Value index) {
     if (numLocal == 0)
-      return broadcast(splat(0));
-    auto picked = GatherOp::create(b, perTarget, logits, index, classDim);
+      return repeat(0);
+    auto picked = GatherOp::create(b, logits, index, classDim);
     picked->setAttr(tp::kIndexBoundAttr, b.getI64IntegerAttr(numClasses));
     return picked;
   }
   Value pickWeight(Value weight, Value index) {
     if (numLocal == 0)
-      return broadcast(splat(0));
+      return repeat(0);
     auto flat =
-        RankedTensorType::get({perTarget.getNumElements()}, getElement(index));
-    auto picked = IndexSelectOp::create(b, flat.clone(element), weight,
-                                        ReshapeOp::create(b, flat, index), 0);
+        RankedTensorType::get({perTarget.getNumElements()}, elementOf(index));
+    auto picked = IndexSelectOp::create(
+        b, weight, ReshapeOp::create(b, flat, index), /*dim=*/0);
     picked->setAttr(tp::kIndexBoundAttr, b.getI64IntegerAttr(numClasses));
     return ReshapeOp::create(b, perTarget, picked);
   }
@@ -182,11 +147,8 @@ private:
         b.getStringAttr("nn.cross_entropy over split classes"), IntegerAttr());
   }
   SmallVector<Value> allReduceTogether(ArrayRef<Value> parts) {
-    SmallVector<int64_t> shape(perTarget.getShape());
-    shape[classDim] = parts.size();
     Value sums =
-        allReduce(tp::ReductionKind::Sum,
-                  ConcatOp::create(b, perTarget.clone(shape), parts, classDim));
+        allReduce(tp::ReductionKind::Sum, ConcatOp::create(b, parts, classDim));
     SmallVector<Value> results;
     for (size_t i = 0; i < parts.size(); ++i)
       results.push_back(SliceOp::create(b, perTarget, sums, classDim, i, 1));
@@ -196,16 +158,16 @@ private:
   /// Combines the losses of all targets by the op's reduction.
   Value combine(Value losses, Value weights, LossReduction reduction,
                 Type resultType) {
-    auto type = mlir::cast<RankedTensorType>(resultType).clone(element);
     if (reduction == LossReduction::None)
-      return ReshapeOp::create(b, type, losses);
+      return ReshapeOp::create(
+          b, cast<RankedTensorType>(resultType).clone(element), losses);
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, perTarget.getRank()));
-    auto sum = [&](Value value) -> Value {
-      return ReduceOp::create(b, type, ReduceKind::Sum, value, dims, false);
+    auto sum = [&](Value value) {
+      return reduce(b, ReduceKind::Sum, value, dims, /*keepdim=*/false);
     };
     if (reduction == LossReduction::Sum)
       return sum(losses);
-    return DivOp::create(b, type, sum(losses), sum(weights));
+    return div(b, sum(losses), sum(weights));
   }
 
   Operation *op;

@@ -21,14 +21,24 @@ static LogicalResult verifyDim(Operation *op, int64_t dim,
                            << type;
 }
 
-static LogicalResult verifyShape(Operation *op, RankedTensorType found,
-                                 ArrayRef<int64_t> expected) {
-  if (found.getShape() == expected)
+/// Infers the result types again. Every cause for which that could fail has been
+/// reported.
+template <typename OpT>
+static SmallVector<Type> inferTypes(OpT op) {
+  SmallVector<Type> types;
+  [[maybe_unused]] LogicalResult inferred = OpT::inferReturnTypes(
+      op.getContext(), std::nullopt, typename OpT::Adaptor(op), types);
+  assert(succeeded(inferred) && "the operands have been checked");
+  return types;
+}
+
+template <typename OpT>
+static LogicalResult verifyResultType(OpT op) {
+  Type expected = inferTypes(op).front();
+  if (op.getType() == expected)
     return success();
-  return op->emitOpError() << "result should be "
-                           << RankedTensorType::get(expected,
-                                                    found.getElementType())
-                           << ", found " << found;
+  return op.emitOpError() << "result should be " << expected << ", found "
+                          << op.getType();
 }
 
 static LogicalResult verifySameElement(Operation *op) {
@@ -58,9 +68,7 @@ LogicalResult LinearOp::verify() {
       input.getShape().back() != weight.getDimSize(1))
     return emitOpError() << "needs (b…, k) and (n, k), found " << input
                          << " and " << weight;
-  SmallVector<int64_t> shape(input.getShape());
-  shape.back() = weight.getDimSize(0);
-  if (failed(verifyShape(*this, getType(), shape)))
+  if (failed(verifyResultType(*this)))
     return failure();
   return verifySameElement(*this);
 }
@@ -76,9 +84,7 @@ LogicalResult MatmulOp::verify() {
                                           rhs.getShape().drop_back(2), shape))
     return emitOpError() << "batch dimensions of " << lhs << " and " << rhs
                          << " don't broadcast";
-  shape.push_back(lhs.getDimSize(lhs.getRank() - 2));
-  shape.push_back(rhs.getShape().back());
-  if (failed(verifyShape(*this, getType(), shape)))
+  if (failed(verifyResultType(*this)))
     return failure();
   return verifySameElement(*this);
 }
@@ -136,9 +142,7 @@ static LogicalResult verifyAttention(OpT op) {
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
-  SmallVector<int64_t> shape(getQuery().getType().getShape());
-  shape.back() = getValue().getType().getShape().back();
-  if (failed(verifyShape(*this, getType(), shape)))
+  if (failed(verifyResultType(*this)))
     return failure();
   Type element = getType().getElementType();
   for (Value operand : {getQuery(), getKey(), getValue()})
@@ -151,11 +155,8 @@ LogicalResult AttentionOp::verify() {
 LogicalResult AttentionGradientOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
-  auto query = getQuery().getType(), key = getKey().getType(),
-       value = getValue().getType();
-  auto needs = [&](StringRef name, Value found,
-                   ArrayRef<int64_t> shape) -> LogicalResult {
-    auto type = RankedTensorType::get(shape, query.getElementType());
+  auto query = getQuery().getType(), value = getValue().getType();
+  auto needs = [&](StringRef name, Value found, Type type) -> LogicalResult {
     if (found.getType() == type)
       return success();
     return emitOpError() << name << " must be " << type << ", found "
@@ -165,31 +166,23 @@ LogicalResult AttentionGradientOp::verify() {
        {std::pair<StringRef, Value>{"key", getKey()}, {"value", getValue()}})
     if (getElementTypeOrSelf(operand) != query.getElementType())
       return needs(name, operand,
-                   cast<RankedTensorType>(operand.getType()).getShape());
-  SmallVector<int64_t> rows(query.getShape()), columns(rows);
+                   cast<RankedTensorType>(operand.getType())
+                       .clone(query.getElementType()));
+  SmallVector<int64_t> rows(query.getShape());
   rows.back() = value.getShape().back();
-  if (failed(needs("gradient", getGradient(), rows)) ||
-      failed(
-          needs("the query's gradient", getQueryGradient(), query.getShape())))
+  SmallVector<Type> types = inferTypes(*this);
+  if (failed(needs("gradient", getGradient(), query.clone(rows))) ||
+      failed(needs("the query's gradient", getQueryGradient(), types[0])) ||
+      failed(needs("the key's gradient", getKeyGradient(), types[1])))
     return failure();
-  columns[columns.size() - 2] = key.getDimSize(key.getRank() - 2);
-  if (failed(needs("the key's gradient", getKeyGradient(), columns)))
-    return failure();
-  columns.back() = value.getShape().back();
-  return needs("the value's gradient", getValueGradient(), columns);
+  return needs("the value's gradient", getValueGradient(), types[2]);
 }
 
 LogicalResult EmbeddingOp::verify() {
   auto weight = getWeight().getType();
   if (weight.getRank() != 2)
     return emitOpError() << "weight must have two dimensions, found " << weight;
-  SmallVector<int64_t> shape(getIndices().getType().getShape());
-  shape.push_back(weight.getDimSize(1));
-  if (failed(verifyShape(*this, getType(), shape)))
-    return failure();
-  if (weight.getElementType() != getType().getElementType())
-    return emitOpError("result must have the weight's element type");
-  return success();
+  return verifyResultType(*this);
 }
 
 template <typename OpT>
@@ -199,9 +192,8 @@ static LogicalResult verifyNorm(OpT op, ArrayRef<Value> parameters) {
   if (normalized < 1 || normalized > input.getRank())
     return op.emitOpError()
            << "can't normalise " << normalized << " dimensions of " << input;
-  if (op.getType() != input)
-    return op.emitOpError()
-           << "result should be " << input << ", found " << op.getType();
+  if (failed(verifyResultType(op)))
+    return failure();
   for (Value parameter : parameters) {
     if (!parameter)
       continue;
@@ -227,38 +219,22 @@ LogicalResult LogSoftmaxOp::verify() {
   return verifyDim(*this, getDim(), getType());
 }
 
-static LogicalResult verifyReduced(Operation *op, RankedTensorType input,
-                                   RankedTensorType result,
-                                   ArrayRef<int64_t> dims, bool keepdim) {
-  SmallVector<int64_t> shape;
+LogicalResult ReduceOp::verify() {
   int64_t last = -1;
-  for (int64_t dim : dims) {
-    if (failed(verifyDim(op, dim, input)))
+  for (int64_t dim : getDims()) {
+    if (failed(verifyDim(*this, dim, getInput().getType())))
       return failure();
     if (dim <= last)
-      return op->emitOpError("dims must be distinct and ascending");
+      return emitOpError("dims must be distinct and ascending");
     last = dim;
   }
-  for (int64_t dim = 0; dim < input.getRank(); ++dim) {
-    if (!llvm::is_contained(dims, dim))
-      shape.push_back(input.getDimSize(dim));
-    else if (keepdim)
-      shape.push_back(1);
-  }
-  return verifyShape(op, result, shape);
-}
-
-LogicalResult ReduceOp::verify() {
-  if (getType().getElementType() != getInput().getType().getElementType())
-    return emitOpError("result must have the input's element type");
-  return verifyReduced(*this, getInput().getType(), getType(), getDims(),
-                       getKeepdim());
+  return verifyResultType(*this);
 }
 
 LogicalResult ArgMaxOp::verify() {
-  return verifyReduced(*this, getInput().getType(),
-                       cast<RankedTensorType>(getType()),
-                       {static_cast<int64_t>(getDim())}, getKeepdim());
+  if (failed(verifyDim(*this, getDim(), getInput().getType())))
+    return failure();
+  return verifyResultType(*this);
 }
 
 LogicalResult ReshapeOp::verify() {
@@ -279,16 +255,12 @@ LogicalResult TransposeOp::verify() {
                          << " entries, the input " << from.getRank()
                          << " dimensions";
   SmallVector<bool> seen(permutation.size(), false);
-  SmallVector<int64_t> shape;
   for (int64_t dim : permutation) {
     if (dim < 0 || dim >= from.getRank() || seen[dim])
       return emitOpError("permutation must name each dimension once");
     seen[dim] = true;
-    shape.push_back(from.getDimSize(dim));
   }
-  if (from.getElementType() != getType().getElementType())
-    return emitOpError("input and result must have one element type");
-  return verifyShape(*this, getType(), shape);
+  return verifyResultType(*this);
 }
 
 LogicalResult BroadcastOp::verify() {
@@ -322,7 +294,10 @@ LogicalResult SliceOp::verify() {
                          << " of size " << from.getDimSize(dim);
   SmallVector<int64_t> shape(from.getShape());
   shape[dim] = count;
-  return verifyShape(*this, to, shape);
+  if (to.getShape() == ArrayRef(shape))
+    return success();
+  return emitOpError() << "result should be " << from.clone(shape) << ", found "
+                       << to;
 }
 
 LogicalResult ConcatOp::verify() {
@@ -331,11 +306,7 @@ LogicalResult ConcatOp::verify() {
   int64_t dim = getDim();
   if (failed(verifyDim(*this, dim, getType())))
     return failure();
-  SmallVector<int64_t> shape(
-      cast<RankedTensorType>(getInputs()[0].getType()).getShape());
-  if (static_cast<int64_t>(shape.size()) != getType().getRank())
-    return emitOpError("operands and result must have one rank");
-  shape[dim] = 0;
+  ArrayRef<int64_t> shape = expr::shapeOf(getInputs().front());
   for (Value input : getInputs()) {
     auto type = cast<RankedTensorType>(input.getType());
     if (type.getRank() != getType().getRank())
@@ -344,9 +315,8 @@ LogicalResult ConcatOp::verify() {
       if (d != dim && type.getDimSize(d) != shape[d])
         return emitOpError()
                << "operands must agree in all dimensions but " << dim;
-    shape[dim] += type.getDimSize(dim);
   }
-  if (failed(verifyShape(*this, getType(), shape)))
+  if (failed(verifyResultType(*this)))
     return failure();
   return verifySameElement(*this);
 }
@@ -363,9 +333,7 @@ LogicalResult GatherOp::verify() {
         index.getDimSize(dim) > input.getDimSize(dim))
       return emitOpError() << "index " << index << " is larger than input "
                            << input << " in dimension " << dim;
-  if (getType().getElementType() != input.getElementType())
-    return emitOpError("result must have the input's element type");
-  return verifyShape(*this, getType(), index.getShape());
+  return verifyResultType(*this);
 }
 
 LogicalResult IndexSelectOp::verify() {
@@ -374,11 +342,7 @@ LogicalResult IndexSelectOp::verify() {
     return failure();
   if (index.getRank() != 1)
     return emitOpError() << "index must have one dimension, found " << index;
-  if (getType().getElementType() != input.getElementType())
-    return emitOpError("result must have the input's element type");
-  SmallVector<int64_t> shape(input.getShape());
-  shape[getDim()] = index.getDimSize(0);
-  return verifyShape(*this, getType(), shape);
+  return verifyResultType(*this);
 }
 
 template <typename OpT>
@@ -402,9 +366,7 @@ static LogicalResult verifyClassLoss(OpT op) {
              << "weight should have one entry per class ("
              << input.getDimSize(classDim) << "), found " << weight;
   }
-  if (op.getReduction() != LossReduction::None)
-    shape.clear();
-  return verifyShape(op, op.getType(), shape);
+  return verifyResultType(op);
 }
 
 LogicalResult CrossEntropyOp::verify() {
@@ -423,8 +385,7 @@ LogicalResult OuterSumOp::verify() {
       lhs.getShape().drop_back() != rhs.getShape().drop_back())
     return emitOpError() << "needs (b…, m) and (b…, n), found " << lhs
                          << " and " << rhs;
-  if (failed(verifyShape(*this, getType(),
-                         {lhs.getShape().back(), rhs.getShape().back()})))
+  if (failed(verifyResultType(*this)))
     return failure();
   return verifySameElement(*this);
 }
@@ -445,8 +406,7 @@ LogicalResult RandomUniformOp::verify() {
   if (getCounter().getType().getRank() != 0)
     return emitOpError() << "counter must be a scalar, found "
                          << getCounter().getType();
-  return verifyShape(*this, cast<RankedTensorType>(getType()),
-                     cast<RankedTensorType>(getIndex().getType()).getShape());
+  return verifyResultType(*this);
 }
 
 LogicalResult DropoutOp::verify() {
@@ -468,10 +428,11 @@ LogicalResult ClassSumsOp::verify() {
     return emitOpError() << "target must have the input's shape without its "
                             "classes, found "
                          << input << " and " << target;
-  if (getMaximum().getType() != input.clone(shape))
-    return emitOpError() << "results must be " << input.clone(shape)
-                         << ", found " << getMaximum().getType();
-  return success();
+  Type expected = inferTypes(*this).front();
+  if (getMaximum().getType() == expected)
+    return success();
+  return emitOpError() << "results must be " << expected << ", found "
+                       << getMaximum().getType();
 }
 
 /// In a narrow type, the rate would be rounded, with the same error for all

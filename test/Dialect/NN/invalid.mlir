@@ -315,3 +315,43 @@ func.func @class_sums(%x: tensor<4x0xf32>, %t: tensor<4xi64>) {
   %0:3 = nn.class_sums %x, %t : tensor<4x0xf32>, tensor<4xi64> -> tensor<4x1xf32>
   return
 }
+
+// -----
+
+func.func @class_sums_element(%x: tensor<4x8xf32>, %t: tensor<4xi64>) {
+  // expected-error@+1 {{results must be 'tensor<4x1xf32>', found 'tensor<4x1xf64>'}}
+  %0:3 = nn.class_sums %x, %t : tensor<4x8xf32>, tensor<4xi64> -> tensor<4x1xf64>
+  return
+}
+
+// -----
+
+func.func @embedding_element(%ids: tensor<2xi64>, %w: tensor<8x4xf32>) {
+  // expected-error@+1 {{result should be 'tensor<2x4xf32>', found 'tensor<2x4xf16>'}}
+  %0 = nn.embedding %ids, %w : (tensor<2xi64>, tensor<8x4xf32>) -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
+func.func @cross_entropy_element(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
+  // expected-error@+1 {{result should be 'tensor<f32>', found 'tensor<f64>'}}
+  %0 = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.0 : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f64>
+  return
+}
+
+// -----
+
+func.func @argmax_result(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{result should be 'tensor<2x1xi64>', found 'tensor<2xi64>'}}
+  %0 = nn.argmax %x dim 1 keepdim : tensor<2x8xf32> -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @index_select_result(%x: tensor<2x8xf32>, %i: tensor<3xi64>) {
+  // expected-error@+1 {{result should be 'tensor<2x3xf32>', found 'tensor<3x8xf32>'}}
+  %0 = nn.index_select %x, %i dim 1 : (tensor<2x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
+  return
+}

@@ -22,6 +22,15 @@
 
 #include "tp/Dialect/NN/NNDialect.h.inc"
 
+namespace mlir::nn {
+
+/// Infers the type of a result whose shape is that of `operands`, broadcast as
+/// in NumPy.
+LogicalResult inferBroadcast(ValueRange operands, Type element,
+                             SmallVectorImpl<Type> &types);
+
+} // namespace mlir::nn
+
 #define GET_OP_CLASSES
 #include "tp/Dialect/NN/NNOps.h.inc"
 

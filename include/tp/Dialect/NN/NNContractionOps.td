@@ -7,7 +7,8 @@
 include "tp/Dialect/NN/NNBase.td"
 
 def NN_LinearOp : NN_RuleOp<"linear",
-    "ShardingRule::einsum(*this, \"(b.. k, n k) -> (b.. n)\").linear({{0}, {1}})"> {
+    "ShardingRule::einsum(*this, \"(b.. k, n k) -> (b.. n)\").linear({{0}, {1}})",
+    [NN_InferType]> {
   let summary = "x · weightᵀ";
   let description = [{
     PyTorch's `linear` without the bias (importers add it with `nn.add`, so a sum over ranks never
@@ -27,7 +28,8 @@ def NN_LinearOp : NN_RuleOp<"linear",
 }
 
 def NN_MatmulOp : NN_RuleOp<"matmul",
-    "ShardingRule::einsum(*this, \"(b.. m k, b.. k n) -> (b.. m n)\").linear({{0}, {1}})"> {
+    "ShardingRule::einsum(*this, \"(b.. m k, b.. k n) -> (b.. m n)\").linear({{0}, {1}})",
+    [NN_InferType]> {
   let summary = "Matrix product, batch dimensions broadcast";
   let description = [{
     Both operands have at least two dimensions; leading dimensions broadcast as in NumPy.
@@ -44,7 +46,7 @@ def NN_MatmulOp : NN_RuleOp<"matmul",
   let hasVerifier = 1;
 }
 
-def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
+def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()", [NN_InferType]> {
   let summary = "Scaled dot-product attention";
   let description = [{
     `softmax(query · keyᵀ * scale + mask) · value` over the last two dimensions, PyTorch's
@@ -77,7 +79,7 @@ def NN_AttentionOp : NN_RuleOp<"attention", "getAttentionRule()"> {
 
 def NN_EmbeddingOp : NN_RuleOp<"embedding",
                                "ShardingRule::einsum(*this, \"(i.., v d) -> (i.. d)\")",
-                               partitioned = 1> {
+                               [NN_InferType], partitioned = 1> {
   let summary = "Look rows of a table up";
   let description = [{
     Row `indices[i…]` of `weight`. Splitting the rows of the table (`v`) makes this a masked lookup:

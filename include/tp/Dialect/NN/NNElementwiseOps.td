@@ -73,7 +73,8 @@ class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> 
                   TypeConstraint type = NN_NumericTensor, bit partitioned = 0,
                   bit differentiable = 1>
     : NN_RuleOp<mnemonic, "ShardingRule::elementwise(*this)" # linear,
-                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape],
+                traits # [SameOperandsAndResultElementType, ResultsBroadcastableShape,
+                          NN_InferType],
                     partitioned = partitioned, differentiable = differentiable> {
   let summary = what;
   let description = what # ", element by element. Shapes broadcast as in NumPy.\n\n"
@@ -82,6 +83,13 @@ class NN_BinaryOp<string mnemonic, string what, string linear = "", list<Trait> 
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let extraClassDefinition = ruleDefinition # [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext *,
+        ::std::optional<::mlir::Location>, Adaptor adaptor,
+        ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      return inferBroadcast(adaptor.getOperands(), getElementTypeOrSelf(adaptor.getLhs()), types);
+    }
+  }];
 }
 
 // A sum is linear in both operands together. If one is a Partial and the other is replicated, the
@@ -116,7 +124,7 @@ def NN_ComparePredicate : I32EnumAttr<"ComparePredicate", "a comparison", [
 }
 
 def NN_CompareOp : NN_RuleOp<"compare", "ShardingRule::elementwise(*this)",
-                             [SameOperandsElementType, ResultsBroadcastableShape],
+                             [SameOperandsElementType, ResultsBroadcastableShape, NN_InferType],
                                  differentiable = 0> {
   let summary = "Compare";
   let description = [{
@@ -134,7 +142,7 @@ def NN_CompareOp : NN_RuleOp<"compare", "ShardingRule::elementwise(*this)",
 }
 
 def NN_WhereOp : NN_RuleOp<"where", "ShardingRule::elementwise(*this).linear({{1, 2}})",
-                           [ResultsBroadcastableShape]> {
+                           [ResultsBroadcastableShape, NN_InferType]> {
   let summary = "Choose by a condition";
   let description = [{
     `condition ? a : b`, element by element, shapes broadcast as in NumPy.

@@ -16,7 +16,7 @@ def NN_LossReduction : I32EnumAttr<"LossReduction", "how a loss is reduced", [
 class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string extraFormat = "",
                      bit partitioned = 0>
     : NN_RuleOp<mnemonic, "getLossRule()",
-                [DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>],
+                [NN_InferType, DeclareOpInterfaceMethods<GradientOpInterface, ["buildForward"]>],
                     partitioned = partitioned, differentiable = 0> {
   let summary = what;
   let arguments = !con((ins NN_FloatTensor:$input, NN_IndexTensor:$target,
@@ -65,7 +65,8 @@ def NN_NLLLossOp : NN_ClassLossOp<"nll_loss", "Negative log-likelihood with clas
 }
 
 def NN_ClassSumsOp : NN_RuleOp<"class_sums", "getSumsRule()",
-    [AllTypesMatch<["maximum", "sum", "picked"]>], partitioned = 1, differentiable = 0> {
+    [NN_InferType, AllTypesMatch<["maximum", "sum", "picked"]>], partitioned = 1,
+    differentiable = 0> {
   let summary = "What cross-entropy needs of logits, over split classes";
   let description = [{
     Takes logits x (n, c, d…) or (c) and targets t (n, d…) or (). For each target, gives the maximum

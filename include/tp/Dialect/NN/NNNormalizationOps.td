@@ -6,8 +6,8 @@
 
 include "tp/Dialect/NN/NNBase.td"
 
-def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()", [AttrSizedOperandSegments],
-                               partitioned = 1> {
+def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()",
+                               [AttrSizedOperandSegments, NN_InferType], partitioned = 1> {
   let summary = "Layer normalisation over the trailing dimensions";
   let description = [{
     `(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized` dimensions, with the
@@ -32,7 +32,7 @@ def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()", [AttrSizedOperandS
   let extraClassDeclaration = "::mlir::tp::ShardingRule getNormRule();";
 }
 
-def NN_RMSNormOp : NN_RuleOp<"rms_norm", "getNormRule()", partitioned = 1> {
+def NN_RMSNormOp : NN_RuleOp<"rms_norm", "getNormRule()", [NN_InferType], partitioned = 1> {
   let summary = "Root-mean-square normalisation over the trailing dimensions";
   let description = [{
     `x / sqrt(mean(x²) + eps) * weight` over the last `normalized` dimensions. Every dimension can
@@ -80,7 +80,7 @@ def NN_ReduceKind : I32EnumAttr<"ReduceKind", "a reduction", [
   let genSpecializedAttr = 0;
 }
 
-def NN_ReduceOp : NN_RuleOp<"reduce", "getReduceRule()", partitioned = 1> {
+def NN_ReduceOp : NN_RuleOp<"reduce", "getReduceRule()", [NN_InferType], partitioned = 1> {
   let summary = "Reduce over dimensions";
   let description = [{
     Sum, mean, maximum, minimum or product over `dims`. These dimensions disappear, or keep size 1
@@ -104,7 +104,7 @@ def NN_ReduceOp : NN_RuleOp<"reduce", "getReduceRule()", partitioned = 1> {
   let extraClassDeclaration = "::mlir::tp::ShardingRule getReduceRule();";
 }
 
-def NN_ArgMaxOp : NN_RuleOp<"argmax", "getArgMaxRule()", differentiable = 0> {
+def NN_ArgMaxOp : NN_RuleOp<"argmax", "getArgMaxRule()", [NN_InferType], differentiable = 0> {
   let summary = "Index of the largest element along a dimension";
   let description = [{
     If several elements are equal, the first one counts. NaN counts as the largest, as in PyTorch.

@@ -28,7 +28,7 @@ def NN_ReshapeOp : NN_RuleOp<"reshape", "ShardingRule::reshape(*this).linear({{0
   let hasCanonicalizer = 1;
 }
 
-def NN_TransposeOp : NN_RuleOp<"transpose", "getTransposeRule()", [TransposeOpInterface]> {
+def NN_TransposeOp : NN_RuleOp<"transpose", "getTransposeRule()", [TransposeOpInterface, NN_InferType]> {
   let summary = "Permute dimensions";
   let description = [{
     Dimension i of the result is dimension `permutation[i]` of the input.
@@ -93,7 +93,7 @@ def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", [SliceOpInterface], partit
   }];
 }
 
-def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()", [ConcatOpInterface]> {
+def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()", [ConcatOpInterface, NN_InferType]> {
   let summary = "Concatenate along a dimension";
   let description = [{
     ```mlir
@@ -114,7 +114,7 @@ def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()", [ConcatOpInterface]> {
   let extraClassDeclaration = "::mlir::tp::ShardingRule getConcatRule();";
 }
 
-def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", partitioned = 1> {
+def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", [NN_InferType], partitioned = 1> {
   let summary = "Pick along a dimension by an index tensor";
   let description = [{
     PyTorch's gather: `result[i, j, k] = input[i, index[i, j, k], k]` for `dim = 1`. The index may
@@ -137,7 +137,7 @@ def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", partitioned = 1> {
   let extraClassDeclaration = "::mlir::tp::ShardingRule getGatherRule();";
 }
 
-def NN_IndexSelectOp : NN_RuleOp<"index_select", "getIndexSelectRule()"> {
+def NN_IndexSelectOp : NN_RuleOp<"index_select", "getIndexSelectRule()", [NN_InferType]> {
   let summary = "Pick whole slices along a dimension";
   let description = [{
     PyTorch's index_select: `result[i, j, k] = input[i, index[j], k]` for `dim = 1`. An index out of

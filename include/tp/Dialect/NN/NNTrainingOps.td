@@ -7,7 +7,7 @@
 include "tp/Dialect/NN/NNBase.td"
 
 def NN_OuterSumOp : NN_RuleOp<"outer_sum",
-    "ShardingRule::einsum(*this, \"(b.. m, b.. n) -> (m n)\").linear({{0}, {1}})"> {
+    "ShardingRule::einsum(*this, \"(b.. m, b.. n) -> (m n)\").linear({{0}, {1}})", [NN_InferType]> {
   let summary = "Sum of the outer products over all leading dimensions";
   let description = [{
     `result[m, n] = Σ_b lhs[b…, m] * rhs[b…, n]`: the gradient of `nn.linear`'s weight. Splitting a
@@ -27,7 +27,7 @@ def NN_OuterSumOp : NN_RuleOp<"outer_sum",
 }
 
 def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradientRule()",
-                                       differentiable = 0> {
+                                       [NN_InferType], differentiable = 0> {
   let summary = "The gradients of nn.attention's query, key and value";
   let description = [{
     With `p = softmax(query · keyᵀ * scale + mask)`, as in `nn.attention`, and the `gradient` of its
@@ -95,7 +95,7 @@ def NN_ScatterAddRowsOp : NN_RuleOp<"scatter_add_rows",
 }
 
 def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(*this)",
-                                   differentiable = 0> {
+                                   [NN_InferType], differentiable = 0> {
   let summary = "Uniform random numbers in [0, 1), a function of counter and index";
   let description = [{
     Element i is the 24 leading bits of the first word of Philox-4x32-10 (Salmon et al., Parallel

@@ -146,16 +146,9 @@ void AttentionOp::buildGradient(GradientBuilder &b) {
                  formulas.getValueGradient()};
     b.setGradient(3, formulas.getMaskGradient());
   } else {
-    auto query = getQuery().getType(), key = getKey().getType();
-    auto perHead = [&](Value operand) {
-      SmallVector<int64_t> shape(typeOf(operand).getShape());
-      if (query.getRank() >= 4)
-        shape[shape.size() - 3] = query.getDimSize(query.getRank() - 3);
-      return key.clone(shape);
-    };
-    auto op = AttentionGradientOp::create(
-        b, query, perHead(getKey()), perHead(getValue()), getQuery(), getKey(),
-        getValue(), b.getGradient(), getMask(), getScaleAttr(), getCausal());
+    auto op = AttentionGradientOp::create(b, getQuery(), getKey(), getValue(),
+                                          b.getGradient(), getMask(),
+                                          getScaleAttr(), getCausal());
     gradients = op->getResults();
   }
   for (auto [i, gradient] : llvm::enumerate(gradients))

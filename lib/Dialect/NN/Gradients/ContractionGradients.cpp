@@ -13,11 +13,9 @@ using tp::GradientBuilder;
 void LinearOp::buildGradient(GradientBuilder &b) {
   Value g = b.getGradient();
   if (b.wants(0))
-    b.setGradient(0, LinearOp::create(b, getInput().getType(), g,
-                                      transposeLast(b, getWeight())));
+    b.setGradient(0, LinearOp::create(b, g, transposeLast(b, getWeight())));
   if (b.wants(1))
-    b.setGradient(1,
-                  OuterSumOp::create(b, getWeight().getType(), g, getInput()));
+    b.setGradient(1, OuterSumOp::create(b, g, getInput()));
 }
 
 void MatmulOp::buildGradient(GradientBuilder &b) {
@@ -30,7 +28,7 @@ void MatmulOp::buildGradient(GradientBuilder &b) {
   // If the batch shares one matrix, its gradient is one contraction over the
   // batch.
   if (typeOf(rhs).getRank() == 2 && typeOf(lhs).getRank() > 2)
-    b.setGradient(1, OuterSumOp::create(b, rhs.getType(), lhs, g));
+    b.setGradient(1, OuterSumOp::create(b, lhs, g));
   else
     b.setGradient(1,
                   sumTo(b, matmul(b, transposeLast(b, lhs), g), typeOf(rhs)));
@@ -40,10 +38,9 @@ void MatmulOp::buildGradient(GradientBuilder &b) {
 void OuterSumOp::buildGradient(GradientBuilder &b) {
   Value g = b.getGradient();
   if (b.wants(0))
-    b.setGradient(0, LinearOp::create(b, getLhs().getType(), getRhs(), g));
+    b.setGradient(0, LinearOp::create(b, getRhs(), g));
   if (b.wants(1))
-    b.setGradient(1, LinearOp::create(b, getRhs().getType(), getLhs(),
-                                      transposeLast(b, g)));
+    b.setGradient(1, LinearOp::create(b, getLhs(), transposeLast(b, g)));
 }
 
 void EmbeddingOp::buildGradient(GradientBuilder &b) {
@@ -66,8 +63,7 @@ void EmbeddingOp::buildGradient(GradientBuilder &b) {
         RankedTensorType::get({getWeight().getType().getDimSize(0), 1}, wide);
     Value counts = ScatterAddRowsOp::create(b, tableType, getIndices(),
                                             filled(b, columnType, 1));
-    Value count =
-        EmbeddingOp::create(b, columnType, getIndices(), counts, IntegerAttr());
+    Value count = EmbeddingOp::create(b, getIndices(), counts, IntegerAttr());
     rows = castTo(b, div(b, castTo(b, rows, wide), count), element);
   }
   b.setGradient(1, ScatterAddRowsOp::create(b, getWeight().getType(),
@@ -76,6 +72,6 @@ void EmbeddingOp::buildGradient(GradientBuilder &b) {
 
 void ScatterAddRowsOp::buildGradient(GradientBuilder &b) {
   if (b.wants(1))
-    b.setGradient(1, EmbeddingOp::create(b, getRows().getType(), getIndices(),
-                                         b.getGradient(), IntegerAttr()));
+    b.setGradient(1, EmbeddingOp::create(b, getIndices(), b.getGradient(),
+                                         IntegerAttr()));
 }

@@ -217,8 +217,7 @@ void PowOp::buildGradient(GradientBuilder &b) {
   if (b.wants(1)) {
     Value slope = mul(b, b.getResult(), unary<LogOp>(b, x));
     Value isZero =
-        LogicalAndOp::create(b, getBroadcastType(x, y).clone(b.getI1Type()),
-                             compare(b, ComparePredicate::EQ, x, 0.0),
+        LogicalAndOp::create(b, compare(b, ComparePredicate::EQ, x, 0.0),
                              compare(b, ComparePredicate::GE, y, 0.0));
     slope = select(b, isZero, constantLike(b, slope, 0), slope);
     setSummed(b, *this, 1, mul(b, g, slope));

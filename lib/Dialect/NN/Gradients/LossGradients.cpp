@@ -43,9 +43,8 @@ public:
     if (!weight)
       return castTo(b, counted, element);
     auto index = reshape(b, safe, {type.getNumElements()});
-    Value picked = IndexSelectOp::create(
-        b, RankedTensorType::get({type.getNumElements()}, element),
-        castTo(b, weight, element), index, b.getI64IntegerAttr(0));
+    Value picked =
+        IndexSelectOp::create(b, castTo(b, weight, element), index, /*dim=*/0);
     return keep(b, counted, reshape(b, picked, type.getShape()));
   }
 
@@ -53,8 +52,7 @@ public:
   /// element of any class if the target is ignored.
   Value pick(Value values, Value safe) {
     auto indexed = unsqueeze(b, safe, classDim);
-    return GatherOp::create(b, typeOf(indexed).clone(elementOf(values)), values,
-                            indexed, b.getI64IntegerAttr(classDim));
+    return GatherOp::create(b, values, indexed, classDim);
   }
   /// `value`, (n, 1, d…), as (n, d…).
   Value dropClasses(Value value) {
@@ -124,10 +122,7 @@ SmallVector<Value> CrossEntropyOp::buildForward(ForwardBuilder &b) {
   Value weights = loss.getWeights(counted, safe, element);
   Value maximum, sum, picked;
   if (getLossParallel()) {
-    SmallVector<int64_t> shape(typeOf(x).getShape());
-    shape[loss.classDim] = 1;
-    Type type = typeOf(x).clone(shape);
-    auto sums = ClassSumsOp::create(b, type, type, type, x, safe);
+    auto sums = ClassSumsOp::create(b, x, safe);
     maximum = sums.getMaximum(), sum = sums.getSum(), picked = sums.getPicked();
   } else {
     maximum = reduce(b, ReduceKind::Max, x, {loss.classDim}, /*keepdim=*/true);
@@ -232,17 +227,15 @@ SmallVector<Value> DropoutOp::buildForward(ForwardBuilder &b) {
   for (int64_t dim = rank - 1; dim >= 0; --dim) {
     SmallVector<int64_t> along(rank, 1);
     along[dim] = shape[dim];
-    Value part = IotaOp::create(b, RankedTensorType::get(along, b.getI64Type()),
-                                b.getI64IntegerAttr(dim), b.getF64FloatAttr(0),
-                                b.getF64FloatAttr(static_cast<double>(stride)));
+    Value part = iota(b, along, dim, b.getI64Type(), /*start=*/0,
+                      static_cast<double>(stride));
     index = index ? add(b, index, part) : part;
     stride *= shape[dim];
   }
   if (!index)
     index = filled(b, RankedTensorType::get({}, b.getI64Type()), 0);
-  Value random = RandomUniformOp::create(
-      b, RankedTensorType::get(shape, b.getF32Type()), b.getStep(), index,
-      b.getI64IntegerAttr(b.getSeed()), b.getI64IntegerAttr(b.getNextStream()));
+  Value random = RandomUniformOp::create(b, b.getStep(), index, b.getSeed(),
+                                         b.getNextStream());
   Value isKept = compare(b, ComparePredicate::GE, random, p);
   b.save(isKept);
   // With p = 1, nothing is kept; this avoids a division by 0.

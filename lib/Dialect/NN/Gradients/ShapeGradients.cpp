@@ -59,8 +59,7 @@ static Value spread(GradientBuilder &b, Value value, int64_t dim, int64_t step,
   Value zeros = filled(b, type.clone(shape), 0);
   shape[dim + 1] = step;
   Value column = unsqueeze(b, value, dim + 1);
-  Value wide = ConcatOp::create(b, type.clone(shape), ValueRange{column, zeros},
-                                b.getI64IntegerAttr(dim + 1));
+  Value wide = ConcatOp::create(b, ValueRange{column, zeros}, dim + 1);
   shape.erase(shape.begin() + dim + 1);
   shape[dim] = count * step;
   Value flat = reshape(b, wide, shape);
@@ -90,10 +89,7 @@ void SliceOp::buildGradient(GradientBuilder &b) {
   addZeros(start);
   parts.push_back(g);
   addZeros(whole - start - size);
-  b.setGradient(
-      0, parts.size() == 1
-             ? g
-             : ConcatOp::create(b, type, parts, b.getI64IntegerAttr(dim)));
+  b.setGradient(0, parts.size() == 1 ? g : ConcatOp::create(b, parts, dim));
 }
 
 void ConcatOp::buildGradient(GradientBuilder &b) {
@@ -138,9 +134,7 @@ void GatherOp::buildGradient(GradientBuilder &b) {
       continue;
     shape[d] = missing;
     Value zeros = filled(b, type.clone(shape), 0);
-    shape[d] = type.getDimSize(d);
-    sums = ConcatOp::create(b, type.clone(shape), ValueRange{sums, zeros},
-                            b.getI64IntegerAttr(d));
+    sums = ConcatOp::create(b, ValueRange{sums, zeros}, d);
   }
   b.setGradient(0, sums);
 }
