@@ -10,7 +10,7 @@
 #ifndef TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H
 #define TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H
 
-#include "Import/NNBuilder.h"
+#include "Import/ImportBuilder.h"
 #include "llvm/ADT/StringMap.h"
 #include <optional>
 
@@ -89,7 +89,7 @@ public:
 };
 
 /// Builds the nn ops of one call and sets its results.
-using AtenHandler = LogicalResult (*)(AtenCall &call, NNBuilder &b);
+using AtenHandler = LogicalResult (*)(AtenCall &call, ImportBuilder &b);
 
 /// A handler, and how it treats the arguments of all overloads of its op: lists
 /// of their names in PyTorch's schemas, separated by blanks. The importer
@@ -131,11 +131,11 @@ void addLossOps(AtenTable &table);
 void addTransformerOps(AtenTable &table);
 
 /// An argument that may be a tensor or a number, in the given element type.
-inline Value operand(AtenCall &call, NNBuilder &b, StringRef name,
+inline Value operand(AtenCall &call, ImportBuilder &b, StringRef name,
                      Type elementType) {
   if (call.isNumber(name))
     return b.scalar(elementType, call.scalar(name));
-  return b.cast(call.tensor(name), elementType);
+  return nn::expr::castTo(b, call.tensor(name), elementType);
 }
 
 } // namespace mlir::tp

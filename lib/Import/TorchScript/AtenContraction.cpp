@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
-#include "tp/Dialect/NN/Expressions.h"
 #include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 
 /// If `v` is the transpose of a parameter (n, k), returns that parameter: `x @
 /// w.t()` becomes a Linear, so that the styles for Linear apply.
@@ -19,185 +19,182 @@ static Value transposedParameter(Value v) {
   return transpose.getInput();
 }
 
-static Value multiply(NNBuilder &b, Value lhs, Value rhs) {
-  if (Value weight = transposedParameter(rhs); weight && b.isFloat(lhs))
-    return b.linear(lhs, weight);
-  return b.matmul(lhs, rhs);
+static Value multiply(ImportBuilder &b, Value lhs, Value rhs) {
+  if (Value weight = transposedParameter(rhs); weight && isFloat(lhs))
+    return nn::LinearOp::create(b, lhs, weight);
+  return matmul(b, lhs, rhs);
 }
 
 /// PyTorch's matmul: a one-dimensional operand is a row on the left and a
 /// column on the right, and its dimension disappears.
-static LogicalResult product(AtenCall &call, NNBuilder &b, Value lhs,
+static LogicalResult product(AtenCall &call, ImportBuilder &b, Value lhs,
                              Value rhs) {
   Type type = call.resultElement();
-  lhs = b.cast(lhs, type);
-  rhs = b.cast(rhs, type);
-  if (b.rank(lhs) == 1)
-    lhs = b.reshape(lhs, {1, b.shape(lhs)[0]});
-  if (b.rank(rhs) == 1)
-    rhs = b.reshape(rhs, {b.shape(rhs)[0], 1});
+  lhs = castTo(b, lhs, type);
+  rhs = castTo(b, rhs, type);
+  if (rankOf(lhs) == 1)
+    lhs = b.reshape(lhs, {1, shapeOf(lhs)[0]});
+  if (rankOf(rhs) == 1)
+    rhs = b.reshape(rhs, {shapeOf(rhs)[0], 1});
   return call.result(b.reshape(multiply(b, lhs, rhs), call.resultShape()));
 }
 
-static LogicalResult matmul(AtenCall &call, NNBuilder &b) {
+static LogicalResult matmul(AtenCall &call, ImportBuilder &b) {
   return product(call, b, call.tensor("self"), call.tensor("other"));
 }
 
-static LogicalResult matrixMultiply(AtenCall &call, NNBuilder &b) {
+static LogicalResult matrixMultiply(AtenCall &call, ImportBuilder &b) {
   return product(call, b, call.tensor("self"), call.tensor("mat2"));
 }
 
-static LogicalResult matrixVector(AtenCall &call, NNBuilder &b) {
+static LogicalResult matrixVector(AtenCall &call, ImportBuilder &b) {
   return product(call, b, call.tensor("self"), call.tensor("vec"));
 }
 
-static LogicalResult dot(AtenCall &call, NNBuilder &b) {
+static LogicalResult dot(AtenCall &call, ImportBuilder &b) {
   return product(call, b, call.tensor("self"), call.tensor("tensor"));
 }
 
-static LogicalResult outer(AtenCall &call, NNBuilder &b) {
+static LogicalResult outer(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
-  Value column = b.cast(call.tensor("self"), type);
-  column = b.reshape(column, {b.shape(column)[0], 1});
-  return call.result(b.mul(column, b.cast(call.tensor("vec2"), type)));
+  Value column = castTo(b, call.tensor("self"), type);
+  column = b.reshape(column, {shapeOf(column)[0], 1});
+  return call.result(mul(b, column, castTo(b, call.tensor("vec2"), type)));
 }
 
 /// If the rows of `matrix` are flattened dimensions, restores these dimensions:
 /// a Linear takes any number of dimensions, and each of them can be split.
-static Value unflatten(NNBuilder &b, Value matrix) {
+static Value unflatten(ImportBuilder &b, Value matrix) {
   auto flat = matrix.getDefiningOp<nn::ReshapeOp>();
-  if (!flat || b.rank(matrix) != 2)
+  if (!flat || rankOf(matrix) != 2)
     return matrix;
   llvm::SmallVector<int64_t> shape;
   int64_t numRows = 1;
-  for (int64_t size : b.shape(flat.getInput())) {
-    if (numRows == b.shape(matrix)[0])
+  for (int64_t size : shapeOf(flat.getInput())) {
+    if (numRows == shapeOf(matrix)[0])
       break;
     shape.push_back(size);
     numRows *= size;
   }
-  if (numRows != b.shape(matrix)[0])
+  if (numRows != shapeOf(matrix)[0])
     return matrix;
-  shape.push_back(b.shape(matrix)[1]);
+  shape.push_back(shapeOf(matrix)[1]);
   return b.reshape(matrix, shape);
 }
 
-static LogicalResult linear(AtenCall &call, NNBuilder &b) {
+static LogicalResult linear(AtenCall &call, ImportBuilder &b) {
   Value input = call.tensor("input"), weight = call.tensor("weight");
-  if (b.rank(weight) != 2)
+  if (rankOf(weight) != 2)
     return call.unsupported("with a one-dimensional weight");
   // nn.linear wants a row; a vector is a batch of one.
-  bool isVector = b.rank(input) == 1;
+  bool isVector = rankOf(input) == 1;
   Value rows =
-      isVector ? b.reshape(input, {1, b.shape(input)[0]}) : unflatten(b, input);
-  Value result = b.linear(rows, weight);
+      isVector ? b.reshape(input, {1, shapeOf(input)[0]}) : unflatten(b, input);
+  Value result = nn::LinearOp::create(b, rows, weight);
   if (call.has("bias"))
-    result = b.add(result, call.tensor("bias"));
+    result = add(b, result, call.tensor("bias"));
   return call.result(b.reshape(result, call.resultShape()));
 }
 
 /// beta * self + alpha * (first @ second).
-static LogicalResult addProduct(AtenCall &call, NNBuilder &b, Value first,
+static LogicalResult addProduct(AtenCall &call, ImportBuilder &b, Value first,
                                 Value second) {
   auto scaled = [&](Value v, StringRef name) {
     return call.scalar(name) == 1.0
                ? v
-               : b.mul(v, b.scalar(b.element(v), call.scalar(name)));
+               : mul(b, v, b.scalar(elementOf(v), call.scalar(name)));
   };
   Value result = scaled(multiply(b, first, second), "alpha");
   if (call.scalar("beta") == 0.0)
     return call.result(result);
-  return call.result(b.add(result, scaled(call.tensor("self"), "beta")));
+  return call.result(add(b, result, scaled(call.tensor("self"), "beta")));
 }
 
-static LogicalResult addmm(AtenCall &call, NNBuilder &b) {
+static LogicalResult addmm(AtenCall &call, ImportBuilder &b) {
   return addProduct(call, b, call.tensor("mat1"), call.tensor("mat2"));
 }
 
-static LogicalResult baddbmm(AtenCall &call, NNBuilder &b) {
+static LogicalResult baddbmm(AtenCall &call, ImportBuilder &b) {
   return addProduct(call, b, call.tensor("batch1"), call.tensor("batch2"));
 }
 
 /// A causal mask of queries by keys; true where a key is kept.
-static Value triangleOf(NNBuilder &b, Value query, Value key) {
-  return b.triangle(b.shape(query)[b.rank(query) - 2],
-                    b.shape(key)[b.rank(key) - 2],
+static Value triangleOf(ImportBuilder &b, Value query, Value key) {
+  return b.triangle(shapeOf(query)[rankOf(query) - 2],
+                    shapeOf(key)[rankOf(key) - 2],
                     /*diagonal=*/0, /*upper=*/false);
 }
 
 /// Attention with dropout on its weights, as in PyTorch's math backend. Shared
 /// heads of key and value are repeated.
-static Value droppedAttention(NNBuilder &b, Value query, Value key, Value value,
-                              Value mask, bool causal, double scale,
-                              double dropout) {
-  int64_t rank = b.rank(query);
+static Value droppedAttention(ImportBuilder &b, Value query, Value key,
+                              Value value, Value mask, bool causal,
+                              double scale, double dropout) {
+  int64_t rank = rankOf(query);
   auto repeatHeads = [&](Value v) {
-    int64_t heads = b.shape(query)[rank - 3], shared = b.shape(v)[rank - 3];
+    int64_t heads = shapeOf(query)[rank - 3], shared = shapeOf(v)[rank - 3];
     if (heads == shared)
       return v;
-    llvm::SmallVector<int64_t> shape(b.shape(v));
+    llvm::SmallVector<int64_t> shape(shapeOf(v));
     shape.insert(shape.begin() + rank - 2, 1);
     v = b.reshape(v, shape);
     shape[rank - 2] = heads / shared;
-    v = b.broadcast(v, shape);
+    v = broadcast(b, v, shape);
     shape.erase(shape.begin() + rank - 2);
     shape[rank - 3] = heads;
     return b.reshape(v, shape);
   };
   Value keys = b.swap(repeatHeads(key), rank - 2, rank - 1);
-  Value scores = b.matmul(query, keys);
-  Type element = b.element(scores);
+  Value scores = matmul(b, query, keys);
+  Type element = elementOf(scores);
   // The softmax of small floats is computed in f32.
-  Type wide =
-      element.getIntOrFloatBitWidth() < 32 ? b.builder.getF32Type() : element;
-  scores = b.mul(b.cast(scores, wide), b.scalar(wide, Scalar::of(scale)));
+  Type wide = getWideElement(element);
+  scores = mul(b, castTo(b, scores, wide), b.scalar(wide, Scalar::of(scale)));
   if (causal)
     mask = triangleOf(b, query, key);
-  if (mask && b.isBool(mask))
-    scores = b.where(
-        mask, scores,
+  if (mask && isBool(mask))
+    scores = select(
+        b, mask, scores,
         b.scalar(wide, Scalar::of(-std::numeric_limits<double>::infinity())));
   else if (mask)
-    scores = b.add(scores, b.cast(mask, wide));
-  ImplicitLocOpBuilder formulas(b.loc, b.builder);
-  Value weights = b.cast(
-      nn::expr::safeSoftmax(formulas, scores, b.rank(scores) - 1), element);
-  weights = nn::DropoutOp::create(b.builder, b.loc, weights.getType(), weights,
-                                  b.builder.getF64FloatAttr(dropout));
-  return b.matmul(weights, repeatHeads(value));
+    scores = add(b, scores, castTo(b, mask, wide));
+  Value weights =
+      castTo(b, safeSoftmax(b, scores, rankOf(scores) - 1), element);
+  weights = nn::DropoutOp::create(b, weights, b.getF64FloatAttr(dropout));
+  return matmul(b, weights, repeatHeads(value));
 }
 
-static LogicalResult attention(AtenCall &call, NNBuilder &b) {
+static LogicalResult attention(AtenCall &call, ImportBuilder &b) {
   Value query = call.tensor("query"), key = call.tensor("key"),
         value = call.tensor("value");
-  int64_t rank = b.rank(query);
+  int64_t rank = rankOf(query);
   if (rank < 3)
     return call.unsupported("of fewer than three dimensions");
-  if (b.rank(key) != rank || b.rank(value) != rank)
+  if (rankOf(key) != rank || rankOf(value) != rank)
     return call.unsupported("of query, key and value of different ranks");
   double scale = call.has("scale")
                      ? call.real("scale")
-                     : 1.0 / std::sqrt(double(b.shape(query).back()));
+                     : 1.0 / std::sqrt(double(shapeOf(query).back()));
   bool causal = call.flag("is_causal");
   Value mask;
   if (call.has("attn_mask")) {
-    bool square = b.shape(query)[rank - 2] == b.shape(key)[rank - 2];
+    bool square = shapeOf(query)[rank - 2] == shapeOf(key)[rank - 2];
     if (square && call.isCausalMask("attn_mask")) {
       causal = true;
     } else {
       mask = call.tensor("attn_mask");
-      if (!b.isBool(mask))
-        mask = b.cast(mask, b.element(query));
+      if (!isBool(mask))
+        mask = castTo(b, mask, elementOf(query));
     }
   }
   if (mask && causal) {
     Value keep = triangleOf(b, query, key);
-    if (b.isBool(mask))
-      mask = b.binary<nn::LogicalAndOp>(mask, keep);
+    if (isBool(mask))
+      mask = binary<nn::LogicalAndOp>(b, mask, keep);
     else
-      mask = b.where(
-          keep, mask,
-          b.scalar(b.element(mask),
+      mask = select(
+          b, keep, mask,
+          b.scalar(elementOf(mask),
                    Scalar::of(-std::numeric_limits<double>::infinity())));
     causal = false;
   }
@@ -207,18 +204,18 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
   auto withHead = [&](Value v) {
     if (rank != 3)
       return v;
-    auto shape = b.shape(v);
+    auto shape = shapeOf(v);
     return b.reshape(v, {shape[0], 1, shape[1], shape[2]});
   };
-  if (mask && rank == 3 && b.rank(mask) == 3)
+  if (mask && rank == 3 && rankOf(mask) == 3)
     mask = withHead(mask);
   query = withHead(query), key = withHead(key), value = withHead(value);
 
   // PyTorch broadcasts the leading dimensions; nn.attention shares heads alone.
-  llvm::SmallVector<int64_t> lead(b.shape(query).drop_back(2));
+  llvm::SmallVector<int64_t> lead(shapeOf(query).drop_back(2));
   for (Value v : {key, value}) {
     llvm::SmallVector<int64_t> both;
-    auto other = llvm::to_vector(b.shape(v).drop_back(2));
+    auto other = llvm::to_vector(shapeOf(v).drop_back(2));
     if (call.flag("enable_gqa")) {
       if (other.back() == 0)
         return call.unsupported("without heads that are shared");
@@ -231,9 +228,9 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
   auto expand = [&](Value v, bool shareHeads) {
     llvm::SmallVector<int64_t> shape(lead);
     if (shareHeads)
-      shape.back() = b.shape(v)[b.rank(v) - 3];
-    llvm::append_range(shape, b.shape(v).take_back(2));
-    return b.broadcast(v, shape);
+      shape.back() = shapeOf(v)[rankOf(v) - 3];
+    llvm::append_range(shape, shapeOf(v).take_back(2));
+    return broadcast(b, v, shape);
   };
   bool shareHeads = call.flag("enable_gqa");
   query = expand(query, false);
@@ -241,34 +238,32 @@ static LogicalResult attention(AtenCall &call, NNBuilder &b) {
   value = expand(value, shareHeads);
 
   llvm::SmallVector<int64_t> shape(lead);
-  shape.push_back(b.shape(query)[b.rank(query) - 2]);
-  shape.push_back(b.shape(value).back());
-  auto type = RankedTensorType::get(shape, b.element(query));
+  shape.push_back(shapeOf(query)[rankOf(query) - 2]);
+  shape.push_back(shapeOf(value).back());
   Value result;
   if (double dropout = call.real("dropout_p"); dropout != 0)
-    result = b.broadcast(
-        droppedAttention(b, query, key, value, mask, causal, scale, dropout),
+    result = broadcast(
+        b, droppedAttention(b, query, key, value, mask, causal, scale, dropout),
         shape);
   else
-    result =
-        nn::AttentionOp::create(b.builder, b.loc, type, query, key, value, mask,
-                                b.builder.getF64FloatAttr(scale), causal);
+    result = nn::AttentionOp::create(b, query, key, value, mask,
+                                     b.getF64FloatAttr(scale), causal);
   return call.result(b.reshape(result, call.resultShape()));
 }
 
-static LogicalResult embedding(AtenCall &call, NNBuilder &b) {
+static LogicalResult embedding(AtenCall &call, ImportBuilder &b) {
   // In PyTorch, -1 means no padding; other negative indices have been made
   // positive.
   int64_t padding = call.integer("padding_idx");
   IntegerAttr paddingAttr;
   if (padding >= 0)
-    paddingAttr = b.builder.getI64IntegerAttr(padding);
-  return call.result(nn::EmbeddingOp::create(
-      b.builder, b.loc, call.resultType(), call.tensor("indices"),
-      call.tensor("weight"), paddingAttr, call.flag("scale_grad_by_freq")));
+    paddingAttr = b.getI64IntegerAttr(padding);
+  return call.result(nn::EmbeddingOp::create(b, call.tensor("indices"),
+                                             call.tensor("weight"), paddingAttr,
+                                             call.flag("scale_grad_by_freq")));
 }
 
-static LogicalResult renormalize(AtenCall &call, NNBuilder &b) {
+static LogicalResult renormalize(AtenCall &call, ImportBuilder &b) {
   return call.unsupported("(max_norm of an embedding): it changes the weight "
                           "in every forward pass, but a model keeps no state "
                           "between calls");
@@ -287,7 +282,7 @@ struct Lettered {
 } // namespace
 
 /// Sums over the letters that `keep` doesn't have.
-static Lettered sumOut(NNBuilder &b, Lettered term, StringRef keep) {
+static Lettered sumOut(ImportBuilder &b, Lettered term, StringRef keep) {
   llvm::SmallVector<int64_t> dims;
   std::string rest;
   for (auto [dim, letter] : llvm::enumerate(term.letters)) {
@@ -301,14 +296,14 @@ static Lettered sumOut(NNBuilder &b, Lettered term, StringRef keep) {
   return {b.reduce(nn::ReduceKind::Sum, term.value, dims, false), rest};
 }
 
-static Value permuteTo(NNBuilder &b, Lettered term, StringRef order) {
+static Value permuteTo(ImportBuilder &b, Lettered term, StringRef order) {
   auto permutation = llvm::map_to_vector(
       order, [&](char letter) { return int64_t(term.letters.find(letter)); });
   return b.transpose(term.value, permutation);
 }
 
 /// Contracts two operands to the letters of `keep` by one batched matmul.
-static Lettered contract(NNBuilder &b, Lettered lhs, Lettered rhs,
+static Lettered contract(ImportBuilder &b, Lettered lhs, Lettered rhs,
                          StringRef keep) {
   lhs = sumOut(b, lhs, (keep + rhs.letters).str());
   rhs = sumOut(b, rhs, (keep + lhs.letters).str());
@@ -327,7 +322,7 @@ static Lettered contract(NNBuilder &b, Lettered lhs, Lettered rhs,
 
   auto sizes = [&](Lettered &term, StringRef letters) {
     return llvm::map_to_vector(letters, [&](char letter) {
-      return b.shape(term.value)[term.letters.find(letter)];
+      return shapeOf(term.value)[term.letters.find(letter)];
     });
   };
   auto count = [](ArrayRef<int64_t> sizes) {
@@ -346,15 +341,15 @@ static Lettered contract(NNBuilder &b, Lettered lhs, Lettered rhs,
     return b.reshape(permuteTo(b, term, order), shape);
   };
   Value result =
-      b.matmul(matrix(lhs, batch + rows + inner, rowSizes, innerSizes),
-               matrix(rhs, batch + inner + columns, innerSizes, columnSizes));
+      matmul(b, matrix(lhs, batch + rows + inner, rowSizes, innerSizes),
+             matrix(rhs, batch + inner + columns, innerSizes, columnSizes));
   llvm::SmallVector<int64_t> shape(batchSizes);
   llvm::append_range(shape, rowSizes);
   llvm::append_range(shape, columnSizes);
   return {b.reshape(result, shape), batch + rows + columns};
 }
 
-static LogicalResult einsum(AtenCall &call, NNBuilder &b) {
+static LogicalResult einsum(AtenCall &call, ImportBuilder &b) {
   std::string equation = call.string("equation");
   llvm::erase(equation, ' ');
   auto [inputs, output] = StringRef(equation).split("->");
@@ -372,10 +367,10 @@ static LogicalResult einsum(AtenCall &call, NNBuilder &b) {
         return call.unsupported("with the repeated letter '" +
                                 llvm::Twine(part[i]) + "'");
     for (auto [dim, letter] : llvm::enumerate(part))
-      if (sizes.try_emplace(letter, b.shape(value)[dim]).first->second !=
-          b.shape(value)[dim])
+      if (sizes.try_emplace(letter, shapeOf(value)[dim]).first->second !=
+          shapeOf(value)[dim])
         return call.unsupported("with sizes that are broadcast");
-    terms.push_back({b.cast(value, call.resultElement()), part.str()});
+    terms.push_back({castTo(b, value, call.resultElement()), part.str()});
   }
   Lettered left = terms.front();
   for (size_t i = 1; i < terms.size(); ++i) {

@@ -6,6 +6,7 @@
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 using nn::ComparePredicate;
 
 //===----------------------------------------------------------------------===//
@@ -13,124 +14,124 @@ using nn::ComparePredicate;
 //===----------------------------------------------------------------------===//
 
 template <typename Op>
-static LogicalResult unary(AtenCall &call, NNBuilder &b) {
-  Value self = b.cast(call.tensor("self"), call.resultElement());
-  return call.result(b.unary<Op>(self));
+static LogicalResult unary(AtenCall &call, ImportBuilder &b) {
+  Value self = castTo(b, call.tensor("self"), call.resultElement());
+  return call.result(unary<Op>(b, self));
 }
 
 /// neg, abs, relu of a float tensor; round-like ops leave integers alone.
 template <typename Op>
-static LogicalResult roundLike(AtenCall &call, NNBuilder &b) {
+static LogicalResult roundLike(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(b.isFloat(self) ? b.unary<Op>(self) : self);
+  return call.result(isFloat(self) ? unary<Op>(b, self) : self);
 }
 
 /// Python's abs calls its argument x.
-static LogicalResult absolute(AtenCall &call, NNBuilder &b) {
+static LogicalResult absolute(AtenCall &call, ImportBuilder &b) {
   return call.result(
-      b.unary<nn::AbsOp>(call.tensor(call.has("self") ? "self" : "x")));
+      unary<nn::AbsOp>(b, call.tensor(call.has("self") ? "self" : "x")));
 }
 
-static LogicalResult trunc(AtenCall &call, NNBuilder &b) {
+static LogicalResult trunc(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  if (!b.isFloat(self))
+  if (!isFloat(self))
     return call.result(self);
-  Value zero = b.scalar(b.element(self), Scalar::of(int64_t(0)));
-  return call.result(b.where(b.compare(ComparePredicate::LT, self, zero),
-                             b.unary<nn::CeilOp>(self),
-                             b.unary<nn::FloorOp>(self)));
+  Value zero = b.scalar(elementOf(self), Scalar::of(int64_t(0)));
+  return call.result(select(b, compare(b, ComparePredicate::LT, self, zero),
+                            unary<nn::CeilOp>(b, self),
+                            unary<nn::FloorOp>(b, self)));
 }
 
-static LogicalResult gelu(AtenCall &call, NNBuilder &b) {
+static LogicalResult gelu(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
   bool tanh = call.string("approximate") == "tanh";
-  return call.result(
-      nn::GeluOp::create(b.builder, b.loc, self.getType(), self, tanh));
+  return call.result(nn::GeluOp::create(b, self, tanh));
 }
 
-static LogicalResult square(AtenCall &call, NNBuilder &b) {
+static LogicalResult square(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(b.mul(self, self));
+  return call.result(mul(b, self, self));
 }
 
-static LogicalResult logicalNot(AtenCall &call, NNBuilder &b) {
-  Value self = b.cast(call.tensor("self"), b.builder.getI1Type());
-  return call.result(b.unary<nn::LogicalNotOp>(self));
+static LogicalResult logicalNot(AtenCall &call, ImportBuilder &b) {
+  Value self = castTo(b, call.tensor("self"), b.getI1Type());
+  return call.result(unary<nn::LogicalNotOp>(b, self));
 }
 
-static LogicalResult bitwiseNot(AtenCall &call, NNBuilder &b) {
+static LogicalResult bitwiseNot(AtenCall &call, ImportBuilder &b) {
   if (!call.resultElement().isInteger(1))
     return call.unsupported("of integers");
   return logicalNot(call, b);
 }
 
-static LogicalResult isNaN(AtenCall &call, NNBuilder &b) {
+static LogicalResult isNaN(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(b.compare(ComparePredicate::NE, self, self));
+  return call.result(compare(b, ComparePredicate::NE, self, self));
 }
 
-static LogicalResult isInf(AtenCall &call, NNBuilder &b) {
+static LogicalResult isInf(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  if (!b.isFloat(self))
+  if (!isFloat(self))
     return call.result(
-        b.splat(b.shape(self), b.builder.getI1Type(), Scalar::of(int64_t(0))));
-  return call.result(
-      b.compare(ComparePredicate::EQ, b.unary<nn::AbsOp>(self),
-                b.scalar(b.element(self), Scalar::of(HUGE_VAL))));
+        b.splat(shapeOf(self), b.getI1Type(), Scalar::of(int64_t(0))));
+  return call.result(compare(b, ComparePredicate::EQ, unary<nn::AbsOp>(b, self),
+                             b.scalar(elementOf(self), Scalar::of(HUGE_VAL))));
 }
 
-static LogicalResult leakyRelu(AtenCall &call, NNBuilder &b) {
+static LogicalResult leakyRelu(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  Type type = b.element(self);
+  Type type = elementOf(self);
   Value slope = b.scalar(type, call.scalar("negative_slope"));
-  Value positive = b.compare(ComparePredicate::GT, self,
-                             b.scalar(type, Scalar::of(int64_t(0))));
-  return call.result(b.where(positive, self, b.mul(self, slope)));
+  Value positive = compare(b, ComparePredicate::GT, self,
+                           b.scalar(type, Scalar::of(int64_t(0))));
+  return call.result(select(b, positive, self, mul(b, self, slope)));
 }
 
 /// log(1 + x) up to rounding, also for small x: what 1 + x loses by rounding is
 /// added to the logarithm, without a gradient. For inf it is inf.
-static Value log1p(NNBuilder &b, Value x) {
-  Type type = b.element(x);
+static Value log1p(ImportBuilder &b, Value x) {
+  Type type = elementOf(x);
   Value one = b.scalar(type, Scalar::of(int64_t(1)));
-  Value sum = b.add(x, one);
-  Value lost = b.div(b.sub(x, b.sub(sum, one)), sum);
-  Value isInfinite = b.compare(ComparePredicate::EQ, sum,
-                               b.scalar(type, Scalar::of(HUGE_VAL)));
-  lost = b.where(isInfinite, b.scalar(type, Scalar::of(int64_t(0))), lost);
-  return b.add(b.unary<nn::LogOp>(sum), b.stopGradient(lost));
+  Value sum = add(b, x, one);
+  Value lost = div(b, sub(b, x, sub(b, sum, one)), sum);
+  Value isInfinite = compare(b, ComparePredicate::EQ, sum,
+                             b.scalar(type, Scalar::of(HUGE_VAL)));
+  lost = select(b, isInfinite, b.scalar(type, Scalar::of(int64_t(0))), lost);
+  return add(b, unary<nn::LogOp>(b, sum), b.stopGradient(lost));
 }
 
 /// log(1 + exp(βx)) / β, or x itself above the threshold.
-static LogicalResult softplus(AtenCall &call, NNBuilder &b) {
+static LogicalResult softplus(AtenCall &call, ImportBuilder &b) {
   Value self = b.widen(call.tensor("self"));
-  Type type = b.element(self);
+  Type type = elementOf(self);
   Value beta = b.scalar(type, call.scalar("beta"));
-  Value scaled = b.mul(self, beta);
-  Value above = b.compare(ComparePredicate::GT, scaled,
-                          b.scalar(type, call.scalar("threshold")));
-  Value below = b.where(above, b.scalar(type, Scalar::of(int64_t(0))), scaled);
-  Value soft = b.div(log1p(b, b.unary<nn::ExpOp>(below)), beta);
-  return call.result(b.cast(b.where(above, self, soft), call.resultElement()));
+  Value scaled = mul(b, self, beta);
+  Value above = compare(b, ComparePredicate::GT, scaled,
+                        b.scalar(type, call.scalar("threshold")));
+  Value below =
+      select(b, above, b.scalar(type, Scalar::of(int64_t(0))), scaled);
+  Value soft = div(b, log1p(b, unary<nn::ExpOp>(b, below)), beta);
+  return call.result(
+      castTo(b, select(b, above, self, soft), call.resultElement()));
 }
 
-static LogicalResult glu(AtenCall &call, NNBuilder &b) {
+static LogicalResult glu(AtenCall &call, ImportBuilder &b) {
   Value self = b.widen(call.tensor("self"));
-  int64_t dim = call.dim("dim", b.rank(self));
-  int64_t half = b.shape(self)[dim] / 2;
-  Value gate = b.unary<nn::SigmoidOp>(b.slice(self, dim, half, half));
-  return call.result(
-      b.cast(b.mul(b.slice(self, dim, 0, half), gate), call.resultElement()));
+  int64_t dim = call.dim("dim", rankOf(self));
+  int64_t half = shapeOf(self)[dim] / 2;
+  Value gate = unary<nn::SigmoidOp>(b, b.slice(self, dim, half, half));
+  return call.result(castTo(b, mul(b, b.slice(self, dim, 0, half), gate),
+                            call.resultElement()));
 }
 
 /// min(x, 0) - log(1 + exp(-|x|)), which is stable on both sides.
-static LogicalResult logSigmoid(AtenCall &call, NNBuilder &b) {
+static LogicalResult logSigmoid(AtenCall &call, ImportBuilder &b) {
   Value self = b.widen(call.tensor("self"));
-  Value zero = b.scalar(b.element(self), Scalar::of(int64_t(0)));
+  Value zero = b.scalar(elementOf(self), Scalar::of(int64_t(0)));
   Value tail = log1p(
-      b, b.unary<nn::ExpOp>(b.unary<nn::NegOp>(b.unary<nn::AbsOp>(self))));
-  Value head = b.binary<nn::MinimumOp>(self, zero);
-  return call.result(b.cast(b.sub(head, tail), call.resultElement()));
+      b, unary<nn::ExpOp>(b, unary<nn::NegOp>(b, unary<nn::AbsOp>(b, self))));
+  Value head = binary<nn::MinimumOp>(b, self, zero);
+  return call.result(castTo(b, sub(b, head, tail), call.resultElement()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,104 +139,106 @@ static LogicalResult logSigmoid(AtenCall &call, NNBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 template <typename Op>
-static LogicalResult binary(AtenCall &call, NNBuilder &b) {
+static LogicalResult binary(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
-  return call.result(b.binary<Op>(operand(call, b, "self", type),
-                                  operand(call, b, "other", type)));
+  return call.result(binary<Op>(b, operand(call, b, "self", type),
+                                operand(call, b, "other", type)));
 }
 
-static Value scaledBy(AtenCall &call, NNBuilder &b, StringRef name, Value v) {
+static Value scaledBy(AtenCall &call, ImportBuilder &b, StringRef name,
+                      Value v) {
   if (!call.has(name) || call.scalar(name) == 1.0)
     return v;
-  return b.mul(v, b.scalar(b.element(v), call.scalar(name)));
+  return mul(b, v, b.scalar(elementOf(v), call.scalar(name)));
 }
 
-static LogicalResult add(AtenCall &call, NNBuilder &b) {
+static LogicalResult add(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value self = operand(call, b, "self", type);
   Value other = operand(call, b, "other", type);
   if (type.isInteger(1))
-    return call.result(b.binary<nn::LogicalOrOp>(self, other));
-  return call.result(b.add(self, scaledBy(call, b, "alpha", other)));
+    return call.result(binary<nn::LogicalOrOp>(b, self, other));
+  return call.result(add(b, self, scaledBy(call, b, "alpha", other)));
 }
 
-static LogicalResult sub(AtenCall &call, NNBuilder &b) {
+static LogicalResult sub(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value other = scaledBy(call, b, "alpha", operand(call, b, "other", type));
-  return call.result(b.sub(operand(call, b, "self", type), other));
+  return call.result(sub(b, operand(call, b, "self", type), other));
 }
 
-static LogicalResult rsub(AtenCall &call, NNBuilder &b) {
+static LogicalResult rsub(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value self = scaledBy(call, b, "alpha", operand(call, b, "self", type));
-  return call.result(b.sub(operand(call, b, "other", type), self));
+  return call.result(sub(b, operand(call, b, "other", type), self));
 }
 
-static LogicalResult mul(AtenCall &call, NNBuilder &b) {
+static LogicalResult mul(AtenCall &call, ImportBuilder &b) {
   if (call.resultElement().isInteger(1))
     return binary<nn::LogicalAndOp>(call, b);
   return binary<nn::MulOp>(call, b);
 }
 
-static LogicalResult div(AtenCall &call, NNBuilder &b) {
+static LogicalResult div(AtenCall &call, ImportBuilder &b) {
   std::string rounding = call.string("rounding_mode");
   if (rounding == "floor")
     return binary<nn::FloorDivOp>(call, b);
   Type type = call.resultElement();
   Value quotient =
-      b.div(operand(call, b, "self", type), operand(call, b, "other", type));
+      div(b, operand(call, b, "self", type), operand(call, b, "other", type));
   if (rounding != "trunc" || !isa<FloatType>(type))
     return call.result(quotient);
   Value zero = b.scalar(type, Scalar::of(int64_t(0)));
-  return call.result(b.where(b.compare(ComparePredicate::LT, quotient, zero),
-                             b.unary<nn::CeilOp>(quotient),
-                             b.unary<nn::FloorOp>(quotient)));
+  return call.result(select(b, compare(b, ComparePredicate::LT, quotient, zero),
+                            unary<nn::CeilOp>(b, quotient),
+                            unary<nn::FloorOp>(b, quotient)));
 }
 
 /// Computes small constant exponents as PyTorch's own kernels do.
-static Value powConstant(NNBuilder &b, Value base, double exponent) {
-  bool isFloat = b.isFloat(base);
+static Value powConstant(ImportBuilder &b, Value base, double exponent) {
+  bool isReal = isFloat(base);
   if (exponent == 1)
     return base;
   if (exponent == 2)
-    return b.mul(base, base);
+    return mul(b, base, base);
   if (exponent == 3)
-    return b.mul(b.mul(base, base), base);
-  if (isFloat && exponent == 0.5)
-    return b.unary<nn::SqrtOp>(base);
-  if (isFloat && exponent == -0.5)
-    return b.unary<nn::RsqrtOp>(base);
-  if (isFloat && exponent == -1)
-    return b.unary<nn::ReciprocalOp>(base);
+    return mul(b, mul(b, base, base), base);
+  if (isReal && exponent == 0.5)
+    return unary<nn::SqrtOp>(b, base);
+  if (isReal && exponent == -0.5)
+    return unary<nn::RsqrtOp>(b, base);
+  if (isReal && exponent == -1)
+    return unary<nn::ReciprocalOp>(b, base);
   return Value();
 }
 
-static LogicalResult pow(AtenCall &call, NNBuilder &b) {
+static LogicalResult pow(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value base = operand(call, b, "self", type);
   if (call.isNumber("exponent"))
     if (Value simple = powConstant(b, b.widen(base), call.real("exponent")))
-      return call.result(b.broadcast(b.cast(simple, type), call.resultShape()));
+      return call.result(
+          broadcast(b, castTo(b, simple, type), call.resultShape()));
   return call.result(
-      b.binary<nn::PowOp>(base, operand(call, b, "exponent", type)));
+      binary<nn::PowOp>(b, base, operand(call, b, "exponent", type)));
 }
 
 template <ComparePredicate predicate>
-static LogicalResult compare(AtenCall &call, NNBuilder &b) {
+static LogicalResult compare(AtenCall &call, ImportBuilder &b) {
   Type type = call.promote({"self", "other"});
-  return call.result(b.compare(predicate, operand(call, b, "self", type),
-                               operand(call, b, "other", type)));
+  return call.result(compare(b, predicate, operand(call, b, "self", type),
+                             operand(call, b, "other", type)));
 }
 
 template <typename Op>
-static LogicalResult logical(AtenCall &call, NNBuilder &b) {
-  Type type = b.builder.getI1Type();
-  return call.result(b.binary<Op>(operand(call, b, "self", type),
-                                  operand(call, b, "other", type)));
+static LogicalResult logical(AtenCall &call, ImportBuilder &b) {
+  Type type = b.getI1Type();
+  return call.result(binary<Op>(b, operand(call, b, "self", type),
+                                operand(call, b, "other", type)));
 }
 
 template <typename Op>
-static LogicalResult bitwise(AtenCall &call, NNBuilder &b) {
+static LogicalResult bitwise(AtenCall &call, ImportBuilder &b) {
   if (!call.resultElement().isInteger(1))
     return call.unsupported("of integers");
   return logical<Op>(call, b);
@@ -247,9 +250,9 @@ static LogicalResult bitwise(AtenCall &call, NNBuilder &b) {
 
 /// `v`, or the bound if `v` is beyond it. At the bound the whole gradient
 /// passes if `beyond` is strict; with a maximum, only half of it would.
-static Value limit(NNBuilder &b, Value v, ComparePredicate beyond,
+static Value limit(ImportBuilder &b, Value v, ComparePredicate beyond,
                    Value bound) {
-  return b.where(b.compare(beyond, v, bound), bound, v);
+  return select(b, compare(b, beyond, v, bound), bound, v);
 }
 
 /// Whether a bound of `clamp` is a number other than NaN. A NaN bound, also as
@@ -258,23 +261,23 @@ static bool isBound(AtenCall &call, StringRef name) {
   return call.isNumber(name) && !std::isnan(call.real(name));
 }
 
-static LogicalResult clamp(AtenCall &call, NNBuilder &b) {
+static LogicalResult clamp(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value v = operand(call, b, "self", type);
   if (call.has("min")) {
     Value bound = operand(call, b, "min", type);
     v = isBound(call, "min") ? limit(b, v, ComparePredicate::LT, bound)
-                             : b.binary<nn::MaximumOp>(v, bound);
+                             : binary<nn::MaximumOp>(b, v, bound);
   }
   if (call.has("max")) {
     Value bound = operand(call, b, "max", type);
     v = isBound(call, "max") ? limit(b, v, ComparePredicate::GT, bound)
-                             : b.binary<nn::MinimumOp>(v, bound);
+                             : binary<nn::MinimumOp>(b, v, bound);
   }
   return call.result(v);
 }
 
-static LogicalResult hardtanh(AtenCall &call, NNBuilder &b) {
+static LogicalResult hardtanh(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value v = operand(call, b, "self", type);
   v = limit(b, v, ComparePredicate::LE, operand(call, b, "min_val", type));
@@ -282,74 +285,75 @@ static LogicalResult hardtanh(AtenCall &call, NNBuilder &b) {
       limit(b, v, ComparePredicate::GE, operand(call, b, "max_val", type)));
 }
 
-static LogicalResult relu6(AtenCall &call, NNBuilder &b) {
+static LogicalResult relu6(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(limit(b, b.unary<nn::ReluOp>(self), ComparePredicate::GE,
-                           b.scalar(b.element(self), Scalar::of(int64_t(6)))));
+  return call.result(limit(b, unary<nn::ReluOp>(b, self), ComparePredicate::GE,
+                           b.scalar(elementOf(self), Scalar::of(int64_t(6)))));
 }
 
-static LogicalResult where(AtenCall &call, NNBuilder &b) {
+static LogicalResult where(AtenCall &call, ImportBuilder &b) {
   if (!call.has("self"))
     return call.unsupported("with a condition alone: the number of results "
                             "depends on the data");
   Type type = call.resultElement();
-  Value condition = b.cast(call.tensor("condition"), b.builder.getI1Type());
-  return call.result(b.where(condition, operand(call, b, "self", type),
-                             operand(call, b, "other", type)));
+  Value condition = castTo(b, call.tensor("condition"), b.getI1Type());
+  return call.result(select(b, condition, operand(call, b, "self", type),
+                            operand(call, b, "other", type)));
 }
 
-static LogicalResult maskedFill(AtenCall &call, NNBuilder &b) {
+static LogicalResult maskedFill(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
-  Value mask = b.cast(call.tensor("mask"), b.builder.getI1Type());
-  return call.result(b.where(mask, operand(call, b, "value", type),
-                             operand(call, b, "self", type)));
+  Value mask = castTo(b, call.tensor("mask"), b.getI1Type());
+  return call.result(select(b, mask, operand(call, b, "value", type),
+                            operand(call, b, "self", type)));
 }
 
-static LogicalResult fill(AtenCall &call, NNBuilder &b) {
-  return call.result(b.broadcast(
-      operand(call, b, "value", call.resultElement()), call.resultShape()));
+static LogicalResult fill(AtenCall &call, ImportBuilder &b) {
+  return call.result(broadcast(
+      b, operand(call, b, "value", call.resultElement()), call.resultShape()));
 }
 
-static LogicalResult zero(AtenCall &call, NNBuilder &b) {
+static LogicalResult zero(AtenCall &call, ImportBuilder &b) {
   return call.result(b.splat(call.resultShape(), call.resultElement(),
                              Scalar::of(int64_t(0))));
 }
 
 /// An operand in the type in which a result of `type` is computed.
-static Value wideOperand(AtenCall &call, NNBuilder &b, StringRef name,
+static Value wideOperand(AtenCall &call, ImportBuilder &b, StringRef name,
                          Type type) {
   return b.widen(operand(call, b, name, type));
 }
 
 template <bool divide>
-static LogicalResult addcmul(AtenCall &call, NNBuilder &b) {
+static LogicalResult addcmul(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value first = wideOperand(call, b, "tensor1", type);
   Value second = wideOperand(call, b, "tensor2", type);
-  Value product = divide ? b.div(first, second) : b.mul(first, second);
-  Value sum = b.add(wideOperand(call, b, "self", type),
-                    scaledBy(call, b, "value", product));
-  return call.result(b.cast(sum, type));
+  Value product = divide ? div(b, first, second) : mul(b, first, second);
+  Value sum = add(b, wideOperand(call, b, "self", type),
+                  scaledBy(call, b, "value", product));
+  return call.result(castTo(b, sum, type));
 }
 
 /// Interpolates from the nearer end, as PyTorch does, so that weights of 0 and
 /// 1 give the ends.
-static LogicalResult lerp(AtenCall &call, NNBuilder &b) {
+static LogicalResult lerp(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value self = wideOperand(call, b, "self", type);
   Value end = wideOperand(call, b, "end", type);
   Value weight = wideOperand(call, b, "weight", type);
-  Type wide = b.element(weight);
-  Value isNear = b.compare(ComparePredicate::LT, b.unary<nn::AbsOp>(weight),
-                           b.scalar(wide, Scalar::of(0.5)));
-  Value rest = b.sub(weight, b.scalar(wide, Scalar::of(int64_t(1))));
-  Value way = b.mul(b.where(isNear, weight, rest), b.sub(end, self));
-  return call.result(b.cast(b.add(b.where(isNear, self, end), way), type));
+  Type wide = elementOf(weight);
+  Value isNear = compare(b, ComparePredicate::LT, unary<nn::AbsOp>(b, weight),
+                         b.scalar(wide, Scalar::of(0.5)));
+  Value rest = sub(b, weight, b.scalar(wide, Scalar::of(int64_t(1))));
+  Value way = mul(b, select(b, isNear, weight, rest), sub(b, end, self));
+  return call.result(
+      castTo(b, add(b, select(b, isNear, self, end), way), type));
 }
 
-static LogicalResult nanToNum(AtenCall &call, NNBuilder &b) {
+static LogicalResult nanToNum(AtenCall &call, ImportBuilder &b) {
   Value v = call.tensor("self");
-  auto type = dyn_cast<FloatType>(b.element(v));
+  auto type = dyn_cast<FloatType>(elementOf(v));
   if (!type)
     return call.result(v);
   double largest =
@@ -359,25 +363,25 @@ static LogicalResult nanToNum(AtenCall &call, NNBuilder &b) {
                     call.has(name) ? call.scalar(name) : Scalar::of(otherwise));
   };
   auto equals = [&](double value) {
-    return b.compare(ComparePredicate::EQ, v,
-                     b.scalar(type, Scalar::of(value)));
+    return compare(b, ComparePredicate::EQ, v,
+                   b.scalar(type, Scalar::of(value)));
   };
-  Value isNaN = b.compare(ComparePredicate::NE, v, v);
+  Value isNaN = compare(b, ComparePredicate::NE, v, v);
   Value isHigh = equals(HUGE_VAL), isLow = equals(-HUGE_VAL);
-  Value result = b.where(isNaN, replacement("nan", 0), v);
-  result = b.where(isHigh, replacement("posinf", largest), result);
-  return call.result(b.where(isLow, replacement("neginf", -largest), result));
+  Value result = select(b, isNaN, replacement("nan", 0), v);
+  result = select(b, isHigh, replacement("posinf", largest), result);
+  return call.result(select(b, isLow, replacement("neginf", -largest), result));
 }
 
 //===----------------------------------------------------------------------===//
 // Conversions and copies
 //===----------------------------------------------------------------------===//
 
-static LogicalResult convert(AtenCall &call, NNBuilder &b) {
-  return call.result(b.cast(call.tensor("self"), call.resultElement()));
+static LogicalResult convert(AtenCall &call, ImportBuilder &b) {
+  return call.result(castTo(b, call.tensor("self"), call.resultElement()));
 }
 
-static LogicalResult detach(AtenCall &call, NNBuilder &b) {
+static LogicalResult detach(AtenCall &call, ImportBuilder &b) {
   // The argument of prim::data has another name.
   return call.result(
       b.stopGradient(call.tensor(call.has("self") ? "self" : "a")));
@@ -385,16 +389,16 @@ static LogicalResult detach(AtenCall &call, NNBuilder &b) {
 
 /// Only for a tensor that the model computes: whether a parameter is trained
 /// can't be changed.
-static LogicalResult requiresGrad(AtenCall &call, NNBuilder &b) {
+static LogicalResult requiresGrad(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
   return call.result(call.flag("requires_grad") ? self : b.stopGradient(self));
 }
 
-static LogicalResult copy(AtenCall &call, NNBuilder &b) {
+static LogicalResult copy(AtenCall &call, ImportBuilder &b) {
   // For numbers, the argument is called other.
   Value source =
       operand(call, b, call.has("src") ? "src" : "other", call.resultElement());
-  return call.result(b.broadcast(source, call.resultShape()));
+  return call.result(broadcast(b, source, call.resultShape()));
 }
 
 /// In-place forms call it self.
@@ -402,16 +406,15 @@ static Value inputOf(AtenCall &call) {
   return call.tensor(call.has("input") ? "input" : "self");
 }
 
-static LogicalResult dropout(AtenCall &call, NNBuilder &b) {
+static LogicalResult dropout(AtenCall &call, ImportBuilder &b) {
   Value input = inputOf(call);
   if (!call.flag("train"))
     return call.result(input);
   return call.result(
-      nn::DropoutOp::create(b.builder, b.loc, input.getType(), input,
-                            b.builder.getF64FloatAttr(call.real("p"))));
+      nn::DropoutOp::create(b, input, b.getF64FloatAttr(call.real("p"))));
 }
 
-static LogicalResult otherDropout(AtenCall &call, NNBuilder &b) {
+static LogicalResult otherDropout(AtenCall &call, ImportBuilder &b) {
   if (!call.flag("train"))
     return call.result(inputOf(call));
   return call.unsupported("in training mode: call eval() on the module before "

@@ -5,32 +5,27 @@
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 
-static LogicalResult gather(AtenCall &call, NNBuilder &b) {
+static LogicalResult gather(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self"), index = call.tensor("index");
-  if (b.rank(self) == 0 || b.rank(index) == 0)
+  if (rankOf(self) == 0 || rankOf(index) == 0)
     return call.unsupported("of a scalar");
-  int64_t dim = call.dim("dim", b.rank(self));
-  return call.result(nn::GatherOp::create(b.builder, b.loc, call.resultType(),
-                                          self, index,
-                                          b.builder.getI64IntegerAttr(dim)));
+  int64_t dim = call.dim("dim", rankOf(self));
+  return call.result(nn::GatherOp::create(b, self, index, dim));
 }
 
-static Value indexSelect(NNBuilder &b, Value v, int64_t dim, Value index) {
-  llvm::SmallVector<int64_t> shape(b.shape(v));
-  shape[dim] = b.shape(index)[0];
-  return nn::IndexSelectOp::create(b.builder, b.loc,
-                                   RankedTensorType::get(shape, b.element(v)),
-                                   v, index, b.builder.getI64IntegerAttr(dim));
+static Value indexSelect(ImportBuilder &b, Value v, int64_t dim, Value index) {
+  return nn::IndexSelectOp::create(b, v, index, dim);
 }
 
-static LogicalResult indexSelectOp(AtenCall &call, NNBuilder &b) {
+static LogicalResult indexSelectOp(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self"), index = call.tensor("index");
-  if (b.rank(self) == 0)
+  if (rankOf(self) == 0)
     return call.unsupported("of a scalar");
-  index = b.reshape(index, {b.type(index).getNumElements()});
+  index = b.reshape(index, {typeOf(index).getNumElements()});
   return call.result(
-      indexSelect(b, self, call.dim("dim", b.rank(self)), index));
+      indexSelect(b, self, call.dim("dim", rankOf(self)), index));
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,7 +63,7 @@ static std::optional<int64_t> onlyDim(const ConstantIndex &index,
 /// order, as in masks of transformers: x[b[:, None], k[None, :]]. They become a
 /// slice or a pick per dimension, so the dimensions stay separate and can be
 /// split.
-static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
+static Value indexSeparately(ImportBuilder &b, const TensorIndexing &indexing) {
   int64_t rank = indexing.shape.size(), previous = -1;
   for (const auto &constant : indexing.constants) {
     if (!constant)
@@ -80,7 +75,7 @@ static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
   }
   Value v = indexing.source;
   for (auto [i, constant] : llvm::enumerate(indexing.constants)) {
-    int64_t dim = indexing.first + i, size = b.shape(v)[dim];
+    int64_t dim = indexing.first + i, size = shapeOf(v)[dim];
     auto values = llvm::map_to_vector(constant->values, [&](int64_t value) {
       return value < 0 ? value + size : value;
     });
@@ -93,11 +88,9 @@ static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
       v = b.slice(v, dim, values[0], values.size());
       continue;
     }
-    auto type =
-        RankedTensorType::get({int64_t(values.size())}, b.builder.getI64Type());
+    auto type = RankedTensorType::get({int64_t(values.size())}, b.getI64Type());
     Value order = nn::ConstantOp::create(
-        b.builder, b.loc, type,
-        DenseElementsAttr::get(type, ArrayRef<int64_t>(values)));
+        b, DenseElementsAttr::get(type, ArrayRef<int64_t>(values)));
     v = indexSelect(b, v, dim, order);
   }
   return v;
@@ -106,19 +99,19 @@ static Value indexSeparately(NNBuilder &b, const TensorIndexing &indexing) {
 /// Looks `index` up among the numbers below `size`, which reports an index out
 /// of range. In an index tuple it would otherwise give the position of another
 /// element.
-static Value checked(NNBuilder &b, Value index, int64_t size) {
-  SmallVector<int64_t> shape(b.shape(index));
-  Value flat = b.reshape(index, {b.type(index).getNumElements()});
-  Value numbers = b.iota({size}, b.element(index), 0, 0, 1);
+static Value checked(ImportBuilder &b, Value index, int64_t size) {
+  SmallVector<int64_t> shape(shapeOf(index));
+  Value flat = b.reshape(index, {typeOf(index).getNumElements()});
+  Value numbers = iota(b, {size}, 0, elementOf(index));
   return b.reshape(indexSelect(b, numbers, 0, flat), shape);
 }
 
 /// Handles any indices: merges the indexed dimensions into one, and each index
 /// tuple into a position in it.
-static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
+static Value indexMerged(ImportBuilder &b, const TensorIndexing &indexing) {
   Value v = indexing.source;
-  auto shape = llvm::to_vector(b.shape(v));
-  Type type = b.element(indexing.indices.front());
+  auto shape = llvm::to_vector(shapeOf(v));
+  Type type = elementOf(indexing.indices.front());
   auto constant = [&](int64_t value) {
     return b.scalar(type, Scalar::of(value));
   };
@@ -126,26 +119,27 @@ static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
   int64_t merged = 1;
   for (size_t i = 0; i < indexing.indices.size(); ++i) {
     int64_t size = shape[indexing.first + i];
-    Value index = b.cast(indexing.indices[i], type);
+    Value index = castTo(b, indexing.indices[i], type);
     // Negative indices count from the end.
     const auto &known = indexing.constants[i];
     if (!known ||
         llvm::any_of(known->values, [](int64_t v) { return v < 0; })) {
       auto isNegative = [&](Value value) {
-        return b.compare(nn::ComparePredicate::LT, value, constant(0));
+        return compare(b, nn::ComparePredicate::LT, value, constant(0));
       };
       Value wrapped =
-          b.where(isNegative(index), b.add(index, constant(size)), index);
+          select(b, isNegative(index), add(b, index, constant(size)), index);
       // An index that is out of range is reported unchanged.
-      index = b.where(isNegative(wrapped), index, wrapped);
+      index = select(b, isNegative(wrapped), index, wrapped);
     }
     if (!known && indexing.indices.size() > 1)
       index = checked(b, index, size);
-    position = position ? b.add(b.mul(position, constant(size)), index) : index;
+    position =
+        position ? add(b, mul(b, position, constant(size)), index) : index;
     merged *= size;
   }
-  position = b.broadcast(position, indexing.shape);
-  position = b.reshape(position, {b.type(position).getNumElements()});
+  position = broadcast(b, position, indexing.shape);
+  position = b.reshape(position, {typeOf(position).getNumElements()});
 
   llvm::SmallVector<int64_t> flat(shape.begin(),
                                   shape.begin() + indexing.first);
@@ -155,7 +149,7 @@ static Value indexMerged(NNBuilder &b, const TensorIndexing &indexing) {
   return indexSelect(b, b.reshape(v, flat), indexing.first, position);
 }
 
-static LogicalResult index(AtenCall &call, NNBuilder &b) {
+static LogicalResult index(AtenCall &call, ImportBuilder &b) {
   TensorIndexing indexing;
   indexing.source = call.tensor("self");
   indexing.first = -1;
@@ -165,10 +159,10 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
       ended |= indexing.first >= 0;
       continue;
     }
-    if (b.element(entry).isUnsignedInteger())
+    if (elementOf(entry).isUnsignedInteger())
       return call.unsupported("by a uint8 tensor, which PyTorch takes for a "
                               "mask; x[i.long()] takes it for indices");
-    if (b.isBool(entry))
+    if (isBool(entry))
       return call.unsupported("by a boolean mask: the number of results "
                               "depends on the data");
     if (ended)
@@ -178,7 +172,7 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
     indexing.indices.push_back(entry);
     auto &known =
         indexing.constants.emplace_back(call.constantIndex("indices", dim));
-    int64_t size = b.shape(indexing.source)[dim];
+    int64_t size = shapeOf(indexing.source)[dim];
     if (known)
       for (int64_t value : known->values)
         if (value < -size || value >= size)
@@ -189,7 +183,7 @@ static LogicalResult index(AtenCall &call, NNBuilder &b) {
                          : ", expected " + std::to_string(-size) + " to " +
                                std::to_string(size - 1)));
     llvm::SmallVector<int64_t> both;
-    OpTrait::util::getBroadcastedShape(indexing.shape, b.shape(entry), both);
+    OpTrait::util::getBroadcastedShape(indexing.shape, shapeOf(entry), both);
     indexing.shape = both;
   }
   if (indexing.indices.empty())

@@ -5,6 +5,7 @@
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 
 /// The reduction for PyTorch's number in `reduction`.
 static nn::LossReduction reductionOf(AtenCall &call) {
@@ -18,57 +19,54 @@ static nn::LossReduction reductionOf(AtenCall &call) {
   }
 }
 
-/// The operands of a loss over classes, and its type. A sum may be reduced over
-/// ranks, so sums of small floats are computed in f32.
+/// The operands of a loss over classes. A sum may be reduced over ranks, so sums
+/// of small floats are computed in f32.
 struct ClassLoss {
-  ClassLoss(AtenCall &call, NNBuilder &b)
+  ClassLoss(AtenCall &call, ImportBuilder &b)
       : input(call.tensor("self")), weight(call.tensor("weight")),
-        reduction(reductionOf(call)), type(call.resultType()) {
+        reduction(reductionOf(call)) {
     if (reduction != nn::LossReduction::Sum)
       return;
     input = b.widen(input);
     weight = weight ? b.widen(weight) : weight;
-    type = type.clone(b.element(input));
   }
 
   Value input, weight;
   nn::LossReduction reduction;
-  RankedTensorType type;
 };
 
-static LogicalResult crossEntropy(AtenCall &call, NNBuilder &b) {
+static LogicalResult crossEntropy(AtenCall &call, ImportBuilder &b) {
   Value target = call.tensor("target");
-  if (b.isFloat(target))
+  if (isFloat(target))
     return call.unsupported("with class probabilities, expected class indices");
   ClassLoss loss(call, b);
   Value result = nn::CrossEntropyOp::create(
-      b.builder, b.loc, loss.type, loss.input, target, loss.weight,
-      loss.reduction, b.builder.getI64IntegerAttr(call.integer("ignore_index")),
-      b.builder.getF64FloatAttr(call.real("label_smoothing")),
+      b, loss.input, target, loss.weight, loss.reduction,
+      b.getI64IntegerAttr(call.integer("ignore_index")),
+      b.getF64FloatAttr(call.real("label_smoothing")),
       /*loss_parallel=*/UnitAttr());
-  return call.result(b.cast(result, call.resultElement()));
+  return call.result(castTo(b, result, call.resultElement()));
 }
 
-static LogicalResult nllLoss(AtenCall &call, NNBuilder &b) {
+static LogicalResult nllLoss(AtenCall &call, ImportBuilder &b) {
   ClassLoss loss(call, b);
   Value result = nn::NLLLossOp::create(
-      b.builder, b.loc, loss.type, loss.input, call.tensor("target"),
-      loss.weight, loss.reduction,
-      b.builder.getI64IntegerAttr(call.integer("ignore_index")));
-  return call.result(b.cast(result, call.resultElement()));
+      b, loss.input, call.tensor("target"), loss.weight, loss.reduction,
+      b.getI64IntegerAttr(call.integer("ignore_index")));
+  return call.result(castTo(b, result, call.resultElement()));
 }
 
-static LogicalResult meanSquaredError(AtenCall &call, NNBuilder &b) {
+static LogicalResult meanSquaredError(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
-  Value difference = b.sub(b.widen(b.cast(call.tensor("self"), type)),
-                           b.widen(b.cast(call.tensor("target"), type)));
-  Value loss = b.mul(difference, difference);
+  Value difference = sub(b, b.widen(castTo(b, call.tensor("self"), type)),
+                         b.widen(castTo(b, call.tensor("target"), type)));
+  Value loss = mul(b, difference, difference);
   nn::LossReduction reduction = reductionOf(call);
   if (reduction != nn::LossReduction::None)
     loss = b.reduce(reduction == nn::LossReduction::Sum ? nn::ReduceKind::Sum
                                                         : nn::ReduceKind::Mean,
                     loss, {}, false);
-  return call.result(b.cast(loss, type));
+  return call.result(castTo(b, loss, type));
 }
 
 void mlir::tp::addLossOps(AtenTable &table) {

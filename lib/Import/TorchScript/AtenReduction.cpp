@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
-#include "tp/Dialect/NN/Expressions.h"
 #include <cmath>
 #include <string>
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 using nn::ComparePredicate;
 using nn::ReduceKind;
 
@@ -15,104 +15,97 @@ using nn::ReduceKind;
 // Reductions
 //===----------------------------------------------------------------------===//
 
-static int64_t countOf(NNBuilder &b, Value v, ArrayRef<int64_t> dims) {
+static int64_t countOf(ImportBuilder &b, Value v, ArrayRef<int64_t> dims) {
   int64_t count = 1;
-  for (int64_t dim = 0; dim < b.rank(v); ++dim)
+  for (int64_t dim = 0; dim < rankOf(v); ++dim)
     if (dims.empty() || llvm::is_contained(dims, dim))
-      count *= b.shape(v)[dim];
+      count *= shapeOf(v)[dim];
   return count;
 }
 
 /// The result of a reduction, in the op's own result shape: PyTorch also
 /// reduces a scalar along "dimension 0".
-static LogicalResult reduced(AtenCall &call, NNBuilder &b, Value v,
+static LogicalResult reduced(AtenCall &call, ImportBuilder &b, Value v,
                              unsigned i = 0) {
-  v = b.cast(v, call.resultElement(i));
+  v = castTo(b, v, call.resultElement(i));
   call.setResult(i, b.reshape(v, call.resultShape(i)));
   return success();
 }
 
-static llvm::SmallVector<int64_t> dimsOf(AtenCall &call, NNBuilder &b,
+static llvm::SmallVector<int64_t> dimsOf(AtenCall &call, ImportBuilder &b,
                                          Value v) {
-  if (b.rank(v) == 0)
+  if (rankOf(v) == 0)
     return {};
-  return call.dims("dim", b.rank(v));
+  return call.dims("dim", rankOf(v));
 }
 
 /// The operand of a reduction: `self` in the result's type, or in f32 for small
 /// floats. If a part of a sum were rounded before it is reduced over ranks, it
 /// could overflow although the sum doesn't.
-static Value wideSelf(AtenCall &call, NNBuilder &b) {
-  return b.widen(b.cast(call.tensor("self"), call.resultElement()));
+static Value wideSelf(AtenCall &call, ImportBuilder &b) {
+  return b.widen(castTo(b, call.tensor("self"), call.resultElement()));
 }
 
 template <ReduceKind kind>
-static LogicalResult reduce(AtenCall &call, NNBuilder &b) {
+static LogicalResult reduce(AtenCall &call, ImportBuilder &b) {
   // An extremum is one of the elements, so nothing is rounded.
   bool isExtremum = kind == ReduceKind::Max || kind == ReduceKind::Min;
-  Value self = isExtremum ? b.cast(call.tensor("self"), call.resultElement())
+  Value self = isExtremum ? castTo(b, call.tensor("self"), call.resultElement())
                           : wideSelf(call, b);
-  if (b.isBool(self))
-    self = b.cast(self, b.builder.getI32Type());
+  if (isBool(self))
+    self = castTo(b, self, b.getI32Type());
   return reduced(
       call, b,
       b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
 }
 
 /// Reverses the order of elements. The smallest integer has no negative.
-static Value reverseOrder(NNBuilder &b, Value v) {
-  return b.isFloat(v)
-             ? b.unary<nn::NegOp>(v)
-             : b.sub(b.scalar(b.element(v), Scalar::of(int64_t(-1))), v);
+static Value reverseOrder(ImportBuilder &b, Value v) {
+  return isFloat(v)
+             ? unary<nn::NegOp>(b, v)
+             : sub(b, b.scalar(elementOf(v), Scalar::of(int64_t(-1))), v);
 }
 
 /// max and min: over all elements, along a dimension and with the positions, or
 /// of two tensors.
 template <ReduceKind kind, typename Op>
-static LogicalResult extremum(AtenCall &call, NNBuilder &b) {
+static LogicalResult extremum(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
   if (call.has("other")) {
     Type type = call.resultElement();
-    return call.result(b.binary<Op>(operand(call, b, "self", type),
-                                    operand(call, b, "other", type)));
+    return call.result(binary<Op>(b, operand(call, b, "self", type),
+                                  operand(call, b, "other", type)));
   }
   if (!call.has("dim"))
     return reduced(call, b, b.reduce(kind, self, {}, false));
-  if (b.rank(self) == 0)
+  if (rankOf(self) == 0)
     return call.unsupported("along a dimension of a scalar");
-  int64_t dim = call.dim("dim", b.rank(self));
+  int64_t dim = call.dim("dim", rankOf(self));
   bool keepdim = call.flag("keepdim");
   call.setResult(0, b.reduce(kind, self, {dim}, keepdim));
   Value searched = kind == ReduceKind::Max ? self : reverseOrder(b, self);
-  call.setResult(
-      1, nn::ArgMaxOp::create(b.builder, b.loc, call.resultType(1), searched,
-                              b.builder.getI64IntegerAttr(dim), keepdim));
+  call.setResult(1, nn::ArgMaxOp::create(b, searched, dim, keepdim));
   return success();
 }
 
 template <bool smallest>
-static LogicalResult argExtremum(AtenCall &call, NNBuilder &b) {
+static LogicalResult argExtremum(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
   if (smallest)
     self = reverseOrder(b, self);
   int64_t dim = 0;
-  if (call.has("dim") && b.rank(self) > 0)
-    dim = call.dim("dim", b.rank(self));
+  if (call.has("dim") && rankOf(self) > 0)
+    dim = call.dim("dim", rankOf(self));
   else
-    self = b.reshape(self, {b.type(self).getNumElements()});
-  auto shape = llvm::to_vector(b.shape(self));
-  shape.erase(shape.begin() + dim);
-  Value result = nn::ArgMaxOp::create(
-      b.builder, b.loc, RankedTensorType::get(shape, b.builder.getI64Type()),
-      self, b.builder.getI64IntegerAttr(dim), /*keepdim=*/false);
-  return reduced(call, b, result);
+    self = b.reshape(self, {typeOf(self).getNumElements()});
+  return reduced(call, b, nn::ArgMaxOp::create(b, self, dim));
 }
 
 /// any: an element isn't 0; all: no element is 0.
 template <ReduceKind kind>
-static LogicalResult truth(AtenCall &call, NNBuilder &b) {
-  Value self = b.cast(call.tensor("self"), b.builder.getI1Type());
-  self = b.cast(self, b.builder.getI32Type());
+static LogicalResult truth(AtenCall &call, ImportBuilder &b) {
+  Value self = castTo(b, call.tensor("self"), b.getI1Type());
+  self = castTo(b, self, b.getI32Type());
   return reduced(
       call, b,
       b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
@@ -120,18 +113,18 @@ static LogicalResult truth(AtenCall &call, NNBuilder &b) {
 
 /// The square root of a sum of squares. Its gradient at 0 is 0, as in PyTorch's
 /// norms.
-static Value rootOfSquares(NNBuilder &b, Value sum) {
+static Value rootOfSquares(ImportBuilder &b, Value sum) {
   auto number = [&](int64_t value) {
-    return b.scalar(b.element(sum), Scalar::of(value));
+    return b.scalar(elementOf(sum), Scalar::of(value));
   };
-  Value isZero = b.compare(ComparePredicate::EQ, sum, number(0));
-  Value root = b.unary<nn::SqrtOp>(b.where(isZero, number(1), sum));
-  return b.where(isZero, number(0), root);
+  Value isZero = compare(b, ComparePredicate::EQ, sum, number(0));
+  Value root = unary<nn::SqrtOp>(b, select(b, isZero, number(1), sum));
+  return select(b, isZero, number(0), root);
 }
 
 /// mean((x - mean(x))²), with n - correction instead of n. The gradient with
 /// respect to the mean is 0, because differences from the mean add up to 0.
-static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
+static LogicalResult variance(AtenCall &call, ImportBuilder &b, bool root,
                               bool withMean) {
   Value self = wideSelf(call, b);
   auto dims = dimsOf(call, b, self);
@@ -144,15 +137,15 @@ static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
   int64_t count = countOf(b, self, dims);
 
   Value mean = b.reduce(ReduceKind::Mean, self, dims, true);
-  Value centred = b.sub(self, b.stopGradient(mean));
-  Value squares = b.mul(centred, centred);
+  Value centred = sub(b, self, b.stopGradient(mean));
+  Value squares = mul(b, centred, centred);
   Value result;
   if (correction == 0) {
     result = b.reduce(ReduceKind::Mean, squares, dims, keepdim);
   } else {
     double divisor = std::max(0.0, double(count) - correction);
     result = b.reduce(ReduceKind::Sum, squares, dims, keepdim);
-    result = b.div(result, b.scalar(b.element(self), Scalar::of(divisor)));
+    result = div(b, result, b.scalar(elementOf(self), Scalar::of(divisor)));
   }
   if (root)
     result = rootOfSquares(b, result);
@@ -162,23 +155,23 @@ static LogicalResult variance(AtenCall &call, NNBuilder &b, bool root,
 }
 
 template <bool root, bool withMean>
-static LogicalResult varianceOp(AtenCall &call, NNBuilder &b) {
+static LogicalResult varianceOp(AtenCall &call, ImportBuilder &b) {
   return variance(call, b, root, withMean);
 }
 
 /// (Σ |x|^p)^(1/p) for p = 1, 2, ∞ and -∞.
 template <char orderName>
-static LogicalResult vectorNorm(AtenCall &call, NNBuilder &b) {
+static LogicalResult vectorNorm(AtenCall &call, ImportBuilder &b) {
   StringRef name = orderName == 'p' ? "p" : "ord";
   double order = call.has(name) ? call.real(name) : 2;
   Value self = wideSelf(call, b);
   auto dims = dimsOf(call, b, self);
   bool keepdim = call.flag("keepdim");
   if (order == 2) {
-    Value sum = b.reduce(ReduceKind::Sum, b.mul(self, self), dims, keepdim);
+    Value sum = b.reduce(ReduceKind::Sum, mul(b, self, self), dims, keepdim);
     return reduced(call, b, rootOfSquares(b, sum));
   }
-  Value size = b.unary<nn::AbsOp>(self);
+  Value size = unary<nn::AbsOp>(b, self);
   if (order == 1)
     return reduced(call, b, b.reduce(ReduceKind::Sum, size, dims, keepdim));
   if (order == HUGE_VAL)
@@ -189,46 +182,48 @@ static LogicalResult vectorNorm(AtenCall &call, NNBuilder &b) {
                           ", expected 1, 2, inf or -inf");
 }
 
-static LogicalResult logSumExp(AtenCall &call, NNBuilder &b) {
+static LogicalResult logSumExp(AtenCall &call, ImportBuilder &b) {
   Value self = wideSelf(call, b);
   auto dims = dimsOf(call, b, self);
   Value largest = b.reduce(ReduceKind::Max, self, dims, true);
   // Infinities have no differences; for -inf alone the result is -inf.
-  Type type = b.element(self);
-  largest = b.where(b.compare(ComparePredicate::EQ, b.unary<nn::AbsOp>(largest),
-                              b.scalar(type, Scalar::of(HUGE_VAL))),
-                    b.scalar(type, Scalar::of(int64_t(0))), largest);
+  Type type = elementOf(self);
+  largest =
+      select(b,
+             compare(b, ComparePredicate::EQ, unary<nn::AbsOp>(b, largest),
+                     b.scalar(type, Scalar::of(HUGE_VAL))),
+             b.scalar(type, Scalar::of(int64_t(0))), largest);
   Value sum = b.reduce(ReduceKind::Sum,
-                       b.unary<nn::ExpOp>(b.sub(self, largest)), dims, true);
-  return reduced(call, b, b.add(b.unary<nn::LogOp>(sum), largest));
+                       unary<nn::ExpOp>(b, sub(b, self, largest)), dims, true);
+  return reduced(call, b, add(b, unary<nn::LogOp>(b, sum), largest));
 }
 
 /// result[j] sums the elements i ≤ j. For integers this is a product with a
 /// triangle of ones. For floats, 0 times infinity would be NaN, so the elements
 /// are selected and summed.
-static LogicalResult cumulativeSum(AtenCall &call, NNBuilder &b) {
+static LogicalResult cumulativeSum(AtenCall &call, ImportBuilder &b) {
   Value self = wideSelf(call, b);
-  int64_t rank = b.rank(self);
+  int64_t rank = rankOf(self);
   if (rank == 0)
-    return call.result(b.cast(self, call.resultElement()));
+    return call.result(castTo(b, self, call.resultElement()));
   int64_t dim = call.dim("dim", rank);
-  int64_t size = b.shape(self)[dim];
+  int64_t size = shapeOf(self)[dim];
   Value v = b.swap(self, dim, rank - 1);
-  auto swapped = llvm::to_vector(b.shape(v));
+  auto swapped = llvm::to_vector(shapeOf(v));
   Value isAdded = b.triangle(size, size, 0, /*upper=*/true);
-  if (b.isFloat(v)) {
+  if (isFloat(v)) {
     auto column = swapped;
     column.push_back(1);
-    Value zero = b.scalar(b.element(v), Scalar::of(int64_t(0)));
-    v = b.reduce(ReduceKind::Sum, b.where(isAdded, b.reshape(v, column), zero),
-                 {rank - 1},
+    Value zero = b.scalar(elementOf(v), Scalar::of(int64_t(0)));
+    v = b.reduce(ReduceKind::Sum,
+                 select(b, isAdded, b.reshape(v, column), zero), {rank - 1},
                  /*keepdim=*/false);
   } else {
     if (rank == 1)
       v = b.reshape(v, {1, size});
-    v = b.reshape(b.matmul(v, b.cast(isAdded, b.element(v))), swapped);
+    v = b.reshape(matmul(b, v, castTo(b, isAdded, elementOf(v))), swapped);
   }
-  return call.result(b.cast(b.swap(v, dim, rank - 1), call.resultElement()));
+  return call.result(castTo(b, b.swap(v, dim, rank - 1), call.resultElement()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -236,35 +231,33 @@ static LogicalResult cumulativeSum(AtenCall &call, NNBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 template <bool logarithm>
-static LogicalResult softmax(AtenCall &call, NNBuilder &b) {
-  Value self = b.cast(call.tensor("self"), call.resultElement());
+static LogicalResult softmax(AtenCall &call, ImportBuilder &b) {
+  Value self = castTo(b, call.tensor("self"), call.resultElement());
   // PyTorch treats a single number as a vector.
-  Value v = b.rank(self) == 0 ? b.reshape(self, {1}) : self;
-  int64_t dim = call.dim("dim", b.rank(v));
-  v = logarithm ? b.logSoftmax(v, dim) : b.softmax(v, dim);
+  Value v = rankOf(self) == 0 ? b.reshape(self, {1}) : self;
+  int64_t dim = call.dim("dim", rankOf(v));
+  v = logarithm ? Value(nn::LogSoftmaxOp::create(b, v, dim))
+                : Value(nn::SoftmaxOp::create(b, v, dim));
   return call.result(b.reshape(v, call.resultShape()));
 }
 
 /// The softmax of a decomposed scaled_dot_product_attention.
-static LogicalResult safeSoftmax(AtenCall &call, NNBuilder &b) {
-  Value self = b.cast(call.tensor("self"), call.resultElement());
-  ImplicitLocOpBuilder formulas(b.loc, b.builder);
-  return call.result(
-      nn::expr::safeSoftmax(formulas, self, call.dim("dim", b.rank(self))));
+static LogicalResult safeSoftmax(AtenCall &call, ImportBuilder &b) {
+  Value self = castTo(b, call.tensor("self"), call.resultElement());
+  return call.result(safeSoftmax(b, self, call.dim("dim", rankOf(self))));
 }
 
-static LogicalResult layerNorm(AtenCall &call, NNBuilder &b) {
+static LogicalResult layerNorm(AtenCall &call, ImportBuilder &b) {
   Value input = call.tensor("input");
   int64_t normalized = call.integers("normalized_shape").size();
-  call.setResult(
-      0, nn::LayerNormOp::create(b.builder, b.loc, input.getType(), input,
-                                 call.tensor("weight"), call.tensor("bias"),
-                                 b.builder.getI64IntegerAttr(normalized),
-                                 b.builder.getF64FloatAttr(call.real("eps"))));
+  call.setResult(0, nn::LayerNormOp::create(
+                        b, input, call.tensor("weight"), call.tensor("bias"),
+                        b.getI64IntegerAttr(normalized),
+                        b.getF64FloatAttr(call.real("eps"))));
   return success();
 }
 
-static LogicalResult rmsNorm(AtenCall &call, NNBuilder &b) {
+static LogicalResult rmsNorm(AtenCall &call, ImportBuilder &b) {
   Value input = call.tensor("input");
   int64_t normalized = call.integers("normalized_shape").size();
   double eps;
@@ -272,59 +265,58 @@ static LogicalResult rmsNorm(AtenCall &call, NNBuilder &b) {
     eps = call.real("eps");
   } else {
     // PyTorch's default: the machine epsilon of the element type.
-    auto type = cast<FloatType>(b.element(input));
+    auto type = cast<FloatType>(elementOf(input));
     llvm::APFloat one(type.getFloatSemantics(), 1), next(one);
     next.next(/*nextDown=*/false);
     eps = next.convertToDouble() - one.convertToDouble();
   }
-  return call.result(nn::RMSNormOp::create(
-      b.builder, b.loc, input.getType(), input, call.tensor("weight"),
-      b.builder.getI64IntegerAttr(normalized), b.builder.getF64FloatAttr(eps)));
+  return call.result(nn::RMSNormOp::create(b, input, call.tensor("weight"),
+                                           b.getI64IntegerAttr(normalized),
+                                           b.getF64FloatAttr(eps)));
 }
 
 /// A per-channel vector (c) against (n, c, …).
-static Value perChannel(NNBuilder &b, Value vector, int64_t rank) {
+static Value perChannel(ImportBuilder &b, Value vector, int64_t rank) {
   llvm::SmallVector<int64_t> shape(rank - 1, 1);
-  shape[0] = b.shape(vector)[0];
+  shape[0] = shapeOf(vector)[0];
   return b.reshape(vector, shape);
 }
 
-static LogicalResult batchNorm(AtenCall &call, NNBuilder &b) {
+static LogicalResult batchNorm(AtenCall &call, ImportBuilder &b) {
   if (call.flag("training") || !call.has("running_mean"))
     return call.unsupported("in training mode: call eval() on the module "
                             "before saving it");
   Value v = b.widen(call.tensor("input"));
-  int64_t rank = b.rank(v);
+  int64_t rank = rankOf(v);
   auto channels = [&](StringRef name) {
-    return perChannel(b, b.cast(call.tensor(name), b.element(v)), rank);
+    return perChannel(b, castTo(b, call.tensor(name), elementOf(v)), rank);
   };
-  Value eps = b.scalar(b.element(v), call.scalar("eps"));
-  Value scale = b.unary<nn::RsqrtOp>(b.add(channels("running_var"), eps));
-  v = b.mul(b.sub(v, channels("running_mean")), scale);
+  Value eps = b.scalar(elementOf(v), call.scalar("eps"));
+  Value scale = unary<nn::RsqrtOp>(b, add(b, channels("running_var"), eps));
+  v = mul(b, sub(b, v, channels("running_mean")), scale);
   if (call.has("weight"))
-    v = b.mul(v, channels("weight"));
+    v = mul(b, v, channels("weight"));
   if (call.has("bias"))
-    v = b.add(v, channels("bias"));
-  return call.result(b.cast(v, call.resultElement()));
+    v = add(b, v, channels("bias"));
+  return call.result(castTo(b, v, call.resultElement()));
 }
 
 /// A layer norm over each group of channels.
-static LogicalResult groupNorm(AtenCall &call, NNBuilder &b) {
+static LogicalResult groupNorm(AtenCall &call, ImportBuilder &b) {
   Value input = call.tensor("input");
-  auto shape = llvm::to_vector(b.shape(input));
+  auto shape = llvm::to_vector(shapeOf(input));
   int64_t groups = call.integer("num_groups");
-  int64_t count = b.type(input).getNumElements();
+  int64_t count = typeOf(input).getNumElements();
   if (count == 0)
     return call.unsupported("of an empty tensor");
   Value v = b.reshape(input, {shape[0], groups, count / (shape[0] * groups)});
-  v = nn::LayerNormOp::create(b.builder, b.loc, v.getType(), v, Value(),
-                              Value(), b.builder.getI64IntegerAttr(1),
-                              b.builder.getF64FloatAttr(call.real("eps")));
+  v = nn::LayerNormOp::create(b, v, Value(), Value(), b.getI64IntegerAttr(1),
+                              b.getF64FloatAttr(call.real("eps")));
   v = b.reshape(v, shape);
   if (call.has("weight"))
-    v = b.mul(v, perChannel(b, call.tensor("weight"), shape.size()));
+    v = mul(b, v, perChannel(b, call.tensor("weight"), shape.size()));
   if (call.has("bias"))
-    v = b.add(v, perChannel(b, call.tensor("bias"), shape.size()));
+    v = add(b, v, perChannel(b, call.tensor("bias"), shape.size()));
   return call.result(v);
 }
 

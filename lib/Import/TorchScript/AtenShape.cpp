@@ -5,61 +5,62 @@
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 
 /// view, flatten, unsqueeze, …: PyTorch has computed the shape.
-static LogicalResult reshape(AtenCall &call, NNBuilder &b) {
+static LogicalResult reshape(AtenCall &call, ImportBuilder &b) {
   return call.result(b.reshape(call.tensor("self"), call.resultShape()));
 }
 
-static LogicalResult broadcast(AtenCall &call, NNBuilder &b) {
-  return call.result(b.broadcast(call.tensor("self"), call.resultShape()));
+static LogicalResult broadcast(AtenCall &call, ImportBuilder &b) {
+  return call.result(broadcast(b, call.tensor("self"), call.resultShape()));
 }
 
-static LogicalResult broadcastTensors(AtenCall &call, NNBuilder &b) {
+static LogicalResult broadcastTensors(AtenCall &call, ImportBuilder &b) {
   for (auto [i, tensor] : llvm::enumerate(call.tensors("tensors")))
-    call.setResult(i, b.broadcast(tensor, call.resultShape(i)));
+    call.setResult(i, broadcast(b, tensor, call.resultShape(i)));
   return success();
 }
 
-static LogicalResult swapDims(AtenCall &call, NNBuilder &b, StringRef first,
+static LogicalResult swapDims(AtenCall &call, ImportBuilder &b, StringRef first,
                               StringRef second) {
   Value self = call.tensor("self");
-  int64_t rank = b.rank(self);
+  int64_t rank = rankOf(self);
   if (rank == 0)
     return call.result(self);
   return call.result(
       b.swap(self, call.dim(first, rank), call.dim(second, rank)));
 }
 
-static LogicalResult transpose(AtenCall &call, NNBuilder &b) {
+static LogicalResult transpose(AtenCall &call, ImportBuilder &b) {
   return swapDims(call, b, "dim0", "dim1");
 }
-static LogicalResult swapAxes(AtenCall &call, NNBuilder &b) {
+static LogicalResult swapAxes(AtenCall &call, ImportBuilder &b) {
   return swapDims(call, b, "axis0", "axis1");
 }
 
-static LogicalResult permute(AtenCall &call, NNBuilder &b) {
+static LogicalResult permute(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(b.transpose(self, call.dims("dims", b.rank(self))));
+  return call.result(b.transpose(self, call.dims("dims", rankOf(self))));
 }
 
 /// t, .T: all dimensions in reverse.
-static LogicalResult reverseDims(AtenCall &call, NNBuilder &b) {
+static LogicalResult reverseDims(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
   auto permutation =
-      llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, b.rank(self))));
+      llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rankOf(self))));
   return call.result(b.transpose(self, permutation));
 }
 
 /// .mT
-static LogicalResult matrixTranspose(AtenCall &call, NNBuilder &b) {
+static LogicalResult matrixTranspose(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(b.swap(self, b.rank(self) - 2, b.rank(self) - 1));
+  return call.result(b.swap(self, rankOf(self) - 2, rankOf(self) - 1));
 }
 
-static LogicalResult moveDims(AtenCall &call, NNBuilder &b) {
+static LogicalResult moveDims(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  int64_t rank = b.rank(self);
+  int64_t rank = rankOf(self);
   if (rank == 0)
     return call.result(self);
   auto source = call.dims("source", rank);
@@ -79,9 +80,9 @@ static LogicalResult moveDims(AtenCall &call, NNBuilder &b) {
 }
 
 /// Puts a new dimension of size `count` before each dimension and merges them.
-static Value tile(NNBuilder &b, Value v, ArrayRef<int64_t> counts) {
-  llvm::SmallVector<int64_t> shape(counts.size() - b.rank(v), 1);
-  llvm::append_range(shape, b.shape(v));
+static Value tile(ImportBuilder &b, Value v, ArrayRef<int64_t> counts) {
+  llvm::SmallVector<int64_t> shape(counts.size() - rankOf(v), 1);
+  llvm::append_range(shape, shapeOf(v));
   llvm::SmallVector<int64_t> split, expanded, merged;
   for (auto [count, size] : llvm::zip_equal(counts, shape)) {
     if (count != 1) {
@@ -92,22 +93,22 @@ static Value tile(NNBuilder &b, Value v, ArrayRef<int64_t> counts) {
     expanded.push_back(size);
     merged.push_back(count * size);
   }
-  return b.reshape(b.broadcast(b.reshape(v, split), expanded), merged);
+  return b.reshape(broadcast(b, b.reshape(v, split), expanded), merged);
 }
 
-static LogicalResult repeat(AtenCall &call, NNBuilder &b) {
+static LogicalResult repeat(AtenCall &call, ImportBuilder &b) {
   return call.result(tile(b, call.tensor("self"), call.integers("repeats")));
 }
 
-static LogicalResult tileOp(AtenCall &call, NNBuilder &b) {
+static LogicalResult tileOp(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
   auto counts = call.integers("dims");
-  if (int64_t(counts.size()) < b.rank(self))
-    counts.insert(counts.begin(), b.rank(self) - counts.size(), 1);
+  if (int64_t(counts.size()) < rankOf(self))
+    counts.insert(counts.begin(), rankOf(self) - counts.size(), 1);
   return call.result(tile(b, self, counts));
 }
 
-static LogicalResult repeatInterleave(AtenCall &call, NNBuilder &b) {
+static LogicalResult repeatInterleave(AtenCall &call, ImportBuilder &b) {
   if (!call.has("repeats") || call.isTensor("repeats"))
     return call.unsupported("with a tensor of repeats: the size of the result "
                             "depends on the data");
@@ -115,48 +116,48 @@ static LogicalResult repeatInterleave(AtenCall &call, NNBuilder &b) {
   int64_t count = call.integer("repeats");
   int64_t dim = 0;
   if (call.has("dim"))
-    dim = call.dim("dim", b.rank(v));
+    dim = call.dim("dim", rankOf(v));
   else
-    v = b.reshape(v, {b.type(v).getNumElements()});
-  auto split = llvm::to_vector(b.shape(v));
+    v = b.reshape(v, {typeOf(v).getNumElements()});
+  auto split = llvm::to_vector(shapeOf(v));
   split.insert(split.begin() + dim + 1, 1);
   auto expanded = split;
   expanded[dim + 1] = count;
-  v = b.broadcast(b.reshape(v, split), expanded);
+  v = broadcast(b, b.reshape(v, split), expanded);
   return call.result(b.reshape(v, call.resultShape()));
 }
 
-static LogicalResult slice(AtenCall &call, NNBuilder &b) {
+static LogicalResult slice(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  int64_t dim = call.dim("dim", b.rank(self));
-  int64_t size = b.shape(self)[dim];
+  int64_t dim = call.dim("dim", rankOf(self));
+  int64_t size = shapeOf(self)[dim];
   int64_t start = call.has("start") ? call.integer("start") : 0;
   start = std::clamp(start < 0 ? start + size : start, int64_t(0), size);
   return call.result(
       b.slice(self, dim, start, call.resultShape()[dim], call.integer("step")));
 }
 
-static LogicalResult narrow(AtenCall &call, NNBuilder &b) {
+static LogicalResult narrow(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  int64_t dim = call.dim("dim", b.rank(self));
+  int64_t dim = call.dim("dim", rankOf(self));
   int64_t start = call.integer("start");
   if (start < 0)
-    start += b.shape(self)[dim];
+    start += shapeOf(self)[dim];
   return call.result(b.slice(self, dim, start, call.integer("length")));
 }
 
-static LogicalResult select(AtenCall &call, NNBuilder &b) {
+static LogicalResult select(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  int64_t dim = call.dim("dim", b.rank(self));
-  int64_t index = call.dim("index", b.shape(self)[dim]);
+  int64_t dim = call.dim("dim", rankOf(self));
+  int64_t index = call.dim("index", shapeOf(self)[dim]);
   return call.result(
       b.reshape(b.slice(self, dim, index, 1), call.resultShape()));
 }
 
 /// chunk, split, …: the results' sizes say where each begins.
-static LogicalResult split(AtenCall &call, NNBuilder &b) {
+static LogicalResult split(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  int64_t dim = call.dim("dim", b.rank(self));
+  int64_t dim = call.dim("dim", rankOf(self));
   int64_t start = 0;
   for (unsigned i = 0; i < call.numResults(); ++i) {
     int64_t size = call.resultShape(i)[dim];
@@ -167,12 +168,12 @@ static LogicalResult split(AtenCall &call, NNBuilder &b) {
 }
 
 /// Splits at `indices`, where parts begin; they may overlap.
-static LogicalResult splitAt(AtenCall &call, NNBuilder &b) {
+static LogicalResult splitAt(AtenCall &call, ImportBuilder &b) {
   if (!call.has("indices"))
     return split(call, b);
   Value self = call.tensor("self");
-  int64_t dim = call.dim("dim", b.rank(self));
-  int64_t size = b.shape(self)[dim];
+  int64_t dim = call.dim("dim", rankOf(self));
+  int64_t size = shapeOf(self)[dim];
   auto indices = call.integers("indices");
   for (unsigned i = 0; i < call.numResults(); ++i) {
     int64_t start = i == 0 ? 0 : indices[i - 1];
@@ -182,84 +183,82 @@ static LogicalResult splitAt(AtenCall &call, NNBuilder &b) {
   return success();
 }
 
-static LogicalResult unbind(AtenCall &call, NNBuilder &b) {
+static LogicalResult unbind(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  int64_t dim = call.dim("dim", b.rank(self));
+  int64_t dim = call.dim("dim", rankOf(self));
   for (unsigned i = 0; i < call.numResults(); ++i)
     call.setResult(i, b.reshape(b.slice(self, dim, i, 1), call.resultShape(i)));
   return success();
 }
 
-static LogicalResult concat(AtenCall &call, NNBuilder &b) {
+static LogicalResult concat(AtenCall &call, ImportBuilder &b) {
   int64_t rank = call.resultType().getRank();
   int64_t dim = call.dim("dim", rank);
   llvm::SmallVector<Value> parts;
   // PyTorch skips empty vectors among tensors of another rank.
   for (Value part : call.tensors("tensors"))
-    if (b.rank(part) == rank && b.shape(part)[dim] != 0)
-      parts.push_back(b.cast(part, call.resultElement()));
+    if (rankOf(part) == rank && shapeOf(part)[dim] != 0)
+      parts.push_back(castTo(b, part, call.resultElement()));
   if (parts.empty())
     return call.result(b.splat(call.resultShape(), call.resultElement(),
                                Scalar::of(int64_t(0))));
   return call.result(b.concat(parts, dim));
 }
 
-static LogicalResult stack(AtenCall &call, NNBuilder &b) {
+static LogicalResult stack(AtenCall &call, ImportBuilder &b) {
   int64_t dim = call.dim("dim", call.resultType().getRank());
   llvm::SmallVector<int64_t> shape(call.resultShape());
   shape[dim] = 1;
   auto parts = llvm::map_to_vector(call.tensors("tensors"), [&](Value part) {
-    return b.reshape(b.cast(part, call.resultElement()), shape);
+    return b.reshape(castTo(b, part, call.resultElement()), shape);
   });
   return call.result(b.concat(parts, dim));
 }
 
 template <bool upper>
-static LogicalResult triangle(AtenCall &call, NNBuilder &b) {
+static LogicalResult triangle(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  int64_t rank = b.rank(self);
-  Value keep = b.triangle(b.shape(self)[rank - 2], b.shape(self)[rank - 1],
+  int64_t rank = rankOf(self);
+  Value keep = b.triangle(shapeOf(self)[rank - 2], shapeOf(self)[rank - 1],
                           call.integer("diagonal"), upper);
-  if (b.isBool(self))
-    return call.result(b.binary<nn::LogicalAndOp>(self, keep));
-  Value zero = b.scalar(b.element(self), Scalar::of(int64_t(0)));
-  return call.result(b.where(keep, self, zero));
+  if (isBool(self))
+    return call.result(binary<nn::LogicalAndOp>(b, self, keep));
+  Value zero = b.scalar(elementOf(self), Scalar::of(int64_t(0)));
+  return call.result(select(b, keep, self, zero));
 }
 
 /// Picks elements in a constant order, for reverses and rotations.
-static Value pick(NNBuilder &b, Value v, int64_t dim,
+static Value pick(ImportBuilder &b, Value v, int64_t dim,
                   llvm::function_ref<int64_t(int64_t)> from) {
-  int64_t size = b.shape(v)[dim];
+  int64_t size = shapeOf(v)[dim];
   auto order = llvm::map_to_vector(llvm::seq<int64_t>(0, size), from);
-  auto type = RankedTensorType::get({size}, b.builder.getI64Type());
+  auto type = RankedTensorType::get({size}, b.getI64Type());
   Value index = nn::ConstantOp::create(
-      b.builder, b.loc, type,
-      DenseElementsAttr::get(type, ArrayRef<int64_t>(order)));
-  return nn::IndexSelectOp::create(b.builder, b.loc, v.getType(), v, index,
-                                   b.builder.getI64IntegerAttr(dim));
+      b, DenseElementsAttr::get(type, ArrayRef<int64_t>(order)));
+  return nn::IndexSelectOp::create(b, v, index, dim);
 }
 
-static LogicalResult flip(AtenCall &call, NNBuilder &b) {
+static LogicalResult flip(AtenCall &call, ImportBuilder &b) {
   Value v = call.tensor("self");
-  if (b.rank(v) == 0)
+  if (rankOf(v) == 0)
     return call.result(v);
-  for (int64_t dim : call.dims("dims", b.rank(v))) {
-    int64_t size = b.shape(v)[dim];
+  for (int64_t dim : call.dims("dims", rankOf(v))) {
+    int64_t size = shapeOf(v)[dim];
     v = pick(b, v, dim, [&](int64_t i) { return size - 1 - i; });
   }
   return call.result(v);
 }
 
-static LogicalResult roll(AtenCall &call, NNBuilder &b) {
+static LogicalResult roll(AtenCall &call, ImportBuilder &b) {
   Value v = call.tensor("self");
-  auto shape = llvm::to_vector(b.shape(v));
-  auto dims = call.dims("dims", b.rank(v));
+  auto shape = llvm::to_vector(shapeOf(v));
+  auto dims = call.dims("dims", rankOf(v));
   if (dims.empty()) {
-    v = b.reshape(v, {b.type(v).getNumElements()});
+    v = b.reshape(v, {typeOf(v).getNumElements()});
     dims = {0};
   }
   for (auto [shift, dim] : llvm::zip_equal(call.integers("shifts"), dims)) {
-    int64_t size = b.shape(v)[dim];
+    int64_t size = shapeOf(v)[dim];
     if (size == 0)
       continue;
     int64_t first = ((shift % size) + size) % size;
@@ -273,7 +272,7 @@ static LogicalResult roll(AtenCall &call, NNBuilder &b) {
 }
 
 /// Constant padding: a block of the value before and after each dimension.
-static LogicalResult pad(AtenCall &call, NNBuilder &b) {
+static LogicalResult pad(AtenCall &call, ImportBuilder &b) {
   std::string mode = call.string("mode");
   if (!mode.empty() && mode != "constant")
     return call.unsupported("with mode '" + mode + "', expected 'constant'");
@@ -282,17 +281,17 @@ static LogicalResult pad(AtenCall &call, NNBuilder &b) {
       call.has("value") ? call.scalar("value") : Scalar::of(int64_t(0));
   auto amounts = call.integers("pad");
   for (size_t i = 0; i + 1 < amounts.size(); i += 2) {
-    int64_t dim = b.rank(v) - 1 - i / 2;
+    int64_t dim = rankOf(v) - 1 - i / 2;
     llvm::SmallVector<Value> parts;
     auto block = [&](int64_t size) {
-      llvm::SmallVector<int64_t> shape(b.shape(v));
+      llvm::SmallVector<int64_t> shape(shapeOf(v));
       shape[dim] = size;
-      parts.push_back(b.splat(shape, b.element(v), value));
+      parts.push_back(b.splat(shape, elementOf(v), value));
     };
     // A negative amount cuts elements off.
     int64_t before = amounts[i], after = amounts[i + 1];
     int64_t start = std::max<int64_t>(0, -before);
-    int64_t size = b.shape(v)[dim] - start - std::max<int64_t>(0, -after);
+    int64_t size = shapeOf(v)[dim] - start - std::max<int64_t>(0, -after);
     v = b.slice(v, dim, start, size);
     if (before > 0)
       block(before);

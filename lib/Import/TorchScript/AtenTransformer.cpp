@@ -12,33 +12,35 @@
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 
-static Value linearWithBias(NNBuilder &b, Value v, Value weight, Value bias) {
-  return b.add(b.linear(v, weight), bias);
+static Value linearWithBias(ImportBuilder &b, Value v, Value weight,
+                            Value bias) {
+  return add(b, nn::LinearOp::create(b, v, weight), bias);
 }
 
 /// Projections by the thirds of one weight, attention, and the output
 /// projection. The arguments have the names that both fused ops share.
-static Value selfAttention(AtenCall &call, NNBuilder &b, Value query, Value key,
-                           Value value, int64_t heads) {
+static Value selfAttention(AtenCall &call, ImportBuilder &b, Value query,
+                           Value key, Value value, int64_t heads) {
   Value weight = call.tensor("qkv_weight"), bias = call.tensor("qkv_bias");
-  int64_t size = b.shape(query).back();
+  int64_t size = shapeOf(query).back();
   auto project = [&](Value v, int64_t third) {
     v = linearWithBias(b, v, b.slice(weight, 0, third * size, size),
                        b.slice(bias, 0, third * size, size));
-    v = b.reshape(v, {b.shape(v)[0], b.shape(v)[1], heads, size / heads});
+    v = b.reshape(v, {shapeOf(v)[0], shapeOf(v)[1], heads, size / heads});
     return b.swap(v, 1, 2);
   };
   Value q = project(query, 0), k = project(key, 1), v = project(value, 2);
   Value result = nn::AttentionOp::create(
-      b.builder, b.loc, q.getType(), q, k, v, Value(),
-      b.builder.getF64FloatAttr(1 / std::sqrt(double(size / heads))));
-  result = b.reshape(b.swap(result, 1, 2), b.shape(query));
+      b, q, k, v, Value(),
+      b.getF64FloatAttr(1 / std::sqrt(double(size / heads))));
+  result = b.reshape(b.swap(result, 1, 2), shapeOf(query));
   return linearWithBias(b, result, call.tensor("proj_weight"),
                         call.tensor("proj_bias"));
 }
 
-static LogicalResult multiHeadAttention(AtenCall &call, NNBuilder &b) {
+static LogicalResult multiHeadAttention(AtenCall &call, ImportBuilder &b) {
   if (call.has("mask"))
     return call.unsupported("with a mask; trace the module with gradients "
                             "enabled, which writes the attention out");
@@ -55,15 +57,14 @@ static LogicalResult multiHeadAttention(AtenCall &call, NNBuilder &b) {
   return call.result(result);
 }
 
-static LogicalResult encoderLayer(AtenCall &call, NNBuilder &b) {
+static LogicalResult encoderLayer(AtenCall &call, ImportBuilder &b) {
   if (call.has("mask"))
     return call.unsupported("with a mask; trace the module with gradients "
                             "enabled, which writes the attention out");
   auto normalize = [&](Value v, StringRef weight, StringRef bias) -> Value {
-    return nn::LayerNormOp::create(b.builder, b.loc, v.getType(), v,
-                                   call.tensor(weight), call.tensor(bias),
-                                   b.builder.getI64IntegerAttr(1),
-                                   b.builder.getF64FloatAttr(call.real("eps")));
+    return nn::LayerNormOp::create(b, v, call.tensor(weight), call.tensor(bias),
+                                   b.getI64IntegerAttr(1),
+                                   b.getF64FloatAttr(call.real("eps")));
   };
   auto attend = [&](Value v) {
     return selfAttention(call, b, v, v, v, call.integer("num_heads"));
@@ -72,9 +73,9 @@ static LogicalResult encoderLayer(AtenCall &call, NNBuilder &b) {
     v = linearWithBias(b, v, call.tensor("ffn_weight_1"),
                        call.tensor("ffn_bias_1"));
     if (call.flag("use_gelu"))
-      v = nn::GeluOp::create(b.builder, b.loc, v.getType(), v);
+      v = nn::GeluOp::create(b, v);
     else
-      v = b.unary<nn::ReluOp>(v);
+      v = unary<nn::ReluOp>(b, v);
     return linearWithBias(b, v, call.tensor("ffn_weight_2"),
                           call.tensor("ffn_bias_2"));
   };
@@ -86,11 +87,11 @@ static LogicalResult encoderLayer(AtenCall &call, NNBuilder &b) {
   };
   Value v = call.tensor("src");
   if (call.flag("norm_first")) {
-    v = b.add(v, attend(normalize1(v)));
-    return call.result(b.add(v, feedForward(normalize2(v))));
+    v = add(b, v, attend(normalize1(v)));
+    return call.result(add(b, v, feedForward(normalize2(v))));
   }
-  v = normalize1(b.add(v, attend(v)));
-  return call.result(normalize2(b.add(v, feedForward(v))));
+  v = normalize1(add(b, v, attend(v)));
+  return call.result(normalize2(add(b, v, feedForward(v))));
 }
 
 void mlir::tp::addTransformerOps(AtenTable &table) {

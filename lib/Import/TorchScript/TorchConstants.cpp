@@ -19,6 +19,7 @@
 
 using namespace mlir;
 using namespace mlir::tp;
+using namespace mlir::nn::expr;
 
 /// A constant with more elements goes to the weights file.
 static constexpr int64_t kWrittenOutElements = 4096;
@@ -38,7 +39,8 @@ static bool isSplat(const at::Tensor &flat) {
 }
 
 /// start, start + step, … along one dimension, the same along all others.
-static Value emitRange(NNBuilder &b, const at::Tensor &t, Type elementType) {
+static Value emitRange(ImportBuilder &b, const at::Tensor &t,
+                       Type elementType) {
   if (t.scalar_type() == at::kBool || t.numel() < 2)
     return Value();
   int64_t varying = -1;
@@ -59,11 +61,12 @@ static Value emitRange(NNBuilder &b, const at::Tensor &t, Type elementType) {
   if (step == 0 || !at::equal(range, flat))
     return Value();
   ArrayRef<int64_t> shape(t.sizes().data(), t.dim());
-  return b.iota(shape, elementType, varying, start, step);
+  return iota(b, shape, varying, elementType, start, step);
 }
 
 /// A matrix with one value on and below a diagonal, and another above it.
-static Value emitTriangle(NNBuilder &b, const at::Tensor &t, Type elementType) {
+static Value emitTriangle(ImportBuilder &b, const at::Tensor &t,
+                          Type elementType) {
   if (t.dim() < 2 || t.numel() != t.size(-1) * t.size(-2) || t.numel() < 4)
     return Value();
   at::Tensor matrix = t.reshape({t.size(-2), t.size(-1)});
@@ -82,14 +85,14 @@ static Value emitTriangle(NNBuilder &b, const at::Tensor &t, Type elementType) {
                           upper ? diagonal + 1 : diagonal, upper);
   } else {
     triangle =
-        b.where(b.triangle(matrix.size(0), matrix.size(1), diagonal, false),
-                b.scalar(elementType, toScalar(below)),
-                b.scalar(elementType, toScalar(above)));
+        select(b, b.triangle(matrix.size(0), matrix.size(1), diagonal, false),
+               b.scalar(elementType, toScalar(below)),
+               b.scalar(elementType, toScalar(above)));
   }
   return b.reshape(triangle, {t.sizes().data(), size_t(t.dim())});
 }
 
-static Value emitElements(NNBuilder &b, const at::Tensor &constant,
+static Value emitElements(ImportBuilder &b, const at::Tensor &constant,
                           RankedTensorType type) {
   at::Tensor data = constant.contiguous();
   DenseElementsAttr elements;
@@ -102,11 +105,11 @@ static Value emitElements(NNBuilder &b, const at::Tensor &constant,
         type, ArrayRef<char>(static_cast<const char *>(data.const_data_ptr()),
                              data.nbytes()));
   }
-  return nn::ConstantOp::create(b.builder, b.loc, type, elements);
+  return nn::ConstantOp::create(b, elements);
 }
 
-Value mlir::tp::emitConstant(NNBuilder &b, const at::Tensor &constant) {
-  auto type = convertTensorType(b.builder.getContext(), constant);
+Value mlir::tp::emitConstant(ImportBuilder &b, const at::Tensor &constant) {
+  auto type = convertTensorType(b.getContext(), constant);
   if (!type)
     return Value();
   if (constant.numel() == 0)
@@ -133,7 +136,6 @@ Value mlir::tp::emitConstant(NNBuilder &b, const at::Tensor &constant) {
   if (!value)
     value = emitTriangle(b, core, elementType);
   if (!value && core.numel() <= kWrittenOutElements)
-    value =
-        emitElements(b, core, convertTensorType(b.builder.getContext(), core));
-  return value ? b.broadcast(value, type.getShape()) : Value();
+    value = emitElements(b, core, convertTensorType(b.getContext(), core));
+  return value ? broadcast(b, value, type.getShape()) : Value();
 }

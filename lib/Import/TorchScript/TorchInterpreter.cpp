@@ -36,7 +36,7 @@ TorchInterpreter::DataKey TorchInterpreter::keyOf(const at::Tensor &tensor) {
           tensor.scalar_type()};
 }
 
-TorchInterpreter::TorchInterpreter(const jit::Module &root, NNBuilder &b,
+TorchInterpreter::TorchInterpreter(const jit::Module &root, ImportBuilder &b,
                                    TensorTable &table,
                                    const ForwardSignatures &signatures)
     : root(root), b(b), table(table), signatures(signatures),
@@ -91,7 +91,7 @@ std::string mlir::tp::describeLocation(jit::Node &node) {
 }
 
 Location TorchInterpreter::locationOf(jit::Node &node) {
-  MLIRContext *context = b.builder.getContext();
+  MLIRContext *context = b.getContext();
   std::string text = describeLocation(node);
   auto [file, line] = StringRef(text).rsplit(':');
   unsigned number = 0;
@@ -430,7 +430,7 @@ void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
   c10::IValue value = object.toObjectRef().getAttr(node.s(attr::name));
   if (object.isModule() && value.isTensor() && value.toTensor().defined()) {
     at::Tensor tensor = value.toTensor();
-    if (!convertType(b.builder.getContext(), tensor.scalar_type())) {
+    if (!convertType(b.getContext(), tensor.scalar_type())) {
       problem(ImportProblem::UnsupportedOp, node,
               "element type " +
                   llvm::Twine(c10::toString(tensor.scalar_type())) + " of '" +
@@ -632,7 +632,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
           (!tracked || tracked->poisoned || table.isStale(tensor)))
         return tensor;
       if (!tensor.is_meta() &&
-          !convertType(b.builder.getContext(), tensor.scalar_type()))
+          !convertType(b.getContext(), tensor.scalar_type()))
         return tensor;
       Value value = tracked ? table.valueOf(tensor) : table.materialise(tensor);
       std::string operandName = argumentName;
@@ -641,7 +641,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
       operands.push_back(value);
       entering.names.push_back(operandName);
       entering.positions.push_back(position);
-      Value inner = body.addArgument(value.getType(), b.loc);
+      Value inner = body.addArgument(value.getType(), b.getLoc());
       if (!tracked) {
         constants.push_back({tensor, inner});
         return tensor;
@@ -653,14 +653,14 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     argument = mapTensors(argument, enter);
   }
 
-  Location outer = b.loc;
+  Location outer = b.getLoc();
   fqns.push_back(name == moduleNames.end() ? currentFqn() : name->second);
   findForwardNames(graph, values, currentFqn(), entering);
   table.enterModule(currentFqn());
   for (auto &[tensor, inner] : constants)
     table.setLocal(tensor, inner);
-  OpBuilder::InsertPoint after = b.builder.saveInsertionPoint();
-  b.builder.setInsertionPointToEnd(&body);
+  OpBuilder::InsertPoint after = b.saveInsertionPoint();
+  b.setInsertionPointToEnd(&body);
 
   arguments.insert(arguments.begin(), module);
   Result result = runGraph(graph, std::move(arguments), module.get());
@@ -687,20 +687,20 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
       }
     });
   }
-  nn::YieldOp::create(b.builder, outer, yielded);
+  nn::YieldOp::create(b, outer, yielded);
   table.leaveModule();
   std::string fqn = fqns.back();
   fqns.pop_back();
-  b.builder.restoreInsertionPoint(after);
-  b.loc = outer;
+  b.restoreInsertionPoint(after);
+  b.setLoc(outer);
 
   auto nameRefs = llvm::map_to_vector(
       entering.names, [](const std::string &name) { return StringRef(name); });
-  auto op = nn::ModuleOp::create(b.builder, outer, fqn, classNameOf(*module),
-                                 operands, nameRefs, entering.positions,
+  auto op = nn::ModuleOp::create(b, outer, fqn, classNameOf(*module), operands,
+                                 nameRefs, entering.positions,
                                  ValueRange(yielded).getTypes());
   if (entering.areTraced)
-    op->setAttr(nn::kTracedAttr, b.builder.getUnitAttr());
+    op->setAttr(nn::kTracedAttr, b.getUnitAttr());
   op.getBody().takeBody(region);
   if (!result)
     return std::nullopt;

@@ -36,7 +36,7 @@ struct ImportProblem {
 class TorchInterpreter {
 public:
   /// `signatures` describe traced modules.
-  TorchInterpreter(const torch::jit::Module &root, NNBuilder &b,
+  TorchInterpreter(const torch::jit::Module &root, ImportBuilder &b,
                    TensorTable &table, const ForwardSignatures &signatures);
 
   /// Calls `forward`; `arguments` don't include the module itself. Returns none
@@ -111,7 +111,7 @@ private:
   Location locationOf(torch::jit::Node &node);
 
   torch::jit::Module root;
-  NNBuilder &b;
+  ImportBuilder &b;
   TensorTable &table;
   const ForwardSignatures &signatures;
   /// How often each module with a signature has been called.

@@ -60,7 +60,7 @@ private:
   llvm::ArrayRef<InputSpec> inputs;
   llvm::raw_ostream &notes;
   const ForwardSignatures &signatures;
-  NNBuilder b;
+  ImportBuilder b;
   TensorTable table;
   /// For each of forward's arguments after self, the input given for it.
   llvm::SmallVector<const InputSpec *> matched;
@@ -152,7 +152,7 @@ ModelImporter::makeArguments(const c10::FunctionSchema &schema, Block &entry) {
     at::Tensor meta = at::empty(
         shape, at::TensorOptions(toScalarType(input->type.getElementType()))
                    .device(at::kMeta));
-    table.track(meta, entry.addArgument(input->type, b.loc));
+    table.track(meta, entry.addArgument(input->type, b.getLoc()));
     arguments.push_back(meta);
   }
   return arguments;
@@ -249,11 +249,11 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
   at::NoGradGuard noGrad;
   context->loadDialect<nn::NNDialect, func::FuncDialect>();
   ImportedModel model;
-  model.module = ModuleOp::create(b.loc);
+  model.module = ModuleOp::create(b.getLoc());
   OwningOpRef<func::FuncOp> function =
-      func::FuncOp::create(b.loc, "main", b.builder.getFunctionType({}, {}));
+      func::FuncOp::create(b.getLoc(), "main", b.getFunctionType({}, {}));
   Block *entry = function->addEntryBlock();
-  b.builder.setInsertionPointToEnd(entry);
+  b.setInsertionPointToEnd(entry);
   table.enterModule("");
 
   auto arguments = makeArguments(schema, *entry);
@@ -273,17 +273,16 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
     return e;
   if (outputs.empty())
     return error("forward gives no tensor");
-  func::ReturnOp::create(b.builder, b.loc, outputs);
+  func::ReturnOp::create(b, outputs);
 
-  function->setType(b.builder.getFunctionType(entry->getArgumentTypes(),
-                                              ValueRange(outputs).getTypes()));
+  function->setType(b.getFunctionType(entry->getArgumentTypes(),
+                                      ValueRange(outputs).getTypes()));
   unsigned index = 0;
   for (const InputSpec *input : matched)
     if (input)
-      function->setArgAttr(index++, "tp.name",
-                           b.builder.getStringAttr(input->name));
+      function->setArgAttr(index++, "tp.name", b.getStringAttr(input->name));
   for (auto [i, name] : llvm::enumerate(outputNames))
-    function->setResultAttr(i, "tp.name", b.builder.getStringAttr(name));
+    function->setResultAttr(i, "tp.name", b.getStringAttr(name));
   eraseDeadOps(*entry);
   model.module->push_back(function.release());
 

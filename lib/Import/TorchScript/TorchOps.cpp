@@ -438,7 +438,7 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
       return tensor.is_meta() ? tensor : table.standIn(tensor);
     });
   stack = inputs;
-  b.loc = locationOf(node);
+  b.setLoc(locationOf(node));
   // An op without a handler is reported even if PyTorch can't run it.
   if (!handlers.count(baseName(*schema))) {
     emit(node, {}, {});
@@ -476,7 +476,7 @@ static bool mayHaveGradient(Value value) {
   DenseSet<Value> seen;
   while (!open.empty()) {
     Value next = open.pop_back_val();
-    if (!seen.insert(next).second || !NNBuilder::isFloat(next))
+    if (!seen.insert(next).second || !nn::expr::isFloat(next))
       continue;
     Operation *op = next.getDefiningOp();
     if (!op || isa<nn::ModuleOp>(op))
@@ -582,8 +582,7 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
   if (std::string why = checkArguments(handler->second, schema, inputs);
       !why.empty())
     return unsupported(why);
-  if (std::string why = checkTypes(b.builder.getContext(), inputs);
-      !why.empty())
+  if (std::string why = checkTypes(b.getContext(), inputs); !why.empty())
     return unsupported(why);
 
   std::vector<at::Tensor> results;
@@ -599,7 +598,7 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
         return true;
   }
   for (const at::Tensor &result : results)
-    if (!convertType(b.builder.getContext(), result.scalar_type()))
+    if (!convertType(b.getContext(), result.scalar_type()))
       return unsupported(llvm::Twine(": element type ") +
                          c10::toString(result.scalar_type()) +
                          " of the result, expected f32, f64, f16, bf16, i64, "
@@ -620,9 +619,9 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
           "with the gradient of x");
   }
 
-  TorchCall call(table, b.builder.getContext(), handler->second, schema, inputs,
+  TorchCall call(table, b.getContext(), handler->second, schema, inputs,
                  results);
-  Block *block = b.builder.getInsertionBlock();
+  Block *block = b.getInsertionBlock();
   Operation *last = block->empty() ? nullptr : &block->back();
   if (failed(handler->second.run(call, b)) || !call.getReason().empty())
     return unsupported(" " + call.getReason());
@@ -632,8 +631,7 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
       !why.empty())
     return unsupported(why);
   for (auto [result, value] : llvm::zip_equal(results, call.getResults())) {
-    RankedTensorType expected =
-        convertTensorType(b.builder.getContext(), result);
+    RankedTensorType expected = convertTensorType(b.getContext(), result);
     if (!value)
       return unsupported(": one of its results");
     if (value.getType() != expected) {

@@ -157,8 +157,8 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
     return Value();
   if (tracked->value && tracked->isDetached && gradEnabled) {
     // Insert it where all later readers of the value can use it.
-    OpBuilder::InsertionGuard guard(b.builder);
-    b.builder.setInsertionPointAfterValue(tracked->value);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(tracked->value);
     tracked->value = b.stopGradient(tracked->value);
     tracked->isDetached = false;
   }
@@ -169,9 +169,8 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
   Value &local = scopes.back().locals[meta.unsafeGetTensorImpl()];
   if (!local) {
     local = nn::ParameterOp::create(
-        b.builder, b.loc,
-        convertTensorType(b.builder.getContext(), tracked->data),
-        b.builder.getStringAttr(tracked->fqn),
+        b, convertTensorType(b.getContext(), tracked->data),
+        b.getStringAttr(tracked->fqn),
         /*frozen=*/!tracked->data.requires_grad());
     if (tracked->isBuffer)
       markBuffer(local);
@@ -199,9 +198,9 @@ Value TensorTable::largeConstant(const at::Tensor &constant) {
   for (unsigned i = 0; !names.insert(fqn = prefix + std::to_string(i)).second;)
     ++i;
   weightData[fqn] = constant.clone();
-  Value value = nn::ParameterOp::create(
-      b.builder, b.loc, convertTensorType(b.builder.getContext(), constant),
-      b.builder.getStringAttr(fqn), /*frozen=*/true);
+  Value value =
+      nn::ParameterOp::create(b, convertTensorType(b.getContext(), constant),
+                              b.getStringAttr(fqn), /*frozen=*/true);
   markBuffer(value);
   return value;
 }

@@ -13,7 +13,7 @@
 #ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H
 #define TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H
 
-#include "Import/NNBuilder.h"
+#include "Import/ImportBuilder.h"
 #include "tp/Import/SafetensorsWriter.h"
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -55,7 +55,7 @@ struct TrackedTensor {
 
 class TensorTable {
 public:
-  explicit TensorTable(NNBuilder &b) : b(b) {}
+  explicit TensorTable(ImportBuilder &b) : b(b) {}
 
   /// Registers what `meta` stands for.
   TrackedTensor &track(const at::Tensor &meta, Value value);
@@ -104,7 +104,7 @@ private:
   };
   Value largeConstant(const at::Tensor &constant);
 
-  NNBuilder &b;
+  ImportBuilder &b;
   bool gradEnabled = true;
   std::unordered_map<const c10::TensorImpl *, TrackedTensor> tensors;
   std::unordered_map<const c10::StorageImpl *, uint64_t> versions;
@@ -124,7 +124,7 @@ private:
 /// Emits a constant as readable IR if it has a simple form: a splat, a range, a
 /// triangle, a broadcast of these, or few enough elements to be written out.
 /// Null otherwise.
-Value emitConstant(NNBuilder &b, const at::Tensor &constant);
+Value emitConstant(ImportBuilder &b, const at::Tensor &constant);
 
 /// Calls `f` on each defined tensor in lists, tuples and dictionaries.
 void forEachTensor(const c10::IValue &value,

@@ -1,0 +1,162 @@
+//===- ImportBuilder.cpp - PyTorch's ways to build nn ops -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ImportBuilder.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::nn::expr;
+
+TypedAttr ImportBuilder::number(Type elementType, Scalar value) {
+  if (auto floatType = dyn_cast<FloatType>(elementType)) {
+    llvm::APFloat real(value.isInteger ? double(value.integer) : value.real);
+    bool losesInfo;
+    real.convert(floatType.getFloatSemantics(),
+                 llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    return FloatAttr::get(floatType, real);
+  }
+  if (elementType.isInteger(1))
+    return BoolAttr::get(getContext(), value.isInteger ? value.integer != 0
+                                                       : value.real != 0);
+  int64_t integer = value.integer;
+  // Infinities and the like give what x86 gives.
+  if (!value.isInteger)
+    integer = std::abs(value.real) < 0x1p63
+                  ? int64_t(value.real)
+                  : std::numeric_limits<int64_t>::min();
+  return IntegerAttr::get(
+      elementType, llvm::APInt(elementType.getIntOrFloatBitWidth(), integer,
+                               /*isSigned=*/true, /*implicitTrunc=*/true));
+}
+
+Value ImportBuilder::splat(ArrayRef<int64_t> shape, Type elementType,
+                           Scalar value) {
+  auto type = RankedTensorType::get(shape, elementType);
+  auto elements =
+      DenseElementsAttr::get(type, Attribute(number(elementType, value)));
+  return nn::ConstantOp::create(*this, elements);
+}
+
+Value ImportBuilder::stopGradient(Value v) {
+  return isFloat(v) ? unary<nn::StopGradientOp>(*this, v) : v;
+}
+
+Value ImportBuilder::widen(Value v) {
+  return isFloat(v) ? castTo(*this, v, getWideElement(elementOf(v))) : v;
+}
+
+/// The sizes into which `to` splits each dimension of `from`; none if `to`
+/// isn't such a split, or has further dimensions at its end.
+static std::optional<llvm::SmallVector<llvm::SmallVector<int64_t>>>
+splitDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  llvm::SmallVector<llvm::SmallVector<int64_t>> parts;
+  for (int64_t size : from) {
+    auto &own = parts.emplace_back();
+    int64_t product = 1;
+    for (; product < size && !to.empty(); to = to.drop_front()) {
+      own.push_back(to.front());
+      product *= to.front();
+    }
+    if (product != size)
+      return std::nullopt;
+  }
+  if (!to.empty())
+    return std::nullopt;
+  return parts;
+}
+
+/// A reshape of transposed dimensions that were merged before, as heads are
+/// with the batch. It splits the dimensions before the transpose, so they
+/// aren't merged at all.
+Value ImportBuilder::reshapeBeforeTranspose(Value v,
+                                            ArrayRef<int64_t> newShape) {
+  auto transposed = v.getDefiningOp<nn::TransposeOp>();
+  if (!transposed || !transposed.getInput().getDefiningOp<nn::ReshapeOp>())
+    return {};
+  auto parts = splitDims(shapeOf(v), newShape);
+  if (!parts)
+    return {};
+  ArrayRef<int64_t> order = transposed.getPermutation();
+  llvm::SmallVector<llvm::SmallVector<int64_t>> before(order.size());
+  for (auto [i, from] : llvm::enumerate(order))
+    before[from] = (*parts)[i];
+  llvm::SmallVector<int64_t> shape, starts, permutation;
+  for (ArrayRef<int64_t> own : before) {
+    starts.push_back(shape.size());
+    llvm::append_range(shape, own);
+  }
+  for (auto [i, from] : llvm::enumerate(order))
+    for (size_t part = 0; part < (*parts)[i].size(); ++part)
+      permutation.push_back(starts[from] + part);
+  return transpose(reshape(transposed.getInput(), shape), permutation);
+}
+
+Value ImportBuilder::reshape(Value v, ArrayRef<int64_t> newShape) {
+  // One reshape replaces several in a row.
+  while (auto before = v.getDefiningOp<nn::ReshapeOp>())
+    v = before.getInput();
+  if (shapeOf(v) == newShape)
+    return v;
+  if (Value result = reshapeBeforeTranspose(v, newShape))
+    return result;
+  return nn::ReshapeOp::create(*this, typeOf(v).clone(newShape), v);
+}
+
+Value ImportBuilder::transpose(Value v, ArrayRef<int64_t> permutation) {
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, rankOf(v))))
+    return v;
+  return nn::TransposeOp::create(*this, v, permutation);
+}
+
+Value ImportBuilder::swap(Value v, int64_t a, int64_t b) {
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(v)));
+  std::swap(permutation[a], permutation[b]);
+  return transpose(v, permutation);
+}
+
+Value ImportBuilder::slice(Value v, int64_t dim, int64_t start, int64_t size,
+                           int64_t step) {
+  if (start == 0 && size == shapeOf(v)[dim])
+    return v;
+  llvm::SmallVector<int64_t> newShape(shapeOf(v));
+  newShape[dim] = size;
+  // An empty or single-element range has no step; 1 keeps it inside.
+  if (size <= 1)
+    step = 1;
+  return nn::SliceOp::create(*this, typeOf(v).clone(newShape), v, dim, start,
+                             step);
+}
+
+Value ImportBuilder::concat(ValueRange values, int64_t dim) {
+  if (values.size() == 1)
+    return values.front();
+  return nn::ConcatOp::create(*this, values, dim);
+}
+
+Value ImportBuilder::reduce(nn::ReduceKind kind, Value v,
+                            ArrayRef<int64_t> dims, bool keepdim) {
+  llvm::SmallVector<int64_t> sorted(dims);
+  if (sorted.empty())
+    sorted = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(v)));
+  llvm::sort(sorted);
+  // The sum, mean, … of a single number.
+  if (sorted.empty())
+    return v;
+  return nn::ReduceOp::create(*this, kind, v, sorted, keepdim);
+}
+
+Value ImportBuilder::triangle(int64_t rows, int64_t columns, int64_t diagonal,
+                              bool upper) {
+  // Compare j - i ≤ diagonal as column ≤ row, with rows counted from `diagonal`
+  // on.
+  Value column = iota(*this, {columns}, 0, getI64Type());
+  Value row = iota(*this, {rows, 1}, 0, getI64Type(), diagonal);
+  return compare(*this,
+                 upper ? nn::ComparePredicate::GE : nn::ComparePredicate::LE,
+                 column, row);
+}
