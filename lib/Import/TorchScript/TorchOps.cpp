@@ -4,6 +4,7 @@
 #include "TorchArchive.h"
 #include "TorchCall.h"
 #include "TorchInterpreter.h"
+#include "TorchSchema.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include <ATen/ops/empty_strided.h>
@@ -13,95 +14,6 @@
 using namespace mlir;
 using namespace mlir::tp;
 namespace jit = torch::jit;
-
-/// "add" for aten::add_: the in-place form differs from the op by its
-/// underscore and by writing to its first argument.
-static bool isInPlace(const c10::FunctionSchema &schema) {
-  return !schema.arguments().empty() && schema.arguments()[0].alias_info() &&
-         schema.arguments()[0].alias_info()->isWrite();
-}
-
-static StringRef baseName(const c10::FunctionSchema &schema) {
-  StringRef name = schema.name();
-  if (!name.consume_front("aten::"))
-    name.consume_front("prim::");
-  if (isInPlace(schema) && !name.ends_with("__"))
-    name.consume_back("_");
-  // Python's x += y on booleans and the like.
-  if (isInPlace(schema) && name.starts_with("__i"))
-    return llvm::StringSwitch<StringRef>(name)
-        .Case("__iand__", "__and__")
-        .Case("__ior__", "__or__")
-        .Case("__ixor__", "__xor__")
-        .Default(name);
-  return name;
-}
-
-/// Ops that read numbers out of a tensor into Python.
-static bool readsData(StringRef name) {
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"aten::Int", "aten::Float", "aten::Bool", "aten::Complex"}, true)
-      .Cases({"aten::item", "aten::ScalarImplicit", "aten::IntImplicit",
-              "aten::FloatImplicit"},
-             true)
-      .Cases({"aten::is_nonzero", "aten::equal", "aten::allclose",
-              "aten::_local_scalar_dense", "prim::tolist"},
-             true)
-      .Default(false);
-}
-
-/// Ops whose result has a shape that depends on the data.
-static bool hasDataDependentShape(StringRef name) {
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"nonzero", "nonzero_numpy", "masked_select", "unique", "_unique2",
-              "unique_dim", "unique_consecutive", "argwhere", "bincount"},
-             true)
-      .Default(false);
-}
-
-/// Ops that use only the shape and type of their first argument.
-static bool usesShapeAlone(StringRef name) {
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"zeros_like", "ones_like", "full_like", "empty_like"}, true)
-      .Cases({"new_zeros", "new_ones", "new_full", "new_empty"}, true)
-      .Default(false);
-}
-
-static bool mentionsTensor(const c10::TypePtr &type) {
-  if (type->kind() == c10::TypeKind::TensorType)
-    return true;
-  return llvm::any_of(
-      type->containedTypes(),
-      [](const c10::TypePtr &contained) { return mentionsTensor(contained); });
-}
-
-/// Whether the op writes data of tensors, and not just a list of them.
-static bool writesTensors(const c10::Argument &argument) {
-  const c10::AliasInfo *info = argument.alias_info();
-  if (!info || !mentionsTensor(argument.type()))
-    return false;
-  return argument.type()->kind() == c10::TypeKind::TensorType
-             ? info->isWrite()
-             : llvm::any_of(info->containedTypes(),
-                            [](const c10::AliasInfo &contained) {
-                              return contained.isWrite();
-                            });
-}
-
-/// Whether the op computes with tensors, and doesn't just move them between
-/// lists, tuples and dictionaries (whose schemas say `t`, or nothing).
-static bool computesTensors(jit::Node &node) {
-  const c10::FunctionSchema *schema = node.maybeSchema();
-  if (schema && llvm::any_of(schema->arguments(), writesTensors))
-    return true;
-  if (!schema || !llvm::any_of(schema->returns(), [](const c10::Argument &a) {
-        return mentionsTensor(a.type());
-      }))
-    return false;
-  return llvm::any_of(schema->arguments(), [](const c10::Argument &a) {
-    return mentionsTensor(a.type());
-  });
-}
 
 /// Replaces devices: those in archives are of the machine that wrote them.
 static void setDevices(std::vector<c10::IValue> &inputs, c10::DeviceType type) {
@@ -338,7 +250,7 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
             "unsupported op '" + name + "'");
     return;
   }
-  bool computes = computesTensors(node);
+  bool computes = computesTensors(schema);
   if (computes && !resolveConstants(node, inputs))
     return;
   if (computes)
@@ -573,7 +485,7 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
   auto handler = handlers.find(baseName(schema));
   if (handler == handlers.end()) {
     // Ops on lists and constants need none.
-    if (!outputs.empty() || computesTensors(node))
+    if (!outputs.empty() || computesTensors(&schema))
       unsupported("");
     return false;
   }
