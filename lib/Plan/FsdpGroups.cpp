@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FsdpGroups.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
@@ -175,10 +176,7 @@ private:
     StringRef group;
     int64_t bytes = 0;
     for (ParameterOpInterface parameter : parameters) {
-      RankedTensorType type = parameter.getType();
-      int64_t own = type.getNumElements() *
-                    static_cast<int64_t>(
-                        llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+      int64_t own = getTensorBytes(parameter.getType());
       if (bytes + own > kGroupBytes && bytes != 0) {
         group = parameter.getFqn();
         bytes = 0;

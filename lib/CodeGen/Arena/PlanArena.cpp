@@ -18,6 +18,7 @@
 #include "mlir/IR/Remarks.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Elements.h"
 #include <numeric>
 
 namespace mlir::tp {
@@ -189,7 +190,7 @@ class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
     SmallVector<Buffer> buffers;
     for (auto alloc : body.getOps<memref::AllocOp>()) {
       int64_t bytes =
-          llvm::alignTo(std::max<int64_t>(getBufferBytes(alloc.getType()), 1),
+          llvm::alignTo(std::max<int64_t>(getTensorBytes(alloc.getType()), 1),
                         kBufferAlignment);
       Buffer buffer{alloc, bytes, std::numeric_limits<int64_t>::max(), -1};
       extend(buffer, alloc, body, numbers);

@@ -13,6 +13,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
@@ -186,10 +187,11 @@ class ConvertTPRTToCalls
       value = arith::BitcastOp::create(b, loc, b.getIntegerType(width), value);
     if (width < 64)
       value = arith::ExtUIOp::create(b, loc, i64, value);
-    return call(b, loc, TPRT_FUNCTION(tprt_fill),
-                {context, getPointer(b, op.getOutput()), value,
-                 constant(b, loc, i32, llvm::divideCeil(width, 8)),
-                 constant(b, loc, i64, 1)});
+    return call(
+        b, loc, TPRT_FUNCTION(tprt_fill),
+        {context, getPointer(b, op.getOutput()), value,
+         constant(b, loc, i32, getElementBytes(op.getValue().getType())),
+         constant(b, loc, i64, 1)});
   }
 
   /// Reserves memory for the arguments of one launch, or one kernel in parts,

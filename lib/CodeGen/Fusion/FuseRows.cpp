@@ -20,6 +20,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "tp/CodeGen/Passes.h"
+#include "tp/Dialect/TP/Elements.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_FUSEROWS
@@ -306,9 +307,9 @@ private:
             shape.push_back(size);
         auto rowType = MemRefType::get(shape, alloc.getType().getElementType());
         if (rowType.getNumElements() > 1) {
-          if (getBufferBytes(rowType) > maxRowBytes - bytes)
+          if (getTensorBytes(rowType) > maxRowBytes - bytes)
             continue;
-          bytes += getBufferBytes(rowType);
+          bytes += getTensorBytes(rowType);
         }
         rows[alloc] =
             memref::AllocOp::create(rewriter, alloc.getLoc(), rowType);

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/CodeGen/Passes.h"
+#include "tp/Dialect/TP/Elements.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_EMULATEKERNELS
@@ -90,8 +91,8 @@ class EmulateKernels : public tp::impl::EmulateKernelsBase<EmulateKernels> {
     Kernel kernel{source.getName().str(), source.getNumArguments(), {}, 0};
     for (BlockArgument buffer : source.getWorkgroupAttributions()) {
       kernel.shared.push_back(kernel.sharedBytes);
-      kernel.sharedBytes += llvm::alignTo(
-          getBufferBytes(cast<MemRefType>(buffer.getType())), kBufferAlignment);
+      kernel.sharedBytes +=
+          llvm::alignTo(getTensorBytes(buffer.getType()), kBufferAlignment);
     }
     OpBuilder b(getOperation().getBody(), getOperation().getBody()->end());
     Location loc = source.getLoc();

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tp/Dialect/TP/Elements.h"
 #include <numeric>
 
 using namespace mlir;

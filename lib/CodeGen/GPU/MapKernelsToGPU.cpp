@@ -18,6 +18,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
@@ -265,7 +266,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     int64_t sharedBytes = 0;
     for (auto buffer : root->getBlock()->getOps<memref::AllocaOp>())
       if (!isRegister(buffer))
-        sharedBytes += llvm::alignTo(getBufferBytes(buffer.getType()), 16);
+        sharedBytes += llvm::alignTo(getTensorBytes(buffer.getType()), 16);
     // Partial sums take some shared memory too.
     constexpr int64_t most = kMaxSharedBytes - 4096;
     if (sharedBytes > most)

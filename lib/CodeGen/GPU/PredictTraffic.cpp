@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Remarks.h"
 #include "tp/CodeGen/Passes.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::tp {
@@ -89,7 +90,7 @@ public:
     numConcurrent = std::min(numBlocks, resident);
     for (BlockArgument argument : kernel.getArguments()) {
       auto type = dyn_cast<MemRefType>(argument.getType());
-      bytes.push_back(type ? getBufferBytes(type) : 0);
+      bytes.push_back(type ? getTensorBytes(type) : 0);
       sectors.emplace_back(bytes.back());
     }
   }

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tp/Dialect/TP/Elements.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -87,7 +88,7 @@ Value ThreadLoops::addToBlock(MemRefType type) {
 }
 
 Value ThreadLoops::createShared(MemRefType type) {
-  int64_t bytes = llvm::alignTo(getBufferBytes(type), kVectorBytes);
+  int64_t bytes = llvm::alignTo(getTensorBytes(type), kVectorBytes);
   Location loc = kernel.getLoc();
   auto bytesType = MemRefType::get({bytes * team.teams}, b.getI8Type());
   Value buffer = addToBlock(bytesType);

@@ -20,18 +20,6 @@ inline Value getRootBuffer(Value value) {
   return value;
 }
 
-/// Bytes of one element in memory; i1 takes one.
-inline int64_t getElementBytes(Type element) {
-  return element.isIndex()
-             ? 8
-             : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-}
-
-/// Bytes of a dense buffer of static shape.
-inline int64_t getBufferBytes(MemRefType type) {
-  return type.getNumElements() * getElementBytes(type.getElementType());
-}
-
 /// The address of the first element of `buffer`, an LLVM pointer.
 Value getPointer(OpBuilder &b, Value buffer);
 

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
@@ -58,8 +59,7 @@ public:
     work.flops = flops;
     for (auto *bytes : {&read, &written})
       for (auto [buffer, count] : *bytes)
-        work.bytes +=
-            std::min(count, getBufferBytes(cast<MemRefType>(buffer.getType())));
+        work.bytes += std::min(count, getTensorBytes(buffer.getType()));
     return work;
   }
 
@@ -93,7 +93,7 @@ private:
     if (!type || !isa<BlockArgument>(root)) // the kernel's stack
       return;
     int64_t once = isElement ? getElementBytes(type.getElementType())
-                             : getBufferBytes(type);
+                             : getTensorBytes(type);
     int64_t &most = bytes[root];
     most = std::max(most, once * countIterations(op, kernel));
   }
@@ -141,9 +141,8 @@ class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
                   call.getComputedType(), op->getName().stripDialect(),
                   dyn_cast<tprt::GemmOp>(op)};
     if (auto check = dyn_cast<tprt::CheckIndexOp>(op))
-      return Work{
-          0, getBufferBytes(cast<MemRefType>(check.getIndices().getType())),
-          Type(), op->getName().stripDialect()};
+      return Work{0, getTensorBytes(check.getIndices().getType()), Type(),
+                  op->getName().stripDialect()};
     std::optional<Work> sum; // of a loop around library calls
     op->walk([&](tprt::LibraryCallOpInterface call) {
       int64_t count = countIterations(call, op->getParentOp());

@@ -12,6 +12,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
@@ -82,7 +83,7 @@ private:
       bool isStack = false;
       if (auto alloc = dyn_cast_or_null<memref::AllocOp>(producer))
         isStack =
-            getBufferBytes(alloc.getType()) <= kMaxStackBytes &&
+            getTensorBytes(alloc.getType()) <= kMaxStackBytes &&
             isPrivateTo(alloc, op) &&
             !(wholeOnly && llvm::any_of(alloc->getUsers(), [](auto *user) {
                 return isa<ViewLikeOpInterface>(user);
@@ -157,7 +158,7 @@ private:
                       b.getUnitAttr());
     kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                       b.getI64IntegerAttr(kBufferAlignment));
-    if (int64_t bytes = getBufferBytes(type))
+    if (int64_t bytes = getTensorBytes(type))
       kernel.setArgAttr(i, LLVM::LLVMDialect::getDereferenceableAttrName(),
                         b.getI64IntegerAttr(bytes));
   }

@@ -1,6 +1,7 @@
 //===- AttentionOps.cpp - tprt.attention, tprt.attention_gradient ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -84,11 +85,8 @@ static int64_t countFlops(OpT op, int64_t overDepth, int64_t overWidth) {
 
 static int64_t countBytes(ValueRange operands) {
   int64_t bytes = 0;
-  for (Value operand : operands) {
-    auto type = cast<ShapedType>(operand.getType());
-    bytes += type.getNumElements() *
-             llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  }
+  for (Value operand : operands)
+    bytes += tp::getTensorBytes(operand.getType());
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Dialect/TP/Elements.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -375,7 +376,7 @@ int64_t GemmOp::getTouchedBytes() {
                      count(getBStrides().drop_front(2), k, n) + ofC +
                      (getAccumulate() || getAddend() ? ofC : 0) +
                      (getFactor() ? ofC : 0) + (getBias() ? n : 0);
-  return elements * getComputedType().getIntOrFloatBitWidth() / 8;
+  return elements * tp::getElementBytes(getComputedType());
 }
 
 Type GemmOp::getComputedType() {

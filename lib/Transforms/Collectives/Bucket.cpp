@@ -15,6 +15,7 @@
 #include "FsdpBuckets.h"
 #include "Join.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -89,7 +90,7 @@ private:
     bucket.group =
         bucket.members.empty() || bucket.group == group ? group : StringAttr();
     bucket.members.push_back(cast<CollectiveOpInterface>(op));
-    bucket.bytes += getNumBytes(op->getOperand(0).getType());
+    bucket.bytes += getTensorBytes(op->getOperand(0).getType());
   }
 
   static bool dependsOn(Operation *op, const Bucket &bucket) {
@@ -146,7 +147,7 @@ private:
   bool fits(Operation *op, StringAttr group, const Bucket &bucket) override {
     if (group && (bucket.members.empty() || group == bucket.group))
       return true;
-    return bucket.bytes + getNumBytes(op->getOperand(0).getType()) <= limit;
+    return bucket.bytes + getTensorBytes(op->getOperand(0).getType()) <= limit;
   }
 
   StringAttr getGroup(Operation *op) override {

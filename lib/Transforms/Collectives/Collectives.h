@@ -30,9 +30,6 @@ SmallVector<CollectiveOpInterface> getCollectives(func::FuncOp program);
 /// bytes.
 DictionaryAttr getMeaning(Operation *op);
 
-/// Bytes of a tensor.
-int64_t getNumBytes(Type type);
-
 /// A rank that runs `program`.
 int64_t getAnyRank(func::FuncOp program);
 

@@ -4,7 +4,6 @@
 #include "Collectives.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,10 +31,6 @@ DictionaryAttr collectives::getMeaning(Operation *op) {
         StringRef(kFqnAttr), StringRef(kOriginsAttr)})
     attrs.erase(name);
   return attrs.getDictionary(op->getContext());
-}
-
-int64_t collectives::getNumBytes(Type type) {
-  return getTensorBytes(cast<RankedTensorType>(type));
 }
 
 int64_t collectives::getAnyRank(func::FuncOp program) {

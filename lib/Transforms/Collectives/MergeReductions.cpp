@@ -27,6 +27,7 @@
 
 #include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Transforms/Sums.h"
@@ -85,7 +86,7 @@ public:
 
 private:
   static Cost getCost(const Node &node) {
-    return {getNumBytes(node.partial), 1};
+    return {getTensorBytes(node.partial), 1};
   }
 
   void visit(Operation *op) {

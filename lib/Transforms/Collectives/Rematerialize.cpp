@@ -14,6 +14,7 @@
 
 #include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/Elements.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -77,8 +78,8 @@ private:
         if (!isa<RankedTensorType>(result.getType()))
           continue;
         Range range = getRange(result);
-        change[range.first] += getNumBytes(result.getType());
-        change[range.last + 1] -= getNumBytes(result.getType());
+        change[range.first] += getTensorBytes(result.getType());
+        change[range.last + 1] -= getTensorBytes(result.getType());
       }
     }
     std::partial_sum(change.begin(), change.end(), change.begin());
@@ -112,7 +113,7 @@ private:
           }))
         continue;
       int64_t saved =
-          getNumBytes(gather.getType()) - getCostOfKeeping(gather, peak);
+          getTensorBytes(gather.getType()) - getCostOfKeeping(gather, peak);
       if (saved > mostSaved) {
         best = gather;
         mostSaved = saved;
@@ -131,7 +132,7 @@ private:
     if (!producer || producer->getBlock() != &block || !counts(*producer) ||
         getRange(gather.getInput()).last >= peak)
       return 0;
-    return getNumBytes(gather.getInput().getType());
+    return getTensorBytes(gather.getInput().getType());
   }
 
   void gatherAfter(AllGatherOp gather, int64_t peak) {

@@ -21,6 +21,7 @@
 #include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -152,7 +153,7 @@ private:
   /// size of the value.
   int64_t getBytes(const Candidate &candidate) {
     Value value = candidate.op->getResult(0);
-    int64_t size = getNumBytes(value.getType());
+    int64_t size = getTensorBytes(value.getType());
     if (!candidate.isTaken)
       return isa<AllReduceOp>(candidate.op) ? 2 * size : 0;
     return (isa<AllReduceOp>(candidate.op) ? size : 0) +
@@ -218,7 +219,7 @@ private:
       Sum &sum = sums[parts.getLeaderValue(candidate.op)];
       sum.after += getBytes(candidate);
       if (isa<AllReduceOp>(candidate.op))
-        sum.before += 2 * getNumBytes(value.getType());
+        sum.before += 2 * getTensorBytes(value.getType());
       else
         sum.hasOps = true;
     }

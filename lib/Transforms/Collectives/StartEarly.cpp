@@ -15,6 +15,7 @@
 
 #include "Collectives.h"
 #include "mlir/Interfaces/CallInterfaces.h"
+#include "tp/Dialect/TP/Elements.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -34,8 +35,8 @@ static bool isBarrier(Operation &op) {
 
 /// Whether the result of the collective is smaller than its operand.
 static bool frees(CollectiveOpInterface op) {
-  return getNumBytes(op->getOperand(0).getType()) >
-         getNumBytes(op->getResult(0).getType());
+  return getTensorBytes(op->getOperand(0).getType()) >
+         getTensorBytes(op->getResult(0).getType());
 }
 
 /// Whether `op` waits for a collective that frees memory.

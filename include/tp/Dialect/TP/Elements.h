@@ -1,4 +1,4 @@
-//===- Elements.h - The size of tensors' elements ---------------*- C++ -*-===//
+//===- Elements.h - Sizes of elements and tensors in memory -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_ELEMENTS_H
@@ -9,15 +9,17 @@
 
 namespace mlir::tp {
 
-/// Bytes of one element in memory; an index is an i64 there.
+/// Bytes of one element in memory. An i1 takes one; an index is an i64.
 inline int64_t getElementBytes(Type element) {
   return element.isIndex()
              ? 8
              : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
-inline int64_t getTensorBytes(RankedTensorType type) {
-  return type.getNumElements() * getElementBytes(type.getElementType());
+/// Bytes of a dense tensor or buffer of static shape.
+inline int64_t getTensorBytes(Type type) {
+  auto shaped = cast<ShapedType>(type);
+  return shaped.getNumElements() * getElementBytes(shaped.getElementType());
 }
 
 } // namespace mlir::tp
