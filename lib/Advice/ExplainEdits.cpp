@@ -13,6 +13,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Edit.h"
 #include "tp/Transforms/Utils.h"

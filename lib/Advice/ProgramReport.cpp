@@ -12,6 +12,7 @@
 #include "tp/Advice/Passes.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Utils.h"

@@ -4,6 +4,7 @@
 #include "ExactCheck.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/StringSet.h"
 

@@ -8,6 +8,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
 
 using namespace mlir;

@@ -3,6 +3,7 @@
 
 #include "ProgramMatcher.h"
 #include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
 
 using namespace mlir;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
 
 using namespace mlir;

@@ -14,6 +14,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"

@@ -6,6 +6,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/Shardings.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -67,8 +68,7 @@ void Uniformity::analyse() {
   begun = true;
   for (auto function : module.getOps<FunctionOpInterface>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (auto sharding =
-              function.getArgAttrOfType<ShardingAttr>(i, kShardingAttr))
+      if (ShardingAttr sharding = getArgSharding(function, i))
         if (!function.isExternal())
           add(function.getArgument(i), getBits(sharding));
   // This ends because values only ever gain varying dimensions.

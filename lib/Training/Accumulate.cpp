@@ -6,6 +6,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Transforms/Utils.h"
 

@@ -13,6 +13,7 @@
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Training/Differentiate.h"
 #include "tp/Training/Passes.h"

@@ -11,6 +11,7 @@
 #include "DataParallel.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Style.h"
 #include "tp/Transforms/Utils.h"

@@ -4,6 +4,7 @@
 #include "LocalForms.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Sharding/SplitInference.h"
 #include "tp/Transforms/Utils.h"

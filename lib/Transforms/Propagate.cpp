@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/FormatVariadic.h"

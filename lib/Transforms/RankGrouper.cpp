@@ -4,6 +4,7 @@
 #include "RankGrouper.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
 #include <map>
 

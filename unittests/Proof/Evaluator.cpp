@@ -4,6 +4,7 @@
 #include "Evaluator.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/ErrorHandling.h"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExhaustivePropagation.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Sharding/SplitInference.h"
 #include "tp/Transforms/Utils.h"

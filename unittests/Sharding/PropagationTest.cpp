@@ -15,6 +15,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Sharding/Redistribution/Redistribution.h"
 #include "tp/Sharding/SplitInference.h"
 #include "tp/Transforms/Passes.h"

@@ -51,16 +51,6 @@ FailureOr<SmallVector<SmallVector<func::FuncOp>>> getPrograms(ModuleOp module);
 /// The FQN of the module that an op comes from; "" if it isn't known.
 StringRef getFqn(Operation *op);
 
-/// The sharding in the attributes of an argument or result; null if there is
-/// none.
-ShardingAttr getArgSharding(FunctionOpInterface function, unsigned index);
-ShardingAttr getResultSharding(FunctionOpInterface function, unsigned index);
-
-/// The shardings that `tp.sharding` or `tp.shardings` gives to the op's
-/// results; empty if the op has neither.
-SmallVector<ShardingAttr> getResultShardings(Operation *op);
-void setResultShardings(Operation *op, ArrayRef<ShardingAttr> shardings);
-
 } // namespace mlir::tp
 
 #endif // TP_TRANSFORMS_UTILS_H

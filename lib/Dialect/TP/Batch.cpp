@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -24,7 +25,7 @@ LogicalResult tp::verifyBatch(FunctionOpInterface function, unsigned index,
       !llvm::all_of(names, llvm::IsaPred<StringAttr>))
     return emitError() << "names of mesh dimensions are expected, found "
                        << batch;
-  auto sharding = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
+  auto sharding = getArgSharding(function, index);
   std::optional<int64_t> first;
   for (auto name : names.getAsRange<StringAttr>()) {
     std::optional<int64_t> dim =
@@ -45,7 +46,7 @@ LogicalResult tp::verifyBatch(FunctionOpInterface function, unsigned index,
 std::optional<int64_t> tp::getBatchDim(FunctionOpInterface function,
                                        unsigned index) {
   auto names = function.getArgAttrOfType<ArrayAttr>(index, kBatchAttr);
-  auto sharding = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
+  auto sharding = getArgSharding(function, index);
   if (!names || !sharding)
     return std::nullopt;
   return findSplit(sharding, cast<StringAttr>(names[0]).getValue());

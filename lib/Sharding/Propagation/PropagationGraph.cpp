@@ -5,6 +5,7 @@
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -15,27 +16,6 @@ using namespace mlir::tp::propagation;
 
 /// The assumed trip count of a loop whose count isn't known.
 constexpr int64_t kUnknownTripCount = 8;
-
-static ShardingAttr getArgSharding(func::FuncOp function, unsigned index) {
-  return function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
-}
-static ShardingAttr getResultSharding(func::FuncOp function, unsigned index) {
-  return function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
-}
-
-/// The placements that the IR fixes for the results of `op`; empty if it fixes
-/// none.
-static SmallVector<ShardingAttr> getFixed(Operation *op) {
-  DictionaryAttr attrs = op->getRawDictionaryAttrs();
-  if (attrs.empty())
-    return {};
-  if (auto sharding = attrs.getAs<ShardingAttr>(kShardingAttr))
-    return {sharding};
-  SmallVector<ShardingAttr> shardings;
-  if (auto list = attrs.getAs<ArrayAttr>(kShardingsAttr))
-    llvm::append_range(shardings, list.getAsRange<ShardingAttr>());
-  return shardings;
-}
 
 static bool isTensor(Type type) { return isa<RankedTensorType>(type); }
 
@@ -133,7 +113,7 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
       return function.emitError("is partitioned already");
     if (!isTensor(argument.getType()))
       continue;
-    ShardingAttr sharding = ::getArgSharding(function, index);
+    ShardingAttr sharding = getArgSharding(function, index);
     bool isOpen = function.getArgAttr(index, kOpenAttr) != nullptr;
     if (!sharding && !isOpen)
       sharding = getReplicated(argument.getType());
@@ -157,7 +137,7 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
     if (!isTensor(type))
       continue;
     unsigned index = operand.getOperandNumber();
-    ShardingAttr sharding = ::getResultSharding(function, index);
+    ShardingAttr sharding = getResultSharding(function, index);
     bool isOpen = function.getResultAttr(index, kOpenAttr) != nullptr;
     if (!sharding && !isOpen)
       sharding = getReplicated(type);
@@ -203,9 +183,8 @@ LogicalResult Graph::addCall(CallOpInterface call, unsigned instance,
        llvm::zip_equal(callee.getArguments(), call->getOpOperands())) {
     if (!isTensor(argument.getType()))
       continue;
-    unsigned node =
-        addPassing(instance, argument.getType(),
-                   ::getArgSharding(callee, argument.getArgNumber()));
+    unsigned node = addPassing(instance, argument.getType(),
+                               getArgSharding(callee, argument.getArgNumber()));
     addUse(node, operand, instance);
     nodes[node].instance = inner;
     addResult(node, argument, inner, weight);
@@ -221,7 +200,7 @@ LogicalResult Graph::addCall(CallOpInterface call, unsigned instance,
       continue;
     unsigned node =
         addPassing(inner, result.getType(),
-                   ::getResultSharding(callee, result.getResultNumber()));
+                   getResultSharding(callee, result.getResultNumber()));
     addUse(node, operand, inner);
     addResult(node, result, instance, weight);
   }
@@ -290,7 +269,7 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
       groups.unionSets(it->second.getAsOpaquePointer(),
                        input.getAsOpaquePointer());
   }
-  SmallVector<ShardingAttr> fixed = getFixed(op);
+  SmallVector<ShardingAttr> fixed = getResultShardings(op);
   llvm::MapVector<void *, unsigned> nodeOf;
   llvm::SmallDenseSet<void *> seen;
   auto getNode = [&](Value input) -> unsigned & {
@@ -382,7 +361,7 @@ LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
 
 void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
                          int64_t weight) {
-  SmallVector<ShardingAttr> fixed = getFixed(op);
+  SmallVector<ShardingAttr> fixed = getResultShardings(op);
   auto parameter = dyn_cast<ParameterOpInterface>(op);
   if (parameter) {
     // A parameter that several modules share has one placement.
