@@ -5,7 +5,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Blocks.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

@@ -3,6 +3,7 @@
 
 #include "tp/Plan/Edit.h"
 #include "tp/Plan/Style.h"
+#include "tp/Support/Quote.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <set>
@@ -31,22 +32,15 @@ PlanFile plan::applyEdit(PlanFile file, const PlanEdit &edit) {
 // Printing
 //===----------------------------------------------------------------------===//
 
-/// A text as a scalar in YAML's and JSON's flow style.
-static std::string quote(StringRef text, bool always = false) {
+/// A text as a scalar in YAML's flow style; in quotes if it needs them or if
+/// `quoted`.
+static std::string printScalar(StringRef text, bool quoted = false) {
   bool isPlain =
       !text.empty() && !StringRef("*&!|>%@`\"'#{}[],?:- ").contains(text[0]) &&
       text.find_first_of("{}[]#\"\\") == StringRef::npos &&
       !text.contains(": ") && !text.contains(", ") && !text.ends_with(" ");
   // In flow style, a comma ends a plain text, even inside parentheses.
-  if (!always && isPlain && !text.contains(','))
-    return text.str();
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
+  return !quoted && isPlain && !text.contains(',') ? text.str() : quote(text);
 }
 
 static std::string printValue(const YamlValue &value) {
@@ -55,13 +49,13 @@ static std::string printValue(const YamlValue &value) {
   case YamlValue::Kind::Null:
     return "null";
   case YamlValue::Kind::Scalar:
-    return quote(value.text, value.quoted);
+    return printScalar(value.text, value.quoted);
   case YamlValue::Kind::List:
     return "[" +
            llvm::join(llvm::map_to_vector(value.items, printValue), ", ") + "]";
   case YamlValue::Kind::Map:
     for (size_t i = 0; i < value.getNumFields(); ++i)
-      items.push_back(quote(value.getKey(i).text) + ": " +
+      items.push_back(printScalar(value.getKey(i).text) + ": " +
                       printValue(value.getField(i)));
     return "{" + llvm::join(items, ", ") + "}";
   }
@@ -69,12 +63,12 @@ static std::string printValue(const YamlValue &value) {
 }
 
 std::string plan::printEntry(const PlanEntry &entry) {
-  std::string text = quote(entry.pattern) + ": ";
+  std::string text = printScalar(entry.pattern) + ": ";
   if (!entry.direct.empty())
     return text + "[" +
            llvm::join(llvm::map_range(entry.direct,
                                       [](const Placement &placement) {
-                                        return quote(placement.str());
+                                        return printScalar(placement.str());
                                       }),
                       ", ") +
            "]";

@@ -4,7 +4,6 @@
 #include "ProgramMatcher.h"
 #include "SplitSearch.h"
 #include "mlir/IR/Builders.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Sharding/Uniformity.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/STLExtras.h"

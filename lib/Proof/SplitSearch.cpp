@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SplitSearch.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"

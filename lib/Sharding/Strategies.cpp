@@ -3,7 +3,6 @@
 
 #include "tp/Sharding/Strategies.h"
 #include "tp/Dialect/TP/AxisParts.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

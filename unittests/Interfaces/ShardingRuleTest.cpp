@@ -4,7 +4,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"

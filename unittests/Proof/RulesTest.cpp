@@ -19,7 +19,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Transforms/Sums.h"
 #include "llvm/ADT/StringSet.h"

@@ -7,7 +7,6 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 #include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;

@@ -6,7 +6,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/ShardingRule.h"
 

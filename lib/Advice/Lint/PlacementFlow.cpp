@@ -5,7 +5,6 @@
 #include "Plan/PlanChecks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Elements.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"

@@ -3,23 +3,13 @@
 
 #include "Plan/Styles/WeightedModule.h"
 #include "tp/Advice/Print/PlanPrinter.h"
+#include "tp/Support/Quote.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
-
-/// A text as a Python literal.
-static std::string quote(StringRef text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
 
 /// `(1, 2)`, or `(1,)` for a tuple of one.
 static std::string joinTuple(ArrayRef<std::string> texts) {

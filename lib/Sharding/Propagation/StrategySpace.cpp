@@ -5,7 +5,6 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Elements.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"

@@ -5,7 +5,6 @@
 #define TP_DIALECT_TP_SHARDINGS_H
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TP/TP.h"
 
 namespace mlir::tp {
