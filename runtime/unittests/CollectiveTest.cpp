@@ -280,6 +280,12 @@ struct Parameters {
   int64_t worldSize;
 };
 
+/// The end of the test's name.
+static void PrintTo(const Parameters &parameters, std::ostream *os) {
+  *os << parameters.backend->name << '_' << toString(parameters.dtype) << '_'
+      << parameters.worldSize << "ranks";
+}
+
 class CollectiveTest : public testing::TestWithParam<Parameters> {
 protected:
   int64_t worldSize = GetParam().worldSize;
@@ -516,10 +522,4 @@ static std::vector<Parameters> makeParameters() {
 }
 INSTANTIATE_TEST_SUITE_P(Backends, CollectiveTest,
                          testing::ValuesIn(makeParameters()),
-                         [](const auto &info) {
-                           return info.param.backend->name +
-                                  ("_" +
-                                   std::string(toString(info.param.dtype))) +
-                                  "_" + std::to_string(info.param.worldSize) +
-                                  "ranks";
-                         });
+                         testing::PrintToStringParamName());
