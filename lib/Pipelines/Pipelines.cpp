@@ -53,7 +53,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   if (options.overlap)
     pm.addPass(createOverlapCollectives({options.chunks}));
   else if (isTraining)
-    pm.addNestedPass<func::FuncOp>(createUpdateEarly());
+    pm.addNestedPass<func::FuncOp>(createHoistParameterUpdates());
   pm.addPass(createVerifyCollectives());
   if (!options.machine.empty())
     pm.addPass(createPredictMemory());

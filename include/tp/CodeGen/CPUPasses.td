@@ -6,7 +6,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ShareKernels : Pass<"tp-share-kernels", "::mlir::ModuleOp"> {
+def MultithreadKernels : Pass<"tp-multithread-kernels", "::mlir::ModuleOp"> {
   let summary = "Let the runtime run large kernels in parts, on several threads";
   let description = [{
     A kernel that takes long enough, estimated from the floating-point operations and bytes of the

@@ -35,8 +35,8 @@ def OutlineKernels : Pass<"tp-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def MarkOps : Pass<"tp-mark-ops", "::mlir::ModuleOp"> {
-  let summary = "Say of each part of a program which of the model's ops it is";
+def InsertProfileMarks : Pass<"tp-insert-profile-marks", "::mlir::ModuleOp"> {
+  let summary = "Record which of the model's ops each part of a program computes";
   let description = [{
     Puts a `tprt.mark` before each kernel and library call. The manifest's `ops` describe the calls:
     the module and the ops that they come from, their floating-point operations, and the bytes that

@@ -38,7 +38,7 @@ def FlattenControlFlow : Pass<"tp-flatten-control-flow", "::mlir::func::FuncOp">
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def FormEntry : Pass<"tp-form-entry", "::mlir::ModuleOp"> {
+def CreateEntryPoint : Pass<"tp-create-entry-point", "::mlir::ModuleOp"> {
   let summary = "Give programs the signature of an artifact's entry";
   let description = [{
     A per-rank program takes tensors, names its parameters and returns tensors. In an artifact it
@@ -84,8 +84,8 @@ def LocateOrigins : Pass<"tp-locate-origins", "::mlir::ModuleOp"> {
   let summary = "Keep the ops' origins in their locations";
   let description = [{
     Adds each op's `tp.fqn` and name to its location: `loc(fused<{fqn = "net.1", op = "relu",
-    position = 4}>[…])`. Lowering and fusion keep locations, so `tp-mark-ops` can tell at the end
-    which ops the code comes from. Nothing else changes.
+    position = 4}>[…])`. Lowering and fusion keep locations, so `tp-insert-profile-marks` can tell
+    at the end which ops the code comes from. Nothing else changes.
   }];
 }
 

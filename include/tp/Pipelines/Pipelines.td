@@ -17,7 +17,7 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
     - `tp-grad`, with a training file: the program becomes a training step;
     - `tp-propagate`, `tp-partition` and `tp-inline-calls`;
     - `tp-optimize-collectives`;
-    - `tp-overlap-collectives`, with `overlap`; without it, `tp-update-early` in a training step;
+    - `tp-overlap-collectives`, with `overlap`; without it, `tp-hoist-parameter-updates` in a training step;
     - `tp-verify-collectives`;
     - `tp-predict-memory`, with a machine;
     - `tp-report`.

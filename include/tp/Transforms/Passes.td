@@ -463,8 +463,8 @@ def LowerStartWait : Pass<"tp-lower-start-wait"> {
   }];
 }
 
-def UpdateEarly : Pass<"tp-update-early", "::mlir::func::FuncOp"> {
-  let summary = "Update parameters as soon as their gradients are there";
+def HoistParameterUpdates : Pass<"tp-hoist-parameter-updates", "::mlir::func::FuncOp"> {
+  let summary = "Move the updates of parameters up to where their gradients are computed";
   let description = [{
     A training step ends with its updates, so all gradients are kept until then. This pass moves
     each update up to the point where its parameter's gradient is computed and no later op reads the

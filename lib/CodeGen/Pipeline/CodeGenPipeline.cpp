@@ -63,7 +63,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
 
   // nn, tosa and tp ops → linalg and runtime ops.
   pm.addPass(createLocateOrigins());
-  pm.addPass(createFormEntry());
+  pm.addPass(createCreateEntryPoint());
   pm.addPass(createConvertAttentionToTPRT());
   pm.addPass(createConvertNNToLinalg({/*onDevice=*/isForDevice}));
   pm.addNestedPass<func::FuncOp>(tosa::createTosaMakeBroadcastablePass());
@@ -107,9 +107,9 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
 void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
   auto cleanUp = [&] { addCleanUp(pm); };
   buildLowerToArenaPipeline(pm);
-  pm.addPass(createMarkOps());
+  pm.addPass(createInsertProfileMarks());
   // Code.
-  pm.addPass(createShareKernels());
+  pm.addPass(createMultithreadKernels());
   pm.addNestedPass<func::FuncOp>(createLowerKernels());
   pm.addPass(createConvertTPRTToCalls());
   cleanUp();
@@ -120,7 +120,7 @@ void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {
 
 void tp::buildLowerToKernelsPipeline(OpPassManager &pm) {
   buildLowerToArenaPipeline(pm, /*isForDevice=*/true);
-  pm.addPass(createMarkOps());
+  pm.addPass(createInsertProfileMarks());
   pm.addPass(createMapKernelsToGPU());
   addCleanUp(pm);
 }

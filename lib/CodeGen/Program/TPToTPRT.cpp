@@ -74,7 +74,7 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
           return failed(convert(program));
         })) {
       module.emitError("there is no program with a rank argument: run "
-                       "tp-form-entry first");
+                       "tp-create-entry-point first");
       return signalPassFailure();
     }
     setManifestEntry(module, "collectives", collectives);

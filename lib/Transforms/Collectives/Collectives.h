@@ -75,7 +75,7 @@ void populateSimplifyPatterns(RewritePatternSet &patterns);
 
 /// Replaces equal collectives and slices of one value by the first one. Returns
 /// how many were erased.
-unsigned shareEqual(func::FuncOp program);
+unsigned eliminateCommonCollectives(func::FuncOp program);
 
 /// Erases collectives that no program uses, and the ops that only they used.
 /// Returns how many collectives were erased.

@@ -58,7 +58,7 @@ struct OptimizeCollectives
     if (!*mesh)
       return success(); // nothing here is parallel
     auto share = [&](func::FuncOp program) {
-      numShared += shareEqual(program);
+      numShared += eliminateCommonCollectives(program);
       return success();
     };
     auto simplify = [&](func::FuncOp program) {

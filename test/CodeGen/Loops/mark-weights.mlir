@@ -1,4 +1,4 @@
-// RUN: tp-opt %s --tp-mark-ops | FileCheck %s
+// RUN: tp-opt %s --tp-insert-profile-marks | FileCheck %s
 
 // A right-hand side is a weight where it is a parameter that the program does not update.
 

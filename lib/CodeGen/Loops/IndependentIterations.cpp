@@ -1,7 +1,7 @@
-//===- OwnRows.cpp - nests of loops with independent iterations -----------===//
+//===- IndependentIterations.cpp - loops with independent iterations ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "OwnRows.h"
+#include "IndependentIterations.h"
 #include "Buffers.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -106,7 +106,7 @@ static bool beginsAnew(Value root, ArrayRef<Access> accesses) {
   });
 }
 
-bool tp::hasOwnRows(ArrayRef<scf::ForOp> nest) {
+bool tp::hasIndependentIterations(ArrayRef<scf::ForOp> nest) {
   SmallVector<Access> accesses;
   if (nest.empty())
     return false;

@@ -1,4 +1,4 @@
-//===- MarkOps.cpp - what each part of a program does ---------------------===//
+//===- InsertProfileMarks.cpp - what each part of a program does ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Buffers.h"
@@ -15,7 +15,7 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
-#define GEN_PASS_DEF_MARKOPS
+#define GEN_PASS_DEF_INSERTPROFILEMARKS
 #include "tp/CodeGen/Passes.h.inc"
 } // namespace mlir::tp
 
@@ -103,7 +103,8 @@ private:
   llvm::MapVector<Value, int64_t> read, written;
 };
 
-class MarkOps : public tp::impl::MarkOpsBase<MarkOps> {
+class InsertProfileMarks
+    : public tp::impl::InsertProfileMarksBase<InsertProfileMarks> {
   void runOnOperation() override {
     SmallVector<Attribute> entries;
     DenseMap<Attribute, int64_t> known;

@@ -1,4 +1,4 @@
-// RUN: tp-opt %s --tp-mark-ops --verify-roundtrip | FileCheck %s
+// RUN: tp-opt %s --tp-insert-profile-marks --verify-roundtrip | FileCheck %s
 
 // A kernel reads x once, whatever its loops do, reads and writes y, and has two
 // operations for each of 32 elements. The second call stems from other ops: it is

@@ -1,4 +1,4 @@
-//===- UpdateEarly.cpp - Update parameters as soon as possible ------------===//
+//===- HoistParameterUpdates.cpp - Update parameters as soon as possible --===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A training step ends with its updates, so all gradients are kept until then.
@@ -17,7 +17,7 @@
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::tp {
-#define GEN_PASS_DEF_UPDATEEARLY
+#define GEN_PASS_DEF_HOISTPARAMETERUPDATES
 #include "tp/Transforms/Passes.h.inc"
 } // namespace mlir::tp
 
@@ -141,7 +141,8 @@ private:
   DenseMap<Attribute, int64_t> lastReads;
 };
 
-struct UpdateEarly : tp::impl::UpdateEarlyBase<UpdateEarly> {
+struct HoistParameterUpdates
+    : tp::impl::HoistParameterUpdatesBase<HoistParameterUpdates> {
   void runOnOperation() override {
     for (Block &block : getOperation().getBody())
       Scheduler(block).run();

@@ -1,4 +1,4 @@
-//===- Share.cpp - Equal and unused collectives ---------------------------===//
+//===- CollectiveCSE.cpp - Equal and unused collectives -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"
@@ -13,7 +13,7 @@ namespace {
 
 /// Replaces an op by an equal one that has run before: earlier in the same
 /// block, or in a block around it.
-class Sharing {
+class CollectiveCSE {
 public:
   void visit(Region &region) {
     for (Block &block : region) {
@@ -22,14 +22,14 @@ public:
         for (Region &inner : op.getRegions())
           visit(inner);
         if (isa<CollectiveOpInterface, LocalSliceOp>(op))
-          share(&op, inserted);
+          replace(&op, inserted);
       }
       for (Value operand : llvm::reverse(inserted))
         known[operand].pop_back();
     }
   }
 
-  unsigned numShared = 0;
+  unsigned numReplaced = 0;
 
 private:
   /// Whether two collectives compute the same from the same operand.
@@ -39,7 +39,7 @@ private:
            getMeaning(a) == getMeaning(b);
   }
 
-  void share(Operation *op, SmallVectorImpl<Value> &inserted) {
+  void replace(Operation *op, SmallVectorImpl<Value> &inserted) {
     // The body of a tp.start stays.
     if (isa<StartOp>(op->getParentOp()))
       return;
@@ -53,7 +53,7 @@ private:
     }
     if (isa<CollectiveOpInterface>(op)) {
       remarkRewrite(op, "Shared", "shares an equal earlier collective");
-      ++numShared;
+      ++numReplaced;
     }
     op->replaceAllUsesWith(*it);
     op->erase();
@@ -78,10 +78,10 @@ SmallVector<CollectiveOpInterface> eraseUnusedPure(func::FuncOp program) {
 
 } // namespace
 
-unsigned collectives::shareEqual(func::FuncOp program) {
-  Sharing sharing;
-  sharing.visit(program.getBody());
-  return sharing.numShared;
+unsigned collectives::eliminateCommonCollectives(func::FuncOp program) {
+  CollectiveCSE cse;
+  cse.visit(program.getBody());
+  return cse.numReplaced;
 }
 
 unsigned collectives::eraseUnused(ArrayRef<func::FuncOp> programs) {

@@ -1,4 +1,4 @@
-// RUN: tp-opt %s --tp-form-entry --split-input-file | FileCheck %s
+// RUN: tp-opt %s --tp-create-entry-point --split-input-file | FileCheck %s
 
 // Two ranks: x is whole, w is split by rows, the result by columns. The parameter
 // is used twice and becomes one argument.

@@ -1,5 +1,5 @@
-// RUN: tp-opt %s --tp-share-kernels --split-input-file --verify-roundtrip | FileCheck %s
-// RUN: tp-opt %s --tp-share-kernels=min-nanoseconds=1000000000 --split-input-file | FileCheck %s --check-prefix=SMALL
+// RUN: tp-opt %s --tp-multithread-kernels --split-input-file --verify-roundtrip | FileCheck %s
+// RUN: tp-opt %s --tp-multithread-kernels=min-nanoseconds=1000000000 --split-input-file | FileCheck %s --check-prefix=SMALL
 
 // SMALL-NOT: tprt.parallel
 // SMALL: call @rows

@@ -1,4 +1,4 @@
-// RUN: tp-opt %s --tp-form-entry --split-input-file --verify-diagnostics
+// RUN: tp-opt %s --tp-create-entry-point --split-input-file --verify-diagnostics
 
 // expected-error @+1 {{there is no function '@main' to compile}}
 module {

@@ -1,4 +1,4 @@
-//===- ShareKernels.cpp - kernels that run in parts -----------------------===//
+//===- MultithreadKernels.cpp - kernels that run in parts -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A kernel's outermost parallel loops become one loop, and each part of a
@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen/Loops/Buffers.h"
+#include "CodeGen/Loops/IndependentIterations.h"
 #include "CodeGen/Loops/Loops.h"
-#include "CodeGen/Loops/OwnRows.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,7 +21,7 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
-#define GEN_PASS_DEF_SHAREKERNELS
+#define GEN_PASS_DEF_MULTITHREADKERNELS
 #include "tp/CodeGen/Passes.h.inc"
 } // namespace mlir::tp
 
@@ -43,9 +43,10 @@ constexpr int64_t kManyIterations = 64;
 constexpr int64_t kMinBlock = 64;
 constexpr int64_t kMaxBlock = 4096;
 
-class ShareKernels : public tp::impl::ShareKernelsBase<ShareKernels> {
+class MultithreadKernels
+    : public tp::impl::MultithreadKernelsBase<MultithreadKernels> {
 public:
-  using ShareKernelsBase::ShareKernelsBase;
+  using MultithreadKernelsBase::MultithreadKernelsBase;
 
 private:
   void runOnOperation() override {
@@ -133,7 +134,7 @@ private:
     SmallVector<scf::ForOp> nest;
     if (auto loop = dyn_cast<scf::ForOp>(loops.front())) {
       nest = getNest(loop);
-      if (!hasOwnRows(nest))
+      if (!hasIndependentIterations(nest))
         return 0;
     } else if (auto generic = dyn_cast<linalg::GenericOp>(loops.front())) {
       nest = tile(rewriter, generic);

@@ -1,4 +1,4 @@
-//===- FormEntry.cpp - the entry's signature and manifest -----------------===//
+//===- CreateEntryPoint.cpp - the entry's signature and manifest ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where ranks run different programs, which differ in the shapes of their
@@ -18,7 +18,7 @@
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::tp {
-#define GEN_PASS_DEF_FORMENTRY
+#define GEN_PASS_DEF_CREATEENTRYPOINT
 #include "tp/CodeGen/Passes.h.inc"
 } // namespace mlir::tp
 
@@ -43,7 +43,8 @@ struct Program {
   }
 };
 
-class FormEntry : public tp::impl::FormEntryBase<FormEntry> {
+class CreateEntryPoint
+    : public tp::impl::CreateEntryPointBase<CreateEntryPoint> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (failed(checkSizes(module)))

@@ -1,8 +1,8 @@
-//===- OwnRows.h - nests of loops with independent iterations ---*- C++ -*-===//
+//===- IndependentIterations.h - independent iterations of loops -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_LIB_CODEGEN_LOOPS_OWNROWS_H
-#define TP_LIB_CODEGEN_LOOPS_OWNROWS_H
+#ifndef TP_LIB_CODEGEN_LOOPS_INDEPENDENTITERATIONS_H
+#define TP_LIB_CODEGEN_LOOPS_INDEPENDENTITERATIONS_H
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -18,8 +18,8 @@ SmallVector<scf::ForOp> getNest(scf::ForOp outermost);
 /// writes, an iteration must touch only the row that its induction variables
 /// index. A buffer on the stack may also be one that each iteration writes
 /// before it reads it.
-bool hasOwnRows(ArrayRef<scf::ForOp> nest);
+bool hasIndependentIterations(ArrayRef<scf::ForOp> nest);
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_CODEGEN_LOOPS_OWNROWS_H
+#endif // TP_LIB_CODEGEN_LOOPS_INDEPENDENTITERATIONS_H

@@ -1,5 +1,5 @@
 // Updates are done when their gradients are there, and not before others have read the parameter.
-// RUN: tp-opt %s --pass-pipeline="builtin.module(func.func(tp-update-early))" | FileCheck %s
+// RUN: tp-opt %s --pass-pipeline="builtin.module(func.func(tp-hoist-parameter-updates))" | FileCheck %s
 
 tp.mesh @mesh(dp = 2)
 
