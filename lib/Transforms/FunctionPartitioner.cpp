@@ -149,7 +149,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, value] : llvm::zip(op->getResults(), *results))
     local.map(result, value);
   finishMade(op, begin, end);
-  if (isa<ParameterOpInterface>(op))
+  if (isa<ParameterOpInterface>(op.getOperation()))
     results->front().getDefiningOp()->setDiscardableAttrs(
         forms.getAttrs(op, *form));
   return success();

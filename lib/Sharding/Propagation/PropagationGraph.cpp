@@ -437,8 +437,9 @@ LogicalResult Graph::addAssign(AssignOpInterface op, unsigned instance) {
   if (node.kind == Node::Fixed)
     node.needs = node.gives;
   else
-    node.rule = space.getIdentityRule(op.getValue().getType(),
-                                      /*isLinear=*/false);
+    node.rule =
+        space.getIdentityRule(cast<RankedTensorType>(op.getValue().getType()),
+                              /*isLinear=*/false);
   addUse(index, op->getOpOperand(0), instance);
   return success();
 }
