@@ -68,8 +68,8 @@ TEST_P(RandomGraphs, EqualTheReference) {
     ASSERT_TRUE(succeeded(passes.run(*ranks)));
     ranks->walk([&](CollectiveOpInterface) { ++numCollectives; });
 
-    auto programs =
-        getRanks(getPrograms(*ranks).front(), *ranks->getOps<MeshOp>().begin());
+    auto programs = getRanks(getPrograms(*ranks)->front(),
+                             *ranks->getOps<MeshOp>().begin());
     ASSERT_TRUE(succeeded(programs));
     EquivalenceOptions options;
     options.alwaysExecute = true;
