@@ -28,15 +28,15 @@ static std::string count(int64_t n, StringRef what) {
   return std::to_string(n) + " " + what.str() + (n == 1 || n == -1 ? "" : "s");
 }
 
-/// "-1 KiB (1024 bytes), +2 collectives", or "as many collectives" if their
+/// "-1 KiB (1024 bytes), +2 collectives", or "the same number of collectives" if their
 /// number doesn't change.
 static std::string printDelta(int64_t bytes, int64_t collectives) {
   auto getSign = [](int64_t n) { return n > 0 ? "+" : "-"; };
   std::string text = bytes == 0
-                         ? "as many bytes"
+                         ? "the same number of bytes"
                          : getSign(bytes) + plan::printBytes(std::abs(bytes));
   text += ", ";
-  text += collectives == 0 ? "as many collectives"
+  text += collectives == 0 ? "the same number of collectives"
                            : getSign(collectives) +
                                  count(std::abs(collectives), "collective");
   return text;
@@ -96,7 +96,7 @@ static std::string printChange(const TriedEdit &edit) {
 static std::string printEffect(const TriedEdit &edit) {
   std::string text = printDelta(edit.bytes, edit.collectives);
   if (!edit.removes)
-    text += "; reduces it, doesn't remove it";
+    text += "; moves less, but doesn't remove it";
   if (edit.parameterBytes)
     text += "; each rank holds " +
             plan::printBytes(std::abs(edit.parameterBytes)) +
@@ -148,7 +148,7 @@ static void printMovement(const Program &program, size_t index, StringRef place,
        << "\n";
   if (!program.edits[index].empty())
     return;
-  os << "     no single edit that was tried leaves less to move";
+  os << "     no single edit that was tried reduces the communication";
   if (movement.from)
     os << "; " << plan::printBytes(movement.leastBytes)
        << (movement.leastBytes == 1 ? " is" : " are")
@@ -262,15 +262,13 @@ void explain::printText(const Program &program, raw_ostream &os) {
   for (const AlikeTexts::Group &group : movements.groups) {
     os << "  " << group.first.name << ". " << group.first.rest;
     if (group.size > 1)
-      os << "     the same " << group.size - 1
-         << " more times, in other layers\n";
+      os << "     the same in " << count(group.size - 1, "other layer") << '\n';
   }
   if (explanation.movements.empty())
     os << "  none\n";
   if (program.isCutShort)
-    os << "\n"
-       << program.trials
-       << " edits were tried, and there are more; 'trials' allows them\n";
+    os << "\nonly " << program.trials
+       << " edits were tried; 'trials' allows more\n";
 }
 
 //===----------------------------------------------------------------------===//

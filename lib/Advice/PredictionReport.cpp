@@ -178,8 +178,8 @@ void PredictionReport::print(raw_ostream &os) const {
       slowest = rank;
   const RankPrediction &rank = prediction.ranks[slowest];
   os << "predicted for " << machine.name << ": "
-     << formatSeconds(prediction.getSeconds()) << ", the slowest rank, "
-     << slowest << " of " << prediction.ranks.size() << ": compute "
+     << formatSeconds(prediction.getSeconds()) << " (the slowest rank, "
+     << slowest << " of " << prediction.ranks.size() << "): compute "
      << formatSeconds(rank.compute) << ", collectives "
      << formatSeconds(rank.collectives) << ", waiting "
      << formatSeconds(rank.waiting) << '\n';

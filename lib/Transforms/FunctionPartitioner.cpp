@@ -377,11 +377,10 @@ FunctionPartitioner::partitionRegionOp(RegionBranchOpInterface op) {
                          successor.getSuccessorInputs()))
             if (shardings.lookup(operand) != shardings.lookup(input))
               return terminator->emitError()
-                     << "passes a value placed "
+                     << "passes on a value that is "
                      << printPlacements(shardings.lookup(operand), mesh)
-                     << " on where "
-                     << printPlacements(shardings.lookup(input), mesh)
-                     << " is expected";
+                     << ", but needs to pass on "
+                     << printPlacements(shardings.lookup(input), mesh);
         successors.clear();
       }
   return success();

@@ -93,8 +93,8 @@ tp::getProgramsByRank(ArrayRef<func::FuncOp> programs, MeshOp mesh) {
     for (int64_t rank : ranks) {
       if (rank < 0 || rank >= numRanks)
         return program.emitError()
-               << "rank " << rank << " isn't one of the mesh, which has "
-               << numRanks;
+               << "rank " << rank << " is out of range: the mesh has "
+               << numRanks << " ranks";
       if (byRank[rank])
         return program.emitError() << "rank " << rank << " runs two programs";
       byRank[rank] = program;
@@ -125,7 +125,8 @@ tp::getPrograms(ModuleOp module) {
       auto it = programs.find(symbols.lookup(source.getValue()));
       if (it == programs.end())
         return copy.emitError("is a copy of ")
-               << source << ", which isn't a function with a body, or is a "
+               << source
+               << ", which must be a function that has a body and isn't a "
                << "copy itself";
       it->second.push_back(copy);
     }

@@ -53,7 +53,7 @@ plan:
 CHECK: 'layers.0.attention.wk.weight', and 1 more of other layers: 16x64xf32 (Shard(0))
 CHECK-NOT: layers.1.attention.wk.weight'
 CHECK: edit: replace grouped.yaml:3:3 by layers.*.attention.wq: ColwiseParallel
-CHECK: the same 1 more times, in other layers
+CHECK: the same in 1 other layer
 
 //--- direct.yaml
 mesh: {tp: 2}
@@ -88,4 +88,4 @@ CHECK: collectives
 CHECK-NOT: edit
 
 //--- cut.check
-CHECK: 2 edits were tried, and there are more; 'trials' allows them
+CHECK: only 2 edits were tried; 'trials' allows more

@@ -22,7 +22,7 @@
 // EVEN-SAME: "ranks": [{"bytes_received": 320, "bytes_touched": 896, "collective_seconds": 2.0032e-06, "compute_seconds": 1.28e-09, "flops": 1280, "memory": {"arena": 0, "inputs": 256, "outputs": 320, "parameters": 320, "total": 896}, "rank": 0, "seconds": 2.00448e-06, "waiting_seconds": 0}
 // EVEN: "seconds": 2.00448e-06}
 
-// TABLE:      predicted for round: 2.00 us, the slowest rank, 0 of 4: compute 1.28 ns, collectives 2.00 us, waiting 0 ns
+// TABLE:      predicted for round: 2.00 us (the slowest rank, 0 of 4): compute 1.28 ns, collectives 2.00 us, waiting 0 ns
 // TABLE-NEXT: memory per rank: 896 bytes (parameters 320, inputs 256, outputs 320, arena 0) of 1.00 GB
 // TABLE:      time   share    compute  collectives       FLOPs   touched  received  count  module
 // TABLE-NEXT: 2.00 us  100.0%    1.28 ns      2.00 us  1.28 kFLOP     896 B     320 B      1  net2

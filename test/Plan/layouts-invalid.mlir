@@ -41,7 +41,7 @@ mesh: {tp: 2}
 plan:
   layers.0:
     style: PrepareModuleInput
-# CHECK: :[[#@LINE+1]]:5: error: input_layouts has 1 entry, but 'layers.0' has the tensor inputs 'x' at 0, 'mask' at 2; write null for one to leave alone
+# CHECK: :[[#@LINE+1]]:5: error: input_layouts has 1 entry, but 'layers.0' has the tensor inputs 'x' at 0, 'mask' at 2; write null for an input that keeps its layout
     input_layouts: Shard(1)
     desired_input_layouts: Replicate
   head:

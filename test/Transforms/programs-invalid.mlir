@@ -2,7 +2,7 @@
 
 tp.mesh @mesh(tp = 2)
 func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
-// expected-error @+1 {{is a copy of @other, which isn't a function with a body, or is a copy itself}}
+// expected-error @+1 {{is a copy of @other, which must be a function that has a body and isn't a copy itself}}
 func.func @main_0() attributes {tp.copy_of = @other, tp.ranks = array<i64: 1>} { return }
 
 // -----
@@ -10,7 +10,7 @@ func.func @main_0() attributes {tp.copy_of = @other, tp.ranks = array<i64: 1>} {
 tp.mesh @mesh(tp = 3)
 func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
 func.func @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>} { return }
-// expected-error @+1 {{is a copy of @main_0, which isn't a function with a body, or is a copy itself}}
+// expected-error @+1 {{is a copy of @main_0, which must be a function that has a body and isn't a copy itself}}
 func.func @main_1() attributes {tp.copy_of = @main_0, tp.ranks = array<i64: 2>} { return }
 
 // -----
@@ -40,5 +40,5 @@ func.func @main_0() attributes {tp.ranks = array<i64: 1>} { return }
 
 tp.mesh @mesh(tp = 2)
 func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
-// expected-error @+1 {{rank 2 isn't one of the mesh, which has 2}}
+// expected-error @+1 {{rank 2 is out of range: the mesh has 2 ranks}}
 func.func @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 2>} { return }

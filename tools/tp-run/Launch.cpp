@@ -51,8 +51,9 @@ chooseBackend(const Options &options, const Manifest &manifest) {
     backend = named ? named : findFitting(manifest, /*needsProcesses=*/true);
   // Each process would run the whole program.
   if (options.job && !backend)
-    throw inputError("-n: the program isn't for CUDA devices, so that its "
-                     "ranks are threads of one process; leave -n out");
+    throw inputError(
+        "-n needs a program for CUDA devices; the ranks of this one "
+        "are threads of one process, so leave -n out");
   if (backend && job->worldSize > 1) {
     if (job->worldSize != manifest.worldSize)
       throw inputError("the program has " + std::to_string(manifest.worldSize) +
@@ -63,8 +64,8 @@ chooseBackend(const Options &options, const Manifest &manifest) {
   if (named)
     throw inputError("--comm=" + options.communication +
                      (fits(*named, manifest)
-                          ? ": this process isn't one of several that mpirun, "
-                            "srun, torchrun or 'tp-run -n' has started"
+                          ? " needs several processes; start them with mpirun, "
+                            "srun, torchrun or 'tp-run -n'"
                           : ": the program isn't for CUDA devices"));
   return {*findFitting(manifest, /*needsProcesses=*/false), std::nullopt};
 }

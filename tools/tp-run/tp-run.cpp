@@ -264,7 +264,8 @@ static std::string describeBackends() {
     if (backend->needsProcesses)
       inJobs += (inJobs.empty() ? "" : " or ") + std::string(backend->name);
   }
-  return text + "'auto', " + inJobs + " where the environment says so";
+  return text + "'auto': " + inJobs +
+         " if a launcher has started this process, otherwise local";
 }
 
 static std::vector<std::string> getCommunicationNames() {
@@ -383,7 +384,7 @@ static void declareOptions(CLI::App &app, Options &options) {
          "--attention", options.attention,
          "implementation of attention: 'auto', cuDNN if it is available and "
          "supports the case, otherwise the runtime's own kernels (the run "
-         "reports the choice); 'cudnn' or 'own', this one, or an error")
+         "reports the choice); 'cudnn' or 'own': only this one, or an error")
       ->check(CLI::IsMember({"auto", "cudnn", "own"}))
       ->capture_default_str()
       ->group(cuda);

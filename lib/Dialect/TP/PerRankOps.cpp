@@ -228,8 +228,8 @@ LogicalResult StartOp::verifyRegions() {
                        "result");
   Type type = cast<YieldOp>(block.back()).getValue().getType();
   if (getType().getTensor() != type)
-    return emitOpError() << "is pending for " << getType().getTensor()
-                         << ", the collective gives " << type;
+    return emitOpError() << "has the pending type " << getType().getTensor()
+                         << ", but its collective returns " << type;
   if (!getResult().hasOneUse() ||
       !isa<WaitOp>(*getResult().getUsers().begin()) ||
       (*getResult().getUsers().begin())->getBlock() != (*this)->getBlock())

@@ -112,8 +112,9 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
   if (name == kCopyOfAttr) {
     if (!isa<FunctionOpInterface>(op) ||
         !isa<FlatSymbolRefAttr>(attr.getValue()) || !op->hasAttr(kRanksAttr))
-      return emit() << "the symbol of a function, on a function with "
-                       "'tp.ranks', is expected";
+      return emit()
+             << "must be the symbol of a function, on a function that has "
+                "'tp.ranks'";
     return success();
   }
   if (name == kRedistributionsAttr) {

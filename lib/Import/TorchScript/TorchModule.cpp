@@ -180,7 +180,7 @@ llvm::Error ModelImporter::collectOutputs(const c10::IValue &value,
     return llvm::Error::success();
   }
   if (value.isNone() && !isRoot) {
-    notes << "note: output '" << prefix << "' is None and left out\n";
+    notes << "note: output '" << prefix << "' is None, so it is left out\n";
     return llvm::Error::success();
   }
   std::string separator = isRoot ? "" : ".";
@@ -268,11 +268,11 @@ llvm::Expected<ImportedModel> ModelImporter::run() {
     return report(interpreter.getProblems());
   }
   if (!result)
-    return error("forward gives no result");
+    return error("forward returns nothing");
   if (llvm::Error e = collectOutputs(*result, ""))
     return e;
   if (outputs.empty())
-    return error("forward gives no tensor");
+    return error("forward returns no tensor");
   func::ReturnOp::create(b, outputs);
 
   function->setType(b.getFunctionType(entry->getArgumentTypes(),

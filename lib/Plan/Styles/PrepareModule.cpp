@@ -249,7 +249,8 @@ static void applyInputs(const Arguments &arguments, ModuleRequests &requests) {
           "input_layouts has " + Twine(declared.layouts.size()) +
               (declared.layouts.size() == 1 ? " entry" : " entries") +
               ", but " + requests.describeModule() + " has the tensor inputs " +
-              describeInputs(inputs) + "; write null for one to leave alone");
+              describeInputs(inputs) +
+              "; write null for an input that keeps its layout");
     for (auto [position, layout] : llvm::enumerate(declared.layouts)) {
       auto *input = llvm::find_if(inputs, [&](const ModuleInput &candidate) {
         return candidate.position == static_cast<int64_t>(position);

@@ -12,7 +12,9 @@ using namespace mlir;
 using namespace mlir::tp;
 
 /// The name distinguishes parameters, but it doesn't affect how they are split.
-static bool isNamed(Operation *op) { return isa<ParameterOpInterface>(op); }
+static bool isNamed(Operation *op) {
+  return op->getNumOperands() == 0 && isa<ParameterOpInterface>(op);
+}
 
 unsigned OpClasses::Alike::getHashValue(Operation *op) {
   WordList words = {toWord(op->getName().getAsOpaquePointer())};

@@ -362,7 +362,9 @@ LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
 void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
                          int64_t weight) {
   SmallVector<ShardingAttr> fixed = getResultShardings(op);
-  auto parameter = dyn_cast<ParameterOpInterface>(op);
+  auto parameter = op->getNumOperands() == 0
+                       ? dyn_cast<ParameterOpInterface>(op)
+                       : ParameterOpInterface();
   if (parameter) {
     // A parameter that several modules share has one placement.
     auto [it, inserted] = parameters.try_emplace(

@@ -350,7 +350,7 @@ func.func @no_collective(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 tp.mesh @mesh(tp = 2)
 func.func @other_type(%x: tensor<8xf32>) -> tensor<16xf32> {
-  // expected-error@+1 {{is pending for 'tensor<16xf32>', the collective gives 'tensor<8xf32>'}}
+  // expected-error@+1 {{has the pending type 'tensor<16xf32>', but its collective returns 'tensor<8xf32>'}}
   %0 = tp.start {
     %2 = tp.all_reduce sum %x over @mesh {tp} : tensor<8xf32>
     tp.yield %2 : tensor<8xf32>
@@ -392,11 +392,11 @@ func.func @gathered_segments(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error @+1 {{the symbol of a function, on a function with 'tp.ranks', is expected}}
+// expected-error @+1 {{must be the symbol of a function, on a function that has 'tp.ranks'}}
 func.func @copy_without_ranks() attributes {tp.copy_of = @main} { return }
 
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error @+1 {{the symbol of a function, on a function with 'tp.ranks', is expected}}
+// expected-error @+1 {{must be the symbol of a function, on a function that has 'tp.ranks'}}
 func.func @copy_of_text() attributes {tp.copy_of = "main", tp.ranks = array<i64: 0>} { return }

@@ -4,7 +4,7 @@
 // RUN: not tp-compile %s -o %t.none --machine=abacus 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: not ls %t.none
 
-// CHECK: predicted for h100-nvlink: {{.*}} the slowest rank, 0 of 2
+// CHECK: predicted for h100-nvlink: {{.*}} (the slowest rank, 0 of 2)
 // CHECK-NEXT: memory per rank: [[#]] bytes (parameters 0, inputs 256, outputs 256, arena [[#]]) of 80.0 GB
 // SAME: True True
 // ERROR: error: no machine is called 'abacus'
