@@ -125,8 +125,13 @@ private:
     return cast<RankedTensorType>(tensor.getType()).getRank();
   }
 
-  ShardingAttr getReplicated(Value tensor) const {
-    return context.getSharding(Placement::replicate(), tensor.getType());
+  ShardingAttr getReplicated(Value value) const {
+    if (isa<RankedTensorType>(value.getType()))
+      return context.getSharding(Placement::replicate(), value.getType());
+    // Scalars are the same on all ranks.
+    MeshOp mesh = *context.mesh;
+    return ShardingAttr::getReplicated(
+        FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 0);
   }
 
   ShardingAttr getParameter(ParameterOpInterface parameter) const {
@@ -240,7 +245,8 @@ private:
       // A split of one head's columns is kept until the head is merged again.
       if (!layout.getPlacement() ||
           (apart && apart->majorSize == 1 &&
-           getRank(result) > getRank(apart->operand->get())))
+           static_cast<int64_t>(rule.results[index].size()) >
+               getRank(apart->operand->get())))
         layout.apart = apart;
       known[result] = layout;
     }

@@ -11,6 +11,7 @@ using namespace mlir::tp::propagation;
 /// The most shared copies of a value that the problem has variables for; if a
 /// value has more, costs are counted too high.
 constexpr unsigned kMaxCopies = 2;
+
 CostProblem::CostProblem(const Graph &graph, Domains of, StrategySpace &space,
                          MoveCosts &costs, size_t maxCopyEntries,
                          RepeatedNodes repeated)
