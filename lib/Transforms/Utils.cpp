@@ -122,6 +122,8 @@ tp::getPrograms(ModuleOp module) {
       programs[function].push_back(function);
   for (auto copy : module.getOps<func::FuncOp>())
     if (FlatSymbolRefAttr source = getSource(copy)) {
+      if (copy.isExternal())
+        return copy.emitError("is a copy of ") << source << " without a body";
       auto it = programs.find(symbols.lookup(source.getValue()));
       if (it == programs.end())
         return copy.emitError("is a copy of ")

@@ -42,3 +42,10 @@ tp.mesh @mesh(tp = 2)
 func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
 // expected-error @+1 {{rank 2 is out of range: the mesh has 2 ranks}}
 func.func @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 2>} { return }
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @main() attributes {tp.ranks = array<i64: 0>} { return }
+// expected-error @+1 {{is a copy of @main without a body}}
+func.func private @main_0() attributes {tp.copy_of = @main, tp.ranks = array<i64: 1>}

@@ -43,9 +43,9 @@ FailureOr<SmallVector<func::FuncOp>>
 getProgramsByRank(ArrayRef<func::FuncOp> programs, MeshOp mesh);
 
 /// The programs of each function with a body (Programs.h): the function, then
-/// its copies by their first rank. Fails with an error if `tp.copy_of` names no
-/// function with copies, or if not every rank runs exactly one of a function's
-/// programs.
+/// its copies by their first rank. Fails with an error if a copy has no body,
+/// if `tp.copy_of` names a copy or no function with a body, or if not every
+/// rank runs exactly one of a function's programs.
 FailureOr<SmallVector<SmallVector<func::FuncOp>>> getPrograms(ModuleOp module);
 
 /// The FQN of the module that an op comes from; "" if it isn't known.
