@@ -235,7 +235,7 @@ public:
 
     // Fields that the kind doesn't have are there too.
     auto own = [&](StringRef name, Attribute otherwise) {
-      Attribute attr = op->getAttr(name);
+      Attribute attr = op->getInherentAttr(name).value_or(Attribute());
       return named(name, attr ? attr : otherwise);
     };
     Attribute zero = b.getI64IntegerAttr(0);
