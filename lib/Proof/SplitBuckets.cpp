@@ -7,7 +7,6 @@
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Interfaces/ShapeOpInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::tp;
