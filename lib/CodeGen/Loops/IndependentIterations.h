@@ -1,4 +1,4 @@
-//===- IndependentIterations.h - independent iterations of loops -*- C++ -*-===//
+//===- IndependentIterations.h - independent iterations ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_LOOPS_INDEPENDENTITERATIONS_H
