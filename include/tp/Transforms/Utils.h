@@ -11,18 +11,17 @@
 
 namespace mlir::tp {
 
-/// Moves the bodies of all nn.module ops under `root` into their parents; each
-/// op that moves keeps the module's FQN as `tp.fqn`.
+/// Moves the bodies of all modules under `root` into their parents; each op that
+/// moves keeps the module's FQN as `tp.fqn`.
 void inlineModules(Operation *root);
 
 /// Replaces all nn.stop_gradient ops under `root` by their operands. Call it
 /// when nothing under `root` is differentiated any more.
 void removeStopGradients(Operation *root);
 
-/// Merges the nn.parameter ops of `block` that read the same parameter into the
-/// first one, and the gathers that FSDP needs of it into one for each
-/// placement. `onlyFsdp`: only for parameters that FSDP splits
-/// (`tp.fsdp_group`).
+/// Merges the ops of `block` that read the same parameter into the first one,
+/// and the gathers that FSDP needs of it into one for each placement.
+/// `onlyFsdp`: only for parameters that FSDP splits (`tp.fsdp_group`).
 void shareParameters(Block &block, bool onlyFsdp);
 
 /// Fails with an error if a tensor of `module` has more than 2^40 elements,
