@@ -28,6 +28,8 @@ mlir::tp::createImporters(llvm::cl::OptionCategory &category) {
 const Importer &
 mlir::tp::chooseImporter(llvm::ArrayRef<std::unique_ptr<Importer>> importers,
                          llvm::StringRef path) {
+  if (importers.size() == 1) // it reports what is wrong with the file
+    return *importers.front();
   for (const std::unique_ptr<Importer> &importer : importers)
     if (importer->recognizes(path))
       return *importer;

@@ -108,43 +108,83 @@ Value TensorBuilder::constant(OpBuilder &b, Location loc,
   return arith::ConstantOp::create(b, loc, value);
 }
 
-/// The finest shape that both sides refine has a dimension wherever the
-/// products of the leading sizes agree. `value` is collapsed to it, and
-/// expanded from it.
-Value TensorBuilder::createReshape(OpBuilder &b, Location loc,
-                                   RankedTensorType type, Value value) const {
-  ArrayRef<int64_t> from = typeOf(value).getShape(), shape = type.getShape();
-  if (type.getNumElements() == 0)
-    return buildEmpty(b, loc, type);
-  SmallVector<int64_t> common;
-  SmallVector<ReassociationIndices> merged, split;
+namespace {
+
+/// The finest shape that two shapes of equally many elements refine: it has a
+/// dimension wherever the products of the leading sizes agree.
+struct CommonShape {
+  SmallVector<int64_t> sizes;
+  /// The dimensions of either shape, by dimension of the common one.
+  SmallVector<ReassociationIndices> from, to;
+
+  CommonShape(ArrayRef<int64_t> fromSizes, ArrayRef<int64_t> toSizes) {
+    if (find(fromSizes, toSizes))
+      return;
+    // Different empty shapes may have nothing else in common.
+    sizes = {0};
+    from = {llvm::to_vector<2>(llvm::seq<int64_t>(fromSizes.size()))};
+    to = {llvm::to_vector<2>(llvm::seq<int64_t>(toSizes.size()))};
+  }
+
+private:
+  bool find(ArrayRef<int64_t> fromSizes, ArrayRef<int64_t> toSizes);
+};
+
+} // namespace
+
+bool CommonShape::find(ArrayRef<int64_t> fromSizes, ArrayRef<int64_t> toSizes) {
+  // Empty dimensions correspond as others do, as if they had a size that is a
+  // prime.
+  auto getFactor = [](int64_t size) -> uint64_t {
+    return size == 0 ? 2147483647 : size;
+  };
   size_t i = 0, j = 0;
-  while (i < from.size() && j < shape.size()) {
-    merged.push_back({static_cast<int64_t>(i)});
-    split.push_back({static_cast<int64_t>(j)});
-    int64_t left = from[i++], right = shape[j++];
+  while (i < fromSizes.size() && j < toSizes.size()) {
+    from.push_back({static_cast<int64_t>(i)});
+    to.push_back({static_cast<int64_t>(j)});
+    int64_t size = fromSizes[i], otherSize = toSizes[j];
+    uint64_t left = getFactor(fromSizes[i++]), right = getFactor(toSizes[j++]);
     while (left != right) {
+      if (left < right ? i == fromSizes.size() : j == toSizes.size())
+        return false;
       if (left < right) {
-        merged.back().push_back(i);
-        left *= from[i++];
+        from.back().push_back(i);
+        size *= fromSizes[i];
+        left *= getFactor(fromSizes[i++]);
       } else {
-        split.back().push_back(j);
-        right *= shape[j++];
+        to.back().push_back(j);
+        otherSize *= toSizes[j];
+        right *= getFactor(toSizes[j++]);
       }
     }
-    common.push_back(left);
+    if (size != otherSize)
+      return false;
+    sizes.push_back(size);
   }
-  // Dimensions that are left over, on one side, have size 1.
-  for (; i < from.size() && !merged.empty(); ++i)
-    merged.back().push_back(i);
-  for (; j < shape.size() && !split.empty(); ++j)
-    split.back().push_back(j);
+  // Dimensions of size 1 may be left over, on one side.
+  for (; i < fromSizes.size() && !from.empty(); ++i) {
+    if (fromSizes[i] != 1)
+      return false;
+    from.back().push_back(i);
+  }
+  for (; j < toSizes.size() && !to.empty(); ++j) {
+    if (toSizes[j] != 1)
+      return false;
+    to.back().push_back(j);
+  }
+  return true;
+}
 
-  if (from.size() != common.size())
-    value = tensor::CollapseShapeOp::create(b, loc, type.clone(common), value,
-                                            merged);
-  if (shape.size() != common.size())
-    value = tensor::ExpandShapeOp::create(b, loc, type, value, split);
+/// `value` is collapsed to the common shape, and expanded from it.
+Value TensorBuilder::createReshape(OpBuilder &b, Location loc,
+                                   RankedTensorType type, Value value) const {
+  RankedTensorType own = typeOf(value);
+  CommonShape common(own.getShape(), type.getShape());
+  if (own.getShape() != ArrayRef(common.sizes))
+    value = tensor::CollapseShapeOp::create(b, loc, type.clone(common.sizes),
+                                            value, common.from);
+  if (type.getShape() != ArrayRef(common.sizes))
+    value = tensor::ExpandShapeOp::create(b, loc, type, value, common.to);
   return value;
 }
 

@@ -41,8 +41,8 @@ bool tp::hasFollowedRegions(Operation *op) {
 }
 
 ReferenceGraph::ReferenceGraph(func::FuncOp function, bool withParts)
-    : function(function), withParts(withParts),
-      parts(ModuleOp::create(function.getLoc())) {
+    : function(function), tensors(TensorBuilder::get(function)),
+      withParts(withParts), parts(ModuleOp::create(function.getLoc())) {
   if (withParts) {
     auto builder = OpBuilder::atBlockBegin(parts->getBody());
     SmallVector<std::string> names;

@@ -9,6 +9,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
+#include "tp/Interfaces/TensorBuilder.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::tp {
@@ -66,6 +67,8 @@ public:
   /// Whether the graph also has the ops that an op consists of.
   bool hasParts() const { return withParts; }
 
+  /// Builds what forms need beside the ops that they are forms of.
+  const TensorBuilder &getTensors() const { return tensors; }
   /// The block in which forms of the function's ops are built.
   Block *getFormBlock() const { return parts.get().getBody(); }
   /// Whether `op` is a form, instead of an op of the function itself.
@@ -85,6 +88,7 @@ private:
   bool addBuilt(ShardingRuleOpInterface op, const OpSplit &split);
 
   func::FuncOp function;
+  const TensorBuilder &tensors;
   ValueNumbering numbering;
   DenseMap<Operation *, unsigned> draws;
   DenseMap<ValueNumbering::Number, unsigned> numDraws;

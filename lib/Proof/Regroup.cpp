@@ -131,8 +131,8 @@ void Regrouping::addForms(Operation *op) {
     if (!canTotal(sum, type.getElementType()))
       continue;
     Operation *last = getLast();
-    Value addend = buildAddend(builder, sum, own.partial);
-    buildTotal(builder, sum, own.whole, addend, type);
+    Value addend = buildAddend(builder, graph.getTensors(), sum, own.partial);
+    buildTotal(builder, graph.getTensors(), sum, own.whole, addend, type);
     addBuilt(last, op->getResult(0));
   }
   computed[id] = own;
@@ -154,7 +154,7 @@ Value Regrouping::build(Operation *op, ArrayRef<unsigned> set,
     return value ? cast<RankedTensorType>(value.getType()) : RankedTensorType();
   };
   if (isSum) {
-    buildSum(builder, op, terms[0], terms[1],
+    buildSum(builder, graph.getTensors(), op, terms[0], terms[1],
              getSumType(getType(terms[0]), getType(terms[1])));
     return addBuilt(last);
   }
@@ -164,10 +164,10 @@ Value Regrouping::build(Operation *op, ArrayRef<unsigned> set,
     if (!llvm::is_contained(set, i))
       operands.push_back(graph.get(graph.getId(operand)).value);
     else if (!terms[i])
-      operands.push_back(buildZero(builder, op, own));
+      operands.push_back(buildZero(builder, graph.getTensors(), op, own));
     else if (terms[i].getType() != own)
-      operands.push_back(TensorBuilder::get(graph.getFunction())
-                             .broadcast(builder, op->getLoc(), terms[i], own));
+      operands.push_back(
+          graph.getTensors().broadcast(builder, op->getLoc(), terms[i], own));
     else
       operands.push_back(terms[i]);
   }

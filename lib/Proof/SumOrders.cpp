@@ -130,9 +130,9 @@ Operation *SumOrders::addForm(Operation *like, ReferenceGraph::Id a,
   if (!whole || !built.insert({like, a, b}).second)
     return nullptr;
   OpBuilder builder = OpBuilder::atBlockEnd(graph.getFormBlock());
-  Operation *form =
-      buildSum(builder, like, graph.get(a).value, graph.get(b).value, type)
-          .getDefiningOp();
+  Operation *form = buildSum(builder, graph.getTensors(), like,
+                             graph.get(a).value, graph.get(b).value, type)
+                        .getDefiningOp();
   form->setLoc(whole->getLoc());
   return graph.addForm(form, same) ? form : nullptr;
 }

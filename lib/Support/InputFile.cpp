@@ -4,6 +4,7 @@
 #include "tp/Support/InputFile.h"
 #include "OpenFile.h"
 #include "mlir/IR/Location.h"
+#include "tprt/abi.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/FileSystem.h"
@@ -20,7 +21,7 @@ static StringRef describeBinary(StringRef head) {
     return "this is a safetensors file: weights without a program";
   if (head.starts_with("\x93NUMPY"))
     return "this is a NumPy array";
-  if (head.starts_with("TPMLIRX"))
+  if (head.starts_with(TPRT_ARTIFACT_MAGIC))
     return "this is an artifact, which tp-run runs";
   return "this is not a text file";
 }

@@ -120,6 +120,9 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, sharding] : llvm::zip(op->getResults(), form->results))
     if (isa<RankedTensorType>(result.getType()))
       shardings[result] = sharding;
+  if (op->getNumOperands() == 0)
+    if (auto parameter = dyn_cast<ParameterOpInterface>(op.getOperation()))
+      parameters[parameter.getFqnAttr()] = form->results.front();
   // A region is rebuilt with all of its ops.
   bool mayStay = op->getBlock() == &function.getBody().front() &&
                  !isa<DestinationStyleOpInterface>(op.getOperation());
@@ -209,13 +212,10 @@ LogicalResult FunctionPartitioner::partitionRedistribute(RedistributeOp op) {
 
 /// The value is this rank's block of the parameter.
 LogicalResult FunctionPartitioner::partitionAssign(AssignOpInterface op) {
-  if (parameters.empty())
-    for (auto parameter : function.getOps<ParameterOpInterface>())
-      parameters[parameter.getFqnAttr()] = parameter.getResult();
   FailureOr<ShardingAttr> sharding = getSharding(op.getValue(), op);
   if (failed(sharding))
     return failure();
-  ShardingAttr wanted = shardings.lookup(parameters.lookup(op.getFqnAttr()));
+  ShardingAttr wanted = parameters.lookup(op.getFqnAttr());
   if (!wanted)
     return op.emitError("assigns ")
            << op.getFqnAttr()

@@ -73,8 +73,8 @@ private:
   /// Block arguments that stand for results of ops that stay, until these have
   /// their local types.
   SmallVector<std::pair<BlockArgument, Value>> standIns;
-  /// An op of each parameter; filled at the first assignment.
-  DenseMap<StringAttr, Value> parameters;
+  /// The placement of each parameter that has been partitioned.
+  DenseMap<StringAttr, ShardingAttr> parameters;
 };
 
 } // namespace mlir::tp

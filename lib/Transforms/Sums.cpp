@@ -21,28 +21,27 @@ RankedTensorType tp::getSumType(RankedTensorType a, RankedTensorType b) {
   return a.clone(shape);
 }
 
-Value tp::buildZero(OpBuilder &builder, Operation *like,
-                    RankedTensorType type) {
+Value tp::buildZero(OpBuilder &builder, const TensorBuilder &tensors,
+                    Operation *like, RankedTensorType type) {
   Attribute zero = builder.getZeroAttr(type);
   if (Operation *constant = like->getDialect()->materializeConstant(
           builder, zero, type, like->getLoc()))
     return constant->getResult(0);
-  return TensorBuilder::get(like).constant(builder, like->getLoc(),
-                                           cast<ElementsAttr>(zero));
+  return tensors.constant(builder, like->getLoc(), cast<ElementsAttr>(zero));
 }
 
-Value tp::buildSum(OpBuilder &builder, Operation *like, Value a, Value b,
-                   RankedTensorType type) {
+Value tp::buildSum(OpBuilder &builder, const TensorBuilder &tensors,
+                   Operation *like, Value a, Value b, RankedTensorType type) {
   Location loc = like->getLoc();
   SmallVector<Value, 2> operands = {a, b};
   for (Value &operand : operands) {
     if (!operand)
-      operand = buildZero(builder, like,
+      operand = buildZero(builder, tensors, like,
                           broadcasts(like)
                               ? RankedTensorType::get({}, type.getElementType())
                               : type);
     else if (!broadcasts(like) && operand.getType() != type)
-      operand = TensorBuilder::get(like).broadcast(builder, loc, operand, type);
+      operand = tensors.broadcast(builder, loc, operand, type);
   }
   Operation *sum = Operation::create(loc, like->getName(), type, operands,
                                      like->getDiscardableAttrDictionary(),
@@ -62,17 +61,18 @@ static bool isOnlyDifference(Operation *like) {
   return !like->hasTrait<OpTrait::IsCommutative>() && !broadcasts(like);
 }
 
-Value tp::buildAddend(OpBuilder &builder, Operation *like, Value part) {
+Value tp::buildAddend(OpBuilder &builder, const TensorBuilder &tensors,
+                      Operation *like, Value part) {
   return isOnlyDifference(like)
-             ? buildSum(builder, like, {}, part,
+             ? buildSum(builder, tensors, like, {}, part,
                         cast<RankedTensorType>(part.getType()))
              : part;
 }
 
-Value tp::buildTotal(OpBuilder &builder, Operation *like, Value whole,
-                     Value addend, RankedTensorType type) {
+Value tp::buildTotal(OpBuilder &builder, const TensorBuilder &tensors,
+                     Operation *like, Value whole, Value addend,
+                     RankedTensorType type) {
   if (like->hasTrait<OpTrait::IsCommutative>() || isOnlyDifference(like))
-    return buildSum(builder, like, whole, addend, type);
-  return TensorBuilder::get(like).add(builder, like->getLoc(), whole, addend,
-                                      type);
+    return buildSum(builder, tensors, like, whole, addend, type);
+  return tensors.add(builder, like->getLoc(), whole, addend, type);
 }

@@ -88,3 +88,15 @@ func.func @assign() {
   nn.assign "w", %0 init 0.0 {tp.fqn = "m"} : tensor<8x3xf32>
   return
 }
+
+// Another op reads the parameter after its assignment.
+// CHECK-LABEL: func.func @read_after_assign
+// CHECK: nn.assign "w"
+// CHECK: nn.parameter "w" {{.*}} : tensor<4x3xf32>
+func.func @read_after_assign() -> (tensor<8x3xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) {
+  %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<8x3xf32>
+  %0 = nn.exp %w {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<8x3xf32>
+  nn.assign "w", %0 : tensor<8x3xf32>
+  %1 = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<8x3xf32>
+  return %1 : tensor<8x3xf32>
+}

@@ -96,8 +96,20 @@ TEST_F(TensorBuilders, Reshapes) {
         {1, 1});
   check(get().reshape(b, loc, getTensor({1, 1}), {}), "tensor.collapse_shape",
         {});
-  check(get().reshape(b, loc, getTensor({0, 4}), {2, 0}), "tensor.empty",
-        {2, 0});
+  // Empty dimensions correspond where they can.
+  Value empty = get().reshape(b, loc, getTensor({6, 2, 0}), {2, 3, 2, 0});
+  check(empty, "tensor.expand_shape", {2, 3, 2, 0});
+  check(empty.getDefiningOp()->getOperand(0), "tensor.empty", {6, 2, 0});
+  empty = get().reshape(b, loc, getTensor({3, 0, 2}), {3, 2, 0});
+  check(empty.getDefiningOp()->getOperand(0), "tensor.collapse_shape", {3, 0});
+  for (ArrayRef<int64_t> from : {ArrayRef<int64_t>{0, 4}, {0}, {0, 2147483647}})
+    for (ArrayRef<int64_t> to : {ArrayRef<int64_t>{2, 0},
+                                 {0, 3, 5},
+                                 {0, 0},
+                                 {2147483647, 0},
+                                 {1, 0, 1}})
+      check(get().reshape(b, loc, getTensor(from), to), "tensor.expand_shape",
+            to);
 }
 
 TEST_F(TensorBuilders, Upstream) {

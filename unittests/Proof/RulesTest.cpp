@@ -254,11 +254,12 @@ TEST_F(RulesTest, SumsKeepWhatZeroIsAddedTo) {
         op, mesh, operands, result,
         [&](OpBuilder &b, ValueRange values, TypeRange types,
             int64_t) -> FailureOr<SmallVector<Value>> {
-          Value part = buildSum(b, op, {}, values[1],
+          const TensorBuilder &tensors = TensorBuilder::get(op);
+          Value part = buildSum(b, tensors, op, {}, values[1],
                                 cast<RankedTensorType>(values[1].getType()));
-          return SmallVector<Value>{
-              buildTotal(b, op, values[0], buildAddend(b, op, part),
-                         cast<RankedTensorType>(types[0]))};
+          return SmallVector<Value>{buildTotal(
+              b, tensors, op, values[0], buildAddend(b, tensors, op, part),
+              cast<RankedTensorType>(types[0]))};
         });
     EXPECT_TRUE(equal && *equal) << instance.op;
   }

@@ -15,17 +15,21 @@
 
 namespace mlir::tp {
 
+class TensorBuilder;
+
 /// The type of the sum of a value of type `a` and one of type `b`; either may
 /// be null.
 RankedTensorType getSumType(RankedTensorType a, RankedTensorType b);
 
-/// A constant zero of `type`, made by the dialect of `like` if it can.
-Value buildZero(OpBuilder &builder, Operation *like, RankedTensorType type);
+/// A constant zero of `type`, made by the dialect of `like` if it can, else by
+/// `tensors`.
+Value buildZero(OpBuilder &builder, const TensorBuilder &tensors,
+                Operation *like, RankedTensorType type);
 
 /// Applies the sum `like` to `a` and `b`; the result's type is `type`. A null
 /// operand stands for zero.
-Value buildSum(OpBuilder &builder, Operation *like, Value a, Value b,
-               RankedTensorType type);
+Value buildSum(OpBuilder &builder, const TensorBuilder &tensors,
+               Operation *like, Value a, Value b, RankedTensorType type);
 
 /// Whether `buildTotal` can add values of element type `element` for `like`.
 bool canTotal(Operation *like, Type element);
@@ -35,8 +39,10 @@ bool canTotal(Operation *like, Type element);
 /// of `buildTotal`. The addend is `part` itself, except where `like` is a
 /// difference and no addition of its dialect is known: there it is 0 - `part`,
 /// and `buildTotal` subtracts it.
-Value buildAddend(OpBuilder &builder, Operation *like, Value part);
-Value buildTotal(OpBuilder &builder, Operation *like, Value whole, Value addend,
+Value buildAddend(OpBuilder &builder, const TensorBuilder &tensors,
+                  Operation *like, Value part);
+Value buildTotal(OpBuilder &builder, const TensorBuilder &tensors,
+                 Operation *like, Value whole, Value addend,
                  RankedTensorType type);
 
 } // namespace mlir::tp

@@ -8,6 +8,7 @@
 #include "tp/CodeGen/Passes.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "tprt/abi.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTATTENTIONTOTPRT
@@ -20,7 +21,6 @@ using namespace mlir::tp::nnlinalg;
 namespace {
 
 enum { Row, Column, Depth, Width, NumInner };
-constexpr unsigned kMaxBatches = 8; // the runtime has no more loops
 
 /// Operands and maps of attention and of its gradient.
 class Call {
@@ -40,7 +40,8 @@ public:
   template <typename OpT>
   static bool isPossible(OpT op) {
     bool isGrouped = Grouping(op.getQuery(), op.getKey()).isGrouped();
-    return op.getQuery().getType().getRank() - 2 + isGrouped <= kMaxBatches;
+    return op.getQuery().getType().getRank() - 2 + isGrouped <=
+           TPRT_ATTENTION_BATCHES;
   }
 
   /// An operand whose heads are split.

@@ -21,20 +21,22 @@ static LogicalResult verifyDim(Operation *op, int64_t dim,
                            << type;
 }
 
-/// Infers the result types again. Every cause for which that could fail has been
-/// reported.
+/// Infers the result types again; empty if operands determine none.
 template <typename OpT>
 static SmallVector<Type> inferTypes(OpT op) {
   SmallVector<Type> types;
-  [[maybe_unused]] LogicalResult inferred = OpT::inferReturnTypes(
-      op.getContext(), std::nullopt, typename OpT::Adaptor(op), types);
-  assert(succeeded(inferred) && "the operands have been checked");
+  if (failed(OpT::inferReturnTypes(op.getContext(), std::nullopt,
+                                   typename OpT::Adaptor(op), types)))
+    types.clear();
   return types;
 }
 
 template <typename OpT>
 static LogicalResult verifyResultType(OpT op) {
-  Type expected = inferTypes(op).front();
+  SmallVector<Type> types = inferTypes(op);
+  if (types.empty())
+    return op.emitOpError("has operands that determine no result type");
+  Type expected = types.front();
   if (op.getType() == expected)
     return success();
   return op.emitOpError() << "result should be " << expected << ", found "

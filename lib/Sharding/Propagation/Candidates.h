@@ -8,6 +8,8 @@
 
 namespace mlir::tp::propagation {
 
+class CostProblem;
+
 /// The possible strategies of all nodes, after `graph` was spread with
 /// `priority`. If `before` isn't null, only those that extend the choice for
 /// the previous priority.
@@ -23,8 +25,6 @@ struct Pruned {
   /// A possible choice, by node; empty if none is known.
   std::vector<const Strategy *> choice;
 };
-
-class CostProblem;
 
 /// Keeps only the candidates of `problem` that a cheapest choice may have.
 Pruned prune(const Graph &graph, StrategySpace &space, MoveCosts &costs,

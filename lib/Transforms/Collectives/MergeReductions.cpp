@@ -73,9 +73,11 @@ struct Node {
 
 class Merging {
 public:
-  explicit Merging(Uniformity &uniformity) : uniformity(uniformity) {}
+  Merging(Uniformity &uniformity, func::FuncOp program)
+      : uniformity(uniformity), program(program),
+        tensors(TensorBuilder::get(program)) {}
 
-  unsigned run(func::FuncOp program) {
+  unsigned run() {
     program.walk([&](Operation *op) { visit(op); });
     unsigned numSaved = 0;
     for (auto &[value, node] : nodes)
@@ -335,12 +337,12 @@ private:
     OpBuilder builder(root);
     Value partial = buildPartial(builder, value);
     if (node.whole)
-      partial = buildAddend(builder, node.total, partial);
+      partial = buildAddend(builder, tensors, node.total, partial);
     Value result = reduce(builder, replaced.back().getLoc(), node, partial);
     inherit(cast<CollectiveOpInterface>(result.getDefiningOp()), replaced);
     if (node.whole) {
       Value whole = buildWhole(builder, value);
-      result = buildTotal(builder, node.total, whole, result,
+      result = buildTotal(builder, tensors, node.total, whole, result,
                           cast<RankedTensorType>(value.getType()));
       Operation *sum = result.getDefiningOp();
       sum->setLoc(root->getLoc());
@@ -411,13 +413,13 @@ private:
         return terms[only];
     }
     if (node.isSum)
-      return buildSum(builder, op, terms[0], terms[1], type);
+      return buildSum(builder, tensors, op, terms[0], terms[1], type);
     Operation *clone = builder.clone(*op);
     for (unsigned i : set) {
       auto own = cast<RankedTensorType>(op->getOperand(i).getType());
-      terms[i] = terms[i] ? fill(builder, op, terms[i], own,
+      terms[i] = terms[i] ? fill(builder, terms[i], own,
                                  isPartial ? nodes[op->getOperand(i)].dim : -1)
-                          : buildZero(builder, op, own);
+                          : buildZero(builder, tensors, op, own);
       clone->setOperand(i, terms[i]);
     }
     clone->moveBefore(&*builder.getInsertionPoint());
@@ -425,20 +427,21 @@ private:
     return clone->getResult(0);
   }
 
-  /// Broadcasts `value`, for `op`, to the shape of `type`, except along `dim`,
-  /// which isn't scattered yet.
-  static Value fill(OpBuilder &builder, Operation *op, Value value,
-                    RankedTensorType type, int64_t dim) {
+  /// Broadcasts `value` to the shape of `type`, except along `dim`, which isn't
+  /// scattered yet.
+  Value fill(OpBuilder &builder, Value value, RankedTensorType type,
+             int64_t dim) {
     auto own = cast<RankedTensorType>(value.getType());
     if (dim >= 0)
       type = resize(type, dim, own.getDimSize(dim));
     if (own == type)
       return value;
-    return TensorBuilder::get(op).broadcast(builder, value.getLoc(), value,
-                                            type);
+    return tensors.broadcast(builder, value.getLoc(), value, type);
   }
 
   Uniformity &uniformity;
+  func::FuncOp program;
+  const TensorBuilder &tensors;
   llvm::MapVector<Value, Node> nodes;
 };
 
@@ -446,5 +449,5 @@ private:
 
 unsigned collectives::mergeReductions(func::FuncOp program,
                                       Uniformity &uniformity) {
-  return Merging(uniformity).run(program);
+  return Merging(uniformity, program).run();
 }

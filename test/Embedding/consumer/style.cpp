@@ -18,7 +18,7 @@ public:
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
     const Argument &dim = arguments["dim"];
-    requests.getModule().walk([&](nn::ParameterOp parameter) {
+    requests.getModule().walk([&](tp::ParameterOpInterface parameter) {
       if (parameter.getType().getRank() > 1)
         requests.placeParameter(parameter, Placement::shard(dim.integer),
                                 dim.loc);
