@@ -63,7 +63,8 @@ describe(text Training/Passes.td -gen-pass-doc)
 string(APPEND text "\n## Proving one rank's program\n\n")
 describe(text Proof/Passes.td -gen-pass-doc)
 string(APPEND text "\n## From one rank's program to code\n\n\
-`tp-compile` runs these between upstream passes; `lib/CodeGen/Pipeline/CodeGenPipeline.cpp` has the order.\n")
+`tp-compile` runs these between upstream passes. `lib/CodeGen/Pipeline/CodeGenPipeline.cpp` has the
+order.\n")
 describe(text CodeGen/Passes.td -gen-pass-doc)
 finish(Passes.md "${text}")
 

@@ -49,7 +49,7 @@ def MultithreadKernels : Pass<"tp-multithread-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"minNanoseconds", "min-nanoseconds", "int64_t", "50000",
-           "Kernels that take less by estimate, on one core, stay calls">];
+           "Kernels whose estimated time on one core is shorter than this stay calls">];
   let statistics = [Statistic<"numShared", "shared", "Kernels that run in parts">];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

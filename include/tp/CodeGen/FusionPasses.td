@@ -7,7 +7,7 @@
 include "mlir/Pass/PassBase.td"
 
 def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "Fuse elementwise ops where that repeats no work worth naming";
+  let summary = "Fuse elementwise ops unless that repeats costly work";
   let description = [{
     Fuses the producer of an operand into the op that reads it if each element is still computed
     once, or if recomputing it costs almost nothing (copies, casts, comparisons of indices). Only
@@ -93,12 +93,12 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     these loops accumulate in a buffer of f32 and round once, as GEMM does.
   }];
   let options = [Option<"cublasltEpilogues", "cublaslt-epilogues", "bool", "false",
-                        "End products only as cuBLASLt can: sums, relu and gelu by tanh; of f64 "
-                        "one sum">];
+                        "Form only epilogues that cuBLASLt has: sums, relu, and gelu by tanh; "
+                        "in f64 only one sum">];
   let statistics = [
     Statistic<"numGemms", "gemms", "Contractions turned into GEMM calls">,
     Statistic<"numLoops", "loops", "Contractions left as loops">,
-    Statistic<"numEpilogues", "epilogues", "Elementwise ops that products end with">];
+    Statistic<"numEpilogues", "epilogues", "Elementwise ops turned into epilogues of GEMM calls">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect"];
@@ -134,9 +134,11 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"maxRowBytes", "max-row-bytes", "int64_t", "std::numeric_limits<int64_t>::max()",
-           "Bytes of the rows that buffers of one nest may shrink to; a larger one keeps its size">,
+           "Limit, in bytes, for the rows that the buffers of one nest shrink to; a buffer "
+           "that would exceed it keeps its size">,
     Option<"minRows", "min-rows", "int64_t", "0",
-           "Iterations of a nest that are enough to run them all at a time">];
+           "Iterations that a nest must have if sharing it leaves an op fewer iterations than "
+           "it has by itself">];
   let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -7,7 +7,7 @@
 include "mlir/Pass/PassBase.td"
 
 def SplitReductions : Pass<"tp-split-reductions", "::mlir::func::FuncOp"> {
-  let summary = "Reduce in two steps where one has too few rows";
+  let summary = "Split reductions to few elements into two steps";
   let description = [{
     A reduction over several dimensions to a few elements, such as the norm of a gradient, would run
     in equally few blocks of a device. If the result has fewer than 128 elements, and each reduces
@@ -110,8 +110,8 @@ def PredictTraffic : Pass<"tp-predict-traffic", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"maxBlocks", "max-blocks", "int64_t", "65536",
-           "Blocks of a kernel that are counted, in groups all over the grid; the others are "
-           "taken to be like these">];
+           "Maximum number of blocks of a kernel that are counted, in groups spread over the "
+           "grid; the others are assumed to be like these">];
 }
 
 def ConvertKernelsToNVVM : Pass<"convert-kernels-to-nvvm", "::mlir::gpu::GPUModuleOp"> {

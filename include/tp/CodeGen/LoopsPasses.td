@@ -7,7 +7,7 @@
 include "mlir/Pass/PassBase.td"
 
 def OutlineKernels : Pass<"tp-outline-kernels", "::mlir::ModuleOp"> {
-  let summary = "Move loops into kernels, equal ones into one";
+  let summary = "Move loops into kernels, and share equal kernels";
   let description = [{
     Each linalg op, and each nest of loops over linalg ops, in a program becomes a call of a private
     function. A model repeats its layers, and ranks' programs are alike, so most calls share a
@@ -29,7 +29,8 @@ def OutlineKernels : Pass<"tp-outline-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"wholeOnly", "whole-only", "bool", "false",
-           "Only buffers that a kernel takes no views of become its stack: those of one row">];
+           "Put a buffer on a kernel's stack only if the kernel takes no views of it, as for a "
+           "buffer of one row">];
   let statistics = [Statistic<"numKernels", "kernels", "Distinct kernels">,
                     Statistic<"numCalls", "calls", "Calls of kernels">];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];

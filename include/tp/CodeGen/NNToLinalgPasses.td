@@ -7,7 +7,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
-  let summary = "Leave attention to the runtime";
+  let summary = "Turn attention into ops of the runtime";
   let description = [{
     `nn.attention` becomes `tprt.attention`, which never holds the scores of all rows in memory. The
     heads of grouped-query attention are split into two batch loops, and key and value are indexed
@@ -69,7 +69,7 @@ def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
   }];
   let options = [
     Option<"onDevice", "on-device", "bool", "false",
-           "Scattered sums sort their indices, so that each row of the result gathers what is "
+           "Sort the indices of scattered sums, so that each row of the result gathers what is "
            "added to it">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -185,7 +185,7 @@ def ExpandTensorOps : Pass<"tp-expand-tensor-ops", "::mlir::func::FuncOp"> {
 }
 
 def CheckLowered : Pass<"tp-check-lowered", "::mlir::ModuleOp"> {
-  let summary = "Fail where ops are left that code generation doesn't know";
+  let summary = "Report ops that code generation can't lower";
   let description = [{
     Reports, at its location, each op of the programs that isn't a runtime, linalg, tensor, arith or
     math op, or that works on tensors and can't be bufferized. The following passes would only

@@ -17,7 +17,8 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
     - `tp-grad`, with a training file: the program becomes a training step;
     - `tp-propagate`, `tp-partition` and `tp-inline-calls`;
     - `tp-optimize-collectives`;
-    - `tp-overlap-collectives`, with `overlap`; without it, `tp-hoist-parameter-updates` in a training step;
+    - `tp-overlap-collectives`, with `overlap`; without it, `tp-hoist-parameter-updates` in a
+      training step;
     - `tp-verify-collectives`;
     - `tp-predict-memory`, with a machine;
     - `tp-report`.
@@ -46,8 +47,7 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
                        "a training step, reductions up to 25 MiB, as DistributedDataParallel does">,
     MemoryLimit,
     Option<"overlap", "overlap", "bool", "false",
-           "Whether collectives are started early and waited for late; only then, 'chunks' has an "
-           "effect">,
+           "Whether collectives are started early and waited for late; needed for 'chunks'">,
     Chunks,
   ];
 }

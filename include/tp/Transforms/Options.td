@@ -52,10 +52,10 @@ def OneShot : Option<"oneShot", "one-shot", "bool", "true",
     "Whether one exchange may replace several collectives where that moves less; default true">;
 
 def Memory : Option<"memory", "memory", "bool", "false",
-    "Allow no block during a redistribution that is larger than both its first and its last one">;
+    "Allow no block during a redistribution to be larger than both the first and the last one">;
 
 def SequenceParallel : Option<"sequenceParallel", "sequence-parallel", "bool", "false",
-    "Whether ops between an all_reduce and those that need all of its result run on blocks">;
+    "Whether ops after an all_reduce run on blocks, up to the ops that need its whole result">;
 
 class BucketOption<string default, string defaultText>
     : Option<"bucketBytes", "bucket-bytes", "int64_t", default,
