@@ -69,9 +69,12 @@ def draw_levels():
                 figure.text(375, (above + y) / 2 + 5 + 16 * line - 8 * (len(passes) - 1), pass_name, 12, "start", mono=True)
     figure.text(105, 175, "plan.yaml", weight="bold")
     figure.arrow((145, 171), (360, 171))
+    # A training file is read twice: before the plan, and after it.
     figure.text(105, 120, "train.yaml", weight="bold")
     figure.arrow((145, 116), (210, 116))
-    figure.text(105, 138, "tp-add-loss, tp-grad", 11, mono=True)
+    figure.text(122, 138, "tp-add-loss", 11, mono=True)
+    figure.arrow((67, 116), (45, 116), (45, 216), (210, 216))
+    figure.text(122, 210, "tp-grad", 11, mono=True)
     figure.text(105, 484, "tp-verify-spmd", 12, mono=True)
     figure.arrow((105, 468), (105, 430), (210, 430))
     figure.text(105, 500, "proves it against the model", 11)
