@@ -102,12 +102,10 @@ TEST_F(TensorBuilders, Reshapes) {
   check(empty.getDefiningOp()->getOperand(0), "tensor.empty", {6, 2, 0});
   empty = get().reshape(b, loc, getTensor({3, 0, 2}), {3, 2, 0});
   check(empty.getDefiningOp()->getOperand(0), "tensor.collapse_shape", {3, 0});
-  for (ArrayRef<int64_t> from : {ArrayRef<int64_t>{0, 4}, {0}, {0, 2147483647}})
-    for (ArrayRef<int64_t> to : {ArrayRef<int64_t>{2, 0},
-                                 {0, 3, 5},
-                                 {0, 0},
-                                 {2147483647, 0},
-                                 {1, 0, 1}})
+  using Shape = SmallVector<int64_t>;
+  for (const Shape &from : {Shape{0, 4}, Shape{0}, Shape{0, 2147483647}})
+    for (const Shape &to : {Shape{2, 0}, Shape{0, 3, 5}, Shape{0, 0},
+                            Shape{2147483647, 0}, Shape{1, 0, 1}})
       check(get().reshape(b, loc, getTensor(from), to), "tensor.expand_shape",
             to);
 }

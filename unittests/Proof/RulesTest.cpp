@@ -19,6 +19,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Proof/Equivalence.h"
 #include "tp/Transforms/Sums.h"
 #include "llvm/ADT/StringSet.h"
