@@ -1,8 +1,9 @@
 //===- NNTypes.cpp - result types of the nn ops ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Inference fails without a message where operands determine no type; verify()
-// explains why.
+// Where operands determine no type, any type is inferred, because verify()
+// refuses the op and explains why. A builder whose inference fails would end the
+// process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +24,19 @@ static LogicalResult infer(Value like, ArrayRef<int64_t> shape, Types &types) {
   return success();
 }
 
+/// The type of `operand`, for each result of an op that verify() refuses.
+static LogicalResult inferAny(Value operand, Types &types,
+                              unsigned numResults = 1) {
+  types.append(numResults, operand.getType());
+  return success();
+}
+
 LogicalResult nn::inferBroadcast(ValueRange operands, Type element,
                                  Types &types) {
   SmallVector<int64_t> shape, joined;
   for (Value operand : operands) {
     if (!OpTrait::util::getBroadcastedShape(shape, shapeOf(operand), joined))
-      return failure();
+      return inferAny(operands.front(), types);
     shape = joined;
   }
   types.push_back(RankedTensorType::get(shape, element));
@@ -52,7 +60,7 @@ LogicalResult LinearOp::inferReturnTypes(MLIRContext *, OptionalLocation,
                                          Adaptor adaptor, Types &types) {
   SmallVector<int64_t> shape(shapeOf(adaptor.getInput()));
   if (shape.empty() || shapeOf(adaptor.getWeight()).empty())
-    return failure();
+    return inferAny(adaptor.getInput(), types);
   shape.back() = shapeOf(adaptor.getWeight()).front();
   return infer(adaptor.getInput(), shape, types);
 }
@@ -65,7 +73,7 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, OptionalLocation,
   if (lhs.size() < 2 || rhs.size() < 2 ||
       !OpTrait::util::getBroadcastedShape(lhs.drop_back(2), rhs.drop_back(2),
                                           shape))
-    return failure();
+    return inferAny(adaptor.getLhs(), types);
   shape.append({lhs[lhs.size() - 2], rhs.back()});
   return infer(adaptor.getLhs(), shape, types);
 }
@@ -74,7 +82,7 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, OptionalLocation,
                                             Adaptor adaptor, Types &types) {
   SmallVector<int64_t> shape(shapeOf(adaptor.getQuery()));
   if (shape.empty() || shapeOf(adaptor.getValue()).empty())
-    return failure();
+    return inferAny(adaptor.getQuery(), types);
   shape.back() = shapeOf(adaptor.getValue()).back();
   return infer(adaptor.getQuery(), shape, types);
 }
@@ -88,7 +96,7 @@ LogicalResult AttentionGradientOp::inferReturnTypes(MLIRContext *,
                     value = shapeOf(adaptor.getValue());
   SmallVector<int64_t> shape(shapeOf(query));
   if (shape.size() < 2 || key.size() < 2 || value.empty())
-    return failure();
+    return inferAny(query, types, 3);
   types.push_back(query.getType());
   shape[shape.size() - 2] = key[key.size() - 2];
   types.push_back(typeOf(query).clone(shape));
@@ -101,7 +109,7 @@ LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *, OptionalLocation,
                                             Adaptor adaptor, Types &types) {
   SmallVector<int64_t> shape(shapeOf(adaptor.getIndices()));
   if (shapeOf(adaptor.getWeight()).empty())
-    return failure();
+    return inferAny(adaptor.getWeight(), types);
   shape.push_back(shapeOf(adaptor.getWeight()).back());
   return infer(adaptor.getWeight(), shape, types);
 }
@@ -156,7 +164,7 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, OptionalLocation,
   SmallVector<int64_t> shape;
   for (int64_t dim : adaptor.getPermutation()) {
     if (dim < 0 || dim >= static_cast<int64_t>(from.size()))
-      return failure();
+      return inferAny(adaptor.getInput(), types);
     shape.push_back(from[dim]);
   }
   return infer(adaptor.getInput(), shape, types);
@@ -170,11 +178,11 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, OptionalLocation,
   SmallVector<int64_t> shape(shapeOf(first));
   size_t dim = adaptor.getDim();
   if (dim >= shape.size())
-    return failure();
+    return inferAny(first, types);
   shape[dim] = 0;
   for (Value input : adaptor.getInputs()) {
     if (shapeOf(input).size() != shape.size())
-      return failure();
+      return inferAny(first, types);
     shape[dim] += shapeOf(input)[dim];
   }
   return infer(first, shape, types);
@@ -189,7 +197,7 @@ LogicalResult IndexSelectOp::inferReturnTypes(MLIRContext *, OptionalLocation,
                                               Adaptor adaptor, Types &types) {
   SmallVector<int64_t> shape(shapeOf(adaptor.getInput()));
   if (adaptor.getDim() >= shape.size() || shapeOf(adaptor.getIndex()).empty())
-    return failure();
+    return inferAny(adaptor.getInput(), types);
   shape[adaptor.getDim()] = shapeOf(adaptor.getIndex()).front();
   return infer(adaptor.getInput(), shape, types);
 }
@@ -216,7 +224,7 @@ LogicalResult ClassSumsOp::inferReturnTypes(MLIRContext *, OptionalLocation,
                                             Adaptor adaptor, Types &types) {
   SmallVector<int64_t> shape(shapeOf(adaptor.getInput()));
   if (shape.empty())
-    return failure();
+    return inferAny(adaptor.getInput(), types, 3);
   shape[shape.size() == 1 ? 0 : 1] = 1;
   types.append(3, typeOf(adaptor.getInput()).clone(shape));
   return success();
@@ -227,7 +235,7 @@ LogicalResult OuterSumOp::inferReturnTypes(MLIRContext *, OptionalLocation,
   ArrayRef<int64_t> lhs = shapeOf(adaptor.getLhs()),
                     rhs = shapeOf(adaptor.getRhs());
   if (lhs.empty() || rhs.empty())
-    return failure();
+    return inferAny(adaptor.getLhs(), types);
   return infer(adaptor.getLhs(), {lhs.back(), rhs.back()}, types);
 }
 
