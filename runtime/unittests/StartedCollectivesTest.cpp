@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Ranks.h"
 #include "TestUtils.h"
-#include "tprt/LocalCommunicator.h"
 
 #include <atomic>
 #include <map>
-#include <numeric>
 #include <random>
 #include <thread>
 
@@ -37,9 +36,8 @@ static Collective makeCollective(CollectiveKind kind,
 }
 
 static Collective makeNamed(const std::string &fqn, int64_t worldSize) {
-  std::vector<int64_t> everyone(worldSize);
-  std::iota(everyone.begin(), everyone.end(), 0);
-  return makeCollective(CollectiveKind::AllReduce, {everyone}, 4, fqn);
+  return makeCollective(CollectiveKind::AllReduce, {firstRanks(worldSize)}, 4,
+                        fqn);
 }
 
 static Manifest makeManifest(std::vector<Collective> collectives) {
@@ -49,29 +47,22 @@ static Manifest makeManifest(std::vector<Collective> collectives) {
   return manifest;
 }
 
-/// Runs `body(communicator)` on a thread per rank; returns what each threw.
+/// Runs `body(communicator)` on a thread per rank, where an error ends the
+/// program for all; returns what each threw.
 template <typename Body>
-static std::vector<std::string> runRanks(const Manifest &manifest, Body body,
-                                         milliseconds timeout = {}) {
+static std::vector<std::string> runProgram(const Manifest &manifest, Body body,
+                                           milliseconds timeout = {}) {
   CommunicatorOptions options;
   if (timeout.count() > 0)
     options.timeout = timeout;
-  auto communicators = makeLocalCommunicators(manifest, options);
-  std::vector<std::string> errors(communicators.size());
-  std::vector<std::thread> threads;
-  for (auto &communicator : communicators)
-    threads.emplace_back([&] {
-      try {
-        body(*communicator);
-      } catch (const Error &error) {
-        errors[communicator->getRank()] = error.what();
-        communicator->abort(error.what());
-      }
-      communicator->finish();
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  return errors;
+  return runRanks(manifest, options, [&](Communicator &communicator) {
+    try {
+      body(communicator);
+    } catch (const Error &error) {
+      communicator.abort(error.what());
+      throw;
+    }
+  });
 }
 
 static std::byte *toBytes(std::vector<float> &data) {
@@ -81,11 +72,11 @@ static std::byte *toBytes(std::vector<float> &data) {
 namespace {
 
 /// A collective of one rank, with data of its own.
-class Call {
+class CheckedCall {
 public:
   /// Operands are small integers that say which rank, and which call, they are
   /// of.
-  Call(const Collective &c, int64_t id, int64_t rank, int64_t number)
+  CheckedCall(const Collective &c, int64_t id, int64_t rank, int64_t number)
       : c(c), id(id), rank(rank), number(number),
         operand(numElements(c.operandShapes[rank])),
         result(numElements(c.resultShapes[rank]), -1) {
@@ -180,10 +171,10 @@ static void runRandomProgram(int64_t worldSize, unsigned seed, int numSteps) {
       }
   Manifest manifest = makeManifest(collectives);
   std::vector<std::string> errors =
-      runRanks(manifest, [&](Communicator &communicator) {
+      runProgram(manifest, [&](Communicator &communicator) {
         int64_t rank = communicator.getRank();
         std::mt19937 program(seed), own(seed * 1000 + rank);
-        std::map<int64_t, Call> underWay;
+        std::map<int64_t, CheckedCall> underWay;
         auto waitForOne = [&](auto which) {
           which->second.wait(communicator);
           underWay.erase(which);
@@ -195,7 +186,7 @@ static void runRandomProgram(int64_t worldSize, unsigned seed, int numSteps) {
             waitForOne(std::next(underWay.begin(), own() % underWay.size()));
           if (auto same = underWay.find(id); same != underWay.end())
             waitForOne(same);
-          Call call(collectives[id], id, rank, step);
+          CheckedCall call(collectives[id], id, rank, step);
           if (!collectives[id].isStarted || own() % 4 == 0) {
             call.run(communicator);
             continue;
@@ -224,7 +215,7 @@ TEST(StartedCollectives, WaitForNobodyWhoComputes) {
     Collective c = makeCollective(kind, {{0, 1}}, 1000);
     std::atomic<bool> isDone{false};
     std::vector<std::string> errors =
-        runRanks(makeManifest({c}), [&](Communicator &communicator) {
+        runProgram(makeManifest({c}), [&](Communicator &communicator) {
           std::vector<float> operand(2000, 3), result(2000, -1);
           communicator.start(0, toBytes(operand), toBytes(result));
           if (communicator.getRank() == 0) {
@@ -248,7 +239,7 @@ TEST(StartedCollectives, AnyOrderOfWaits) {
   manifest.collectives.push_back(makeNamed("c", 2));
   manifest.collectives.back().isStarted = false;
   std::vector<std::string> errors =
-      runRanks(manifest, [&](Communicator &communicator) {
+      runProgram(manifest, [&](Communicator &communicator) {
         bool isFirst = communicator.getRank() == 0;
         std::vector<float> a(4, 1), b(4, 2), c(4, 3);
         for (int round = 0; round < 100; ++round) {
@@ -276,16 +267,17 @@ TEST(StartedCollectives, InPlaceWhereOthersStillRead) {
   Collective c = makeCollective(CollectiveKind::Permute, {{0, 1, 2}}, size);
   c.source = {1, 2, 0};
   Manifest manifest = makeManifest({c});
-  std::vector<std::string> errors = runRanks(manifest, [&](Communicator &self) {
-    int64_t rank = self.getRank();
-    std::mt19937 random(rank);
-    std::vector<float> data(size, rank);
-    for (int64_t round = 1; round <= numRounds; ++round) {
-      skew(random);
-      self.run(0, toBytes(data), toBytes(data));
-      ASSERT_EQ(data, std::vector<float>(size, (rank + round) % n));
-    }
-  });
+  std::vector<std::string> errors =
+      runProgram(manifest, [&](Communicator &self) {
+        int64_t rank = self.getRank();
+        std::mt19937 random(rank);
+        std::vector<float> data(size, rank);
+        for (int64_t round = 1; round <= numRounds; ++round) {
+          skew(random);
+          self.run(0, toBytes(data), toBytes(data));
+          ASSERT_EQ(data, std::vector<float>(size, (rank + round) % n));
+        }
+      });
   EXPECT_EQ(errors, std::vector<std::string>(n));
 }
 
@@ -296,7 +288,7 @@ TEST(StartedCollectives, SumsInGroupOrder) {
            (rank == 1 ? -1.0f : 1.0f);
   };
   for (int64_t late = 0; late < 3; ++late)
-    runRanks(makeManifest({c}), [&](Communicator &communicator) {
+    runProgram(makeManifest({c}), [&](Communicator &communicator) {
       std::vector<float> data(3000);
       for (int64_t i = 0; i < 3000; ++i)
         data[i] = element(communicator.getRank(), i);
@@ -313,7 +305,7 @@ TEST(StartedCollectives, DifferentOnesAreNoticed) {
   Manifest manifest =
       makeManifest({makeNamed("mlp", 2), makeNamed("attention", 2)});
   std::vector<std::string> errors =
-      runRanks(manifest, [&](Communicator &communicator) {
+      runProgram(manifest, [&](Communicator &communicator) {
         std::vector<float> data(4);
         communicator.start(communicator.getRank(), toBytes(data),
                            toBytes(data));
@@ -331,7 +323,7 @@ TEST(StartedCollectives, DifferentFromWhatOthersRun) {
   manifest.collectives[1].isStarted = false;
   for (int64_t runner : {0, 1}) {
     std::vector<std::string> errors =
-        runRanks(manifest, [&](Communicator &communicator) {
+        runProgram(manifest, [&](Communicator &communicator) {
           std::vector<float> data(4);
           if (communicator.getRank() == runner) {
             communicator.run(1, toBytes(data), toBytes(data));
@@ -352,7 +344,7 @@ TEST(StartedCollectives, AnotherOrderIsNoticed) {
       makeManifest({makeNamed("mlp", 2), makeNamed("attention", 2)});
   for (int repeat = 0; repeat < 20; ++repeat) {
     std::vector<std::string> errors =
-        runRanks(manifest, [&](Communicator &communicator) {
+        runProgram(manifest, [&](Communicator &communicator) {
           std::vector<float> data(4), more(4);
           int64_t first = communicator.getRank();
           communicator.start(first, toBytes(data), toBytes(data));
@@ -365,7 +357,7 @@ TEST(StartedCollectives, AnotherOrderIsNoticed) {
 }
 
 TEST(StartedCollectives, AbortReleasesTheOthers) {
-  std::vector<std::string> errors = runRanks(
+  std::vector<std::string> errors = runProgram(
       makeManifest({makeNamed("mlp", 3)}), [&](Communicator &communicator) {
         std::vector<float> data(4);
         if (communicator.getRank() == 1) {
@@ -382,7 +374,7 @@ TEST(StartedCollectives, AbortReleasesTheOthers) {
 }
 
 TEST(StartedCollectives, TimeoutNamesWhoWaitsWhere) {
-  std::vector<std::string> errors = runRanks(
+  std::vector<std::string> errors = runProgram(
       makeManifest({makeNamed("mlp", 2)}),
       [&](Communicator &communicator) {
         std::vector<float> data(4);
@@ -398,7 +390,7 @@ TEST(StartedCollectives, TimeoutNamesWhoWaitsWhere) {
 }
 
 TEST(StartedCollectives, EndedRankIsNamedAtOnce) {
-  std::vector<std::string> errors = runRanks(
+  std::vector<std::string> errors = runProgram(
       makeManifest({makeNamed("mlp", 2)}), [&](Communicator &communicator) {
         std::vector<float> data(4);
         if (communicator.getRank() == 1)
