@@ -15,14 +15,6 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::explain;
 
-static std::string printType(RankedTensorType type) {
-  std::string text;
-  for (int64_t size : type.getShape())
-    text += std::to_string(size) + "x";
-  llvm::raw_string_ostream(text) << type.getElementType();
-  return text;
-}
-
 /// "1 collective".
 static std::string count(int64_t n, StringRef what) {
   return std::to_string(n) + " " + what.str() + (n == 1 || n == -1 ? "" : "s");
@@ -115,7 +107,7 @@ static void printMovement(const Program &program, size_t index, StringRef place,
   const ExplainedMovement &movement = program.explanation.movements[index];
   os << printCollectives(movement.collectives) << "\n     "
      << (movement.from ? "of " : "in ") << printValue(movement.value) << ", "
-     << printType(movement.type);
+     << plan::printType(movement.type);
   if (movement.from)
     os << ", " << printPlacements(movement.from, program.mesh) << " to "
        << printPlacements(movement.to, program.mesh);
@@ -227,8 +219,8 @@ void explain::printText(const Program &program, raw_ostream &os) {
   AlikeTexts values;
   for (const ExplainedValue &entry : explanation.values) {
     std::string rest =
-        ": " + printType(cast<RankedTensorType>(entry.value.getType())) + " " +
-        printPlacements(entry.sharding, mesh) + "\n";
+        ": " + plan::printType(cast<RankedTensorType>(entry.value.getType())) +
+        " " + printPlacements(entry.sharding, mesh) + "\n";
     for (auto [axis, chain] : llvm::enumerate(entry.chains))
       rest += "      " + mesh.getAxisName(axis).str() + ": " +
               printChain(chain, program) + "\n";

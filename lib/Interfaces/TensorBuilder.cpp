@@ -16,8 +16,7 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-static RankedTensorType resize(RankedTensorType type, int64_t dim,
-                               int64_t size) {
+RankedTensorType tp::resize(RankedTensorType type, int64_t dim, int64_t size) {
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = size;
   return type.clone(shape);

@@ -9,6 +9,14 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
+std::string plan::printType(RankedTensorType type) {
+  std::string text;
+  for (int64_t size : type.getShape())
+    text += std::to_string(size) + "x";
+  llvm::raw_string_ostream(text) << type.getElementType();
+  return text;
+}
+
 std::string plan::printBytes(int64_t bytes) {
   std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "BlockAlgebra.h"
-#include "tp/Dialect/TP/Dataflow.h"
 #include "tp/Dialect/TP/Reductions.h"
+#include "tp/Dialect/TP/TP.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -497,7 +497,7 @@ FailureOr<ShardingAttr> BlockAlgebra::apply(Operation *op,
     move.slice(slice.getDim());
     return move.finish();
   }
-  std::optional<Dataflow> flow = getDataflow(op);
+  std::optional<Dataflow> flow = cast<CollectiveOpInterface>(op).getDataflow();
   if (!flow) {
     if (failed(move.checkNotPartial()) ||
         failed(move.exchange(cast<ExchangeOp>(op))))

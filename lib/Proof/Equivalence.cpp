@@ -16,7 +16,7 @@ using namespace mlir::tp;
 FailureOr<SmallVector<Program>> tp::getRanks(ArrayRef<func::FuncOp> functions,
                                              MeshOp mesh) {
   FailureOr<SmallVector<func::FuncOp>> byRank =
-      getProgramsByRank(functions, mesh);
+      getProgramsByRank(functions, mesh.getNumRanks());
   if (failed(byRank))
     return failure();
   SmallVector<Program> programs;

@@ -8,7 +8,7 @@
 
 #include "Executor.h"
 #include "ValueNumbering.h"
-#include "tp/Dialect/TP/Dataflow.h"
+#include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -117,7 +117,8 @@ exact::evaluateCollective(Session &session, ArrayRef<Operation *> ops,
     auto compute = [&, op = op, rank = rank]() -> FailureOr<Datum> {
       if (auto exchangeOp = dyn_cast<ExchangeOp>(op))
         return exchange(exchangeOp, rank, operands, mesh);
-      std::optional<Dataflow> flow = getDataflow(op);
+      std::optional<Dataflow> flow =
+          cast<CollectiveOpInterface>(op).getDataflow();
       if (!flow)
         return failure();
       size_t mine = llvm::find(group, rank) - group.begin();

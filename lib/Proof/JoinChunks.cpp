@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OperationSupport.h"
 #include "tp/Interfaces/ShapeOpInterfaces.h"
+#include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -13,13 +14,6 @@ using namespace mlir::tp;
 
 static RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-static RankedTensorType resize(RankedTensorType type, int64_t dim,
-                               int64_t size) {
-  SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = size;
-  return type.clone(shape);
 }
 
 /// Whether `to` is `from` with dimension `dim` split into two, the major one of

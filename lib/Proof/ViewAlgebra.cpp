@@ -373,7 +373,7 @@ LogicalResult View::follow(Operation *op, int64_t rank) {
                        succeeded(slice(op.getDim(), op.getAxes())));
       })
       .Case([&](CollectiveOpInterface op) {
-        std::optional<Dataflow> flow = getDataflow(op);
+        std::optional<Dataflow> flow = op.getDataflow();
         return success(flow && (!flow->cut || isDim(*flow->cut)) &&
                        (!flow->joined || isDim(*flow->joined)) &&
                        succeeded(follow(*flow, op.getAxes())));

@@ -23,7 +23,7 @@
 
 #include "BlockAlgebra.h"
 #include "ElementTracking.h"
-#include "tp/Dialect/TP/Dataflow.h"
+#include "tp/Dialect/TP/TP.h"
 
 namespace mlir::tp {
 

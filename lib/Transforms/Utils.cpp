@@ -80,30 +80,43 @@ static DenseI64ArrayAttr getRanksAttr(func::FuncOp program) {
   return program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
 }
 
+SmallVector<int64_t> tp::getRanksOf(func::FuncOp program, int64_t numRanks) {
+  if (auto ranks = getRanksAttr(program))
+    return llvm::to_vector(ranks.asArrayRef());
+  return llvm::to_vector(llvm::seq(numRanks));
+}
+
 FailureOr<SmallVector<func::FuncOp>>
-tp::getProgramsByRank(ArrayRef<func::FuncOp> programs, MeshOp mesh) {
-  int64_t numRanks = mesh.getNumRanks();
+tp::getProgramsByRank(ArrayRef<func::FuncOp> programs, int64_t numRanks) {
   SmallVector<func::FuncOp> byRank(numRanks);
   for (func::FuncOp program : programs) {
-    auto ranks = llvm::to_vector(llvm::seq(numRanks));
-    if (auto attr = getRanksAttr(program))
-      ranks = llvm::to_vector(attr.asArrayRef());
-    if (ranks.empty())
-      return program.emitError("no rank runs this program");
+    Attribute attr = program->getAttr(kRanksAttr);
+    SmallVector<int64_t> ranks = getRanksOf(program, numRanks);
+    if (attr && (!isa<DenseI64ArrayAttr>(attr) || ranks.empty()))
+      return program.emitError("'tp.ranks' must be a list of ranks, found ")
+             << attr;
     for (int64_t rank : ranks) {
       if (rank < 0 || rank >= numRanks)
-        return program.emitError()
-               << "rank " << rank << " is out of range: the mesh has "
-               << numRanks << " ranks";
-      if (byRank[rank])
-        return program.emitError() << "rank " << rank << " runs two programs";
+        return program.emitError("'@")
+               << program.getName() << "' runs on rank " << rank
+               << ", but the mesh has " << numRanks << " ranks";
+      if (func::FuncOp first = byRank[rank]) {
+        InFlightDiagnostic diagnostic = program.emitError("rank ")
+                                        << rank << " runs both '@"
+                                        << first.getName() << "' and '@"
+                                        << program.getName() << "'";
+        diagnostic.attachNote(first.getLoc()) << "the first is here";
+        return diagnostic;
+      }
       byRank[rank] = program;
     }
   }
   for (auto [rank, program] : llvm::enumerate(byRank))
     if (!program)
       return func::FuncOp(programs.front()).emitError()
-             << "rank " << rank << " runs none of the programs";
+             << "rank " << rank
+             << " runs none of the programs: each rank needs one, and has it "
+                "in 'tp.ranks'";
   return byRank;
 }
 
@@ -137,7 +150,7 @@ tp::getPrograms(ModuleOp module) {
     bool isOne = group.size() == 1 && !getRanksAttr(group.front());
     if (!isOne && !*mesh)
       return group.front().emitError("has 'tp.ranks', but there is no tp.mesh");
-    if (!isOne && failed(getProgramsByRank(group, *mesh)))
+    if (!isOne && failed(getProgramsByRank(group, mesh->getNumRanks())))
       return failure();
     llvm::sort(MutableArrayRef(group).drop_front(), [](auto a, auto b) {
       return getRanksAttr(a)[0] < getRanksAttr(b)[0];
@@ -145,11 +158,4 @@ tp::getPrograms(ModuleOp module) {
     groups.push_back(std::move(group));
   }
   return groups;
-}
-
-StringRef tp::getFqn(Operation *op) {
-  if (auto redistribute = dyn_cast<RedistributeOp>(op))
-    return redistribute.getFqn().value_or("");
-  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
-  return fqn ? fqn.getValue() : StringRef();
 }

@@ -22,6 +22,9 @@
 
 namespace mlir::tp {
 
+/// `type` with `size` elements along `dim`.
+RankedTensorType resize(RankedTensorType type, int64_t dim, int64_t size);
+
 /// Builds ops on tensors of static shape. An op that would change nothing isn't
 /// built: the method returns its operand. The base class builds upstream ops,
 /// whose dialects must be loaded.

@@ -10,6 +10,7 @@
 #ifndef TP_PLAN_FINDING_H
 #define TP_PLAN_FINDING_H
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
 #include <string>
@@ -32,6 +33,9 @@ struct Finding {
 
 /// "1 byte", "12 KiB (12288 bytes)".
 std::string printBytes(int64_t bytes);
+
+/// "2x8xf32".
+std::string printType(RankedTensorType type);
 
 /// Emits each finding as a warning, or as an error with `strict`; fails if it
 /// emits an error. Of several findings with the same check and location, it

@@ -36,19 +36,20 @@ FailureOr<MeshOp> getMesh(ModuleOp module);
 /// error if there are functions, but each is called.
 FailureOr<SmallVector<func::FuncOp>> getRoots(ModuleOp module);
 
-/// The function among `programs`, the programs of one function, that each rank
-/// of `mesh` runs. Fails with an error unless each rank runs exactly one.
+/// The function among `programs`, one or more programs of one function, that
+/// each of the mesh's ranks runs. Fails with an error unless each runs exactly
+/// one.
 FailureOr<SmallVector<func::FuncOp>>
-getProgramsByRank(ArrayRef<func::FuncOp> programs, MeshOp mesh);
+getProgramsByRank(ArrayRef<func::FuncOp> programs, int64_t numRanks);
+
+/// The ranks that run `program`: those in its `tp.ranks`, or all.
+SmallVector<int64_t> getRanksOf(func::FuncOp program, int64_t numRanks);
 
 /// The programs of each function with a body (Programs.h): the function, then
 /// its copies by their first rank. Fails with an error if a copy has no body,
 /// if `tp.copy_of` names a copy or no function with a body, or if not every
 /// rank runs exactly one of a function's programs.
 FailureOr<SmallVector<SmallVector<func::FuncOp>>> getPrograms(ModuleOp module);
-
-/// The FQN of the module that an op comes from; "" if it isn't known.
-StringRef getFqn(Operation *op);
 
 } // namespace mlir::tp
 

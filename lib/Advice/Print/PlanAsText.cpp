@@ -4,21 +4,13 @@
 #include "Advice/Lint/PlacementFlow.h"
 #include "PlanDescription.h"
 #include "tp/Advice/Print/PlanPrinter.h"
+#include "tp/Plan/Finding.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
-
-/// "2x8xf32".
-static std::string printType(RankedTensorType type) {
-  std::string text;
-  for (int64_t size : type.getShape())
-    text += std::to_string(size) + "x";
-  llvm::raw_string_ostream(text) << type.getElementType();
-  return text;
-}
 
 /// The style's name, or the placements of an entry without one.
 static std::string getStyleName(const PlanEntry &entry) {

@@ -97,17 +97,15 @@ class CreateEntryPoint
             << "the other one is '@" << functions.front().getName() << "'";
         return diagnostic;
       }
-    FailureOr<SmallVector<SmallVector<int64_t>>> ranks =
-        findRanks(functions, getNumRanks());
-    if (failed(ranks))
+    if (failed(getProgramsByRank(functions, getNumRanks())))
       return failure();
-    for (auto [function, own] : llvm::zip_equal(functions, *ranks)) {
+    for (func::FuncOp function : functions) {
       if (function.isExternal())
         return function.emitError("'@")
                << function.getName() << "' has no body to compile";
       Program &program = programs.emplace_back();
       program.function = function;
-      llvm::append_range(program.ranks, own);
+      program.ranks = getRanksOf(function, getNumRanks());
       if (failed(checkPerRank(function)) || failed(findBoundary(program)))
         return failure();
     }

@@ -36,47 +36,6 @@ SmallVector<func::FuncOp> tp::getEntryPrograms(ModuleOp module) {
   return programs;
 }
 
-FailureOr<SmallVector<SmallVector<int64_t>>>
-tp::findRanks(ArrayRef<func::FuncOp> programs, int64_t numRanks) {
-  SmallVector<func::FuncOp> runs(numRanks);
-  SmallVector<SmallVector<int64_t>> all;
-  if (programs.empty())
-    return all;
-  for (func::FuncOp function : programs) {
-    SmallVector<int64_t> &own = all.emplace_back();
-    if (Attribute attr = function->getAttr(kRanksAttr)) {
-      auto ranks = dyn_cast<DenseI64ArrayAttr>(attr);
-      if (!ranks || ranks.empty())
-        return function.emitError("'tp.ranks' must be a list of ranks, found ")
-               << attr;
-      llvm::append_range(own, ranks.asArrayRef());
-    } else {
-      llvm::append_range(own, llvm::seq<int64_t>(numRanks));
-    }
-    for (int64_t rank : own) {
-      if (rank < 0 || rank >= numRanks)
-        return function.emitError("'@")
-               << function.getName() << "' runs on rank " << rank
-               << ", but the mesh has " << numRanks << " ranks";
-      if (runs[rank]) {
-        InFlightDiagnostic diagnostic = function.emitError("rank ")
-                                        << rank << " runs both '@"
-                                        << runs[rank].getName() << "' and '@"
-                                        << function.getName() << "'";
-        diagnostic.attachNote(runs[rank].getLoc()) << "the first is here";
-        return diagnostic;
-      }
-      runs[rank] = function;
-    }
-  }
-  for (auto [rank, function] : llvm::enumerate(runs))
-    if (!function)
-      return func::FuncOp(programs.front()).emitError()
-             << "no function runs on rank " << rank
-             << ": each rank needs one, and has it in 'tp.ranks'";
-  return all;
-}
-
 SmallVector<BlockArgument> tp::getArguments(func::FuncOp program, Role role) {
   SmallVector<BlockArgument> arguments;
   for (BlockArgument arg : program.getArguments()) {

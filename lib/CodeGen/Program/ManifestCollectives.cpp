@@ -9,7 +9,7 @@
 
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
-#include "tp/Dialect/TP/Dataflow.h"
+#include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -201,7 +201,7 @@ public:
   /// docs/Artifact.md's COLLECTIVE.
   FailureOr<Attribute> describe(Collective &collective) {
     CollectiveOpInterface op = collective.getFirst();
-    std::optional<Dataflow> flow = getDataflow(op);
+    std::optional<Dataflow> flow = op.getDataflow();
     SmallVector<Attribute> groups, axes, operandShapes, resultShapes, transfers;
     auto exchange = dyn_cast<ExchangeOp>(op.getOperation());
     if (exchange && failed(checkExchange(collective, mesh)))

@@ -10,6 +10,7 @@
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Transforms/Utils.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTTPTOTPRT
@@ -49,15 +50,13 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     SmallVector<func::FuncOp> functions = getEntryPrograms(module);
     auto meshes = llvm::to_vector(module.getOps<MeshOp>());
     int64_t numRanks = meshes.empty() ? 1 : meshes.front().getNumRanks();
-    FailureOr<SmallVector<SmallVector<int64_t>>> ranks =
-        findRanks(functions, numRanks);
-    if (failed(ranks))
+    if (!functions.empty() && failed(getProgramsByRank(functions, numRanks)))
       return signalPassFailure();
     SmallVector<RankedProgram> programs;
-    for (auto [function, own] : llvm::zip_equal(functions, *ranks)) {
+    for (func::FuncOp function : functions) {
       RankedProgram &program = programs.emplace_back();
       program.function = function;
-      llvm::append_range(program.ranks, own);
+      program.ranks = getRanksOf(function, numRanks);
       function.walk(
           [&](CollectiveOpInterface op) { program.collectives.push_back(op); });
     }

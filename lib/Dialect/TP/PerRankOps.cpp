@@ -3,9 +3,8 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Blocks.h"
-#include "tp/Dialect/TP/Dataflow.h"
 #include "tp/Dialect/TP/Elements.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -241,29 +240,31 @@ LogicalResult StartOp::verifyRegions() {
 // Dataflow
 //===----------------------------------------------------------------------===//
 
-std::optional<Dataflow> tp::getDataflow(Operation *op) {
-  using Result = std::optional<Dataflow>;
-  return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([](AllGatherOp op) -> Result {
-        return Dataflow{.joined = op.getDim()};
-      })
-      .Case([](ReduceScatterOp op) -> Result {
-        return Dataflow{.reduction = op.getKind(), .cut = op.getDim()};
-      })
-      .Case([](AllReduceOp op) -> Result {
-        return Dataflow{.reduction = op.getKind()};
-      })
-      .Case([](AllToAllOp op) -> Result {
-        return Dataflow{.cut = op.getSplitDim(), .joined = op.getConcatDim()};
-      })
-      .Case([](PermuteOp op) -> Result {
-        return Dataflow{.sources = op.getSource()};
-      })
-      .Case([](BroadcastOp op) -> Result {
-        return Dataflow{.root = op.getRoot()};
-      })
-      .Default(std::nullopt);
+std::optional<Dataflow> AllGatherOp::getDataflow() {
+  return Dataflow{.joined = getDim()};
 }
+
+std::optional<Dataflow> ReduceScatterOp::getDataflow() {
+  return Dataflow{.reduction = getKind(), .cut = getDim()};
+}
+
+std::optional<Dataflow> AllReduceOp::getDataflow() {
+  return Dataflow{.reduction = getKind()};
+}
+
+std::optional<Dataflow> AllToAllOp::getDataflow() {
+  return Dataflow{.cut = getSplitDim(), .joined = getConcatDim()};
+}
+
+std::optional<Dataflow> PermuteOp::getDataflow() {
+  return Dataflow{.sources = getSource()};
+}
+
+std::optional<Dataflow> BroadcastOp::getDataflow() {
+  return Dataflow{.root = getRoot()};
+}
+
+std::optional<Dataflow> ExchangeOp::getDataflow() { return std::nullopt; }
 
 template <typename... Ops>
 static SmallVector<StringRef> listCollectives() {

@@ -342,3 +342,10 @@ OpFoldResult RedistributeOp::fold(FoldAdaptor) {
     return getInput();
   return {};
 }
+
+StringRef tp::getFqn(Operation *op) {
+  if (auto redistribute = dyn_cast<RedistributeOp>(op))
+    return redistribute.getFqn().value_or("");
+  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
+  return fqn ? fqn.getValue() : StringRef();
+}

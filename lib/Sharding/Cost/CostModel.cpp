@@ -405,11 +405,6 @@ double Prediction::getSeconds() const {
   return seconds;
 }
 
-static StringRef getFqn(Operation *op) {
-  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
-  return fqn ? fqn.getValue() : StringRef();
-}
-
 Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
                        const Machine &machine) {
   CostModel model(machine, mesh);

@@ -9,7 +9,7 @@
 #include "tp/Sharding/Cost/MachineModel.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
-#include "tp/Dialect/TP/Dataflow.h"
+#include "tp/Dialect/TP/TP.h"
 #include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/YamlReader.h"

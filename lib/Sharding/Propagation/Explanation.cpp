@@ -159,13 +159,6 @@ void Explainer::addValues() {
 // What moves
 //===----------------------------------------------------------------------===//
 
-static StringRef getFqn(Operation *op) {
-  if (auto redistribute = dyn_cast<RedistributeOp>(op))
-    return redistribute.getFqn().value_or("");
-  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
-  return fqn ? fqn.getValue() : StringRef();
-}
-
 FailureOr<ExplainedMovement *>
 Explainer::add(Movement movement, const FlowValue &value, const void *what) {
   FailureOr<const RedistributionPlan *> plan =

@@ -42,9 +42,6 @@ void inherit(CollectiveOpInterface to, ArrayRef<CollectiveOpInterface> from);
 std::optional<int64_t> getWholeDim(const TensorFactors &tensor,
                                    unsigned factor);
 
-/// `type` with `size` elements along `dim`.
-RankedTensorType resize(RankedTensorType type, int64_t dim, int64_t size);
-
 /// Emits the remark that `op` is rewritten.
 void remarkRewrite(Operation *op, StringRef name, StringRef what);
 

@@ -51,13 +51,6 @@ std::optional<int64_t> collectives::getWholeDim(const TensorFactors &tensor,
   return found;
 }
 
-RankedTensorType collectives::resize(RankedTensorType type, int64_t dim,
-                                     int64_t size) {
-  SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = size;
-  return type.clone(shape);
-}
-
 void collectives::inherit(CollectiveOpInterface to,
                           ArrayRef<CollectiveOpInterface> from) {
   Builder b(to.getContext());

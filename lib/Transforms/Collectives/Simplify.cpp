@@ -4,6 +4,7 @@
 #include "Collectives.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
+#include "tp/Interfaces/TensorBuilder.h"
 
 using namespace mlir;
 using namespace mlir::tp;

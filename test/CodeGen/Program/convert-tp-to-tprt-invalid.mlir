@@ -108,7 +108,7 @@ func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {t
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error @+1 {{no function runs on rank 1: each rank needs one, and has it in 'tp.ranks'}}
+// expected-error @+1 {{rank 1 runs none of the programs: each rank needs one, and has it in 'tp.ranks'}}
 func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2xf32>) attributes {tp.ranks = array<i64: 0>} {
   %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<2xf32>
   return

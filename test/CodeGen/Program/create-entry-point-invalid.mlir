@@ -102,7 +102,7 @@ func.func @b() attributes {tp.ranks = array<i64: 1>} {
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error @+1 {{no function runs on rank 0: each rank needs one, and has it in 'tp.ranks'}}
+// expected-error @+1 {{rank 0 runs none of the programs: each rank needs one, and has it in 'tp.ranks'}}
 func.func @a() attributes {tp.ranks = array<i64: 1>} {
   return
 }

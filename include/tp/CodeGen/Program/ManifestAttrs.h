@@ -34,11 +34,6 @@ constexpr StringLiteral kRangeOfAttr = "tprt.range_of";
 /// rank runs one of them. If there are none, all ranks run `@main`.
 SmallVector<func::FuncOp> getEntryPrograms(ModuleOp module);
 
-/// The ranks that each of `programs` runs on. Fails with an error unless each
-/// of `numRanks` ranks runs one of them.
-FailureOr<SmallVector<SmallVector<int64_t>>>
-findRanks(ArrayRef<func::FuncOp> programs, int64_t numRanks);
-
 /// What an argument of a program is. Arguments come in this order; there may be
 /// any number of inputs, parameters and outputs, and at most one of each of the
 /// others.

@@ -4,7 +4,7 @@
 #ifndef TP_DIALECT_TP_DATAFLOW_H
 #define TP_DIALECT_TP_DATAFLOW_H
 
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TP/TPEnums.h"
 
 namespace mlir::tp {
 
@@ -28,14 +28,6 @@ struct Dataflow {
     return sources.empty() ? root : sources[position];
   }
 };
-
-/// nullopt for a `tp.exchange`, whose boxes follow from two shardings, and for
-/// ops that are no collectives.
-std::optional<Dataflow> getDataflow(Operation *op);
-
-/// The kinds of collectives, sorted, see
-/// CollectiveOpInterface::getCollectiveKind.
-SmallVector<StringRef> getCollectiveKinds();
 
 } // namespace mlir::tp
 

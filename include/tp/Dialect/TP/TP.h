@@ -13,7 +13,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Dialect/TP/TPEnums.h"
+#include "tp/Dialect/TP/Dataflow.h"
 
 #include "tp/Dialect/TP/TPDialect.h.inc"
 
@@ -88,6 +88,13 @@ void setCollectiveBytes(CollectiveOpInterface op, MeshOp mesh);
 
 /// Looks up the mesh called `mesh` from `from`; null if there is none.
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
+
+/// The FQN of the module that `op` comes from; empty if it isn't known.
+StringRef getFqn(Operation *op);
+
+/// The kinds of collectives, sorted; see
+/// CollectiveOpInterface::getCollectiveKind.
+SmallVector<StringRef> getCollectiveKinds();
 
 } // namespace mlir::tp
 

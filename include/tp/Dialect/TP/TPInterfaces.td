@@ -34,6 +34,9 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
         return attr ? attr.getValue() : ::llvm::StringRef();
       }]>,
     InterfaceMethod<[{
+      What it computes; nullopt for `tp.exchange`, whose boxes follow from two shardings.
+    }], "::std::optional<::mlir::tp::Dataflow>", "getDataflow">,
+    InterfaceMethod<[{
       Bytes that `rank`, one of those that run this program, receives from others
       (docs/Artifact.md has the formulas).
     }], "int64_t", "getReceivedBytes", (ins "int64_t":$rank, "::mlir::tp::MeshOp &":$mesh)>,

@@ -233,7 +233,8 @@ class TP_PerRankOp<string mnemonic, list<Trait> traits = []>
 
 class TP_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : TP_PerRankOp<mnemonic, traits # [
-        DeclareOpInterfaceMethods<TP_CollectiveOpInterface, ["getReceivedBytes"]>,
+        DeclareOpInterfaceMethods<TP_CollectiveOpInterface,
+                                  ["getDataflow", "getReceivedBytes"]>,
         MemoryEffects<[MemRead<TP_CommResource>, MemWrite<TP_CommResource>]>]> {
   dag provenance = (ins OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason,
                         OptionalAttr<I64Attr>:$bytes);
