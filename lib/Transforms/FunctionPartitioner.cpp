@@ -120,9 +120,8 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, sharding] : llvm::zip(op->getResults(), form->results))
     if (isa<RankedTensorType>(result.getType()))
       shardings[result] = sharding;
-  if (op->getNumOperands() == 0)
-    if (auto parameter = dyn_cast<ParameterOpInterface>(op.getOperation()))
-      parameters[parameter.getFqnAttr()] = form->results.front();
+  if (ParameterOpInterface parameter = getParameter(op))
+    parameters[parameter.getFqnAttr()] = form->results.front();
   // A region is rebuilt with all of its ops.
   bool mayStay = op->getBlock() == &function.getBody().front() &&
                  !isa<DestinationStyleOpInterface>(op.getOperation());
@@ -152,7 +151,7 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, value] : llvm::zip(op->getResults(), *results))
     local.map(result, value);
   finishMade(op, begin, end);
-  if (isa<ParameterOpInterface>(op.getOperation()))
+  if (getParameter(op))
     results->front().getDefiningOp()->setDiscardableAttrs(
         forms.getAttrs(op, *form));
   return success();

@@ -66,7 +66,7 @@ DictionaryAttr LocalForms::getAttrs(Operation *op, const LocalForm &form) {
   NamedAttrList list(global);
   list.erase(kShardingAttr);
   list.erase(kShardingsAttr);
-  if (isa<ParameterOpInterface>(op)) {
+  if (getParameter(op)) {
     list.set(kShardingAttr, form.results.front());
     list.set(kGlobalTypeAttr, TypeAttr::get(op->getResult(0).getType()));
   }

@@ -11,4 +11,15 @@
 
 #include "tp/Interfaces/ModelOpInterfaces.h.inc"
 
+namespace mlir::tp {
+
+/// `op` as a parameter, or null. Parameters have no operands, and it takes
+/// longer to look up an interface than to count operands.
+inline ParameterOpInterface getParameter(Operation *op) {
+  return op->getNumOperands() == 0 ? dyn_cast<ParameterOpInterface>(op)
+                                   : ParameterOpInterface();
+}
+
+} // namespace mlir::tp
+
 #endif // TP_INTERFACES_MODELOPINTERFACES_H

@@ -33,7 +33,7 @@ def ModuleOpInterface : OpInterface<"ModuleOpInterface"> {
 def ParameterOpInterface : OpInterface<"ParameterOpInterface"> {
   let description = [{
     The value that a parameter or buffer of the model has at the beginning of the program's run.
-    Several ops may name the same parameter.
+    Several ops may name the same parameter. The op has no operands.
   }];
   let cppNamespace = "::mlir::tp";
   let methods = [

@@ -5,8 +5,8 @@
 #define TP_SHARDING_COMMUNICATIONCOST_H
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
-#include <tuple>
 
 namespace mlir::tp {
 
@@ -74,17 +74,8 @@ struct CommunicationCost {
             a.work / n};
   }
 
-  std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t> asTuple() const {
-    return {parameterBytes, volume, bytes, collectives, work};
-  }
-  friend bool operator<(const CommunicationCost &a,
-                        const CommunicationCost &b) {
-    return a.asTuple() < b.asTuple();
-  }
-  friend bool operator==(const CommunicationCost &a,
-                         const CommunicationCost &b) {
-    return a.asTuple() == b.asTuple();
-  }
+  friend auto operator<=>(const CommunicationCost &,
+                          const CommunicationCost &) = default;
 
 private:
   /// Small enough that many of them can be added without overflow.

@@ -26,6 +26,10 @@ inline unsigned getColumn(const Domains &domains, const Use &use) {
   return getForTensor<unsigned>(domains[use.node]->operands, use.operand);
 }
 
+/// Takes a use that needs another placement than its value has.
+using MoveVisitor = function_ref<void(const FlowValue &value, const Use &use,
+                                      ShardingAttr have, ShardingAttr need)>;
+
 struct Choice {
   Domains domains;
   /// By node, the candidate's index in the node's domain.
@@ -43,10 +47,7 @@ struct Choice {
     return getForTensor<ShardingAttr>(get(use.node).operands, use.operand);
   }
   /// Visits the uses that need another placement than their value has.
-  void forEachMove(const Graph &graph,
-                   function_ref<void(const FlowValue &value, const Use &use,
-                                     ShardingAttr have, ShardingAttr need)>
-                       visit) const {
+  void forEachMove(const Graph &graph, MoveVisitor visit) const {
     for (const FlowValue &value : graph.values) {
       ShardingAttr have = getHave(value);
       for (const Use &use : value.uses)

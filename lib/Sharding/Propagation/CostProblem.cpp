@@ -207,7 +207,7 @@ bool CostProblem::areAlike(unsigned a, unsigned b) const {
       [](const Flow &a, const Flow &b) { return a.kind == b.kind; });
 }
 
-Choice CostProblem::getChoice(MinSum::Solution solution) const {
+Choice CostProblem::getChoice(const MinSum::Solution &solution) const {
   Choice choice{domains, {}, solution.cost, solution.lowerBound};
   for (unsigned variable : variables)
     choice.indices.push_back(solution.values[variable]);

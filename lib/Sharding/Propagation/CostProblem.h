@@ -53,6 +53,9 @@ public:
     return sum.solveRepeated(maxEntries);
   }
 
+  /// The values of the nodes' variables.
+  Choice getChoice(const MinSum::Solution &solution) const;
+
   const Domains &getDomains() const { return domains; }
   unsigned getVariable(unsigned node) const { return variables[node]; }
   const FlowKind &getFlowKind(const FlowValue &value);
@@ -76,7 +79,6 @@ private:
     unsigned firstCopy;
   };
 
-  Choice getChoice(MinSum::Solution solution) const;
   FlowKind makeFlowKind(const FlowValue &value);
   Flow addCopies(const FlowValue &value);
   void addUses(const Flow &flow);

@@ -167,22 +167,24 @@ void MinSum::forEachRow(
     levels[level].push_back(std::move(operand));
   }
   // The costs of the values by the parts up to each level.
-  std::vector<std::vector<CommunicationCost>> rows(
-      numPlaces + 1, std::vector<CommunicationCost>(numValues));
+  const std::vector<CommunicationCost> zeros(numValues);
+  std::vector<std::vector<CommunicationCost>> rows(numPlaces + 1, zeros);
   auto addUp = [&](size_t level) {
     std::vector<CommunicationCost> &row = rows[level];
-    if (level > 0)
-      llvm::copy(rows[level - 1], row.begin());
-    else
-      llvm::fill(row, CommunicationCost());
+    const std::vector<CommunicationCost> *before =
+        level > 0 ? &rows[level - 1] : &zeros;
     for (const Part &part : levels[level]) {
       const CommunicationCost *at = part.costs + part.base;
       size_t step = part.strides[numPlaces];
-      for (CommunicationCost &cost : row) {
+      for (size_t value = 0; value < numValues; ++value, at += step) {
+        CommunicationCost cost = (*before)[value];
         cost.addUnlessInfinite(*at);
-        at += step;
+        row[value] = cost;
       }
+      before = &row;
     }
+    if (before != &row)
+      llvm::copy(*before, row.begin());
   };
   for (size_t level = 0; level <= numPlaces; ++level)
     addUp(level);
@@ -225,19 +227,16 @@ const MinSum::Message &MinSum::eliminate(unsigned variable,
   Message &message = messages.emplace_back();
   message.choices.reserve(numEntries);
   CommunicationCost least = CommunicationCost::infinite();
-  forEachRow(variable, parts, scope,
-             [&](llvm::ArrayRef<CommunicationCost> row) {
-               CommunicationCost best = CommunicationCost::infinite();
-               unsigned choice = kNoChoice;
-               for (auto [value, cost] : llvm::enumerate(row))
-                 if (!cost.isInfinite() && cost < best) {
-                   best = cost;
-                   choice = value;
-                 }
-               result.costs.push_back(best);
-               message.choices.push_back(choice);
-               least = std::min(least, best);
-             });
+  forEachRow(
+      variable, parts, scope, [&](llvm::ArrayRef<CommunicationCost> row) {
+        const CommunicationCost *best = nullptr;
+        for (const CommunicationCost &cost : row)
+          if (!cost.isInfinite() && (!best || cost < *best))
+            best = &cost;
+        result.costs.push_back(best ? *best : CommunicationCost::infinite());
+        message.choices.push_back(best ? best - row.begin() : kNoChoice);
+        least = std::min(least, result.costs.back());
+      });
   if (!least.isInfinite())
     for (CommunicationCost &cost : result.costs)
       cost = cost - least;

@@ -33,11 +33,11 @@ CommunicationCost MoveCosts::get(const FlowValue &value, ShardingAttr from,
   return cost;
 }
 
-bool MoveCosts::planMoves(const Graph &graph, const Choice &choice,
+bool MoveCosts::planMoves(function_ref<void(MoveVisitor)> forEachMove,
                           const Domains &among) {
   bool wereKnown = true;
-  choice.forEachMove(graph, [&](const FlowValue &value, const Use &use,
-                                ShardingAttr have, ShardingAttr need) {
+  forEachMove([&](const FlowValue &value, const Use &use, ShardingAttr have,
+                  ShardingAttr need) {
     CommunicationCost known = get(value, have, need),
                       cost = getPlanned(value, have, need);
     if (cost == known)

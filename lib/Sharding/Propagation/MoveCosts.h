@@ -36,12 +36,17 @@ public:
     return withVolume(strategy.cost);
   }
 
-  /// Plans all moves of `choice`. Returns whether all of their costs were known
-  /// already. If a move costs more than was known, also plans the cheapest
-  /// moves that may replace it, according to the candidates in `among` (none if
-  /// `among` is empty).
-  bool planMoves(const Graph &graph, const Choice &choice,
+  /// Plans all moves that `forEachMove` visits. Returns whether all of their
+  /// costs were known already. If a move costs more than was known, also plans
+  /// the cheapest moves that may replace it, according to the candidates in
+  /// `among` (none if `among` is empty).
+  bool planMoves(function_ref<void(MoveVisitor)> forEachMove,
                  const Domains &among);
+  bool planMoves(const Graph &graph, const Choice &choice,
+                 const Domains &among) {
+    return planMoves(
+        [&](MoveVisitor visit) { choice.forEachMove(graph, visit); }, among);
+  }
 
   /// How many costs the search may still look at.
   void resetBudget() { budget = options.searchBudget; }

@@ -11,14 +11,10 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The name distinguishes parameters, but it doesn't affect how they are split.
-static bool isNamed(Operation *op) {
-  return op->getNumOperands() == 0 && isa<ParameterOpInterface>(op);
-}
-
 unsigned OpClasses::Alike::getHashValue(Operation *op) {
   WordList words = {toWord(op->getName().getAsOpaquePointer())};
-  if (!isNamed(op))
+  // The name distinguishes parameters, but it doesn't affect how they are split.
+  if (!getParameter(op))
     words.push_back(op->getName().hashOpProperties(op->getPropertiesStorage()));
   for (Value operand : op->getOperands())
     words.push_back(toWord(operand.getType().getAsOpaquePointer()));
@@ -37,7 +33,7 @@ bool OpClasses::Alike::isEqual(Operation *a, Operation *b) {
       a->getNumRegions() != b->getNumRegions() ||
       !llvm::equal(a->getOperandTypes(), b->getOperandTypes()) ||
       !llvm::equal(a->getResultTypes(), b->getResultTypes()) ||
-      !(isNamed(a) ||
+      !(getParameter(a) ||
         a->getName().compareOpProperties(a->getPropertiesStorage(),
                                          b->getPropertiesStorage())))
     return false;

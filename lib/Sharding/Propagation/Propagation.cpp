@@ -14,26 +14,33 @@ class Propagation::Impl {
 public:
   Impl(MeshOp mesh, PropagationOptions options)
       : options(options), mesh(mesh), space(mesh, options.redistributions),
-        graph(mesh, space), costs(mesh, space, this->options) {}
+        costs(mesh, space, this->options) {}
 
   LogicalResult run(ArrayRef<func::FuncOp> roots);
+  /// The graph of the whole program, for which `decision` is.
+  const Graph &getGraph();
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
                                            unsigned limit);
 
   const PropagationOptions options;
   MeshOp mesh;
   StrategySpace space;
-  Graph graph;
   MoveCosts costs;
-  Decision decision;
+  CommunicationCost cost, lowerBound;
   size_t numMerged = 0;
   SmallVector<Function> functions;
 
 private:
+  LogicalResult addGraph(ArrayRef<func::FuncOp> roots);
   void decide();
   SmallVector<unsigned> mergeInstances();
   LogicalResult extract();
 
+  /// The decision for a function of equal layers. The graph of all layers is
+  /// made when something asks for it.
+  std::unique_ptr<RepeatedDecision> repeated;
+  std::optional<Graph> graph;
+  Decision decision;
   /// The instance that each function represents.
   SmallVector<unsigned> instanceOf;
   /// Nodes by instance and op; filled on the first call of getAlternatives.
@@ -41,23 +48,50 @@ private:
 };
 
 LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {
-  for (func::FuncOp root : roots)
-    if (failed(graph.addRoot(root)))
+  if (roots.size() == 1) {
+    auto found = searchRepeated(roots.front(), space, costs, mesh, options);
+    if (failed(found))
       return failure();
-  graph.followBatch();
+    repeated = std::move(*found);
+  }
+  if (repeated) {
+    cost = repeated->getCost();
+    lowerBound = repeated->getLowerBound();
+    numMerged = repeated->getNumMerged();
+    instanceOf = {0};
+    return repeated->extract(functions.emplace_back(), mesh);
+  }
+  if (failed(addGraph(roots)))
+    return failure();
   decide();
+  cost = decision.choice.cost;
+  lowerBound = decision.choice.lowerBound;
   return extract();
 }
 
-void Propagation::Impl::decide() {
-  if (auto repeated = searchRepeated(graph, space, costs, mesh, options)) {
-    numMerged = repeated->numMerged;
-    decision = std::move(*repeated);
-    return;
+LogicalResult Propagation::Impl::addGraph(ArrayRef<func::FuncOp> roots) {
+  graph.emplace(mesh, space);
+  for (func::FuncOp root : roots)
+    if (failed(graph->addRoot(root)))
+      return failure();
+  graph->followBatch();
+  return success();
+}
+
+const Graph &Propagation::Impl::getGraph() {
+  if (!graph) {
+    LogicalResult added = addGraph(functions.front().op);
+    assert(succeeded(added) && "all layers are like those that were added");
+    (void)added;
+    decision = repeated->unfold();
   }
-  Search search(graph, space, costs, options);
+  return *graph;
+}
+
+void Propagation::Impl::decide() {
+  Search search(*graph, space, costs, options);
   const Choice *before = nullptr;
-  for (int64_t priority : graph.getPriorities()) {
+  for (int64_t priority : graph->getPriorities()) {
     decision = search.run(priority, before);
     before = &decision.choice;
   }
@@ -68,16 +102,16 @@ void Propagation::Impl::decide() {
 SmallVector<unsigned> Propagation::Impl::mergeInstances() {
   // Instances are compared by the choices of their nodes, in order. The only
   // instance of a function needn't be compared.
-  size_t numInstances = graph.instances.size();
+  size_t numInstances = graph->instances.size();
   DenseMap<Operation *, unsigned> numInstancesOf;
-  for (const Instance &instance : graph.instances)
+  for (const Instance &instance : graph->instances)
     ++numInstancesOf[instance.function];
   auto isCompared =
-      llvm::map_to_vector(graph.instances, [&](const Instance &instance) {
+      llvm::map_to_vector(graph->instances, [&](const Instance &instance) {
         return numInstancesOf[instance.function] > 1;
       });
   SmallVector<SmallVector<const void *>> looks(numInstances);
-  for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+  for (auto [index, node] : llvm::enumerate(graph->nodes)) {
     if (!isCompared[node.instance])
       continue;
     const Strategy &strategy = decision.choice.get(index);
@@ -90,7 +124,7 @@ SmallVector<unsigned> Propagation::Impl::mergeInstances() {
   std::map<std::pair<Operation *, SmallVector<const void *>>, unsigned> known;
   SmallVector<unsigned> functionOf(numInstances);
   for (size_t i = numInstances; i-- > 0;) {
-    const Instance &instance = graph.instances[i];
+    const Instance &instance = graph->instances[i];
     for (auto [call, callee] : instance.callees)
       looks[i].push_back(
           reinterpret_cast<const void *>(uintptr_t(functionOf[callee])));
@@ -118,7 +152,7 @@ LogicalResult Propagation::Impl::extract() {
     return instanceOf[function] == instance ? &functions[function] : nullptr;
   };
   functions.resize(instanceOf.size());
-  for (auto [i, instance] : llvm::enumerate(graph.instances)) {
+  for (auto [i, instance] : llvm::enumerate(graph->instances)) {
     Function *function = getFunction(i);
     if (!function)
       continue;
@@ -127,19 +161,19 @@ LogicalResult Propagation::Impl::extract() {
       function->callees[call] = functionOf[callee];
     function->shardings.reserve(instance.values.size());
     for (auto [value, id] : instance.values)
-      function->shardings[value] = choice.getHave(graph.values[id]);
+      function->shardings[value] = choice.getHave(graph->values[id]);
   }
-  for (const FlowValue &value : graph.values)
+  for (const FlowValue &value : graph->values)
     if (Function *function = getFunction(value.instance);
         function && !value.value)
-      function->given[graph.nodes[value.node].op->getResult(value.result)] =
+      function->given[graph->nodes[value.node].op->getResult(value.result)] =
           choice.getHave(value);
   bool areReachable = true;
-  choice.forEachMove(graph, [&](const FlowValue &value, const Use &use,
-                                ShardingAttr have, ShardingAttr need) {
+  choice.forEachMove(*graph, [&](const FlowValue &value, const Use &use,
+                                 ShardingAttr have, ShardingAttr need) {
     if (!areReachable)
       return;
-    Operation *op = use.at ? use.at->getOwner() : graph.nodes[value.node].op;
+    Operation *op = use.at ? use.at->getOwner() : graph->nodes[value.node].op;
     areReachable = succeeded(verifyRedistribution(
         have, need, mesh, [&]() { return op->emitError(); }));
     if (Function *function = getFunction(use.instance);
@@ -155,13 +189,13 @@ Propagation::Impl::getAlternatives(unsigned function, Operation *op,
   if (limit == 0)
     return {};
   if (nodeOfOp.empty())
-    for (auto [index, node] : llvm::enumerate(graph.nodes))
+    for (auto [index, node] : llvm::enumerate(getGraph().nodes))
       if (node.op)
         nodeOfOp.try_emplace({node.instance, node.op}, index);
   auto found = nodeOfOp.find({instanceOf[function], op});
   if (found == nodeOfOp.end())
     return {};
-  return propagation::getAlternatives(graph, decision, costs, found->second,
+  return propagation::getAlternatives(*graph, decision, costs, found->second,
                                       limit);
 }
 
@@ -182,18 +216,16 @@ const PropagationOptions &Propagation::getOptions() const {
 RedistributionPlanner &Propagation::getPlanner() const {
   return impl->space.getPlanner();
 }
-const Graph &Propagation::getGraph() const { return impl->graph; }
+const Graph &Propagation::getGraph() const { return impl->getGraph(); }
 ArrayRef<Propagation::Function> Propagation::getFunctions() const {
   return impl->functions;
 }
 SmallVector<Propagation::Function> Propagation::takeFunctions() {
   return std::move(impl->functions);
 }
-CommunicationCost Propagation::getCost() const {
-  return impl->decision.choice.cost;
-}
+CommunicationCost Propagation::getCost() const { return impl->cost; }
 CommunicationCost Propagation::getLowerBound() const {
-  return impl->decision.choice.lowerBound;
+  return impl->lowerBound;
 }
 size_t Propagation::getNumMergedParts() const { return impl->numMerged; }
 SmallVector<Propagation::Alternative>

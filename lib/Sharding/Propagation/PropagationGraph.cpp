@@ -95,14 +95,18 @@ static LogicalResult checkTypes(Operation *op, TypeRange types,
   return success();
 }
 
-LogicalResult Graph::addRoot(func::FuncOp function) {
+LogicalResult Graph::addRoot(func::FuncOp function, FoldedParts *folded) {
   unsigned instance = instances.size();
   instances.emplace_back().function = function;
   if (failed(checkTypes(function, function.getArgumentTypes(), "argument")))
     return failure();
   if (function.getBody().hasOneBlock()) {
-    size_t size = function.getBody().front().getOperations().size() +
-                  function.getNumArguments() + function.getNumResults();
+    size_t numOps = folded ? folded->repetition.ops.size() -
+                                 folded->repetition.getNumInMiddle() *
+                                     folded->repetition.period
+                           : function.getBody().front().getOperations().size();
+    size_t size =
+        numOps + function.getNumArguments() + function.getNumResults();
     instances.back().values.reserve(size);
     nodes.reserve(nodes.size() + size);
     values.reserve(values.size() + size);
@@ -126,7 +130,7 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
                                /*mayBePartial=*/false);
     addResult(node, argument, instance, 1);
   }
-  if (failed(addFunction(function, instance, 1)))
+  if (failed(addFunction(function, instance, 1, folded)))
     return failure();
   Operation *end = function.getBody().front().getTerminator();
   for (OpOperand &operand : end->getOpOperands()) {
@@ -148,12 +152,14 @@ LogicalResult Graph::addRoot(func::FuncOp function) {
 }
 
 LogicalResult Graph::addFunction(func::FuncOp function, unsigned instance,
-                                 int64_t weight) {
+                                 int64_t weight, FoldedParts *folded) {
   if (!function.getBody().hasOneBlock())
     return function.emitError(
         "only functions of one block can be parallelised");
   active.insert(function);
-  LogicalResult added = addBlock(function.getBody().front(), instance, weight);
+  LogicalResult added =
+      folded ? addFolded(*folded, instance)
+             : addBlock(function.getBody().front(), instance, weight);
   active.remove(function);
   return added;
 }
@@ -362,10 +368,7 @@ LogicalResult Graph::addLocalView(Operation *op, unsigned instance,
 void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
                          int64_t weight) {
   SmallVector<ShardingAttr> fixed = getResultShardings(op);
-  auto parameter = op->getNumOperands() == 0
-                       ? dyn_cast<ParameterOpInterface>(op)
-                       : ParameterOpInterface();
-  if (parameter) {
+  if (ParameterOpInterface parameter = getParameter(op)) {
     // A parameter that several modules share has one placement.
     auto [it, inserted] = parameters.try_emplace(
         {instance, parameter.getFqnAttr()}, values.size());
@@ -518,4 +521,33 @@ LogicalResult Graph::addBlock(Block &block, unsigned instance, int64_t weight) {
     if (failed(addOp(&op, instance, weight)))
       return failure();
   return success();
+}
+
+LogicalResult Graph::addFolded(FoldedParts &folded, unsigned instance) {
+  const Repetition &parts = folded.repetition;
+  auto addOps = [&](size_t first, size_t end) {
+    for (Operation *op : ArrayRef(parts.ops).slice(first, end - first))
+      if (failed(addOp(op, instance, 1)))
+        return failure();
+    return success();
+  };
+  size_t front = parts.margin - 1, behind = parts.count - parts.margin;
+  if (failed(addOps(0, parts.getFirst(front))))
+    return failure();
+  folded.before = nodes.size();
+  unsigned numOpsBefore = numOps;
+  if (failed(addOps(parts.getFirst(front), parts.getFirst(front + 1))))
+    return failure();
+  numOps += (numOps - numOpsBefore) * parts.getNumInMiddle();
+  for (size_t place = 0; place < parts.period; ++place)
+    for (auto [left, given] :
+         llvm::zip_equal(parts.getOp(behind - 1, place)->getResults(),
+                         parts.getOp(front, place)->getResults()))
+      if (isTensor(given.getType()))
+        instances[instance].values[left] = getValue(given, instance);
+  folded.begin = nodes.size();
+  if (failed(addOps(parts.getFirst(behind), parts.getFirst(behind + 1))))
+    return failure();
+  folded.end = nodes.size();
+  return addOps(parts.getFirst(behind + 1), parts.ops.size());
 }

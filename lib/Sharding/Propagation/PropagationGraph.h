@@ -10,6 +10,7 @@
 #ifndef TP_LIB_SHARDING_PROPAGATION_PROPAGATIONGRAPH_H
 #define TP_LIB_SHARDING_PROPAGATION_PROPAGATIONGRAPH_H
 
+#include "Repetition.h"
 #include "StrategySpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -75,6 +76,16 @@ struct Instance {
   SmallVector<std::pair<Operation *, unsigned>> callees{};
 };
 
+/// The parts of a repetition of which a graph has only those at either end. The
+/// part behind the parts in the middle takes the values of the part in front of
+/// them.
+struct FoldedParts {
+  Repetition repetition;
+  /// The nodes of the last part in front: [before, begin), and of the first
+  /// part behind: [begin, end).
+  unsigned before = 0, begin = 0, end = 0;
+};
+
 /// The position of the batch in a tensor, or in an op's rule.
 struct Batch {
   /// The dimension, or the factor.
@@ -96,8 +107,9 @@ public:
         space(space) {}
 
   /// Adds a root function and all functions that it calls; emits an error for
-  /// code that can't be parallelised.
-  LogicalResult addRoot(func::FuncOp function);
+  /// code that can't be parallelised. If `folded` isn't null, only the first and
+  /// last parts of its repetition are added, and its nodes are set.
+  LogicalResult addRoot(func::FuncOp function, FoldedParts *folded = nullptr);
 
   /// Finds the ops that depend on the batch. Call it after all functions are
   /// added; from then on, getDomain keeps only strategies that split these ops
@@ -124,7 +136,8 @@ public:
 
 private:
   LogicalResult addFunction(func::FuncOp function, unsigned instance,
-                            int64_t weight);
+                            int64_t weight, FoldedParts *folded = nullptr);
+  LogicalResult addFolded(FoldedParts &folded, unsigned instance);
   LogicalResult addBlock(Block &block, unsigned instance, int64_t weight);
   LogicalResult addOp(Operation *op, unsigned instance, int64_t weight);
   LogicalResult addRegionOp(RegionBranchOpInterface op, unsigned instance,

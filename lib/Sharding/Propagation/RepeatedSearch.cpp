@@ -3,8 +3,8 @@
 
 #include "RepeatedSearch.h"
 #include "Candidates.h"
-#include "CostProblem.h"
-#include "Repetition.h"
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -15,218 +15,250 @@ constexpr size_t kMargin = 2;
 /// Parts are merged if there are at least this many.
 constexpr size_t kMinParts = 2 * kMargin + 2;
 
-namespace {
+//===----------------------------------------------------------------------===//
+// The search
+//===----------------------------------------------------------------------===//
 
-/// A graph without the nodes and values of the parts in the middle. Nodes and
-/// values behind them keep their order.
-class FoldedGraph {
-public:
-  /// Null if the parts' nodes don't correspond.
-  static std::unique_ptr<FoldedGraph> get(const Graph &whole,
-                                          const Repetition &repetition,
-                                          StrategySpace &space, MeshOp mesh);
-
-  Graph graph;
-  size_t numRemoved;
-
-  /// The last part but one, which stands for itself and the removed ones.
-  RepeatedNodes getRepeated() const {
-    return {nodes.begin, nodes.begin + nodes.perPart,
-            static_cast<unsigned>(numRemoved + 1)};
-  }
-  /// Calls `give` for each node of the whole graph, in order, with its node in
-  /// this graph and, for repeated nodes, the number of the part.
-  void unfold(
-      function_ref<void(unsigned node, std::optional<size_t> part)> give) const;
-
-private:
-  /// Consecutive numbers of which some are removed.
-  struct Numbers {
-    unsigned begin, perPart, end;
-    bool isRemoved(unsigned number) const {
-      return begin <= number && number < end;
-    }
-    /// The number in the smaller graph. What the removed part before the
-    /// repeated one gives comes from the last part in front of the removed
-    /// ones.
-    unsigned fold(unsigned number) const {
-      return number < begin ? number : number - (end - begin);
-    }
-  };
-
-  FoldedGraph(MeshOp mesh, StrategySpace &space, size_t numRemoved,
-              Numbers nodes, Numbers values)
-      : graph(mesh, space), numRemoved(numRemoved), nodes(nodes),
-        values(values) {}
-  void addNodes(const Graph &whole);
-  void addValues(const Graph &whole);
-
-  Numbers nodes, values;
-};
-
-} // namespace
-
-std::unique_ptr<FoldedGraph> FoldedGraph::get(const Graph &whole,
-                                              const Repetition &repetition,
-                                              StrategySpace &space,
-                                              MeshOp mesh) {
-  ArrayRef<Node> all = whole.nodes;
-  auto find = [&](size_t part) -> unsigned {
-    Operation *first = repetition.getOp(part, 0);
-    return llvm::find_if(all,
-                         [&](const Node &node) { return node.op == first; }) -
-           all.begin();
-  };
-  size_t numRemoved = repetition.count - 2 * kMargin;
-  unsigned begin = find(kMargin), end = find(kMargin + numRemoved),
-           perPart = find(kMargin + 1) - begin;
-  // Parts that share parameters with other code have fewer nodes.
-  auto isPart = [&](unsigned from, size_t part) {
-    if (from > all.size() || perPart > all.size() - from)
-      return false;
-    size_t place = 0;
-    for (const Node &node : all.slice(from, perPart)) {
-      while (node.op && place < repetition.period &&
-             repetition.getOp(part, place) != node.op)
-        ++place;
-      if (place == repetition.period)
-        return false;
-    }
-    return true;
-  };
-  if (end != begin + numRemoved * perPart || begin < perPart ||
-      !isPart(begin - perPart, kMargin - 1) ||
-      !isPart(end, kMargin + numRemoved))
-    return nullptr;
-  // Values of the parts and behind them follow those of the nodes before them.
-  auto findValue = [&](unsigned node) -> unsigned {
-    return llvm::find_if(
-               whole.values,
-               [&](const FlowValue &value) { return value.node >= node; }) -
-           whole.values.begin();
-  };
-  Numbers nodes{begin, perPart, end};
-  Numbers values{findValue(begin),
-                 findValue(begin + perPart) - findValue(begin), findValue(end)};
-  std::unique_ptr<FoldedGraph> folded(
-      new FoldedGraph(mesh, space, numRemoved, nodes, values));
-  folded->addNodes(whole);
-  folded->addValues(whole);
-  folded->graph.numOps = whole.numOps;
-  Instance &instance = folded->graph.instances.emplace_back();
-  instance.function = whole.instances.front().function;
-  for (BlockArgument argument : instance.function.getArguments())
-    if (auto it = whole.instances.front().values.find(argument);
-        it != whole.instances.front().values.end())
-      instance.values.insert(*it);
-  folded->graph.followBatch();
-  return folded;
-}
-
-void FoldedGraph::addNodes(const Graph &whole) {
-  for (auto [index, node] : llvm::enumerate(whole.nodes)) {
-    if (nodes.isRemoved(index))
-      continue;
-    Node &kept = graph.nodes.emplace_back(node);
-    for (unsigned &value : llvm::concat<unsigned>(kept.operands, kept.results))
-      if (value != kNoValue)
-        value = values.fold(value);
-  }
-}
-
-void FoldedGraph::addValues(const Graph &whole) {
-  auto addUses = [&](FlowValue &to, const FlowValue &from) {
-    for (Use use : from.uses)
-      if (!nodes.isRemoved(use.node)) {
-        use.node = nodes.fold(use.node);
-        to.uses.push_back(use);
-      }
-  };
-  for (auto [index, value] : llvm::enumerate(whole.values)) {
-    if (values.isRemoved(index)) {
-      // Only the last removed part has uses in the repeated part.
-      if (index + values.perPart >= values.end)
-        addUses(graph.values[values.fold(index)], value);
-      continue;
-    }
-    FlowValue &kept = graph.values.emplace_back(value);
-    kept.node = nodes.fold(value.node);
-    kept.uses.clear();
-    addUses(kept, value);
-  }
-}
-
-void FoldedGraph::unfold(
-    function_ref<void(unsigned node, std::optional<size_t> part)> give) const {
-  for (unsigned node = 0; node < nodes.begin; ++node)
-    give(node, std::nullopt);
-  for (size_t part = 0; part <= numRemoved; ++part)
-    for (unsigned place = 0; place < nodes.perPart; ++place)
-      give(nodes.begin + place, part);
-  for (unsigned node = nodes.begin + nodes.perPart; node < graph.nodes.size();
-       ++node)
-    give(node, std::nullopt);
-}
-
-std::optional<RepeatedDecision>
-propagation::searchRepeated(const Graph &graph, StrategySpace &space,
+FailureOr<std::unique_ptr<RepeatedDecision>>
+propagation::searchRepeated(func::FuncOp function, StrategySpace &space,
                             MoveCosts &costs, MeshOp mesh,
                             const PropagationOptions &options) {
-  if (!options.mergesRepeated || graph.instances.size() != 1 ||
-      options.strategy != PropagationStrategy::Optimal)
-    return std::nullopt;
-  func::FuncOp function = graph.instances.front().function;
+  std::unique_ptr<RepeatedDecision> none;
+  if (!options.mergesRepeated ||
+      options.strategy != PropagationStrategy::Optimal ||
+      !function.getBody().hasOneBlock())
+    return none;
   auto repetition = findRepetition(
       function.getBody().front(), kMinParts, kMargin,
       [&](Operation *op) { return space.getPlainRule(op).has_value(); });
+  if (!repetition)
+    return none;
+  std::unique_ptr<RepeatedDecision> decision(
+      new RepeatedDecision(mesh, space, std::move(*repetition)));
+  Graph &graph = decision->graph;
+  const FoldedParts &folded = decision->folded;
+  if (failed(graph.addRoot(function, &decision->folded)))
+    return failure();
   SmallVector<int64_t> priorities = graph.getPriorities();
-  if (!repetition || priorities.size() != 1)
-    return std::nullopt;
-  auto folded = FoldedGraph::get(graph, *repetition, space, mesh);
-  if (!folded)
-    return std::nullopt;
-  folded->graph.spread(priorities.front());
-  const Domains candidates =
-      getCandidates(folded->graph, space, costs, priorities.front(),
+  if (priorities.size() != 1 || !decision->doNodesCorrespond())
+    return none;
+  graph.followBatch();
+  graph.spread(priorities.front());
+  const Domains &candidates = decision->candidates =
+      getCandidates(graph, space, costs, priorities.front(),
                     graph.numOps <= options.exhaustiveOps);
-  const RepeatedNodes repeated = folded->getRepeated();
-  RepeatedDecision decision;
-  decision.numMerged = folded->numRemoved;
-  decision.candidates.reserve(graph.nodes.size());
-  folded->unfold([&](unsigned node, std::optional<size_t>) {
-    decision.candidates.push_back(candidates[node]);
-  });
-  decision.choice.domains = decision.candidates;
   costs.resetBudget();
   do {
-    CostProblem problem(folded->graph, candidates, space, costs,
-                        options.maxEntries, repeated);
+    CostProblem problem(
+        graph, candidates, space, costs, options.maxEntries,
+        {folded.begin, folded.end,
+         static_cast<unsigned>(folded.repetition.getNumInMiddle() + 1)});
     // If the part before the removed parts and the part behind them are alike,
     // so are all parts between them.
-    unsigned perPart = repeated.end - repeated.begin;
     if (problem.isSharingCut() ||
-        !problem.areAlike(repeated.begin - perPart, repeated.begin))
-      return std::nullopt;
+        !problem.areAlike(folded.before, folded.begin))
+      return none;
     auto solution = problem.solveRepeated(options.maxEntries);
     if (!solution)
-      return std::nullopt;
-    Choice &choice = decision.choice;
-    choice.indices.clear();
-    choice.indices.reserve(graph.nodes.size());
-    folded->unfold([&](unsigned node, std::optional<size_t> part) {
-      unsigned variable = problem.getVariable(node);
-      choice.indices.push_back(
-          part
-              ? solution
-                    ->partValues[solution->parts[*part]]
-                                [variable - problem.getVariable(repeated.begin)]
-              : solution->values[variable]);
-    });
-    choice.cost = solution->cost;
-    choice.lowerBound = solution->lowerBound;
-    if (costs.planMoves(graph, choice, decision.candidates))
+      return none;
+    decision->setChoice(problem, std::move(*solution));
+    if (costs.planMoves(
+            [&](MoveVisitor visit) { decision->forEachMove(visit); },
+            candidates))
       return decision;
   } while (costs.getBudget() > 0);
   // Parts that choose differently can't be planned one by one.
-  return std::nullopt;
+  return none;
+}
+
+SmallVector<size_t, 0> RepeatedDecision::getPlaces(ArrayRef<Node> nodes,
+                                                   size_t part) const {
+  SmallVector<size_t, 0> places;
+  size_t place = 0;
+  for (const Node &node : nodes) {
+    while (node.op && folded.repetition.getOp(part, place) != node.op)
+      ++place;
+    places.push_back(place);
+  }
+  return places;
+}
+
+bool RepeatedDecision::doNodesCorrespond() const {
+  const auto &[parts, before, begin, end] = folded;
+  // Parts that share parameters with other code have fewer nodes.
+  return getPlaces(getNodes(before, begin), parts.margin - 1) ==
+         getPlaces(getNodes(begin, end), parts.count - parts.margin);
+}
+
+void RepeatedDecision::setChoice(const CostProblem &problem,
+                                 MinSum::Solution solution) {
+  choice = problem.getChoice(solution);
+  kinds.clear();
+  for (const std::vector<unsigned> &values : solution.partValues) {
+    std::vector<unsigned> &kind = kinds.emplace_back();
+    for (unsigned node = folded.begin; node < folded.end; ++node)
+      kind.push_back(values[problem.getVariable(node) -
+                            problem.getVariable(folded.begin)]);
+  }
+  kindOf = std::move(solution.parts);
+}
+
+//===----------------------------------------------------------------------===//
+// Moves
+//===----------------------------------------------------------------------===//
+
+ShardingAttr RepeatedDecision::getHave(const FlowValue &value,
+                                       Neighbours layer) const {
+  const auto &[parts, before, begin, end] = folded;
+  bool isOwn = begin <= value.node && value.node < end;
+  bool isPrevious = before <= value.node && value.node < begin;
+  const Strategy &strategy =
+      isOwn ? getStrategy(value.node, layer.own)
+      : isPrevious && layer.previous != kFront
+          ? getStrategy(value.node + (begin - before), layer.previous)
+          : choice.get(value.node);
+  return getForTensor<ShardingAttr>(strategy.results, value.result);
+}
+
+void RepeatedDecision::forEachMoveIn(Neighbours layer,
+                                     MoveVisitor visit) const {
+  for (unsigned node = folded.begin; node < folded.end; ++node) {
+    const Strategy &strategy = getStrategy(node, layer.own);
+    for (auto [operand, index] : llvm::enumerate(graph.nodes[node].operands)) {
+      if (index == kNoValue)
+        continue;
+      const FlowValue &value = graph.values[index];
+      ShardingAttr have = getHave(value, layer);
+      auto need = getForTensor<ShardingAttr>(strategy.operands, operand);
+      if (have == need)
+        continue;
+      for (const Use &use : value.uses)
+        if (use.node == node && use.operand == operand)
+          visit(value, use, have, need);
+    }
+  }
+}
+
+void RepeatedDecision::forEachMoveOutside(MoveVisitor visit) const {
+  choice.forEachMove(graph, [&](const FlowValue &value, const Use &use,
+                                ShardingAttr have, ShardingAttr need) {
+    if (use.node < folded.begin || use.node >= folded.end)
+      visit(value, use, have, need);
+  });
+}
+
+void RepeatedDecision::forEachMove(MoveVisitor visit) const {
+  forEachMoveOutside(visit);
+  std::set<Neighbours> visited;
+  for (size_t layer = 0; layer < kindOf.size(); ++layer)
+    if (visited.insert(getNeighbours(layer)).second)
+      forEachMoveIn(getNeighbours(layer), visit);
+}
+
+//===----------------------------------------------------------------------===//
+// The decision for all layers
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A placement of an operand or a result of the op at a place of a layer.
+struct PlacedTensor {
+  size_t place;
+  unsigned index;
+  ShardingAttr sharding;
+};
+struct PlacedLayer {
+  SmallVector<PlacedTensor, 0> have, given, needed;
+};
+} // namespace
+
+LogicalResult RepeatedDecision::extract(Propagation::Function &function,
+                                        MeshOp mesh) const {
+  const Repetition &parts = folded.repetition;
+  const Instance &instance = graph.instances.front();
+  function.op = instance.function;
+  bool areReachable = true;
+  auto verify = [&](const FlowValue &value, const Use &use, ShardingAttr have,
+                    ShardingAttr need) {
+    Operation *op = use.at ? use.at->getOwner() : graph.nodes[value.node].op;
+    areReachable =
+        areReachable && succeeded(verifyRedistribution(have, need, mesh, [&]() {
+          return op->emitError();
+        }));
+  };
+  for (auto [value, id] : instance.values)
+    function.shardings[value] = choice.getHave(graph.values[id]);
+  for (const FlowValue &value : graph.values)
+    if (!value.value)
+      function.given[graph.nodes[value.node].op->getResult(value.result)] =
+          choice.getHave(value);
+  forEachMoveOutside([&](const FlowValue &value, const Use &use,
+                         ShardingAttr have, ShardingAttr need) {
+    verify(value, use, have, need);
+    if (use.at)
+      function.needed[use.at] = need;
+  });
+
+  ArrayRef<Node> nodes = getNodes(folded.begin, folded.end);
+  SmallVector<size_t, 0> places = getPlaces(nodes, parts.count - parts.margin);
+  auto getLayer = [&](Neighbours layer) {
+    PlacedLayer placed;
+    for (auto [node, place] : llvm::zip_equal(nodes, places))
+      for (unsigned index : node.results) {
+        if (index == kNoValue)
+          continue;
+        const FlowValue &value = graph.values[index];
+        ShardingAttr have = getHave(value, layer);
+        if (value.value)
+          placed.have.push_back(
+              {place, cast<OpResult>(value.value).getResultNumber(), have});
+        else
+          placed.given.push_back({place, value.result, have});
+      }
+    forEachMoveIn(layer, [&](const FlowValue &value, const Use &use,
+                             ShardingAttr have, ShardingAttr need) {
+      verify(value, use, have, need);
+      if (use.at)
+        placed.needed.push_back({places[use.node - folded.begin],
+                                 use.at->getOperandNumber(), need});
+    });
+    return placed;
+  };
+  std::map<Neighbours, PlacedLayer> layers;
+  function.shardings.reserve(instance.values.size() +
+                             kindOf.size() * nodes.size());
+  for (size_t layer = 0; layer < kindOf.size(); ++layer) {
+    auto [it, isNew] = layers.try_emplace(getNeighbours(layer));
+    if (isNew)
+      it->second = getLayer(it->first);
+    auto getOp = [&](const PlacedTensor &tensor) {
+      return parts.getOp(parts.margin + layer, tensor.place);
+    };
+    for (const PlacedTensor &have : it->second.have)
+      function.shardings[getOp(have)->getResult(have.index)] = have.sharding;
+    for (const PlacedTensor &given : it->second.given)
+      function.given[getOp(given)->getResult(given.index)] = given.sharding;
+    for (const PlacedTensor &needed : it->second.needed)
+      function.needed[&getOp(needed)->getOpOperand(needed.index)] =
+          needed.sharding;
+  }
+  return success(areReachable);
+}
+
+Decision RepeatedDecision::unfold() const {
+  Decision decision;
+  std::vector<unsigned> indices;
+  auto add = [&](unsigned begin, unsigned end, ArrayRef<unsigned> chosen) {
+    decision.candidates.insert(decision.candidates.end(),
+                               candidates.begin() + begin,
+                               candidates.begin() + end);
+    indices.insert(indices.end(), chosen.begin(), chosen.end());
+  };
+  ArrayRef<unsigned> own = choice.indices;
+  add(0, folded.begin, own.take_front(folded.begin));
+  for (unsigned kind : kindOf)
+    add(folded.begin, folded.end, kinds[kind]);
+  add(folded.end, graph.nodes.size(), own.drop_front(folded.end));
+  decision.choice = {decision.candidates, std::move(indices), choice.cost,
+                     choice.lowerBound};
+  return decision;
 }

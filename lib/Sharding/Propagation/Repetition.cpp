@@ -33,7 +33,8 @@ struct Source {
 class Finder {
 public:
   Finder(Block &block, size_t margin, function_ref<bool(Operation *)> isPlain)
-      : block(block), margin(margin), isPlain(isPlain) {
+      : block(block), isPlain(isPlain) {
+    found.margin = margin;
     for (Operation &op : block.without_terminator())
       found.ops.push_back(&op);
   }
@@ -48,7 +49,6 @@ private:
   bool isClosed() const;
 
   Block &block;
-  size_t margin;
   function_ref<bool(Operation *)> isPlain;
   Repetition found;
   /// The sources of the operands of a part's ops, by place.
@@ -154,21 +154,21 @@ bool Finder::cut(size_t middle, size_t first, size_t end, size_t minCount) {
 /// Whether only parts use the values of the parts in the middle, and no other
 /// op reads their parameters.
 bool Finder::isClosed() const {
-  size_t skippedBegin = found.begin + margin * found.period,
-         skippedEnd = found.begin + (found.count - margin) * found.period,
-         end = found.begin + found.count * found.period;
+  size_t skippedBegin = found.getFirst(found.margin),
+         skippedEnd = found.getFirst(found.count - found.margin),
+         end = found.getFirst(found.count);
   Operation *firstSkipped = found.ops[skippedBegin],
             *firstKept = found.ops[skippedEnd];
   DenseSet<Attribute> parameters;
   for (size_t i = skippedBegin; i < skippedEnd; ++i)
-    if (auto parameter = dyn_cast<ParameterOpInterface>(found.ops[i]))
+    if (auto parameter = getParameter(found.ops[i]))
       if (!parameters.insert(parameter.getFqnAttr()).second)
         return false;
   auto visit = [&](Operation *op) {
     // These affect more than their operands.
     if (isa<AssignOpInterface, ToLocalOp, CallOpInterface>(op))
       return WalkResult::interrupt();
-    if (auto parameter = dyn_cast<ParameterOpInterface>(op))
+    if (auto parameter = getParameter(op))
       if (parameters.contains(parameter.getFqnAttr()))
         return WalkResult::interrupt();
     for (Value operand : op->getOperands()) {
@@ -189,7 +189,7 @@ bool Finder::isClosed() const {
     if (found.ops[i]->walk(visit).wasInterrupted())
       return false;
   for (size_t i = skippedEnd; i < end; ++i)
-    if (auto parameter = dyn_cast<ParameterOpInterface>(found.ops[i]))
+    if (auto parameter = getParameter(found.ops[i]))
       if (parameters.contains(parameter.getFqnAttr()))
         return false;
   return !visit(block.getTerminator()).wasInterrupted();

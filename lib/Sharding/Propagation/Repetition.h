@@ -19,14 +19,18 @@ namespace mlir::tp::propagation {
 /// `count` consecutive parts of a block, each of `period` ops. Ops at the same
 /// place of two parts are alike (OpClasses), and the IR places them alike.
 /// Their operands are results at the same places of their own and of the
-/// previous part, or the same values from before all parts.
+/// previous part, or the same values from before all parts. The first and the
+/// last `margin` parts may have other uses than the parts in the middle.
 struct Repetition {
-  size_t begin, period, count;
+  size_t begin, period, count, margin;
   /// The block's ops except its terminator.
   std::vector<Operation *> ops;
 
+  size_t getNumInMiddle() const { return count - 2 * margin; }
+  /// The index of the first op of a part.
+  size_t getFirst(size_t part) const { return begin + part * period; }
   Operation *getOp(size_t part, size_t place) const {
-    return ops[begin + part * period + place];
+    return ops[getFirst(part) + place];
   }
 };
 

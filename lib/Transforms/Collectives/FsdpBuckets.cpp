@@ -30,7 +30,7 @@ FsdpGroups::FsdpGroups(func::FuncOp program) {
 static ParameterOpInterface getParameter(const Ops &ops) {
   ParameterOpInterface found;
   for (Operation *op : ops)
-    if (auto parameter = dyn_cast<ParameterOpInterface>(op)) {
+    if (ParameterOpInterface parameter = getParameter(op)) {
       if (found && found.getFqnAttr() != parameter.getFqnAttr())
         return {};
       found = parameter;

@@ -51,6 +51,9 @@ Cost operator+(Cost a, Cost b) {
 struct Node {
   /// The first of the reductions; all of them are alike.
   CollectiveOpInterface reduction;
+  /// What they all mean, except for the dimension: they may scatter another
+  /// dimension than this value does.
+  DictionaryAttr group;
   /// The dimension of this value that they scatter; -1 for an all_reduce.
   int64_t dim = -1;
   /// The operands that have nodes; none for a reduction.
@@ -114,6 +117,9 @@ private:
       return;
     Node node;
     node.reduction = op;
+    NamedAttrList group(getMeaning(op));
+    group.erase("dim");
+    node.group = group.getDictionary(op->getContext());
     if (auto scatter = dyn_cast<ReduceScatterOp>(*op)) {
       if (scatter.getKind() != ReductionKind::Sum)
         return;
@@ -139,15 +145,8 @@ private:
 
   /// Whether one reduction of the sum can replace the reductions of both.
   static bool areAlike(const Node &a, const Node &b) {
-    if (a.dim != b.dim || a.reduction->getName() != b.reduction->getName())
-      return false;
-    // The reductions themselves may scatter another dimension than the nodes.
-    auto getGroup = [](const Node &node) {
-      NamedAttrList meaning(getMeaning(node.reduction));
-      meaning.erase("dim");
-      return meaning.getDictionary(node.reduction->getContext());
-    };
-    return getGroup(a) == getGroup(b);
+    return a.dim == b.dim && a.group == b.group &&
+           a.reduction->getName() == b.reduction->getName();
   }
 
   /// Adds a node for `op` if it is linear in the operands of `set`, some of
@@ -176,6 +175,7 @@ private:
         !llvm::is_contained(once, LinearSet(node.summed)))
       return false;
     node.reduction = first->reduction;
+    node.group = first->group;
     ArrayRef<AxisRefAttr> axes = node.reduction.getAxes().getAxes();
     for (auto [i, operand] : llvm::enumerate(op->getOperands()))
       if (!llvm::is_contained(set, i) && !uniformity.isUniform(operand, axes))
