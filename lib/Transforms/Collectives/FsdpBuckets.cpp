@@ -20,14 +20,15 @@ using namespace mlir::tp::collectives;
 using Ops = llvm::SmallSetVector<Operation *, 8>;
 
 FsdpGroups::FsdpGroups(func::FuncOp program) {
-  program.walk([&](ParameterOpInterface parameter) {
-    if (auto group = parameter->getAttrOfType<StringAttr>(kFsdpGroupAttr))
-      groups[parameter.getFqnAttr()] = group;
+  program.walk([&](Operation *op) {
+    if (ParameterOpInterface parameter = getParameter(op))
+      if (auto group = op->getAttrOfType<StringAttr>(kFsdpGroupAttr))
+        groups[parameter.getFqnAttr()] = group;
   });
 }
 
 /// The parameter that `ops` read; null if they read none or several.
-static ParameterOpInterface getParameter(const Ops &ops) {
+static ParameterOpInterface getOnlyParameter(const Ops &ops) {
   ParameterOpInterface found;
   for (Operation *op : ops)
     if (ParameterOpInterface parameter = getParameter(op)) {
@@ -42,7 +43,7 @@ StringAttr FsdpGroups::ofGathered(Operation *gather) const {
   Ops ops;
   if (groups.empty() || !collectOfParameters(gather->getOperand(0), ops))
     return {};
-  ParameterOpInterface parameter = getParameter(ops);
+  ParameterOpInterface parameter = getOnlyParameter(ops);
   return parameter ? groups.lookup(parameter.getFqnAttr()) : StringAttr();
 }
 
@@ -108,7 +109,7 @@ unsigned collectives::joinGathers(func::FuncOp program) {
     Ops ops;
     (void)collectOfParameters(gather.getInput(), ops);
     Members &members = all[{*key, group, getPass(ops)}];
-    auto &known = members.byName[getParameter(ops).getFqnAttr()];
+    auto &known = members.byName[getOnlyParameter(ops).getFqnAttr()];
     auto same = llvm::find_if(known, [&](AllGatherOp other) {
       return other.getType() == gather.getType() &&
              getMeaning(other) == getMeaning(gather);
