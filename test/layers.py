@@ -106,7 +106,7 @@ class Project:
         return self.problems
 
     def check_links(self, file):
-        for name, body in re.findall(r"tp_add_library\((\w+)\n(.*?)\)", file.read_text(), re.S):
+        for name, body in re.findall(r"tp_add_library\((\w+)(.*?)\)", file.read_text(), re.S):
             for other in body.partition(" LINK ")[2].split():
                 if other in self.libraries:
                     self.check_link(str(file.relative_to(ROOT)), self.libraries[name], self.libraries[other])

@@ -82,12 +82,22 @@ function(tp_optimize target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()
 
-# tp_add_library(name sources… [EXCEPTIONS] [PRIVATE] [FAST] [DEPENDS targets…] [LINK libs…])
-# A static library. Targets that link it also link MLIR and LLVM. It is part of the CMake package
-# (cmake/package) unless PRIVATE, and optimised if FAST.
+# tp_add_library(name [sources…] [EXCEPTIONS] [PRIVATE] [FAST] [DEPENDS targets…] [LINK libs…])
+# A static library. Its sources, unless given, are those below the current folder, except in
+# subfolders with a CMakeLists.txt. Targets that link it also link MLIR and LLVM. It is part of the
+# CMake package (cmake/package) unless PRIVATE, and optimised if FAST.
 function(tp_add_library name)
   cmake_parse_arguments(ARG "EXCEPTIONS;PRIVATE;FAST" "" "DEPENDS;LINK" ${ARGN})
-  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  set(sources ${ARG_UNPARSED_ARGUMENTS})
+  if(NOT sources)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+    file(GLOB_RECURSE folders CONFIGURE_DEPENDS */CMakeLists.txt)
+    foreach(folder ${folders})
+      cmake_path(GET folder PARENT_PATH folder)
+      list(FILTER sources EXCLUDE REGEX "^${folder}/")
+    endforeach()
+  endif()
+  add_library(${name} STATIC ${sources})
   if(ARG_EXCEPTIONS)
     tp_compile_options(${name} EXCEPTIONS)
   else()
