@@ -133,26 +133,14 @@ struct ConstantModel
   }
 };
 
-template <typename OpT>
-void attach(MLIRContext *context) {
-  if constexpr (std::is_same_v<OpT, arith::ConstantOp>)
-    OpT::template attachInterface<ConstantModel>(*context);
-  else if constexpr (OpT::template hasTrait<OpTrait::Elementwise>())
-    OpT::template attachInterface<ElementwiseModel<OpT>>(*context);
-}
-
-template <typename... OpTs>
-void attachAll(MLIRContext *context) {
-  (attach<OpTs>(context), ...);
-}
-
 } // namespace
 
 void tp::registerArithExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
-    attachAll<
+    attachModelsByTrait<ElementwiseModel, OpTrait::Elementwise,
 #define GET_OP_LIST
 #include "mlir/Dialect/Arith/IR/ArithOps.cpp.inc"
-        >(context);
+                        >(context);
+    arith::ConstantOp::attachInterface<ConstantModel>(*context);
   });
 }

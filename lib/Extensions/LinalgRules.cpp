@@ -35,14 +35,8 @@ static void makeIndicesGlobal(OpBuilder &builder, linalg::LinalgOp op,
   op.walk([&](linalg::IndexOp index) {
     unsigned loop = index.getDim();
     builder.setInsertionPoint(op);
-    GlobalIndex global(builder, index.getLoc(), split, loop,
-                       rule.factors[loop].size);
-    auto uses = llvm::map_to_vector(index->getUses(),
-                                    [](OpOperand &use) { return &use; });
-    builder.setInsertionPointAfter(index);
-    Value whole = global.build(builder, index.getLoc(), index);
-    for (OpOperand *use : uses)
-      use->set(whole);
+    GlobalIndex(builder, index.getLoc(), split, loop, rule.factors[loop].size)
+        .replace(builder, index);
   });
 }
 
@@ -138,29 +132,18 @@ struct RelayoutModel
   }
 };
 
-template <typename... OpTs>
-void attachStructured(MLIRContext *context) {
-  (OpTs::template attachInterface<StructuredModel<OpTs>>(*context), ...);
-}
-
-template <typename... OpTs>
-void attachReplicated(MLIRContext *context) {
-  (OpTs::template attachInterface<ReplicatedModel<OpTs>>(*context), ...);
-}
-
 } // namespace
 
 void tp::registerLinalgExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, linalg::LinalgDialect *) {
-    attachStructured<
+    attachModels<StructuredModel,
 #define GET_OP_LIST
 #include "mlir/Dialect/Linalg/IR/LinalgStructuredOps.cpp.inc"
-        >(context);
+                 >(context);
     using namespace linalg;
-    PackOp::attachInterface<RelayoutModel<PackOp>>(*context);
-    UnPackOp::attachInterface<RelayoutModel<UnPackOp>>(*context);
+    attachModels<RelayoutModel, PackOp, UnPackOp>(context);
     SoftmaxOp::attachInterface<SoftmaxModel>(*context);
-    attachReplicated<WinogradFilterTransformOp, WinogradInputTransformOp,
-                     WinogradOutputTransformOp>(context);
+    attachModels<ReplicatedModel, WinogradFilterTransformOp,
+                 WinogradInputTransformOp, WinogradOutputTransformOp>(context);
   });
 }

@@ -22,24 +22,13 @@ struct ElementwiseModel
   }
 };
 
-template <typename OpT>
-void attach(MLIRContext *context) {
-  if constexpr (OpT::template hasTrait<OpTrait::Elementwise>())
-    OpT::template attachInterface<ElementwiseModel<OpT>>(*context);
-}
-
-template <typename... OpTs>
-void attachAll(MLIRContext *context) {
-  (attach<OpTs>(context), ...);
-}
-
 } // namespace
 
 void tp::registerMathExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
-    attachAll<
+    attachModelsByTrait<ElementwiseModel, OpTrait::Elementwise,
 #define GET_OP_LIST
 #include "mlir/Dialect/Math/IR/MathOps.cpp.inc"
-        >(context);
+                        >(context);
   });
 }

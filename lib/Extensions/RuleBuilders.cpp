@@ -67,7 +67,8 @@ GlobalIndex::GlobalIndex(OpBuilder &builder, Location loc, const OpSplit &split,
   }
 }
 
-Value GlobalIndex::build(OpBuilder &builder, Location loc, Value index) const {
+Value GlobalIndex::build(OpBuilder &builder, Value index) const {
+  Location loc = index.getLoc();
   Value shift = runs.front().shift;
   if (!shift)
     return index;
@@ -78,6 +79,15 @@ Value GlobalIndex::build(OpBuilder &builder, Location loc, Value index) const {
     shift = arith::SelectOp::create(builder, loc, isPast, run.shift, shift);
   }
   return arith::AddIOp::create(builder, loc, index, shift);
+}
+
+void GlobalIndex::replace(OpBuilder &builder, Value index) const {
+  auto uses =
+      llvm::map_to_vector(index.getUses(), [](OpOperand &use) { return &use; });
+  builder.setInsertionPointAfterValue(index);
+  Value whole = build(builder, index);
+  for (OpOperand *use : uses)
+    use->set(whole);
 }
 
 /// The rank's block of `value` along `dim`, a piece of each segment.

@@ -21,10 +21,12 @@ public:
   GlobalIndex(OpBuilder &builder, Location loc, const OpSplit &split,
               unsigned factor, int64_t size);
 
-  /// The index of the element that is at `index` (of index type) in the block.
-  Value build(OpBuilder &builder, Location loc, Value index) const;
+  /// Replaces the uses of `index`, of index type, which is one in the block.
+  void replace(OpBuilder &builder, Value index) const;
 
 private:
+  Value build(OpBuilder &builder, Value index) const;
+
   /// A run of elements that are consecutive in the block and globally.
   struct Run {
     int64_t begin;

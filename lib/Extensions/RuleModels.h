@@ -4,6 +4,7 @@
 #ifndef TP_LIB_EXTENSIONS_RULEMODELS_H
 #define TP_LIB_EXTENSIONS_RULEMODELS_H
 
+#include "mlir/IR/MLIRContext.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 
 namespace mlir::tp {
@@ -16,6 +17,23 @@ struct ReplicatedModel
     return ShardingRule::replicated(op);
   }
 };
+
+/// Attaches the models of `OpTs`.
+template <template <typename> typename Model, typename... OpTs>
+void attachModels(MLIRContext *context) {
+  (OpTs::template attachInterface<Model<OpTs>>(*context), ...);
+}
+
+/// Attaches the models of those of `OpTs` that have the trait.
+template <template <typename> typename Model,
+          template <typename> typename TraitT, typename... OpTs>
+void attachModelsByTrait(MLIRContext *context) {
+  auto attach = [&]<typename OpT>() {
+    if constexpr (OpT::template hasTrait<TraitT>())
+      OpT::template attachInterface<Model<OpT>>(*context);
+  };
+  (attach.template operator()<OpTs>(), ...);
+}
 
 /// The rule of a concatenation along dimension `along`: the operands are
 /// windows, side by side, on the result's dimension.

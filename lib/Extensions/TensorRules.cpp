@@ -32,7 +32,7 @@ static unsigned addFactor(ShardingRule &rule, int64_t size,
 
 namespace {
 
-/// Each element by itself: empty, splat.
+/// Each element by itself: empty, splat, bitcast.
 template <typename OpT>
 struct ElementwiseModel
     : ShardingRuleOpInterface::ExternalModel<ElementwiseModel<OpT>, OpT> {
@@ -61,13 +61,8 @@ struct GenerateModel
     for (BlockArgument index : generate.getBody().getArguments()) {
       unsigned dim = index.getArgNumber();
       builder.setInsertionPoint(generate);
-      GlobalIndex global(builder, op->getLoc(), split, dim, shape[dim]);
-      auto uses = llvm::map_to_vector(index.getUses(),
-                                      [](OpOperand &use) { return &use; });
-      builder.setInsertionPointToStart(index.getOwner());
-      Value whole = global.build(builder, op->getLoc(), index);
-      for (OpOperand *use : uses)
-        use->set(whole);
+      GlobalIndex(builder, op->getLoc(), split, dim, shape[dim])
+          .replace(builder, index);
     }
     return results;
   }
@@ -83,13 +78,6 @@ struct CastModel
     if (op->getOperand(0).getType() != op->getResult(0).getType())
       return ShardingRule::replicated(op);
     return ShardingRule::elementwise(op).linear({{0}});
-  }
-};
-
-struct BitcastModel
-    : ShardingRuleOpInterface::ExternalModel<BitcastModel, tensor::BitcastOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    return ShardingRule::elementwise(op);
   }
 };
 
@@ -383,21 +371,14 @@ struct ScatterModel
   }
 };
 
-template <typename... OpTs>
-void attachReplicated(MLIRContext *context) {
-  (OpTs::template attachInterface<ReplicatedModel<OpTs>>(*context), ...);
-}
-
 } // namespace
 
 void tp::registerTensorExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tensor::TensorDialect *) {
     using namespace tensor;
-    EmptyOp::attachInterface<ElementwiseModel<EmptyOp>>(*context);
-    SplatOp::attachInterface<ElementwiseModel<SplatOp>>(*context);
+    attachModels<ElementwiseModel, EmptyOp, SplatOp, BitcastOp>(context);
     GenerateOp::attachInterface<GenerateModel>(*context);
     CastOp::attachInterface<CastModel>(*context);
-    BitcastOp::attachInterface<BitcastModel>(*context);
     CollapseShapeOp::attachInterface<CollapseShapeModel>(*context);
     ExpandShapeOp::attachInterface<ExpandShapeModel>(*context);
     DimOp::attachInterface<DimModel>(*context);
@@ -407,7 +388,7 @@ void tp::registerTensorExternalModels(DialectRegistry &registry) {
     PadOp::attachInterface<PadModel>(*context);
     GatherOp::attachInterface<GatherModel>(*context);
     ScatterOp::attachInterface<ScatterModel>(*context);
-    attachReplicated<ExtractOp, FromElementsOp, InsertOp, RankOp, ReshapeOp>(
-        context);
+    attachModels<ReplicatedModel, ExtractOp, FromElementsOp, InsertOp, RankOp,
+                 ReshapeOp>(context);
   });
 }

@@ -270,11 +270,12 @@ std::optional<ReductionKind> getReductionKind(OpT op) {
     return std::nullopt;
 }
 
-/// A reduction along an axis. The result keeps the axis with size 1, or drops
-/// it if `isDropped`.
-template <typename OpT, bool isDropped = false>
-struct ReduceModel : TosaModel<ReduceModel<OpT, isDropped>, OpT> {
+/// A reduction along an axis. The result keeps the axis with size 1; that of
+/// an argmax drops it.
+template <typename OpT>
+struct ReduceModel : TosaModel<ReduceModel<OpT>, OpT> {
   ShardingRule getShardingRule(Operation *op) const {
+    constexpr bool isDropped = std::is_same_v<OpT, tosa::ArgMaxOp>;
     ShardingRule rule = ShardingRule::replicated(op);
     RankedTensorType type = getTensorType(op->getOperand(0));
     int64_t axis = cast<OpT>(op).getAxis();
@@ -406,51 +407,30 @@ struct ReverseModel : TosaModel<ReverseModel, tosa::ReverseOp> {
   }
 };
 
-template <template <typename> typename Model, typename... OpTs>
-void attach(MLIRContext *context) {
-  (OpTs::template attachInterface<Model<OpTs>>(*context), ...);
-}
-
-template <typename OpT>
-void attachIfElementwise(MLIRContext *context) {
-  if constexpr (OpT::template hasTrait<
-                    OpTrait::tosa::TosaElementwiseOperator>())
-    OpT::template attachInterface<ElementwiseModel<OpT>>(*context);
-}
-
-template <typename... OpTs>
-void attachAllElementwise(MLIRContext *context) {
-  (attachIfElementwise<OpTs>(context), ...);
-}
-
 } // namespace
 
 void tp::registerTosaExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tosa::TosaDialect *) {
     using namespace tosa;
-    attachAllElementwise<
+    attachModelsByTrait<ElementwiseModel,
+                        OpTrait::tosa::TosaElementwiseOperator,
 #define GET_OP_LIST
 #include "mlir/Dialect/Tosa/IR/TosaOps.cpp.inc"
-        >(context);
-    attach<ElementwiseModel, MulOp, TableOp, RescaleOp, CastOp, IdentityOp>(
-        context);
-    attach<EinsumModel, MatMulOp, GatherOp, Conv2DOp, Conv3DOp,
-           DepthwiseConv2DOp, MaxPool2dOp, AvgPool2dOp>(context);
-    ReduceSumOp::attachInterface<ReduceModel<ReduceSumOp>>(*context);
-    ReduceMaxOp::attachInterface<ReduceModel<ReduceMaxOp>>(*context);
-    ReduceMinOp::attachInterface<ReduceModel<ReduceMinOp>>(*context);
-    ReduceProductOp::attachInterface<ReduceModel<ReduceProductOp>>(*context);
-    ReduceAllOp::attachInterface<ReduceModel<ReduceAllOp>>(*context);
-    ReduceAnyOp::attachInterface<ReduceModel<ReduceAnyOp>>(*context);
-    ArgMaxOp::attachInterface<ReduceModel<ArgMaxOp, true>>(*context);
+                        >(context);
+    attachModels<ElementwiseModel, MulOp, TableOp, RescaleOp, CastOp,
+                 IdentityOp>(context);
+    attachModels<EinsumModel, MatMulOp, GatherOp, Conv2DOp, Conv3DOp,
+                 DepthwiseConv2DOp, MaxPool2dOp, AvgPool2dOp>(context);
+    attachModels<ReduceModel, ReduceSumOp, ReduceMaxOp, ReduceMinOp,
+                 ReduceProductOp, ReduceAllOp, ReduceAnyOp, ArgMaxOp>(context);
     ConstOp::attachInterface<ConstModel>(*context);
     ReshapeOp::attachInterface<ReshapeModel>(*context);
     TransposeOp::attachInterface<TransposeModel>(*context);
     ConcatOp::attachInterface<ConcatModel>(*context);
     SliceOp::attachInterface<SliceModel>(*context);
     ReverseOp::attachInterface<ReverseModel>(*context);
-    attach<ResizeModel, PadOp, TileOp>(context);
-    attach<ReplicatedModel, ConstShapeOp, FFT2dOp, RFFT2dOp, ResizeOp,
-           ScatterOp, TransposeConv2DOp>(context);
+    attachModels<ResizeModel, PadOp, TileOp>(context);
+    attachModels<ReplicatedModel, ConstShapeOp, FFT2dOp, RFFT2dOp, ResizeOp,
+                 ScatterOp, TransposeConv2DOp>(context);
   });
 }
