@@ -5,7 +5,6 @@
 #include "tp/Dialect/TPRT/TPRT.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "tprt/abi.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -84,10 +83,8 @@ static int64_t countFlops(OpT op, int64_t overDepth, int64_t overWidth) {
 }
 
 static int64_t countBytes(ValueRange operands) {
-  int64_t bytes = 0;
-  for (Value operand : operands)
-    bytes += tp::getTensorBytes(operand.getType());
-  return bytes;
+  return llvm::sum_of(llvm::map_range(operands.getTypes(), tp::getTensorBytes),
+                      int64_t(0));
 }
 
 template <typename OpT>
@@ -162,14 +159,6 @@ bufferizeOperands(OpT op, RewriterBase &rewriter,
   return success();
 }
 
-static bufferization::AliasingValueList
-getAliasingResult(DestinationStyleOpInterface op, OpOperand &operand) {
-  if (!op.isDpsInit(&operand))
-    return {};
-  return {{op.getTiedOpResult(&operand),
-           bufferization::BufferRelation::Equivalent}};
-}
-
 //===----------------------------------------------------------------------===//
 // AttentionOp
 //===----------------------------------------------------------------------===//
@@ -182,25 +171,7 @@ int64_t AttentionOp::getTouchedBytes() {
   return countBytes(getOperation()->getOperands());
 }
 
-Type AttentionOp::getComputedType() { return getElementTypeOrSelf(getQuery()); }
-
 LogicalResult AttentionOp::verify() { return verifyRoles(*this); }
-
-bool AttentionOp::bufferizesToMemoryRead(OpOperand &operand,
-                                         const bufferization::AnalysisState &) {
-  return !isDpsInit(&operand);
-}
-
-bool AttentionOp::bufferizesToMemoryWrite(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return isDpsInit(&operand);
-}
-
-bufferization::AliasingValueList
-AttentionOp::getAliasingValues(OpOperand &operand,
-                               const bufferization::AnalysisState &) {
-  return getAliasingResult(*this, operand);
-}
 
 LogicalResult
 AttentionOp::bufferize(RewriterBase &rewriter,
@@ -223,27 +194,7 @@ int64_t AttentionGradientOp::getTouchedBytes() {
   return countBytes(getOperation()->getOperands());
 }
 
-Type AttentionGradientOp::getComputedType() {
-  return getElementTypeOrSelf(getQuery());
-}
-
 LogicalResult AttentionGradientOp::verify() { return verifyRoles(*this); }
-
-bool AttentionGradientOp::bufferizesToMemoryRead(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return !isDpsInit(&operand);
-}
-
-bool AttentionGradientOp::bufferizesToMemoryWrite(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return isDpsInit(&operand);
-}
-
-bufferization::AliasingValueList
-AttentionGradientOp::getAliasingValues(OpOperand &operand,
-                                       const bufferization::AnalysisState &) {
-  return getAliasingResult(*this, operand);
-}
 
 LogicalResult AttentionGradientOp::bufferize(
     RewriterBase &rewriter, const bufferization::BufferizationOptions &options,

@@ -93,24 +93,6 @@ OpaqueOp::bufferize(RewriterBase &rewriter,
 // CollectiveOp
 //===----------------------------------------------------------------------===//
 
-bool CollectiveOp::bufferizesToMemoryRead(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return &operand != &getOutputMutable() || !getInput();
-}
-
-bool CollectiveOp::bufferizesToMemoryWrite(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return &operand == &getOutputMutable();
-}
-
-bufferization::AliasingValueList
-CollectiveOp::getAliasingValues(OpOperand &operand,
-                                const bufferization::AnalysisState &) {
-  if (&operand != &getOutputMutable())
-    return {};
-  return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
-}
-
 /// `buffer` if it is dense, else a new dense buffer of the same shape and
 /// element type; with `copy`, the new buffer holds a copy.
 static FailureOr<Value>
@@ -183,29 +165,6 @@ LogicalResult CollectiveStartOp::verify() {
   return success();
 }
 
-bool CollectiveStartOp::bufferizesToMemoryRead(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return &operand != &getOutputMutable() || !getInput();
-}
-
-bool CollectiveStartOp::bufferizesToMemoryWrite(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return &operand == &getOutputMutable();
-}
-
-bool CollectiveStartOp::mustBufferizeInPlace(
-    OpOperand &, const bufferization::AnalysisState &) {
-  return false;
-}
-
-bufferization::AliasingValueList
-CollectiveStartOp::getAliasingValues(OpOperand &operand,
-                                     const bufferization::AnalysisState &) {
-  if (&operand != &getOutputMutable())
-    return {};
-  return {{getResults().front(), bufferization::BufferRelation::Equivalent}};
-}
-
 /// If the output has gaps, bufferizing the wait replaces it.
 LogicalResult
 CollectiveStartOp::bufferize(RewriterBase &rewriter,
@@ -225,34 +184,10 @@ CollectiveStartOp::bufferize(RewriterBase &rewriter,
 // CollectiveWaitOp
 //===----------------------------------------------------------------------===//
 
-// The wait still reads the input and writes the output: between start and wait,
-// no op may overwrite the input or use the output.
-
-bool CollectiveWaitOp::bufferizesToMemoryRead(
-    OpOperand &, const bufferization::AnalysisState &) {
-  return true;
-}
-
-bool CollectiveWaitOp::bufferizesToMemoryWrite(
-    OpOperand &operand, const bufferization::AnalysisState &) {
-  return &operand == &getOutputMutable();
-}
-
 /// A copy would be useless: the result isn't there yet.
 bool CollectiveWaitOp::mustBufferizeInPlace(
     OpOperand &operand, const bufferization::AnalysisState &) {
   return &operand == &getOutputMutable();
-}
-
-/// The result is the same buffer, but this doesn't say so. Otherwise
-/// bufferization could let the collective write into a buffer that must be
-/// computed first, and the collective would have to start later.
-bufferization::AliasingValueList
-CollectiveWaitOp::getAliasingValues(OpOperand &operand,
-                                    const bufferization::AnalysisState &) {
-  if (&operand != &getOutputMutable())
-    return {};
-  return {{getResults().front(), bufferization::BufferRelation::Unknown}};
 }
 
 /// The start is already bufferized: its buffers are the ones that the runtime
@@ -377,10 +312,6 @@ int64_t GemmOp::getTouchedBytes() {
                      (getAccumulate() || getAddend() ? ofC : 0) +
                      (getFactor() ? ofC : 0) + (getBias() ? n : 0);
   return elements * tp::getElementBytes(getComputedType());
-}
-
-Type GemmOp::getComputedType() {
-  return cast<MemRefType>(getC().getType()).getElementType();
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,7 +18,9 @@ def TPRT_LibraryCallInterface : OpInterface<"LibraryCallOpInterface"> {
     InterfaceMethod<"Bytes of operands that are read and written, each once.",
                     "int64_t", "getTouchedBytes">,
     InterfaceMethod<"The element type of the products, which tells how fast a machine can be.",
-                    "::mlir::Type", "getComputedType">
+                    "::mlir::Type", "getComputedType", (ins), [{}], [{
+                      return ::mlir::getElementTypeOrSelf($_op->getOperand(0));
+                    }]>
   ];
 }
 

@@ -20,13 +20,45 @@ class TPRT_Op<string mnemonic, list<Trait> traits = []>
 /// The status that a program returns: ops that may fail write it.
 def TPRT_StatusResource : Resource<"::mlir::tprt::StatusResource">;
 
+/// An op that bufferization rewrites; `overridden` are further methods of the interface.
+class TPRT_Bufferizable<list<string> overridden = []>
+    : DeclareOpInterfaceMethods<BufferizableOpInterface, [
+        "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues",
+        "bufferize"] # overridden>;
+
+/// An op that writes tensors or buffers which are operands; on tensors, the results are these.
+/// `readsInits`, in C++, says whether it also reads them; `relation` is what bufferization knows
+/// of an operand and its result.
+class TPRT_DestinationOp<string mnemonic, string readsInits, string relation = "Equivalent",
+                         list<Trait> traits = [], list<string> overridden = []>
+    : TPRT_Op<mnemonic, [
+        MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
+        TPRT_Bufferizable<overridden>] # traits> {
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let extraClassDefinition = [{
+    bool $cppClass::bufferizesToMemoryRead(
+        ::mlir::OpOperand &operand, const ::mlir::bufferization::AnalysisState &) {
+      return !isDpsInit(&operand) || (}] # readsInits # [{);
+    }
+    bool $cppClass::bufferizesToMemoryWrite(
+        ::mlir::OpOperand &operand, const ::mlir::bufferization::AnalysisState &) {
+      return isDpsInit(&operand);
+    }
+    ::mlir::bufferization::AliasingValueList $cppClass::getAliasingValues(
+        ::mlir::OpOperand &operand, const ::mlir::bufferization::AnalysisState &) {
+      if (!isDpsInit(&operand))
+        return {};
+      auto relation = ::mlir::bufferization::BufferRelation::}] # relation # [{;
+      return {{getTiedOpResult(&operand), relation}};
+    }
+  }];
+}
+
 def TPRT_IndexBuffer : AnyTypeOf<[StaticShapeTensorOf<[I32, I64]>,
                                   StaticShapeMemRefOf<[I32, I64]>]>;
 
 def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
-    MemoryEffects<[MemWrite<TPRT_StatusResource>]>,
-    DeclareOpInterfaceMethods<BufferizableOpInterface, [
-      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
+    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, TPRT_Bufferizable<>]> {
   let summary = "Fail unless every index is in range";
   let description = [{
     Ends the program with `tprt_index_error` at the first element of `indices`, in row-major order,
@@ -53,8 +85,7 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
 
 def TPRT_OpaqueOp : TPRT_Op<"opaque", [
     MemoryEffects<[MemWrite<TPRT_StatusResource>]>, SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<BufferizableOpInterface, [
-      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
+    TPRT_Bufferizable<>]> {
   let summary = "The same tensor, of which nothing is known";
   let description = [{
     Ops that read the result aren't merged with ops that read the operand. Bufferization may give
@@ -73,10 +104,22 @@ def TPRT_Buffer : AnyTypeOf<[AnyStaticShapeTensor, AnyStaticShapeMemRef]>;
 
 def TPRT_StridedBuffer : StridedMemRefRankOf<[F32, F64, F16, BF16], [0, 1, 2, 3, 4, 5, 6, 7, 8]>;
 
-def TPRT_CollectiveOp : TPRT_Op<"collective", [
-    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<BufferizableOpInterface, [
-      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
+/// The operands of a collective, of its start and of its wait.
+class TPRT_CollectiveBase<string mnemonic, string readsOutput, string relation = "Equivalent",
+                          list<string> overridden = []>
+    : TPRT_DestinationOp<mnemonic, readsOutput, relation, [], overridden> {
+  let arguments = (ins I64Attr:$id, Arg<Optional<TPRT_Buffer>, "the operand", [MemRead]>:$input,
+                       Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
+  let assemblyFormat = [{
+    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->`
+    type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
+def TPRT_CollectiveOp : TPRT_CollectiveBase<"collective", "!getInput()"> {
   let summary = "Run a collective of the artifact's manifest";
   let description = [{
     Collective `id` of the module's `tprt.manifest`: reads `input`, writes `output`. Without an
@@ -88,32 +131,9 @@ def TPRT_CollectiveOp : TPRT_Op<"collective", [
     tprt.collective 0 %a : memref<8x4xf32> into %b : memref<8x16xf32>
     ```
   }];
-  let arguments = (ins I64Attr:$id, Arg<Optional<TPRT_Buffer>, "the operand", [MemRead]>:$input,
-                       Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
-  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
-  let assemblyFormat = [{
-    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->`
-    type($results)^)?
-  }];
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-  }];
 }
 
-class TPRT_SplitCollectiveOp<string mnemonic> : TPRT_Op<mnemonic, [
-    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<BufferizableOpInterface, [
-      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "mustBufferizeInPlace",
-          "getAliasingValues", "bufferize"]>]> {
-  let arguments = (ins I64Attr:$id, Arg<Optional<TPRT_Buffer>, "the operand", [MemRead]>:$input,
-                       Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
-  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
-  }];
-}
-
-def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
+def TPRT_CollectiveStartOp : TPRT_CollectiveBase<"collective_start", "!getInput()"> {
   let summary = "Start a collective of the artifact's manifest";
   let description = [{
     Starts the collective, which runs beside the ops that follow until the `tprt.collective_wait`
@@ -130,14 +150,15 @@ def TPRT_CollectiveStartOp : TPRT_SplitCollectiveOp<"collective_start"> {
     **Constraints:** (C1) on tensors, the result has one use: as the `output` of a
     `tprt.collective_wait` with the same `id` and the same `input`.
   }];
-  let assemblyFormat = [{
-    $id ($input^ `:` type($input))? `into` $output `:` type($output) attr-dict (`->`
-    type($results)^)?
-  }];
   let hasVerifier = 1;
 }
 
-def TPRT_CollectiveWaitOp : TPRT_SplitCollectiveOp<"collective_wait"> {
+// The wait still reads the input and writes the output: between start and wait, no op may overwrite
+// the input or use the output. The result is the same buffer, but this doesn't say so. Otherwise
+// bufferization could let the collective write into a buffer that must be computed first, and the
+// collective would have to start later.
+def TPRT_CollectiveWaitOp : TPRT_CollectiveBase<"collective_wait", "true", "Unknown",
+                                                ["mustBufferizeInPlace"]> {
   let summary = "Wait for a collective that was started";
   let description = [{
     Waits until collective `id` is done. Then `output` holds its result, and `input` may be
@@ -208,12 +229,9 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
   let hasVerifier = 1;
 }
 
-class TPRT_AttentionBase<string mnemonic> : TPRT_Op<mnemonic, [
-    MemoryEffects<[MemWrite<TPRT_StatusResource>]>, DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>,
-    DeclareOpInterfaceMethods<BufferizableOpInterface, [
-      "bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"]>]> {
-  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+class TPRT_AttentionBase<string mnemonic>
+    : TPRT_DestinationOp<mnemonic, "false", "Equivalent",
+                         [DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
   let hasVerifier = 1;
   code commonDeclaration = [{
     /// The map of operand `number`.
