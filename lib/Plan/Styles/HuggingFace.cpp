@@ -22,7 +22,7 @@ constexpr auto kColwise = WeightSplit::Kind::Colwise;
 constexpr auto kRowwise = WeightSplit::Kind::Rowwise;
 
 /// Splits a weight.
-class WeightString final : public Style {
+class WeightString final : public WeightStyle {
 public:
   struct Row {
     StringRef name;
@@ -45,7 +45,6 @@ public:
     };
     return row.packed ? ArrayRef(packed) : ArrayRef<ArgumentSpec>();
   }
-  unsigned getAspects() const override { return Parameters | Inputs | Outputs; }
 
   LogicalResult verify(const Arguments &arguments,
                        const MeshGroup &) const override {
@@ -60,23 +59,10 @@ public:
                                       "either blocks or segments";
     return success();
   }
-  bool accepts(ModuleOpInterface module) const override {
-    return findWeight(module).has_value();
-  }
-  void apply(const Arguments &arguments,
-             ModuleRequests &requests) const override {
-    splitWeight(getSplit(arguments), arguments.getEntryLoc(), requests);
-  }
   ParameterUse getParameterUse() const override { return ParameterUse::Named; }
-  void applyToParameter(ParameterOpInterface parameter,
-                        const Arguments &arguments,
-                        ModuleRequests &requests) const override {
-    splitParameter(parameter, getSplit(arguments), arguments.getEntryLoc(),
-                   requests);
-  }
 
 private:
-  WeightSplit getSplit(const Arguments &arguments) const {
+  WeightSplit getSplit(const Arguments &arguments) const override {
     FileLineColLoc loc = arguments.getEntryLoc();
     WeightSplit split{row.kind};
     if (row.wholeInput)

@@ -12,7 +12,7 @@ using namespace mlir::tp::plan;
 
 namespace {
 
-class LinearStyle final : public Style {
+class LinearStyle final : public WeightStyle {
 public:
   LinearStyle(StringRef name, WeightSplit::Kind kind)
       : name(name), kind(kind) {}
@@ -46,7 +46,6 @@ public:
     };
     return aliases;
   }
-  unsigned getAspects() const override { return Parameters | Inputs | Outputs; }
 
   LogicalResult verify(const Arguments &arguments,
                        const MeshGroup &group) const override {
@@ -64,12 +63,9 @@ public:
     return success(valid);
   }
 
-  bool accepts(ModuleOpInterface module) const override {
-    return findWeight(module).has_value();
-  }
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
-    splitWeight(getSplit(arguments), arguments.getEntryLoc(), requests);
+    WeightStyle::apply(arguments, requests);
     // Today's PyTorch has layouts instead of the functions of 2.0.
     if (!arguments["_prepare_input"].given &&
         !arguments["_prepare_output"].given)
@@ -77,15 +73,9 @@ public:
   }
 
   ParameterUse getParameterUse() const override { return ParameterUse::Held; }
-  void applyToParameter(ParameterOpInterface parameter,
-                        const Arguments &arguments,
-                        ModuleRequests &requests) const override {
-    splitParameter(parameter, getSplit(arguments), arguments.getEntryLoc(),
-                   requests);
-  }
 
 private:
-  WeightSplit getSplit(const Arguments &arguments) const {
+  WeightSplit getSplit(const Arguments &arguments) const override {
     WeightSplit split{kind};
     split.declaredInput =
         getPreparedLayout(arguments, "_prepare_input", "input_layouts");

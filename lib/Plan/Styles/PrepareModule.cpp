@@ -319,60 +319,46 @@ static void applyOutputs(const Arguments &arguments, ModuleRequests &requests) {
               "desired_output_layouts", desired.loc);
 }
 
-static LogicalResult verifyInputs(const Arguments &arguments) {
-  bool valid = succeeded(
-      verifyLists(arguments, "input_layouts", "desired_input_layouts"));
-  return success(succeeded(verifyKeywords(arguments)) && valid);
-}
-
 namespace {
 
-class PrepareModuleInput final : public Style {
+class PrepareModule final : public Style {
 public:
-  StringRef getName() const override { return "PrepareModuleInput"; }
+  PrepareModule(StringRef name, unsigned aspects)
+      : name(name), aspects(aspects) {}
+
+  StringRef getName() const override { return name; }
+  unsigned getAspects() const override { return aspects; }
   ArrayRef<ArgumentSpec> getArguments() const override {
-    static const ArgumentSpec specs[] = {
+    // `use_local_output` has another default beside inputs alone.
+    static const ArgumentSpec input[] = {
         {"input_layouts", ArgumentType::InputLayouts},
         {"desired_input_layouts", ArgumentType::InputLayouts},
         {"input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"desired_input_kwarg_layouts", ArgumentType::KeywordLayouts},
         {"use_local_output", ArgumentType::Bool, "false"},
     };
-    return specs;
+    static const ArgumentSpec both[] = {
+        input[0],
+        input[1],
+        input[2],
+        input[3],
+        {"use_local_input", ArgumentType::Bool, "false"},
+        {"output_layouts", ArgumentType::Layouts},
+        {"desired_output_layouts", ArgumentType::Layouts},
+        {"use_local_output", ArgumentType::Bool, "true"},
+    };
+    if (aspects == Inputs)
+      return input;
+    return aspects == Outputs ? ArrayRef(both).take_back(3) : ArrayRef(both);
   }
-  ArrayRef<ArgumentAlias> getAliases(const PlanEntry &) const override {
-    static const ArgumentAlias aliases[] = {
+  ArrayRef<ArgumentAlias> getAliases(const PlanEntry &entry) const override {
+    static const ArgumentAlias ofInput[] = {
         {"input_shard", "input_layouts"},
         {"output_shard", "desired_input_layouts"},
         {"output_layouts", "desired_input_layouts"},
         {"use_local", "use_local_output"},
     };
-    return aliases;
-  }
-  unsigned getAspects() const override { return Inputs; }
-  LogicalResult verify(const Arguments &arguments,
-                       const MeshGroup &) const override {
-    return verifyInputs(arguments);
-  }
-  void apply(const Arguments &arguments,
-             ModuleRequests &requests) const override {
-    applyInputs(arguments, requests);
-  }
-};
-
-class PrepareModuleOutput final : public Style {
-public:
-  StringRef getName() const override { return "PrepareModuleOutput"; }
-  ArrayRef<ArgumentSpec> getArguments() const override {
-    static const ArgumentSpec specs[] = {
-        {"output_layouts", ArgumentType::Layouts},
-        {"desired_output_layouts", ArgumentType::Layouts},
-        {"use_local_output", ArgumentType::Bool, "true"},
-    };
-    return specs;
-  }
-  ArrayRef<ArgumentAlias> getAliases(const PlanEntry &entry) const override {
-    static const ArgumentAlias aliases[] = {
+    static const ArgumentAlias ofOutput[] = {
         {"use_local", "use_local_output"},
         {"input_shard", "output_layouts"},
         {"output_shard", "desired_output_layouts"},
@@ -381,58 +367,47 @@ public:
         {"input_layouts", "output_layouts"},
         {"output_layouts", "desired_output_layouts"},
     };
+    if (aspects != Outputs)
+      return aspects == Inputs ? ArrayRef(ofInput) : ArrayRef<ArgumentAlias>();
     bool isFormer =
         llvm::any_of(entry.arguments, [](const PlanArgument &argument) {
           return argument.name == "input_layouts";
         });
-    return ArrayRef(aliases).drop_back(isFormer ? 0 : 2);
+    return ArrayRef(ofOutput).drop_back(isFormer ? 0 : 2);
   }
-  unsigned getAspects() const override { return Outputs; }
   LogicalResult verify(const Arguments &arguments,
                        const MeshGroup &) const override {
-    return verifyLists(arguments, "output_layouts", "desired_output_layouts");
-  }
-  void apply(const Arguments &arguments,
-             ModuleRequests &requests) const override {
-    applyOutputs(arguments, requests);
-  }
-};
-
-class PrepareModuleInputOutput final : public Style {
-public:
-  StringRef getName() const override { return "PrepareModuleInputOutput"; }
-  ArrayRef<ArgumentSpec> getArguments() const override {
-    static const ArgumentSpec specs[] = {
-        {"input_layouts", ArgumentType::InputLayouts},
-        {"desired_input_layouts", ArgumentType::InputLayouts},
-        {"input_kwarg_layouts", ArgumentType::KeywordLayouts},
-        {"desired_input_kwarg_layouts", ArgumentType::KeywordLayouts},
-        {"use_local_input", ArgumentType::Bool, "false"},
-        {"output_layouts", ArgumentType::Layouts},
-        {"desired_output_layouts", ArgumentType::Layouts},
-        {"use_local_output", ArgumentType::Bool, "true"},
-    };
-    return specs;
-  }
-  unsigned getAspects() const override { return Inputs | Outputs; }
-  LogicalResult verify(const Arguments &arguments,
-                       const MeshGroup &) const override {
-    bool valid = succeeded(verifyInputs(arguments));
-    valid &= succeeded(
-        verifyLists(arguments, "output_layouts", "desired_output_layouts"));
+    bool valid = true;
+    if (aspects & Inputs) {
+      valid &= succeeded(
+          verifyLists(arguments, "input_layouts", "desired_input_layouts"));
+      valid &= succeeded(verifyKeywords(arguments));
+    }
+    if (aspects & Outputs)
+      valid &= succeeded(
+          verifyLists(arguments, "output_layouts", "desired_output_layouts"));
     return success(valid);
   }
   void apply(const Arguments &arguments,
              ModuleRequests &requests) const override {
-    applyInputs(arguments, requests);
-    applyOutputs(arguments, requests);
+    if (aspects & Inputs)
+      applyInputs(arguments, requests);
+    if (aspects & Outputs)
+      applyOutputs(arguments, requests);
   }
+
+private:
+  StringRef name;
+  unsigned aspects;
 };
 
 } // namespace
 
 void plan::addPrepareModuleStyles(StyleList &styles) {
-  styles.push_back(std::make_unique<PrepareModuleInput>());
-  styles.push_back(std::make_unique<PrepareModuleOutput>());
-  styles.push_back(std::make_unique<PrepareModuleInputOutput>());
+  styles.push_back(
+      std::make_unique<PrepareModule>("PrepareModuleInput", Inputs));
+  styles.push_back(
+      std::make_unique<PrepareModule>("PrepareModuleOutput", Outputs));
+  styles.push_back(std::make_unique<PrepareModule>("PrepareModuleInputOutput",
+                                                   Inputs | Outputs));
 }

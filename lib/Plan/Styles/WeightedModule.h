@@ -61,6 +61,28 @@ void splitWeight(const WeightSplit &split, FileLineColLoc loc,
 void splitParameter(ParameterOpInterface parameter, const WeightSplit &split,
                     FileLineColLoc loc, ModuleRequests &requests);
 
+/// A style that splits the weight of a module.
+class WeightStyle : public Style {
+public:
+  unsigned getAspects() const override { return Parameters | Inputs | Outputs; }
+  bool accepts(ModuleOpInterface module) const override {
+    return findWeight(module).has_value();
+  }
+  void apply(const Arguments &arguments,
+             ModuleRequests &requests) const override {
+    splitWeight(getSplit(arguments), arguments.getEntryLoc(), requests);
+  }
+  void applyToParameter(ParameterOpInterface parameter,
+                        const Arguments &arguments,
+                        ModuleRequests &requests) const override {
+    splitParameter(parameter, getSplit(arguments), arguments.getEntryLoc(),
+                   requests);
+  }
+
+protected:
+  virtual WeightSplit getSplit(const Arguments &arguments) const = 0;
+};
+
 /// "Shard(0)", "Replicate()", "Partial("sum")".
 std::string printPython(const Placement &placement);
 
