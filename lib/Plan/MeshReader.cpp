@@ -39,9 +39,8 @@ void MeshReader::read(const YamlValue *mesh, const YamlValue *worldSize,
     return;
   std::optional<int64_t> size = worldSize->getInteger();
   if (!size || *size < 1)
-    return report(worldSize->loc,
-                  "world_size must be an integer of at least 1, found " +
-                      worldSize->describe());
+    return reportValue(*worldSize,
+                       "world_size must be an integer of at least 1");
   if (!plan.mesh.empty() && getNumRanks() > *size)
     report(mesh->loc, "the mesh has " + Twine(getNumRanks()) +
                           " ranks, more than the world_size of " +
@@ -66,10 +65,9 @@ void MeshReader::readAxes(const YamlValue &axes) {
     std::optional<int64_t> size = field.getInteger();
     if (!size || *size < 1) {
       valid = false;
-      return report(field.loc, "mesh dimension '" + key.text +
-                                   "' must have an integer size of at least "
-                                   "1, found " +
-                                   field.describe());
+      return reportValue(field, "mesh dimension '" + key.text +
+                                    "' must have an integer size of at least "
+                                    "1");
     }
     // MPI and NCCL use an int for ranks.
     if (llvm::MulOverflow(ranks, *size, ranks) ||
@@ -104,11 +102,10 @@ bool MeshReader::addDevices(const YamlValue &value, size_t depth) {
     plan.devices.push_back(*rank);
     return true;
   }
-  report(value.loc, "devices must hold the ranks 0 to " +
-                        Twine(getNumRanks() - 1) +
-                        ", in one list or in nested lists of the mesh's "
-                        "shape, found " +
-                        value.describe());
+  reportValue(value, "devices must hold the ranks 0 to " +
+                         Twine(getNumRanks() - 1) +
+                         ", in one list or in nested lists of the mesh's "
+                         "shape");
   return false;
 }
 

@@ -24,9 +24,7 @@ public:
 
   LogicalResult read(const YamlValue &root) {
     if (!root.isMap()) {
-      report(root.loc,
-             "a plan is a map with the keys 'mesh' and 'plan', found " +
-                 root.describe());
+      reportValue(root, "a plan is a map with the keys 'mesh' and 'plan'");
       return failure();
     }
     Fields fields =
@@ -66,10 +64,8 @@ public:
 private:
   void readDataParallel(const YamlValue &value) {
     if (!value.isMap())
-      return report(value.loc,
-                    "data_parallel must map mesh dimensions to ddp or fsdp, "
-                    "found " +
-                        value.describe());
+      return reportValue(
+          value, "data_parallel must map mesh dimensions to ddp or fsdp");
     SmallVector<StringRef> names;
     for (const MeshAxis &axis : plan.mesh)
       names.push_back(axis.name);
@@ -98,17 +94,16 @@ private:
       return report(loc, "batch says what data_parallel splits, and the plan "
                          "has no data_parallel");
     if (!value.isMap() || value.items.empty())
-      return report(value.loc, "batch must map inputs to the dimension that is "
-                               "the batch, found " +
-                                   value.describe());
+      return reportValue(value,
+                         "batch must map inputs to the dimension that is "
+                         "the batch");
     forEachField(value, "map",
                  [&](const YamlValue &key, const YamlValue &field) {
                    if (std::optional<int64_t> dim = field.getInteger())
                      plan.batch.push_back({key.text, key.loc, *dim, field.loc});
                    else
-                     report(field.loc, "the batch of '" + key.text +
-                                           "' must be a dimension, found " +
-                                           field.describe());
+                     reportValue(field, "the batch of '" + key.text +
+                                            "' must be a dimension");
                  });
   }
 
@@ -126,9 +121,7 @@ private:
     if (const YamlValue *reshard = fields["reshard_after_forward"]) {
       axis.reshardAfterForward = reshard->getBool();
       if (!axis.reshardAfterForward)
-        report(reshard->loc,
-               "reshard_after_forward must be true or false, found " +
-                   reshard->describe());
+        reportValue(*reshard, "reshard_after_forward must be true or false");
     }
     if (const YamlValue *modules = fields["modules"])
       readModules(*modules, axis.modules.emplace());
@@ -138,21 +131,18 @@ private:
     if (value.isScalar() && value.text == "fsdp")
       axis.style = DataAxis::FSDP;
     else if (!value.isScalar() || value.text != "ddp")
-      report(value.loc,
-             "data_parallel knows ddp and fsdp, found " + value.describe());
+      reportValue(value, "data_parallel knows ddp and fsdp");
   }
 
   void readModules(const YamlValue &value,
                    std::vector<ModulePattern> &patterns) {
     if (!value.isList())
-      return report(value.loc, "modules must be a list of patterns, found " +
-                                   value.describe());
+      return reportValue(value, "modules must be a list of patterns");
     for (const YamlValue &item : value.items)
       if (item.isScalar())
         patterns.push_back({item.text, item.loc});
       else
-        report(item.loc,
-               "a pattern of modules is expected, found " + item.describe());
+        reportValue(item, "a pattern of modules is expected");
   }
 
   void readGroups(Fields &root, const YamlValue &list,
@@ -162,18 +152,16 @@ private:
         report(root.getKeyLoc(key),
                "'" + key + "' stands in each item of 'parallelize'");
     if (!list.isList() && !list.isMap())
-      return report(list.loc,
-                    "parallelize must be a list of maps, each with the keys "
-                    "'mesh_dim' and 'plan', found " +
-                        list.describe());
+      return reportValue(
+          list, "parallelize must be a list of maps, each with the keys "
+                "'mesh_dim' and 'plan'");
     if (list.items.empty())
       emitWarning(list.loc, "the plan is empty: nothing is parallelized");
     ArrayRef<YamlValue> items = list.isList() ? ArrayRef(list.items) : list;
     for (const YamlValue &item : items) {
       if (!item.isMap()) {
-        report(item.loc, "an item of parallelize is a map with the keys "
-                         "'mesh_dim' and 'plan', found " +
-                             item.describe());
+        reportValue(item, "an item of parallelize is a map with the keys "
+                          "'mesh_dim' and 'plan'");
         continue;
       }
       Fields fields = readFields(item, "item",
@@ -199,23 +187,20 @@ private:
       if (mode && match->isScalar())
         group.match = *mode;
       else
-        report(match->loc, "match must be fnmatch, hf or regex, found " +
-                               match->describe());
+        reportValue(*match, "match must be fnmatch, hf or regex");
     }
     if (const YamlValue *unmatched = fields["on_unmatched"]) {
       group.allowUnmatched = unmatched->text == "warn";
       if (!unmatched->isScalar() ||
           (!group.allowUnmatched && unmatched->text != "error"))
-        report(unmatched->loc, "on_unmatched must be error or warn, found " +
-                                   unmatched->describe());
+        reportValue(*unmatched, "on_unmatched must be error or warn");
     }
     if (const YamlValue *loss = fields["loss_parallel"]) {
       group.lossLoc = fields.getKeyLoc("loss_parallel");
       if (std::optional<bool> value = loss->getBool())
         group.lossParallel = *value;
       else
-        report(loss->loc, "loss_parallel must be true or false, found " +
-                              loss->describe());
+        reportValue(*loss, "loss_parallel must be true or false");
     }
   }
 
@@ -234,9 +219,8 @@ private:
       YamlValue root(entries.loc);
       readEntry(root, entries);
     } else if (!entries.isMap() && !entries.isNull()) {
-      report(entries.loc, "plan must map module patterns to styles, or be one "
-                          "style for the root module, found " +
-                              entries.describe());
+      reportValue(entries, "plan must map module patterns to styles, or be one "
+                           "style for the root module");
     } else {
       if (entries.items.empty() && !group.lossParallel)
         emitWarning(entries.loc, "the plan is empty: nothing is parallelized");
@@ -276,10 +260,10 @@ private:
       int64_t count = plan.mesh.size();
       if (index && *index >= 0 && *index < count)
         return {static_cast<unsigned>(*index)};
-      report(byIndex->loc, "tp_mesh_dim must be the index of a mesh dimension, "
-                           "0 to " +
-                               Twine(count - 1) + ", found " +
-                               byIndex->describe());
+      reportValue(*byIndex,
+                  "tp_mesh_dim must be the index of a mesh dimension, "
+                  "0 to " +
+                      Twine(count - 1));
       return {0};
     }
     // The mesh dimensions that aren't for data are for tensors.
@@ -309,9 +293,8 @@ private:
 
   AxisSet readNamedAxes(const YamlValue &value) {
     if (!value.isScalar() && (!value.isList() || value.items.empty())) {
-      report(value.loc, "mesh_dim must name a mesh dimension, or several in a "
-                        "list, found " +
-                            value.describe());
+      reportValue(value, "mesh_dim must name a mesh dimension, or several in a "
+                         "list");
       return {0};
     }
     SmallVector<StringRef> names;
@@ -357,11 +340,10 @@ private:
       return;
     }
     if (!value.isMap())
-      return report(value.loc,
-                    "'" + pattern.text +
-                        "' must have a style, a map of a style and its "
-                        "arguments, or a list of placements, found " +
-                        value.describe());
+      return reportValue(value,
+                         "'" + pattern.text +
+                             "' must have a style, a map of a style and its "
+                             "arguments, or a list of placements");
     bool hasStyle = false, valid = true;
     forEachField(value, "entry",
                  [&](const YamlValue &key, const YamlValue &field) {
@@ -372,8 +354,7 @@ private:
                    hasStyle = true;
                    if (!field.isScalar()) {
                      valid = false;
-                     return report(field.loc, "style must be a name, found " +
-                                                  field.describe());
+                     return reportValue(field, "style must be a name");
                    }
                    valid &= readStyleName(field, entry);
                  });

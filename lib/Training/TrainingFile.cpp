@@ -21,10 +21,9 @@ public:
 
   LogicalResult read(const YamlValue &root) {
     if (!root.isMap()) {
-      report(root.loc,
-             "a training file is a map with the keys 'loss' and 'optimizer', "
-             "found " +
-                 root.describe());
+      reportValue(
+          root,
+          "a training file is a map with the keys 'loss' and 'optimizer'");
       return failure();
     }
     Fields fields =
@@ -78,10 +77,8 @@ private:
     }
     name = nullptr;
     if (!value.isMap()) {
-      report(value.loc, what +
-                            " must be a name, or a map with the key 'name', "
-                            "found " +
-                            value.describe());
+      reportValue(value,
+                  what + " must be a name, or a map with the key 'name'");
       return {};
     }
     Fields fields = readFields(value, what, keys);
@@ -105,8 +102,7 @@ private:
           (openBelow ? "above " : "of at least ") + std::to_string(least);
       if (most)
         range = llvm::formatv("from {0} to {1}", least, *most).str();
-      report(value.loc, what + " must be a number " + range + ", found " +
-                            value.describe());
+      reportValue(value, what + " must be a number " + range);
     }
     return number;
   }
@@ -122,16 +118,14 @@ private:
       range = llvm::formatv(" from {0} to {1}", *least, *most).str();
     else if (least)
       range = llvm::formatv(" of at least {0}", *least).str();
-    report(value.loc, what + " must be an integer" + range + ", found " +
-                          value.describe());
+    reportValue(value, what + " must be an integer" + range);
     return least.value_or(0);
   }
 
   bool readBool(const YamlValue &value, StringRef what) {
     if (std::optional<bool> boolean = value.getBool())
       return *boolean;
-    report(value.loc,
-           what + " must be true or false, found " + value.describe());
+    reportValue(value, what + " must be true or false");
     return false;
   }
 
@@ -141,11 +135,10 @@ private:
     if (!value)
       return;
     if (!value->isList())
-      return report(value->loc, what + " must be a list of patterns, found " +
-                                    value->describe());
+      return reportValue(*value, what + " must be a list of patterns");
     for (const YamlValue &item : value->items) {
       if (!item.isScalar()) {
-        report(item.loc, "a pattern is a string, found " + item.describe());
+        reportValue(item, "a pattern is a string");
         continue;
       }
       patterns.push_back(item.text);
@@ -168,9 +161,7 @@ private:
                     .Case("mse", LossConfig::MSE)
                     .Default(std::nullopt);
     if (!kind)
-      return report(name->loc,
-                    "loss must be cross_entropy, mse or output, found " +
-                        name->describe());
+      return reportValue(*name, "loss must be cross_entropy, mse or output");
     loss.kind = *kind;
     if (const YamlValue *output = fields["output"]) {
       loss.output = readInteger(*output, "output", 0);
@@ -180,8 +171,7 @@ private:
       if (reduction->text == "sum")
         loss.reduction = nn::LossReduction::Sum;
       else if (reduction->text != "mean")
-        report(reduction->loc,
-               "reduction must be mean or sum, found " + reduction->describe());
+        reportValue(*reduction, "reduction must be mean or sum");
       if (loss.kind == LossConfig::Output)
         report(fields.getKeyLoc("reduction"),
                "'reduction' is not for a loss that the model gives");
@@ -201,10 +191,8 @@ private:
     if (const YamlValue *weight = fields["weight"]) {
       loss.weightLoc = weight->loc;
       if (!weight->isList())
-        return report(weight->loc,
-                      "weight must be a list with a number for each class, "
-                      "found " +
-                          weight->describe());
+        return reportValue(
+            *weight, "weight must be a list with a number for each class");
       for (const YamlValue &item : weight->items)
         loss.weights.push_back(readNumber(item, "a weight", 0));
     }
@@ -227,8 +215,7 @@ private:
             .Cases({"AdamW", "adamw"}, OptimizerConfig::AdamW)
             .Default(std::nullopt);
     if (!kind)
-      return report(name->loc, "optimizer must be SGD, Adam or AdamW, found " +
-                                   name->describe());
+      return reportValue(*name, "optimizer must be SGD, Adam or AdamW");
     optimizer.kind = *kind;
     // PyTorch's defaults.
     optimizer.lr = 1e-3;
@@ -295,8 +282,7 @@ private:
     if (name->text == "cosine")
       schedule.kind = ScheduleConfig::Cosine;
     else if (name->text != "constant")
-      return report(name->loc, "schedule must be constant or cosine, found " +
-                                   name->describe());
+      return reportValue(*name, "schedule must be constant or cosine");
     if (const YamlValue *warmup = fields["warmup_steps"])
       schedule.warmupSteps = readInteger(*warmup, "warmup_steps", 0);
     bool isCosine = schedule.kind == ScheduleConfig::Cosine;
@@ -320,8 +306,7 @@ private:
     else if (value.text == "f32")
       config.computeType = Float32Type::get(context);
     else
-      report(value.loc,
-             "compute must be f32, bf16 or f16, found " + value.describe());
+      reportValue(value, "compute must be f32, bf16 or f16");
   }
 
   TrainingConfig &config;

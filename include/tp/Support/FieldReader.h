@@ -40,6 +40,11 @@ protected:
     emitError(loc, message);
   }
 
+  /// Reports a wrong value; `rule` says what is right.
+  void reportValue(const YamlValue &value, const Twine &rule) {
+    report(value.loc, rule + ", found " + value.describe());
+  }
+
   static std::string suggestOr(StringRef name, ArrayRef<StringRef> candidates,
                                StringRef otherwise) {
     std::string hint = suggestNearest(name, candidates);

@@ -49,9 +49,7 @@ public:
   /// `root` is the whole description.
   FailureOr<Machine> read(const YamlValue &root) {
     if (!root.isMap()) {
-      report(root.loc, "a machine is a map of 'device', 'node' and 'links', "
-                       "found " +
-                           root.describe());
+      reportValue(root, "a machine is a map of 'device', 'node' and 'links'");
       return failure();
     }
     Fields fields =
@@ -84,8 +82,7 @@ private:
   bool checkMap(const YamlValue &value, StringRef what) {
     if (value.isMap())
       return true;
-    report(value.loc,
-           "'" + what + "' must be a map, found " + value.describe());
+    reportValue(value, "'" + what + "' must be a map");
     return false;
   }
 
@@ -93,8 +90,7 @@ private:
     if (value.isScalar())
       text = value.text;
     else
-      report(value.loc,
-             "'" + name + "' must be a text, found " + value.describe());
+      reportValue(value, "'" + name + "' must be a text");
   }
 
   void readNumber(const YamlValue &value, StringRef name, Range range,
@@ -103,10 +99,10 @@ private:
     if (!value.isScalar() || StringRef(value.text).getAsDouble(parsed) ||
         !std::isfinite(parsed) || parsed < 0 ||
         (range == Positive && parsed == 0))
-      report(value.loc, "'" + name + "' must be a " +
-                            (range == Positive ? "positive number"
-                                               : "number that isn't negative") +
-                            ", found " + value.describe());
+      reportValue(value,
+                  "'" + name + "' must be a " +
+                      (range == Positive ? "positive number"
+                                         : "number that isn't negative"));
     else
       number = parsed;
   }
@@ -117,8 +113,7 @@ private:
     if (number == 0)
       return;
     if (number != std::floor(number) || number > 9e15)
-      report(value.loc, "'" + name + "' must be a whole number, found " +
-                            value.describe());
+      reportValue(value, "'" + name + "' must be a whole number");
     else
       count = static_cast<int64_t>(number);
   }
@@ -222,14 +217,12 @@ private:
     else if (value.text == "direct")
       algorithm = LinkAlgorithm::Direct;
     else
-      report(value.loc, "'algorithm' must be 'ring' or 'direct', found " +
-                            value.describe());
+      reportValue(value, "'algorithm' must be 'ring' or 'direct'");
   }
 
   void readCollectives(const YamlValue &list, Link &link) {
     if (!list.isList()) {
-      report(list.loc,
-             "'collectives' must be a list, found " + list.describe());
+      reportValue(list, "'collectives' must be a list");
       return;
     }
     for (const YamlValue &item : list.items) {
