@@ -42,7 +42,7 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
     }
   }
   ArrayRef<int64_t> shape = whole.tensor->shape;
-  SmallVector<int64_t> strides = getStrides(shape);
+  SmallVector<int64_t> strides = computeStrides(shape);
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
     TensorBlock block = getBlock(shape, sharding, mesh, rank);
     SmallVector<int64_t> size = getBlockShape(block);
@@ -53,7 +53,7 @@ std::optional<Difference> ExactCheck::compare(const Datum &whole,
         first = Difference{rank, {}, {}, {}, {}};
       return first;
     }
-    if (exact::getNumElements(size) == 0)
+    if (llvm::product_of(size) == 0)
       continue;
     // The global index of each local index, by dimension.
     SmallVector<SmallVector<int64_t>> positions;

@@ -132,7 +132,7 @@ bool Inputs::exclude(StringRef name, int64_t index) {
 Tensor Inputs::make(StringRef name, RankedTensorType type, bool isParameter) {
   Tensor tensor;
   tensor.shape.assign(type.getShape().begin(), type.getShape().end());
-  int64_t size = exact::getNumElements(tensor.shape);
+  int64_t size = llvm::product_of(tensor.shape);
   tensor.data.resize(size);
   uint64_t seed = llvm::xxHash64(name) + point;
   auto draw = [&](uint64_t i) { return hash({seed, i}); };

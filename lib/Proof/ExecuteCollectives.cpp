@@ -65,15 +65,15 @@ static FailureOr<Datum> exchange(ExchangeOp op, int64_t rank,
   TensorBlock block = getBlock(op.getShape(), op.getTo(), mesh, rank);
   auto result = std::make_shared<Tensor>();
   result->shape = getBlockShape(block);
-  result->data.resize(exact::getNumElements(result->shape));
-  SmallVector<int64_t> strides = getStrides(result->shape);
+  result->data.resize(llvm::product_of(result->shape));
+  SmallVector<int64_t> strides = computeStrides(result->shape);
   for (const Transfer &transfer :
        getTransfers(op.getShape(), op.getFrom(), op.getTo(), mesh, rank)) {
     const Tensor &source = *operands[transfer.source].tensor;
     if (source.shape != getBlockShape(getBlock(op.getShape(), op.getFrom(),
                                                mesh, transfer.source)))
       return failure();
-    SmallVector<int64_t> sourceStrides = getStrides(source.shape);
+    SmallVector<int64_t> sourceStrides = computeStrides(source.shape);
     SmallVector<int64_t> index(transfer.size.size(), 0);
     do {
       int64_t from = 0, to = 0;

@@ -25,7 +25,7 @@ public:
     for (BlockArgument argument : block.getArguments())
       slots[argument] = numSlots++;
     numArguments = numSlots;
-    isValid = succeeded(add(block));
+    isValid = succeeded(add(block, steps, yielded));
   }
 
   bool isValid;
@@ -57,7 +57,8 @@ private:
     SmallVector<unsigned, 3> carried, yielded, results;
   };
 
-  LogicalResult add(Block &block) {
+  LogicalResult add(Block &block, std::vector<Step> &steps,
+                    SmallVectorImpl<unsigned> &yielded) {
     for (Operation &inner : block.without_terminator()) {
       Step step;
       if (failed(build(&inner, step)))
@@ -118,15 +119,8 @@ private:
       step.operands.push_back(getSlot(init));
     for (BlockArgument argument : loop.getBody()->getArguments())
       step.carried.push_back(slots[argument] = numSlots++);
-    for (Operation &inner : loop.getBody()->without_terminator()) {
-      Step nested;
-      if (failed(build(&inner, nested)))
-        return failure();
-      if (nested.kind != Step::Code || nested.code.function)
-        step.inner.push_back(std::move(nested));
-    }
-    for (Value value : loop.getBody()->getTerminator()->getOperands())
-      step.yielded.push_back(getSlot(value));
+    if (failed(add(*loop.getBody(), step.inner, step.yielded)))
+      return failure();
     for (Value result : loop.getResults())
       step.results.push_back(slots[result] = numSlots++);
     return success();
@@ -202,7 +196,8 @@ static std::optional<Position> getPosition(AffineMap map,
                                            ArrayRef<int64_t> shape) {
   Position position;
   position.perLoop.assign(map.getNumDims(), 0);
-  SmallVector<int64_t> strides = getStrides(shape), zero(map.getNumDims(), 0);
+  SmallVector<int64_t> strides = computeStrides(shape),
+                       zero(map.getNumDims(), 0);
   for (auto [expr, stride] : llvm::zip_equal(map.getResults(), strides)) {
     bool linear = true;
     expr.walk([&](AffineExpr e) {
@@ -257,7 +252,7 @@ exact::evaluateLinalg(Session &session, linalg::LinalgOp op, GetDatum get) {
   SmallVector<std::shared_ptr<Tensor>> outputs;
   for (size_t i = numInputs; i < data.size(); ++i)
     outputs.push_back(std::make_shared<Tensor>(*data[i].tensor));
-  int64_t points = getNumElements(loops);
+  int64_t points = llvm::product_of(loops);
   if (failed(session.spend(op, points * body.getNumSteps())))
     return failure();
 
@@ -290,6 +285,13 @@ exact::evaluateLinalg(Session &session, linalg::LinalgOp op, GetDatum get) {
 // Dimensions
 //===----------------------------------------------------------------------===//
 
+std::shared_ptr<Tensor> exact::makeTensor(RankedTensorType type) {
+  auto tensor = std::make_shared<Tensor>();
+  tensor->shape.assign(type.getShape().begin(), type.getShape().end());
+  tensor->data.resize(type.getNumElements());
+  return tensor;
+}
+
 Datum exact::take(const Datum &from, int64_t dim,
                   ArrayRef<Interval> positions) {
   auto result = std::make_shared<Tensor>();
@@ -298,8 +300,8 @@ Datum exact::take(const Datum &from, int64_t dim,
   result->shape[dim] = 0;
   for (Interval interval : positions)
     result->shape[dim] += interval.size;
-  int64_t outer = getNumElements(shape.take_front(dim));
-  int64_t inner = getNumElements(shape.drop_front(dim + 1));
+  int64_t outer = llvm::product_of(shape.take_front(dim));
+  int64_t inner = llvm::product_of(shape.drop_front(dim + 1));
   for (int64_t i = 0; i < outer; ++i)
     for (Interval interval : positions) {
       auto begin = from.tensor->data.begin() +
@@ -316,7 +318,7 @@ Datum exact::concat(ArrayRef<Datum> parts, int64_t dim) {
   result->shape[dim] = 0;
   for (const Datum &part : parts)
     result->shape[dim] += part.tensor->shape[dim];
-  int64_t outer = getNumElements(ArrayRef(result->shape).take_front(dim));
+  int64_t outer = llvm::product_of(ArrayRef(result->shape).take_front(dim));
   for (int64_t i = 0; i < outer; ++i)
     for (const Datum &part : parts) {
       int64_t size = part.tensor->data.size() / std::max<int64_t>(outer, 1);
@@ -329,14 +331,6 @@ Datum exact::concat(ArrayRef<Datum> parts, int64_t dim) {
 //===----------------------------------------------------------------------===//
 // tensor ops
 //===----------------------------------------------------------------------===//
-
-static std::shared_ptr<Tensor> makeTensor(Type type) {
-  auto tensor = std::make_shared<Tensor>();
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
-  tensor->shape.assign(shape.begin(), shape.end());
-  tensor->data.resize(getNumElements(shape));
-  return tensor;
-}
 
 /// Offsets, sizes and strides of a slice as numbers.
 static SmallVector<int64_t> getNumbers(ArrayRef<OpFoldResult> list,
@@ -363,9 +357,9 @@ static LogicalResult visitSlice(Session &session,
     if (size &&
         failed(session.keepInRange(op, offset, extent - (size - 1) * stride)))
       return failure();
-  if (getNumElements(sizes) == 0)
+  if (llvm::product_of(sizes) == 0)
     return success();
-  SmallVector<int64_t> index(sizes.size(), 0), steps = getStrides(whole);
+  SmallVector<int64_t> index(sizes.size(), 0), steps = computeStrides(whole);
   do {
     int64_t at = 0;
     for (size_t i = 0; i < index.size(); ++i)
@@ -397,18 +391,20 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
       if (!tensor.hasStaticShape())
         return Result(session.fail(op, "only static shapes can be executed"));
   auto reshape = [&](Value input) -> Result {
-    auto result = makeTensor(op->getResult(0).getType());
+    auto result =
+        makeTensor(cast<RankedTensorType>(op->getResult(0).getType()));
     result->data = get(input).tensor->data;
     return Datum{result, {}};
   };
   return TypeSwitch<Operation *, Result>(op)
       .Case([&](arith::ConstantOp op) -> Result {
         auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-        if (!isa<RankedTensorType>(op.getType()))
+        auto type = dyn_cast<RankedTensorType>(op.getType());
+        if (!type)
           return Datum{nullptr, getConstant(op.getValue())};
         if (!dense)
           return Result(session.fail(op, "its value can't be read"));
-        auto result = makeTensor(op.getType());
+        auto result = makeTensor(type);
         if (dense.isSplat())
           std::fill(result->data.begin(), result->data.end(),
                     result->data.empty()
@@ -499,7 +495,7 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
         std::fill(result->data.begin(), result->data.end(), padding);
         Datum source = get(op.getSource());
         SmallVector<int64_t> low = getNumbers(op.getMixedLowPad(), get);
-        SmallVector<int64_t> strides = getStrides(result->shape);
+        SmallVector<int64_t> strides = computeStrides(result->shape);
         SmallVector<int64_t> index(low.size(), 0);
         size_t next = 0;
         if (!source.tensor->data.empty())

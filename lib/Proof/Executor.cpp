@@ -16,18 +16,6 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::exact;
 
-int64_t exact::getNumElements(ArrayRef<int64_t> shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
-                         std::multiplies<>());
-}
-
-SmallVector<int64_t> exact::getStrides(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
-
 bool exact::advance(SmallVectorImpl<int64_t> &index, ArrayRef<int64_t> shape) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (++index[i] < shape[i])
@@ -113,11 +101,15 @@ SmallVector<Datum> Machine::getAll(ValueRange range) const {
   return llvm::map_to_vector(range, [&](Value value) { return get(value); });
 }
 
+LogicalResult Machine::assign(ValueRange range, ArrayRef<Datum> data) {
+  for (auto [value, datum] : llvm::zip_equal(range, data))
+    values[value] = datum;
+  return success();
+}
+
 LogicalResult Machine::enterBlock(Block &block, Operation *owner,
                                   ArrayRef<Datum> arguments) {
-  for (auto [argument, datum] :
-       llvm::zip_equal(block.getArguments(), arguments))
-    values[argument] = datum;
+  (void)assign(block.getArguments(), arguments);
   session.entered.insert(&block);
   frames.push_back({block.begin(), owner});
   return success();
@@ -156,12 +148,8 @@ LogicalResult Machine::enter(Operation *op) {
         SmallVector<Datum> carried = getAll(loop.getInitArgs());
         if (step <= 0)
           return session.fail(op, "its step isn't positive");
-        if (lower >= upper) {
-          for (auto [result, datum] :
-               llvm::zip_equal(op->getResults(), carried))
-            values[result] = datum;
-          return success();
-        }
+        if (lower >= upper)
+          return assign(op->getResults(), carried);
         carried.insert(carried.begin(),
                        Datum{nullptr, {static_cast<uint64_t>(lower)}});
         if (failed(enterBlock(*loop.getBody(), op, carried)))
@@ -197,10 +185,7 @@ LogicalResult Machine::leave(Operation *terminator) {
   Frame frame = frames.pop_back_val();
   SmallVector<Datum> yielded = getAll(terminator->getOperands());
   auto finish = [&](ArrayRef<Datum> data) {
-    for (auto [result, datum] :
-         llvm::zip_equal(frame.owner->getResults(), data))
-      values[result] = datum;
-    return success();
+    return assign(frame.owner->getResults(), data);
   };
   if (!frame.owner) {
     results = std::move(yielded);
@@ -242,9 +227,7 @@ LogicalResult Machine::evaluateScalars(Operation *op, const ScalarCode &code) {
     values[op->getResult(0)] = {nullptr, code.function(row.data(), code)};
     return session.spend(op, 1);
   }
-  auto result = std::make_shared<Tensor>();
-  result->shape.assign(type.getShape().begin(), type.getShape().end());
-  result->data.resize(getNumElements(result->shape));
+  std::shared_ptr<Tensor> result = makeTensor(type);
   if (failed(session.spend(op, result->data.size())))
     return failure();
   for (size_t element = 0; element < result->data.size(); ++element) {
@@ -271,10 +254,7 @@ LogicalResult Machine::evaluateLowered(Operation *op) {
   // An index in the lowering counts as one of the op.
   for (size_t i = numBefore; i < session.outOfRange.size(); ++i)
     session.outOfRange[i].op = op;
-  for (auto [result, datum] :
-       llvm::zip_equal(op->getResults(), machine.getResults()))
-    values[result] = datum;
-  return success();
+  return assign(op->getResults(), machine.getResults());
 }
 
 static Datum makeScalarTensor(Scalar value) {
@@ -305,9 +285,7 @@ LogicalResult Machine::evaluate(Operation *op) {
     auto computed = evaluateLinalg(session, linalgOp, get);
     if (failed(computed))
       return failure();
-    for (auto [result, datum] : llvm::zip_equal(op->getResults(), *computed))
-      values[result] = datum;
-    return success();
+    return assign(op->getResults(), *computed);
   }
   if (auto computed = evaluateTensor(session, op, get)) {
     if (failed(*computed))

@@ -14,6 +14,7 @@
 #include "ScalarCode.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/TP.h"
@@ -33,13 +34,13 @@ struct Datum {
   Scalar scalar = {};
 };
 
-int64_t getNumElements(ArrayRef<int64_t> shape);
-SmallVector<int64_t> getStrides(ArrayRef<int64_t> shape);
 /// Steps `index` through all of `shape` in row-major order; false at the end.
 bool advance(SmallVectorImpl<int64_t> &index, ArrayRef<int64_t> shape);
 
 /// The elements of one dimension at these positions, in this order.
 Datum take(const Datum &from, int64_t dim, ArrayRef<Interval> positions);
+/// A tensor of zeros.
+std::shared_ptr<Tensor> makeTensor(RankedTensorType type);
 /// Concatenates tensors, at least one, along `dim`.
 Datum concat(ArrayRef<Datum> parts, int64_t dim);
 
@@ -118,6 +119,7 @@ private:
                            ArrayRef<Datum> arguments);
   LogicalResult slice(LocalSliceOp op);
   SmallVector<Datum> getAll(ValueRange range) const;
+  LogicalResult assign(ValueRange range, ArrayRef<Datum> data);
 
   Session &session;
   int64_t rank;
