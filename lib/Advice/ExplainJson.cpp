@@ -8,6 +8,7 @@
 #include "ExplainNames.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -64,9 +65,7 @@ private:
 
   void printType(RankedTensorType type) {
     json.attribute("shape", llvm::json::Array(type.getShape()));
-    std::string element;
-    llvm::raw_string_ostream(element) << type.getElementType();
-    json.attribute("dtype", element);
+    json.attribute("dtype", llvm::to_string(type.getElementType()));
   }
 
   StringRef getFunctionName(unsigned function) {

@@ -20,6 +20,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace mlir::tp {
@@ -29,12 +30,6 @@ namespace mlir::tp {
 
 using namespace mlir;
 using namespace mlir::tp;
-
-static std::string getDtype(Type element) {
-  std::string text;
-  llvm::raw_string_ostream(text) << element;
-  return text;
-}
 
 static llvm::json::Array toJSON(ArrayRef<int64_t> list) {
   return llvm::json::Array(list);
@@ -248,7 +243,7 @@ struct Report : tp::impl::ReportBase<Report> {
         {"kind", kind},
         {"mesh_dim", getMeshDim(op)},
         {"group_size", mesh.getAxesSize(op.getAxes().getAxes())},
-        {"dtype", getDtype(operand.getElementType())},
+        {"dtype", llvm::to_string(operand.getElementType())},
         {"shape", toJSON(operand.getShape())},
         {"result_shape", toJSON(result.getShape())},
         {"bytes_per_rank", most},
@@ -269,7 +264,7 @@ struct Report : tp::impl::ReportBase<Report> {
           FlatSymbolRefAttr::get(mesh.getSymNameAttr()), global.getRank());
     llvm::json::Object tensor{
         {key, name},
-        {"dtype", getDtype(global.getElementType())},
+        {"dtype", llvm::to_string(global.getElementType())},
         {"shape", toJSON(global.getShape())},
         {"local_shape", toJSON(localType.getShape())},
         {"bytes_per_rank", getTensorBytes(localType)},
@@ -333,7 +328,7 @@ struct Report : tp::impl::ReportBase<Report> {
         {"to_placements", llvm::json::Array(getPlacements(to, mesh))},
         {"shape", toJSON(type.getShape())},
         {"view", toJSON(view)},
-        {"dtype", getDtype(type.getElementType())},
+        {"dtype", llvm::to_string(type.getElementType())},
         {"bytes_received_total", received},
         {"bytes_received_max", number("received_max")},
         {"lower_bound_total", bound},

@@ -5,7 +5,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/ScopedPrinter.h"
 #include <cfloat>
 #include <cmath>
 
@@ -123,7 +123,5 @@ std::string mlir::tp::exact::print(Scalar number, Type type) {
     return number.bits ? "true" : "false";
   if (!isa<FloatType>(type))
     return std::to_string(number.getInt());
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.9g", getValue(number));
-  return text;
+  return llvm::to_string(llvm::format("%.9g", getValue(number)));
 }

@@ -7,6 +7,7 @@
 #include "tp/Plan/Finding.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -73,9 +74,7 @@ void plan::printJson(const CheckedPlan &plan, ModuleOp model, raw_ostream &os) {
   llvm::json::OStream json(os, /*IndentSize=*/2);
   auto printShape = [&](RankedTensorType type) {
     json.attribute("shape", llvm::json::Array(type.getShape()));
-    std::string element;
-    llvm::raw_string_ostream(element) << type.getElementType();
-    json.attribute("dtype", element);
+    json.attribute("dtype", llvm::to_string(type.getElementType()));
   };
   auto printTensors = [&](StringRef key, ArrayRef<TensorDescription> tensors) {
     json.attributeArray(key, [&] {

@@ -10,6 +10,7 @@
 #include "tprt/abi.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/CRC.h"
+#include "llvm/Support/ScopedPrinter.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
@@ -61,9 +62,7 @@ static std::string writeManifest(DictionaryAttr attr, Machines machines,
     target["architectures"] = llvm::json::Array(architectures);
   }
   manifest["target"] = std::move(target);
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(manifest));
-  return text;
+  return llvm::to_string(llvm::json::Value(std::move(manifest)));
 }
 
 static void writeContainer(llvm::StringRef manifest, llvm::StringRef object,
