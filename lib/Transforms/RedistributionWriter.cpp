@@ -4,7 +4,6 @@
 #include "RedistributionWriter.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Interfaces/ShapeOpInterfaces.h"
-#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -125,24 +124,24 @@ static DictionaryAttr getCertificate(const RedistributionPlan &plan,
   SmallVector<Attribute> steps;
   for (const RedistributionStep &step : plan.steps)
     steps.push_back(b.getDictionaryAttr(
-        {b.getNamedAttr("kind", b.getStringAttr(stringifyStep(step.kind))),
-         b.getNamedAttr("axes", AxisListAttr::get(op.getContext(), step.axes,
-                                                  step.segments)),
-         b.getNamedAttr("to", step.result)}));
+        {{"kind", b.getStringAttr(stringifyStep(step.kind))},
+         {"axes", AxisListAttr::get(op.getContext(), step.axes, step.segments)},
+         {"to", step.result}}));
   return b.getDictionaryAttr(
-      {b.getNamedAttr("from", from), b.getNamedAttr("to", op.getSharding()),
-       b.getNamedAttr("type", TypeAttr::get(op.getType())),
-       b.getNamedAttr("view", b.getDenseI64ArrayAttr(
-                                  plan.getViewed(op.getType()).getShape())),
-       b.getNamedAttr("fqn", b.getStringAttr(op.getFqn().value_or(""))),
-       b.getNamedAttr("reason", b.getStringAttr(op.getReason().value_or(""))),
-       b.getNamedAttr("received_total", number(plan.receivedTotal)),
-       b.getNamedAttr("received_max", number(plan.receivedMax)),
-       b.getNamedAttr("lower_bound_total", number(plan.lowerBoundTotal)),
-       b.getNamedAttr("lower_bound_max", number(plan.lowerBoundMax)),
-       b.getNamedAttr("peak", number(plan.peak)),
-       b.getNamedAttr("peak_lower_bound", number(plan.peakLowerBound)),
-       b.getNamedAttr("steps", b.getArrayAttr(steps))});
+      {{"from", from},
+       {"to", op.getSharding()},
+       {"type", TypeAttr::get(op.getType())},
+       {"view",
+        b.getDenseI64ArrayAttr(plan.getViewed(op.getType()).getShape())},
+       {"fqn", b.getStringAttr(op.getFqn().value_or(""))},
+       {"reason", b.getStringAttr(op.getReason().value_or(""))},
+       {"received_total", number(plan.receivedTotal)},
+       {"received_max", number(plan.receivedMax)},
+       {"lower_bound_total", number(plan.lowerBoundTotal)},
+       {"lower_bound_max", number(plan.lowerBoundMax)},
+       {"peak", number(plan.peak)},
+       {"peak_lower_bound", number(plan.peakLowerBound)},
+       {"steps", b.getArrayAttr(steps)}});
 }
 
 /// The collective of a step; reshapes and transposes may follow it.

@@ -13,6 +13,7 @@
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_INSERTPROFILEMARKS
@@ -161,13 +162,13 @@ class InsertProfileMarks
   DictionaryAttr describe(tprt::GemmOp product) {
     Builder b(&getContext());
     return b.getDictionaryAttr(
-        {b.getNamedAttr("sizes", product.getSizesAttr()),
-         b.getNamedAttr("batch", product.getBatchAttr()),
-         b.getNamedAttr("a", product.getAStridesAttr()),
-         b.getNamedAttr("b", product.getBStridesAttr()),
-         b.getNamedAttr("c", product.getCStridesAttr()),
-         b.getNamedAttr("weight", b.getBoolAttr(weights.contains(
-                                      getRootBuffer(product.getB()))))});
+        {{"sizes", product.getSizesAttr()},
+         {"batch", product.getBatchAttr()},
+         {"a", product.getAStridesAttr()},
+         {"b", product.getBStridesAttr()},
+         {"c", product.getCStridesAttr()},
+         {"weight",
+          b.getBoolAttr(weights.contains(getRootBuffer(product.getB())))}});
   }
 
   /// The buffers of parameters that `program` doesn't update.
@@ -198,20 +199,17 @@ class InsertProfileMarks
         names.push_back(origin.op);
     }
     SmallVector<NamedAttribute> entry{
-        b.getNamedAttr("fqn", b.getStringAttr(fqn)),
-        b.getNamedAttr("op", b.getStringAttr(llvm::join(names, "+"))),
-        b.getNamedAttr("kind", b.getStringAttr(work.function.empty()
-                                                   ? StringRef("kernel")
-                                                   : work.function)),
-        b.getNamedAttr("flops", b.getI64IntegerAttr(work.flops)),
-        b.getNamedAttr("bytes", b.getI64IntegerAttr(work.bytes))};
-    if (work.computedType) {
-      std::string type;
-      llvm::raw_string_ostream(type) << work.computedType;
-      entry.push_back(b.getNamedAttr("dtype", b.getStringAttr(type)));
-    }
+        {"fqn", b.getStringAttr(fqn)},
+        {"op", b.getStringAttr(llvm::join(names, "+"))},
+        {"kind", b.getStringAttr(work.function.empty() ? StringRef("kernel")
+                                                       : work.function)},
+        {"flops", b.getI64IntegerAttr(work.flops)},
+        {"bytes", b.getI64IntegerAttr(work.bytes)}};
+    if (work.computedType)
+      entry.push_back(
+          {"dtype", b.getStringAttr(llvm::to_string(work.computedType))});
     if (work.product)
-      entry.push_back(b.getNamedAttr("product", describe(work.product)));
+      entry.push_back({"product", describe(work.product)});
     return b.getDictionaryAttr(entry);
   }
 

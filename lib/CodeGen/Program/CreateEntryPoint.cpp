@@ -221,12 +221,11 @@ class CreateEntryPoint
     }
     getOperation()->setAttr(
         kManifestAttr,
-        b.getDictionaryAttr(
-            {b.getNamedAttr("world_size", b.getI64IntegerAttr(getNumRanks())),
-             b.getNamedAttr("mesh", describeMesh(b)),
-             b.getNamedAttr("inputs", *inputs),
-             b.getNamedAttr("parameters", b.getArrayAttr(described)),
-             b.getNamedAttr("outputs", *outputs)}));
+        b.getDictionaryAttr({{"world_size", b.getI64IntegerAttr(getNumRanks())},
+                             {"mesh", describeMesh(b)},
+                             {"inputs", *inputs},
+                             {"parameters", b.getArrayAttr(described)},
+                             {"outputs", *outputs}}));
     return success();
   }
 
@@ -306,12 +305,11 @@ class CreateEntryPoint
     SmallVector<Attribute> axes;
     for (size_t i = 0, e = mesh ? mesh.getNumAxes() : 0; i < e; ++i)
       axes.push_back(b.getDictionaryAttr(
-          {b.getNamedAttr("name", b.getStringAttr(mesh.getAxisName(i))),
-           b.getNamedAttr("size",
-                          b.getI64IntegerAttr(mesh.getAxisSizes()[i]))}));
+          {{"name", b.getStringAttr(mesh.getAxisName(i))},
+           {"size", b.getI64IntegerAttr(mesh.getAxisSizes()[i])}}));
     return b.getDictionaryAttr(
-        {b.getNamedAttr("name", b.getStringAttr(mesh ? mesh.getSymName() : "")),
-         b.getNamedAttr("axes", b.getArrayAttr(axes))});
+        {{"name", b.getStringAttr(mesh ? mesh.getSymName() : "")},
+         {"axes", b.getArrayAttr(axes)}});
   }
 
   //===--------------------------------------------------------------------===//

@@ -84,9 +84,8 @@ describeNeutral(Builder &b, ShardingAttr sharding, MeshOp mesh) {
   if (ranks.empty())
     return std::nullopt;
   llvm::sort(ranks);
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("element", b.getI64IntegerAttr(element)),
-       b.getNamedAttr("ranks", b.getDenseI64ArrayAttr(ranks))});
+  return b.getDictionaryAttr({{"element", b.getI64IntegerAttr(element)},
+                              {"ranks", b.getDenseI64ArrayAttr(ranks)}});
 }
 
 FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
@@ -153,12 +152,11 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
     return emit() << "'" << boundary.name
                   << "' is a partial sum and a partial product: a program's "
                      "boundary takes one of them";
-  NamedAttrList tensor(
-      {b.getNamedAttr("name", b.getStringAttr(boundary.name)),
-       b.getNamedAttr("dtype", b.getStringAttr(*dtype)),
-       b.getNamedAttr("shape", b.getDenseI64ArrayAttr(global.getShape())),
-       b.getNamedAttr("placements", b.getArrayAttr(placements)),
-       b.getNamedAttr("shards", describeShards(b, blocks))});
+  NamedAttrList tensor({{"name", b.getStringAttr(boundary.name)},
+                        {"dtype", b.getStringAttr(*dtype)},
+                        {"shape", b.getDenseI64ArrayAttr(global.getShape())},
+                        {"placements", b.getArrayAttr(placements)},
+                        {"shards", describeShards(b, blocks)}});
   if (hasSum || hasProduct)
     if (auto neutral = describeNeutral(b, sharding, mesh))
       tensor.append("neutral", *neutral);

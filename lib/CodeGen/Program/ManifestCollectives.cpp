@@ -10,6 +10,7 @@
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/TP.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -227,57 +228,52 @@ public:
       if (exchange)
         transfers.push_back(describeTransfers(exchange, rank));
     }
-    std::string dtype;
     Type element =
         cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
-    llvm::raw_string_ostream(dtype)
-        << (element.isIndex() ? b.getI64Type() : element);
+    std::string dtype =
+        llvm::to_string(element.isIndex() ? b.getI64Type() : element);
 
     // Fields that the kind doesn't have are there too.
-    auto own = [&](StringRef name, Attribute otherwise) {
+    auto own = [&](StringRef name, Attribute otherwise) -> NamedAttribute {
       Attribute attr = op->getInherentAttr(name).value_or(Attribute());
-      return named(name, attr ? attr : otherwise);
+      return {name, attr ? attr : otherwise};
     };
     Attribute zero = b.getI64IntegerAttr(0);
     ReductionKind reduction =
         flow && flow->reduction ? *flow->reduction : ReductionKind::Sum;
     SmallVector<NamedAttribute> entries = {
-        named("kind", b.getStringAttr(op.getCollectiveKind())),
-        named("reduction", b.getStringAttr(stringifyReductionKind(reduction))),
-        named("dtype", b.getStringAttr(dtype)),
-        named("operand_shapes", b.getArrayAttr(operandShapes)),
-        named("result_shapes", b.getArrayAttr(resultShapes)),
+        {"kind", b.getStringAttr(op.getCollectiveKind())},
+        {"reduction", b.getStringAttr(stringifyReductionKind(reduction))},
+        {"dtype", b.getStringAttr(dtype)},
+        {"operand_shapes", b.getArrayAttr(operandShapes)},
+        {"result_shapes", b.getArrayAttr(resultShapes)},
         own("dim", zero),
         own("split_dim", zero),
         own("concat_dim", zero),
         own("root", zero),
         own("source", b.getDenseI64ArrayAttr({})),
-        named("groups", b.getArrayAttr(groups)),
-        named("axes", b.getArrayAttr(axes)),
-        named("bytes_by_rank", b.getDenseI64ArrayAttr(bytes)),
-        named("fqn", b.getStringAttr(op.getOriginFqn())),
-        named("reason", b.getStringAttr(op.getOriginReason()))};
+        {"groups", b.getArrayAttr(groups)},
+        {"axes", b.getArrayAttr(axes)},
+        {"bytes_by_rank", b.getDenseI64ArrayAttr(bytes)},
+        {"fqn", b.getStringAttr(op.getOriginFqn())},
+        {"reason", b.getStringAttr(op.getOriginReason())}};
     if (collective.isStarted())
-      entries.push_back(named("started", b.getBoolAttr(true)));
+      entries.push_back({"started", b.getBoolAttr(true)});
     if (exchange)
-      entries.push_back(named("transfers", b.getArrayAttr(transfers)));
+      entries.push_back({"transfers", b.getArrayAttr(transfers)});
     return Attribute(b.getDictionaryAttr(entries));
   }
 
 private:
-  NamedAttribute named(StringRef name, Attribute value) {
-    return b.getNamedAttr(name, value);
-  }
-
   Attribute describeTransfers(ExchangeOp op, int64_t rank) {
     SmallVector<Attribute> transfers;
     for (const Transfer &transfer :
          getTransfers(op.getShape(), op.getFrom(), op.getTo(), mesh, rank))
       transfers.push_back(b.getDictionaryAttr(
-          {named("from", b.getI64IntegerAttr(transfer.source)),
-           named("src", b.getDenseI64ArrayAttr(transfer.sourceOffset)),
-           named("dst", b.getDenseI64ArrayAttr(transfer.offset)),
-           named("size", b.getDenseI64ArrayAttr(transfer.size))}));
+          {{"from", b.getI64IntegerAttr(transfer.source)},
+           {"src", b.getDenseI64ArrayAttr(transfer.sourceOffset)},
+           {"dst", b.getDenseI64ArrayAttr(transfer.offset)},
+           {"size", b.getDenseI64ArrayAttr(transfer.size)}}));
     return b.getArrayAttr(transfers);
   }
 

@@ -22,10 +22,10 @@ void tp::addOriginToLocation(Operation *op, int64_t position) {
   bool isOurs = isa_and_present<nn::NNDialect>(op->getDialect());
   StringRef name =
       isOurs ? op->getName().stripDialect() : op->getName().getStringRef();
-  auto origin = b.getDictionaryAttr(
-      {b.getNamedAttr("fqn", fqn ? fqn : b.getStringAttr("")),
-       b.getNamedAttr("op", b.getStringAttr(name)),
-       b.getNamedAttr("position", b.getI64IntegerAttr(position))});
+  auto origin =
+      b.getDictionaryAttr({{"fqn", fqn ? fqn : b.getStringAttr("")},
+                           {"op", b.getStringAttr(name)},
+                           {"position", b.getI64IntegerAttr(position)}});
   op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc()}, origin));
 }
 
