@@ -15,6 +15,7 @@
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTTPRTTOCALLS
@@ -76,30 +77,15 @@ class ConvertTPRTToCalls
         op->erase();
         continue;
       }
-      Value status;
-      if (auto gemm = dyn_cast<tprt::GemmOp>(op))
-        status = lower(b, gemm);
-      else if (auto collective = dyn_cast<tprt::CollectiveOp>(op))
-        status = lower(b, collective);
-      else if (auto start = dyn_cast<tprt::CollectiveStartOp>(op))
-        status = lower(b, start);
-      else if (auto wait = dyn_cast<tprt::CollectiveWaitOp>(op))
-        status = lower(b, wait);
-      else if (auto attention = dyn_cast<tprt::AttentionOp>(op))
-        status = lower(b, attention);
-      else if (auto gradient = dyn_cast<tprt::AttentionGradientOp>(op))
-        status = lower(b, gradient);
-      else if (auto fill = dyn_cast<tprt::FillOp>(op))
-        status = lower(b, fill);
-      else if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op))
-        status = lower(b, launch);
-      else if (auto parallel = dyn_cast<tprt::ParallelOp>(op))
-        status = lower(b, parallel);
-      else
-        status = lower(b, cast<tprt::CheckIndexOp>(op));
+      Value status =
+          TypeSwitch<Operation *, Value>(op)
+              .Case<tprt::GemmOp, tprt::CollectiveOp, tprt::CollectiveStartOp,
+                    tprt::CollectiveWaitOp, tprt::AttentionOp,
+                    tprt::AttentionGradientOp, tprt::FillOp, gpu::LaunchFuncOp,
+                    tprt::ParallelOp, tprt::CheckIndexOp>(
+                  [&](auto op) { return lower(b, op); });
       op->erase();
-      status = carryOut(b, status);
-      returnUnlessOk(b, status, exit);
+      returnUnlessOk(b, carryOut(b, status), exit);
     }
     finish(b, program, exit);
   }
