@@ -37,6 +37,17 @@ int64_t getAnyRank(func::FuncOp program);
 /// its bytes.
 void inherit(CollectiveOpInterface to, ArrayRef<CollectiveOpInterface> from);
 
+/// Creates the collective that replaces `from`. `args` are the arguments of its
+/// builder without those of its origin.
+template <typename OpT, typename... Args>
+OpT createFor(ArrayRef<CollectiveOpInterface> from, OpBuilder &b, Location loc,
+              Args &&...args) {
+  auto op = OpT::create(b, loc, std::forward<Args>(args)..., StringAttr(),
+                        StringAttr(), IntegerAttr());
+  inherit(op, from);
+  return op;
+}
+
 /// The dimension that consists of `factor` alone; -1 if the tensor doesn't have
 /// the factor, nullopt in any other case.
 std::optional<int64_t> getWholeDim(const TensorFactors &tensor,

@@ -129,11 +129,9 @@ private:
                                      j * (block / chunks), block / chunks));
     for (Value piece : blocks) {
       auto type = cast<RankedTensorType>(piece.getType());
-      auto gathered = AllGatherOp::create(
-          b, loc, resize(type, dim, ranks * (block / chunks)), piece,
-          gather.getDimAttr(), gather.getMeshAttr(), gather.getAxes(),
-          StringAttr(), StringAttr(), IntegerAttr());
-      inherit(gathered, CollectiveOpInterface(gather));
+      auto gathered = createFor<AllGatherOp>(
+          {gather}, b, loc, resize(type, dim, ranks * (block / chunks)), piece,
+          gather.getDimAttr(), gather.getMeshAttr(), gather.getAxes());
       SmallVector<Value> operands(user->getOperands());
       operands[use.getOperandNumber()] = gathered;
       FailureOr<Value> result =
@@ -189,11 +187,10 @@ private:
           contract(b, *rows, operands, ranks * (block / chunks));
       if (failed(result))
         return failure();
-      auto scattered = ReduceScatterOp::create(
-          b, loc, resize(scatter.getType(), dim, block / chunks), *result,
-          scatter.getKind(), scatter.getDimAttr(), scatter.getMeshAttr(),
-          scatter.getAxes(), StringAttr(), StringAttr(), IntegerAttr());
-      inherit(scattered, CollectiveOpInterface(scatter));
+      auto scattered = createFor<ReduceScatterOp>(
+          {scatter}, b, loc, resize(scatter.getType(), dim, block / chunks),
+          *result, scatter.getKind(), scatter.getDimAttr(),
+          scatter.getMeshAttr(), scatter.getAxes());
       pieces.push_back(scattered);
     }
     scatter.getResult().replaceAllUsesWith(tensors.concat(b, loc, pieces, dim));

@@ -118,10 +118,9 @@ private:
       Value operand = member->getOperand(0);
       flat.push_back(reshape(operand, {typeOf(operand).getNumElements()}));
     }
-    auto reduced = AllReduceOp::create(
-        b, loc, concat(flat, 0), first.getKind(), first.getMeshAttr(),
-        first.getAxes(), StringAttr(), StringAttr(), IntegerAttr());
-    inherit(reduced, members);
+    auto reduced = createFor<AllReduceOp>(members, b, loc, concat(flat, 0),
+                                          first.getKind(), first.getMeshAttr(),
+                                          first.getAxes());
     SmallVector<Value> parts;
     int64_t offset = 0;
     for (CollectiveOpInterface member : members) {
@@ -144,11 +143,9 @@ private:
     Value all = concat(flat, 0);
     int64_t ranks = getSplit(first)->ranks;
     int64_t size = typeOf(all).getDimSize(0);
-    auto gathered = AllGatherOp::create(
-        b, loc, typeOf(all).clone({ranks * size}), all, b.getI64IntegerAttr(0),
-        first.getMeshAttr(), first.getAxes(), StringAttr(), StringAttr(),
-        IntegerAttr());
-    inherit(gathered, members);
+    auto gathered = createFor<AllGatherOp>(
+        members, b, loc, typeOf(all).clone({ranks * size}), all,
+        b.getI64IntegerAttr(0), first.getMeshAttr(), first.getAxes());
     Value rows = reshape(gathered, {ranks, size});
     SmallVector<Value> parts;
     int64_t offset = 0;
@@ -188,11 +185,9 @@ private:
     }
     Value all = concat(rows, 1);
     int64_t size = typeOf(all).getDimSize(1);
-    auto scattered = ReduceScatterOp::create(
-        b, loc, typeOf(all).clone({1, size}), all, first.getKind(),
-        b.getI64IntegerAttr(0), first.getMeshAttr(), first.getAxes(),
-        StringAttr(), StringAttr(), IntegerAttr());
-    inherit(scattered, members);
+    auto scattered = createFor<ReduceScatterOp>(
+        members, b, loc, typeOf(all).clone({1, size}), all, first.getKind(),
+        b.getI64IntegerAttr(0), first.getMeshAttr(), first.getAxes());
     Value flat = reshape(scattered, {size});
     SmallVector<Value> parts;
     int64_t offset = 0;

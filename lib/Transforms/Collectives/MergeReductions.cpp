@@ -338,8 +338,7 @@ private:
     Value partial = buildPartial(builder, value);
     if (node.whole)
       partial = buildAddend(builder, tensors, node.total, partial);
-    Value result = reduce(builder, replaced.back().getLoc(), node, partial);
-    inherit(cast<CollectiveOpInterface>(result.getDefiningOp()), replaced);
+    Value result = reduce(builder, replaced, node, partial);
     if (node.whole) {
       Value whole = buildWhole(builder, value);
       result = buildTotal(builder, tensors, node.total, whole, result,
@@ -354,20 +353,22 @@ private:
     return replaced.size() - 1;
   }
 
-  static Value reduce(OpBuilder &builder, Location loc, const Node &node,
-                      Value partial) {
+  /// Builds the reduction of `partial` that replaces others.
+  static Value reduce(OpBuilder &builder,
+                      ArrayRef<CollectiveOpInterface> replaced,
+                      const Node &node, Value partial) {
     CollectiveOpInterface like = node.reduction;
+    Location loc = replaced.back()->getLoc();
     if (node.dim < 0)
-      return AllReduceOp::create(builder, loc, partial, ReductionKind::Sum,
-                                 like.getMeshAttr(), like.getAxes(),
-                                 StringAttr(), StringAttr(), IntegerAttr());
+      return createFor<AllReduceOp>(replaced, builder, loc, partial,
+                                    ReductionKind::Sum, like.getMeshAttr(),
+                                    like.getAxes());
     auto scatter = cast<ReduceScatterOp>(*like);
     int64_t size = scatter.getType().getDimSize(scatter.getDim());
-    return ReduceScatterOp::create(
-        builder, loc, resize(node.partial, node.dim, size), partial,
+    return createFor<ReduceScatterOp>(
+        replaced, builder, loc, resize(node.partial, node.dim, size), partial,
         ReductionKind::Sum, builder.getI64IntegerAttr(node.dim),
-        like.getMeshAttr(), like.getAxes(), StringAttr(), StringAttr(),
-        IntegerAttr());
+        like.getMeshAttr(), like.getAxes());
   }
 
   /// Builds the partial part of `value`, before its reduction.

@@ -66,14 +66,10 @@ struct ScatterSlicedReduction final : OpRewritePattern<AllReduceOp> {
     if (onlyReduced.size() + sliced.size() == reduced.size()) {
       result = scatter(rewriter, op, op.getInput(), slice.getAxes(),
                        slice.getDimAttr(), slice.getType());
-      if (!onlyReduced.empty()) {
-        auto rest = AllReduceOp::create(
-            rewriter, op.getLoc(), result, op.getKind(), op.getMeshAttr(),
-            AxisListAttr::get(getContext(), onlyReduced), StringAttr(),
-            StringAttr(), IntegerAttr());
-        inherit(rest, CollectiveOpInterface(op));
-        result = rest;
-      }
+      if (!onlyReduced.empty())
+        result = createFor<AllReduceOp>(
+            {op}, rewriter, op.getLoc(), result, op.getKind(), op.getMeshAttr(),
+            AxisListAttr::get(getContext(), onlyReduced));
     } else if (sliced.take_front(reduced.size()) == reduced) {
       auto between = divide(slice, reduced);
       if (!between)
@@ -113,11 +109,9 @@ struct ScatterSlicedReduction final : OpRewritePattern<AllReduceOp> {
 
   static Value scatter(PatternRewriter &rewriter, AllReduceOp op, Value input,
                        AxisListAttr axes, IntegerAttr dim, Type type) {
-    auto result = ReduceScatterOp::create(
-        rewriter, op.getLoc(), type, input, op.getKind(), dim, op.getMeshAttr(),
-        axes, StringAttr(), StringAttr(), IntegerAttr());
-    inherit(result, CollectiveOpInterface(op));
-    return result;
+    return createFor<ReduceScatterOp>({op}, rewriter, op.getLoc(), type, input,
+                                      op.getKind(), dim, op.getMeshAttr(),
+                                      axes);
   }
 
   static Value cut(PatternRewriter &rewriter, LocalSliceOp slice, Value input,
@@ -141,11 +135,10 @@ struct SwapSlicedGather final : OpRewritePattern<AllGatherOp> {
       return failure();
     remarkRewrite(op, "AllToAll",
                   "all_gather then local_slice is an all_to_all");
-    auto swap = AllToAllOp::create(
-        rewriter, op.getLoc(), slices.front().getType(), op.getInput(),
+    auto swap = createFor<AllToAllOp>(
+        {op}, rewriter, op.getLoc(), slices.front().getType(), op.getInput(),
         slices.front().getDimAttr(), op.getDimAttr(), op.getMeshAttr(),
-        op.getAxes(), StringAttr(), StringAttr(), IntegerAttr());
-    inherit(swap, CollectiveOpInterface(op));
+        op.getAxes());
     replaceSlices(rewriter, op, slices, swap);
     return success();
   }
@@ -204,11 +197,9 @@ struct GatherOfScatter final : OpRewritePattern<AllGatherOp> {
       return failure();
     remarkRewrite(op, "AllReduce",
                   "reduce_scatter then all_gather is an all_reduce");
-    auto reduce =
-        AllReduceOp::create(rewriter, op.getLoc(), scatter.getInput(),
-                            scatter.getKind(), op.getMeshAttr(), op.getAxes(),
-                            StringAttr(), StringAttr(), IntegerAttr());
-    inherit(reduce, {scatter, op});
+    auto reduce = createFor<AllReduceOp>({scatter, op}, rewriter, op.getLoc(),
+                                         scatter.getInput(), scatter.getKind(),
+                                         op.getMeshAttr(), op.getAxes());
     rewriter.replaceOp(op, reduce);
     rewriter.eraseOp(scatter);
     return success();
@@ -231,11 +222,9 @@ struct ComposePermutes final : OpRewritePattern<PermuteOp> {
       return failure();
     remarkRewrite(op, "ComposePermutes", "permute of a permute is one");
     auto source = applyPermutation(first.getSource(), op.getSource());
-    auto both = PermuteOp::create(
-        rewriter, op.getLoc(), op.getType(), first.getInput(),
-        rewriter.getDenseI64ArrayAttr(source), op.getMeshAttr(), op.getAxes(),
-        StringAttr(), StringAttr(), IntegerAttr());
-    inherit(both, {first, op});
+    auto both = createFor<PermuteOp>(
+        {first, op}, rewriter, op.getLoc(), op.getType(), first.getInput(),
+        rewriter.getDenseI64ArrayAttr(source), op.getMeshAttr(), op.getAxes());
     rewriter.replaceOp(op, both);
     rewriter.eraseOp(first);
     return success();

@@ -245,12 +245,10 @@ private:
       replaced.push_back(candidate.op);
       if (!isNeededWhole(value))
         continue;
-      auto gather = AllGatherOp::create(
-          builder, candidate.op->getLoc(), value.getType(), blocks[value],
-          builder.getI64IntegerAttr(candidate.dim),
-          candidate.origin.getMeshAttr(), candidate.origin.getAxes(),
-          StringAttr(), StringAttr(), IntegerAttr());
-      inherit(gather, CollectiveOpInterface(candidate.origin));
+      auto gather = createFor<AllGatherOp>(
+          {candidate.origin}, builder, candidate.op->getLoc(), value.getType(),
+          blocks[value], builder.getI64IntegerAttr(candidate.dim),
+          candidate.origin.getMeshAttr(), candidate.origin.getAxes());
       gathered[value] = gather;
     }
     for (auto &[value, candidate] : candidates)
@@ -278,13 +276,12 @@ private:
       remarkRewrite(reduce, "SplitBetween",
                     "what follows the all_reduce runs on blocks");
       ++numSplit;
-      auto scatter = ReduceScatterOp::create(
-          builder, loc, getBlockType(reduce, candidate.dim), reduce.getInput(),
-          reduce.getKind(), builder.getI64IntegerAttr(candidate.dim),
-          reduce.getMeshAttr(), axes, StringAttr(), StringAttr(),
-          IntegerAttr());
-      inherit(scatter, CollectiveOpInterface(reduce));
-      return scatter.getResult();
+      return createFor<ReduceScatterOp>(
+                 {reduce}, builder, loc, getBlockType(reduce, candidate.dim),
+                 reduce.getInput(), reduce.getKind(),
+                 builder.getI64IntegerAttr(candidate.dim), reduce.getMeshAttr(),
+                 axes)
+          .getResult();
     }
     auto ruled = cast<ShardingRuleOpInterface>(candidate.op);
     ShardingRule rule = ruled.getShardingRule();
