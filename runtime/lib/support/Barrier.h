@@ -12,6 +12,15 @@
 
 namespace tprt {
 
+/// Tells the core that this thread spins.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// A reusable barrier for a fixed number of arrivals, after which a next round
 /// begins. A thread may arrive now and wait later, and may wait without having
 /// arrived. If each thread has a core, they meet within a microsecond by
@@ -63,13 +72,6 @@ public:
   void wakeAll();
 
 private:
-  static void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
   /// Sleeps until woken, at most some 10 ms; not at all when `target` have
   /// arrived.
   void sleepUntil(uint64_t target);

@@ -3,10 +3,11 @@
 
 #include "support/Parallel.h"
 
+#include "support/Barrier.h"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -83,14 +84,6 @@ public:
 private:
   static constexpr int numSpins = 2000;
   static constexpr uint32_t onePlace = 1 << 16;
-
-  static void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
 
   void announce() {
     ++round;
