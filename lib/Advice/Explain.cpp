@@ -1,7 +1,7 @@
 //===- Explain.cpp - Explain every placement and every collective ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ExplainEdits.h"
+#include "Explain.h"
 #include "ExplainNames.h"
 #include "Transforms/PlanWriter.h"
 #include "mlir/Pass/PassManager.h"

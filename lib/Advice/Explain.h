@@ -65,6 +65,13 @@ void printJson(const Program &program, raw_ostream &os);
 /// One remark per movement.
 void emitRemarks(const Program &program);
 
+/// Fills in `program.edits`. For each movement, tries changes of the entries or
+/// attributes that its placements come from. Each change is applied to
+/// `original`, which is propagated again as a whole; those that leave less to
+/// move are kept. At most `limit` are tried.
+void tryEdits(Program &program, const Propagation &propagation,
+              ModuleOp original, PropagationOptions options, unsigned limit);
+
 } // namespace mlir::tp::explain
 
 #endif // TP_LIB_ADVICE_EXPLAIN_H

@@ -1,7 +1,7 @@
 //===- BatchInputs.cpp - which inputs have the batch ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "BatchInputs.h"
+#include "PlanChecks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Plan/Pattern.h"

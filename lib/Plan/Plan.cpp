@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Plan.h"
-#include "BatchInputs.h"
-#include "FsdpGroups.h"
 #include "Plan/PlanChecks.h"
-#include "Styles/HuggingFace.h"
+#include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Dialect/TP/Reductions.h"
 #include "tp/Plan/Pattern.h"

@@ -1,17 +1,13 @@
-//===- PlanChecks.h - the checks of lint ------------------------*- C++ -*-===//
+//===- PlanChecks.h - checks of a plan and of its model ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_PLANCHECKS_H
 #define TP_LIB_PLAN_PLANCHECKS_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "tp/Plan/Finding.h"
-#include "tp/Plan/Placement.h"
+#include "tp/Plan/Plan.h"
 
 namespace mlir::tp::plan {
-
-struct CheckedPlan;
-struct MeshGroup;
 
 /// "'layers.0'" or "the root module".
 inline std::string describeModule(StringRef fqn) {
@@ -37,6 +33,18 @@ std::string listDividingSizes(int64_t size, int64_t ranks);
 /// "2, 5, 10": the numbers of ranks, up to 1024, that divide `size`; "1" only
 /// if there are no others.
 std::string listDivisors(int64_t size);
+
+/// Finds the dimension of each input that data parallelism splits. The plan may
+/// name it; the default is dimension 0 of the first tensor and of all others
+/// whose dimension 0 has the same size. Emits an error at the plan's line and
+/// column for each problem.
+LogicalResult findBatch(ModuleOp model, CheckedPlan &plan);
+
+/// Finds the group of each parameter: the innermost module that contains it
+/// among those that the plan names, or else among the model's blocks; otherwise
+/// the root. Emits an error at the plan's line and column for each pattern that
+/// matches no module.
+LogicalResult findFsdpGroups(ModuleOp model, CheckedPlan &plan);
 
 } // namespace mlir::tp::plan
 

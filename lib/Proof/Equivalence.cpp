@@ -3,9 +3,8 @@
 
 #include "tp/Proof/Equivalence.h"
 #include "ExactCheck.h"
-#include "JoinChunks.h"
+#include "ProgramForms.h"
 #include "ProgramMatcher.h"
-#include "SplitBuckets.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "tp/Interfaces/ShapeOpInterfaces.h"
 #include "tp/Transforms/Utils.h"

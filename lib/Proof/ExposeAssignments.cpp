@@ -1,7 +1,7 @@
 //===- ExposeAssignments.cpp - Training steps as functions ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ExposeAssignments.h"
+#include "ProgramForms.h"
 #include "tp/Dialect/NN/NN.h"
 
 using namespace mlir;

@@ -1,7 +1,16 @@
 //===- JoinChunks.cpp - Joining contractions in chunks --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A program may compute a contraction in chunks of rows, so that one chunk's
+// collective overlaps another chunk's arithmetic. The reference has no chunks
+// as values, so they are joined before the matcher starts. Nothing is assumed
+// about how the chunks were made: joined in order, their rows must be all the
+// rows of the contraction, and the op's rule must say that its rows are
+// independent.
+//
+//===----------------------------------------------------------------------===//
 
-#include "JoinChunks.h"
+#include "ProgramForms.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OperationSupport.h"
 #include "tp/Interfaces/ShapeOpInterfaces.h"

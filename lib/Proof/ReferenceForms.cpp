@@ -1,7 +1,7 @@
 //===- ReferenceForms.cpp - A model written in other ways -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ReferenceForms.h"
+#include "ProgramForms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"

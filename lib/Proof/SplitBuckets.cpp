@@ -1,7 +1,16 @@
 //===- SplitBuckets.cpp - Splitting buckets of collectives ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A collective of several values in one buffer, a bucket, computes, element by
+// element, the same as one collective per value. The matcher only knows values
+// of the reference, and the buffer isn't one, so buckets are split before it
+// starts. Nothing is assumed about how they were filled: the offsets and the
+// element order of each part that is cut out of the result must be those of the
+// result of one value's own collective.
+//
+//===----------------------------------------------------------------------===//
 
-#include "SplitBuckets.h"
+#include "ProgramForms.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/TP/Blocks.h"

@@ -1,8 +1,7 @@
 //===- VerifySPMD.cpp - Prove per-rank programs against their model -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ExposeAssignments.h"
-#include "ReferenceForms.h"
+#include "ProgramForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -1,8 +1,7 @@
 //===- Accumulate.cpp - gradient accumulation -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Accumulate.h"
-#include "Recompute.h"
+#include "TrainingStep.h"
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"

@@ -1,8 +1,7 @@
 //===- AddLoss.cpp - append the loss of a training file to a model --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "EntryPoint.h"
-#include "TrainingLoss.h"
+#include "TrainingStep.h"
 #include "tp/Training/Passes.h"
 
 namespace mlir::tp {

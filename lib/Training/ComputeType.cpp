@@ -1,12 +1,10 @@
 //===- ComputeType.cpp - mixed precision ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ComputeType.h"
+#include "TrainingStep.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
-#include "tp/Dialect/NN/NN.h"
 
 using namespace mlir;
 using namespace mlir::tp;

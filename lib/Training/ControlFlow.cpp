@@ -1,9 +1,8 @@
 //===- ControlFlow.cpp - what is differentiated, without loops ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ControlFlow.h"
+#include "TrainingStep.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Training/Differentiate.h"
 
 using namespace mlir;

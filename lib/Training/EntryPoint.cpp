@@ -1,8 +1,7 @@
 //===- EntryPoint.cpp - the function that is trained ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "EntryPoint.h"
-#include "mlir/IR/Builders.h"
+#include "TrainingStep.h"
 #include "tp/Transforms/Utils.h"
 
 using namespace mlir;

@@ -1,14 +1,7 @@
 //===- Grad.cpp - a model's training step ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Accumulate.h"
-#include "ComputeType.h"
-#include "ControlFlow.h"
-#include "EntryPoint.h"
-#include "Optimizer.h"
-#include "ParameterPatterns.h"
-#include "Recompute.h"
-#include "TrainingLoss.h"
+#include "TrainingStep.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"

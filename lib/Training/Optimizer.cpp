@@ -1,7 +1,7 @@
 //===- Optimizer.cpp - the update of a training step ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Optimizer.h"
+#include "TrainingStep.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include <numbers>
 

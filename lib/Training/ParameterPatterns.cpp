@@ -1,7 +1,7 @@
 //===- ParameterPatterns.cpp - what a training file's patterns mean -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ParameterPatterns.h"
+#include "TrainingStep.h"
 #include "tp/Plan/Pattern.h"
 
 using namespace mlir;

@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Recompute.h"
+#include "TrainingStep.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Training/Differentiate.h"
 

@@ -1,8 +1,7 @@
 //===- TrainingLoss.cpp - the loss of a training step ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "TrainingLoss.h"
-#include "EntryPoint.h"
+#include "TrainingStep.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/TP.h"
 

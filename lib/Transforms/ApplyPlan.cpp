@@ -1,7 +1,6 @@
 //===- ApplyPlan.cpp - annotate a model with a parallelize plan -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "DataParallel.h"
 #include "PlanWriter.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Advice/Lint/Lint.h"

@@ -8,13 +8,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DataParallel.h"
+#include "PlanWriter.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Style.h"
-#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;

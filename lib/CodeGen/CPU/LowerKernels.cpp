@@ -1,7 +1,6 @@
 //===- LowerKernels.cpp - loops in kernels --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CodeGen/Loops/Lanes.h"
 #include "CodeGen/Loops/Loops.h"
 #include "CodeGen/Loops/MathEdges.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"

@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen/Loops/Buffers.h"
-#include "CodeGen/Loops/IndependentIterations.h"
 #include "CodeGen/Loops/Loops.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

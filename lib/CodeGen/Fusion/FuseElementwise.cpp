@@ -1,7 +1,7 @@
 //===- FuseElementwise.cpp - fusion of elementwise ops --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CodeGen/Loops/ContractionShape.h"
+#include "CodeGen/Loops/Loops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"

@@ -19,7 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen/Loops/Buffers.h"
-#include "CodeGen/Loops/ContractionShape.h"
+#include "CodeGen/Loops/Loops.h"
 #include "CodeGen/Program/Origin.h"
 #include "GemmEpilogue.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,8 +1,8 @@
 //===- IndependentIterations.cpp - loops with independent iterations ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "IndependentIterations.h"
 #include "Buffers.h"
+#include "Loops.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -5,6 +5,8 @@
 #define TP_LIB_CODEGEN_LOOPS_LOOPS_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::tp {
 
@@ -20,6 +22,37 @@ SmallVector<unsigned> getLoopOrder(linalg::GenericOp op);
 /// The op that joins two partial values of result `i` of a reduction, if it is
 /// a single op that may be applied in any order; else null.
 Operation *getCombiner(linalg::GenericOp op, unsigned i);
+
+/// The perfect nest of loops that starts with `outermost`, as `tp-fuse-rows`
+/// builds it: loops from 0 to constants in steps of 1. Empty if it isn't such a
+/// nest.
+SmallVector<scf::ForOp> getNest(scf::ForOp outermost);
+
+/// Whether the iterations of `nest` may run at the same time, in any order, if
+/// each thread has its own `memref.alloca` buffers. In a buffer that the nest
+/// writes, an iteration must touch only the row that its induction variables
+/// index. A buffer on the stack may also be one that each iteration writes
+/// before it reads it.
+bool hasIndependentIterations(ArrayRef<scf::ForOp> nest);
+
+/// Splits `loop` into lanes. The loop runs from 0 in steps of 1, and reduces
+/// into one element of each of the buffers `results` by ops that may be applied
+/// in any order. Short loops, and loops of other forms, stay.
+void splitIntoLanes(RewriterBase &rewriter, scf::ForOp loop,
+                    ValueRange results);
+
+/// Whether `op` computes C[…] += A[…] * B[…], with one element type and indexed
+/// by whole dimensions. At least one input must lack a dimension of the output,
+/// so that its elements are used more than once.
+bool isContraction(linalg::GenericOp op);
+
+/// Makes `op`, a contraction of buffers of f16 or bf16 that stays a loop, add
+/// up in a buffer of f32 and round once, as tprt.gemm does. Other contractions
+/// stay as they are.
+void widenContraction(linalg::GenericOp op);
+
+/// Whether `op` yields its one input: a copy, transpose or broadcast.
+bool isDataMovement(linalg::GenericOp op);
 
 } // namespace mlir::tp
 

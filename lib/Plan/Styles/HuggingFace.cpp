@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HuggingFace.h"
 #include "Styles.h"
 #include "WeightedModule.h"
 #include "mlir/IR/Diagnostics.h"

@@ -24,6 +24,9 @@ using StyleList = std::vector<std::unique_ptr<Style>>;
 TP_STYLE_FAMILIES(TP_DECLARE_STYLES)
 #undef TP_DECLARE_STYLES
 
+/// Why a style of transformers isn't supported; empty for all other names.
+StringRef explainUnsupported(StringRef style);
+
 } // namespace mlir::tp::plan
 
 #endif // TP_LIB_PLAN_STYLES_STYLES_H

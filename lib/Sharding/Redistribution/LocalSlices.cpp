@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LocalSlices.h"
+#include "PlanRedistribution.h"
 #include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Intervals.h"
 #include "llvm/ADT/STLExtras.h"

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanRedistribution.h"
-#include "LocalSlices.h"
 #include "RedistributionSearch.h"
-#include "RedistributionView.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"

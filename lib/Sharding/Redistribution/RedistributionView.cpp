@@ -1,7 +1,7 @@
 //===- RedistributionView.cpp - Dimensions as products --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "RedistributionView.h"
+#include "PlanRedistribution.h"
 #include "tp/Dialect/TP/AxisParts.h"
 #include "llvm/ADT/StringMap.h"
 

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Collectives.h"
 #include "FsdpBuckets.h"
-#include "Join.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"

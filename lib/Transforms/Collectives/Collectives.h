@@ -140,6 +140,18 @@ unsigned prefetchParameters(func::FuncOp program);
 /// allows. Returns how many were split into start and wait.
 unsigned startEarly(func::FuncOp program);
 
+/// What collectives must have in common to be joined: what they do, except for
+/// the gathered or scattered dimension, and the element type.
+using JoinKey = std::pair<DictionaryAttr, Type>;
+
+/// nullopt if `op` can't be joined with others. `mayFill`: uneven blocks may be
+/// padded to one size.
+std::optional<JoinKey> getJoinKey(Operation *op, bool mayFill);
+
+/// Replaces `members`, which have one key and are in program order, by one
+/// collective at the position of the last one.
+void join(ArrayRef<CollectiveOpInterface> members);
+
 } // namespace mlir::tp::collectives
 
 #endif // TP_LIB_TRANSFORMS_COLLECTIVES_COLLECTIVES_H

@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Join.h"
+#include "Collectives.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Interfaces/TensorBuilder.h"
 
