@@ -43,14 +43,11 @@ struct Report : tp::impl::ReportBase<Report> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<MeshOp> found = getMesh(module);
+    FailureOr<MeshOp> found =
+        getMesh(module, "; only a parallel program can be reported");
     if (failed(found))
       return signalPassFailure();
     mesh = *found;
-    if (!mesh) {
-      module.emitError("no tp.mesh; only a parallel program can be reported");
-      return signalPassFailure();
-    }
     held.assign(mesh.getNumRanks(), {});
     llvm::json::Object report{{"schema", 1}};
     report["mesh"] = getMeshJSON();

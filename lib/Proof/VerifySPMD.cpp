@@ -3,19 +3,16 @@
 
 #include "ProgramForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TPRT/TPRT.h"
-#include "tp/Proof/Equivalence.h"
 #include "tp/Proof/Passes.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
@@ -100,13 +97,10 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (failed(pm.run(*copy)))
       return signalPassFailure();
     ModuleOp module = *copy;
-    FailureOr<MeshOp> mesh = getMesh(module);
+    FailureOr<MeshOp> mesh =
+        getMesh(module, ": declare the mesh that the programs run on");
     if (failed(mesh))
       return signalPassFailure();
-    if (!*mesh) {
-      module.emitError("no tp.mesh: declare the mesh that the programs run on");
-      return signalPassFailure();
-    }
     auto functions = getPrograms(module);
     if (failed(functions))
       return signalPassFailure();

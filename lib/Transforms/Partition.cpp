@@ -49,15 +49,11 @@ struct Partition : tp::impl::PartitionBase<Partition> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<MeshOp> mesh = getMesh(module);
+    FailureOr<MeshOp> mesh =
+        getMesh(module, " to partition over; declare one, or give "
+                        "tp-parallelize or tp-apply-plan a plan (plan=FILE)");
     if (failed(mesh))
       return signalPassFailure();
-    if (!*mesh) {
-      module.emitError("no tp.mesh to partition over; declare one, or give "
-                       "tp-parallelize or "
-                       "tp-apply-plan a plan (plan=FILE)");
-      return signalPassFailure();
-    }
     inlineModules(module);
     RedistributionPlanner planner(*mesh, {oneShot, memory});
     for (ArrayRef<func::FuncOp> functions : getConnected(module))

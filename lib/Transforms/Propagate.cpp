@@ -408,15 +408,11 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<MeshOp> mesh = getMesh(module);
+    FailureOr<MeshOp> mesh =
+        getMesh(module, " to propagate placements over; declare one, or give "
+                        "tp-parallelize or tp-apply-plan a plan (plan=FILE)");
     if (failed(mesh) || failed(checkSizes(module)))
       return signalPassFailure();
-    if (!*mesh) {
-      module.emitError("no tp.mesh to propagate placements over; declare one, "
-                       "or give tp-parallelize or tp-apply-plan a plan "
-                       "(plan=FILE)");
-      return signalPassFailure();
-    }
     inlineModules(module);
     removeStopGradients(module);
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(module);

@@ -58,6 +58,13 @@ FailureOr<MeshOp> tp::getMesh(ModuleOp module) {
   return mesh;
 }
 
+FailureOr<MeshOp> tp::getMesh(ModuleOp module, StringRef message) {
+  FailureOr<MeshOp> mesh = getMesh(module);
+  if (succeeded(mesh) && !*mesh)
+    return module.emitError("no tp.mesh") << message;
+  return mesh;
+}
+
 FailureOr<SmallVector<func::FuncOp>> tp::getRoots(ModuleOp module) {
   SymbolTableCollection symbols;
   DenseSet<Operation *> called;

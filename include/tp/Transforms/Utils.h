@@ -31,6 +31,9 @@ LogicalResult checkSizes(ModuleOp module);
 /// The mesh of `module`, or null if there is none; fails with an error if there
 /// are several.
 FailureOr<MeshOp> getMesh(ModuleOp module);
+/// The same, but fails with the error "no tp.mesh", continued by `message`, if
+/// there is none.
+FailureOr<MeshOp> getMesh(ModuleOp module, StringRef message);
 
 /// The functions with a body that nothing in `module` calls. Fails with an
 /// error if there are functions, but each is called.
