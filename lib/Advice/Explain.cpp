@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Explain.h"
-#include "ExplainNames.h"
 #include "Transforms/PlanWriter.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -88,12 +87,11 @@ private:
       writePlan(*checked, *model);
       plan = std::move(*checked);
     }
-    FailureOr<MeshOp> mesh = getMesh(*model);
+    FailureOr<MeshOp> mesh =
+        getMesh(*model, " to explain placements over; declare one, or give a "
+                        "plan (plan=FILE)");
     if (failed(mesh))
       return failure();
-    if (!*mesh)
-      return original.emitError("no tp.mesh to explain placements over; "
-                                "declare one, or give a plan (plan=FILE)");
     inlineModules(*model);
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(*model);
     if (failed(roots))

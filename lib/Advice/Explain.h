@@ -4,6 +4,7 @@
 #ifndef TP_LIB_ADVICE_EXPLAIN_H
 #define TP_LIB_ADVICE_EXPLAIN_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Plan/Plan.h"
 #include "tp/Sharding/Propagation/Explanation.h"
 
@@ -71,6 +72,27 @@ void emitRemarks(const Program &program);
 /// move are kept. At most `limit` are tried.
 void tryEdits(Program &program, const Propagation &propagation,
               ModuleOp original, PropagationOptions options, unsigned limit);
+
+/// "model.mlir:3:8"; empty if it isn't known.
+std::string printLocation(Location loc);
+
+/// "nn.linear (up)", or the location instead of the module if it has none.
+std::string printOp(Operation *op);
+
+/// "'up.weight'", "argument 0 'x'", "nn.relu (act) result 1".
+std::string printValue(Value value);
+
+/// Empty if the argument has no name.
+std::string getArgumentName(func::FuncOp function, unsigned index);
+
+/// What fixes a placement: the value or op, and the reason.
+struct NamedSource {
+  StringRef kind;
+  std::string what, by;
+};
+
+/// `chain` has a source.
+NamedSource nameSource(const PlacementChain &chain, const Program &program);
 
 } // namespace mlir::tp::explain
 

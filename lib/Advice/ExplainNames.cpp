@@ -1,7 +1,7 @@
 //===- ExplainNames.cpp - How an explanation names things -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ExplainNames.h"
+#include "Explain.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Transforms/Utils.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ExplainNames.h"
+#include "Explain.h"
 #include "mlir/IR/Remarks.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Transforms/Utils.h"
