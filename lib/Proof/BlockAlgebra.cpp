@@ -3,7 +3,6 @@
 
 #include "BlockAlgebra.h"
 #include "tp/Dialect/TP/Reductions.h"
-#include "tp/Dialect/TP/TP.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -364,9 +363,7 @@ FailureOr<AxisListAttr> BlockAlgebra::Move::findAxes(int64_t dim) {
     return before;
   SmallVector<SmallVector<int64_t>> segments = {{}};
   auto mention = [&](AxisListAttr list) {
-    if (!list.getSegments().empty() &&
-        std::accumulate(list.getSegments().begin(), list.getSegments().end(),
-                        int64_t(0)) == size)
+    if (!list.getSegments().empty() && llvm::sum_of(list.getSegments()) == size)
       segments.emplace_back(list.getSegments());
   };
   llvm::for_each(from.getDims(), mention);

@@ -7,17 +7,13 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-static int64_t countElements(ArrayRef<int64_t> shape) {
-  return ShapedType::getNumElements(shape);
-}
-
 /// The elements at `indices` of dimension `dim`, in this order.
 static Elements::Tensor take(const Elements::Tensor &tensor, int64_t dim,
                              ArrayRef<Interval> indices) {
   Elements::Tensor result{tensor.shape, {}};
   result.shape[dim] = getSize(indices);
-  int64_t inner = countElements(ArrayRef(tensor.shape).drop_front(dim + 1));
-  int64_t outer = countElements(ArrayRef(tensor.shape).take_front(dim));
+  int64_t inner = llvm::product_of(ArrayRef(tensor.shape).drop_front(dim + 1));
+  int64_t outer = llvm::product_of(ArrayRef(tensor.shape).take_front(dim));
   for (int64_t i = 0; i < outer; ++i)
     for (Interval interval : indices) {
       auto begin = tensor.ids.begin() +
@@ -60,7 +56,7 @@ reshapeLike(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
     if (others == from.take_front(group.numFrom))
       llvm::append_range(result, parts);
     else if (parts.size() == 1)
-      result.push_back(countElements(others));
+      result.push_back(llvm::product_of(others));
     else
       return std::nullopt;
     from = from.drop_front(group.numFrom);
@@ -72,11 +68,11 @@ reshapeLike(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
 
 LogicalResult Elements::reshape(ArrayRef<int64_t> shape, int64_t rank) {
   SmallVector<int64_t> from = ranks[rank].shape;
-  if (countElements(from) != countElements(shape))
+  if (llvm::product_of(from) != llvm::product_of(shape))
     return failure();
   for (Tensor &tensor : ranks) {
     auto own = reshapeLike(from, shape, tensor.shape);
-    if (!own || countElements(*own) != countElements(tensor.shape))
+    if (!own || llvm::product_of(*own) != llvm::product_of(tensor.shape))
       return failure();
     tensor.shape = std::move(*own);
   }
@@ -117,10 +113,10 @@ LogicalResult Elements::gather(int64_t dim,
       if (shape != others)
         return failure();
     }
-    total += countElements(result.shape);
+    total += llvm::product_of(result.shape);
     if (total > kMaxElements)
       return failure();
-    int64_t outer = countElements(ArrayRef(result.shape).take_front(dim));
+    int64_t outer = llvm::product_of(ArrayRef(result.shape).take_front(dim));
     for (int64_t i = 0; i < outer; ++i)
       for (int64_t member : group) {
         const std::vector<int32_t> &ids = ranks[member].ids;

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "tp/Dialect/TP/Intervals.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -297,9 +298,7 @@ Datum exact::take(const Datum &from, int64_t dim,
   auto result = std::make_shared<Tensor>();
   ArrayRef<int64_t> shape = from.tensor->shape;
   result->shape.assign(shape.begin(), shape.end());
-  result->shape[dim] = 0;
-  for (Interval interval : positions)
-    result->shape[dim] += interval.size;
+  result->shape[dim] = getSize(positions);
   int64_t outer = llvm::product_of(shape.take_front(dim));
   int64_t inner = llvm::product_of(shape.drop_front(dim + 1));
   for (int64_t i = 0; i < outer; ++i)

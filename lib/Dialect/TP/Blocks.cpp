@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Blocks.h"
-#include "llvm/ADT/STLExtras.h"
+#include "tp/Dialect/TP/Intervals.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -41,23 +41,13 @@ TensorBlock tp::getBlock(ArrayRef<int64_t> shape, ShardingAttr sharding,
   return block;
 }
 
-static int64_t getSize(ArrayRef<Interval> intervals) {
-  int64_t size = 0;
-  for (Interval interval : intervals)
-    size += interval.size;
-  return size;
-}
-
 SmallVector<int64_t> tp::getBlockShape(const TensorBlock &block) {
   return llvm::map_to_vector(
       block, [](const auto &intervals) { return getSize(intervals); });
 }
 
 int64_t tp::getNumElements(const TensorBlock &block) {
-  int64_t elements = 1;
-  for (const auto &intervals : block)
-    elements *= getSize(intervals);
-  return elements;
+  return llvm::product_of(getBlockShape(block));
 }
 
 RankedTensorType tp::getLocalType(RankedTensorType global,

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/Intervals.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -45,14 +45,10 @@ static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
 /// elements.
 static bool isBlockSize(MeshOp mesh, AxisListAttr axes, int64_t whole,
                         int64_t block) {
-  for (int64_t rank : mesh.getGroupOf(mesh.getRank(0), axes.getAxes())) {
-    int64_t size = 0;
-    for (Interval interval : getDimBlock(whole, axes, mesh, rank))
-      size += interval.size;
-    if (size == block)
-      return true;
-  }
-  return false;
+  return llvm::any_of(
+      mesh.getGroupOf(mesh.getRank(0), axes.getAxes()), [&](int64_t rank) {
+        return getSize(getDimBlock(whole, axes, mesh, rank)) == block;
+      });
 }
 
 /// Verifies that dimension `dim` of `block` is a block of that of `whole`, and
@@ -167,6 +163,13 @@ static SmallVector<int64_t> getRanks(Operation *op, MeshOp mesh) {
   return ranks;
 }
 
+/// The rank whose block `rank` gets.
+static int64_t getSourceOf(PermuteOp op, int64_t rank, MeshOp mesh) {
+  ArrayRef<AxisRefAttr> axes = op.getAxes().getAxes();
+  return mesh.getGroupOf(rank,
+                         axes)[op.getSource()[mesh.getIndexAlong(rank, axes)]];
+}
+
 LogicalResult PermuteOp::verify() {
   FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
   if (failed(n))
@@ -190,9 +193,7 @@ LogicalResult PermuteOp::verify() {
   MeshOp mesh = lookupMesh(*this, getMeshAttr());
   SmallVector<int64_t> ranks = getRanks(*this, mesh);
   for (int64_t rank : ranks) {
-    SmallVector<int64_t> group = mesh.getGroupOf(rank, getAxes().getAxes());
-    int64_t source =
-        group[getSource()[mesh.getIndexAlong(rank, getAxes().getAxes())]];
+    int64_t source = getSourceOf(*this, rank, mesh);
     if (llvm::is_contained(ranks, source))
       return emitOpError() << "gives rank " << rank << " the block of rank "
                            << source
@@ -350,9 +351,7 @@ SmallVector<int64_t> tp::getOtherMembers(AxisListAttr axes, int64_t rank,
 }
 
 SmallVector<int64_t> PermuteOp::getSources(int64_t rank, MeshOp &mesh) {
-  SmallVector<int64_t> group = mesh.getGroupOf(rank, getAxes().getAxes());
-  int64_t source =
-      group[getSource()[mesh.getIndexAlong(rank, getAxes().getAxes())]];
+  int64_t source = getSourceOf(*this, rank, mesh);
   if (source == rank)
     return {};
   return {source};

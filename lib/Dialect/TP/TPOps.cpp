@@ -152,12 +152,7 @@ int64_t MeshOp::getAxesSize(ArrayRef<AxisRefAttr> axes) {
   return size;
 }
 
-int64_t MeshOp::getNumRanks() {
-  int64_t ranks = 1;
-  for (int64_t size : getAxisSizes())
-    ranks *= size;
-  return ranks;
-}
+int64_t MeshOp::getNumRanks() { return llvm::product_of(getAxisSizes()); }
 
 int64_t MeshOp::getPosition(int64_t rank) {
   if (!getDevices())
@@ -172,9 +167,7 @@ int64_t MeshOp::getRank(int64_t position) {
 /// The distance between the positions of two neighbours along `axis`.
 static int64_t getStride(MeshOp mesh, AxisRefAttr axis) {
   unsigned index = *mesh.getAxisIndex(axis.getName());
-  int64_t stride = 1;
-  for (size_t i = index + 1; i < mesh.getNumAxes(); ++i)
-    stride *= mesh.getAxisSizes()[i];
+  int64_t stride = llvm::product_of(mesh.getAxisSizes().drop_front(index + 1));
   if (!axis.isWhole())
     stride *= mesh.getAxisSizes()[index] / (axis.getPreSize() * axis.getSize());
   return stride;

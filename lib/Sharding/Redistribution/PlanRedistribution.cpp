@@ -407,9 +407,7 @@ void Planning::certify(RedistributionPlan &plan) {
     for (PartialAttr entry : from.getPartial())
       (llvm::is_contained(target.getPartial(), entry) ? problems : n) *=
           mesh.getAxisSize(entry.getAxis());
-    most = 0;
-    for (const TensorBlock &want : wanted)
-      most = std::max(most, getNumElements(want));
+    most = getLargest(wanted);
     total = elements + (n - 2) * problems * type.getNumElements();
     most = std::max<int64_t>(most, llvm::divideCeil(total, mesh.getNumRanks()));
   }

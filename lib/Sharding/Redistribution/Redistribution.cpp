@@ -13,23 +13,13 @@ using namespace mlir::tp;
 using namespace mlir::tp::redistribution;
 
 StringRef tp::stringifyStep(RedistributionStep::Kind kind) {
-  switch (kind) {
-  case RedistributionStep::LocalSlice:
-    return LocalSliceOp::getOperationName().split('.').second;
-  case RedistributionStep::AllGather:
-    return AllGatherOp::getOperationName().split('.').second;
-  case RedistributionStep::AllReduce:
-    return AllReduceOp::getOperationName().split('.').second;
-  case RedistributionStep::ReduceScatter:
-    return ReduceScatterOp::getOperationName().split('.').second;
-  case RedistributionStep::AllToAll:
-    return AllToAllOp::getOperationName().split('.').second;
-  case RedistributionStep::Permute:
-    return PermuteOp::getOperationName().split('.').second;
-  case RedistributionStep::Exchange:
-    return ExchangeOp::getOperationName().split('.').second;
-  }
-  llvm_unreachable("unknown step");
+  // In the order of Kind.
+  const StringRef names[] = {
+      LocalSliceOp::getOperationName(), AllGatherOp::getOperationName(),
+      AllReduceOp::getOperationName(),  ReduceScatterOp::getOperationName(),
+      AllToAllOp::getOperationName(),   PermuteOp::getOperationName(),
+      ExchangeOp::getOperationName()};
+  return names[kind].split('.').second;
 }
 
 int64_t RedistributionPlan::getNumCollectives() const {
@@ -154,7 +144,7 @@ int64_t RedistributionPlanner::getTotalShared(ArrayRef<int64_t> shape,
     for (auto [elements, here] :
          llvm::zip_equal(product, getShared(size, inA, inB)))
       elements *= here;
-  return std::accumulate(product.begin(), product.end(), int64_t(0));
+  return llvm::sum_of(product);
 }
 
 RedistributionPlanner::Price &

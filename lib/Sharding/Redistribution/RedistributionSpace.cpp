@@ -3,6 +3,7 @@
 
 #include "RedistributionSearch.h"
 #include "tp/Dialect/TP/AxisParts.h"
+#include "tp/Dialect/TP/Intervals.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -175,11 +176,8 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
     // For a dimension with segments, only the size matters: no step changes it.
     for (int64_t rank : ranks) {
       Interval whole{0, shape[dim]};
-      if (isFrozen(dim)) {
-        whole.size = 0;
-        for (Interval part : getDimBlock(shape[dim], list, mesh, rank))
-          whole.size += part.size;
-      }
+      if (isFrozen(dim))
+        whole.size = getSize(getDimBlock(shape[dim], list, mesh, rank));
       root.intervals.push_back(whole);
       root.even &= whole.size == root.intervals.front().size;
     }
@@ -284,9 +282,7 @@ int64_t Space::getNumBlocks(ArrayRef<uint8_t> list) const {
 }
 
 int64_t Space::getNumElements() const {
-  int64_t elements = 1;
-  for (int64_t size : shape)
-    elements *= size;
+  int64_t elements = llvm::product_of(shape);
   for (size_t atom = 0; atom < atoms.size(); ++atom)
     if (keptAtoms >> atom & 1)
       elements *= atoms[atom].size;
