@@ -19,7 +19,6 @@
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Path.h"
 #include <map>
 
 using namespace mlir;
@@ -175,13 +174,8 @@ static std::string printPlace(Operation *op) {
   std::string name = op->getName().getStringRef().str();
   if (auto parameter = dyn_cast<ParameterOpInterface>(op))
     return "'" + parameter.getFqn().str() + "'";
-  auto file = op->getLoc()->findInstanceOf<FileLineColLoc>();
-  if (!file)
-    return name;
-  return (name + " at " +
-          llvm::sys::path::filename(file.getFilename().getValue()) + ":" +
-          Twine(file.getLine()) + ":" + Twine(file.getColumn()))
-      .str();
+  std::string place = printLocation(op->getLoc());
+  return place.empty() ? name : name + " at " + place;
 }
 
 /// Proposes edits of the attribute or op that fixes a placement over mesh

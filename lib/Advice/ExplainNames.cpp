@@ -1,11 +1,11 @@
 //===- ExplainNames.cpp - How an explanation names things -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Advice/Lint/PlacementFlow.h"
 #include "Explain.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Transforms/Utils.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -13,11 +13,7 @@ using namespace mlir::tp::explain;
 
 std::string explain::printLocation(Location loc) {
   auto file = loc->findInstanceOf<FileLineColLoc>();
-  if (!file)
-    return "";
-  return (llvm::sys::path::filename(file.getFilename().getValue()) + ":" +
-          Twine(file.getLine()) + ":" + Twine(file.getColumn()))
-      .str();
+  return file ? plan::printPlace(file) : "";
 }
 
 std::string explain::printOp(Operation *op) {
