@@ -324,6 +324,15 @@ static bool isShownByFewIntegers(Operation *op) {
          });
 }
 
+bool mlir::tp::exact::assumesFinite(Operation *op) {
+  auto floats = dyn_cast<arith::ArithFastMathInterface>(op);
+  arith::FastMathFlagsAttr flags =
+      floats ? floats.getFastMathFlagsAttr() : nullptr;
+  return flags &&
+         bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::nnan |
+                                                  arith::FastMathFlags::ninf);
+}
+
 /// Whether the result is undefined for some operands, which execution can't
 /// show.
 static bool isUndefinedForSome(Operation *op) {
@@ -331,13 +340,7 @@ static bool isUndefinedForSome(Operation *op) {
     if (auto flags = integers.getOverflowAttr();
         flags && flags.getValue() != arith::IntegerOverflowFlags::none)
       return true;
-  if (auto floats = dyn_cast<arith::ArithFastMathInterface>(op))
-    if (auto flags = floats.getFastMathFlagsAttr();
-        flags &&
-        bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::nnan |
-                                                 arith::FastMathFlags::ninf))
-      return true;
-  return op->hasAttr("isExact");
+  return assumesFinite(op) || op->hasAttr("isExact");
 }
 
 std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,

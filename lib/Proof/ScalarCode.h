@@ -28,6 +28,10 @@ struct ScalarCode {
 /// nullopt for other ops.
 std::optional<ScalarCode> compile(Operation *op, Interpretation &meaning);
 
+/// Whether fast-math flags make the result undefined for NaN or infinite
+/// numbers.
+bool assumesFinite(Operation *op);
+
 } // namespace mlir::tp::exact
 
 #endif // TP_LIB_PROOF_SCALARCODE_H

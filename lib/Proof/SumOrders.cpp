@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SumOrders.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "ScalarCode.h"
 #include "mlir/Dialect/Traits.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Transforms/Sums.h"
@@ -17,15 +17,9 @@ static constexpr int64_t kMaxTimes = 1 << 20;
 bool SumOrders::isSum(Operation *op) {
   auto ruleOp = dyn_cast<ShardingRuleOpInterface>(op);
   if (!ruleOp || op->getNumOperands() != 2 || op->getNumResults() != 1 ||
-      op->getNumRegions() || !isa<RankedTensorType>(op->getResult(0).getType()))
+      op->getNumRegions() || exact::assumesFinite(op) ||
+      !isa<RankedTensorType>(op->getResult(0).getType()))
     return false;
-  // With these flags, NaN or infinite numbers give an undefined result.
-  if (auto floats = dyn_cast<arith::ArithFastMathInterface>(op))
-    if (auto flags = floats.getFastMathFlagsAttr();
-        flags &&
-        bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::nnan |
-                                                 arith::FastMathFlags::ninf))
-      return false;
   Type element = getElementTypeOrSelf(op->getResult(0));
   return llvm::all_of(op->getOperandTypes(),
                       [&](Type type) {
