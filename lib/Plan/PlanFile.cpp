@@ -6,10 +6,8 @@
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
-#include "tp/Support/YamlReader.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <optional>
 
 using namespace mlir;
 using namespace mlir::tp;

@@ -3,7 +3,6 @@
 
 #include "PlanChecks.h"
 #include "tp/Dialect/TP/Elements.h"
-#include "tp/Plan/Plan.h"
 
 using namespace mlir;
 using namespace mlir::tp;

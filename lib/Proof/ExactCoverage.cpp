@@ -9,7 +9,6 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Shardings.h"
-#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;

@@ -8,7 +8,6 @@
 
 #include "Executor.h"
 #include "ValueNumbering.h"
-#include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
 using namespace mlir::tp;

@@ -7,7 +7,6 @@
 #include "mlir/IR/Builders.h"
 #include "tp/CodeGen/NNToLinalg/NNToLinalg.h"
 #include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/SaveAndRestore.h"

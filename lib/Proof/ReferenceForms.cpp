@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramForms.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
-#include "tp/Dialect/TP/TP.h"
 #include "tp/Training/Passes.h"
 
 using namespace mlir;

@@ -5,7 +5,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "tp/Dialect/NN/NN.h"
-#include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Sharding/SplitInference.h"
 
 using namespace mlir;

@@ -4,7 +4,6 @@
 #include "PlanWriter.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Advice/Lint/Lint.h"
-#include "tp/Plan/Plan.h"
 #include "tp/Transforms/Passes.h"
 
 namespace mlir::tp {

@@ -7,7 +7,6 @@
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Sharding/SplitInference.h"
-#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;

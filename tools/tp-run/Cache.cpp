@@ -3,7 +3,6 @@
 
 #include "Cache.h"
 
-#include "CommandLine.h"
 #include "tprt/File.h"
 
 #include <algorithm>

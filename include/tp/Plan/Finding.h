@@ -14,7 +14,6 @@
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
 #include <string>
-#include <vector>
 
 namespace mlir::tp::plan {
 

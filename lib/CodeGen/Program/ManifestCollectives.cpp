@@ -9,7 +9,6 @@
 
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
-#include "tp/Dialect/TP/TP.h"
 #include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;

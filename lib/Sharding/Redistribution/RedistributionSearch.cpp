@@ -11,10 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RedistributionSearch.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include <algorithm>
 
 using namespace mlir;

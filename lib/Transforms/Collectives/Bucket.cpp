@@ -18,7 +18,6 @@
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;

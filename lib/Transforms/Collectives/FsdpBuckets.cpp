@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "FsdpBuckets.h"
-#include "Collectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"

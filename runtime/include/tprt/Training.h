@@ -14,8 +14,6 @@
 #include "tprt/Checkpoint.h"
 #include "tprt/Dataset.h"
 
-#include <atomic>
-
 namespace tprt {
 
 /// The result of one step. Steps count from 1.

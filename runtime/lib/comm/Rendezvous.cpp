@@ -23,7 +23,6 @@
 #include "comm/Rendezvous.h"
 
 #include "comm/Handshake.h"
-#include "support/Patience.h"
 #include "tprt/Communicator.h"
 
 #include <algorithm>

@@ -3,8 +3,6 @@
 
 #include "cuda/CudaAttention.h"
 
-#include <cstring>
-
 using namespace tprt;
 using namespace tprt::cuda;
 

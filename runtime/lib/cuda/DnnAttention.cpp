@@ -9,7 +9,6 @@
 
 #include "cuda/DnnAttention.h"
 
-#include <algorithm>
 #include <limits>
 
 using namespace tprt;

@@ -11,7 +11,6 @@
 #include "support/Parallel.h"
 
 #include <algorithm>
-#include <new>
 
 using namespace tprt;
 

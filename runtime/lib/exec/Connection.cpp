@@ -6,7 +6,6 @@
 #include "comm/Rendezvous.h"
 #include "exec/ShardedTensors.h"
 
-#include <cstring>
 #include <numeric>
 
 using namespace tprt;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 using namespace tprt;

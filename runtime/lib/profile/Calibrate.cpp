@@ -24,7 +24,6 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>

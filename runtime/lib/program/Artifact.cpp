@@ -5,7 +5,6 @@
 
 #include "program/Target.h"
 #include "support/Json.h"
-#include "tprt/File.h"
 
 #include <cerrno>
 #include <cstring>

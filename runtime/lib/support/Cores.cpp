@@ -3,7 +3,6 @@
 
 #include "support/Cores.h"
 
-#include <algorithm>
 #include <sched.h>
 #include <thread>
 

@@ -10,7 +10,6 @@
 #include "tprt/Communicator.h"
 
 #include <deque>
-#include <map>
 #include <mutex>
 
 namespace tprt {
